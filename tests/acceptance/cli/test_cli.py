@@ -103,13 +103,13 @@ def _assembled(sidecar: Terminal, chat: Path, *options: str) -> Any:
     return sidecar.json("assemble", "What is my gate code?", "--thread", "t1", "--model", "gpt-4o", *options)
 
 
-def test_a_served_sidecar_is_healthy(sidecar: Terminal, served: Served) -> None:
+def test_served_sidecar_is_healthy(sidecar: Terminal, served: Served) -> None:
     done = outcome(["health", "--address", served.environment["SIDECAR_LISTEN"]], {})
     assert (done.returncode, done.stdout, done.stderr) == (0, "SERVING\n", "")
 
 
 class TestThreads:
-    def test_an_import_reports_what_is_new_and_again_nothing_is(self, sidecar: Terminal, chat: Path) -> None:
+    def test_import_reports_new_turns_and_a_second_import_reports_none(self, sidecar: Terminal, chat: Path) -> None:
         first = sidecar.json("thread", "import", str(chat), "--thread", "t1", "--title", "Gate")
         assert first == {"threads": ["t1"], "turns": 4, "new": 4, "known": 0, "skipped": []}
         second = sidecar("thread", "import", str(chat), "--thread", "t1")
@@ -118,14 +118,14 @@ class TestThreads:
         listed = sidecar.json("thread", "list")
         assert [(one["thread_id"], one["turn_count"], one["title"]) for one in listed] == [("t1", 4, "Gate")]
 
-    def test_an_import_that_stopped_half_way_goes_on(self, sidecar: Terminal, chat: Path, tmp_path: Path) -> None:
+    def test_interrupted_import_continues(self, sidecar: Terminal, chat: Path, tmp_path: Path) -> None:
         half = tmp_path / "half.jsonl"
         half.write_text("\n".join(chat.read_text().splitlines()[:2]))
         sidecar.json("thread", "import", str(half), "--thread", "t1")
         whole = sidecar.json("thread", "import", str(chat), "--thread", "t1")
         assert (whole["new"], whole["known"]) == (2, 2)
 
-    def test_a_thread_is_shown_as_it_was_said(self, sidecar: Terminal, chat: Path) -> None:
+    def test_thread_is_shown_as_written(self, sidecar: Terminal, chat: Path) -> None:
         sidecar.json("thread", "import", str(chat), "--thread", "t1")
         shown = sidecar("thread", "show", "t1").out
         assert re.search(r"── 1 .*, 1, \d+ tokens\nuser: My gate code is 4417\.", shown)
@@ -133,7 +133,7 @@ class TestThreads:
         assert "tool: 22 degrees" in shown
         assert [turn["position"] for turn in sidecar.json("thread", "show", "t1", "--limit", "2")] == [1, 2]
 
-    def test_many_turns_go_in_batches(self, sidecar: Terminal, tmp_path: Path) -> None:
+    def test_many_turns_are_sent_in_batches(self, sidecar: Terminal, tmp_path: Path) -> None:
         file = tmp_path / "long.jsonl"
         file.write_text(
             "\n".join(json.dumps({"id": str(n), "role": "user", "content": f"turn {n}"}) for n in range(1203))
@@ -142,7 +142,7 @@ class TestThreads:
         positions = [turn["position"] for turn in sidecar.json("thread", "show", "long", "--limit", "0")]
         assert positions == list(range(1, 1204))
 
-    def test_what_cannot_be_read_is_named_and_the_rest_goes_in(self, sidecar: Terminal, tmp_path: Path) -> None:
+    def test_unreadable_parts_are_named_and_the_rest_is_imported(self, sidecar: Terminal, tmp_path: Path) -> None:
         file = tmp_path / "odd.jsonl"
         file.write_text('{"role": "user", "content": "Olá"}\n{"role": "user"\n{"role": "wizard", "content": "x"}\n')
         spoken = sidecar("thread", "import", str(file), "--thread", "odd")
@@ -151,7 +151,7 @@ class TestThreads:
         assert f"{file}, line 2" in spoken.out
         assert f"{file}, line 3" in spoken.out
 
-    def test_a_name_for_one_thread_is_refused_for_several_and_nothing_is_written(
+    def test_one_thread_name_for_several_threads_is_refused_and_nothing_is_written(
         self, sidecar: Terminal, tmp_path: Path
     ) -> None:
         file = tmp_path / "two.jsonl"
@@ -163,7 +163,7 @@ class TestThreads:
         assert "holds 2 conversations" in spoken.err
         assert sidecar.json("thread", "list") == []
 
-    def test_a_file_that_is_no_export_is_one_line(self, sidecar: Terminal, tmp_path: Path) -> None:
+    def test_file_that_is_no_export_is_a_one_line_error(self, sidecar: Terminal, tmp_path: Path) -> None:
         file = tmp_path / "image.png"
         file.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(256)))
         spoken = sidecar("thread", "import", str(file))
@@ -187,7 +187,7 @@ class TestMemories:
         assert gone.code == 1
         assert gone.out == ""
 
-    def test_one_owner_does_not_see_anothers(self, sidecar: Terminal) -> None:
+    def test_owner_does_not_see_anothers_memories(self, sidecar: Terminal) -> None:
         sidecar.json("memory", "import", str(DATA / "memories.jsonl"))
         assert sidecar("memory", "get", "mem-0001", owner="somebody-else").code == 1
 
@@ -203,7 +203,7 @@ class TestKnowledge:
         (folder / "photo.png").write_bytes(b"\x89PNG")
         return folder
 
-    def test_files_that_hold_no_text_or_are_of_other_kinds_are_told(self, sidecar: Terminal, folder: Path) -> None:
+    def test_files_without_text_or_of_other_kinds_are_reported(self, sidecar: Terminal, folder: Path) -> None:
         (folder / "broken.pdf").write_bytes(untitled_pdf())
         (folder / "empty.md").write_bytes(b" \n")
         rubbish = codecs.BOM_UTF16_LE + bytes(Random(1).choices(range(0xD8), k=400))
@@ -218,14 +218,14 @@ class TestKnowledge:
         assert "empty.md: there is no text in it" in text
         assert sidecar("ingest", str(folder / "empty.md"), "--kb", "odd").code == 1
 
-    def test_an_import_of_a_file_with_nothing_in_it_fails(self, sidecar: Terminal, tmp_path: Path) -> None:
+    def test_importing_an_empty_file_fails(self, sidecar: Terminal, tmp_path: Path) -> None:
         file = tmp_path / "nothing.jsonl"
         file.write_text("\n")
         for group, problem in (("memory", "no memories there"), ("thread", "no turns there")):
             spoken = sidecar(group, "import", str(file))
             assert (spoken.code, problem in spoken.err) == (1, True), spoken.err
 
-    def test_an_empty_token_is_refused_and_never_replaced(
+    def test_empty_token_is_refused_and_never_replaced(
         self, sidecar: Terminal, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         for token in ("", " \n"):
@@ -235,7 +235,7 @@ class TestKnowledge:
         spoken = sidecar("thread", "list")
         assert (spoken.code, "unset SIDECAR_TOKEN" in spoken.err) == (3, True), spoken.err
 
-    def test_a_tree_is_read_in_and_a_broken_document_stops_no_other(self, sidecar: Terminal, folder: Path) -> None:
+    def test_tree_is_ingested_and_a_broken_document_stops_no_other(self, sidecar: Terminal, folder: Path) -> None:
         spoken = sidecar("ingest", str(folder), "--kb", "house", "--assign-template", "default", "--json")
         assert spoken.code == 1
         facts = spoken.document
@@ -251,13 +251,13 @@ class TestKnowledge:
         assembly = sidecar.json("assemble", "When does the gate code change?", "--model", "gpt-4o")
         assert "every Monday" in str(assembly["system_blocks"])
 
-    def test_a_tree_without_documents_is_an_error(self, sidecar: Terminal, tmp_path: Path) -> None:
+    def test_tree_without_documents_is_an_error(self, sidecar: Terminal, tmp_path: Path) -> None:
         (tmp_path / "photo.png").write_bytes(b"\x89PNG")
         spoken = sidecar("ingest", str(tmp_path), "--kb", "house")
         assert spoken.code == 1
         assert "no documents there; name Markdown, text, HTML or PDF files" in spoken.err
 
-    def test_an_agent_may_not_write_the_tenants_knowledge(self, sidecar: Terminal, folder: Path) -> None:
+    def test_agent_may_not_write_the_tenants_knowledge(self, sidecar: Terminal, folder: Path) -> None:
         assert run(["token", "--tenant", "acme", "--owner", sidecar.owner, "--json"]) == 0
         token = json.loads(sidecar._capsys.readouterr().out)["token"]
         spoken = sidecar("ingest", str(folder), "--kb", "house", "--token", token)
@@ -267,7 +267,7 @@ class TestKnowledge:
             == "sidecar: This call needs the role admin; use an admin's token (`sidecar token --role admin`).\n"
         )
 
-    def test_a_space_needs_a_token_that_holds_it(self, sidecar: Terminal) -> None:
+    def test_space_needs_a_token_that_holds_it(self, sidecar: Terminal) -> None:
         minting = ["token", "--tenant", "acme", "--owner", sidecar.owner, "--json"]
         tokens = []
         for spaces in ([], ["--space", "harbour", "--space", "attic"]):
@@ -280,7 +280,7 @@ class TestKnowledge:
 
 
 class TestTurns:
-    def test_an_assembly_is_drawn_with_sources_bars_and_receipt(self, sidecar: Terminal, chat: Path) -> None:
+    def test_assembly_is_drawn_with_sources_bars_and_receipt(self, sidecar: Terminal, chat: Path) -> None:
         sidecar.json("thread", "import", str(chat), "--thread", "t1")
         shown = sidecar("assemble", "What is my gate code?", "--thread", "t1", "--model", "gpt-4o").out
         assert "user: My gate code is 4417." in shown
@@ -288,17 +288,17 @@ class TestTurns:
         assert re.search(r"(?m)^  reserve +[\d,]+ +[\d.]+%  +█", shown)
         assert re.search(r"(?m)^receipt [0-9a-f-]{36}$", shown)
 
-    def test_the_context_alone_can_be_had(self, sidecar: Terminal, chat: Path) -> None:
+    def test_context_alone_can_be_printed(self, sidecar: Terminal, chat: Path) -> None:
         sidecar.json("thread", "import", str(chat), "--thread", "t1")
         shown = sidecar("assemble", "Hi", "--thread", "t1", "--model", "gpt-4o", "--context-only").out
         assert "user: My gate code is 4417." in shown
         assert "receipt" not in shown
 
-    def test_the_arithmetic_of_the_json_adds_up(self, sidecar: Terminal, chat: Path) -> None:
+    def test_json_budget_adds_up(self, sidecar: Terminal, chat: Path) -> None:
         budget = _assembled(sidecar, chat, "--budget", "500")["budget"]
         assert budget["used_tokens"] <= budget["pool_tokens"] <= 500
 
-    def test_a_receipt_explains_and_replays_and_two_are_compared(self, sidecar: Terminal, chat: Path) -> None:
+    def test_receipt_is_explained_and_replayed_and_two_are_compared(self, sidecar: Terminal, chat: Path) -> None:
         sidecar.json("memory", "import", str(DATA / "memories.jsonl"))
         question = ["assemble", "Where do I drink coffee in Lisbon?", "--thread", "t1", "--model", "gpt-4o"]
         large = sidecar.json(*question, "--budget", "3000")["receipt_id"]
@@ -317,7 +317,7 @@ class TestTurns:
         assert compared["token_deltas"]["memory"] < 0
         assert re.search(r"memory: -[\d,]+ tokens", sidecar("diff", large, small).out)
 
-    def test_a_replay_takes_knobs_by_source(self, sidecar: Terminal, chat: Path) -> None:
+    def test_replay_takes_knobs_by_source(self, sidecar: Terminal, chat: Path) -> None:
         sidecar.json("memory", "import", str(DATA / "memories.jsonl"))
         receipt = sidecar.json("assemble", "Where do I drink coffee?", "--model", "gpt-4o", "--budget", "2000")[
             "receipt_id"
@@ -336,11 +336,11 @@ class TestTurns:
         kept = [one for one in replayed["assembly"]["decisions"] if one["source"] == "memory" and one["tokens"]]
         assert len(kept) <= 1
 
-    def test_a_receipt_of_another_owner_is_not_there(self, sidecar: Terminal, chat: Path) -> None:
+    def test_receipt_of_another_owner_is_not_found(self, sidecar: Terminal, chat: Path) -> None:
         receipt = _assembled(sidecar, chat)["receipt_id"]
         assert sidecar("explain", receipt, owner="somebody-else").code == 1
 
-    def test_a_model_nobody_knows_is_named(self, sidecar: Terminal) -> None:
+    def test_unknown_model_is_named(self, sidecar: Terminal) -> None:
         spoken = sidecar("assemble", "Hi", "--model", "moon-1")
         assert spoken.code == 2
         assert "moon-1" in spoken.err
@@ -370,7 +370,7 @@ class TestProfiles:
         assert [one["version"] for one in sidecar.json("profile", "history", *level)] == [3, 2, 1]
         assert "knowledge.top_k=20" in sidecar("profile", "history", *level).out
 
-    def test_knobs_come_from_a_file_too(self, sidecar: Terminal, tmp_path: Path) -> None:
+    def test_knobs_are_read_from_a_file_too(self, sidecar: Terminal, tmp_path: Path) -> None:
         file = tmp_path / "knobs.json"
         file.write_text('{"knowledge": {"top_k": 7}, "budget_tokens": 4000}')
         level = ["--level", "agent", "--ref", sidecar.owner]
@@ -380,7 +380,7 @@ class TestProfiles:
             "wiki.top_k": 3,
         }
 
-    def test_a_value_out_of_bounds_is_refused_by_name(self, sidecar: Terminal) -> None:
+    def test_value_out_of_bounds_is_refused_by_name(self, sidecar: Terminal) -> None:
         spoken = sidecar("profile", "set", "--level", "agent", "--ref", "a", "knowledge.top_k=5000")
         assert spoken.code == 2
         assert "top_k" in spoken.err

@@ -33,7 +33,7 @@ async def told(site: Site, capsys: pytest.CaptureFixture[str], *arguments: str, 
     return json.loads(text)
 
 
-async def test_turns_top_and_cost_tell_the_same(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_turns_top_and_cost_agree(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
     agent = await fill(site)
     receipt_id = (await agent.AssembleContext(asking())).assembly.receipt_id
     await explained(agent, receipt_id)
@@ -83,6 +83,6 @@ async def test_budgets_are_set_listed_and_removed(site: Site, capsys: pytest.Cap
     assert (await said(site, capsys, "budget", "list"))[0] == 3  # an agent may not
 
 
-def test_no_turns_come_to_nothing() -> None:
+def test_without_turns_the_totals_are_zero() -> None:
     assert (glance_of([]).turns, glance_of([]).p95_ms) == (0, 0.0)
     assert [_quantile([1.0, 2.0, 3.0, 4.0], share) for share in (0.0, 0.5, 1.0)] == [1.0, 3.0, 4.0]

@@ -29,7 +29,7 @@ def _own_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SIDECAR_ADDRESS", raising=False)
 
 
-def test_help_loads_nothing_heavy() -> None:
+def test_help_imports_nothing_heavy() -> None:
     code = f"import sys; from sidecar.cli.root import run; run(['--help']); print({set(HEAVY)} & sys.modules.keys())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "set()"
@@ -47,7 +47,7 @@ def test_help_loads_nothing_heavy() -> None:
     ],
     ids=" ".join,
 )
-def test_without_a_sidecar_commands_exit_4_in_one_line(
+def test_without_a_sidecar_commands_exit_4_with_one_line(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run([*arguments, "--address", NOBODY]) == 4
@@ -58,25 +58,25 @@ def test_without_a_sidecar_commands_exit_4_in_one_line(
     )
 
 
-def test_with_json_an_error_is_the_one_document(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_with_json_an_error_is_the_only_document(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     assert run(["health", "--address", NOBODY, "--json"]) == 4
     error = json.loads(capsysbinary.readouterr().out)["error"]
     assert error["code"] == "UNAVAILABLE"
     assert error["kind"] == "CallUnavailable"
 
 
-def test_an_argument_that_is_no_text_is_refused_in_json_too(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_argument_that_is_no_text_is_refused_in_json_too(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     assert run(["replay", "r", "--set", os.fsdecode(b"\xff"), "--token", "t", "--json"]) == 2
     assert json.loads(capsysbinary.readouterr().out)["error"]["kind"] == "UnusableKnob"
 
 
 @pytest.mark.parametrize("option", ["--window", "--set"])
-def test_an_error_does_not_repeat_a_huge_argument_whole(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_error_does_not_repeat_a_huge_argument_whole(option: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["assemble", "hi", "--model", "m", "--token", "t", option, "x" * 100_000]) == 2
     assert len(capsys.readouterr().err) < 2_500
 
 
-def test_a_file_whose_name_is_no_text_has_one_in_json(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_file_name_that_is_no_text_is_printable_in_json(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     told = {"turn": Message("user", "hi"), "at": datetime(2026, 3, 1, tzinfo=UTC), "file": os.fsdecode(b"\xff.md")}
     Voice(is_json=True).document(told)
     read = json.loads(capsysbinary.readouterr().out)
@@ -84,7 +84,7 @@ def test_a_file_whose_name_is_no_text_has_one_in_json(capsysbinary: pytest.Captu
     assert (read["at"], os.fsencode(read["file"])) == ("2026-03-01T00:00:00Z", b"\xff.md")
 
 
-def test_signs_that_a_terminal_has_not_are_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_characters_unknown_to_the_terminal_are_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
     out = TextIOWrapper(BytesIO(), encoding="ascii")
     monkeypatch.setattr(sys, "stdout", out)
     assert run(["--version"]) == 0
@@ -98,7 +98,7 @@ def test_without_a_token_or_a_dev_key_commands_exit_3(capsys: pytest.CaptureFixt
     assert not (tmp_path / "data").exists()
 
 
-def test_what_cannot_be_taken_back_waits_for_nobodys_answer() -> None:
+def test_irreversible_command_without_a_terminal_asks_for_yes_option() -> None:
     to_nobody = ("--token", "t", "--address", NOBODY)
     for command in ("owner forget", "wiki delete austin", "wiki reset", "wiki rebuild", "wiki rollback co_mention"):
         done = subprocess.run(
@@ -109,14 +109,14 @@ def test_what_cannot_be_taken_back_waits_for_nobodys_answer() -> None:
         assert "add --yes to agree" in done.stderr, command
 
 
-def test_the_dev_key_stands_in_for_a_token_and_that_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_dev_key_replaces_a_missing_token_and_is_mentioned(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["token"]) == 0
     capsys.readouterr()
     assert run(["memory", "list", "--address", NOBODY, "--owner", "ada"]) == 4
     assert "using this machine's dev key, as tenant 'default' and owner 'ada'" in capsys.readouterr().err
 
 
-def test_a_minted_token_says_who_it_is_for(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_minted_token_names_its_caller(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     import jwt
 
     for_whom = ["--tenant", "acme", "--owner", "ada", "--owner", "bob", "--agent", "helper", "--space", "hr"]
@@ -133,7 +133,7 @@ def test_a_minted_token_says_who_it_is_for(capsysbinary: pytest.CaptureFixture[b
 
 
 @pytest.mark.parametrize("arguments", [["token"], ["memory", "list", "--address", NOBODY]], ids=" ".join)
-def test_dev_tokens_are_refused_where_real_keys_are_configured(
+def test_dev_tokens_are_refused_if_real_keys_are_configured_on_the_command_line(
     arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("SIDECAR_JWKS_URL", "https://issuer.example/keys")
@@ -142,16 +142,14 @@ def test_dev_tokens_are_refused_where_real_keys_are_configured(
     assert "get a token from the issuer" in capsys.readouterr().err
 
 
-def test_a_setting_that_cannot_be_used_is_named(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unusable_setting_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("SIDECAR_MAX_WAITING", "many")
     assert run(["token"]) == 2
     assert "SIDECAR_MAX_WAITING" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("arguments", [["assemble", "--help"], ["health", "--address", NOBODY, "--json"]], ids=" ".join)
-def test_a_reader_that_went_away_ends_it_quietly(arguments: list[str]) -> None:
+def test_closed_output_ends_the_command_quietly(arguments: list[str]) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     done = subprocess.run(
@@ -172,7 +170,7 @@ def hears_ctrl_c() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("hears_ctrl_c")
-def test_ctrl_c_ends_it_without_a_trace(tmp_path: Path) -> None:
+def test_ctrl_c_ends_the_command_without_a_traceback(tmp_path: Path) -> None:
     file = tmp_path / "memories.jsonl"
     os.mkfifo(file)
     command = [sys.executable, "-m", "sidecar", "memory", "import", str(file), "--token", "t", "--address", NOBODY]

@@ -28,7 +28,7 @@ def environment(migrated_template: str, tmp_path_factory: pytest.TempPathFactory
         yield one
 
 
-def test_migrations_are_listed_and_there_is_nothing_left_to_apply(environment: dict[str, str]) -> None:
+def test_migrations_are_listed_with_none_left_to_apply(environment: dict[str, str]) -> None:
     listed = outcome(["migrate", "status", "--json"], environment)
     assert all(one["applied_at"] or one["waits_for"] for one in json.loads(listed.stdout))
     dry = json.loads(outcome(["migrate", "--dry-run", "--json"], environment).stdout)
@@ -37,7 +37,7 @@ def test_migrations_are_listed_and_there_is_nothing_left_to_apply(environment: d
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_cleanly(environment: dict[str, str], tmp_path: Path, number: signal.Signals) -> None:
+def test_signal_ends_the_server_cleanly(environment: dict[str, str], tmp_path: Path, number: signal.Signals) -> None:
     own = {**environment, "SIDECAR_LISTEN": f"unix:{tmp_path / 'own' / 's.sock'}"}
     with serving(own, tmp_path / "serve.log") as one:
         one.process.send_signal(number)
@@ -45,7 +45,7 @@ def test_a_signal_ends_it_cleanly(environment: dict[str, str], tmp_path: Path, n
     assert "Traceback" not in one.log.read_text()
 
 
-def test_an_address_that_cannot_be_used_is_one_line(environment: dict[str, str]) -> None:
+def test_unusable_address_is_a_one_line_error(environment: dict[str, str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         done = outcome(["serve", "--listen", f"127.0.0.1:{port}"], environment)
@@ -53,7 +53,7 @@ def test_an_address_that_cannot_be_used_is_one_line(environment: dict[str, str])
     assert done.stderr.splitlines()[-1].startswith(f"sidecar: SIDECAR_LISTEN: 127.0.0.1:{port} cannot be opened")
 
 
-def test_a_database_that_is_not_there_is_one_line(tmp_path: Path) -> None:
+def test_missing_database_is_a_one_line_error(tmp_path: Path) -> None:
     environment = {
         "SIDECAR_DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none",
         "SIDECAR_DATA_DIR": str(tmp_path),
@@ -64,7 +64,7 @@ def test_a_database_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     assert "SIDECAR_DATABASE_URL" in done.stderr
 
 
-def test_the_demo_runs_and_a_second_run_finds_everything_there() -> None:
+def test_demo_runs_and_a_second_run_finds_everything_there() -> None:
     # Straight under /tmp: pytest's own directories are closed to the account that Postgres runs as.
     home = Path("/tmp") / f"sidecar-demo-test-{uuid4().hex}"
     try:

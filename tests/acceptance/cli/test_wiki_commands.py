@@ -46,7 +46,7 @@ def journal(tmp_path: Path) -> Path:
     return file
 
 
-async def test_a_journal_goes_in_and_comes_out_as_pages(
+async def test_journal_is_imported_and_compiled_into_pages(
     site: Site, command: Command, journal: Path, tmp_path: Path
 ) -> None:
     code, facts, _ = await command("import", str(journal))
@@ -78,7 +78,7 @@ async def test_a_journal_goes_in_and_comes_out_as_pages(
     assert len(list((tmp_path / "metrics").glob("wiki-link-density-*.md"))) == 1
 
 
-async def test_an_import_that_waits_says_in_one_document_how_its_compile_ended(
+async def test_waiting_import_reports_the_end_of_its_compile_in_one_document(
     site: Site, command: Command, journal: Path
 ) -> None:
     importing = asyncio.create_task(command("import", str(journal), "--wait"))
@@ -91,7 +91,7 @@ async def test_an_import_that_waits_says_in_one_document_how_its_compile_ended(
     assert (code, facts["unchanged"], facts["job_id"]) == (0, 6, ""), "nothing is new, so there is nothing to wait for"
 
 
-async def test_acts_say_what_they_did_and_looks_change_nothing(site: Site, command: Command, journal: Path) -> None:
+async def test_acts_report_their_effect_and_reads_change_nothing(site: Site, command: Command, journal: Path) -> None:
     await command("import", str(journal))
     await worked(site)
     code, alias, _ = await command("alias", "suerte", "The Masa Place")
@@ -123,7 +123,7 @@ async def test_acts_say_what_they_did_and_looks_change_nothing(site: Site, comma
     assert len(pages) == would["page_count"]
 
 
-async def test_wrong_use_is_one_line(command: Command, tmp_path: Path) -> None:
+async def test_wrong_usage_is_a_one_line_error(command: Command, tmp_path: Path) -> None:
     for arguments in (
         ("show", " "),
         ("search", " "),

@@ -43,7 +43,7 @@ async def code_of(call: Any) -> grpc.StatusCode:
     return caught.value.code()
 
 
-async def test_memories_become_pages_that_say_where_they_have_it_from(site: Site) -> None:
+async def test_memories_become_pages_that_name_their_sources(site: Site) -> None:
     agent, admin = WikiCaller(site, "acme", "mara"), WikiCaller(site, "acme", admin=True)
     await retain_journal(agent)
     preview = (await admin.CompileNow(pb.CompileNowRequest(**MARA, validate_only=True))).preview
@@ -71,7 +71,7 @@ async def test_memories_become_pages_that_say_where_they_have_it_from(site: Site
     assert {one.page.slug for one in citing.citations} >= {"franklin-barbecue"}
 
 
-async def test_a_city_that_stands_in_texts_alone_is_a_topic_as_the_preview_says(site: Site) -> None:
+async def test_city_found_in_texts_alone_becomes_a_topic_as_previewed(site: Site) -> None:
     agent, admin = WikiCaller(site, "acme", "mara"), WikiCaller(site, "acme", admin=True)
     texts = ("On Monday Beatriz moved to Kyoto for work.", "We wrote to Beatriz in Kyoto about the flat.")
     await agent.Retain(
@@ -86,7 +86,7 @@ async def test_a_city_that_stands_in_texts_alone_is_a_topic_as_the_preview_says(
     assert shown == (await pages_of(admin)).keys() == {"/wiki/topic/kyoto", "/wiki/entity/beatriz"}
 
 
-async def test_a_compile_that_is_off_is_a_failed_precondition(site: Site) -> None:
+async def test_compiling_while_compile_is_off_is_a_failed_precondition(site: Site) -> None:
     scope = Scope(tenant_uuid("acme"), owner_uuid("mara"))
     await retain_journal(WikiCaller(site, "acme", "mara"))
     async with scoped(site.app.pools.background, scope) as connection:
@@ -105,7 +105,7 @@ async def test_a_compile_that_is_off_is_a_failed_precondition(site: Site) -> Non
 
 
 @pytest.mark.parametrize("validate_only", [False, True])
-async def test_a_model_is_refused_where_none_plans(site: Site, *, validate_only: bool) -> None:
+async def test_model_is_refused_if_no_planner_uses_one(site: Site, *, validate_only: bool) -> None:
     admin = WikiCaller(site, "acme", admin=True)
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await admin.CompileNow(pb.CompileNowRequest(**MARA, model_id="m-1", validate_only=validate_only))
@@ -116,7 +116,7 @@ async def test_a_model_is_refused_where_none_plans(site: Site, *, validate_only:
     assert not (await admin.ListJobs(pb.ListJobsRequest(**MARA))).jobs
 
 
-async def test_links_are_taken_away_as_a_class_and_come_back_by_a_backfill(compiled: WikiCaller) -> None:
+async def test_class_of_links_is_removed_and_restored_by_a_backfill(compiled: WikiCaller) -> None:
     before = await compiled.LinkDensity(pb.LinkDensityRequest(**MARA))
     assert before.page_count >= 4
     assert before.linked_page_count > 0
@@ -145,7 +145,7 @@ async def test_links_are_taken_away_as_a_class_and_come_back_by_a_backfill(compi
     assert await code_of(compiled.RollbackLinks(hierarchy)) is grpc.StatusCode.INVALID_ARGUMENT
 
 
-async def test_a_reset_in_no_known_way_is_refused_by_name(compiled: WikiCaller) -> None:
+async def test_unknown_kind_of_reset_is_refused_by_name(compiled: WikiCaller) -> None:
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await compiled.ResetCursor(pb.ResetCursorRequest(**MARA, mode=7))  # type: ignore[arg-type]  # what no client of ours sends
     assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
@@ -160,7 +160,7 @@ FORGED = {
 
 
 @pytest.mark.parametrize("order", FORGED)
-async def test_a_forged_token_is_refused_by_name(compiled: WikiCaller, order: wiki_pb2.PageOrder.ValueType) -> None:
+async def test_forged_token_is_refused_by_name(compiled: WikiCaller, order: wiki_pb2.PageOrder.ValueType) -> None:
     keys = FORGED[order]
     bound = (str(tenant_uuid("acme")), str(owner_uuid("mara")), "", "active", str(order))
     forging = ListCall("ListPages", bound, tuple(map(type, keys)))
@@ -171,7 +171,7 @@ async def test_a_forged_token_is_refused_by_name(compiled: WikiCaller, order: wi
     assert (caught.value.details() or "").startswith("page_token: ")
 
 
-async def test_a_reset_says_what_it_would_do_and_the_next_compile_brings_everything_back(
+async def test_reset_previews_its_effect_and_the_next_compile_restores_everything(
     site: Site, compiled: WikiCaller
 ) -> None:
     before = await pages_of(compiled)
@@ -191,7 +191,7 @@ async def test_a_reset_says_what_it_would_do_and_the_next_compile_brings_everyth
         assert await pages_of(compiled) == before
 
 
-async def test_a_reset_is_refused_while_a_job_runs(site: Site, compiled: WikiCaller) -> None:
+async def test_reset_is_refused_during_a_job(site: Site, compiled: WikiCaller) -> None:
     scope = Scope(tenant_uuid("acme"), owner_uuid("mara"))
     job = (await compiled.CompileNow(pb.CompileNowRequest(**MARA))).job
     async with scoped(site.app.pools.background, scope) as connection:
@@ -203,7 +203,7 @@ async def test_a_reset_is_refused_while_a_job_runs(site: Site, compiled: WikiCal
     assert asked.job.status == pb.JOB_STATUS_RUNNING, "it ends at its next step"
 
 
-async def test_a_waiting_job_is_cancelled_at_once_and_stays_so(site: Site, compiled: WikiCaller) -> None:
+async def test_waiting_job_is_cancelled_at_once_and_stays_cancelled(site: Site, compiled: WikiCaller) -> None:
     job = (await compiled.CompileNow(pb.CompileNowRequest(**MARA))).job
     watching = asyncio.create_task(streamed(compiled.WatchJob(pb.WatchJobRequest(**MARA, job_id=job.job_id))))
     for _ in range(2):
@@ -216,7 +216,7 @@ async def test_a_waiting_job_is_cancelled_at_once_and_stays_so(site: Site, compi
     assert rest.jobs[0].status == pb.JOB_STATUS_SUCCEEDED
 
 
-async def test_the_vault_holds_every_page_and_its_links_lead_to_files(compiled: WikiCaller) -> None:
+async def test_vault_holds_every_page_and_its_links_lead_to_files(compiled: WikiCaller) -> None:
     files = {one.path: one.content for one in await streamed(compiled.ExportVault(pb.ExportVaultRequest(**MARA)))}
     paths = await pages_of(compiled)
     assert set(files) == {f"{path.removeprefix('/wiki/')}.md" for path in paths}
@@ -249,7 +249,7 @@ def _journal() -> list[pb.JournalRecord]:
     ]
 
 
-async def test_a_journal_is_imported_once_and_its_places_get_their_other_names(site: Site) -> None:
+async def test_journal_is_imported_once_and_its_places_get_their_aliases(site: Site) -> None:
     admin = WikiCaller(site, "acme", admin=True)
     first, second = _journal()
     part = await admin.BootstrapImport(pb.BootstrapImportRequest(**MARA, records=[first], has_more=True))
@@ -270,7 +270,7 @@ async def test_a_journal_is_imported_once_and_its_places_get_their_other_names(s
     assert await admin.GetPage(wiki_pb2.GetPageRequest(**MARA, page="東京")) == page
 
 
-async def test_a_broken_record_is_named_and_nothing_is_imported(site: Site) -> None:
+async def test_broken_record_is_named_and_nothing_is_imported(site: Site) -> None:
     admin = WikiCaller(site, "acme", admin=True)
     good = _journal()[0]
     bad = (
@@ -287,7 +287,9 @@ async def test_a_broken_record_is_named_and_nothing_is_imported(site: Site) -> N
     assert (await admin.BootstrapImport(pb.BootstrapImportRequest(**MARA, records=[good]))).created_count == 1
 
 
-async def test_lint_queues_what_is_ripe_and_a_look_queues_nothing(site: Site, compiled: WikiCaller) -> None:
+async def test_lint_queues_names_due_for_promotion_and_a_preview_queues_nothing(
+    site: Site, compiled: WikiCaller
+) -> None:
     looked = await compiled.RunLint(pb.RunLintRequest(**MARA, dry_run=True))
     assert not looked.HasField("job")
     assert looked.counts.get("broken_text_link", 0) == 0
@@ -298,7 +300,7 @@ async def test_lint_queues_what_is_ripe_and_a_look_queues_nothing(site: Site, co
     assert done.HasField("job") == bool(done.counts.get("ripe_mention"))
 
 
-async def test_reads_are_measured_next_to_what_compiling_cost(site: Site, compiled: WikiCaller) -> None:
+async def test_reads_are_measured_beside_the_cost_of_compiling(site: Site, compiled: WikiCaller) -> None:
     from sidecar.v1 import context_pb2
 
     agent = site.caller("acme", "mara")
@@ -315,9 +317,7 @@ async def test_reads_are_measured_next_to_what_compiling_cost(site: Site, compil
     assert found.HasField("cost_per_read_usd")
 
 
-async def test_whoever_leaves_a_stream_leaves_nothing_behind_and_a_stop_ends_it(
-    site: Site, compiled: WikiCaller
-) -> None:
+async def test_cancelled_stream_leaves_nothing_behind_and_a_stop_ends_it(site: Site, compiled: WikiCaller) -> None:
     job = (await compiled.CompileNow(pb.CompileNowRequest(**MARA))).job
     door = site.app.server._gate.door
     stream = compiled.WatchJob(pb.WatchJobRequest(**MARA, job_id=job.job_id))
@@ -335,7 +335,7 @@ async def test_whoever_leaves_a_stream_leaves_nothing_behind_and_a_stop_ends_it(
         await door.wait_idle()
 
 
-async def test_a_stream_of_no_job_is_refused_as_any_call_is(site: Site, compiled: WikiCaller) -> None:
+async def test_watching_an_unknown_job_is_refused(site: Site, compiled: WikiCaller) -> None:
     nil = "00000000-0000-0000-0000-000000000000"
     for request, code in (
         (pb.WatchJobRequest(**MARA, job_id=nil), grpc.StatusCode.NOT_FOUND),
@@ -352,7 +352,7 @@ async def test_a_stream_of_no_job_is_refused_as_any_call_is(site: Site, compiled
     assert caught.value.code() is grpc.StatusCode.PERMISSION_DENIED
 
 
-async def test_the_log_rebuilds_the_same_wiki_operators_acts_included(compiled: WikiCaller) -> None:
+async def test_log_rebuilds_the_same_wiki_including_operators_acts(compiled: WikiCaller) -> None:
     async def rebuilt() -> tuple[bool, list[str]]:
         found = await compiled.VerifyRebuild(pb.VerifyRebuildRequest(**MARA), timeout=120.0)
         return found.is_identical, list(found.differences)

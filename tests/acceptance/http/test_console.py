@@ -76,7 +76,7 @@ async def asked(site: Site) -> str:
     return str(receipt_id)
 
 
-async def test_every_page_needs_a_session_and_shows_with_one(desk: Site) -> None:
+async def test_every_page_needs_a_session(desk: Site) -> None:
     await asked(desk)
     async with browser(desk, signs_in=False) as stranger:
         for page in PAGES:
@@ -96,7 +96,7 @@ async def test_every_page_needs_a_session_and_shows_with_one(desk: Site) -> None
                 assert not re.findall(r'(?:src|href)="(?:https?:)?//|<script>| style="| on\w+="', answer.text), page
 
 
-async def test_a_bad_token_is_refused_and_a_session_ends_with_its_token(desk: Site) -> None:
+async def test_bad_token_is_refused_and_a_session_ends_with_its_token(desk: Site) -> None:
     async with browser(desk, signs_in=False) as client:
         for token in ("", "nonsense", desk.token()[:-8] + "AAAAAAAA", "é"):
             answer = await client.post("/login", data={"token": token})
@@ -109,7 +109,7 @@ async def test_a_bad_token_is_refused_and_a_session_ends_with_its_token(desk: Si
         assert (await client.get("/turns")).headers["location"].startswith("/login")
 
 
-async def test_cookies_are_for_tls_alone_behind_a_proxy_with_tls(settings: Settings) -> None:
+async def test_cookies_are_secure_behind_a_tls_proxy(settings: Settings) -> None:
     told = replace(settings, console_listen="127.0.0.1:0", console_tls_proxy=True)
     async with served(told) as site, browser(site, signs_in=False) as client:
         answer = await client.post("/login", data={"token": site.token()})
@@ -133,7 +133,7 @@ def _revoking() -> object:
     return admin_pb2.RevokeTokensRequest(not_before_time=soon)
 
 
-async def test_a_turn_shows_why_it_is_as_it_is(desk: Site) -> None:
+async def test_turn_page_explains_its_decisions(desk: Site) -> None:
     receipt_id = await asked(desk)
     receipt = await explained(desk.caller(), receipt_id)
     async with browser(desk) as client:
@@ -149,14 +149,14 @@ async def test_a_turn_shows_why_it_is_as_it_is(desk: Site) -> None:
     assert "over_budget" in again
 
 
-async def test_a_turn_is_held_beside_the_one_before(desk: Site) -> None:
+async def test_turn_is_compared_with_the_one_before(desk: Site) -> None:
     await asked(desk)
     later = await asked(desk)
     async with browser(desk) as client:
         assert "Nothing differs." in (await client.get(f"/turns/{later}/diff")).text
 
 
-async def test_filters_find_the_turns_that_pass(desk: Site) -> None:
+async def test_filters_find_the_matching_turns(desk: Site) -> None:
     receipt_id = await asked(desk)
     async with browser(desk) as client:
         for query, is_there in (("thread=harbour", True), ("thread=other", False), ("degraded=1", False),
@@ -164,7 +164,7 @@ async def test_filters_find_the_turns_that_pass(desk: Site) -> None:
             assert (receipt_id in (await client.get(f"/turns?{query}")).text) is is_there, query
 
 
-async def test_nobody_sees_another_owners_turns(desk: Site) -> None:
+async def test_another_owners_turns_are_not_shown(desk: Site) -> None:
     receipt_id = await asked(desk)
     base = f"http://{desk.app.console_address}"
     async with httpx.AsyncClient(base_url=base, headers={"origin": base}, timeout=60) as client:
@@ -192,7 +192,7 @@ async def test_only_an_admin_acts_on_the_wiki(desk: Site) -> None:
         assert "pending" in (await admin.get("/compiles")).text
 
 
-async def test_agent_sees_in_the_console_no_more_than_its_calls_return(desk: Site) -> None:
+async def test_console_shows_an_agent_no_more_than_its_calls_return(desk: Site) -> None:
     await asked(desk)
     async with browser(desk, admin=True) as admin:
         assert "Error rate" in (await admin.get("/sources")).text
@@ -225,7 +225,7 @@ class Counting:
         return SourceAnswer()
 
 
-async def test_questions_are_tried_two_at_a_time(settings: Settings) -> None:
+async def test_at_most_two_questions_are_tried_at_once(settings: Settings) -> None:
     counting, told = Counting(), replace(settings, console_listen="127.0.0.1:0")
     async with (
         running(told, sources={Source.MEMORY: counting}) as app,
@@ -238,7 +238,7 @@ async def test_questions_are_tried_two_at_a_time(settings: Settings) -> None:
     assert counting.most <= 2
 
 
-async def test_a_question_is_tried_on_the_chosen_sources(desk: Site) -> None:
+async def test_question_is_tried_on_the_chosen_sources(desk: Site) -> None:
     async with browser(desk) as client:
         form = {"word": await word_of(client, "/sources"), "message": QUESTION, "model": "gpt-4o", "patient": "1"}
         asked_of = {"memory": "1", "wiki": "1", "in_thread": THREAD}
@@ -252,7 +252,7 @@ async def test_a_question_is_tried_on_the_chosen_sources(desk: Site) -> None:
     assert "knowledge (off in the profile)" in turn
 
 
-async def test_what_cannot_be_used_is_named_on_the_page(desk: Site) -> None:
+async def test_unusable_input_is_named_on_the_page(desk: Site) -> None:
     receipt_id = await asked(desk)
     async with browser(desk, admin=True) as client:
         form = {"word": await word_of(client, "/sources"), "message": QUESTION, "memory": "1", "model": "no such model"}
@@ -287,7 +287,7 @@ async def test_budgets_are_set_and_removed_by_admins(desk: Site) -> None:
         assert "$12.50" not in (await admin.get("/spending")).text
 
 
-async def test_forms_from_elsewhere_without_the_word_or_too_large_are_refused(desk: Site) -> None:
+async def test_foreign_forged_or_oversized_forms_are_refused(desk: Site) -> None:
     async with browser(desk, admin=True) as admin:
         word = await word_of(admin, "/wiki")
         for headers, form, status in (
@@ -304,7 +304,7 @@ async def test_forms_from_elsewhere_without_the_word_or_too_large_are_refused(de
         assert "archived</span>" not in (await admin.get("/wiki/entity/calypso")).text
 
 
-async def test_texts_of_others_never_become_markup(desk: Site) -> None:
+async def test_stored_texts_never_become_markup(desk: Site) -> None:
     hostile = '<script>alert(1)</script><img src=x onerror="alert(1)">[x](javascript:alert(1))'
     caller: Caller = desk.caller()
     turn = pb.NewTurn(client_turn_id="evil", role="user", text=hostile)
@@ -319,7 +319,7 @@ async def test_texts_of_others_never_become_markup(desk: Site) -> None:
             assert 'href="javascript' not in text, page
 
 
-async def test_a_search_shows_all_that_it_finds_and_says_where_it_ends(desk: Site) -> None:
+async def test_search_shows_every_result_and_its_end(desk: Site) -> None:
     scope = Scope(tenant_uuid("acme"), owner_uuid("mara"))
     titles = [f"Harbor {number:03}" for number in range(210)]
     keys = [PageKey(PageType.ENTITY, title.lower().replace(" ", "-")) for title in titles]
@@ -340,7 +340,7 @@ NOWHERE = (
 )  # fmt: skip
 
 
-async def test_what_is_not_there_is_said_plainly(desk: Site) -> None:
+async def test_missing_page_is_reported_plainly(desk: Site) -> None:
     async with browser(desk) as client:
         for place in NOWHERE:
             answer = await client.get(place)
@@ -367,5 +367,5 @@ async def test_what_is_not_there_is_said_plainly(desk: Site) -> None:
         ("localhost/evil", ""),
     ],
 )
-def test_the_name_of_a_host_is_read(host: str, name: str) -> None:
+def test_host_header_is_parsed(host: str, name: str) -> None:
     assert name_of(host) == name

@@ -67,7 +67,7 @@ async def undone(client: httpx.AsyncClient, page: str) -> httpx.Response:
     return await client.post(form[1], data=fields, follow_redirects=True)
 
 
-async def test_a_source_is_switched_off_for_the_next_turn_and_on_again(desk: Site) -> None:
+async def test_source_is_switched_off_for_the_next_turn_and_on_again(desk: Site) -> None:
     admin_caller = desk.caller(admin=True)
     level = profile_pb2.PROFILE_LEVEL_TENANT
     await admin_caller.SetProfile(
@@ -87,7 +87,7 @@ async def test_a_source_is_switched_off_for_the_next_turn_and_on_again(desk: Sit
     assert [(one.source, one.top_k, one.priority, one.enabled) for one in kept] == [(items_pb2.SOURCE_WIKI, 7, 5, True)]
 
 
-async def test_a_backend_is_switched_off_with_its_reason_and_on_again(desk: Site) -> None:
+async def test_backend_is_switched_off_with_a_reason_and_on_again(desk: Site) -> None:
     async with browser(desk, admin=True) as admin:
         assert ">bank<" in (await admin.get("/sources")).text
         off = await post(admin, "/sources/backend", backend="bank", on="0", reason="it costs <too> much")
@@ -97,7 +97,7 @@ async def test_a_backend_is_switched_off_with_its_reason_and_on_again(desk: Site
         assert (await post(admin, "/sources/backend", backend="bank", on="0", reason="x" * 501)).status_code == 400
 
 
-async def test_acts_are_an_admins_alone(desk: Site) -> None:
+async def test_acts_need_an_admin(desk: Site) -> None:
     async with browser(desk) as agent:
         for place in ("/sources/switch", "/sources/backend", "/quarantine/retry", "/compiles/start"):
             assert (await post(agent, place, source="wiki", backend="bank", on="0")).status_code == 403, place
@@ -122,7 +122,7 @@ async def set_compile(site: Site, *, is_on: bool) -> None:
         await connection.execute("UPDATE tenants SET wiki_compile_enabled = $1", is_on)
 
 
-async def test_memories_that_are_held_back_are_shown_and_compiled_when_tried_again(desk: Site) -> None:
+async def test_quarantined_memories_are_shown_and_compiled_when_retried(desk: Site) -> None:
     await worked(desk)
     await hold_back(desk, "boat-dock", "elsewhere")
     async with browser(desk, admin=True) as admin:
@@ -155,7 +155,7 @@ async def test_console_refuses_to_retry_quarantined_memories_while_compile_is_of
     assert "1 memory is read anew; a compile is queued." in again.text
 
 
-async def test_a_compile_that_the_console_queued_bears_the_trace_of_the_click(desk: Site) -> None:
+async def test_compile_queued_in_the_console_carries_the_trace_of_the_click(desk: Site) -> None:
     await worked(desk)
     trace = "4bf92f3577b34da6a3ce929d0e0e4736"
     async with browser(desk, admin=True) as admin:
@@ -166,7 +166,7 @@ async def test_a_compile_that_the_console_queued_bears_the_trace_of_the_click(de
     assert newest.traceparent.startswith(f"00-{trace}-")
 
 
-async def test_a_job_is_taken_back_and_run_again(desk: Site) -> None:
+async def test_job_is_cancelled_and_run_again(desk: Site) -> None:
     await worked(desk)
     async with browser(desk, admin=True) as admin:
         queued = await post(admin, "/compiles/start")
@@ -183,7 +183,7 @@ async def test_a_job_is_taken_back_and_run_again(desk: Site) -> None:
         assert str(SCOPE.owner_id) in scopes.text
 
 
-async def test_where_a_candidate_comes_from_is_one_click_away(desk: Site) -> None:
+async def test_candidate_links_to_its_origin(desk: Site) -> None:
     receipt_id = await asked(desk)
     async with browser(desk) as client:
         turn = unescape((await client.get(f"/turns/{receipt_id}")).text)
@@ -198,7 +198,7 @@ async def test_where_a_candidate_comes_from_is_one_click_away(desk: Site) -> Non
         assert (await client.get("/from/memory?id=boat-dock")).status_code == 404
 
 
-async def test_what_the_answer_used_is_told_once_it_is_reported(desk: Site) -> None:
+async def test_items_used_by_the_answer_are_shown_once_reported(desk: Site) -> None:
     receipt_id = await asked(desk)
     async with browser(desk) as client:
         assert "nobody reported it" in (await client.get(f"/turns/{receipt_id}")).text
@@ -210,7 +210,7 @@ async def test_what_the_answer_used_is_told_once_it_is_reported(desk: Site) -> N
     assert "nobody reported it" not in page
 
 
-async def test_a_long_thread_is_read_a_stretch_at_a_time(desk: Site) -> None:
+async def test_long_thread_is_read_in_pages(desk: Site) -> None:
     exchanges = [(f"question {number}", f"answer {number}") for number in range(100)]
     await desk.caller().AppendTurns(pb.AppendTurnsRequest(thread_id="long", turns=said(*exchanges)))
     seen: list[str] = []
@@ -225,7 +225,7 @@ async def test_a_long_thread_is_read_a_stretch_at_a_time(desk: Site) -> None:
     assert seen == [text for exchange in exchanges for text in exchange]
 
 
-async def test_a_note_is_told_once_and_an_owner_is_looked_at_where_one_was(desk: Site) -> None:
+async def test_notification_is_shown_once_and_an_owner_only_if_one_exists(desk: Site) -> None:
     async with browser(desk, admin=True) as admin:
         told = await post(admin, "/wiki/entity/calypso/alias", alias="Sloop")
         assert "Calypso is also called Sloop." in told.text

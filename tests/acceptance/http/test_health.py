@@ -18,7 +18,7 @@ from tests.support.served.site import served
 from tests.support.served.turns import asking, fill
 
 
-async def test_a_database_that_is_gone_is_no_reason_to_restart(settings: Settings) -> None:
+async def test_lost_database_fails_readiness_but_not_liveness(settings: Settings) -> None:
     async with (
         served(replace(settings, http_listen="127.0.0.1:0")) as site,
         httpx.AsyncClient(base_url=f"http://{site.app.http_address}", timeout=60) as client,
@@ -34,7 +34,7 @@ async def test_a_database_that_is_gone_is_no_reason_to_restart(settings: Setting
         assert (await client.get("/elsewhere")).status_code == 404
 
 
-async def test_a_source_that_rests_is_told_behind_the_process(settings: Settings, database: str) -> None:
+async def test_resting_source_is_reported_without_failing_the_process(settings: Settings, database: str) -> None:
     async with served(replace(settings, http_listen="127.0.0.1:0")) as site:
         caller = await fill(site)
         connection = await asyncpg.connect(database)
@@ -50,7 +50,7 @@ async def test_a_source_that_rests_is_told_behind_the_process(settings: Settings
             assert 'sidecar_source_breaker_open{source="wiki"} 1.0' in (await client.get("/metrics")).text
 
 
-async def test_backends_that_rest_are_counted_for_all_and_named_to_their_tenants_admin(
+async def test_resting_backends_are_counted_for_all_and_named_to_their_tenants_admin(
     settings: Settings, tmp_path: Path
 ) -> None:
     file = tmp_path / "backends.toml"
@@ -74,7 +74,7 @@ async def test_backends_that_rest_are_counted_for_all_and_named_to_their_tenants
             assert 'sidecar_backend_breaker_open{backend="bank"}' in (await client.get("/metrics")).text
 
 
-async def test_doors_are_off_unless_asked_for(settings: Settings) -> None:
+async def test_http_listeners_are_off_by_default(settings: Settings) -> None:
     async with running(settings) as app:
         assert (app.http_address, app.console_address) == ("", "")
 
@@ -83,7 +83,7 @@ REACHABLE = ("0.0.0.0:0", "[::]:0", "192.0.2.7:0", "host.example:0", "127.0.0.1.
 
 
 @pytest.mark.parametrize("address", REACHABLE)
-async def test_plain_http_is_refused_on_an_address_that_others_reach(settings: Settings, address: str) -> None:
+async def test_plain_http_is_refused_on_a_public_address(settings: Settings, address: str) -> None:
     health, console = replace(settings, http_listen=address), replace(settings, console_listen=address)
     for refused, allowing in ((health, "SIDECAR_HTTP_PLAIN=yes"), (console, "SIDECAR_CONSOLE_TLS_PROXY=yes")):
         with pytest.raises(SettingInvalid, match=allowing):
@@ -91,14 +91,14 @@ async def test_plain_http_is_refused_on_an_address_that_others_reach(settings: S
                 pass
 
 
-async def test_plain_http_is_served_to_others_once_the_settings_say_so(settings: Settings) -> None:
+async def test_plain_http_is_served_publicly_if_the_settings_allow_it(settings: Settings) -> None:
     told = replace(settings, http_listen="0.0.0.0:0", http_plain=True, console_listen="[::]:0", console_tls_proxy=True)
     async with running(told) as app, httpx.AsyncClient(timeout=60) as client:
         assert (await client.get(f"http://127.0.0.1:{app.http_address.rpartition(':')[2]}/livez")).status_code == 200
         assert (await client.get(f"http://[::1]:{app.console_address.rpartition(':')[2]}/login")).status_code == 200
 
 
-def test_addresses_are_opened_refused_or_left() -> None:
+def test_addresses_are_opened_refused_or_skipped() -> None:
     assert opened("X", "off", 1) is None
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

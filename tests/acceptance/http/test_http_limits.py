@@ -56,7 +56,7 @@ def chunked(body: bytes, size: int) -> bytes:
     return b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n"
 
 
-async def test_body_that_is_chunked_beside_a_length_is_refused(doors: Site) -> None:
+async def test_chunked_body_with_a_content_length_is_refused(doors: Site) -> None:
     body = chunked(b"token=x", 8)
     headers = ("Transfer-Encoding: chunked", "Content-Length: 7")
     for one in (headers, headers[::-1]):
@@ -103,7 +103,7 @@ async def test_head_is_bounded_however_it_arrives(doors: Site) -> None:
             assert got == (status if address == doors.app.console_address or status != 200 else 404), lines[:3]
 
 
-async def test_peer_gets_429_past_twenty_requests_a_second(settings: Settings) -> None:
+async def test_peer_gets_429_after_twenty_requests_a_second(settings: Settings) -> None:
     per_s = Settings(settings.data_dir).http_peer_requests_per_s
     told = replace(settings, http_listen="127.0.0.1:0", console_listen="127.0.0.1:0", http_peer_requests_per_s=per_s)
     async with served(told) as site:

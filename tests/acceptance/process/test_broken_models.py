@@ -30,7 +30,7 @@ async def by_meaning(database: str, tmp_path: Path) -> Settings:
     return await ready(database, tmp_path, embedder="minilm", **doors)
 
 
-async def test_the_service_starts_recalls_by_words_and_says_so_everywhere(
+async def test_altered_model_file_makes_recall_go_by_words_and_is_reported_everywhere(
     by_meaning: Settings, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     alter_model(monkeypatch, tmp_path)
@@ -61,7 +61,7 @@ async def test_the_service_starts_recalls_by_words_and_says_so_everywhere(
 
 
 @pytest.mark.parametrize("broken", [lose_model, alter_tokenizer, break_runtime])
-async def test_whatever_file_is_broken_the_service_goes_without_and_a_command_for_vectors_fails(
+async def test_service_starts_without_a_broken_embedder_and_the_embed_command_fails(
     by_meaning: Settings, pools: Pools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: Break
 ) -> None:
     broken(monkeypatch, tmp_path)
@@ -70,7 +70,7 @@ async def test_whatever_file_is_broken_the_service_goes_without_and_a_command_fo
         await embedders.choose(by_meaning, pools.background)
 
 
-async def test_an_embedder_in_order_is_well(by_meaning: Settings) -> None:
+async def test_sound_embedder_is_reported_as_ok(by_meaning: Settings) -> None:
     async with (
         served(replace(by_meaning, console_listen="off")) as site,
         httpx.AsyncClient(base_url=f"http://{site.app.http_address}", timeout=60) as client,

@@ -53,7 +53,7 @@ async def one(data_dir: Path) -> AsyncIterator[Sidecar]:
     await sidecar.kill()
 
 
-async def test_nothing_acknowledged_is_lost_doubled_or_comes_back(one: Sidecar, is_soak: bool) -> None:
+async def test_no_acknowledged_write_is_lost_doubled_or_resurrected(one: Sidecar, is_soak: bool) -> None:
     chosen = random.Random(SEED)
     faults = [chosen.choice(FAULTS) for _ in range(CAMPAIGN)] if is_soak else [kill_all]
     async with grpc.aio.insecure_channel(one.address, NEW_CLIENT) as channel:

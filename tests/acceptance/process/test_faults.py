@@ -110,7 +110,7 @@ async def babbling(site: Site, hurt: Source) -> AsyncIterator[None]:
 
 @BESIDE_THE_THREAD
 @pytest.mark.parametrize(("hurting", "status"), [(killed, "ERROR"), (hung, "TIMEOUT"), (babbling, "ERROR")])
-async def test_the_others_answer_when_a_source_fails(
+async def test_other_sources_answer_if_one_fails(
     site: Site, agent: Caller, hurt: Source, hurting: Callable[[Site, Source], Any], status: str
 ) -> None:
     brief = knobs(NUMBERS[hurt], deadline_ms=250 if hurting is hung else 20_000)
@@ -135,7 +135,7 @@ async def test_the_others_answer_when_a_source_fails(
 
 
 @BESIDE_THE_THREAD
-async def test_a_required_source_that_fails_fails_the_turn(site: Site, agent: Caller, hurt: Source) -> None:
+async def test_failing_required_source_fails_the_turn(site: Site, agent: Caller, hurt: Source) -> None:
     request = asking(overrides=knobs(NUMBERS[hurt], required=True))
     async with killed(site, hurt):
         code, reason, _ = await refusal(agent.AssembleContext(request))
@@ -143,7 +143,7 @@ async def test_a_required_source_that_fails_fails_the_turn(site: Site, agent: Ca
     assert statuses(await assembled(agent, request)) == _all_well()
 
 
-async def test_an_earlier_answer_to_the_same_question_stands_in_and_is_called_stale(site: Site, agent: Caller) -> None:
+async def test_earlier_answer_replaces_a_failing_source_and_is_called_stale(site: Site, agent: Caller) -> None:
     fresh = await assembled(agent)
     async with killed(site, Source.MEMORY):
         answer = await assembled(agent)
@@ -155,7 +155,7 @@ async def test_an_earlier_answer_to_the_same_question_stands_in_and_is_called_st
     assert statuses(other)["MEMORY"] == "ERROR"
 
 
-async def test_all_sources_at_once_may_hang(site: Site, agent: Caller) -> None:
+async def test_turn_is_answered_if_every_source_hangs(site: Site, agent: Caller) -> None:
     async with hung(site, Source.KNOWLEDGE), hung(site, Source.MEMORY), hung(site, Source.WIKI):
         answer = await assembled(agent, asking_in_haste(thread_id=""))
     assert set(statuses(answer).values()) == {"TIMEOUT", "SKIPPED", "EMPTY"}
@@ -163,7 +163,7 @@ async def test_all_sources_at_once_may_hang(site: Site, agent: Caller) -> None:
     await until_count(site, WAITING, 0)
 
 
-async def test_a_source_slower_than_the_caller_can_wait_does_not_hold_the_call(site: Site, agent: Caller) -> None:
+async def test_source_slower_than_the_callers_deadline_does_not_delay_the_call(site: Site, agent: Caller) -> None:
     patient = knobs(items_pb2.SOURCE_MEMORY, deadline_ms=60_000)
     async with hung(site, Source.MEMORY):
         # On a busy machine the last milliseconds may not do to fit and send the rest.
@@ -172,7 +172,7 @@ async def test_a_source_slower_than_the_caller_can_wait_does_not_hold_the_call(s
         await until_count(site, WAITING, 0)
 
 
-async def test_no_time_at_all_is_an_answer_or_a_clear_end(site: Site, agent: Caller) -> None:
+async def test_zero_deadline_gets_an_answer_or_a_clear_status(site: Site, agent: Caller) -> None:
     tasks = len(asyncio.all_tasks())
     for timeout in (0.000_001, 0.001, 0.002, 0.005, 0.01, 0.02):
         answer = await answer_within(agent, asking(), deadline_s=timeout)
@@ -182,7 +182,7 @@ async def test_no_time_at_all_is_an_answer_or_a_clear_end(site: Site, agent: Cal
 
 
 @pytest.mark.parametrize("request_id", ["", "cancelled"])
-async def test_a_cancelled_call_ends_its_query(site: Site, agent: Caller, request_id: str) -> None:
+async def test_cancelled_turn_cancels_its_query(site: Site, agent: Caller, request_id: str) -> None:
     patient = knobs(items_pb2.SOURCE_MEMORY, deadline_ms=60_000)
     async with hung(site, Source.MEMORY):
         call = asyncio.create_task(assembled(agent, asking(overrides=patient, request_id=request_id), timeout=60.0))
@@ -194,7 +194,7 @@ async def test_a_cancelled_call_ends_its_query(site: Site, agent: Caller, reques
     assert statuses(answer) == _all_well()
 
 
-async def test_a_cancelled_call_beside_the_turn_ends_its_query_too(site: Site, agent: Caller) -> None:
+async def test_cancelled_listing_cancels_its_query_too(site: Site, agent: Caller) -> None:
     async with hung(site, Source.MEMORY):
         call = asyncio.ensure_future(agent.ListMemories(memory_pb2.ListMemoriesRequest(), timeout=60.0))
         await until_count(site, WAITING, 1)
@@ -204,7 +204,7 @@ async def test_a_cancelled_call_beside_the_turn_ends_its_query_too(site: Site, a
     assert (await agent.ListMemories(memory_pb2.ListMemoriesRequest(), timeout=60.0)).memories
 
 
-async def test_a_turn_waits_in_order_for_a_connection_and_is_whole(site: Site, agent: Caller) -> None:
+async def test_turn_queues_for_a_connection_and_is_whole(site: Site, agent: Caller) -> None:
     scope = Scope(tenant_uuid("acme"), owner_uuid("mara"))
     await assembled(agent, asking("What is looked up before a turn is remembered by now."))
     async with AsyncExitStack() as stack:
@@ -216,13 +216,13 @@ async def test_a_turn_waits_in_order_for_a_connection_and_is_whole(site: Site, a
     assert statuses(await turn) == _all_well()
 
 
-async def test_a_notice_of_new_memories_that_cannot_be_queued_never_fails_its_caller(site: Site, agent: Caller) -> None:
+async def test_notice_whose_compile_cannot_be_queued_does_not_fail_its_caller(site: Site, agent: Caller) -> None:
     await as_superuser(site, "ALTER TABLE wiki_compile_jobs RENAME TO elsewhere")
     answer = await agent.NotifyRetained(pb.NotifyRetainedRequest(), timeout=60.0)
     assert answer.outcome == pb.NOTIFY_OUTCOME_FAILED
 
 
-async def test_lost_connections_cost_at_most_the_turns_they_were_in(site: Site, agent: Caller) -> None:
+async def test_lost_connections_affect_only_the_turns_that_used_them(site: Site, agent: Caller) -> None:
     for _ in range(3):
         await as_superuser(
             site,
@@ -316,7 +316,7 @@ def _beside(player: Playing, item: Item) -> SourceAnswer:
     return SourceAnswer((*player.well().items, item))
 
 
-async def test_an_item_that_cannot_be_rendered_falls_by_itself(troupe: tuple[Site, dict[Source, Playing]]) -> None:
+async def test_unrenderable_item_is_dropped_alone(troupe: tuple[Site, dict[Source, Playing]]) -> None:
     site, cast = troupe
     provenance = (Ref("file", "b"),)
     header = Uncuttable("Berths")
@@ -335,7 +335,7 @@ async def test_an_item_that_cannot_be_rendered_falls_by_itself(troupe: tuple[Sit
     assert replayed.assembly.content_sha256 == answer.content_sha256
 
 
-async def test_the_turn_ends_with_its_slowest_source_and_asks_all_at_once(
+async def test_turn_asks_all_sources_at_once_and_ends_with_the_slowest(
     troupe: tuple[Site, dict[Source, Playing]],
 ) -> None:
     site, cast = troupe

@@ -106,7 +106,7 @@ def _started(data_dir: Path) -> tuple[subprocess.Popen[bytes], str]:
     return subprocess.Popen(command, env={"PATH": os.defpath, **environment}, stderr=subprocess.DEVNULL), address
 
 
-async def test_told_to_stop_it_says_so_ends_its_calls_and_stops_its_database(data_dir: Path) -> None:
+async def test_stop_signal_drains_calls_reports_not_serving_and_stops_the_database(data_dir: Path) -> None:
     async with serving(data_dir) as one:
         agent = one.caller()
         await agent.Retain(memory_pb2.RetainRequest(memories=[memory_pb2.NewMemory(text=BOAT)]))
@@ -127,7 +127,7 @@ async def test_told_to_stop_it_says_so_ends_its_calls_and_stops_its_database(dat
         assert postmaster.serving_pid(data_dir / "pgdata") is None
 
 
-async def test_after_a_kill_everything_that_was_acknowledged_is_there(data_dir: Path) -> None:
+async def test_every_acknowledged_write_survives_a_kill(data_dir: Path) -> None:
     acknowledged: set[str] = set()
     async with serving(data_dir) as one:
         agent, enough = one.caller(), asyncio.Event()

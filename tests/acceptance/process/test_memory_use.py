@@ -38,7 +38,7 @@ def no_collector() -> Iterator[None]:
 
 @pytest.mark.usefixtures("no_collector")
 @pytest.mark.asyncio(loop_scope="module")
-async def test_refused_request_is_let_go_without_the_collector(shared_site: Site, tenant: str) -> None:
+async def test_refused_request_is_freed_without_the_garbage_collector(shared_site: Site, tenant: str) -> None:
     request = b"\x0a" + bytes(REQUEST_BYTES)  # no message: its first field never ends
     metadata = (("authorization", f"Bearer {shared_site.token(tenant)}"),)
     retain = shared_site.channel.unary_unary(RETAIN)
@@ -51,7 +51,7 @@ async def test_refused_request_is_let_go_without_the_collector(shared_site: Site
     assert after - before < 2 * REQUEST_BYTES
 
 
-def test_served_process_falls_below_its_ceiling_after_a_flood_of_large_requests(
+def test_memory_falls_below_its_ceiling_after_a_flood_of_large_requests(
     migrated_template: str, tmp_path: Path, is_soak: bool
 ) -> None:
     with migrated(migrated_template, tmp_path) as environment, serving(environment, tmp_path / "log") as served:
@@ -81,7 +81,7 @@ def resident_bytes(pid: int) -> int:
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_process_that_has_grown_gives_back_what_is_free() -> None:
+async def test_process_returns_freed_memory_to_the_system() -> None:
     keeping = asyncio.create_task(memory_trimming.keep_trimmed(every_s=0.01, grown_bytes=1 << 26))
     await next_round()
     before = memory_trimming.resident_bytes()

@@ -158,7 +158,7 @@ async def test_turns_are_answered_while_the_database_is_restarted(server: Embedd
 
 
 @pytest.mark.parametrize("victim", ["postmaster", "backend"])
-async def test_a_killed_embedded_server_is_started_again(settings: Settings, data_dir: Path, victim: str) -> None:
+async def test_killed_embedded_server_is_restarted(settings: Settings, data_dir: Path, victim: str) -> None:
     async with served(settings) as site:
         agent = await fill(site, tenant=f"killed-{victim}")
         load = Load(agent)

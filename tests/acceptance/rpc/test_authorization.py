@@ -35,7 +35,7 @@ def caller_with(site: Site, grant: Grant, *, issued_in_s: float = 0.0) -> Caller
     return Caller(site.channel, (("authorization", f"Bearer {token}"),))
 
 
-async def test_an_agent_acts_for_its_own_owners_only(site: Site) -> None:
+async def test_agent_acts_for_its_own_owners_only(site: Site) -> None:
     await fill(site, owner="noor")
     twofold = caller_with(site, Grant("acme", ("mara", "noor"), "assistant"))
     for owner, has_boat in (("noor", True), ("mara", False)):
@@ -48,7 +48,7 @@ async def test_an_agent_acts_for_its_own_owners_only(site: Site) -> None:
         assert (code, reason) == (DENIED, "SCOPE_FORBIDDEN")
 
 
-async def test_an_admin_names_the_owner_and_acts_for_any_of_its_tenant(site: Site) -> None:
+async def test_admin_names_the_owner_and_acts_for_any_of_its_tenant(site: Site) -> None:
     await fill(site)
     admin = site.caller(admin=True)
     code, _, named = await refusal(admin.AssembleContext(asking()))
@@ -58,7 +58,7 @@ async def test_an_admin_names_the_owner_and_acts_for_any_of_its_tenant(site: Sit
     assert (code, reason) == (DENIED, "SCOPE_FORBIDDEN")
 
 
-async def test_only_an_admin_changes_what_is_the_tenants(site: Site) -> None:
+async def test_only_an_admin_changes_the_tenants_configuration(site: Site) -> None:
     agent = site.caller()
     template, knob = knowledge_pb2.ASSIGNEE_LEVEL_TEMPLATE, profile_pb2.PROFILE_LEVEL_TENANT
     for call in (
@@ -74,7 +74,7 @@ async def test_only_an_admin_changes_what_is_the_tenants(site: Site) -> None:
         assert (code, reason) == (DENIED, "ADMIN_REQUIRED")
 
 
-async def test_revoked_tokens_are_refused_from_the_next_call_on(site: Site) -> None:
+async def test_revoked_tokens_are_refused_from_the_next_call(site: Site) -> None:
     agent, elsewhere = site.caller(), site.caller("other")
     await agent.ListMemories(memory_pb2.ListMemoriesRequest())
     await site.caller(admin=True).RevokeTokens(admin_pb2.RevokeTokensRequest())
@@ -96,19 +96,19 @@ async def test_revoked_tokens_are_refused_from_the_next_call_on(site: Site) -> N
         ("Bearer eyJhbGciOiJub25lIiwidHlwIjoiSldUIn0.eyJ0ZW5hbnQiOiJhY21lIn0.", "TOKEN_UNTRUSTED"),
     ],
 )
-async def test_what_is_no_token_of_ours_is_nobody(site: Site, token: str, reason: str) -> None:
+async def test_foreign_token_is_refused(site: Site, token: str, reason: str) -> None:
     nobody = Caller(site.channel, (("authorization", token),))
     code, given, _ = await refusal(nobody.AssembleContext(asking()))
     assert (code, given) == (grpc.StatusCode.UNAUTHENTICATED, reason)
 
 
-async def test_an_expired_token_is_refused(site: Site) -> None:
+async def test_expired_token_is_refused(site: Site) -> None:
     late = caller_with(site, Grant("acme", ("mara",), "assistant"), issued_in_s=-3700)
     code, reason, _ = await refusal(late.ListThreads(pb.ListThreadsRequest()))
     assert (code, reason) == (grpc.StatusCode.UNAUTHENTICATED, "TOKEN_EXPIRED")
 
 
-async def test_a_private_socket_confers_nothing(settings: Settings, tmp_path: Path) -> None:
+async def test_private_socket_grants_no_identity(settings: Settings, tmp_path: Path) -> None:
     address = f"unix:{tmp_path / 'private' / 's.sock'}"
     async with served(replace(settings, listen=(address,))) as site:
         assert (tmp_path / "private").stat().st_mode & 0o777 == 0o700
@@ -117,7 +117,7 @@ async def test_a_private_socket_confers_nothing(settings: Settings, tmp_path: Pa
         assert (await assembled(site.caller())).receipt_id
 
 
-async def test_a_caller_by_certificate_is_served_from_its_tenants_first_call_on(
+async def test_caller_with_a_certificate_is_served_from_its_tenants_first_call(
     settings: Settings, tmp_path: Path
 ) -> None:
     authority = Authority()
@@ -140,7 +140,7 @@ async def test_a_caller_by_certificate_is_served_from_its_tenants_first_call_on(
         assert (code, reason) == (DENIED, "SPACE_FORBIDDEN")
 
 
-async def test_a_client_ca_without_a_certificate_of_the_server_is_refused(settings: Settings, tmp_path: Path) -> None:
+async def test_client_ca_without_a_server_certificate_is_refused(settings: Settings, tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_bytes(Authority().pem)
     with pytest.raises(SettingInvalid, match="SIDECAR_TLS_CLIENT_CA"):
         async with running(replace(settings, tls_client_ca=tmp_path / "ca.pem")):
@@ -148,9 +148,7 @@ async def test_a_client_ca_without_a_certificate_of_the_server_is_refused(settin
 
 
 @pytest.mark.parametrize("production", [False, True])
-async def test_health_needs_no_token_and_reflection_is_for_callers_outside_production(
-    settings: Settings, production: bool
-) -> None:
+async def test_health_needs_no_token_and_reflection_is_off_in_production(settings: Settings, production: bool) -> None:
     async with served(replace(settings, production=production)) as site:
         health = health_pb2_grpc.HealthStub(site.channel)
         for service in ("", "sidecar.v1.ContextService"):

@@ -20,11 +20,11 @@ def first_request() -> str:
     return block[1]
 
 
-def test_it_takes_ten_lines() -> None:
+def test_first_request_takes_ten_lines() -> None:
     assert len([line for line in first_request().splitlines() if line.strip()]) <= 10
 
 
-async def test_the_first_request_answers_with_what_was_said(
+async def test_first_request_answers_with_the_stored_turn(
     site: Site, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("SIDECAR_TOKEN", site.token("acme", "ada", agent="helper"))

@@ -41,7 +41,7 @@ async def forget(site: Site, *, is_owner: bool) -> None:
 
 
 @pytest.mark.parametrize("is_owner", [False, True])
-async def test_a_repeated_request_brings_nothing_forgotten_back(site: Site, replica: Site, is_owner: bool) -> None:
+async def test_repeated_request_returns_nothing_forgotten(site: Site, replica: Site, is_owner: bool) -> None:
     await fill(site)
     callers = [site.caller(), replica.caller()]
     request = asking(request_id="before")
@@ -56,7 +56,7 @@ async def test_a_repeated_request_brings_nothing_forgotten_back(site: Site, repl
         assert not anew.degraded
 
 
-async def test_a_neighbours_forgetting_leaves_an_answer_kept(site: Site) -> None:
+async def test_neighbours_forgetting_keeps_a_cached_answer(site: Site) -> None:
     await fill(site)
     neighbour = await fill(site, owner="noor")
     kept = await assembled(neighbour, asking(request_id="mine"))
@@ -64,7 +64,7 @@ async def test_a_neighbours_forgetting_leaves_an_answer_kept(site: Site) -> None
     assert await assembled(neighbour, asking(request_id="mine")) == kept
 
 
-async def test_a_request_joins_no_turn_that_read_before_a_forgetting(site: Site) -> None:
+async def test_request_joins_no_running_turn_that_read_before_a_forget(site: Site) -> None:
     agent = await fill(site)
     request = asking(request_id="under way")
     async with locked(site, "chunks"):
@@ -83,7 +83,7 @@ async def until_memories_are_read(site: Site) -> None:
     await until_count(site, f"{ACTIVE} AND state = 'active'", 1)
 
 
-async def test_no_old_answer_of_a_failing_source_stands_in_after_a_forgetting(site: Site, replica: Site) -> None:
+async def test_stale_answer_is_not_served_after_a_forget(site: Site, replica: Site) -> None:
     await fill(site)
     callers = [site.caller(), replica.caller()]
     for caller in callers:

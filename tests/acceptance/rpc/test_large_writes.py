@@ -78,7 +78,7 @@ def counts(answer: Any) -> int:
 
 
 @KINDS
-async def test_large_write_is_seen_whole_or_not_at_all(
+async def test_large_write_is_visible_whole_or_not_at_all(
     shared_site: Site, tenant: str, make: Callable[[int], Write], is_soak: bool
 ) -> None:
     size = 1000 if is_soak else 100
@@ -93,7 +93,7 @@ async def test_large_write_is_seen_whole_or_not_at_all(
 
 
 @KINDS
-async def test_large_write_that_is_cancelled_leaves_nothing_and_can_be_repeated(
+async def test_cancelled_large_write_leaves_nothing_and_can_be_repeated(
     shared_site: Site, tenant: str, make: Callable[[int], Write]
 ) -> None:
     write, send = make(100), getattr(shared_site.caller(tenant), make(1).method)
@@ -108,7 +108,7 @@ async def test_large_write_that_is_cancelled_leaves_nothing_and_can_be_repeated(
     assert counts(await send(write.request, timeout=PATIENCE_S)) == 0
 
 
-async def test_large_document_is_read_in_a_process_that_ends_with_the_call(shared_site: Site, tenant: str) -> None:
+async def test_child_process_that_reads_a_large_document_ends_with_the_call(shared_site: Site, tenant: str) -> None:
     admin = shared_site.caller(tenant, admin=True)
     await admin.CreateBase(knowledge_pb2.CreateBaseRequest(name="guides"))
     content = "\n\n".join(f"## Part {number}\n\n{text(number, 30_000)}" for number in range(60)).encode()

@@ -29,9 +29,7 @@ async def answers(site: Site) -> bool:
         return bool(answer.status == health_pb2.HealthCheckResponse.SERVING)
 
 
-async def test_a_removed_socket_is_made_again_and_calls_over_the_old_one_go_on(
-    settings: Settings, tmp_path: Path
-) -> None:
+async def test_removed_socket_is_recreated_and_open_connections_go_on(settings: Settings, tmp_path: Path) -> None:
     socket = tmp_path / "api" / "s.sock"
     async with served(replace(settings, listen=(f"unix:{socket}",))) as site:
         assert (await assembled(site.caller())).receipt_id
@@ -46,7 +44,7 @@ async def test_a_removed_socket_is_made_again_and_calls_over_the_old_one_go_on(
     assert not socket.exists(), "nothing is left of it after the stop"
 
 
-async def test_the_socket_of_another_process_at_the_same_path_is_left_alone(settings: Settings, tmp_path: Path) -> None:
+async def test_socket_of_another_process_at_the_same_path_is_kept(settings: Settings, tmp_path: Path) -> None:
     address = f"unix:{tmp_path}/api/s.sock"
     async with served(replace(settings, listen=(address,))) as first:
         await assembled(first.caller())

@@ -85,7 +85,7 @@ async def _refused(call: object) -> RetryInfo:
     return retry
 
 
-async def test_a_tenants_burst_is_refused_at_once_and_costs_only_itself(narrow: Site, slow: Slow) -> None:
+async def test_burst_of_a_tenant_is_refused_at_once_and_affects_only_itself(narrow: Site, slow: Slow) -> None:
     busy, other = narrow.caller("busy"), narrow.caller("other")
     places = [asyncio.create_task(assembled(busy, PATIENT, timeout=60.0)) for _ in range(PLACES_PER_TENANT)]
     await slow.until_asked(PLACES_PER_TENANT)
@@ -109,7 +109,7 @@ async def test_a_tenants_burst_is_refused_at_once_and_costs_only_itself(narrow: 
     assert (await assembled(busy)).items, "there is room again"
 
 
-async def test_who_gives_up_waiting_leaves_the_place_to_the_next(narrow: Site, slow: Slow) -> None:
+async def test_cancelled_waiting_call_gives_its_slot_to_the_next(narrow: Site, slow: Slow) -> None:
     busy = narrow.caller("busy")
     tasks = len(asyncio.all_tasks())
     places = [asyncio.create_task(assembled(busy, PATIENT, timeout=60.0)) for _ in range(PLACES_PER_TENANT)]
@@ -135,7 +135,7 @@ async def patiently(caller: Caller, request: pb.AssembleContextRequest) -> pb.As
                     raise
 
 
-async def test_many_tenants_at_once_get_their_own(site: Site) -> None:
+async def test_concurrent_tenants_get_their_own_answers(site: Site) -> None:
     names = [f"tenant-{number}" for number in range(12)]
     callers = [await fill(site, tenant=name) for name in names]
     for name, caller in zip(names, callers, strict=True):
@@ -159,7 +159,7 @@ async def test_many_tenants_at_once_get_their_own(site: Site) -> None:
     await asyncio.gather(*map(check, names, callers))
 
 
-async def test_a_burst_on_two_connections_is_carried_whole(settings: Settings) -> None:
+async def test_burst_on_two_connections_is_served_whole(settings: Settings) -> None:
     scarce = replace(settings, turn_pool_size=2)
     async with running(scarce) as app, grpc.aio.insecure_channel(app.addresses[0]) as channel:
         caller = await fill(Site(app, scarce, channel))

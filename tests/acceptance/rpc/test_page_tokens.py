@@ -33,12 +33,12 @@ KNOWN = {
 GARBLED = ("x", "é", "====", "W10", "bnVsbA", "a" * 5000)
 
 
-def test_there_are_lists_of_every_service() -> None:
+def test_lists_of_every_service_are_covered() -> None:
     assert len(LISTS) >= 14
     assert {method.containing_service.file.name for method in LISTS} == {file.DESCRIPTOR.name for file in FILES}
 
 
-async def test_a_token_of_no_list_or_another_is_refused_by_name(site: Site) -> None:
+async def test_forged_or_foreign_page_token_is_refused_by_name(site: Site) -> None:
     agent = await fill(site)
     page = await agent.ListTurns(context_pb2.ListTurnsRequest(thread_id="harbour", page_size=1))
     tokens = (*GARBLED, page.next_page_token[:-3], page.next_page_token.swapcase())

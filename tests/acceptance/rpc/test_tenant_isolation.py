@@ -144,7 +144,9 @@ STRANGERS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("stranger", STRANGERS)
-async def test_no_call_gives_a_stranger_anything(site: Site, victims_ids: dict[str, str], stranger: str) -> None:
+async def test_no_call_returns_anything_to_another_tenant_or_owner(
+    site: Site, victims_ids: dict[str, str], stranger: str
+) -> None:
     caller = site.caller(**STRANGERS[stranger])
     named = "owner_id" if STRANGERS[stranger]["tenant"] == "acme" else "tenant_id"
     for method in METHODS:
@@ -179,14 +181,14 @@ async def _check_untouched(site: Site, ids: dict[str, str]) -> None:
     assert [turn.receipt_id for turn in spent.turns] == [ids["receipt_id"]]
 
 
-async def test_a_call_without_a_token_is_refused_everywhere(site: Site) -> None:
+async def test_call_without_a_token_is_refused_by_every_method(site: Site) -> None:
     nobody = Caller(site.channel, ())
     for method in METHODS:
         code, _ = await _outcome(nobody, method, GetMessageClass(method.input_type)())
         assert code is grpc.StatusCode.UNAUTHENTICATED, method.full_name
 
 
-def test_every_service_of_the_contract_is_tried_by_strangers() -> None:
+def test_every_service_of_the_contract_is_covered() -> None:
     modules = [import_module(f"sidecar.v1.{found.name}") for found in iter_modules(sidecar.v1.__path__)]
     declared = {
         method.full_name

@@ -96,7 +96,9 @@ async def _outcome(caller: WikiCaller, method: MethodDescriptor, request: Messag
     return grpc.StatusCode.OK, str(response)
 
 
-async def test_no_call_gives_a_stranger_anything(site: Site, victims_ids: dict[str, str]) -> None:
+async def test_no_wiki_call_returns_anything_to_another_tenant_or_owner(
+    site: Site, victims_ids: dict[str, str]
+) -> None:
     for name, stranger in STRANGERS.items():
         caller = WikiCaller(site, **stranger)
         named = "owner_id" if stranger["tenant"] == "acme" else "tenant_id"
@@ -112,7 +114,7 @@ async def test_no_call_gives_a_stranger_anything(site: Site, victims_ids: dict[s
     assert all(source.is_current for section in page.sections for source in section.sources)
 
 
-async def test_an_agent_reads_and_only_an_admin_acts(site: Site, victims_ids: dict[str, str]) -> None:
+async def test_agent_reads_the_wiki_and_only_an_admin_acts(site: Site, victims_ids: dict[str, str]) -> None:
     agent = WikiCaller(site, "acme", "mara")
     for method in METHODS:
         code, said = await _outcome(agent, method, _filled(method, victims_ids, {}))
@@ -121,7 +123,7 @@ async def test_an_agent_reads_and_only_an_admin_acts(site: Site, victims_ids: di
         assert is_read or code is grpc.StatusCode.PERMISSION_DENIED, f"{method.name}: {said}"
 
 
-async def test_a_call_without_a_token_is_refused_everywhere(site: Site) -> None:
+async def test_wiki_call_without_a_token_is_refused(site: Site) -> None:
     nobody = WikiCaller(site)
     nobody._metadata = ()  # type: ignore[assignment]
     for method in METHODS:

@@ -46,7 +46,7 @@ async def until_noted(site: Site, least: int) -> None:
     await until(lambda: as_superuser(site, f"{count} HAVING count(*) >= {least}"))
 
 
-async def test_an_admins_calls_are_noted_with_owner_object_and_outcome(site: Site) -> None:
+async def test_admins_calls_are_logged_with_owner_object_and_outcome(site: Site) -> None:
     agent, admin = site.caller(), site.caller(admin=True)
     await agent.Retain(memory_pb2.RetainRequest(memories=[memory_pb2.NewMemory(memory_id="m1", text="Zwitscherklang")]))
     mara = str(owner_uuid("mara"))
@@ -71,7 +71,7 @@ async def test_an_admins_calls_are_noted_with_owner_object_and_outcome(site: Sit
     assert (await refusal(agent.ListAuditEntries(admin_pb2.ListAuditEntriesRequest())))[1] == "ADMIN_REQUIRED"
 
 
-async def test_forgetting_an_owner_is_noted_and_takes_ids_out_of_what_was_noted_of_it(site: Site) -> None:
+async def test_forgetting_an_owner_is_logged_and_removes_its_ids_from_the_log(site: Site) -> None:
     await fill(site)
     admin, mara = site.caller(admin=True), str(owner_uuid("mara"))
     await admin.GetMemory(memory_pb2.GetMemoryRequest(owner_id="mara", memory_id="boat-dock"))
@@ -84,7 +84,7 @@ async def test_forgetting_an_owner_is_noted_and_takes_ids_out_of_what_was_noted_
     ]
 
 
-async def test_a_call_waits_for_no_note(site: Site) -> None:
+async def test_call_does_not_wait_for_its_audit_entry(site: Site) -> None:
     admin = site.caller(admin=True)
     await fill(site)
     async with locked(site, "audit_entries"):
@@ -93,7 +93,7 @@ async def test_a_call_waits_for_no_note(site: Site) -> None:
     assert len(await entries(site, SET_UP + 50)) == SET_UP + 50
 
 
-async def test_the_console_notes_what_an_admin_looks_at_and_an_agent_leaves_no_note(desk: Site) -> None:
+async def test_console_logs_what_an_admin_reads_and_nothing_of_an_agent(desk: Site) -> None:
     await fill(desk)
     async with browser(desk) as client:
         await client.get("/turns")
@@ -104,7 +104,7 @@ async def test_the_console_notes_what_an_admin_looks_at_and_an_agent_leaves_no_n
     assert not [one for one in noted if one[0] == "GET /turns"]
 
 
-async def test_the_command_lists_entries(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_audit_command_lists_entries(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
     await site.caller(admin=True).PutAgent(admin_pb2.PutAgentRequest(agent_id="planner"))
     await until_noted(site, 1)
     rows = await told(site, capsys, "audit", "--days", "1", admin=True)
@@ -112,7 +112,7 @@ async def test_the_command_lists_entries(site: Site, capsys: pytest.CaptureFixtu
     assert found == [("sidecar.v1.AdminService/PutAgent", "agent_id=planner")]
 
 
-async def test_old_entries_are_swept_and_none_are_made_where_none_are_kept(settings: Settings) -> None:
+async def test_old_entries_are_deleted_and_none_are_written_if_retention_is_zero(settings: Settings) -> None:
     async with served(settings) as site:
         await site.caller(admin=True).PutAgent(admin_pb2.PutAgentRequest(agent_id="planner"))
     assert await as_superuser(site, "SELECT count(*) FROM audit_entries") == 1, "it is written before the process ends"

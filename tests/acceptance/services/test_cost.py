@@ -31,7 +31,7 @@ async def spending(caller: Caller, key: str = "", **fields: Any) -> dict[str, co
     return {row.key: row for row in answer.rows}
 
 
-async def test_a_turn_is_accounted_by_source_and_by_every_key(site: Site) -> None:
+async def test_turn_is_accounted_by_source_and_by_every_key(site: Site) -> None:
     agent = await fill(site)
     receipt = await turn(agent)
     (one,) = (await agent.ListTurnCosts(cost_pb2.ListTurnCostsRequest())).turns
@@ -51,7 +51,7 @@ async def test_a_turn_is_accounted_by_source_and_by_every_key(site: Site) -> Non
     assert by_source["prompt"].input_tokens == whole - budget.used_tokens
 
 
-async def test_the_providers_counts_replace_ours(site: Site) -> None:
+async def test_providers_counts_replace_ours(site: Site) -> None:
     agent = await fill(site)
     receipt = await turn(agent)
     report = context_pb2.ReportUsageRequest(receipt_id=receipt.receipt_id, input_tokens=1000, output_tokens=100)
@@ -61,7 +61,7 @@ async def test_the_providers_counts_replace_ours(site: Site) -> None:
     assert one.cost_usd == pytest.approx(1000 * PRICE_PER_TOKEN + 100 * 10e-6)
 
 
-async def test_turns_of_a_model_without_a_price_are_counted_but_not_priced(site: Site) -> None:
+async def test_turns_of_an_unpriced_model_are_counted_but_not_priced(site: Site) -> None:
     agent = await fill(site)
     await turn(agent, model_id="house-model", context_window_tokens=9000)
     (one,) = (await agent.ListTurnCosts(cost_pb2.ListTurnCostsRequest())).turns
@@ -70,7 +70,7 @@ async def test_turns_of_a_model_without_a_price_are_counted_but_not_priced(site:
     assert (row.key, row.cost_usd, row.unpriced_tokens) == ("house-model", 0, one.input_tokens)
 
 
-async def test_turns_are_listed_page_by_page_and_by_filters(site: Site) -> None:
+async def test_turn_costs_are_listed_by_page_and_filter(site: Site) -> None:
     agent = await fill(site)
     made = [(await turn(agent)).receipt_id for _ in range(3)]
     first = await agent.ListTurnCosts(cost_pb2.ListTurnCostsRequest(page_size=2))
@@ -84,7 +84,7 @@ async def test_turns_are_listed_page_by_page_and_by_filters(site: Site) -> None:
     assert status[0] is grpc.StatusCode.INVALID_ARGUMENT
 
 
-async def test_an_admin_sees_the_tenant_and_an_agent_its_owner(site: Site) -> None:
+async def test_admin_sees_the_tenants_costs_and_an_agent_its_owners(site: Site) -> None:
     agent = await fill(site)
     await turn(agent)
     noor, stranger = site.caller(owner="noor"), site.caller("other")
@@ -98,7 +98,7 @@ async def test_an_admin_sees_the_tenant_and_an_agent_its_owner(site: Site) -> No
     assert (await refusal(agent.ListTurnCosts(cost_pb2.ListTurnCostsRequest(owner_id="noor"))))[1] == "SCOPE_FORBIDDEN"
 
 
-async def test_a_whole_tenant_and_one_owner_are_not_asked_for_at_once(site: Site) -> None:
+async def test_whole_tenant_and_one_owner_together_are_refused(site: Site) -> None:
     admin = site.caller(admin=True)
     for work in (
         admin.ListSpending(cost_pb2.ListSpendingRequest(whole_tenant=True, owner_id="mara")),
@@ -119,13 +119,13 @@ def budget(**fields: Any) -> cost_pb2.PutBudgetRequest:
     return cost_pb2.PutBudgetRequest(budget=cost_pb2.CostBudget(**given | {"limit_usd": 1.0} | fields))
 
 
-async def test_a_week_that_would_begin_before_all_time_holds_nothing(site: Site) -> None:
+async def test_week_before_the_beginning_of_time_is_empty(site: Site) -> None:
     first = Timestamp()
     first.FromJsonString("0001-01-01T00:00:00Z")
     assert await spending(site.caller(), until_time=first) == {}
 
 
-async def test_a_budget_that_is_crossed_is_told_once_for_each_share(site: Site) -> None:
+async def test_crossed_budget_alerts_once_for_each_share(site: Site) -> None:
     agent, admin = await fill(site), site.caller(admin=True)
     receipt = await turn(agent)
     used = receipt.budget.used_tokens + receipt.budget.message_tokens

@@ -48,9 +48,7 @@ async def words_left(site: Site, owner_words: tuple[str, ...]) -> list[tuple[str
         await connection.close()
 
 
-async def test_no_table_holds_a_word_of_an_owner_who_was_forgotten(
-    site: Site, capsys: pytest.CaptureFixture[str]
-) -> None:
+async def test_no_table_holds_a_word_of_a_forgotten_owner(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
     agent = await fill(site)
     await retain_journal(agent)
     await worked(site)
@@ -67,7 +65,7 @@ async def test_no_table_holds_a_word_of_an_owner_who_was_forgotten(
     )
 
 
-async def test_a_neighbour_keeps_everything_and_the_owner_may_begin_anew(site: Site) -> None:
+async def test_neighbour_keeps_everything_and_a_forgotten_owner_may_start_again(site: Site) -> None:
     agent, neighbour = await fill(site), await fill(site, owner="noor")
     admin = site.caller(admin=True)
     receipt_id = (await neighbour.AssembleContext(asking())).assembly.receipt_id
@@ -83,7 +81,7 @@ async def test_a_neighbour_keeps_everything_and_the_owner_may_begin_anew(site: S
     assert await words_left(site, (next(iter(JOURNAL.values()))[0],))
 
 
-async def test_texts_of_receipts_are_each_owners_own(site: Site) -> None:
+async def test_receipt_texts_are_kept_by_owner(site: Site) -> None:
     """Two owners whose receipts hold the same words: forgetting one's leaves the other's, before and after."""
     agent, neighbour = await fill(site), await fill(site, owner="noor")
     admin = site.caller(admin=True)
@@ -97,7 +95,7 @@ async def test_texts_of_receipts_are_each_owners_own(site: Site) -> None:
         assert await replay(neighbour, receipt_id)
 
 
-async def test_an_owner_who_begins_anew_at_once_has_receipts_and_their_texts(site: Site) -> None:
+async def test_owner_recreated_at_once_has_receipts_with_texts(site: Site) -> None:
     agent = await fill(site)
     await receipt_of(agent)
     await site.caller(admin=True).ForgetOwner(admin_pb2.ForgetOwnerRequest(owner_id="mara"))
@@ -107,7 +105,7 @@ async def test_an_owner_who_begins_anew_at_once_has_receipts_and_their_texts(sit
     assert site.app.receipt_writer.dropped_count == 0
 
 
-async def test_a_turn_that_was_under_way_in_a_forgetting_says_that_its_receipt_was_dropped(site: Site) -> None:
+async def test_turn_in_progress_during_a_forget_says_that_its_receipt_was_dropped(site: Site) -> None:
     agent = await fill(site)
     async with locked(site, "chunks"):
         turn = asyncio.create_task(assembled(agent))
@@ -132,7 +130,7 @@ async def replay(agent: Caller, receipt_id: str) -> str:
     return str(response.assembly.content_sha256)
 
 
-async def test_an_owner_whom_nobody_knows_is_forgotten_and_not_made(site: Site) -> None:
+async def test_unknown_owner_is_forgotten_and_not_created(site: Site) -> None:
     await fill(site)
     connection = await asyncpg.connect(site.app.database.dsn)
     tables = [row[0] for row in await connection.fetch("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")]
@@ -150,7 +148,7 @@ async def test_an_owner_whom_nobody_knows_is_forgotten_and_not_made(site: Site) 
     assert (after, notes) == (before, 2), "receipts of turns under way are left out by these notes"
 
 
-async def test_only_an_admin_may_and_only_after_saying_whom(
+async def test_forgetting_an_owner_needs_an_admin_and_an_explicit_name(
     site: Site, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     agent = await fill(site)

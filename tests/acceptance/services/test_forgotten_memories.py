@@ -70,7 +70,7 @@ async def kept_texts(database: str) -> list[str]:
         await connection.close()
 
 
-async def test_nothing_holds_the_words_of_a_forgotten_memory(site: Site, database: str, agent: WikiCaller) -> None:
+async def test_no_answer_holds_the_words_of_a_forgotten_memory(site: Site, database: str, agent: WikiCaller) -> None:
     assert any(SECRET in text and text not in TEXTS.values() for text in await kept_texts(database)), (
         "a page's text is kept"
     )
@@ -116,7 +116,7 @@ async def everywhere(database: str, word: str) -> list[str]:
         await connection.close()
 
 
-async def test_a_forgotten_word_stands_nowhere_in_the_database(site: Site, database: str) -> None:
+async def test_forgotten_word_is_in_no_table(site: Site, database: str) -> None:
     agent, admin = WikiCaller(site, "acme", "mara"), WikiCaller(site, "acme", admin=True)
     told = {**EVERYWHERE, **{name: (text, LOLA) for name, text in TEXTS.items() if SECRET not in text}}
     memories = [memory_pb2.NewMemory(memory_id=memory_id, text=text) for memory_id, (text, _) in told.items()]

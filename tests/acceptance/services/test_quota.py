@@ -31,7 +31,7 @@ async def retain(agent: Caller, name: str, size: int) -> None:
     await agent.Retain(memory_pb2.RetainRequest(memories=[memory]))
 
 
-async def test_what_an_owner_holds_is_told_as_it_is_written_changed_and_forgotten(site: Site) -> None:
+async def test_stored_bytes_follow_writes_changes_and_forgetting(site: Site) -> None:
     agent = site.caller()
     assert await held(agent) == 0
     await fill(site)
@@ -47,7 +47,7 @@ async def test_what_an_owner_holds_is_told_as_it_is_written_changed_and_forgotte
     assert await held(agent) == 0
 
 
-async def test_a_write_beyond_the_quota_is_refused_whole_and_what_frees_room_is_not(
+async def test_write_beyond_the_quota_is_refused_whole_and_a_delete_is_not(
     settings: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with served(replace(settings, owner_quota_mb=1)) as site:
@@ -74,7 +74,7 @@ async def test_a_write_beyond_the_quota_is_refused_whole_and_what_frees_room_is_
         assert shown == {"stored_bytes": await held(agent), "quota_bytes": MB}
 
 
-async def test_the_refusal_names_the_quota_and_what_to_do(settings: Settings) -> None:
+async def test_refusal_names_the_quota_and_the_fix(settings: Settings) -> None:
     async with served(replace(settings, owner_quota_mb=1)) as site:
         turn = pb.NewTurn(client_turn_id="large", role="user", text="y" * 1_990_000)
         with pytest.raises(grpc.aio.AioRpcError) as caught:

@@ -85,20 +85,22 @@ NAMING_A_SPACE: dict[str, Call] = {
 
 @pytest.mark.parametrize("spaces", [None, (), ("ops",), ("HR",), (" hr",), ("h",), ("hr2",)])
 @pytest.mark.parametrize("way", NAMING_A_SPACE)
-async def test_a_space_that_is_not_held_is_refused(world: Site, way: str, spaces: tuple[str, ...] | None) -> None:
+async def test_space_that_is_not_held_is_refused_by_every_call(
+    world: Site, way: str, spaces: tuple[str, ...] | None
+) -> None:
     code, reason, _ = await refusal(NAMING_A_SPACE[way](world.caller(spaces=spaces)))
     assert (code, reason) == SPACE_REFUSED
 
 
 @pytest.mark.parametrize("way", NAMING_A_SPACE)
-async def test_a_space_that_is_held_is_open(world: Site, way: str) -> None:
+async def test_held_space_is_open(world: Site, way: str) -> None:
     for caller in (world.caller(spaces=("ops", "hr")), world.caller(spaces=("*",))):
         assert await NAMING_A_SPACE[way](caller)
     if way != "a turn":
         assert await NAMING_A_SPACE[way](world.caller(admin=True))
 
 
-async def test_a_turn_asks_the_bases_of_the_space_that_it_holds(world: Site) -> None:
+async def test_turn_searches_the_bases_of_its_held_space(world: Site) -> None:
     holder = world.caller(spaces=("hr", "ops"))
     assert SECRET in str(await assembled(holder, asking("harbour crew wages", space_id="hr")))
     assert SECRET not in str(await assembled(holder, asking("harbour crew wages", space_id="ops")))
@@ -117,7 +119,7 @@ async def test_a_turn_asks_the_bases_of_the_space_that_it_holds(world: Site) -> 
         ({"tenant": "evil", "spaces": ("*",)}, []),
     ],
 )
-async def test_bases_and_documents_are_shown_as_far_as_a_caller_reaches(
+async def test_bases_and_documents_are_shown_within_the_callers_reach(
     world: Site, caller: dict[str, Any], shown: list[str]
 ) -> None:
     calling = world.caller(**caller)
@@ -143,7 +145,7 @@ async def test_bases_and_documents_are_shown_as_far_as_a_caller_reaches(
         (profile_pb2.PROFILE_LEVEL_AGENT, "chair", False),
     ],
 )
-async def test_knobs_are_shown_of_a_callers_own_levels(
+async def test_only_knobs_of_the_callers_own_levels_are_shown(
     world: Site, level: profile_pb2.ProfileLevel.ValueType, ref: str, *, is_open: bool, is_list: bool
 ) -> None:
     def asked(caller: Caller) -> Awaitable[Any]:
@@ -185,7 +187,7 @@ OUT_OF_REACH: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("way", READING_A_RECEIPT)
-async def test_a_receipt_is_its_own_agents_where_it_holds_the_space(world: Site, way: str) -> None:
+async def test_receipt_is_shown_to_its_agent_only_with_its_space(world: Site, way: str) -> None:
     receipt_id, ask = await made_in_hr(world), READING_A_RECEIPT[way]
     unknown = await refusal(ask(world.caller(), "00000000-0000-4000-8000-000000000000"))
     for caller in OUT_OF_REACH.values():
@@ -219,7 +221,7 @@ async def browsed(site: Site, page: str, **caller: Any) -> httpx.Response:
         return await client.get(page)
 
 
-async def test_the_console_shows_a_token_what_the_api_does(world: Site) -> None:
+async def test_console_shows_a_token_the_same_as_the_api(world: Site) -> None:
     receipt_id = await made_in_hr(world)
     receipt = json.loads(MessageToJson((await explained(world.caller(spaces=("hr",)), receipt_id)).details))
     items = [
@@ -239,7 +241,7 @@ async def test_the_console_shows_a_token_what_the_api_does(world: Site) -> None:
 
 
 @pytest.mark.parametrize("setting", ["deny", "allow"])
-async def test_a_token_without_the_claim_holds_every_space_only_where_that_is_allowed(
+async def test_token_without_the_claim_holds_every_space_only_if_that_is_allowed(
     migrated_template: str, tmp_path: Path, setting: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     values = {"spaces_unclaimed": setting, "http_listen": "127.0.0.1:0"}

@@ -169,7 +169,7 @@ def found(assembly: pb.Assembly, name: str) -> items_pb2.Item:
     return item
 
 
-async def test_every_backend_brings_its_part_of_one_turn_and_nothing_is_missing(backed: Site, well: StandIns) -> None:
+async def test_every_backend_contributes_to_one_turn_and_nothing_is_missing(backed: Site, well: StandIns) -> None:
     assembly, receipt = await asked(backed)
     told = statuses(assembly)
     assert {source.name: told[source.name] for source in SOURCES} == {source.name: "OK" for source in SOURCES}
@@ -183,7 +183,7 @@ async def test_every_backend_brings_its_part_of_one_turn_and_nothing_is_missing(
     assert CANARY not in f"{assembly}{receipt}"
 
 
-async def test_the_thread_is_the_sessions_events_in_order_with_tool_calls_beside_results(
+async def test_thread_is_the_sessions_events_in_order_with_tool_calls_beside_results(
     backed: Site, well: StandIns
 ) -> None:
     assembly, _ = await asked(backed)
@@ -192,7 +192,7 @@ async def test_the_thread_is_the_sessions_events_in_order_with_tool_calls_beside
     assert (call.id, call.name, result.call_id, result.content) == ("t1", "tide", "t1", "low")
 
 
-async def test_the_rerankers_order_is_the_turns(backed: Site, well: StandIns) -> None:
+async def test_turn_keeps_the_rerankers_order(backed: Site, well: StandIns) -> None:
     assembly, _ = await asked(backed)
     assert found(assembly, "yard").rank < found(assembly, "handbook").rank
     forwards = [{"index": place, "relevanceScore": 0.9 - place / 10} for place in (0, 1)]
@@ -214,7 +214,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", ["handbook", "yard", "sessions", "memories", "files"])
-async def test_one_that_fails_is_named_makes_the_turn_degraded_and_hides_no_other(
+async def test_failing_backend_is_named_degrades_the_turn_and_hides_no_other(
     backed: Site, well: StandIns, name: str
 ) -> None:
     if name in BROKEN:
@@ -251,7 +251,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("fault", "status"), FAULTS, ids=[fault.code for fault, _ in FAULTS])
-async def test_a_source_that_has_nothing_else_bears_its_backends_status(
+async def test_source_with_one_backend_has_that_backends_status(
     backed: Site, well: StandIns, fault: Fault, status: str
 ) -> None:
     well.aws.script("ListEvents", fault)
@@ -268,7 +268,7 @@ async def test_a_source_that_has_nothing_else_bears_its_backends_status(
     assert CANARY not in f"{assembly}{receipt}"
 
 
-async def test_whatever_a_service_sends_beyond_what_was_asked_for_reaches_no_turn(backed: Site, well: StandIns) -> None:
+async def test_unrequested_data_of_a_service_reaches_no_turn(backed: Site, well: StandIns) -> None:
     strangers = record("The stranger's boat winters in secret.", "/strategies/semantic-1/actors/user-4712")
     well.aws.script("RetrieveMemoryRecords", Reply({"memoryRecordSummaries": [strangers]}))
     well.aws.script("ListEvents", Reply({"events": [EVENTS[1] | {"actorId": "user-4712"}, EVENTS[2]]}))
@@ -281,7 +281,7 @@ async def test_whatever_a_service_sends_beyond_what_was_asked_for_reaches_no_tur
     assert "secret" not in str(assembly)
 
 
-async def test_another_owner_is_asked_for_by_its_own_name_everywhere(backed: Site, well: StandIns) -> None:
+async def test_another_owner_is_requested_by_its_own_name_everywhere(backed: Site, well: StandIns) -> None:
     well.hindsight.seen.clear()
     well.aws.seen.clear()
     assembly, _ = await asked(backed, "bea")
@@ -293,7 +293,7 @@ async def test_another_owner_is_asked_for_by_its_own_name_everywhere(backed: Sit
     assert not any(item.text in {ITEMS["sessions"][1], ITEMS["memories"][1]} for item in assembly.items)
 
 
-async def test_another_tenant_reaches_none_of_them(backed: Site, well: StandIns) -> None:
+async def test_another_tenant_reaches_no_backend(backed: Site, well: StandIns) -> None:
     rival = await fill(backed, tenant="rival", owner=OWNER)
     calls = well.calls
     assembly = await assembled(rival, patiently(), timeout=120)

@@ -79,7 +79,7 @@ def found(*texts: str) -> Reply:
 KEEL = "The winter cradle for a boat keeps its keel dry and stands where the boat winters."
 
 
-async def test_a_turn_holds_what_the_tenants_base_found_beside_the_built_in_ones(
+async def test_turn_holds_results_of_the_tenants_base_beside_the_built_in_ones(
     settings: Settings, tmp_path: Path, aws: Aws
 ) -> None:
     aws.script("Retrieve", found(KEEL))
@@ -106,7 +106,7 @@ async def test_another_tenant_never_reaches_the_base(settings: Settings, tmp_pat
     assert aws.seen == []
 
 
-async def test_a_base_assigned_to_nobody_is_asked_by_nobody(settings: Settings, tmp_path: Path, aws: Aws) -> None:
+async def test_unassigned_base_is_not_asked(settings: Settings, tmp_path: Path, aws: Aws) -> None:
     aws.script("Retrieve", found(KEEL))
     entries = (base(aws, "nobodys", assign=""), base(aws, "agents", assign='"agent:somebody-else"'))
     async with backed(settings, tmp_path, *entries) as site:
@@ -115,7 +115,7 @@ async def test_a_base_assigned_to_nobody_is_asked_by_nobody(settings: Settings, 
     assert aws.seen == []
 
 
-async def test_one_broken_base_hides_neither_the_other_nor_its_own_failure(
+async def test_broken_base_hides_neither_the_other_nor_its_own_failure(
     settings: Settings, tmp_path: Path, aws: Aws, caplog: pytest.LogCaptureFixture
 ) -> None:
     aws.script("Retrieve", Fault("AccessDeniedException", 403, f"{CANARY} may not"))
@@ -130,7 +130,7 @@ async def test_one_broken_base_hides_neither_the_other_nor_its_own_failure(
     assert CANARY not in f"{assembly} {receipt} {caplog.text}"
 
 
-async def test_a_base_that_hangs_costs_its_own_results_alone(settings: Settings, tmp_path: Path, aws: Aws) -> None:
+async def test_hanging_base_costs_only_its_own_results(settings: Settings, tmp_path: Path, aws: Aws) -> None:
     over = threading.Event()
     aws.script("Retrieve", Held(over, found(KEEL)))
     async with backed(settings, tmp_path, base(aws, "hung", deadline_s=0.5)) as site:
@@ -141,9 +141,7 @@ async def test_a_base_that_hangs_costs_its_own_results_alone(settings: Settings,
     assert assembly.degraded
 
 
-async def test_a_base_that_is_switched_off_is_not_asked_from_the_next_turn_on(
-    settings: Settings, tmp_path: Path, aws: Aws
-) -> None:
+async def test_disabled_base_is_not_asked_from_the_next_turn(settings: Settings, tmp_path: Path, aws: Aws) -> None:
     aws.script("Retrieve", found(KEEL))
     async with backed(settings, tmp_path, base(aws, "remote")) as site:
         agent, admin = await fill(site), site.caller("acme", admin=True)
@@ -162,9 +160,7 @@ async def test_a_base_that_is_switched_off_is_not_asked_from_the_next_turn_on(
     assert any(item.id.startswith("remote:") for item in again.items)
 
 
-async def test_only_an_admin_of_the_tenant_decides_about_its_backends(
-    settings: Settings, tmp_path: Path, aws: Aws
-) -> None:
+async def test_only_an_admin_of_the_tenant_switches_its_backends(settings: Settings, tmp_path: Path, aws: Aws) -> None:
     async with backed(settings, tmp_path, base(aws, "remote")) as site:
         switch = backends_pb2.SwitchBackendRequest(backend="remote", is_off=True)
         agent = await refusal(site.caller().SwitchBackend(switch))
@@ -192,7 +188,7 @@ def asking_tools() -> pb.AssembleContextRequest:
     return asking(overrides={"sources": [{"source": items_pb2.SOURCE_TOOLS, "deadline_ms": WAITS_MS}]})
 
 
-async def test_a_tool_is_asked_from_its_approval_to_its_revocation(
+async def test_tool_is_called_from_its_approval_to_its_revocation(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("HARBOUR_KEY", CANARY)
@@ -223,7 +219,7 @@ async def test_a_tool_is_asked_from_its_approval_to_its_revocation(
     assert CANARY not in f"{during} {receipt} {listing} {caplog.text}"
 
 
-async def test_a_tool_can_be_tried_before_it_is_approved(settings: Settings, tmp_path: Path) -> None:
+async def test_tool_can_be_tried_before_its_approval(settings: Settings, tmp_path: Path) -> None:
     entry = tools_entry().replace("env = ", "# env = ")
     async with backed(settings, tmp_path, entry) as site:
         admin = site.caller("acme", admin=True)
@@ -235,7 +231,7 @@ async def test_a_tool_can_be_tried_before_it_is_approved(settings: Settings, tmp
     assert refused[0] is grpc.StatusCode.FAILED_PRECONDITION
 
 
-async def test_the_commands_look_after_tools_and_backends(
+async def test_commands_manage_tools_and_backends(
     settings: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     entry = tools_entry().replace("env = ", "# env = ")
@@ -272,7 +268,7 @@ async def test_the_commands_look_after_tools_and_backends(
     assert [one[1]["was_there"] for one in gone if isinstance(one[1], dict)] == [True, False]
 
 
-async def test_an_owners_bank_is_recalled_beside_the_built_in_memories(settings: Settings, tmp_path: Path) -> None:
+async def test_owners_bank_is_recalled_beside_the_built_in_memories(settings: Settings, tmp_path: Path) -> None:
     with hindsight.serving() as server:
         server.retain(str(owner_uuid("mara")), [{"content": "The boat winters under a blue tarpaulin."}])
         server.retain(str(owner_uuid("tom")), [{"content": "The boat winters in secret."}])
@@ -292,9 +288,7 @@ deadline_s = 50
     assert "secret" not in texts
 
 
-async def test_a_thread_is_read_from_its_events_where_that_is_configured(
-    settings: Settings, tmp_path: Path, aws: Aws
-) -> None:
+async def test_thread_is_read_from_its_events_if_configured(settings: Settings, tmp_path: Path, aws: Aws) -> None:
     actor = str(owner_uuid("mara"))
     spoken = {"conversational": {"role": "USER", "content": {"text": "We bought a second boat, the Nereid."}}}
     event = {
@@ -322,13 +316,13 @@ deadline_s = 50
     assert [message.text for message in assembly.messages] == ["We bought a second boat, the Nereid."]
 
 
-async def test_a_file_that_cannot_be_meant_keeps_the_sidecar_from_starting(settings: Settings, tmp_path: Path) -> None:
+async def test_unusable_backend_file_stops_the_start(settings: Settings, tmp_path: Path) -> None:
     with pytest.raises(SettingInvalid, match="bedrock is no kind"):
         async with backed(settings, tmp_path, "[[bedrock]]\nname='a'"):
             pass
 
 
-async def test_the_examples_in_the_documents_start(
+async def test_backend_examples_in_the_documents_start(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use_credentials(monkeypatch)
@@ -340,7 +334,7 @@ async def test_the_examples_in_the_documents_start(
 
 
 @pytest.mark.parametrize("example", MODEL_EXAMPLES, ids=["bedrock", "openai"])
-async def test_the_models_in_the_documents_start(
+async def test_model_examples_in_the_documents_start(
     settings: Settings, example: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use_credentials(monkeypatch)

@@ -110,7 +110,7 @@ def written() -> Iterator[Keep]:
     log.removeHandler(keep)
 
 
-async def test_a_compile_is_a_trace_linked_to_the_call_that_asked_for_it(
+async def test_compile_is_a_trace_linked_to_the_call_that_requested_it(
     planned: Settings, collector: Collector, written: Keep
 ) -> None:
     async with observed(planned, SENDING) as site:
@@ -155,7 +155,7 @@ async def test_a_compile_is_a_trace_linked_to_the_call_that_asked_for_it(
     assert "Masa" not in everything
 
 
-async def test_a_models_key_is_in_no_span_no_log_and_no_job_though_its_provider_says_it(
+async def test_models_key_is_in_no_span_log_or_job_even_if_its_provider_returns_it(
     settings: Settings, collector: Collector, caplog: pytest.LogCaptureFixture
 ) -> None:
     with model_server() as server, caplog.at_level(logging.DEBUG):
@@ -187,7 +187,7 @@ class Heard(Figures):
         self.heard.set()
 
 
-async def test_the_parents_metrics_count_the_jobs_of_its_worker(
+async def test_parents_metrics_count_the_jobs_of_its_worker(
     planned: Settings, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = {"COMPILE_PLANNER": "openai", "COMPILE_BASE_URL": planned.compile_base_url, "DATA_DIR": planned.data_dir}
@@ -207,7 +207,7 @@ async def test_the_parents_metrics_count_the_jobs_of_its_worker(
     assert re.search(r'gen_ai_client_token_usage_tokens_sum\{.*sidecar_compile_pass="leaf"\} [1-9]', text)
 
 
-async def test_what_compiling_spent_is_an_owners_and_an_admins(planned: Settings, collector: Collector) -> None:
+async def test_compile_cost_is_shown_to_the_owner_and_to_an_admin(planned: Settings, collector: Collector) -> None:
     async with observed(planned, SENDING) as site:
         await retain_journal(site.caller())
         await retain_journal(site.caller(owner="noor"))
@@ -223,7 +223,7 @@ async def test_what_compiling_spent_is_an_owners_and_an_admins(planned: Settings
         assert not (await site.caller().ListCompileSpending(request(until_time=long_ago))).rows
 
 
-async def test_streams_are_watched_with_their_messages(settings: Settings, collector: Collector) -> None:
+async def test_streams_have_spans_with_their_message_counts(settings: Settings, collector: Collector) -> None:
     async with observed(replace(settings, http_listen="127.0.0.1:0"), SENDING) as site:
         await retain_journal(site.caller())
         stub = CompileServiceStub(site.channel)  # type: ignore[no-untyped-call]  # generated
@@ -245,7 +245,7 @@ async def test_streams_are_watched_with_their_messages(settings: Settings, colle
     assert f'rpc_server_call_duration_seconds_count{{rpc_method="{method}",rpc_status_code="NOT_FOUND"}} 1.0' in text
 
 
-async def test_another_librarys_calls_are_watched_too(settings: Settings, collector: Collector) -> None:
+async def test_calls_of_other_libraries_have_spans_too(settings: Settings, collector: Collector) -> None:
     async with observed(settings, SENDING) as site:
         metadata = (("authorization", f"Bearer {site.token()}"), ("traceparent", SAMPLED))
         stub = ServerReflectionStub(site.channel)
@@ -259,7 +259,7 @@ async def test_another_librarys_calls_are_watched_too(settings: Settings, collec
     assert (attributes(span.attributes)[names.MESSAGES], span.trace_id.hex()) == (1, TRACE)
 
 
-async def test_every_metric_that_is_asked_for_is_served(settings: Settings) -> None:
+async def test_every_documented_metric_is_served(settings: Settings) -> None:
     async with (
         observed(replace(settings, http_listen="127.0.0.1:0"), WatchConfig()) as site,
         httpx.AsyncClient(base_url=f"http://{site.app.http_address}") as client,

@@ -63,7 +63,7 @@ def traced(site: Site, traceparent: str) -> Caller:
     return Caller(site.channel, (token, ("traceparent", traceparent)))
 
 
-async def test_a_turn_is_a_trace_in_the_callers_with_a_span_for_each_source(
+async def test_turn_is_a_trace_within_the_callers_with_a_span_per_source(
     settings: Settings, collector: Collector
 ) -> None:
     async with observed(settings, SENDING) as site:
@@ -88,7 +88,7 @@ async def test_a_turn_is_a_trace_in_the_callers_with_a_span_for_each_source(
         assert span.end_time_unix_nano <= turn.end_time_unix_nano
 
 
-async def test_spans_hold_no_content_unless_asked_for(settings: Settings, collector: Collector) -> None:
+async def test_spans_hold_no_content_by_default(settings: Settings, collector: Collector) -> None:
     for keeps in (False, True):
         collector.spans.clear()
         async with observed(settings, replace(SENDING, keeps_content=keeps)) as site:
@@ -100,7 +100,7 @@ async def test_spans_hold_no_content_unless_asked_for(settings: Settings, collec
         assert "Calypso" not in str(collector.spans)
 
 
-async def test_degraded_failed_and_slow_turns_are_kept_though_the_caller_samples_nothing(
+async def test_degraded_failed_and_slow_turns_are_kept_even_if_the_caller_samples_nothing(
     settings: Settings, collector: Collector, database: str
 ) -> None:
     async with observed(settings, SENDING) as site:
@@ -120,7 +120,7 @@ async def test_degraded_failed_and_slow_turns_are_kept_though_the_caller_samples
         await collector.wait_for(lambda: bool(collector.named(names.ASSEMBLE)))
 
 
-async def test_a_failed_turn_leaves_a_span_with_its_code(settings: Settings, collector: Collector) -> None:
+async def test_failed_turn_leaves_a_span_with_its_code(settings: Settings, collector: Collector) -> None:
     async with observed(settings, replace(SENDING, slow_turn_s=0.0)) as site:
         with pytest.raises(grpc.aio.AioRpcError):
             await traced(site, UNSAMPLED).AssembleContext(pb.AssembleContextRequest(message="?", model_id="unknown-9"))
@@ -130,7 +130,7 @@ async def test_a_failed_turn_leaves_a_span_with_its_code(settings: Settings, col
     assert turn.status.code == turn.status.STATUS_CODE_UNSET  # the caller's mistake is no error of the server
 
 
-async def test_metrics_come_by_otlp_and_as_prometheus_text_without_a_tenant(
+async def test_metrics_are_exported_by_otlp_and_prometheus_without_a_tenant(
     settings: Settings, collector: Collector
 ) -> None:
     async with observed(replace(settings, http_listen="127.0.0.1:0"), SENDING) as site:
@@ -155,7 +155,7 @@ async def test_metrics_come_by_otlp_and_as_prometheus_text_without_a_tenant(
     assert not [word for word in ("acme", "mara", "tenant", "owner") if word in everything]
 
 
-async def test_a_collector_that_is_away_is_not_felt(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unreachable_collector_does_not_affect_turns(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setenv("OTEL_BSP_MAX_QUEUE_SIZE", "4")
     monkeypatch.setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "2")
@@ -165,7 +165,7 @@ async def test_a_collector_that_is_away_is_not_felt(settings: Settings, monkeypa
             assert not (await traced(site, SAMPLED).AssembleContext(ASKING)).assembly.degraded
 
 
-async def test_a_compile_job_is_a_trace_of_its_own_linked_to_who_asked(collector: Collector) -> None:
+async def test_compile_job_is_its_own_trace_linked_to_the_requesting_call(collector: Collector) -> None:
     began = datetime(2026, 3, 1, tzinfo=UTC)
     ended = began + timedelta(seconds=9)
     call = ModelCall("gpt-oss-120b", "aws.bedrock", "leaf", input_tokens=900, output_tokens=40, finish_reason="stop")
@@ -191,7 +191,7 @@ async def test_a_compile_job_is_a_trace_of_its_own_linked_to_who_asked(collector
     assert b'sidecar_compile_plan_rejections_total{reason="unknown handle"} 2.0' in watch.figures.as_text()
 
 
-async def test_the_log_bears_the_trace_of_the_call(
+async def test_log_lines_carry_the_trace_of_the_call(
     settings: Settings, tmp_path: Path, caplog: pytest.LogCaptureFixture, database: str
 ) -> None:
     lines: list[dict[str, Any]] = []
@@ -222,7 +222,7 @@ async def test_the_log_bears_the_trace_of_the_call(
         ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4317", "OTEL_SDK_DISABLED": "true"}, False, False),
     ],
 )
-def test_the_standard_variables_say_what_is_sent(environ: dict[str, str], spans: bool, metrics: bool) -> None:
+def test_standard_variables_configure_the_export(environ: dict[str, str], spans: bool, metrics: bool) -> None:
     config = config_of(environ)
     assert (config.sends_spans, config.sends_metrics) == (spans, metrics)
 
@@ -254,7 +254,7 @@ def noted(*notes: str) -> tuple[JobStep, ...]:
     return steps
 
 
-def test_a_jobs_checkpoints_become_steps() -> None:
+def test_checkpoints_of_a_job_become_steps() -> None:
     steps = noted("frozen", "planned", "stored", "opened", "applied", "aggregation_planned", "opened", "applied")
     assert shape(steps) == [
         (names.BATCH, None, 0, 4), (names.PLAN, 0, 0, 2), (names.APPLY, 0, 3, 4),
@@ -262,7 +262,7 @@ def test_a_jobs_checkpoints_become_steps() -> None:
     ]  # fmt: skip
 
 
-def test_questions_to_models_stand_inside_their_batch_and_writers_apart() -> None:
+def test_model_calls_are_inside_their_batch_and_writers_are_apart() -> None:
     steps = noted("frozen", "leaf", "section", "planned", "stored", "opened", "applied", "aggregation")
     assert shape(steps) == [
         (names.BATCH, None, 0, 6), (names.PLAN, 0, 0, 4), ("chat m", 1, 0, 1), (names.SECTION, 1, 1, 2),
@@ -270,7 +270,7 @@ def test_questions_to_models_stand_inside_their_batch_and_writers_apart() -> Non
     ]  # fmt: skip
 
 
-def test_a_batch_that_fails_has_no_apply_and_a_kept_answer_no_call() -> None:
+def test_failed_batch_has_no_apply_span_and_a_cached_answer_no_call_span() -> None:
     steps = noted("frozen", "leaf!", "frozen", "leaf~", "section~", "planned", "opened", "applied")
     assert [(step.name, step.inside, step.error) for step in steps] == [
         (names.BATCH, None, ""), (names.PLAN, 0, ""), ("chat m", 1, "Throttled"),

@@ -299,7 +299,7 @@ async def _batch(grounds: Grounds, number: int, per_kind: int) -> Counter[tuple[
     return found
 
 
-async def test_no_text_in_any_home_fails_a_turn(grounds: Grounds, is_soak: bool) -> None:
+async def test_no_text_in_any_place_fails_a_turn(grounds: Grounds, is_soak: bool) -> None:
     found: Counter[tuple[str, str]] = Counter()
     for number in count():
         found += await _batch(grounds, number, per_kind=2 if is_soak else 1)

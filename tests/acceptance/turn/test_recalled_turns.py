@@ -68,7 +68,7 @@ FILLER = tuple(f"Errand {number} is to buy {thing}." for number, thing in enumer
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_what_shares_no_word_with_the_question_is_found_by_its_meaning(site: Site) -> None:
+async def test_text_without_a_word_of_the_question_is_found_by_meaning(site: Site) -> None:
     caller = await told(site, "My tooth hurt so much that I had it pulled on Tuesday.", *FILLER)
     assembly = await assembled(caller, narrow("Did Nora see a dentist?"))
     assert "had it pulled" in str(assembly.system_blocks)
@@ -77,14 +77,14 @@ async def test_what_shares_no_word_with_the_question_is_found_by_its_meaning(sit
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_the_last_exchange_is_there_whatever_is_asked(site: Site) -> None:
+async def test_last_exchange_is_included_for_any_question(site: Site) -> None:
     caller = await told(site, "My tooth hurt.", *FILLER)
     assembly = await assembled(caller, narrow("Did Nora see a dentist?"))
     assert FILLER[-1] in [message.text for message in assembly.messages]
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_the_receipt_says_what_a_relevance_follows_from(site: Site) -> None:
+async def test_receipt_lists_the_features_of_a_relevance(site: Site) -> None:
     caller = await told(site, "My tooth hurt so much that I had it pulled on Tuesday.", *FILLER)
     assembly = await assembled(caller, narrow("Did Nora see a dentist?"))
     receipt = await explained(caller, assembly.receipt_id)
@@ -95,7 +95,7 @@ async def test_the_receipt_says_what_a_relevance_follows_from(site: Site) -> Non
 
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("language", LANGUAGES)
-async def test_a_question_finds_its_text_in_its_own_language(site: Site, language: str) -> None:
+async def test_question_finds_its_text_in_its_own_language(site: Site, language: str) -> None:
     case = LANGUAGES[language]
     caller = await told(site, *case["turns"], *FILLER[:4])
     missed = []
@@ -109,7 +109,7 @@ async def test_a_question_finds_its_text_in_its_own_language(site: Site, languag
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_a_new_memory_is_found_by_meaning_a_moment_later(site: Site) -> None:
+async def test_new_memory_is_found_by_meaning_a_moment_later(site: Site) -> None:
     caller = await told(site, "Hello.")
     await caller.Retain(memory_pb2.RetainRequest(memories=[memory_pb2.NewMemory(text="Emil is scared of heights.")]))
     await until_embedded(site.app.pools)
@@ -118,7 +118,7 @@ async def test_a_new_memory_is_found_by_meaning_a_moment_later(site: Site) -> No
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_a_fact_falls_to_the_turns_it_was_drawn_from_when_they_are_there(site: Site) -> None:
+async def test_memory_is_dropped_for_the_visible_turns_it_was_drawn_from(site: Site) -> None:
     caller = await told(site, "I sold the sloop to a man from Bar. It was a Sunday.", *FILLER)
     turns = await caller.ListTurns(pb.ListTurnsRequest(thread_id="t", page_size=1))
     memory = memory_pb2.NewMemory(
@@ -136,7 +136,7 @@ async def test_a_fact_falls_to_the_turns_it_was_drawn_from_when_they_are_there(s
     [(None, "no embedder is set up"), (Refuse(), "failed"), (Late(Gate(), Say("never")), "did not answer in time")],
     ids=["none", "failing", "hanging"],
 )
-async def test_without_vectors_recall_goes_by_words_and_says_so(
+async def test_without_vectors_recall_goes_by_words_and_is_reported(
     database: str, tmp_path: Path, embeds: Behaviour | None, why: str
 ) -> None:
     with model_server() as provider:

@@ -62,7 +62,7 @@ async def reported(agent: Caller, receipt_id: str, input_tokens: int, **counts: 
     return response
 
 
-async def test_a_receipt_tells_what_the_answer_told(agent: Caller) -> None:
+async def test_receipt_agrees_with_the_answer(agent: Caller) -> None:
     request = asking(overrides=profile_pb2.Profile(budget_tokens=260))
     answer = await assembled(agent, request)
     receipt = await explained(agent, answer.receipt_id)
@@ -138,7 +138,7 @@ def stated_items(receipt: pb.Receipt) -> list[tuple[Any, ...]]:
     ]
 
 
-async def test_a_replay_without_other_knobs_gives_the_same_bytes(site: Site, agent: Caller) -> None:
+async def test_replay_without_other_knobs_gives_the_same_bytes(site: Site, agent: Caller) -> None:
     await as_superuser(site, SUMMARY)
     for request in (asking(), asking(model_id=CLAUDE), asking(overrides=profile_pb2.Profile(budget_tokens=200))):
         answer = await assembled(agent, request)
@@ -151,7 +151,7 @@ async def test_a_replay_without_other_knobs_gives_the_same_bytes(site: Site, age
         assert list(replay.assembly.messages) == list(answer.messages)
 
 
-async def test_a_replay_in_a_smaller_budget_says_what_differs(agent: Caller) -> None:
+async def test_replay_with_a_smaller_budget_shows_the_difference(agent: Caller) -> None:
     answer = await assembled(agent)
     replay = await replayed(agent, answer.receipt_id, budget_tokens=140)
     assert recount(replay.assembly) == replay.assembly.budget.used_tokens <= 140
@@ -163,7 +163,7 @@ async def test_a_replay_in_a_smaller_budget_says_what_differs(agent: Caller) -> 
     assert replay.diff.first_changed_zone
 
 
-async def test_a_replay_calls_no_source(agent: Caller) -> None:
+async def test_replay_calls_no_source(agent: Caller) -> None:
     answer = await assembled(agent)
     await agent.Retain(memory_pb2.RetainRequest(memories=[memory_pb2.NewMemory(text="The boat sank this winter.")]))
     replay = await replayed(agent, answer.receipt_id)
@@ -203,7 +203,7 @@ async def test_receipts_are_listed_newest_first_without_their_candidates(agent: 
     assert page.next_page_token
 
 
-async def test_once_its_texts_are_gone_a_receipt_is_explained_but_not_replayed(settings: Settings) -> None:
+async def test_receipt_without_its_texts_is_explained_but_not_replayed(settings: Settings) -> None:
     async with _site(replace(settings, receipt_text_days=0)) as site:
         agent = await fill(site)
         answer = await assembled(agent)
@@ -212,7 +212,7 @@ async def test_once_its_texts_are_gone_a_receipt_is_explained_but_not_replayed(s
         assert (code, reason) == (grpc.StatusCode.FAILED_PRECONDITION, "TEXTS_DROPPED")
 
 
-async def test_a_receipt_that_the_writer_had_no_room_for_is_said_to_be_dropped(settings: Settings) -> None:
+async def test_receipt_dropped_by_a_full_queue_is_reported_as_dropped(settings: Settings) -> None:
     async with _site(replace(settings, receipt_queue=1)) as site:
         agent = await fill(site)
         await explained(agent, (await assembled(agent)).receipt_id)
@@ -229,7 +229,7 @@ async def test_a_receipt_that_the_writer_had_no_room_for_is_said_to_be_dropped(s
         assert site.app.receipt_writer.dropped_count == 1
 
 
-async def test_an_unknown_receipt_is_not_found_however_busy_the_writer(site: Site, agent: Caller) -> None:
+async def test_unknown_receipt_is_not_found_however_busy_the_writer(site: Site, agent: Caller) -> None:
     unknown = "00000000-0000-4000-8000-000000000000"
     async with locked(site, "receipt_texts"):
         await assembled(agent)
@@ -237,7 +237,7 @@ async def test_an_unknown_receipt_is_not_found_however_busy_the_writer(site: Sit
     assert (code, reason) == (grpc.StatusCode.NOT_FOUND, "NOT_FOUND")
 
 
-async def test_reports_teach_a_models_ratio_to_its_tenant_alone(site: Site, agent: Caller) -> None:
+async def test_usage_reports_teach_a_models_ratio_to_their_tenant_alone(site: Site, agent: Caller) -> None:
     before = await assembled(agent, asking(model_id=CLAUDE))
     assert not before.budget.is_exact
     estimated = before.budget.used_tokens + before.budget.message_tokens
@@ -260,7 +260,7 @@ async def test_reports_teach_a_models_ratio_to_its_tenant_alone(site: Site, agen
         assert told == (before.budget.message_tokens, before.budget.headroom_tokens)
 
 
-async def test_one_owners_false_reports_move_no_other_owners_counts(site: Site) -> None:
+async def test_false_reports_of_one_owner_change_no_other_owners_counts(site: Site) -> None:
     honest = [await fill(site, owner=owner) for owner in ("mara", "noor")]
     liar, stranger = await fill(site, owner="liar"), await fill(site, owner="newcomer")
     before = {model: (await assembled(stranger, asking(model_id=model))).budget for model in (CLAUDE, "gpt-4o")}
@@ -285,14 +285,14 @@ async def teach(agent: Caller, truth: float, model_id: str) -> float:
     return learned.ratio
 
 
-async def test_a_receipt_teaches_once_whatever_is_reported_about_it_later(site: Site, agent: Caller) -> None:
+async def test_receipt_teaches_once_whatever_is_reported_later(site: Site, agent: Caller) -> None:
     answer = await assembled(agent, asking(model_id=CLAUDE))
     for input_tokens in (900, 950, 1000, 1050, 1100, 1150):
         assert (await reported(agent, answer.receipt_id, input_tokens)).ratio == 1.0
     assert await as_superuser(site, "SELECT report_count FROM owner_calibrations") == 1
 
 
-async def test_a_report_sent_again_teaches_nothing_more(site: Site, agent: Caller) -> None:
+async def test_repeated_report_teaches_nothing_more(site: Site, agent: Caller) -> None:
     answer = await assembled(agent, asking(model_id=CLAUDE))
     for _ in range(3):
         await reported(agent, answer.receipt_id, 900, used_item_ids=[answer.items[0].id])
@@ -301,7 +301,7 @@ async def test_a_report_sent_again_teaches_nothing_more(site: Site, agent: Calle
     assert learned == 1
 
 
-async def test_the_last_report_stands_in_the_receipt(agent: Caller) -> None:
+async def test_latest_report_is_in_the_receipt(agent: Caller) -> None:
     answer = await assembled(agent)
     used = [answer.items[0].id]
     await reported(agent, answer.receipt_id, 10)

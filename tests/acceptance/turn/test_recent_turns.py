@@ -56,7 +56,7 @@ async def slow_search(site: Site) -> AsyncIterator[None]:
     await as_superuser(site, f"ALTER FUNCTION gone({SIGNATURE}) RENAME TO recall_turns")
 
 
-async def test_a_slow_search_costs_older_turns_and_never_the_conversation(site: Site, agent: Caller) -> None:
+async def test_slow_search_costs_older_turns_and_never_the_recent_ones(site: Site, agent: Caller) -> None:
     async with slow_search(site):
         answer = await assembled(agent, asking(overrides=knobs(items_pb2.SOURCE_THREAD, deadline_ms=250)))
     assert answer.messages[-1].text == NEWEST
@@ -69,7 +69,7 @@ async def test_a_slow_search_costs_older_turns_and_never_the_conversation(site: 
     assert list(receipt.sources) == list(answer.sources)
 
 
-async def test_recent_turns_are_waited_for_longer_than_any_source(site: Site, agent: Caller) -> None:
+async def test_recent_turns_are_awaited_longer_than_any_source(site: Site, agent: Caller) -> None:
     async with locked(site, "turns"):
         turn = asyncio.create_task(assembled(agent, asking_in_haste(), timeout=60.0))
         await until_count(site, WAITING, 3)  # the recent turns, the names of those who speak, and the search
@@ -79,7 +79,7 @@ async def test_recent_turns_are_waited_for_longer_than_any_source(site: Site, ag
     assert not answer.conversation_missing
 
 
-async def test_without_its_conversation_a_call_fails_and_says_when_to_try_again(site: Site, agent: Caller) -> None:
+async def test_call_without_its_recent_turns_fails_with_a_retry_delay(site: Site, agent: Caller) -> None:
     assert (await assembled(agent)).messages, "an old window is there to be misused"
     async with locked(site, "turns"):
         with pytest.raises(grpc.aio.AioRpcError) as caught:
@@ -93,7 +93,7 @@ async def test_without_its_conversation_a_call_fails_and_says_when_to_try_again(
     assert (await assembled(agent)).messages[-1].text == NEWEST
 
 
-async def test_a_profile_may_go_on_without_the_conversation_and_the_model_is_told(site: Site, agent: Caller) -> None:
+async def test_profile_may_allow_a_turn_without_recent_turns_and_the_model_is_told(site: Site, agent: Caller) -> None:
     assert (await assembled(agent)).messages, "an old window is there to be misused"
     async with broken(site):
         answer = await assembled(agent, asking(overrides=WITHOUT))
@@ -109,14 +109,14 @@ async def test_a_profile_may_go_on_without_the_conversation_and_the_model_is_tol
     assert "could not be read" not in str(whole.to_openai("And now?"))
 
 
-async def test_a_conversation_that_cannot_be_read_fails_the_turn_at_once(site: Site, agent: Caller) -> None:
+async def test_unreadable_recent_turns_fail_the_call_at_once(site: Site, agent: Caller) -> None:
     async with broken(site):
         with pytest.raises(grpc.aio.AioRpcError) as caught:
             await assembled(agent)
     assert (caught.value.code(), detailed(caught.value)[0]) == (grpc.StatusCode.UNAVAILABLE, "REQUIRED_SOURCE_FAILED")
 
 
-async def test_a_new_thread_and_none_miss_no_conversation(site: Site, agent: Caller) -> None:
+async def test_new_thread_and_no_thread_miss_no_recent_turns(site: Site, agent: Caller) -> None:
     for thread_id in ("", "brand-new"):
         answer = await assembled(agent, asking(thread_id=thread_id))
         assert not answer.degraded

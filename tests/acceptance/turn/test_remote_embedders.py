@@ -127,7 +127,7 @@ async def test_memories_get_the_providers_vectors_and_a_turn_finds_them_by_meani
     [Throttle(), Refuse(401, "ExpiredTokenException", "no"), Vectors(((1.0,) * 8,))],
     ids=["throttled", "refused", "of another length"],
 )
-async def test_whatever_the_provider_does_wrong_recall_goes_by_words_and_says_so(
+async def test_any_provider_failure_makes_recall_go_by_words_and_is_reported(
     settings: Settings, database: str, provider: ModelServer, failure: Behaviour
 ) -> None:
     async with served(settings) as site:
@@ -167,7 +167,7 @@ async def working(database: str, home: Path, provider: ModelServer) -> AsyncIter
         await process.wait()
 
 
-async def test_a_worker_killed_half_way_is_followed_by_one_that_goes_on(
+async def test_worker_killed_midway_is_continued_by_the_next(
     database: str, tmp_path: Path, provider: ModelServer
 ) -> None:
     texts = [f"Errand {number} is to water the roses." for number in range(100)]

@@ -43,7 +43,7 @@ async def agent(site: Site) -> Caller:
     return await fill(site)
 
 
-async def test_every_source_stands_side_by_side_in_one_answer(agent: Caller) -> None:
+async def test_every_source_contributes_to_one_answer(agent: Caller) -> None:
     answer = await assembled(agent, asking(overrides=profile_pb2.Profile(history_turns=2)))
     answered = {"THREAD": "OK", "KNOWLEDGE": "OK", "MEMORY": "OK", "WIKI": "OK"}
     assert statuses(answer) == answered | {"WORKSPACE": "SKIPPED", "TOOLS": "SKIPPED"}
@@ -55,7 +55,7 @@ async def test_every_source_stands_side_by_side_in_one_answer(agent: Caller) -> 
     assert answer.messages[-1].text == "It was paid in March."
 
 
-async def test_every_item_says_where_it_comes_from_and_what_it_costs(agent: Caller) -> None:
+async def test_every_item_carries_its_provenance_and_its_cost(agent: Caller) -> None:
     answer = await assembled(agent)
     kinds = {
         item.source: {one.kind for one in item.provenance} for item in answer.items if item.source != THREAD_SOURCE
@@ -69,7 +69,7 @@ async def test_every_item_says_where_it_comes_from_and_what_it_costs(agent: Call
         assert any(f"[{item.mark}] {item.text}" in block.text for block in answer.system_blocks)
 
 
-async def test_the_counts_add_up(agent: Caller) -> None:
+async def test_token_counts_add_up(agent: Caller) -> None:
     answer = await assembled(agent, asking(overrides=profile_pb2.Profile(budget_tokens=150)))
     assert {one.decision for one in answer.decisions} > {KEPT}, "something is left out of a small budget"
     for one in answer.sources:
@@ -84,7 +84,7 @@ async def test_the_counts_add_up(agent: Caller) -> None:
 
 
 @pytest.mark.parametrize("budget", [64, 100, 200, 100_000])
-async def test_what_is_sent_is_counted_and_fits(agent: Caller, budget: int) -> None:
+async def test_rendered_context_is_counted_and_fits(agent: Caller, budget: int) -> None:
     answer = await assembled(agent, asking(overrides=profile_pb2.Profile(budget_tokens=budget)))
     pool = answer.budget
     assert recount(answer) == pool.used_tokens <= pool.pool_tokens <= budget
@@ -93,7 +93,7 @@ async def test_what_is_sent_is_counted_and_fits(agent: Caller, budget: int) -> N
     assert pool.window_tokens - spent - pool.headroom_tokens >= pool.pool_tokens
 
 
-async def test_prompt_parts_are_taken_as_texts_or_as_counts(agent: Caller) -> None:
+async def test_prompt_parts_are_given_as_texts_or_as_counts(agent: Caller) -> None:
     as_text = asking(system=pb.Spent(text="Be brief."), tools=pb.Spent(tokens=70), response_reserve_tokens=11)
     budget = (await assembled(agent, as_text)).budget
     assert (budget.system_tokens, budget.tool_tokens, budget.response_reserve_tokens) == (3, 70, 11)
@@ -101,14 +101,14 @@ async def test_prompt_parts_are_taken_as_texts_or_as_counts(agent: Caller) -> No
     assert (nothing.system_tokens, nothing.response_reserve_tokens) == (0, 2048)
 
 
-async def test_assembling_writes_no_turn(site: Site, agent: Caller) -> None:
+async def test_assembling_appends_no_turn(site: Site, agent: Caller) -> None:
     counting = "SELECT count(*) FROM turns"
     before = await as_superuser(site, counting)
     await assembled(agent, asking(client_turn_id="u99"))
     assert await as_superuser(site, counting) == before
 
 
-async def test_the_current_message_never_stands_there_twice(agent: Caller) -> None:
+async def test_current_message_is_never_included_twice(agent: Caller) -> None:
     message = "Is the boat dry this winter?"
     turn = pb.NewTurn(client_turn_id="now", role="user", text=message)
     await agent.AppendTurns(pb.AppendTurnsRequest(thread_id=THREAD, turns=[turn]))
@@ -119,7 +119,7 @@ async def test_the_current_message_never_stands_there_twice(agent: Caller) -> No
     assert unnamed.messages[-1].text == message, "without its id a stored turn is history"
 
 
-async def test_what_the_caller_has_seen_is_left_out_and_said_to_be(agent: Caller) -> None:
+async def test_items_seen_by_the_caller_are_left_out_with_that_decision(agent: Caller) -> None:
     first = await assembled(agent)
     seen = [item.id for item in first.items]
     again = await assembled(agent, asking(seen_item_ids=seen))
@@ -128,7 +128,7 @@ async def test_what_the_caller_has_seen_is_left_out_and_said_to_be(agent: Caller
     assert fates == dict.fromkeys(seen, items_pb2.DECISION_ALREADY_SEEN)
 
 
-async def test_an_override_holds_for_its_own_turn_only(agent: Caller) -> None:
+async def test_override_applies_to_its_own_turn_only(agent: Caller) -> None:
     off = await assembled(agent, asking(overrides=knobs(WIKI, enabled=False)))
     assert statuses(off)["WIKI"] == "SKIPPED"
     assert report(off, WIKI).reason == "off in the profile"
@@ -137,7 +137,7 @@ async def test_an_override_holds_for_its_own_turn_only(agent: Caller) -> None:
     assert statuses(await assembled(agent))["WIKI"] == "OK"
 
 
-async def test_a_changed_profile_is_in_force_from_the_next_turn(site: Site, agent: Caller) -> None:
+async def test_changed_profile_is_in_force_from_the_next_turn(site: Site, agent: Caller) -> None:
     admin = site.caller(admin=True)
     template = profile_pb2.PROFILE_LEVEL_TEMPLATE
     for version, enabled in enumerate((False, True, False, True), start=1):
@@ -149,7 +149,9 @@ async def test_a_changed_profile_is_in_force_from_the_next_turn(site: Site, agen
 
 
 @pytest.mark.parametrize("is_missed", [False, True])
-async def test_a_change_made_in_another_process_is_heard_of(settings: Settings, is_missed: bool) -> None:
+async def test_profile_changed_in_another_process_is_in_force_after_a_notice(
+    settings: Settings, is_missed: bool
+) -> None:
     slow = Clocks(now=partial(datetime.now, UTC), steady_s=lambda: time.monotonic() / 1_000)  # caches do not expire
     async with served(settings, slow) as here, served(settings) as there:
         agent = await fill(here)
@@ -166,7 +168,7 @@ async def test_a_change_made_in_another_process_is_heard_of(settings: Settings, 
         assert (await assembled(agent)).profile_version == "tenant:@1"
 
 
-async def test_a_base_counts_from_the_turn_after_it_is_assigned(site: Site, agent: Caller) -> None:
+async def test_base_is_searched_from_the_turn_after_its_assignment(site: Site, agent: Caller) -> None:
     admin = site.caller(admin=True)
     which: dict[str, Any] = {"base": "handbook", "level": knowledge_pb2.ASSIGNEE_LEVEL_TEMPLATE, "ref": "default"}
     await admin.UnassignBase(knowledge_pb2.UnassignBaseRequest(**which))
@@ -178,7 +180,7 @@ async def test_a_base_counts_from_the_turn_after_it_is_assigned(site: Site, agen
 
 
 @pytest.mark.parametrize("allocation", ["PRIORITY", "SEED_ORDER", "POOLED"])
-async def test_the_last_exchange_is_always_there(agent: Caller, allocation: str) -> None:
+async def test_last_exchange_is_always_included(agent: Caller, allocation: str) -> None:
     how = profile_pb2.Allocation.Value(f"ALLOCATION_{allocation}")
     profile = profile_pb2.Profile(allocation=how, budget_tokens=64, history_turns=0, history_tail_tokens=0)
     answer = await assembled(agent, asking(overrides=profile))
@@ -186,7 +188,7 @@ async def test_the_last_exchange_is_always_there(agent: Caller, allocation: str)
     assert not answer.last_exchange_cut
 
 
-async def test_a_last_exchange_too_large_for_the_pool_is_cut_in_the_middle_and_says_so(agent: Caller) -> None:
+async def test_last_exchange_above_the_pool_is_cut_in_the_middle_and_marked(agent: Caller) -> None:
     long = said(("How was it?", "BEGIN " + "It rained and rained. " * 400 + "END"), start=90)
     await agent.AppendTurns(pb.AppendTurnsRequest(thread_id=THREAD, turns=long))
     answer = await assembled(agent, asking(overrides=profile_pb2.Profile(budget_tokens=200)))
@@ -196,7 +198,7 @@ async def test_a_last_exchange_too_large_for_the_pool_is_cut_in_the_middle_and_s
     assert answer.messages[-1].text.endswith("END")
 
 
-async def test_a_tool_call_keeps_its_result(agent: Caller) -> None:
+async def test_tool_call_keeps_its_result(agent: Caller) -> None:
     call = items_pb2.MessagePart(tool_call=items_pb2.ToolCall(id="c1", name="weather"))
     call.tool_call.arguments.update({"place": "Trieste"})
     result = items_pb2.MessagePart(tool_result=items_pb2.ToolResult(call_id="c1", content="Bora, 40 knots"))
@@ -212,13 +214,13 @@ async def test_a_tool_call_keeps_its_result(agent: Caller) -> None:
     assert recount(answer) <= answer.budget.used_tokens, "its share of what was counted at writing is not given back"
 
 
-async def test_the_same_question_gives_the_same_bytes(agent: Caller) -> None:
+async def test_same_question_gives_the_same_bytes(agent: Caller) -> None:
     answers = [await assembled(agent) for _ in range(3)]
     assert len({one.content_sha256 for one in answers}) == 1
     assert len({one.receipt_id for one in answers}) == 3
 
 
-async def test_a_repeated_request_gets_the_first_answer(site: Site, agent: Caller) -> None:
+async def test_repeated_request_gets_the_first_answer(site: Site, agent: Caller) -> None:
     request = asking(request_id="once")
     first = await assembled(agent, request)
     assert await assembled(agent, request) == first
@@ -226,7 +228,7 @@ async def test_a_repeated_request_gets_the_first_answer(site: Site, agent: Calle
     assert (await assembled(other_owner, request)).receipt_id != first.receipt_id
 
 
-async def test_repeats_at_once_are_one_assembly(agent: Caller) -> None:
+async def test_concurrent_repeats_are_one_assembly(agent: Caller) -> None:
     answers = await asyncio.gather(*(assembled(agent, asking(request_id="many")) for _ in range(16)))
     assert all(answer == answers[0] for answer in answers)
     listed = await agent.ListAssemblies(pb.ListAssembliesRequest())
@@ -234,14 +236,14 @@ async def test_repeats_at_once_are_one_assembly(agent: Caller) -> None:
     assert [one.receipt_id for one in receipts] in ([], [answers[0].receipt_id])
 
 
-async def test_a_thread_of_nobody_is_empty_and_the_rest_answers(agent: Caller) -> None:
+async def test_unknown_thread_is_empty_and_the_other_sources_answer(agent: Caller) -> None:
     answer = await assembled(agent, asking(thread_id="never said"))
     assert statuses(answer)["THREAD"] == "EMPTY"
     assert not answer.messages
     assert BOAT in str(answer.system_blocks)
 
 
-async def test_an_owner_with_nothing_gets_an_answer(site: Site) -> None:
+async def test_owner_without_data_gets_an_answer(site: Site) -> None:
     answer = await assembled(site.caller("acme", "newborn"), asking(QUESTION))
     assert set(statuses(answer).values()) == {"EMPTY", "SKIPPED"}
     assert not answer.degraded

@@ -137,7 +137,7 @@ async def test_hindsights_memories_become_pages_that_a_turn_reads(
         assert await worked(site) == 0
 
 
-async def test_what_is_edited_deleted_or_issued_again_in_hindsight_is_followed(
+async def test_edits_deletions_and_new_ids_in_hindsight_are_followed(
     settings: Settings, tmp_path: Path, bank: FakeHindsight
 ) -> None:
     bank.retain(BANK, [{"content": text, "document_id": f"d{at}"} for at, text in enumerate(TEXTS)])
@@ -161,7 +161,7 @@ async def test_what_is_edited_deleted_or_issued_again_in_hindsight_is_followed(
     assert not any("on a Friday" in body or "54 dollars" in body for body in after.values())
 
 
-async def test_a_service_that_does_not_answer_makes_the_job_wait_and_loses_nothing(
+async def test_unreachable_service_makes_the_job_wait_and_loses_nothing(
     settings: Settings, tmp_path: Path, bank: FakeHindsight
 ) -> None:
     bank.retain(BANK, [{"content": text, "document_id": f"d{at}"} for at, text in enumerate(TEXTS)])
@@ -176,7 +176,7 @@ async def test_a_service_that_does_not_answer_makes_the_job_wait_and_loses_nothi
     assert job.attempt == 0
 
 
-async def test_agentcores_records_become_pages_and_its_edits_are_followed(
+async def test_agentcores_records_become_pages_and_their_edits_are_followed(
     settings: Settings, tmp_path: Path, aws: Aws
 ) -> None:
     aws.script("ListMemoryRecords", told(a=TEXTS[0], b=TEXTS[1], c=TEXTS[2]))

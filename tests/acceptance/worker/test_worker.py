@@ -55,7 +55,7 @@ async def until_done(pools: Pools, dsn: str, count: int) -> None:
         listening.cancel()
 
 
-async def test_a_worker_compiles_what_waits_and_what_comes_and_stops_when_told(
+async def test_worker_compiles_waiting_and_new_jobs_and_stops_when_told(
     pools: Pools, database: str, tmp_path: Path
 ) -> None:
     now = datetime.now(UTC)
@@ -74,7 +74,7 @@ async def test_a_worker_compiles_what_waits_and_what_comes_and_stops_when_told(
             assert await process.wait() == 0
 
 
-async def test_a_worker_whose_parent_died_stops_by_itself(database: str, tmp_path: Path) -> None:
+async def test_worker_whose_parent_died_stops_by_itself(database: str, tmp_path: Path) -> None:
     async with working(database, tmp_path, "--ends-with-parent") as process:
         assert process.stdin is not None
         process.stdin.close()

@@ -81,7 +81,7 @@ async def ask(memory: AgentCoreMemory, operation: str) -> object:
             return await memory.events(OWNER, "harbour", most=5)
 
 
-async def test_recall_asks_in_the_owners_namespace_and_keeps_the_services_order(aws: Aws) -> None:
+async def test_recall_searches_the_owners_namespace_in_the_services_order(aws: Aws) -> None:
     first = record(1, "Calypso winters ashore.", timestamp=NOW - timedelta(days=9))
     aws.script("RetrieveMemoryRecords", Reply({"memoryRecordSummaries": [first, record(2, "Rope.", score=0.9)]}))
     with asked(aws) as memory:
@@ -93,21 +93,21 @@ async def test_recall_asks_in_the_owners_namespace_and_keeps_the_services_order(
     assert call.parameters["searchCriteria"] == {"searchQuery": "where does Calypso winter?", "topK": 7}
 
 
-async def test_a_record_of_another_namespace_is_left_out_though_the_service_sends_it(aws: Aws) -> None:
+async def test_record_of_another_namespace_is_left_out(aws: Aws) -> None:
     ours, theirs = record(1, "Ours."), record(2, "Theirs.", f"{NAMESPACE}-2")
     aws.script("RetrieveMemoryRecords", Reply({"memoryRecordSummaries": [theirs, ours, record(3, "Nobody's.", "/")]}))
     with asked(aws) as memory:
         assert [one.text for one in await memory.recall(OWNER, "boats", limit=5)] == ["Ours."]
 
 
-async def test_an_owner_may_be_another_actor_there(aws: Aws) -> None:
+async def test_owner_may_have_another_actor_id(aws: Aws) -> None:
     aws.script("ListMemoryRecords", Reply({"memoryRecordSummaries": [record(1, "Ours.", "/actors/mara")]}))
     with asked(aws, actors={OWNER: "mara"}) as memory:
         assert len((await memory.page(OWNER)).records) == 1
     assert aws.seen[0].parameters["namespace"] == "/actors/mara"
 
 
-async def test_records_are_listed_page_by_page_and_a_fingerprint_tells_an_edit(aws: Aws) -> None:
+async def test_records_are_listed_page_by_page_and_a_fingerprint_shows_an_edit(aws: Aws) -> None:
     aws.script(
         "ListMemoryRecords",
         Reply({"memoryRecordSummaries": [record(1, "Old.", metadata={"k": {"stringValue": "v"}})], "nextToken": "t"}),
@@ -146,7 +146,7 @@ async def test_each_error_code_becomes_its_status_and_never_an_empty_list(
     assert caught.value.status is status
 
 
-async def test_events_come_in_the_order_of_their_ids_whatever_order_they_are_sent_in(aws: Aws) -> None:
+async def test_events_are_sorted_by_id_whatever_order_they_arrive_in(aws: Aws) -> None:
     events = [event(number, "USER", f"turn {number}") for number in (1, 3, 2)]
     aws.script("ListEvents", Reply({"events": events[:2], "nextToken": "t"}), Reply({"events": events[2:]}))
     with asked(aws) as memory:
@@ -156,7 +156,7 @@ async def test_events_come_in_the_order_of_their_ids_whatever_order_they_are_sen
     assert aws.seen[0].parameters["includePayloads"] is True
 
 
-async def test_the_newest_events_are_enough_where_they_come_first(aws: Aws) -> None:
+async def test_reading_stops_after_the_newest_events_if_they_come_first(aws: Aws) -> None:
     newest = [event(number, "USER", f"turn {number}") for number in (9, 8, 7)]
     aws.script("ListEvents", Reply({"events": newest, "nextToken": "more"}))
     with asked(aws) as memory:
@@ -165,7 +165,7 @@ async def test_the_newest_events_are_enough_where_they_come_first(aws: Aws) -> N
     assert len(aws.seen) == 1
 
 
-async def test_a_side_branch_is_no_part_of_the_thread(aws: Aws) -> None:
+async def test_side_branch_is_not_part_of_the_thread(aws: Aws) -> None:
     aside = event(2, "USER", "what if", branch={"name": "aside", "rootEventId": "0000000000000001#a1"})
     main = event(1, "USER", "so it was", branch={"name": "main"})
     aws.script("ListEvents", Reply({"events": [aside, main]}))
@@ -174,7 +174,7 @@ async def test_a_side_branch_is_no_part_of_the_thread(aws: Aws) -> None:
 
 
 @pytest.mark.parametrize("session", ["", "has space", "a/b", "x" * 101, "-x", "ä"])
-async def test_a_thread_id_that_no_session_has_is_not_asked_for(aws: Aws, session: str) -> None:
+async def test_thread_id_that_no_session_can_have_is_not_requested(aws: Aws, session: str) -> None:
     with asked(aws) as memory, pytest.raises(BackendMisused):
         await memory.events(OWNER, session, most=5)
     assert aws.seen == []
@@ -192,7 +192,7 @@ def converse(role: str, *blocks: dict[str, Any]) -> str:
     return json.dumps({"message": {"role": role, "content": list(blocks)}, "message_id": 3})
 
 
-async def test_a_thread_is_read_with_its_tool_calls_beside_their_results(aws: Aws) -> None:
+async def test_thread_is_read_with_tool_calls_beside_their_results(aws: Aws) -> None:
     use = {"toolUse": {"toolUseId": "t1", "name": "tide", "input": {"port": "Lisbon"}}}
     result = {"toolResult": {"toolUseId": "t1", "content": [{"text": "low"}, {"json": {"at": 6}}]}}
     document = {"blob": {"role": "assistant", "content": [{"text": "It is low."}]}}
@@ -223,7 +223,7 @@ async def test_a_thread_is_read_with_its_tool_calls_beside_their_results(aws: Aw
     assert answer.history[2].parts == ({"type": "tool_result", "id": "t1", "content": 'low\n{"at": 6}'},)
 
 
-async def test_what_no_store_could_hold_spoils_no_turn_beside_it(aws: Aws) -> None:
+async def test_unstorable_text_spoils_no_other_turn(aws: Aws) -> None:
     nest: Any = "low"
     for _ in range(300):
         nest = {"in": [nest]}
@@ -244,7 +244,7 @@ async def test_what_no_store_could_hold_spoils_no_turn_beside_it(aws: Aws) -> No
     assert not history[2].parts
 
 
-async def test_a_window_ends_where_the_limits_say_and_leaves_the_current_turn_out(aws: Aws) -> None:
+async def test_window_ends_at_the_limits_and_excludes_the_current_turn(aws: Aws) -> None:
     events = [
         event(number, "USER", "x" * 90, metadata={"client_turn_id": {"stringValue": f"u{number}"}})
         for number in range(5)
@@ -258,12 +258,12 @@ async def test_a_window_ends_where_the_limits_say_and_leaves_the_current_turn_ou
     assert last.client_turn_id == "u4"
 
 
-async def test_a_thread_that_no_session_can_be_is_skipped(aws: Aws) -> None:
+async def test_thread_that_no_session_can_be_is_skipped(aws: Aws) -> None:
     with asked(aws) as memory, pytest.raises(SourceSkipped):
         await AgentCoreThreadSource(memory, count).recent(query("a b"), SCOPE, SourceLimits(9, 3, 250, 50))
 
 
-async def test_a_compile_reads_every_record_and_each_edit_of_one(aws: Aws) -> None:
+async def test_compile_reads_every_record_and_each_edit(aws: Aws) -> None:
     pages = (
         Reply({"memoryRecordSummaries": [record(2, "Second.", createdAt=NOW + timedelta(days=1))], "nextToken": "t"}),
         Reply({"memoryRecordSummaries": [record(1, "First."), record(3, " ")]}),
@@ -285,7 +285,7 @@ async def test_a_compile_reads_every_record_and_each_edit_of_one(aws: Aws) -> No
     assert listing.memories.keys() == fetched.keys() == {again.memories[0].memory_id}
 
 
-async def test_a_compile_never_takes_a_throttle_for_the_end(aws: Aws) -> None:
+async def test_compile_does_not_take_a_throttle_for_the_end(aws: Aws) -> None:
     page = Reply({"memoryRecordSummaries": [record(1, "First.")], "nextToken": "t"})
     aws.script("ListMemoryRecords", page, Fault("ThrottledException", 429))
     with asked(aws) as memory, pytest.raises(BackendThrottled):

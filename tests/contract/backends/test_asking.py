@@ -63,7 +63,7 @@ async def known(bounds: CallLimits) -> BackendCaller:
     return asking
 
 
-def test_no_more_calls_stand_at_a_backend_than_its_concurrency_and_others_wait() -> None:
+def test_concurrent_calls_are_limited_and_others_wait() -> None:
     async def story() -> None:
         asking, remote = (
             BackendCaller("kb", CallLimits(deadline_s=10.0, concurrency=3, may_hedge=False)),
@@ -77,7 +77,7 @@ def test_no_more_calls_stand_at_a_backend_than_its_concurrency_and_others_wait()
     run(story())
 
 
-def test_one_backends_full_lanes_hold_up_no_other() -> None:
+def test_full_backend_delays_no_other_backend() -> None:
     async def story() -> None:
         one, other = (BackendCaller(name, CallLimits(deadline_s=10.0, concurrency=1)) for name in ("one", "other"))
         hung = asyncio.create_task(one.ask(Remote([(9.0, "late")])))
@@ -88,7 +88,7 @@ def test_one_backends_full_lanes_hold_up_no_other() -> None:
     run(story())
 
 
-def test_a_call_that_waits_for_a_lane_ends_at_its_deadline_and_gives_its_place_back() -> None:
+def test_call_waiting_for_a_slot_ends_at_its_deadline_and_frees_it() -> None:
     async def story() -> None:
         asking = BackendCaller("kb", CallLimits(deadline_s=2.0, concurrency=1, may_hedge=False))
         slow = [asyncio.create_task(asking.ask(Remote([(5.0, "late")]))) for _ in range(2)]
@@ -99,7 +99,7 @@ def test_a_call_that_waits_for_a_lane_ends_at_its_deadline_and_gives_its_place_b
     run(story())
 
 
-def test_calls_come_at_the_rate_and_what_cannot_come_in_time_is_shed_at_once() -> None:
+def test_calls_keep_the_rate_and_late_ones_are_shed_at_once() -> None:
     async def story() -> None:
         asking, remote = (
             BackendCaller("kb", CallLimits(deadline_s=2.0, rate_per_s=2.0, may_hedge=False)),
@@ -117,7 +117,7 @@ def test_calls_come_at_the_rate_and_what_cannot_come_in_time_is_shed_at_once() -
     run(story())
 
 
-def test_a_read_slower_than_nineteen_of_twenty_is_asked_twice_and_the_faster_counts() -> None:
+def test_read_slower_than_19_of_20_is_hedged_and_the_faster_answer_wins() -> None:
     async def story() -> None:
         asking = await known(CallLimits(deadline_s=5.0))
         remote, began_s = Remote([(3.0, "first"), (0.2, "second")]), now_s()
@@ -129,7 +129,7 @@ def test_a_read_slower_than_nineteen_of_twenty_is_asked_twice_and_the_faster_cou
 
 
 @pytest.mark.parametrize(("bounds", "may_hedge"), [(CallLimits(5.0, may_hedge=False), True), (CallLimits(5.0), False)])
-def test_nothing_is_asked_twice_where_it_may_not_be(bounds: CallLimits, may_hedge: bool) -> None:
+def test_read_that_must_not_be_repeated_is_not_hedged(bounds: CallLimits, may_hedge: bool) -> None:
     async def story() -> None:
         asking, remote = await known(bounds), Remote([(3.0, "first")])
         assert await asking.ask(remote, may_hedge=may_hedge) == "first"
@@ -151,7 +151,7 @@ def test_retries_of_all_calls_share_one_budget() -> None:
     run(story())
 
 
-def test_the_wait_that_a_throttle_asks_for_is_kept_and_one_too_long_is_not_begun() -> None:
+def test_requested_retry_delay_is_kept_and_too_long_a_one_is_not_begun() -> None:
     async def story() -> None:
         asks = Remote([(0.1, BackendThrottled("kb", "429", retry_after_s=1.5)), (0.1, "ok")])
         assert await BackendCaller("kb", CallLimits(deadline_s=5.0)).ask(asks) == "ok"
@@ -163,7 +163,7 @@ def test_the_wait_that_a_throttle_asks_for_is_kept_and_one_too_long_is_not_begun
     run(story())
 
 
-def test_a_failing_backend_rests_and_one_probe_at_a_time_finds_it_back() -> None:
+def test_failing_backend_is_probed_one_call_at_a_time_until_it_recovers() -> None:
     async def story() -> None:
         asking = BackendCaller("kb", CallLimits(deadline_s=5.0))
         while asking.endpoint.breaker.state(now_s()) is BreakerState.CLOSED:
@@ -179,7 +179,7 @@ def test_a_failing_backend_rests_and_one_probe_at_a_time_finds_it_back() -> None
     run(story())
 
 
-def test_what_is_our_own_fault_never_makes_a_backend_rest() -> None:
+def test_client_errors_never_open_the_breaker() -> None:
     async def story() -> None:
         asking = BackendCaller("kb", CallLimits(deadline_s=5.0))
         for _ in range(20):
@@ -189,7 +189,7 @@ def test_what_is_our_own_fault_never_makes_a_backend_rest() -> None:
     run(story())
 
 
-def test_a_failed_dependency_is_asked_for_once_more_and_no_further() -> None:
+def test_failed_dependency_is_retried_once() -> None:
     async def story() -> None:
         remote = Remote([(0.01, BackendUnavailable("kb", "DependencyFailedException"))])
         await failed(BackendCaller("kb", CallLimits(deadline_s=5.0)), remote)

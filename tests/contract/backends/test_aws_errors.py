@@ -74,7 +74,7 @@ ALL = sorted({error for service, operations in ASKED.items() for error in declar
 
 
 @pytest.mark.parametrize(("code", "status"), ALL)
-def test_every_declared_error_of_a_backend_has_its_kind(code: str, status: int) -> None:
+def test_every_declared_error_of_a_backend_is_classified(code: str, status: int) -> None:
     said = {"Error": {"Code": code, "Message": CANARY}, "ResponseMetadata": {"HTTPStatusCode": status}}
     error = translated("kb", botocore.exceptions.ClientError(said, "Retrieve"))
     assert type(error) is KINDS[code]
@@ -82,7 +82,7 @@ def test_every_declared_error_of_a_backend_has_its_kind(code: str, status: int) 
 
 
 @pytest.mark.parametrize(("code", "status"), sorted(declared("bedrock-runtime", "Converse", "InvokeModel")))
-def test_every_declared_error_of_a_model_has_its_kind(code: str, status: int) -> None:
+def test_every_declared_error_of_a_model_is_classified(code: str, status: int) -> None:
     assert type(provider_error(ProviderRefusal(status, code))).__name__ == MODELS[code]
 
 
@@ -104,7 +104,7 @@ FOUND = Reply({"retrievalResults": [{"content": {"type": "TEXT", "text": "Boats 
 
 
 @pytest.mark.parametrize(("code", "status"), [("ExpiredTokenException", 403), ("UnrecognizedClientException", 403)])
-async def test_keys_that_expired_are_denied_and_exchanged_ones_are_found_without_a_restart(
+async def test_expired_keys_are_denied_and_replaced_ones_are_used_without_a_restart(
     aws: Aws, monkeypatch: pytest.MonkeyPatch, code: str, status: int
 ) -> None:
     now_s = [1000.0]
@@ -120,7 +120,7 @@ async def test_keys_that_expired_are_denied_and_exchanged_ones_are_found_without
     assert keys == [False, False, False, True], "sought anew once in half a minute, not at every refusal"
 
 
-async def test_keys_that_were_not_there_are_found_when_they_come(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_missing_keys_are_used_once_they_appear(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> None:
     now_s = [1000.0]
     aws.script("Retrieve", FOUND)
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
@@ -134,7 +134,7 @@ async def test_keys_that_were_not_there_are_found_when_they_come(aws: Aws, monke
         assert (await base.retrieve("boats", limit=5)).passages
 
 
-async def test_a_body_that_drips_is_left_at_the_deadline(aws: Aws) -> None:
+async def test_slowly_arriving_body_is_abandoned_at_the_deadline(aws: Aws) -> None:
     over = threading.Event()
     aws.script("Retrieve", Slow(over), FOUND)
     with asked(aws, Clients(), CallLimits(deadline_s=0.5, concurrency=2, may_hedge=False)) as base:
@@ -143,7 +143,7 @@ async def test_a_body_that_drips_is_left_at_the_deadline(aws: Aws) -> None:
         over.set()
 
 
-async def test_a_body_that_drips_and_breaks_off_is_asked_for_again(aws: Aws) -> None:
+async def test_body_that_breaks_off_is_requested_again(aws: Aws) -> None:
     over = threading.Event()
     aws.script("Retrieve", Slow(over), FOUND)
     with asked(aws, Clients(), CallLimits(60.0)) as base:
@@ -153,7 +153,7 @@ async def test_a_body_that_drips_and_breaks_off_is_asked_for_again(aws: Aws) -> 
         assert (await asking).passages
 
 
-async def test_a_code_that_is_no_name_is_not_repeated(aws: Aws) -> None:
+async def test_error_code_that_is_no_name_is_not_repeated(aws: Aws) -> None:
     aws.script("Retrieve", Fault(f"key {CANARY}", 403, CANARY))
     with asked(aws, Clients(), CallLimits(30.0)) as base, pytest.raises(BackendDenied, match="403") as caught:
         await base.retrieve("boats", limit=5)

@@ -59,7 +59,7 @@ def asked(aws: Aws, bounds: CallLimits | None = None, **options: Any) -> Iterato
     clients.close()
 
 
-async def test_a_question_brings_passages_with_their_places_in_the_base_s_order(aws: Aws) -> None:
+async def test_question_returns_passages_with_their_places_in_the_bases_order(aws: Aws) -> None:
     aws.script(
         "Retrieve",
         Reply(
@@ -85,7 +85,7 @@ async def test_a_question_brings_passages_with_their_places_in_the_base_s_order(
     assert call.parameters["retrievalConfiguration"] == {"vectorSearchConfiguration": {"numberOfResults": 7}}
 
 
-async def test_rows_and_recordings_become_text_and_pictures_are_counted_out(aws: Aws) -> None:
+async def test_rows_and_recordings_become_text_and_images_are_counted_as_skipped(aws: Aws) -> None:
     row = [
         {"columnName": "berth", "columnValue": "12", "type": "LONG"},
         {"columnName": "boat", "columnValue": "Calypso"},
@@ -104,7 +104,7 @@ async def test_rows_and_recordings_become_text_and_pictures_are_counted_out(aws:
     assert found.left_out == {"IMAGE": 1, "TEXT": 1}
 
 
-async def test_options_are_sent_as_the_service_takes_them(aws: Aws) -> None:
+async def test_options_are_sent_in_the_services_form(aws: Aws) -> None:
     aws.script("Retrieve", ONE)
     arn = "arn:aws:bedrock:eu-central-1::foundation-model/amazon.rerank-v1:0"
     wanted = {"equals": {"key": "language", "value": "en"}}
@@ -118,7 +118,7 @@ async def test_options_are_sent_as_the_service_takes_them(aws: Aws) -> None:
     assert reranking["modelConfiguration"] == {"modelArn": arn}
 
 
-async def test_a_managed_base_is_found_out_once(aws: Aws) -> None:
+async def test_managed_base_is_detected_once(aws: Aws) -> None:
     aws.script("Retrieve", Fault("ValidationException", 400, "use the other configuration"), ONE)
     with asked(aws) as base:
         for _ in range(3):
@@ -127,7 +127,7 @@ async def test_a_managed_base_is_found_out_once(aws: Aws) -> None:
     assert kinds == ["vectorSearchConfiguration"] + ["managedSearchConfiguration"] * 3
 
 
-async def test_a_question_that_neither_kind_takes_is_refused_and_settles_nothing(aws: Aws) -> None:
+async def test_question_refused_by_both_kinds_of_base_decides_neither(aws: Aws) -> None:
     refusal = Fault("ValidationException", 400)
     aws.script("Retrieve", refusal, refusal, ONE)
     with asked(aws) as base:
@@ -137,7 +137,7 @@ async def test_a_question_that_neither_kind_takes_is_refused_and_settles_nothing
     assert next(iter(aws.calls("Retrieve")[2].parameters["retrievalConfiguration"])) == "vectorSearchConfiguration"
 
 
-async def test_nothing_is_asked_for_without_a_question(aws: Aws) -> None:
+async def test_empty_question_sends_nothing(aws: Aws) -> None:
     with asked(aws) as base:
         assert (await base.retrieve("  \n ", limit=5)).passages == ()
         assert (await base.retrieve("boats", limit=0)).passages == ()
@@ -175,13 +175,13 @@ async def test_each_error_code_becomes_its_status(
     assert len(aws.calls("Retrieve")) == attempts
 
 
-async def test_rate_exceeded_is_a_throttle_whatever_its_code(aws: Aws) -> None:
+async def test_rate_exceeded_is_a_throttle_with_any_code(aws: Aws) -> None:
     aws.script("Retrieve", Fault("OddException", 400, "Rate exceeded"))
     with asked(aws) as base, pytest.raises(BackendThrottled):
         await base.retrieve("boats", limit=5)
 
 
-async def test_a_throttle_that_passes_is_not_noticed(aws: Aws) -> None:
+async def test_short_throttle_is_not_noticed(aws: Aws) -> None:
     aws.script("Retrieve", Fault("ThrottlingException", 429, retry_after="0"), ONE)
     with asked(aws) as base:
         assert (await base.retrieve("boats", limit=5)).passages
@@ -190,7 +190,7 @@ async def test_a_throttle_that_passes_is_not_noticed(aws: Aws) -> None:
 @pytest.mark.parametrize(
     ("told", "seconds"), [("600", 600), ("600.5", 600.5), ("Wed, 21 Oct 2065 07:28:00 GMT", 86_400)]
 )
-async def test_a_wait_that_cannot_end_in_time_is_not_begun(aws: Aws, told: str, seconds: float) -> None:
+async def test_wait_that_cannot_end_in_time_is_not_begun(aws: Aws, told: str, seconds: float) -> None:
     aws.script("Retrieve", Fault("ThrottlingException", 429, retry_after=told))
     with asked(aws) as base, pytest.raises(BackendThrottled) as caught:
         await base.retrieve("boats", limit=5)
@@ -210,19 +210,19 @@ async def test_a_wait_that_cannot_end_in_time_is_not_begun(aws: Aws, told: str, 
     ],
     ids=["cut", "short", "html", "without content", "a list", "null"],
 )
-async def test_an_answer_that_is_no_answer_is_an_error_not_an_empty_list(aws: Aws, raw: Raw) -> None:
+async def test_malformed_answer_is_an_error_and_not_an_empty_list(aws: Aws, raw: Raw) -> None:
     aws.script("Retrieve", raw)
     with asked(aws) as base, pytest.raises((AnswerUnreadable, BackendUnavailable)):
         await base.retrieve("boats", limit=5)
 
 
-async def test_an_answer_cut_off_once_is_asked_for_again(aws: Aws) -> None:
+async def test_truncated_answer_is_requested_again(aws: Aws) -> None:
     aws.script("Retrieve", Raw(b'{"retrievalResults": [', claims=500), ONE)
     with asked(aws) as base:
         assert (await base.retrieve("boats", limit=5)).passages
 
 
-async def test_one_that_hangs_is_left_at_the_deadline(aws: Aws) -> None:
+async def test_hanging_base_is_abandoned_at_the_deadline(aws: Aws) -> None:
     over = threading.Event()
     aws.script("Retrieve", Held(over, ONE))
     with asked(aws, CallLimits(deadline_s=0.3)) as base:
@@ -232,7 +232,7 @@ async def test_one_that_hangs_is_left_at_the_deadline(aws: Aws) -> None:
     assert caught.value.status is Status.TIMEOUT
 
 
-async def test_a_caller_that_goes_away_leaves_at_once(aws: Aws) -> None:
+async def test_cancelled_caller_leaves_at_once(aws: Aws) -> None:
     over = threading.Event()
     aws.script("Retrieve", Held(over, ONE))
     with asked(aws) as base:
@@ -244,7 +244,7 @@ async def test_a_caller_that_goes_away_leaves_at_once(aws: Aws) -> None:
         over.set()
 
 
-async def test_one_that_keeps_failing_is_left_alone(aws: Aws) -> None:
+async def test_base_that_keeps_failing_is_no_longer_asked(aws: Aws) -> None:
     aws.script("Retrieve", Fault("InternalServerException", 500))
     with asked(aws) as base:
         for _ in range(3):
@@ -259,7 +259,7 @@ async def test_one_that_keeps_failing_is_left_alone(aws: Aws) -> None:
     assert len(aws.calls("Retrieve")) == calls
 
 
-async def test_more_than_its_rate_is_shed_before_it_is_sent(aws: Aws) -> None:
+async def test_calls_above_the_rate_are_shed_before_they_are_sent(aws: Aws) -> None:
     aws.script("Retrieve", ONE)
     with asked(aws, CallLimits(deadline_s=30.0, rate_per_s=0.01)) as base:
         await base.retrieve("boats", limit=5)
@@ -269,7 +269,7 @@ async def test_more_than_its_rate_is_shed_before_it_is_sent(aws: Aws) -> None:
     assert len(aws.calls("Retrieve")) == 1
 
 
-async def test_nobody_there_is_unavailable(aws: Aws) -> None:
+async def test_unreachable_address_is_unavailable(aws: Aws) -> None:
     clients = Clients()
     base = BedrockKnowledge(
         "gone", BedrockBase(BASE, Where("eu-central-1", "http://127.0.0.1:9")), clients, CallLimits(30)
@@ -280,7 +280,7 @@ async def test_nobody_there_is_unavailable(aws: Aws) -> None:
     clients.close()
 
 
-async def test_no_credentials_is_denied(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_missing_credentials_are_denied(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     with asked(aws) as base, pytest.raises(BackendDenied, match="NoCredentialsError"):
@@ -288,7 +288,7 @@ async def test_no_credentials_is_denied(aws: Aws, monkeypatch: pytest.MonkeyPatc
     assert aws.seen == []
 
 
-async def test_keys_stand_in_no_log(aws: Aws, caplog: pytest.LogCaptureFixture) -> None:
+async def test_keys_are_in_no_log(aws: Aws, caplog: pytest.LogCaptureFixture) -> None:
     aws.script("Retrieve", Fault("AccessDeniedException", 403, f"key {CANARY} may not"))
     with caplog.at_level(logging.INFO), asked(aws) as base, pytest.raises(BackendDenied):
         await base.retrieve("boats", limit=5)

@@ -88,7 +88,7 @@ async def test_each_status_code_becomes_its_status(
     "body",
     [b"", b"{", b"[]", b"null", b'{"results": null}', b'{"results": [{"id": 1}]}', b"\xff\xfe", b'{"other": []}'],
 )
-async def test_an_answer_that_is_no_answer_is_an_error(
+async def test_malformed_answer_is_an_error(
     fake: FakeHindsight, hindsight: Hindsight, owner: UUID, body: bytes
 ) -> None:
     fake.refusals = [Refusal(200, body)] * 3
@@ -96,9 +96,7 @@ async def test_an_answer_that_is_no_answer_is_an_error(
         await hindsight.recall(owner, "boats", now=NOW, limit=5)
 
 
-async def test_texts_that_no_store_could_hold_cost_no_other(
-    fake: FakeHindsight, hindsight: Hindsight, owner: UUID
-) -> None:
+async def test_unstorable_text_spoils_no_other_memory(fake: FakeHindsight, hindsight: Hindsight, owner: UUID) -> None:
     texts = ["boats: half \ud83d a pair", "boats: low \udc00", "boats: a NUL \0", "boats: sound"]
     fake.retain(str(owner), [{"content": text, "document_id": f"d{text}"} for text in texts])
     found = await hindsight.recall(owner, "boats", now=NOW, limit=9)
@@ -111,9 +109,7 @@ async def test_texts_that_no_store_could_hold_cost_no_other(
     assert "\0" not in "".join(one.document_id for one in found)
 
 
-async def test_the_question_is_sent_as_the_server_wants_it(
-    fake: FakeHindsight, hindsight: Hindsight, owner: UUID
-) -> None:
+async def test_question_is_sent_in_the_servers_form(fake: FakeHindsight, hindsight: Hindsight, owner: UUID) -> None:
     fake.retain(str(owner), [])
     await hindsight.recall(owner, "x" * 9_000, now=NOW, limit=5)
     (_, path, body, _) = fake.seen[0]
@@ -123,7 +119,7 @@ async def test_the_question_is_sent_as_the_server_wants_it(
     assert body["query_timestamp"] == "2026-05-01T00:00:00.000000Z"
 
 
-async def test_a_server_that_refuses_long_questions_gets_a_shorter_one(
+async def test_server_that_refuses_long_questions_gets_a_shorter_one(
     fake: FakeHindsight, hindsight: Hindsight, owner: UUID
 ) -> None:
     fake.longest_query = 600
@@ -131,7 +127,7 @@ async def test_a_server_that_refuses_long_questions_gets_a_shorter_one(
     assert await hindsight.recall(owner, "boats " * 400, now=NOW, limit=5)
 
 
-async def test_an_older_servers_name_for_results_is_understood(
+async def test_older_servers_field_for_results_is_understood(
     fake: FakeHindsight, hindsight: Hindsight, owner: UUID
 ) -> None:
     fake.is_old = True
@@ -139,7 +135,7 @@ async def test_an_older_servers_name_for_results_is_understood(
     assert [one.text for one in await hindsight.recall(owner, "boats", now=NOW, limit=5)] == ["boats winter"]
 
 
-async def test_a_server_that_ignores_the_window_is_refused_not_read(
+async def test_server_that_ignores_the_window_is_refused(
     fake: FakeHindsight, hindsight: Hindsight, owner: UUID
 ) -> None:
     fake.is_old = True
@@ -148,7 +144,7 @@ async def test_a_server_that_ignores_the_window_is_refused_not_read(
         await changes(hindsight, owner)
 
 
-async def test_the_bank_is_the_owners_by_the_configuration_and_quoted(fake: FakeHindsight, owner: UUID) -> None:
+async def test_bank_is_the_owners_by_configuration_and_quoted(fake: FakeHindsight, owner: UUID) -> None:
     one = Hindsight("memories", Banks(fake.url, bank="acme/{owner}?", owners={owner: "mara #1"}), CallLimits(60))
     with pytest.raises(NoBank):
         await one.recall(owner, "boats", now=NOW, limit=5)
@@ -156,7 +152,7 @@ async def test_the_bank_is_the_owners_by_the_configuration_and_quoted(fake: Fake
     assert fake.seen[0][1] == "/v1/default/banks/acme%2Fmara%20%231%3F/memories/recall"
 
 
-async def test_the_key_travels_in_its_header_and_is_read_anew_each_time(fake: FakeHindsight, owner: UUID) -> None:
+async def test_key_is_sent_in_its_header_and_read_again_each_time(fake: FakeHindsight, owner: UUID) -> None:
     fake.retain(str(owner), [])
     environ = {"KEY": CANARY}
     one = Hindsight("memories", Banks(fake.url, api_key=Secret("env:KEY", environ)), CallLimits(60))
@@ -174,9 +170,7 @@ async def test_the_key_travels_in_its_header_and_is_read_anew_each_time(fake: Fa
     assert CANARY not in repr(one.banks)
 
 
-async def test_a_caller_that_goes_away_takes_its_connection_along(
-    fake: FakeHindsight, hindsight: Hindsight, owner: UUID
-) -> None:
+async def test_cancelled_caller_closes_its_connection(fake: FakeHindsight, hindsight: Hindsight, owner: UUID) -> None:
     over = threading.Event()
     fake.refusals = [Refusal(200, until=over)]
     asking = asyncio.create_task(hindsight.recall(owner, "boats", now=NOW, limit=5))
@@ -187,7 +181,7 @@ async def test_a_caller_that_goes_away_takes_its_connection_along(
     over.set()
 
 
-async def test_one_that_hangs_is_left_at_the_deadline(fake: FakeHindsight, owner: UUID) -> None:
+async def test_hanging_server_is_abandoned_at_the_deadline(fake: FakeHindsight, owner: UUID) -> None:
     over = threading.Event()
     fake.refusals = [Refusal(200, until=over)]
     one = Hindsight("memories", Banks(fake.url), CallLimits(deadline_s=0.3))
@@ -197,15 +191,15 @@ async def test_one_that_hangs_is_left_at_the_deadline(fake: FakeHindsight, owner
     await one.close()
 
 
-async def test_a_window_that_moves_is_read_again(fake: FakeHindsight, hindsight: Hindsight, owner: UUID) -> None:
+async def test_window_that_moved_while_read_is_read_again(
+    fake: FakeHindsight, hindsight: Hindsight, owner: UUID
+) -> None:
     fake.retain(str(owner), [{"content": f"plank {number}"} for number in range(201)])
     fake.lists_until_moving = 1  # after the first page
     assert len(await changes(hindsight, owner)) == 202
 
 
-async def test_a_document_that_got_new_ids_is_the_same_memory(
-    fake: FakeHindsight, hindsight: Hindsight, owner: UUID
-) -> None:
+async def test_document_with_new_ids_is_the_same_memory(fake: FakeHindsight, hindsight: Hindsight, owner: UUID) -> None:
     found: list[MemoryUnit] = []
     for _ in range(2):
         fake.retain(str(owner), [{"content": "The mast is oak.", "document_id": "log"}])
@@ -214,6 +208,6 @@ async def test_a_document_that_got_new_ids_is_the_same_memory(
     assert found[0].memory_id == found[1].memory_id
 
 
-def test_a_unit_without_a_document_keeps_its_own_id() -> None:
+def test_unit_without_a_document_keeps_its_own_id() -> None:
     unit = MemoryUnit("u-1", "text", "observation", "", None)
     assert unit.memory_id == "u-1"

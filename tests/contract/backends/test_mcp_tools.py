@@ -78,7 +78,7 @@ async def find(tools: McpTools, approved: Approved, calling: Calling | None = No
     return await ToolsSource(tools, approved, calling or Calling()).find(QUERY, SCOPE, LIMITS)
 
 
-async def test_a_process_declares_its_tools_and_answers() -> None:
+async def test_process_lists_its_tools_and_answers() -> None:
     async with asked() as tools:
         declared = {tool.name: tool for tool in await tools.declared()}
         assert (declared["search"].is_read_only, declared["search"].is_search_safe) == (True, True)
@@ -89,13 +89,13 @@ async def test_a_process_declares_its_tools_and_answers() -> None:
     assert answer == ("Berth 12 is free. You asked: berth", "The crane works on Mondays.")
 
 
-async def test_a_server_at_an_address_answers_the_same(address: str) -> None:
+async def test_server_at_an_address_answers_the_same(address: str) -> None:
     async with asked(McpServer(url=address)) as tools, asked() as process:
         assert await tools.call("search", {"query": "x"}) == await process.call("search", {"query": "x"})
         assert await tools.declared() == await process.declared()
 
 
-async def test_what_is_approved_is_called_and_its_results_are_items(address: str) -> None:
+async def test_approved_tool_is_called_and_its_results_become_items(address: str) -> None:
     async with asked(McpServer(url=address)) as tools:
         answer = await find(tools, await hashes(tools, "search"))
     assert [item.text for item in answer.items] == [
@@ -105,7 +105,7 @@ async def test_what_is_approved_is_called_and_its_results_are_items(address: str
     assert {ref.ref for item in answer.items for ref in item.provenance} == {"harbour/search"}
 
 
-async def test_nothing_approved_calls_nothing() -> None:
+async def test_nothing_is_called_without_an_approved_tool() -> None:
     async with asked(McpServer(("/nonexistent/program",))) as tools:
         with pytest.raises(SourceSkipped, match="no tool is approved"):
             await find(tools, Approved({}))
@@ -115,20 +115,20 @@ async def test_nothing_approved_calls_nothing() -> None:
     ("name", "why"),
     [("writes", "read-only"), ("undeclared", "safe to search"), ("needy", "arguments that are not configured: port")],
 )
-async def test_a_tool_that_is_not_for_turns_is_not_called_though_approved(address: str, name: str, why: str) -> None:
+async def test_approved_tool_that_is_not_for_turns_is_not_called(address: str, name: str, why: str) -> None:
     async with asked(McpServer(url=address)) as tools:
         with pytest.raises(SourceSkipped, match=why):
             await find(tools, await hashes(tools, name))
 
 
-async def test_what_the_operator_declares_and_configures_is_called(address: str) -> None:
+async def test_tool_declared_and_configured_by_the_operator_is_called(address: str) -> None:
     calling = Calling(arguments={"port": "Lisbon"}, search_safe=frozenset({"undeclared"}))
     async with asked(McpServer(url=address)) as tools:
         answer = await find(tools, await hashes(tools, "undeclared", "needy"), calling)
     assert {item.text for item in answer.items} == {"reads, but is it safe?", "Which berth is free? in Lisbon"}
 
 
-async def test_a_tool_that_changed_since_it_was_approved_is_not_called() -> None:
+async def test_tool_changed_since_its_approval_is_not_called() -> None:
     async with asked() as tools:
         approved = await hashes(tools, "search")
     async with asked(McpServer((*STDIO, "changed"))) as changed:
@@ -138,7 +138,7 @@ async def test_a_tool_that_changed_since_it_was_approved_is_not_called() -> None
             await find(changed, Approved({"gone": b"x"}))
 
 
-async def test_a_tool_that_fails_hides_no_other_and_says_nothing_of_its_secrets(
+async def test_failing_tool_hides_no_other_and_leaks_no_secret(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     server = McpServer(STDIO, env={"HARBOUR_KEY": Secret("env:KEY", {"KEY": CANARY})})
@@ -152,7 +152,7 @@ async def test_a_tool_that_fails_hides_no_other_and_says_nothing_of_its_secrets(
     assert CANARY not in f"{answer} {caplog.text} {server}"
 
 
-async def test_a_tool_that_hangs_is_left_at_the_deadline_and_the_next_call_works() -> None:
+async def test_hanging_tool_is_abandoned_at_the_deadline_and_the_next_call_works() -> None:
     async with asked() as tools:
         await tools.declared()
         impatient = McpTools("harbour", McpServer(STDIO), CallLimits(0.2))
@@ -162,7 +162,7 @@ async def test_a_tool_that_hangs_is_left_at_the_deadline_and_the_next_call_works
         assert await tools.call("search", {"query": "x"})
 
 
-async def test_a_process_that_died_is_started_anew() -> None:
+async def test_dead_process_is_started_again() -> None:
     async with asked() as tools:
         await tools.declared()
         with pytest.raises(BackendUnavailable):
@@ -170,25 +170,25 @@ async def test_a_process_that_died_is_started_anew() -> None:
         assert await tools.call("search", {"query": "x"})
 
 
-async def test_a_program_that_is_not_there_is_unavailable() -> None:
+async def test_missing_program_is_unavailable() -> None:
     async with asked(McpServer(("/nonexistent/program",))) as tools:
         with pytest.raises(BackendUnavailable, match="FileNotFoundError"):
             await tools.declared()
 
 
-async def test_nobody_at_the_address_is_unavailable() -> None:
+async def test_unreachable_server_is_unavailable() -> None:
     async with asked(McpServer(url="http://127.0.0.1:9/mcp")) as tools:
         with pytest.raises(BackendUnavailable):
             await tools.declared()
 
 
-async def test_a_secret_that_is_not_there_is_said_by_its_reference() -> None:
+async def test_missing_secret_is_named_by_its_reference() -> None:
     async with asked(McpServer(STDIO, env={"HARBOUR_KEY": Secret("env:NOTHING", {})})) as tools:
         with pytest.raises(BackendDenied, match="env:NOTHING"):
             await tools.declared()
 
 
-async def test_a_caller_that_goes_away_leaves_the_session_to_others(address: str) -> None:
+async def test_cancelled_caller_leaves_the_session_to_others(address: str) -> None:
     async with asked(McpServer(url=address)) as tools:
         await tools.declared()
         waiting = asyncio.create_task(tools.call("hung", {"query": "x"}))

@@ -54,7 +54,7 @@ async def ordered(aws: Aws, *behaviours: Behaviour, texts: Sequence[str] = TEXTS
         return await rerank.order("where do boats stand?", texts)
 
 
-async def test_texts_are_put_in_the_models_order_and_what_it_leaves_out_follows(aws: Aws) -> None:
+async def test_texts_follow_the_models_order_and_omitted_ones_come_last(aws: Aws) -> None:
     assert await ordered(aws, ranked(1, 2)) == (1, 2, 0)
     (call,) = aws.calls("Rerank")
     assert call.parameters["queries"] == [{"type": "TEXT", "textQuery": {"text": "where do boats stand?"}}]
@@ -63,14 +63,14 @@ async def test_texts_are_put_in_the_models_order_and_what_it_leaves_out_follows(
     assert model == {"modelConfiguration": {"modelArn": ARN}, "numberOfResults": 3}
 
 
-async def test_more_and_longer_texts_than_the_service_takes_are_cut_and_none_is_lost(aws: Aws) -> None:
+async def test_texts_above_the_services_limits_are_cut_and_none_is_lost(aws: Aws) -> None:
     texts = ["x" * (MAX_CHARS + 1)] * (MAX_TEXTS + 5)
     assert sorted(await ordered(aws, ranked(7), texts=texts, text_chars=MAX_CHARS)) == list(range(len(texts)))
     assert len(aws.calls("Rerank")[0].parameters["sources"]) == MAX_TEXTS
 
 
 @pytest.mark.parametrize("texts", [[], ["one"]])
-async def test_what_has_one_order_only_is_not_asked_about(aws: Aws, texts: list[str]) -> None:
+async def test_single_text_is_not_reranked(aws: Aws, texts: list[str]) -> None:
     assert await ordered(aws, ranked(0), texts=texts) == tuple(range(len(texts)))
     assert aws.seen == []
 
@@ -104,6 +104,6 @@ async def test_each_error_code_becomes_its_status(
     [ranked(), ranked(3), ranked(0, 1, 7), Raw(b'{"results": [{"relevanceScore": 1}]}'), Raw(b'{"results": [{"ind')],
     ids=["nothing", "a place that was not sent", "one of several", "no place", "cut"],
 )
-async def test_an_order_that_is_none_is_an_error(aws: Aws, answer: Behaviour) -> None:
+async def test_invalid_order_is_an_error(aws: Aws, answer: Behaviour) -> None:
     with pytest.raises(AnswerUnreadable):
         await ordered(aws, answer)

@@ -27,7 +27,7 @@ def server_url(fake: FakeS3) -> str:
     return fake.url
 
 
-async def test_a_file_that_stays_as_it_is_is_fetched_once(fake: FakeS3, store: Store) -> None:
+async def test_unchanged_file_is_fetched_once(fake: FakeS3, store: Store) -> None:
     store.put("tenants/acme/todo.md", b"Paint the boat.")
     store.put("tenants/acme/blank.md", b" ")
     for _ in range(3):
@@ -54,7 +54,7 @@ async def test_each_error_code_becomes_its_kind(
         await store.files.listed("")
 
 
-async def test_a_file_that_cannot_be_read_is_an_error_and_one_that_went_is_not(fake: FakeS3, store: Store) -> None:
+async def test_unreadable_file_is_an_error_and_a_deleted_one_is_not(fake: FakeS3, store: Store) -> None:
     store.put("tenants/acme/todo.md", b"Paint the boat.")
     listed = await store.files.listed("")
     fake.refusals = [(403, "AccessDenied")]

@@ -99,7 +99,7 @@ async def test_everything_written_is_read_once_and_in_order(case: Case) -> None:
     assert (await case.substrate.changed_after(SCOPE, cursor, limit=3)).memories == ()
 
 
-async def test_an_edit_comes_again_behind_the_cursor(case: Case) -> None:
+async def test_edited_memory_comes_again_after_the_cursor(case: Case) -> None:
     await case.write("m0", "Before.")
     await case.write("m1", "Other.")
     cursor = (await case.substrate.changed_after(SCOPE, "", limit=9)).cursor
@@ -108,7 +108,7 @@ async def test_an_edit_comes_again_behind_the_cursor(case: Case) -> None:
     assert (memory.memory_id, memory.text, memory.text_hash) == ("m0", "After.", text_hash("After."))
 
 
-async def test_how_far_was_read_reaches_the_end_only_when_drained(case: Case) -> None:
+async def test_read_position_reaches_the_end_only_when_drained(case: Case) -> None:
     for number in range(4):
         await case.write(f"m{number}", f"Text {number}.")
     part = await case.substrate.changed_after(SCOPE, "", limit=2)
@@ -117,7 +117,7 @@ async def test_how_far_was_read_reaches_the_end_only_when_drained(case: Case) ->
     assert part.read_through < whole.read_through
 
 
-async def test_memories_are_fetched_by_id_as_they_are_now(case: Case) -> None:
+async def test_memories_are_fetched_by_id_at_their_current_version(case: Case) -> None:
     await case.write("m0", "Before.")
     await case.write("m0", "After.")
     found = await case.substrate.fetch(SCOPE, ["m0", "nobody"])
@@ -125,7 +125,7 @@ async def test_memories_are_fetched_by_id_as_they_are_now(case: Case) -> None:
     assert await case.substrate.fetch(SCOPE, []) == {}
 
 
-async def test_a_listing_is_complete_and_names_everything(case: Case) -> None:
+async def test_listing_is_complete_and_names_every_memory(case: Case) -> None:
     await case.write("m0", "Zero.")
     await case.write("m1", "One.")
     listing = await case.substrate.listing(SCOPE)
@@ -145,7 +145,7 @@ async def test_another_owners_memories_are_never_read(case: Case) -> None:
         assert (await case.substrate.listing(other)).memories == {}
 
 
-async def test_a_timed_feed_waits_for_late_commits_and_looks_back_for_later_ones() -> None:
+async def test_timed_feed_waits_for_late_commits_and_looks_back_for_later_ones() -> None:
     shelf = Shelf()
     substrate = TimedSubstrate(shelf, now=lambda: shelf.now, lag_s=30, overlap_s=300)
     shelf.put("early", "Early.", at=NOW - timedelta(seconds=60))
@@ -158,7 +158,7 @@ async def test_a_timed_feed_waits_for_late_commits_and_looks_back_for_later_ones
     assert [memory.memory_id for memory in again.memories] == ["late", "early", "young"]
 
 
-async def test_instants_are_kept_to_the_microsecond() -> None:
+async def test_instants_keep_their_microseconds() -> None:
     shelf = Shelf()
     substrate = TimedSubstrate(shelf, now=lambda: NOW + timedelta(minutes=1))
     shelf.put("a", "A.", at=NOW + timedelta(microseconds=689_019))
@@ -179,9 +179,7 @@ async def test_instants_are_kept_to_the_microsecond() -> None:
         (NOW, 2026),
     ],
 )
-async def test_a_services_instant_is_one_that_the_database_gives_back(
-    pools: Pools, moment: datetime, year: int
-) -> None:
+async def test_services_instant_survives_the_database(pools: Pools, moment: datetime, year: int) -> None:
     kept = kept_instant(moment)
     assert (kept.year, kept.tzinfo) == (year, UTC)
     async with scoped(pools.background, SCOPE) as connection:
@@ -190,7 +188,7 @@ async def test_a_services_instant_is_one_that_the_database_gives_back(
         assert (await ledger.read(connection, SCOPE, ["m"]))["m"].occurred_at == kept
 
 
-def test_a_content_hash_covers_all_that_is_read() -> None:
+def test_content_hash_covers_every_field_that_is_read() -> None:
     one = BatchMemory("m", "Text.", text_hash("Text."), NOW, "d", {"a": {"b": 1, "c": [2]}})
     same = BatchMemory("other", "Text.", text_hash("Text."), NOW, "d", {"a": {"c": [2], "b": 1}})
     assert content_hash(one) == content_hash(same)

@@ -109,25 +109,25 @@ async def status_of(source: Behaving, question: FanOutQuery | None = None) -> tu
     return reports[Source.MEMORY].status, reports[Source.MEMORY].reason
 
 
-async def test_every_source_has_a_report_in_one_order() -> None:
+async def test_reports_of_all_sources_have_a_fixed_order() -> None:
     findings = await fan_out_of(wiki=good(Source.WIKI), memory=good()).ask(asking())
     assert [report.source for report in findings.reports] == list(Source)
     assert [report.status for report in findings.reports if report.source is Source.TOOLS] == [Status.SKIPPED]
 
 
-async def test_empty_is_not_failed() -> None:
+async def test_empty_answer_is_not_a_failure() -> None:
     assert (await status_of(saying(SourceAnswer())))[0] is Status.EMPTY
 
 
-async def test_a_source_with_nothing_to_ask_says_why() -> None:
+async def test_source_with_nothing_to_ask_is_skipped_with_a_reason() -> None:
     assert await status_of(raising(SourceSkipped("no base"))) == (Status.SKIPPED, "no base")
 
 
-async def test_a_failure_becomes_a_report_that_tells_no_foreign_secret() -> None:
+async def test_failure_is_reported_without_foreign_secrets() -> None:
     assert await status_of(raising(RuntimeError("password=hunter2"))) == (Status.ERROR, "it failed with RuntimeError")
 
 
-async def test_a_full_pool_sheds() -> None:
+async def test_full_connection_pool_sheds_the_source() -> None:
     assert (await status_of(raising(DatabaseBusy("full"))))[0] is Status.SHED
 
 
@@ -145,15 +145,15 @@ async def test_a_full_pool_sheds() -> None:
         SourceAnswer(("not an item",)),  # type: ignore[arg-type]
     ],
 )
-async def test_garbage_is_an_error(garbage: Any) -> None:
+async def test_malformed_answer_of_a_source_is_an_error(garbage: Any) -> None:
     assert (await status_of(saying(garbage)))[0] is Status.ERROR
 
 
-async def test_a_hung_source_is_reported_at_its_deadline_and_cancelled() -> None:
+async def test_hung_source_is_reported_at_its_deadline_and_cancelled() -> None:
     assert (await status_of(hanging(), asking(deadline_ms=30)))[0] is Status.TIMEOUT
 
 
-async def test_a_source_that_ignores_cancellation_does_not_hold_the_turn() -> None:
+async def test_source_that_ignores_cancellation_does_not_delay_the_turn() -> None:
     release = asyncio.Event()
     async with asyncio.timeout(20):  # far less than the other source was given
         assert (await status_of(hanging(release), asking(deadline_ms=30)))[0] is Status.TIMEOUT
@@ -161,7 +161,7 @@ async def test_a_source_that_ignores_cancellation_does_not_hold_the_turn() -> No
     release.set()
 
 
-async def test_a_source_that_takes_its_time_to_leave_does_not_hold_the_turn() -> None:
+async def test_source_that_is_slow_to_cancel_does_not_delay_the_turn() -> None:
     release = asyncio.Event()
 
     async def lingering() -> None:
@@ -175,7 +175,7 @@ async def test_a_source_that_takes_its_time_to_leave_does_not_hold_the_turn() ->
     release.set()
 
 
-async def test_a_source_that_ignores_cancellation_is_left_alone_after_a_while() -> None:
+async def test_source_that_keeps_ignoring_cancellation_is_no_longer_asked() -> None:
     release = asyncio.Event()
     source = hanging(release)
     fan_out = fan_out_of(memory=source)
@@ -207,7 +207,7 @@ def beside_the_database(**sources: Any) -> FanOut:
     )
 
 
-async def test_the_time_of_a_built_in_source_begins_with_its_query() -> None:
+async def test_deadline_of_a_built_in_source_starts_with_its_query() -> None:
     queued = Queued()
 
     async def hang() -> SourceAnswer:
@@ -224,7 +224,7 @@ async def test_the_time_of_a_built_in_source_begins_with_its_query() -> None:
     assert (reports[Source.WIKI].status, reports[Source.MEMORY].status) == (Status.TIMEOUT, Status.OK)
 
 
-async def test_a_built_in_source_that_hangs_once_it_has_begun_ends_at_its_deadline() -> None:
+async def test_built_in_source_that_hangs_in_its_query_ends_at_its_deadline() -> None:
     class Begun:
         async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
             limits.begin()
@@ -236,7 +236,7 @@ async def test_a_built_in_source_that_hangs_once_it_has_begun_ends_at_its_deadli
     assert _memory_status(findings) is Status.TIMEOUT
 
 
-async def test_a_wait_for_the_database_opens_no_breaker() -> None:
+async def test_waiting_for_the_database_opens_no_breaker() -> None:
     fan_out = beside_the_database(memory=Queued())
     due_in_s = 1.2 * LOCAL_DEADLINE_MS / 1000
     for _ in range(6):
@@ -245,7 +245,7 @@ async def test_a_wait_for_the_database_opens_no_breaker() -> None:
         assert (report.status, report.reason) == (Status.TIMEOUT, "no connection by the turn's deadline")
 
 
-async def test_the_turns_place_is_left_when_the_built_in_sources_are_done() -> None:
+async def test_turn_slot_is_released_when_the_built_in_sources_are_done() -> None:
     left = asyncio.Event()
 
     async def patient() -> SourceAnswer:
@@ -260,7 +260,7 @@ async def test_the_turns_place_is_left_when_the_built_in_sources_are_done() -> N
     }
 
 
-async def test_a_source_is_cut_off_when_the_time_left_is_needed_for_what_is_there() -> None:
+async def test_source_is_cut_off_when_the_remaining_time_is_needed_for_fitting() -> None:
     whole_time = replace(asking(), reserve_s=lambda items: 60.0 if items else 0.0)
     async with asyncio.timeout(20):  # far less than the hanging source was given
         findings = await fan_out_of(memory=good(), wiki=hanging()).ask(whole_time)
@@ -274,7 +274,7 @@ async def test_no_more_than_top_k_items_are_taken() -> None:
     assert [len(report.items) for report in findings.reports if report.source is Source.MEMORY] == [3]
 
 
-async def test_a_failing_source_is_left_alone_after_a_while() -> None:
+async def test_failing_source_is_no_longer_asked() -> None:
     source = raising(ConnectionResetError())
     fan_out = fan_out_of(memory=source)
     statuses = [_memory_status(await fan_out.ask(asking())) for _ in range(12)]
@@ -283,7 +283,7 @@ async def test_a_failing_source_is_left_alone_after_a_while() -> None:
     assert source.asked < 12
 
 
-async def test_a_caller_in_a_hurry_does_not_open_the_breaker() -> None:
+async def test_short_deadline_of_a_caller_does_not_open_the_breaker() -> None:
     fan_out = fan_out_of(memory=hanging())
     statuses = {_memory_status(await fan_out.ask(asking(due_in_s=0.005))) for _ in range(12)}
     assert statuses == {Status.TIMEOUT}
@@ -342,7 +342,7 @@ async def test_one_answer_of_the_database_closes_the_breakers_of_all_its_sources
     assert await outage.ask(*DATABASE_SOURCES) == dict.fromkeys(DATABASE_SOURCES, Status.OK)
 
 
-async def test_sources_of_the_database_rest_two_seconds_at_most() -> None:
+async def test_breakers_of_database_sources_open_for_at_most_two_seconds() -> None:
     outage = Outage(failing=_refuse)
     await outage.open_breakers()
     for _ in range(10):
@@ -350,7 +350,7 @@ async def test_sources_of_the_database_rest_two_seconds_at_most() -> None:
         assert set((await outage.ask(*DATABASE_SOURCES)).values()) == {Status.ERROR}
 
 
-async def test_slow_probes_of_the_database_do_not_lengthen_the_rest() -> None:
+async def test_slow_probes_of_the_database_do_not_lengthen_the_pause() -> None:
     outage = Outage(failing=asyncio.Event().wait)
     await outage.open_breakers()
     for _ in range(3):
@@ -358,13 +358,13 @@ async def test_slow_probes_of_the_database_do_not_lengthen_the_rest() -> None:
         assert set((await outage.ask(*DATABASE_SOURCES)).values()) == {Status.TIMEOUT}
 
 
-async def test_a_source_that_fails_beside_others_that_answer_is_left_alone() -> None:
+async def test_source_that_fails_while_others_answer_is_no_longer_asked() -> None:
     fan_out = fan_out_of(memory=raising(ConnectionResetError()), wiki=good(Source.WIKI))
     statuses = [_memory_status(await fan_out.ask(asking())) for _ in range(8)]
     assert statuses[-1] is Status.BREAKER_OPEN
 
 
-async def test_the_same_question_gets_a_recent_answer_when_the_source_fails() -> None:
+async def test_recent_answer_to_the_same_question_replaces_a_failing_source() -> None:
     fan_out = fan_out_of(memory=once(SourceAnswer((an_item(),))))
     assert _memory_status(await fan_out.ask(asking())) is Status.OK
     stale = await fan_out.ask(asking())
@@ -373,7 +373,7 @@ async def test_the_same_question_gets_a_recent_answer_when_the_source_fails() ->
     assert _memory_status(await fan_out.ask(another)) is Status.ERROR
 
 
-async def test_of_a_recent_answer_no_more_is_taken_and_judged_than_is_asked_for_now() -> None:
+async def test_recent_answer_is_cut_and_judged_by_the_current_limits() -> None:
     items = tuple(an_item(id=f"memory:{rank}", rank=rank) for rank in range(5))
     ids, texts = [item.id for item in items], [item.text for item in items]
     judged_by = Candidates(CandidateKind.FACT, ids, texts, of_shares([0.5] * 5, parts=1))
@@ -386,14 +386,14 @@ async def test_of_a_recent_answer_no_more_is_taken_and_judged_than_is_asked_for_
 
 
 @pytest.mark.parametrize("changed", [{"template_id": "board"}, {"agent_id": "other"}, {"space_id": "hr"}], ids=str)
-async def test_a_recent_answer_stands_in_where_the_same_knowledge_is_reached_only(changed: dict[str, Any]) -> None:
+async def test_recent_answer_is_used_only_for_the_same_knowledge(changed: dict[str, Any]) -> None:
     fan_out = fan_out_of(memory=once(SourceAnswer((an_item(),))))
     await fan_out.ask(asking())
     elsewhere = replace(asking(), query=replace(QUERY, **changed))
     assert _memory_status(await fan_out.ask(elsewhere)) is Status.ERROR
 
 
-async def test_another_owner_never_gets_that_recent_answer() -> None:
+async def test_another_owner_never_gets_a_recent_answer() -> None:
     fan_out = fan_out_of(memory=once(SourceAnswer((an_item(),))))
     await fan_out.ask(asking())
     other = replace(asking(), scope=Scope(UUID(int=1), UUID(int=3)))

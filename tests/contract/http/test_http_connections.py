@@ -70,7 +70,7 @@ async def echo(scope: Scope, receive: Receive, send: Send) -> None:
     await PlainTextResponse(body)(scope, receive, send)
 
 
-def test_limits_are_those_that_the_documents_name() -> None:
+def test_limits_match_the_documents() -> None:
     assert HttpLimits() == HttpLimits(
         requests_per_s=20, connections=256, connections_per_s=100, held_back_s=1, head_s=10, idle_s=60
     )
@@ -102,7 +102,7 @@ async def test_second_request_gets_its_own_time_on_a_kept_connection() -> None:
         assert (await everything(reader))[:12] == b"HTTP/1.1 408"
 
 
-async def test_response_that_takes_long_is_no_silence() -> None:
+async def test_slow_response_does_not_count_as_silence() -> None:
     go_on = asyncio.Event()
 
     async def slow(scope: Scope, receive: Receive, send: Send) -> None:
@@ -142,7 +142,7 @@ async def test_client_that_does_not_read_is_cut_off() -> None:
         assert not reader.at_eof()
 
 
-async def test_connections_beyond_the_limit_are_turned_away_until_one_ends() -> None:
+async def test_connections_beyond_the_limit_are_refused_until_one_ends() -> None:
     async with listening(echo, PATIENT) as listener:
         held = [await listener.connect(b"GET / HT") for _ in range(PATIENT.connections)]
         reader, _ = await listener.connect(GET)
@@ -154,7 +154,7 @@ async def test_connections_beyond_the_limit_are_turned_away_until_one_ends() -> 
             answer = await everything(reader)
 
 
-async def test_refused_body_is_read_to_a_bound_and_no_further() -> None:
+async def test_refused_body_is_read_up_to_a_limit() -> None:
     async with listening(PlainTextResponse("no", 413), PATIENT) as listener:
         reader, writer = await listener.connect(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 9999999999\r\n\r\n")
         assert (await reader.readuntil(b"\r\n")).startswith(b"HTTP/1.1 413 ")
@@ -167,7 +167,7 @@ async def test_refused_body_is_read_to_a_bound_and_no_further() -> None:
                 is_cut = True
 
 
-def test_peer_that_asks_too_often_is_refused_until_time_passes() -> None:
+def test_peer_above_its_rate_is_refused_until_time_passes() -> None:
     now = 100.0
     rates = PeerRates(20, clock=lambda: now)
 
@@ -184,7 +184,7 @@ def test_peer_that_asks_too_often_is_refused_until_time_passes() -> None:
     assert asked("192.0.2.1", 20) == [True] * 20, "so many others made it forgotten"
 
 
-async def test_requests_too_many_are_refused_unread_also_where_they_are_pipelined() -> None:
+async def test_requests_above_the_rate_are_refused_unread_even_if_pipelined() -> None:
     served_paths = list[str]()
 
     async def noting(scope: Scope, receive: Receive, send: Send) -> None:

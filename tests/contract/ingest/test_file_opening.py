@@ -13,7 +13,7 @@ from sidecar.ingest.opening import opened_at
 LINES = b'{"role": "user", "content": "Ol\xc3\xa1"}\n' * 3
 
 
-def test_a_pipe_is_read_like_a_file_more_than_once(tmp_path: Path) -> None:
+def test_pipe_can_be_read_more_than_once(tmp_path: Path) -> None:
     pipe = tmp_path / "turns.jsonl"
     os.mkfifo(pipe)
     writer = threading.Thread(target=pipe.write_bytes, args=(LINES,))
@@ -25,7 +25,7 @@ def test_a_pipe_is_read_like_a_file_more_than_once(tmp_path: Path) -> None:
     writer.join()
 
 
-def test_a_conversation_comes_out_of_a_pipe(tmp_path: Path) -> None:
+def test_conversation_is_read_from_a_pipe(tmp_path: Path) -> None:
     pipe = tmp_path / "turns.jsonl"
     os.mkfifo(pipe)
     writer = threading.Thread(target=pipe.write_bytes, args=(LINES,))
@@ -36,6 +36,6 @@ def test_a_conversation_comes_out_of_a_pipe(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["nowhere.jsonl", "."])
-def test_what_can_not_be_read_is_told_with_its_name(tmp_path: Path, name: str) -> None:
+def test_unreadable_file_is_named(tmp_path: Path, name: str) -> None:
     with pytest.raises(UnreadablePath, match=str(tmp_path)), opened_at(tmp_path / name):
         pass

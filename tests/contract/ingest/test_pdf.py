@@ -68,7 +68,7 @@ def lines(texts: Sequence[str]) -> bytes:
     return b"BT /F1 12 Tf 14 TL 72 700 Td " + b"".join(b"(%s) Tj T* " % text.encode() for text in texts) + b"ET"
 
 
-def test_headings_paragraphs_rows_and_pages() -> None:
+def test_headings_paragraphs_rows_and_pages_are_recognised() -> None:
     document = read("guide.pdf", made())
     assert (document.title, document.media_type) == ("Harbour guide", "application/pdf")
     fees = ("Harbour guide", "Fees")
@@ -90,17 +90,17 @@ def test_running_titles_and_page_numbers_are_left_out() -> None:
     assert "of 4" not in text
 
 
-def test_a_word_parted_at_a_lines_end_is_joined() -> None:
+def test_word_split_at_a_line_end_is_joined() -> None:
     assert read("a.pdf", drawn(lines(["The har-", "bour is Anglo-", "Saxon and opens."]))).text == (
         "The harbour is Anglo- Saxon and opens."
     )
 
 
-def test_a_missing_title_is_the_files_name() -> None:
+def test_missing_title_is_the_file_name() -> None:
     assert read("dir/plan.pdf", drawn(lines(["Words."]))).title == "plan"
 
 
-def test_a_file_of_pictures_has_no_text_layer_by_name() -> None:
+def test_scanned_file_without_text_is_refused_by_name() -> None:
     document = read("scan.pdf", drawn(b"0 0 m 100 100 l S"))
     assert (document.content, document.blocks) == (Content.NO_TEXT_LAYER, ())
 

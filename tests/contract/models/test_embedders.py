@@ -74,7 +74,7 @@ async def held(fake: HashEncoder) -> AsyncIterator[LocalEmbedder]:
     made.close()
 
 
-async def test_one_vector_of_length_one_a_text_in_order(embedder: Embedder) -> None:
+async def test_each_text_has_one_vector_of_length_one_in_order(embedder: Embedder) -> None:
     texts = ["a ship", "a boat", "", "船", "a ship"]
     vectors = await embedder.embed(texts)
     assert vectors.shape == (5, embedder.dimensions)
@@ -83,7 +83,7 @@ async def test_one_vector_of_length_one_a_text_in_order(embedder: Embedder) -> N
     assert not np.array_equal(vectors[0], vectors[1])
 
 
-async def test_a_text_has_one_vector_whatever_stands_beside_it(encoder: Encoder) -> None:
+async def test_vector_of_a_text_is_independent_of_its_batch(encoder: Encoder) -> None:
     alone, among = LocalEmbedder(encoder), LocalEmbedder(encoder)
     one = await alone.embed(["the tide tables"])
     many = await among.embed(["the tide tables", *(f"{number} " + "word " * number for number in range(20))])
@@ -92,11 +92,11 @@ async def test_a_text_has_one_vector_whatever_stands_beside_it(encoder: Encoder)
     among.close()
 
 
-async def test_no_texts_no_vectors(embedder: Embedder) -> None:
+async def test_no_texts_yield_no_vectors(embedder: Embedder) -> None:
     assert (await embedder.embed([])).shape == (0, embedder.dimensions)
 
 
-async def test_a_text_asked_again_or_at_once_is_computed_once(fake: HashEncoder, held: LocalEmbedder) -> None:
+async def test_repeated_or_concurrent_text_is_computed_once(fake: HashEncoder, held: LocalEmbedder) -> None:
     asked = [asyncio.create_task(held.embed(["one", "two"])) for _ in range(5)]
     await next_round()
     fake.go.set()
@@ -106,7 +106,7 @@ async def test_a_text_asked_again_or_at_once_is_computed_once(fake: HashEncoder,
     assert all(np.array_equal(answer, again[::-1]) for answer in answers)
 
 
-async def test_only_the_last_vectors_are_remembered(fake: HashEncoder) -> None:
+async def test_vector_cache_keeps_only_the_latest(fake: HashEncoder) -> None:
     embedder = LocalEmbedder(fake, capacity=2)
     for text in ("one", "two", "three", "two", "one"):
         await embedder.embed([text])
@@ -114,7 +114,7 @@ async def test_only_the_last_vectors_are_remembered(fake: HashEncoder) -> None:
     assert [run[0] for run in fake.runs] == ["one", "two", "three", "one"]
 
 
-async def test_a_question_does_not_wait_for_documents() -> None:
+async def test_question_does_not_wait_for_documents() -> None:
     gates = {"document": threading.Event(), "question": threading.Event()}
 
     class Gated(HashEncoder):
@@ -133,7 +133,7 @@ async def test_a_question_does_not_wait_for_documents() -> None:
     embedder.close()
 
 
-async def test_who_gives_up_takes_nothing_from_the_others(fake: HashEncoder, held: LocalEmbedder) -> None:
+async def test_cancelled_caller_takes_nothing_from_the_others(fake: HashEncoder, held: LocalEmbedder) -> None:
     leaving = asyncio.create_task(held.embed(["shared"]))
     staying = asyncio.create_task(held.embed(["shared"]))
     await next_round()
@@ -143,7 +143,7 @@ async def test_who_gives_up_takes_nothing_from_the_others(fake: HashEncoder, hel
     assert (await staying).shape == (1, 8)
 
 
-async def test_a_failure_reaches_those_who_asked_and_nobody_after(fake: HashEncoder) -> None:
+async def test_failure_reaches_its_callers_and_no_later_one(fake: HashEncoder) -> None:
     embedder = LocalEmbedder(fake)
     with pytest.raises(EmbedderUnusable):
         await embedder.embed(["fail"])
@@ -153,7 +153,7 @@ async def test_a_failure_reaches_those_who_asked_and_nobody_after(fake: HashEnco
     embedder.close()
 
 
-async def test_a_closed_embedder_says_so_to_those_who_wait_and_those_who_come(held: LocalEmbedder) -> None:
+async def test_closed_embedder_fails_waiting_and_new_callers(held: LocalEmbedder) -> None:
     waiting = asyncio.create_task(held.embed(["never"]))
     await next_round()
     held.close()
@@ -163,7 +163,7 @@ async def test_a_closed_embedder_says_so_to_those_who_wait_and_those_who_come(he
         await held.embed(["late"])
 
 
-async def test_an_embedder_closed_behind_one_who_gave_up_leaves_no_error_behind(held: LocalEmbedder) -> None:
+async def test_closing_an_embedder_after_a_cancelled_call_logs_no_error(held: LocalEmbedder) -> None:
     reported: list[dict[str, object]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
     leaving = asyncio.create_task(held.embed(["never"]))
@@ -177,7 +177,7 @@ async def test_an_embedder_closed_behind_one_who_gave_up_leaves_no_error_behind(
     assert reported == []
 
 
-def test_what_means_the_same_is_near(real: MiniLM) -> None:
+def test_texts_of_the_same_meaning_are_near(real: MiniLM) -> None:
     runway, strip, fruit = real.encode(["How long is the runway?", "The landing strip measures 3 km", "I like bananas"])
     assert runway @ strip > 0.45
     assert runway @ fruit < 0.15

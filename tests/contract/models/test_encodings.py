@@ -31,7 +31,7 @@ HOSTILE = (
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
-def test_the_fast_tokenizer_counts_as_the_reference(encoding: EncodingName) -> None:
+def test_fast_tokenizer_counts_as_the_reference(encoding: EncodingName) -> None:
     corpus = [*HOSTILE, *(a + b for a in HOSTILE for b in HOSTILE)]
     reference = encodings.reference(encoding)
     assert encodings.count(corpus, encoding) == [len(reference.encode_ordinary(text)) for text in corpus]
@@ -39,7 +39,7 @@ def test_the_fast_tokenizer_counts_as_the_reference(encoding: EncodingName) -> N
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
-def test_the_reference_is_what_tiktoken_builds_itself(
+def test_reference_equals_what_tiktoken_builds(
     encoding: EncodingName, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # tiktoken looks for a rank file under the sha1 of its address, and checks its sha256 before it takes it.
@@ -52,11 +52,11 @@ def test_the_reference_is_what_tiktoken_builds_itself(
     assert ours._mergeable_ranks == theirs._mergeable_ranks
 
 
-def test_a_special_token_in_a_text_is_plain_text() -> None:
+def test_special_token_in_a_text_is_plain_text() -> None:
     assert all(encodings.count_one("<|endoftext|>", encoding) > 1 for encoding in ENCODINGS)
 
 
-def test_a_panic_of_the_native_code_becomes_a_named_error() -> None:
+def test_panic_in_native_code_becomes_a_named_error() -> None:
     with pytest.raises(TokenizerPanicked, match="split the text"):
         encodings.reference_count(" " * 1_500_000, "o200k_base")
 

@@ -9,7 +9,7 @@ from models.transport.resilience import BreakerState, Endpoint
 from tests.support.models.remote_calls import BROKEN, POLICY, READ, Remote, ask, known, now_s, pass_time, run
 
 
-def test_a_slow_read_is_asked_twice_and_the_loser_is_cancelled() -> None:
+def test_slow_read_is_hedged_and_the_loser_is_cancelled() -> None:
     async def story() -> None:
         endpoint, remote = await known(0.1), Remote([(1.9, "slow"), (0.1, "fast")])
         answer = await ask(endpoint, remote, READ)
@@ -20,7 +20,7 @@ def test_a_slow_read_is_asked_twice_and_the_loser_is_cancelled() -> None:
     run(story())
 
 
-def test_the_first_attempt_may_still_win() -> None:
+def test_first_attempt_may_still_win() -> None:
     async def story() -> None:
         endpoint, remote = await known(0.1), Remote([(0.15, "first"), (0.1, "second")])
         answer = await ask(endpoint, remote, READ)
@@ -29,7 +29,7 @@ def test_the_first_attempt_may_still_win() -> None:
     run(story())
 
 
-def test_a_hedge_that_fails_does_not_end_the_attempt_beside_it() -> None:
+def test_failing_hedge_does_not_end_the_first_attempt() -> None:
     async def story() -> None:
         endpoint, remote = await known(0.1), Remote([(0.5, "slow"), (0.1, BROKEN)])
         assert (await ask(endpoint, remote, READ)).value == "slow"
@@ -37,7 +37,7 @@ def test_a_hedge_that_fails_does_not_end_the_attempt_beside_it() -> None:
     run(story())
 
 
-def test_only_reads_that_may_be_repeated_are_hedged() -> None:
+def test_only_repeatable_reads_are_hedged() -> None:
     async def story() -> None:
         endpoint, remote = await known(0.1), Remote([(1.0, "slow")])
         assert (await ask(endpoint, remote, POLICY)).report.attempts == 1
@@ -45,7 +45,7 @@ def test_only_reads_that_may_be_repeated_are_hedged() -> None:
     run(story())
 
 
-def test_an_endpoint_too_new_to_have_habits_is_not_hedged() -> None:
+def test_endpoint_without_history_is_not_hedged() -> None:
     async def story() -> None:
         assert (await ask(Endpoint("new"), Remote([(1.0, "slow")]), READ)).report.attempts == 1
 
@@ -66,7 +66,7 @@ def test_hedges_stop_at_half_the_budget_and_leave_the_rest_to_retries() -> None:
     run(story())
 
 
-def test_a_probe_is_not_hedged() -> None:
+def test_probe_is_not_hedged() -> None:
     async def story() -> None:
         endpoint = await known(0.1)
         for _ in range(20):

@@ -20,7 +20,7 @@ METERS: tuple[Meter, ...] = (
 
 @pytest.mark.parametrize("meter", [ExactMeter("o200k_base", 0.0), EstimateMeter("claude_3", 1000, 0.0)])
 @pytest.mark.parametrize("batch", [["ok \ud83d!"], ["x"] * 20 + ["ok \ud83d!"]])
-def test_a_lone_surrogate_is_refused_with_its_place_and_what_to_do(meter: Meter, batch: list[str]) -> None:
+def test_lone_surrogate_is_refused_with_its_position_and_the_fix(meter: Meter, batch: list[str]) -> None:
     with pytest.raises(UncountableText, match=r"send U\+FFFD.*\(U\+D83D at character 3\)") as refusal:
         meter.count(batch)
     assert refusal.value.position == 3
@@ -30,13 +30,13 @@ def test_a_lone_surrogate_is_refused_with_its_place_and_what_to_do(meter: Meter,
         class_counts(batch[-1])
 
 
-def test_no_text_costs_nothing_but_the_empty_one() -> None:
+def test_every_text_but_the_empty_one_costs_tokens() -> None:
     assert [meter.count(["", "\x00", "a"])[0] for meter in METERS] == [0] * len(METERS)
     assert all(meter.count_one(text) >= 1 for meter in METERS for text in ("\x00", "a", " ", "的"))
     assert all(meter.count([]) == [] for meter in METERS)
 
 
-def test_characters_fall_into_classes_by_script() -> None:
+def test_characters_are_classed_by_script() -> None:
     counted = dict(zip(CLASSES, class_counts("Ab 1é Жд مر नម 東京 서울 — 👍!"), strict=True))
     assert counted == {
         "ascii": 12, "upper": 1, "digit": 1, "mark": 1, "space": 8, "latin": 1, "greek_cyrillic": 2, "semitic": 2,
@@ -58,7 +58,7 @@ def test_characters_fall_into_classes_by_script() -> None:
         ("明日の午後三時に東京駅で待ち合わせましょう。", 24, 23),
     ],
 )
-def test_an_estimate_for_claude_is_cautious_and_not_wasteful(text: str, claude_3: int, claude_4_7: int) -> None:
+def test_estimate_for_claude_is_cautious_but_not_wasteful(text: str, claude_3: int, claude_4_7: int) -> None:
     for family, truth in (("claude_3", claude_3), ("claude_4_7", claude_4_7)):
         assert 0.9 * truth <= EstimateMeter(family, 1000, 0.0).count_one(text) <= 1.45 * truth
 
@@ -96,7 +96,7 @@ def test_a_learned_ratio_is_applied_once_it_is_trusted() -> None:
         assert abs(meter.count_one(text) - factor * cold) <= 2
 
 
-def test_an_exact_count_is_never_corrected_but_its_headroom_grows() -> None:
+def test_exact_count_is_never_corrected_but_its_headroom_grows() -> None:
     learned = {"gpt-4o": Calibration(ratio=1.04, error=0.01, report_count=9)}
     meter = meter_for("gpt-4o", learned)
     assert meter.ratio == 1.0
@@ -104,7 +104,7 @@ def test_an_exact_count_is_never_corrected_but_its_headroom_grows() -> None:
     assert meter.headroom_ratio == pytest.approx(0.06)
 
 
-def test_a_models_calibration_has_one_key_for_every_way_to_call_it() -> None:
+def test_calibration_of_a_model_has_one_key_for_all_its_ids() -> None:
     ids = (
         "anthropic.claude-sonnet-4-5-20250929-v1:0",
         "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
@@ -117,6 +117,6 @@ def test_a_models_calibration_has_one_key_for_every_way_to_call_it() -> None:
     assert calibration_key("us.acme.llm-v1:0") == "acme.llm"
 
 
-def test_a_model_of_another_catalog_gets_the_tokenizer_it_names() -> None:
+def test_model_of_another_catalog_gets_its_named_tokenizer() -> None:
     catalog = Catalog({"house-model": Model("house-model", ModelWindow(32_000), "mistral_tekken")})
     assert meter_for("house-model", catalog=catalog).name == "mistral_tekken"

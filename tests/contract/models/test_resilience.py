@@ -24,7 +24,7 @@ from tests.support.models.remote_calls import (
 )
 
 
-def test_an_answer_comes_with_how_the_call_went() -> None:
+def test_answer_comes_with_a_report_of_the_call() -> None:
     async def story() -> None:
         answer = await ask(Endpoint("kb"), Remote([(0.3, "found")]))
         report = answer.report
@@ -36,14 +36,14 @@ def test_an_answer_comes_with_how_the_call_went() -> None:
     run(story())
 
 
-def test_an_answer_of_none_is_an_answer() -> None:
+def test_none_is_a_valid_answer() -> None:
     async def story() -> None:
         assert (await ask(Endpoint("kb"), Remote([(0.0, None)]))).value is None
 
     run(story())
 
 
-def test_a_retryable_failure_is_tried_again_with_growing_waits() -> None:
+def test_retryable_failure_is_retried_with_growing_waits() -> None:
     async def story() -> None:
         remote = Remote([(0.1, BUSY), (0.1, BUSY), (0.1, "found")])
         answer = await ask(Endpoint("kb"), remote)
@@ -54,7 +54,7 @@ def test_a_retryable_failure_is_tried_again_with_growing_waits() -> None:
 
 
 @pytest.mark.parametrize(("failure", "attempts"), [(BUSY, 3), (BROKEN, 1), (BAD_REQUEST, 1)])
-def test_what_may_not_or_need_not_be_tried_again_fails_with_its_cause(failure: Refused, attempts: int) -> None:
+def test_non_retryable_failure_is_raised_with_its_cause(failure: Refused, attempts: int) -> None:
     async def story() -> None:
         with pytest.raises(AttemptsFailed) as failed:
             await ask(Endpoint("kb"), Remote([(0.1, failure)]))
@@ -64,7 +64,7 @@ def test_what_may_not_or_need_not_be_tried_again_fails_with_its_cause(failure: R
     run(story())
 
 
-def test_an_error_that_the_policy_does_not_name_passes_untouched() -> None:
+def test_unnamed_error_passes_unchanged() -> None:
     async def story() -> None:
         endpoint = await known()
         for policy in (POLICY, READ):
@@ -78,7 +78,7 @@ def test_an_error_that_the_policy_does_not_name_passes_untouched() -> None:
     run(story())
 
 
-def test_a_wait_that_the_endpoint_asks_for_is_kept_when_it_fits_the_deadline() -> None:
+def test_requested_wait_is_kept_if_it_fits_the_deadline() -> None:
     async def story() -> None:
         asks = Refused(Verdict(is_retryable=True, is_outage=False, retry_after_s=1.5))
         remote = Remote([(0.1, asks), (0.1, "found")])
@@ -88,7 +88,7 @@ def test_a_wait_that_the_endpoint_asks_for_is_kept_when_it_fits_the_deadline() -
     run(story())
 
 
-def test_a_wait_that_does_not_fit_the_deadline_is_not_begun() -> None:
+def test_wait_beyond_the_deadline_is_not_begun() -> None:
     async def story() -> None:
         asks = Refused(Verdict(is_retryable=True, is_outage=False, retry_after_s=5.0))
         with pytest.raises(AttemptsFailed) as failed:
@@ -99,7 +99,7 @@ def test_a_wait_that_does_not_fit_the_deadline_is_not_begun() -> None:
     run(story())
 
 
-def test_a_hung_endpoint_ends_at_the_deadline_and_is_cancelled() -> None:
+def test_hung_endpoint_ends_at_the_deadline_and_is_cancelled() -> None:
     async def story() -> None:
         for policy in (POLICY, READ):
             endpoint, remote = await known(), Remote([(3600.0, "never")])
@@ -113,7 +113,7 @@ def test_a_hung_endpoint_ends_at_the_deadline_and_is_cancelled() -> None:
 
 
 @pytest.mark.parametrize("deadline_s", [0.0, -1.0, float("nan")])
-def test_no_time_is_no_attempt(deadline_s: float) -> None:
+def test_expired_deadline_makes_no_attempt(deadline_s: float) -> None:
     async def story() -> None:
         remote = Remote([(0.0, "found")])
         with pytest.raises(CallTimedOut):
@@ -123,7 +123,7 @@ def test_no_time_is_no_attempt(deadline_s: float) -> None:
     run(story())
 
 
-def test_a_failing_endpoint_is_left_alone_until_a_probe_finds_it_back() -> None:
+def test_failing_endpoint_is_not_called_until_a_probe_succeeds() -> None:
     async def story() -> None:
         endpoint, down = Endpoint("kb"), Remote([(0.01, BROKEN)])
         for _ in range(5):
@@ -142,7 +142,7 @@ def test_a_failing_endpoint_is_left_alone_until_a_probe_finds_it_back() -> None:
     run(story())
 
 
-def test_a_refused_request_is_not_held_against_the_endpoint() -> None:
+def test_refused_request_does_not_count_against_the_endpoint() -> None:
     async def story() -> None:
         endpoint = Endpoint("kb")
         for _ in range(20):
@@ -154,7 +154,7 @@ def test_a_refused_request_is_not_held_against_the_endpoint() -> None:
 
 
 @pytest.mark.parametrize(("deadline_s", "state"), [(0.05, BreakerState.CLOSED), (0.5, BreakerState.OPEN)])
-def test_only_a_fair_wait_is_held_against_the_endpoint(deadline_s: float, state: BreakerState) -> None:
+def test_only_a_long_enough_wait_counts_against_the_endpoint(deadline_s: float, state: BreakerState) -> None:
     async def story() -> None:
         endpoint = Endpoint("kb")
         for _ in range(5):
@@ -209,7 +209,7 @@ def test_a_cancelled_call_cancels_all_its_attempts() -> None:
     run(story())
 
 
-def test_calls_side_by_side_share_one_memory() -> None:
+def test_concurrent_calls_share_one_endpoint_state() -> None:
     async def story() -> None:
         endpoint, remote = Endpoint("kb"), Remote([(0.1, BUSY)])
         await asyncio.gather(*[ask(endpoint, remote) for _ in range(40)], return_exceptions=True)
@@ -219,7 +219,7 @@ def test_calls_side_by_side_share_one_memory() -> None:
     run(story())
 
 
-def test_an_outer_deadline_passes_through() -> None:
+def test_outer_deadline_passes_through() -> None:
     async def story() -> None:
         remote = Remote([(60.0, "never")])
         with pytest.raises(TimeoutError):
@@ -230,7 +230,7 @@ def test_an_outer_deadline_passes_through() -> None:
     run(story())
 
 
-def test_a_call_that_opens_the_breaker_ends_with_its_own_failure_and_waits_for_nothing() -> None:
+def test_call_that_opens_the_breaker_raises_its_own_failure_at_once() -> None:
     async def story() -> None:
         endpoint = Endpoint("kb")
         for _ in range(4):
@@ -246,7 +246,7 @@ def test_a_call_that_opens_the_breaker_ends_with_its_own_failure_and_waits_for_n
     run(story())
 
 
-def test_answers_fill_the_retry_budget_again() -> None:
+def test_answers_refill_the_retry_budget() -> None:
     async def story() -> None:
         endpoint = Endpoint("kb")
         await ask(endpoint, Remote([(0.01, BUSY), (0.01, "found")]))

@@ -86,7 +86,7 @@ DASHBOARD = {"type": "object", "required": ["title", "uid", "schemaVersion", "pa
         ("grafana-dashboard.json", DASHBOARD),
     ],
 )
-def test_a_file_has_the_form_that_its_reader_expects(name: str, schema: dict[str, Any]) -> None:
+def test_deployment_file_matches_its_readers_schema(name: str, schema: dict[str, Any]) -> None:
     errors = jsonschema.Draft202012Validator(schema).iter_errors(loaded(name))
     assert [error.message for error in errors] == []
 
@@ -108,7 +108,7 @@ def variables(value: Any) -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("name", ["kubernetes.yaml", "compose.yaml"])
-def test_every_variable_is_a_setting_or_the_clients(name: str) -> None:
+def test_every_variable_is_a_setting_of_the_service_or_client(name: str) -> None:
     known = {f"SIDECAR_{field.name.upper()}" for field in fields(Settings)} | {"SIDECAR_ADDRESS", "SIDECAR_TOKEN"}
     found = dict(variables(loaded(name)))
     assert found
@@ -131,7 +131,7 @@ def expressions() -> list[str]:
 
 
 @each("expression", expressions())
-def test_an_expression_asks_for_metrics_and_labels_that_there_are(expression: str) -> None:
+def test_dashboard_and_alert_expressions_use_existing_metrics_and_labels(expression: str) -> None:
     asked = OURS.findall(LABELS.sub("", expression))
     assert asked
     for name in asked:
@@ -144,7 +144,7 @@ def test_an_expression_asks_for_metrics_and_labels_that_there_are(expression: st
         assert labels <= set(METRICS[base].prometheus_labels), name
 
 
-def test_every_runbook_that_an_alert_names_is_there() -> None:
+def test_every_runbook_named_by_an_alert_exists() -> None:
     headings = {
         re.sub(r"[^\w\- ]", "", line.lstrip("# ").lower()).replace(" ", "-")
         for line in OPERATIONS.splitlines()

@@ -66,13 +66,13 @@ async def both_under_way(
     return one, other
 
 
-async def test_those_who_ask_meanwhile_share_the_work(work: Working) -> None:
+async def test_concurrent_callers_share_the_work(work: Working) -> None:
     one, other = await both_under_way(work, RepeatedAnswers(clock=Hands()))
     work.may_end.set()
     assert (await one, await other, work.began_count) == ("answer 1", "answer 1", 1)
 
 
-async def test_who_leaves_takes_nothing_from_the_others(work: Working) -> None:
+async def test_cancelled_caller_takes_nothing_from_the_others(work: Working) -> None:
     leaving, staying = await both_under_way(work, RepeatedAnswers(clock=Hands()))
     leaving.cancel()
     await asyncio.wait([leaving])
@@ -80,7 +80,7 @@ async def test_who_leaves_takes_nothing_from_the_others(work: Working) -> None:
     assert await staying == "answer 1"
 
 
-async def test_when_the_last_one_leaves_the_work_is_cancelled_and_can_be_asked_for_again(work: Working) -> None:
+async def test_work_is_cancelled_with_its_last_caller_and_can_be_requested_again(work: Working) -> None:
     kept: RepeatedAnswers[object, str] = RepeatedAnswers(clock=Hands())
     asked = await both_under_way(work, kept)
     for one in asked:
@@ -91,7 +91,7 @@ async def test_when_the_last_one_leaves_the_work_is_cancelled_and_can_be_asked_f
     assert work.cancelled_count == 1
 
 
-async def test_another_request_under_the_same_id_is_refused() -> None:
+async def test_other_request_under_the_same_id_is_refused() -> None:
     kept: RepeatedAnswers[object, str] = RepeatedAnswers(clock=Hands())
     await kept.once("id", b"one", saying("one"))
     with pytest.raises(RequestIdReused):
@@ -99,14 +99,14 @@ async def test_another_request_under_the_same_id_is_refused() -> None:
     assert await kept.once("another id", b"other", saying("other")) == "other"
 
 
-async def test_a_failure_is_shared_but_not_remembered() -> None:
+async def test_failure_is_shared_but_not_cached() -> None:
     kept: RepeatedAnswers[object, str] = RepeatedAnswers(clock=Hands())
     outcomes = await asyncio.gather(*(kept.once("id", b"", failing) for _ in range(2)), return_exceptions=True)
     assert [type(one) for one in outcomes] == [ConnectionResetError] * 2
     assert await kept.once("id", b"other", saying("well")) == "well"
 
 
-async def test_an_answer_is_kept_for_ten_minutes() -> None:
+async def test_answer_is_cached_for_ten_minutes() -> None:
     clock = Hands()
     kept: RepeatedAnswers[object, str] = RepeatedAnswers(clock=clock)
     await kept.once("id", b"", saying("first"))
@@ -117,7 +117,7 @@ async def test_an_answer_is_kept_for_ten_minutes() -> None:
     assert await kept.once("id", b"other", saying("third")) == "second"
 
 
-async def test_the_oldest_answers_give_way() -> None:
+async def test_oldest_answers_are_evicted() -> None:
     kept: RepeatedAnswers[object, str] = RepeatedAnswers(clock=Hands(), capacity=3)
     for number in range(4):
         await kept.once(number, b"", saying("first"))
@@ -125,7 +125,7 @@ async def test_the_oldest_answers_give_way() -> None:
     assert answers == ["first", "first", "second"]
 
 
-async def test_large_answers_give_way_sooner() -> None:
+async def test_large_answers_are_evicted_sooner() -> None:
     kept: RepeatedAnswers[object, str] = RepeatedAnswers(clock=Hands(), size_of=len, capacity_bytes=10)
     for number in range(3):
         await kept.once(number, b"", saying("12345"))
@@ -135,7 +135,7 @@ async def test_large_answers_give_way_sooner() -> None:
     assert await kept.once("huge", b"", saying("again")) == "again", "what never fits is given once"
 
 
-async def test_an_answer_that_stands_no_more_is_dropped_and_made_anew() -> None:
+async def test_invalid_cached_answer_is_dropped_and_made_again() -> None:
     kept: RepeatedAnswers[object, str] = RepeatedAnswers(clock=Hands())
     ages: list[float] = []
 
@@ -149,7 +149,7 @@ async def test_an_answer_that_stands_no_more_is_dropped_and_made_anew() -> None:
     assert await kept.once("id", b"", saying("third")) == "second"
 
 
-async def test_callers_that_waited_together_ask_once_whether_the_answer_stands(work: Working) -> None:
+async def test_callers_that_waited_together_validate_the_answer_once(work: Working) -> None:
     kept: RepeatedAnswers[object, str] = RepeatedAnswers(clock=Hands())
     asked = 0
 
@@ -166,7 +166,7 @@ async def test_callers_that_waited_together_ask_once_whether_the_answer_stands(w
     assert asked == 1
 
 
-async def test_what_is_forgotten_under_way_is_given_to_those_that_wait_and_no_further(work: Working) -> None:
+async def test_answer_forgotten_while_made_reaches_only_its_waiting_callers(work: Working) -> None:
     kept: RepeatedAnswers[object, str] = RepeatedAnswers(clock=Hands())
     waiting = await both_under_way(work, kept)
     kept.forget(lambda key: key == "id")

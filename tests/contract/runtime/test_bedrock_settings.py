@@ -26,23 +26,23 @@ def settings(**given: str) -> Settings:
     return replace(read({}), **given)  # type: ignore[arg-type]  # the fields given are strings
 
 
-def test_no_region_is_a_setting_that_is_missing() -> None:
+def test_missing_region_is_a_missing_setting() -> None:
     with pytest.raises(SettingInvalid, match="SIDECAR_BEDROCK_REGION"):
         bedrock.at(settings(), bedrock_model)
 
 
-def test_an_address_that_is_none_is_named() -> None:
+def test_invalid_address_is_named() -> None:
     given = settings(bedrock_region="us-east-1", bedrock_endpoint_url="not a url")
     with pytest.raises(SettingInvalid, match="SIDECAR_BEDROCK_ENDPOINT_URL"):
         bedrock.at(given, bedrock_model)
 
 
-def test_the_settings_say_where_it_is() -> None:
+def test_region_and_endpoint_come_from_the_settings() -> None:
     given = settings(bedrock_region="eu-west-1", bedrock_endpoint_url="http://127.0.0.1:9")
     found = bedrock.at(given, lambda config: (config.region, config.endpoint_url))
     assert found == ("eu-west-1", "http://127.0.0.1:9")
 
 
-def test_a_worker_without_bedrock_never_loads_its_sdk() -> None:
+def test_worker_without_bedrock_never_loads_its_sdk() -> None:
     code = "import sys, sidecar.worker.worker_process; sys.exit('boto3' in sys.modules or 'botocore' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

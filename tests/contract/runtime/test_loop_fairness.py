@@ -9,7 +9,7 @@ from sidecar.runtime.loop_fairness import OnePerIteration
 from tests.support.waiting import next_round
 
 
-async def test_those_who_come_together_go_one_a_round() -> None:
+async def test_concurrent_tasks_run_one_per_loop_round() -> None:
     one_per_iteration, rounds, now = OnePerIteration(), list[int](), 0
 
     async def work() -> None:
@@ -23,7 +23,7 @@ async def test_those_who_come_together_go_one_a_round() -> None:
     assert len(set(rounds)) == len(rounds) == 8
 
 
-async def test_one_who_is_cancelled_or_fails_holds_up_nobody() -> None:
+async def test_cancelled_or_failed_task_delays_no_other() -> None:
     one_per_iteration = OnePerIteration()
 
     async def failing() -> None:

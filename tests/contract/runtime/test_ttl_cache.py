@@ -44,7 +44,7 @@ def known(reading: Reading) -> TtlCache[str, str]:
     return TtlCache(reading, for_s=5, grace_s=60, clock=reading.clock, capacity=3, patience_s=0.01)
 
 
-async def test_a_value_is_read_once_for_its_time(reading: Reading, known: TtlCache[str, str]) -> None:
+async def test_value_is_read_once_per_ttl(reading: Reading, known: TtlCache[str, str]) -> None:
     assert [await known.get("a"), await known.get("a"), await known.get("b")] == ["a1", "a1", "b2"]
     reading.at_s = 4.9
     assert await known.get("a") == "a1"
@@ -52,11 +52,11 @@ async def test_a_value_is_read_once_for_its_time(reading: Reading, known: TtlCac
     assert await known.get("a") == "a3"
 
 
-async def test_readers_at_once_share_one_read(reading: Reading, known: TtlCache[str, str]) -> None:
+async def test_concurrent_readers_share_one_read(reading: Reading, known: TtlCache[str, str]) -> None:
     assert await asyncio.gather(*(known.get("a") for _ in range(5))) == ["a1"] * 5
 
 
-async def test_a_reader_that_leaves_takes_nothing_from_the_others(reading: Reading, known: TtlCache[str, str]) -> None:
+async def test_cancelled_reader_takes_nothing_from_the_others(reading: Reading, known: TtlCache[str, str]) -> None:
     reading.may_end.clear()
     leaving, staying = asyncio.create_task(known.get("a")), asyncio.create_task(known.get("a"))
     await reading.has_begun.wait()
@@ -66,7 +66,7 @@ async def test_a_reader_that_leaves_takes_nothing_from_the_others(reading: Readi
     assert await staying == "a1"
 
 
-async def test_a_failed_read_is_not_remembered(reading: Reading, known: TtlCache[str, str]) -> None:
+async def test_failed_read_is_not_cached(reading: Reading, known: TtlCache[str, str]) -> None:
     reading.error = DatabaseUnavailable()
     with pytest.raises(DatabaseUnavailable):
         await known.get("a")
@@ -74,7 +74,7 @@ async def test_a_failed_read_is_not_remembered(reading: Reading, known: TtlCache
     assert await known.get("a") == "a2"
 
 
-async def test_an_earlier_value_stands_in_for_its_grace_while_the_store_fails(
+async def test_earlier_value_is_served_within_its_grace_while_the_store_fails(
     reading: Reading, known: TtlCache[str, str]
 ) -> None:
     await known.get("a")
@@ -86,7 +86,7 @@ async def test_an_earlier_value_stands_in_for_its_grace_while_the_store_fails(
         await known.get("a")
 
 
-async def test_an_earlier_value_stands_in_while_a_read_hangs(reading: Reading, known: TtlCache[str, str]) -> None:
+async def test_earlier_value_is_served_while_a_read_hangs(reading: Reading, known: TtlCache[str, str]) -> None:
     await known.get("a")
     reading.may_end.clear()
     reading.at_s = 6
@@ -96,7 +96,7 @@ async def test_an_earlier_value_stands_in_while_a_read_hangs(reading: Reading, k
     assert await known.get("a") == "a2"
 
 
-async def test_a_failure_that_is_not_the_stores_is_told_at_once(reading: Reading, known: TtlCache[str, str]) -> None:
+async def test_failure_outside_the_store_is_raised_at_once(reading: Reading, known: TtlCache[str, str]) -> None:
     await known.get("a")
     reading.at_s = 6
     reading.error = KeyError("a")
@@ -104,13 +104,13 @@ async def test_a_failure_that_is_not_the_stores_is_told_at_once(reading: Reading
         await known.get("a")
 
 
-async def test_what_changed_is_read_anew_and_what_did_not_is_kept(reading: Reading, known: TtlCache[str, str]) -> None:
+async def test_invalidated_value_is_read_again_and_others_are_kept(reading: Reading, known: TtlCache[str, str]) -> None:
     assert [await known.get("a"), await known.get("b")] == ["a1", "b2"]
     known.forget(lambda key: key == "a")
     assert [await known.get("a"), await known.get("b")] == ["a3", "b2"]
 
 
-async def test_what_changed_stands_in_all_the_same_while_it_cannot_be_read(
+async def test_invalidated_value_is_still_served_while_it_cannot_be_read(
     reading: Reading, known: TtlCache[str, str]
 ) -> None:
     await known.get("a")
@@ -121,7 +121,9 @@ async def test_what_changed_stands_in_all_the_same_while_it_cannot_be_read(
     assert await known.get("a") == "a3"
 
 
-async def test_a_read_under_way_when_the_value_changed_is_not_kept(reading: Reading, known: TtlCache[str, str]) -> None:
+async def test_read_in_progress_during_an_invalidation_is_not_cached(
+    reading: Reading, known: TtlCache[str, str]
+) -> None:
     reading.may_end.clear()
     early = asyncio.create_task(known.get("a"))
     await reading.has_begun.wait()
@@ -132,7 +134,7 @@ async def test_a_read_under_way_when_the_value_changed_is_not_kept(reading: Read
     assert await known.get("a") == "a2"
 
 
-async def test_the_oldest_keys_give_way(reading: Reading, known: TtlCache[str, str]) -> None:
+async def test_oldest_keys_are_evicted(reading: Reading, known: TtlCache[str, str]) -> None:
     for key in "abcd":
         await known.get(key)
     assert [await known.get("d"), await known.get("b"), await known.get("a")] == ["d4", "b2", "a5"]

@@ -84,14 +84,14 @@ async def found(source: ContextSource, scope: Scope = MINE, limits: SourceLimits
     return [item.id for item in (await source.find(QUERY, scope, limits)).items]
 
 
-async def test_what_all_bring_is_merged_by_rank_and_bounded() -> None:
+async def test_answers_are_merged_by_rank_within_the_limits() -> None:
     source = SideBySide(bringing("a", "b", "c"), placed(one=bringing("x", "b")), Decided())
     assert await found(source) == ["a", "x", "b", "c"]
     assert await found(source, limits=SourceLimits(2, 3)) == ["a", "x"]
     assert await found(source, THEIRS) == ["a", "b", "c"]
 
 
-async def test_what_the_built_in_source_brings_can_still_be_judged() -> None:
+async def test_evidence_of_the_built_in_source_is_kept() -> None:
     ids = ["a", "b", "c"]
 
     async def judged() -> SourceAnswer:
@@ -108,13 +108,13 @@ async def test_what_the_built_in_source_brings_can_still_be_judged() -> None:
 
 
 @pytest.mark.parametrize("error", [BackendDenied("one"), KeyError("bug"), DatabaseUnavailable(), UnicodeError("x")])
-async def test_one_that_fails_is_noted_and_hides_no_other(error: Exception) -> None:
+async def test_failing_backend_is_noted_and_hides_no_other(error: Exception) -> None:
     answer = await SideBySide(bringing("a"), placed(one=failing(error)), Decided()).find(QUERY, MINE, LIMITS)
     assert [item.id for item in answer.items] == ["a"]
     assert len(answer.failures) == 1
 
 
-async def test_one_that_hangs_is_left_when_the_time_is_over() -> None:
+async def test_hanging_backend_is_abandoned_at_the_deadline() -> None:
     answer = await SideBySide(bringing("a"), placed(one=hanging()), Decided()).find(
         QUERY, MINE, SourceLimits(9, 3, deadline_s=0.1)
     )
@@ -122,25 +122,25 @@ async def test_one_that_hangs_is_left_when_the_time_is_over() -> None:
     assert answer.failures[0].startswith("one:")
 
 
-async def test_a_failure_is_not_taken_for_nothing_found() -> None:
+async def test_failure_is_distinguished_from_an_empty_answer() -> None:
     with pytest.raises(BackendUnavailable):
         await found(SideBySide(bringing(), placed(one=failing(KeyError("bug"))), Decided()))
 
 
-async def test_when_all_fail_each_of_them_is_named() -> None:
+async def test_failure_of_all_backends_names_each() -> None:
     places = placed(one=failing(BackendDenied("one")), two=failing(BackendUnavailable("two")))
     with pytest.raises(BackendDenied, match=r"one: .*; two: "):
         await found(SideBySide(None, places, Decided()))
 
 
-async def test_what_is_switched_off_or_not_assigned_is_no_failure() -> None:
+async def test_disabled_or_unassigned_backend_is_no_failure() -> None:
     places = placed(off=failing(BackendDenied("off")), nobodys=failing(SourceSkipped("not assigned")))
     answer = await SideBySide(bringing("a"), places, Decided("off")).find(QUERY, MINE, LIMITS)
     assert answer.failures == ()
     assert answer.notes == ("off: switched off",)
 
 
-async def test_a_source_of_which_a_part_failed_says_so_and_its_answer_never_stands_in_for_a_later_one() -> None:
+async def test_partly_failed_answer_says_so_and_is_never_reused() -> None:
     failing_now = [True]
 
     async def do() -> SourceAnswer:
@@ -192,7 +192,7 @@ def reranked(reranker: Backwards, *off: str, built_in: Scripted | None = None) -
     return SideBySide(built_in, places, Decided(*off), {MINE.tenant_id: reranker})
 
 
-async def test_a_reranker_orders_what_the_backends_bring_and_nothing_undoes_it() -> None:
+async def test_rerankers_order_of_backend_items_is_kept() -> None:
     answer = await reranked(Backwards()).find(QUERY, MINE, LIMITS)
     assert [(item.id, item.rank) for item in answer.items] == [("b", 0), ("x", 1), ("a", 2)]
     told = [item.relevance for item in answer.items]
@@ -210,14 +210,16 @@ async def breaks() -> None:
 
 
 @pytest.mark.parametrize("do", [hangs, breaks])
-async def test_without_the_reranker_ranks_are_merged_and_nothing_is_missing(do: Callable[[], Awaitable[None]]) -> None:
+async def test_without_the_reranker_items_are_merged_by_rank_and_none_is_missing(
+    do: Callable[[], Awaitable[None]],
+) -> None:
     answer = await reranked(Backwards(do)).find(QUERY, MINE, SourceLimits(9, 3, deadline_s=0.5))
     assert [item.id for item in answer.items] == ["a", "x", "b"]
     assert answer.failures == ()
     assert answer.notes[0].endswith("merged by rank instead")
 
 
-def test_a_reranker_has_its_time_though_a_place_hangs() -> None:
+def test_reranker_has_its_time_even_if_a_backend_hangs() -> None:
     async def thinks() -> None:
         await pass_time(0.4)
 
@@ -231,7 +233,7 @@ def test_a_reranker_has_its_time_though_a_place_hangs() -> None:
     run(story())
 
 
-async def test_nobody_with_anything_to_ask_is_skipped() -> None:
+async def test_source_is_skipped_if_no_backend_has_anything_to_ask() -> None:
     skipping = failing(SourceSkipped("not assigned"))
     with pytest.raises(SourceSkipped, match="not assigned"):
         await found(SideBySide(skipping, placed(one=skipping), Decided()))
@@ -241,7 +243,7 @@ async def test_nobody_with_anything_to_ask_is_skipped() -> None:
         await found(SideBySide(None, placed(one=bringing("a")), Decided()), THEIRS)
 
 
-async def test_a_record_is_read_from_one_place_only() -> None:
+async def test_record_is_read_from_one_backend_only() -> None:
     source = Instead(bringing("ours"), placed(one=bringing("theirs")), Decided())
     assert await found(source) == ["theirs"]
     assert await found(source, THEIRS) == ["ours"]
@@ -254,7 +256,7 @@ async def test_a_record_is_read_from_one_place_only() -> None:
 
 @pytest.mark.parametrize("kind", [SideBySide, Instead])
 @pytest.mark.parametrize("broken", [failing(BackendUnavailable("one")), hanging()], ids=["failing", "hanging"])
-async def test_a_tenants_broken_backend_never_closes_the_source_to_another(
+async def test_broken_backend_of_one_tenant_never_closes_the_source_to_another(
     kind: Callable[..., ContextSource], broken: Scripted
 ) -> None:
     built_in = None if kind is SideBySide else bringing("ours")

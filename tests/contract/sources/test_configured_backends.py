@@ -41,7 +41,7 @@ async def named(tables: dict[str, Any]) -> dict[UUID, set[str]]:
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=[text.partition("]]")[0].strip("[") for text in EXAMPLES])
-async def test_an_example_starts_as_it_is_written(example: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_example_configuration_starts_unchanged(example: str, monkeypatch: pytest.MonkeyPatch) -> None:
     use_credentials(monkeypatch)
     tables = tomllib.loads(example)
     names = {entry["name"] for entries in tables.values() for entry in entries}
@@ -56,7 +56,7 @@ async def test_an_example_starts_as_it_is_written(example: str, monkeypatch: pyt
         ("agentcore", {"memory_id": "acme_memory-ABCDEFGHIJ"}),
     ],
 )
-async def test_a_service_without_a_region_keeps_the_sidecar_from_starting_by_name(
+async def test_missing_region_of_a_service_stops_the_start_by_name(
     kind: str, own: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use_credentials(monkeypatch)

@@ -33,7 +33,7 @@ CALL = b'{"status": "failed", "duration_s": 1, "calls": [%s], "rejections": {}}\
         b"x" * 5_000,
     ],
 )
-async def test_garbage_is_passed_over_and_the_next_job_is_counted(garbage: bytes) -> None:
+async def test_garbage_is_skipped_and_the_next_job_is_counted(garbage: bytes) -> None:
     figures, told = Figures(), asyncio.StreamReader(limit=1_000)
     told.feed_data(garbage)
     listening = asyncio.create_task(count_jobs(told, figures))

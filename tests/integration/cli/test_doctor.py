@@ -24,7 +24,7 @@ async def findings(dsn: str, home: Path, **variables: str) -> dict[str, Finding]
     return {one.name: one for one in await examine(environ)}
 
 
-async def test_a_machine_in_order_is_well(database: str, tmp_path: Path) -> None:
+async def test_doctor_finds_a_sound_machine_well(database: str, tmp_path: Path) -> None:
     found = await findings(database, tmp_path)
     assert list(found) == [
         "settings", "tokenizer", "identity", "database", "extensions", "clock", "migrations", "backends", "embedder",
@@ -33,12 +33,12 @@ async def test_a_machine_in_order_is_well(database: str, tmp_path: Path) -> None
     assert [one for one in found.values() if not one.is_well or one.mend] == []
 
 
-async def test_an_empty_schema_is_to_be_migrated(empty_database: str, tmp_path: Path) -> None:
+async def test_empty_schema_needs_migrating(empty_database: str, tmp_path: Path) -> None:
     found = await findings(empty_database, tmp_path)
     assert (found["migrations"].is_well, found["migrations"].mend) == (False, "run `sidecar migrate`")
 
 
-async def test_each_trouble_is_named_with_its_mend(tmp_path: Path, database: str) -> None:
+async def test_each_problem_is_named_with_its_fix(tmp_path: Path, database: str) -> None:
     away = await findings("postgresql://nobody@127.0.0.1:1/none", tmp_path)
     assert not away["database"].is_well
     assert "SIDECAR_DATABASE_URL" in away["database"].mend
@@ -54,7 +54,7 @@ async def test_each_trouble_is_named_with_its_mend(tmp_path: Path, database: str
     assert not bad_keys["identity"].is_well
 
 
-async def test_each_trouble_with_migrations_is_mended_in_its_own_way(database: str, tmp_path: Path) -> None:
+async def test_each_migration_problem_has_its_own_fix(database: str, tmp_path: Path) -> None:
     connection = await asyncpg.connect(database)
     await connection.execute("UPDATE schema_migrations SET checksum = 'x' WHERE version = 3")
     edited = (await findings(database, tmp_path))["migrations"]
@@ -72,7 +72,7 @@ async def test_each_trouble_with_migrations_is_mended_in_its_own_way(database: s
     assert "release" in missing.mend or "number" in missing.mend
 
 
-async def test_backends_and_models_that_cannot_be_reached_are_named(
+async def test_unreachable_backends_and_models_are_named(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
@@ -100,6 +100,6 @@ async def test_backends_and_models_that_cannot_be_reached_are_named(
     assert (broken["backends"].is_well, "SIDECAR_BACKENDS" in broken["backends"].mend) == (False, True)
 
 
-def test_a_clock_that_is_off_is_told() -> None:
+def test_wrong_clock_is_reported() -> None:
     assert _clock(datetime.now(UTC)).is_well
     assert not _clock(datetime.now(UTC) - timedelta(minutes=1)).is_well

@@ -20,7 +20,7 @@ from tests.stand_ins.model_script import Vectors
 from tests.stand_ins.model_server import model_server
 from tests.support.store.embedding_world import OTHER_TENANT, SCOPE, remember, say, tenants_made
 
-EMBEDDER = "openai:topics:5"
+EMBEDDER = "topics/5"
 
 
 @pytest.fixture
@@ -28,10 +28,10 @@ def settings(database: str, tmp_path: Path) -> Iterator[Settings]:
     with model_server() as provider:
         provider.by_request = lambda ask: Vectors(((1.0, 0.0, 0.0, 0.0, 0.0),) * len(ask.texts))
         base_url = f"{provider.url}/v1"
-        yield Settings(data_dir=tmp_path, database_url=database, embedder=EMBEDDER, embedder_base_url=base_url)
+        yield Settings(data_dir=tmp_path, database_url=database, embedder="openai:topics:5", embedder_base_url=base_url)
 
 
-async def test_all_texts_get_vectors_and_a_second_time_there_is_nothing_to_do(pools: Pools, settings: Settings) -> None:
+async def test_all_texts_get_vectors_and_a_second_run_has_nothing_to_do(pools: Pools, settings: Settings) -> None:
     await tenants_made(pools)
     await say(pools, "one", "two")
     await remember(pools, "three", scope=OTHER_TENANT)
@@ -41,14 +41,14 @@ async def test_all_texts_get_vectors_and_a_second_time_there_is_nothing_to_do(po
     assert await embed(settings, tenant="", advance=steps.append) == EmbedReport(EMBEDDER, 0, 2)
 
 
-async def test_one_tenant_leaves_the_others_alone(pools: Pools, settings: Settings) -> None:
+async def test_one_tenant_can_be_embedded_alone(pools: Pools, settings: Settings) -> None:
     await tenants_made(pools)
     await say(pools, "one")
     await remember(pools, "two", scope=OTHER_TENANT)
     assert await embed(settings, tenant=str(SCOPE.tenant_id), advance=len_of) == EmbedReport(EMBEDDER, 1, 1)
 
 
-async def test_what_another_process_has_in_hand_is_waited_for(pools: Pools, settings: Settings) -> None:
+async def test_place_leased_by_another_process_is_awaited(pools: Pools, settings: Settings) -> None:
     await tenants_made(pools)
     await remember(pools, "one")
     place = EmbeddingPlace(TextKind.MEMORIES, SCOPE.tenant_id, SCOPE.owner_id)
@@ -58,7 +58,7 @@ async def test_what_another_process_has_in_hand_is_waited_for(pools: Pools, sett
     assert await embed(settings, tenant="", advance=len_of) == EmbedReport(EMBEDDER, 1, 1)
 
 
-async def test_without_an_embedder_it_says_so(database: str, tmp_path: Path) -> None:
+async def test_missing_embedder_is_reported(database: str, tmp_path: Path) -> None:
     settings = Settings(data_dir=tmp_path, database_url=database, embedder="none")
     done = await embed(settings, tenant="", advance=len_of)
     assert (done.text_count, done.why_not) == (0, "by words alone: no embedder is set up")
@@ -67,7 +67,7 @@ async def test_without_an_embedder_it_says_so(database: str, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     "name", ["", "mini", "titan:0", "titan:4000", "titan:1:2", "openai:m", "openai:m:x", "openai::"]
 )
-async def test_an_embedder_that_is_none_is_refused(pools: Pools, tmp_path: Path, name: str) -> None:
+async def test_unknown_embedder_is_refused(pools: Pools, tmp_path: Path, name: str) -> None:
     with pytest.raises(SettingInvalid, match="SIDECAR_EMBEDDER"):
         await embedders.choose(Settings(data_dir=tmp_path, embedder=name), pools.background)
 

@@ -97,7 +97,7 @@ def fails_once(code: grpc.StatusCode) -> Answer:
     return answer
 
 
-def test_a_call_bears_the_token_and_for_whom_it_is(service: Service) -> None:
+def test_call_carries_the_token_and_its_owner(service: Service) -> None:
     with Sidecar(service.target, "secret", stance=Stance("acme", "ada")) as sidecar:
         assert sidecar.list_threads(page_size=3).values == ()
         sidecar.taking(Stance("acme", "bob")).list_threads()
@@ -108,7 +108,7 @@ def test_a_call_bears_the_token_and_for_whom_it_is(service: Service) -> None:
     ]
 
 
-def test_a_token_function_is_asked_for_every_call(service: Service) -> None:
+def test_token_function_is_called_for_every_call(service: Service) -> None:
     tokens = iter(["one", "two"])
     with Sidecar(service.target, lambda: next(tokens)) as sidecar:
         sidecar.list_threads()
@@ -116,7 +116,7 @@ def test_a_token_function_is_asked_for_every_call(service: Service) -> None:
     assert [token for _, token in service.calls] == ["Bearer one", "Bearer two"]
 
 
-async def test_the_waiting_client_does_the_same(service: Service) -> None:
+async def test_blocking_client_behaves_the_same(service: Service) -> None:
     async def fetch() -> str:
         return "fetched"
 
@@ -128,23 +128,21 @@ async def test_the_waiting_client_does_the_same(service: Service) -> None:
 
 
 @pytest.mark.parametrize("code", [grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED])
-def test_what_may_be_repeated_is_tried_again_while_a_server_starts_or_stops(
-    service: Service, code: grpc.StatusCode
-) -> None:
+def test_repeatable_call_is_retried_while_a_server_starts_or_stops(service: Service, code: grpc.StatusCode) -> None:
     service.answer = fails_once(code)
     with Sidecar(service.target, "t") as sidecar:
         sidecar.list_threads()
     assert len(service.calls) == 2
 
 
-def test_what_may_not_be_repeated_is_tried_once(service: Service) -> None:
+def test_unrepeatable_call_is_sent_once(service: Service) -> None:
     service.answer = fails_once(grpc.StatusCode.UNAVAILABLE)
     with Sidecar(service.target, "t") as sidecar, pytest.raises(CallUnavailable):
         sidecar.set_profile(level="tenant", profile={})
     assert len(service.calls) == 1
 
 
-def test_a_refusal_is_not_tried_again_and_says_why(service: Service) -> None:
+def test_refusal_is_not_retried_and_has_its_reason(service: Service) -> None:
     service.answer = refuse(grpc.StatusCode.PERMISSION_DENIED, "ADMIN_REQUIRED", "This call needs the role admin.")
     with Sidecar(service.target, "t") as sidecar, pytest.raises(CallRefused) as refused:
         sidecar.create_base(name="x")
@@ -152,7 +150,7 @@ def test_a_refusal_is_not_tried_again_and_says_why(service: Service) -> None:
     assert len(service.calls) == 1
 
 
-async def test_errors_reach_the_waiting_client_with_their_details(service: Service) -> None:
+async def test_errors_reach_the_blocking_client_with_their_details(service: Service) -> None:
     service.answer = refuse(grpc.StatusCode.NOT_FOUND, "RECEIPT_DROPPED", "The receipt was dropped.")
     async with AsyncSidecar(service.target, "t") as sidecar:
         with pytest.raises(SidecarCallError) as missing:
@@ -177,7 +175,7 @@ def test_a_deadline_ends_the_call_and_reaches_the_server(service: Service) -> No
     assert 0 < remaining[0] <= 0.25  # gRPC rounds a deadline up
 
 
-def test_calls_have_a_deadline_of_their_own(service: Service) -> None:
+def test_calls_have_a_default_deadline(service: Service) -> None:
     remaining: list[float] = []
     service.answer = lambda request, context: remaining.append(context.time_remaining())
     with Sidecar(service.target, "t") as sidecar:
@@ -194,16 +192,14 @@ def test_a_document_of_32_mib_can_be_sent(service: Service) -> None:
     assert service.requests[0].content == content
 
 
-def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_environments_proxy_is_not_used_for_this_machine(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
     monkeypatch.delenv("no_proxy", raising=False)
     with Sidecar(service.target, "t") as sidecar:
         assert sidecar.health() == "SERVING"
 
 
-def test_a_client_waits_for_a_sidecar_that_is_starting(tmp_path: Path) -> None:
+def test_client_waits_for_a_starting_sidecar(tmp_path: Path) -> None:
     target = f"unix:{tmp_path / 'late.sock'}"
     with Sidecar(target, "t") as sidecar, ThreadPoolExecutor(1) as threads:
         with pytest.raises(CallUnavailable):

@@ -96,7 +96,7 @@ async def is_kept(pools: Pools, receipt: NewReceipt) -> bool:
     return bool(texts)
 
 
-async def test_what_was_forgotten_between_a_turn_and_its_receipt_is_not_kept(
+async def test_memory_forgotten_between_a_turn_and_its_receipt_is_not_kept(
     pools: Pools, recorder: ReceiptWriter
 ) -> None:
     await forget(pools, at_s=-0.2)  # in the middle of the turn
@@ -115,9 +115,7 @@ async def test_what_was_forgotten_between_a_turn_and_its_receipt_is_not_kept(
     ]
 
 
-async def test_a_page_as_it_stood_before_it_was_made_anew_is_not_kept_either(
-    pools: Pools, recorder: ReceiptWriter
-) -> None:
+async def test_page_rebuilt_between_a_turn_and_its_receipt_is_not_kept(pools: Pools, recorder: ReceiptWriter) -> None:
     page_id = uuid4()
     async with scoped(pools.background, MARA) as connection:
         await forgotten.note(connection, MARA, ["m1"], [page_id])
@@ -144,7 +142,7 @@ async def someone_waits(database: str) -> None:
         await connection.close()
 
 
-async def test_a_receipt_waits_for_who_is_forgetting(pools: Pools, recorder: ReceiptWriter, database: str) -> None:
+async def test_receipt_waits_for_a_running_forget(pools: Pools, recorder: ReceiptWriter, database: str) -> None:
     async with open_forgetting(pools):
         late = take(recorder, a_receipt(("memory", "m1")))
         await someone_waits(database)
@@ -152,7 +150,7 @@ async def test_a_receipt_waits_for_who_is_forgetting(pools: Pools, recorder: Rec
     assert not await is_kept(pools, late)
 
 
-async def test_a_turn_that_begins_while_a_long_forgetting_is_not_committed_leaves_no_word(
+async def test_turn_that_begins_during_an_uncommitted_forget_leaves_no_word(
     pools: Pools, database: str, clock: Clock, recorder: ReceiptWriter
 ) -> None:
     """However long it takes: the turn began a minute after the forgetting, and still read what was there."""
@@ -169,7 +167,7 @@ async def test_a_turn_that_begins_while_a_long_forgetting_is_not_committed_leave
     assert [await is_kept(pools, one) for one in (before, after)] == [False, True]
 
 
-async def test_who_dies_before_the_date_costs_the_receipts_until_the_next_and_none_after(
+async def test_forget_without_a_date_costs_receipts_until_the_next_one_only(
     pools: Pools, clock: Clock, recorder: ReceiptWriter
 ) -> None:
     async with open_forgetting(pools):
@@ -183,7 +181,7 @@ async def test_who_dies_before_the_date_costs_the_receipts_until_the_next_and_no
 
 
 @pytest.mark.usefixtures("recorder")
-async def test_an_answer_that_is_kept_dates_what_who_died_left(pools: Pools, clock: Clock) -> None:
+async def test_cached_answer_dates_the_notes_of_a_dead_process(pools: Pools, clock: Clock) -> None:
     async with open_forgetting(pools):
         pass
     told = []
@@ -195,7 +193,7 @@ async def test_an_answer_that_is_kept_dates_what_who_died_left(pools: Pools, clo
 
 
 @pytest.mark.usefixtures("recorder")
-async def test_the_release_before_can_compare_a_note_without_a_date(pools: Pools, database: str, clock: Clock) -> None:
+async def test_previous_release_can_compare_a_note_without_a_date(pools: Pools, database: str, clock: Clock) -> None:
     """It goes on under this schema while replicas are replaced, and asks whether a note is of later than a turn."""
     async with open_forgetting(pools):
         pass
@@ -203,7 +201,7 @@ async def test_the_release_before_can_compare_a_note_without_a_date(pools: Pools
     assert {row["forgotten_at"] > clock() for row in notes} == {True}
 
 
-async def test_an_owner_who_is_forgotten_slowly_gets_no_receipt_either(
+async def test_owner_forgotten_slowly_gets_no_receipt(
     pools: Pools, clock: Clock, recorder: ReceiptWriter, database: str
 ) -> None:
     async with scoped(pools.background, MARA) as connection:
@@ -217,9 +215,7 @@ async def test_an_owner_who_is_forgotten_slowly_gets_no_receipt_either(
     assert await written(database) == {anew.receipt_id}
 
 
-async def test_who_forgets_waits_for_a_receipt_that_is_being_written(
-    pools: Pools, recorder: ReceiptWriter, database: str
-) -> None:
+async def test_forget_waits_for_a_receipt_being_written(pools: Pools, recorder: ReceiptWriter, database: str) -> None:
     early = a_receipt(("memory", "m1"))
     async with scoped(pools.background, MARA) as connection:
         assert await forgotten.admit(connection, MARA, [early], clock=Clock()) == [early]
@@ -231,7 +227,7 @@ async def test_who_forgets_waits_for_a_receipt_that_is_being_written(
     assert not await is_kept(pools, early)
 
 
-async def test_turns_and_forgetting_at_once_leave_no_word(pools: Pools, recorder: ReceiptWriter) -> None:
+async def test_concurrent_turns_and_forgets_leave_no_word(pools: Pools, recorder: ReceiptWriter) -> None:
     """Whatever comes first: thirty memories are forgotten while two hundred turns that read them are written down."""
     taken: list[NewReceipt] = []
 
@@ -249,7 +245,7 @@ async def test_turns_and_forgetting_at_once_leave_no_word(pools: Pools, recorder
     assert {await is_kept(pools, one) for one in taken} == {False}
 
 
-async def test_an_owner_who_is_forgotten_gets_no_receipt_of_a_turn_that_was_under_way(
+async def test_forgotten_owner_gets_no_receipt_of_a_turn_in_progress(
     pools: Pools, recorder: ReceiptWriter, database: str
 ) -> None:
     async with scoped(pools.background, MARA) as connection:
@@ -266,7 +262,7 @@ async def test_an_owner_who_is_forgotten_gets_no_receipt_of_a_turn_that_was_unde
     assert recorder.dropped_count == 1
 
 
-async def test_an_owner_of_whom_nothing_is_stored_yet_gets_no_receipt_of_a_turn_that_was_under_way(
+async def test_forgotten_owner_without_rows_gets_no_receipt_of_a_turn_in_progress(
     pools: Pools, recorder: ReceiptWriter, database: str
 ) -> None:
     ann = Scope(tenant_uuid("acme"), owner_uuid("ann"))
@@ -283,7 +279,7 @@ async def test_an_owner_of_whom_nothing_is_stored_yet_gets_no_receipt_of_a_turn_
     assert recorder.was_dropped(ann, late.receipt_id)
 
 
-async def test_a_margin_for_differing_clocks_is_left_for_forgettings_of_other_processes_alone(
+async def test_clock_margin_applies_only_to_forgets_of_other_processes(
     pools: Pools, recorder: ReceiptWriter, database: str
 ) -> None:
     await forget(pools)
@@ -301,7 +297,7 @@ async def written(database: str) -> set[UUID]:
     return {row["receipt_id"] for row in await fetch(database, "SELECT receipt_id FROM receipts")}
 
 
-async def test_whoever_forgets_says_when(pools: Pools, database: str) -> None:
+async def test_every_caller_of_forget_gives_its_time(pools: Pools, database: str) -> None:
     ann, clock = Scope(tenant_uuid("acme"), owner_uuid("ann")), Clock()
     await write(pools, journal(12), scope=ann)
     await wish(pools, scope=ann)
@@ -326,7 +322,7 @@ async def test_whoever_forgets_says_when(pools: Pools, database: str) -> None:
     assert 0 < by_hand < by_sweep < await dated()
 
 
-async def test_notes_bear_no_id_and_are_let_go(pools: Pools, recorder: ReceiptWriter, database: str) -> None:
+async def test_forget_notes_hold_no_id_and_expire(pools: Pools, recorder: ReceiptWriter, database: str) -> None:
     await forget(pools)
     connection = await asyncpg.connect(database)
     noted = await connection.fetch("SELECT t::text AS row FROM forgotten_refs t")

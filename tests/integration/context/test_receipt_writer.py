@@ -93,7 +93,7 @@ async def test_receipts_of_many_owners_are_written_with_their_texts(pools: Pools
     assert recorder.dropped_count == 0
 
 
-async def test_who_waits_for_one_receipt_waits_for_no_other(pools: Pools, clock: Day, database: str) -> None:
+async def test_waiting_for_one_receipt_waits_for_no_other(pools: Pools, clock: Day, database: str) -> None:
     recorder = recorder_of(pools, clock)
     receipt = take(recorder, a_receipt())
     assert recorder.settling(MARA, uuid4()) is None
@@ -106,7 +106,7 @@ async def test_who_waits_for_one_receipt_waits_for_no_other(pools: Pools, clock:
     assert recorder.settling(MARA, receipt.receipt_id) is None
 
 
-async def test_a_full_queue_drops_and_says_which(pools: Pools, clock: Day) -> None:
+async def test_full_queue_drops_receipts_and_logs_which(pools: Pools, clock: Day) -> None:
     recorder = recorder_of(pools, clock, capacity=2)
     kept, also_kept, dropped = (take(recorder, a_receipt()) for _ in range(3))
     async with writing(recorder):
@@ -118,7 +118,7 @@ async def test_a_full_queue_drops_and_says_which(pools: Pools, clock: Day) -> No
     assert recorder.dropped_count == 1
 
 
-async def test_while_the_database_is_away_receipts_wait(
+async def test_receipts_wait_while_the_database_is_away(
     database: str, clock: Day, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     address = urlsplit(database)
@@ -140,7 +140,7 @@ async def test_while_the_database_is_away_receipts_wait(
     await pools.close()
 
 
-async def test_what_cannot_be_stored_is_dropped_alone(pools: Pools, clock: Day) -> None:
+async def test_unstorable_receipt_is_dropped_alone(pools: Pools, clock: Day) -> None:
     recorder = recorder_of(pools, clock)
     good, bad, other = a_receipt(), a_receipt(model_id="NUL \0"), a_receipt(NOOR)
     async with writing(recorder):
@@ -153,7 +153,7 @@ async def test_what_cannot_be_stored_is_dropped_alone(pools: Pools, clock: Day) 
     assert recorder.dropped_count == 1
 
 
-async def test_a_receipt_that_cannot_be_made_is_dropped_alone_and_says_why(
+async def test_receipt_that_cannot_be_made_is_dropped_alone_with_a_reason(
     pools: Pools, clock: Day, caplog: pytest.LogCaptureFixture
 ) -> None:
     recorder = recorder_of(pools, clock)
@@ -177,9 +177,7 @@ async def test_a_receipt_that_cannot_be_made_is_dropped_alone_and_says_why(
     assert said.exc_info is not None
 
 
-async def test_a_text_that_was_forgotten_elsewhere_is_kept_again_with_the_next_receipt(
-    pools: Pools, clock: Day
-) -> None:
+async def test_text_deleted_elsewhere_is_stored_again_with_the_next_receipt(pools: Pools, clock: Day) -> None:
     recorder = recorder_of(pools, clock)
     async with writing(recorder):
         take(recorder, a_receipt())
@@ -195,7 +193,7 @@ async def test_a_text_that_was_forgotten_elsewhere_is_kept_again_with_the_next_r
     assert await kept_texts(pools, "a text") == {"a text"}
 
 
-async def test_a_text_is_kept_seven_days_from_its_last_receipt(pools: Pools, clock: Day) -> None:
+async def test_text_is_kept_seven_days_after_its_last_receipt(pools: Pools, clock: Day) -> None:
     recorder = recorder_of(pools, clock)
     async with writing(recorder):
         take(recorder, a_receipt())
@@ -207,7 +205,7 @@ async def test_a_text_is_kept_seven_days_from_its_last_receipt(pools: Pools, clo
     assert not await kept_texts(pools, "a text", now=NOW + timedelta(days=12, hours=1))
 
 
-async def test_texts_past_their_day_are_swept_again_and_again(pools: Pools, clock: Day, database: str) -> None:
+async def test_expired_texts_are_swept_repeatedly(pools: Pools, clock: Day, database: str) -> None:
     recorder = recorder_of(pools, clock)
     async with writing(recorder):
         take(recorder, a_receipt(text="old"))

@@ -76,12 +76,12 @@ def signed(secret: bytes, body: bytes, *, at: datetime = NOW) -> dict[str, str]:
     return {SIGNATURE: f"t={timestamp},v1={mac}"}
 
 
-async def test_a_signed_notice_queues_a_compile_of_the_subscriptions_own_scope(door: Door) -> None:
+async def test_signed_notice_queues_a_compile_of_the_subscriptions_scope(door: Door) -> None:
     assert await door.post() == 202
     assert await door.jobs() == [(MINE.tenant_id, MINE.owner_id, "webhook")]
 
 
-async def test_a_compile_that_a_notice_queued_bears_the_senders_trace(door: Door) -> None:
+async def test_compile_queued_by_a_notice_carries_the_senders_trace(door: Door) -> None:
     trace = "4bf92f3577b34da6a3ce929d0e0e4736"
     sent = {**signed(door.subscription.secret, BODY), "traceparent": f"00-{trace}-00f067aa0ba902b7-01"}
     assert await door.post(headers=sent) == 202
@@ -92,18 +92,18 @@ async def test_a_compile_that_a_notice_queued_bears_the_senders_trace(door: Door
     assert "00f067aa0ba902b7" not in link["own"], "it is the notice's own span, under the sender's"
 
 
-async def test_what_the_body_says_of_a_scope_is_not_believed(door: Door) -> None:
+async def test_scope_named_in_the_body_is_ignored(door: Door) -> None:
     body = f'{{"tenant_id": "{THEIRS.tenant_id}", "owner_id": "{THEIRS.owner_id}", "bank_id": "{THEIRS.owner_id}"}}'.encode()
     assert await door.post(body) == 202
     assert await door.jobs() == [(MINE.tenant_id, MINE.owner_id, "webhook")]
 
 
 @pytest.mark.parametrize("body", [b"", b"no json", b"\xff\0", b"[]"])
-async def test_a_body_is_signed_bytes_and_nothing_else(door: Door, body: bytes) -> None:
+async def test_body_is_only_signed_bytes(door: Door, body: bytes) -> None:
     assert await door.post(body) == 202
 
 
-async def test_a_delivery_counts_once_also_when_it_is_signed_anew_or_comes_twice_at_once(door: Door) -> None:
+async def test_delivery_counts_once_even_if_signed_again_or_sent_concurrently(door: Door) -> None:
     assert await door.post() == 202
     assert await door.post(headers=signed(door.subscription.secret, BODY, at=NOW + timedelta(seconds=5))) == 200
     other = BODY.replace(b"op-1", b"op-2")
@@ -111,7 +111,7 @@ async def test_a_delivery_counts_once_also_when_it_is_signed_anew_or_comes_twice
 
 
 @pytest.mark.parametrize("minutes", [-6, 6])
-async def test_a_signature_of_another_time_is_refused(door: Door, minutes: int) -> None:
+async def test_signature_of_another_time_is_refused(door: Door, minutes: int) -> None:
     headers = signed(door.subscription.secret, BODY, at=NOW + timedelta(minutes=minutes))
     assert await door.post(headers=headers) == 401
     assert await door.jobs() == []
@@ -133,13 +133,13 @@ async def test_a_signature_of_another_time_is_refused(door: Door, minutes: int) 
         "x" * 100_000,
     ],
 )
-async def test_whoever_does_not_sign_is_refused(door: Door, header: str | None) -> None:
+async def test_unsigned_notice_is_refused(door: Door, header: str | None) -> None:
     headers = {} if header is None else {SIGNATURE.encode(): header.encode()}
     assert await door.post(headers=headers) == 401  # type: ignore[arg-type]  # a header need not be ASCII
     assert await door.jobs() == []
 
 
-async def test_a_body_that_was_changed_or_a_secret_of_another_subscription_is_refused(door: Door, pools: Pools) -> None:
+async def test_changed_body_or_foreign_secret_is_refused(door: Door, pools: Pools) -> None:
     other = Subscription(uuid4(), THEIRS, "memories", b"t" * 32, NOW)
     async with scoped(pools.background, THEIRS) as connection:
         await webhooks.subscribe(connection, other)
@@ -149,20 +149,20 @@ async def test_a_body_that_was_changed_or_a_secret_of_another_subscription_is_re
     assert await door.jobs() == []
 
 
-async def test_an_unknown_subscription_looks_like_a_wrong_signature(door: Door) -> None:
+async def test_unknown_subscription_looks_like_a_wrong_signature(door: Door) -> None:
     path = f"/webhooks/hindsight/{uuid4()}"
     unknown = await door.client.post(path, content=BODY, headers=signed(b"s" * 32, BODY))
     wrong = await door.client.post(f"/webhooks/hindsight/{door.subscription.subscription_id}", content=BODY)
     assert (unknown.status_code, unknown.content) == (wrong.status_code, wrong.content)
 
 
-async def test_only_a_post_of_a_bounded_body_to_an_id_is_heard(door: Door) -> None:
+async def test_only_a_bounded_post_to_an_id_is_accepted(door: Door) -> None:
     assert (await door.client.get(f"/webhooks/hindsight/{door.subscription.subscription_id}")).status_code == 405
     assert (await door.client.post("/webhooks/hindsight/not-an-id", content=BODY)).status_code == 404
     assert await door.post(b"x" * (MAX_BODY_BYTES + 1)) == 413
 
 
-async def test_a_removed_subscription_is_heard_no_more_and_leaves_nothing(door: Door, pools: Pools) -> None:
+async def test_removed_subscription_is_refused_and_leaves_nothing(door: Door, pools: Pools) -> None:
     assert await door.post() == 202
     async with scoped(pools.background, MINE) as connection:
         assert await webhooks.unsubscribe(connection, MINE, door.subscription.subscription_id)
@@ -171,9 +171,7 @@ async def test_a_removed_subscription_is_heard_no_more_and_leaves_nothing(door: 
     assert await door.post(BODY + b" ") == 401
 
 
-async def test_calls_at_once_share_one_subscription_so_that_removing_it_leaves_no_other(
-    pools: Pools, door: Door
-) -> None:
+async def test_concurrent_calls_share_one_subscription_without_keeping_it_alive(pools: Pools, door: Door) -> None:
     async def ensured() -> UUID:
         async with scoped(pools.background, THEIRS) as connection:
             wanted = Subscription(uuid4(), THEIRS, "memories", uuid4().bytes * 2, NOW)
@@ -182,7 +180,7 @@ async def test_calls_at_once_share_one_subscription_so_that_removing_it_leaves_n
     assert len(set(await asyncio.gather(*(ensured() for _ in range(12))))) == 1
 
 
-async def test_a_notice_of_a_backend_that_no_wiki_is_made_from_queues_nothing(door: Door, pools: Pools) -> None:
+async def test_notice_of_a_backend_without_a_wiki_queues_nothing(door: Door, pools: Pools) -> None:
     other = Subscription(uuid4(), MINE, "archive", b"u" * 32, NOW)
     async with scoped(pools.background, MINE) as connection:
         await webhooks.subscribe(connection, other)
@@ -192,7 +190,7 @@ async def test_a_notice_of_a_backend_that_no_wiki_is_made_from_queues_nothing(do
     assert await door.jobs() == []
 
 
-async def test_deliveries_are_forgotten_after_a_week(door: Door, pools: Pools) -> None:
+async def test_deliveries_are_deleted_after_a_week(door: Door, pools: Pools) -> None:
     async with scoped(pools.background, MINE) as connection:
         assert await webhooks.is_first(connection, door.subscription, "old", now=NOW - timedelta(days=8))
         assert await webhooks.is_first(connection, door.subscription, "new", now=NOW)

@@ -49,7 +49,7 @@ def tireless(pages: int) -> bytes:
     )
 
 
-def test_what_is_read_apart_is_what_would_be_read_here() -> None:
+def test_reading_in_a_child_process_gives_the_same_document() -> None:
     assert confined.pdf_parts("guide.pdf", guide(), LIMITS) == pdf.parts("guide.pdf", guide(), LIMITS)
 
 
@@ -61,7 +61,7 @@ def test_what_is_read_apart_is_what_would_be_read_here() -> None:
         (guide(), ReadLimits(pages=1), TooLarge),
     ],
 )
-def test_a_refusal_comes_back_as_it_was_made(
+def test_refusal_crosses_the_process_boundary_unchanged(
     data: bytes, limits: ReadLimits, kind: type[UnreadableDocument | TooLarge]
 ) -> None:
     with pytest.raises(kind) as here:
@@ -71,11 +71,11 @@ def test_a_refusal_comes_back_as_it_was_made(
     assert str(apart.value) == str(here.value)
 
 
-def test_one_that_never_comes_to_an_end_is_ended_and_named() -> None:
+def test_endless_reader_is_ended_and_named() -> None:
     with pytest.raises(TooLarge, match=r"slow\.pdf: it takes more than 1 s of the processor"):
         confined.pdf_parts("slow.pdf", tireless(2_000), LIMITS, ProcessLimits(cpu_s=1))
 
 
-def test_one_that_wants_all_the_memory_is_refused_and_named() -> None:
+def test_reader_that_takes_all_memory_is_refused_and_named() -> None:
     with pytest.raises(TooLarge, match=r"wide\.pdf: it takes more than 64 MiB of memory"):
         confined.pdf_parts("wide.pdf", tireless(4), LIMITS, ProcessLimits(memory_bytes=64 << 20))

@@ -15,7 +15,7 @@ from store.scope import Scope
 ASKED = ("recall_turns", "recall_memories", "recall_chunks", "recall_sections", "knowledge_assignments")
 
 
-async def test_four_connections_know_what_a_turn_asks(pools: Pools) -> None:
+async def test_warm_up_prepares_the_turns_queries_on_four_connections(pools: Pools) -> None:
     await warm(pools.turn, connections=16)
     async with AsyncExitStack() as stack:
         for _ in range(4):
@@ -24,16 +24,14 @@ async def test_four_connections_know_what_a_turn_asks(pools: Pools) -> None:
             assert [name for name in ASKED if name not in statements] == []
 
 
-async def test_a_smaller_pool_is_warmed_as_far_as_it_goes(database: str, caplog: pytest.LogCaptureFixture) -> None:
+async def test_warm_up_fills_a_smaller_pool(database: str, caplog: pytest.LogCaptureFixture) -> None:
     small = await open_pools(database, PoolsConfig(turn_connections=2))
     await warm(small.turn, connections=2)
     assert caplog.records == []
     await small.close()
 
 
-async def test_a_database_that_cannot_answer_is_left_for_the_turn(
-    database: str, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_warm_up_skips_a_database_that_does_not_answer(database: str, caplog: pytest.LogCaptureFixture) -> None:
     small = await open_pools(database, PoolsConfig(turn_connections=2))
     async with scoped(small.turn, Scope(UUID(int=1), UUID(int=1))) as connection:
         await warm(small.turn, connections=2)

@@ -31,20 +31,18 @@ def a_workspace(level: pb.WorkspaceLevel.ValueType, ref: str, location: str) -> 
     return pb.PutWorkspaceRequest(level=level, ref=ref, location=location)
 
 
-def test_every_method_of_the_contract_is_there(service: AdminService) -> None:
+def test_admin_service_has_every_method_of_the_contract(service: AdminService) -> None:
     assert set(behaviours_of(SERVICE, service)) == set(SERVICE.methods_by_name)
 
 
-async def test_an_agent_gets_the_template_it_is_put_with(service: AdminService, pools: Pools) -> None:
+async def test_agent_gets_the_template_it_is_put_with(service: AdminService, pools: Pools) -> None:
     for given, template_id in (("travel", "travel"), ("", "default")):
         await service.put_agent(pb.PutAgentRequest(agent_id="mara", template_id=given), an_admin())
         async with tenant_scoped(pools.background, ACME) as connection:
             assert await connection.fetchval("SELECT template_id FROM agents WHERE agent_id = 'mara'") == template_id
 
 
-async def test_forgetting_an_owner_of_a_tenant_that_was_never_seen_makes_neither(
-    service: AdminService, pools: Pools
-) -> None:
+async def test_forgetting_an_owner_of_an_unknown_tenant_creates_neither(service: AdminService, pools: Pools) -> None:
     answer = await service.forget_owner(pb.ForgetOwnerRequest(owner_id="nobody"), an_admin())
     assert not answer.row_counts
     async with tenant_scoped(pools.background, ACME) as connection:
@@ -57,7 +55,7 @@ async def test_a_space_gets_its_name(service: AdminService, pools: Pools) -> Non
         assert await tenants.space_name(connection, ACME, "home") == "Zuhause 🏠"
 
 
-async def test_a_workspace_is_put_and_taken_away(service: AdminService, pools: Pools) -> None:
+async def test_workspace_is_put_and_removed(service: AdminService, pools: Pools) -> None:
     async def seen() -> list[str]:
         async with tenant_scoped(pools.background, ACME) as connection:
             found = await tenants.workspaces(connection, ACME, template_id="default", agent_id="mara")
@@ -72,7 +70,7 @@ async def test_a_workspace_is_put_and_taken_away(service: AdminService, pools: P
 
 
 @pytest.mark.parametrize("location", ["/etc", "..", "a/../../b", "a\\..\\b", "a\0", "a\nb", "\ud800", "x" * 401, "//a"])
-async def test_a_location_never_leads_out_of_the_tenants_folder(pools: Pools, location: str) -> None:
+async def test_location_never_leaves_the_tenants_folder(pools: Pools, location: str) -> None:
     class Request:
         tenant_id, level, ref = "", pb.WORKSPACE_LEVEL_TENANT, ""
 
@@ -81,7 +79,7 @@ async def test_a_location_never_leads_out_of_the_tenants_folder(pools: Pools, lo
     assert await refused_field(AdminService(Tenants(pools, now=now)).put_workspace(request, an_admin())) == "location"
 
 
-async def test_a_tenant_is_known_from_its_first_write_on(service: AdminService) -> None:
+async def test_tenant_exists_from_its_first_write(service: AdminService) -> None:
     assert isinstance(await refused(service.get_tenant(pb.GetTenantRequest(), an_admin())), NotFound)
     await service.put_agent(pb.PutAgentRequest(agent_id="mara"), an_admin())
     expected = pb.GetTenantResponse(tenant_id=str(ACME), create_time=write_time(NOW), wiki_compile_enabled=True)
@@ -89,7 +87,7 @@ async def test_a_tenant_is_known_from_its_first_write_on(service: AdminService) 
     assert await service.get_tenant(pb.GetTenantRequest(tenant_id=str(ACME)), an_admin()) == expected
 
 
-async def test_revocation_is_now_unless_said_and_never_moves_back(service: AdminService) -> None:
+async def test_revocation_defaults_to_now_and_never_moves_back(service: AdminService) -> None:
     async def revoke(hours: int | None) -> Timestamp:
         moment = None if hours is None else write_time(NOW + timedelta(hours=hours))
         answer = await service.revoke_tokens(pb.RevokeTokensRequest(not_before_time=moment), an_admin())
@@ -103,14 +101,14 @@ async def test_revocation_is_now_unless_said_and_never_moves_back(service: Admin
     assert await refused_field(revoke(1)) == "not_before_time"
 
 
-async def test_only_an_admin_of_the_tenant_may_call(service: AdminService) -> None:
+async def test_admin_methods_are_refused_without_an_admin_of_the_tenant(service: AdminService) -> None:
     for work in _every_call(service, an_agent()):
         assert isinstance(await refused(work), AdminRequired)
     for work in _every_call(service, an_admin("globex"), tenant_id="acme"):
         assert isinstance(await refused(work), ScopeForbidden)
 
 
-async def test_what_cannot_be_meant_is_refused_by_field(service: AdminService) -> None:
+async def test_unusable_admin_request_is_refused_by_field(service: AdminService) -> None:
     admin = an_admin()
     for field, work in (
         ("agent_id", service.put_agent(pb.PutAgentRequest(), admin)),

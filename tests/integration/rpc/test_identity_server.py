@@ -46,14 +46,14 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
 
 
 @pytest.mark.parametrize("way", ["tcp", "unix"])
-async def test_a_token_gets_in_and_its_absence_does_not_whatever_the_transport(site: Site, way: str) -> None:
+async def test_token_is_required_over_every_transport(site: Site, way: str) -> None:
     async with site.tcp if way == "tcp" else grpc.aio.insecure_channel(site.socket) as channel:
         assert await call(channel, "Say", metadata=site.token(), timeout=30) == scope_of(ANN)
         assert (await refusal(call(channel, "Say")))[:2] == ("UNAUTHENTICATED", "CREDENTIALS_MISSING")
     assert len(site.echo.calls) == 1
 
 
-async def test_the_service_sees_the_call_and_never_the_credentials(site: Site) -> None:
+async def test_service_sees_the_call_and_never_the_credentials(site: Site) -> None:
     async with site.tcp as channel:
         await call(channel, "Say", metadata=(*site.token(), ("x-request", "7"), ("x-raw-bin", b"\x00\xff")), timeout=30)
     (seen,) = site.echo.calls
@@ -73,19 +73,19 @@ async def test_the_service_sees_the_call_and_never_the_credentials(site: Site) -
         ("Bearer " + "x" * 7000, "TOKEN_MALFORMED"),
     ],
 )
-async def test_a_bad_authorization_says_what_is_wrong(site: Site, value: str, reason: str) -> None:
+async def test_bad_authorization_is_refused_with_the_reason(site: Site, value: str, reason: str) -> None:
     async with site.tcp as channel:
         found = await refusal(call(channel, "Say", metadata=(("authorization", value),)))
     assert found[:2] == ("UNAUTHENTICATED", reason)
 
 
-async def test_two_tokens_are_one_too_many(site: Site) -> None:
+async def test_two_tokens_are_refused(site: Site) -> None:
     async with site.tcp as channel:
         found = await refusal(call(channel, "Say", metadata=(*site.token(ANN), *site.token(BOB))))
     assert found[:2] == ("UNAUTHENTICATED", "TOKEN_MALFORMED")
 
 
-async def test_another_owner_is_refused_alike_whether_it_exists_or_not(site: Site) -> None:
+async def test_foreign_owner_is_refused_alike_whether_it_exists_or_not(site: Site) -> None:
     async with site.tcp as channel:
         await call(channel, "Say", metadata=site.token(Grant("acme", ("eve",), "planner")))
         answers = [await refusal(call(channel, "Say", text, metadata=site.token())) for text in ("eve", "nobody")]
@@ -93,14 +93,14 @@ async def test_another_owner_is_refused_alike_whether_it_exists_or_not(site: Sit
     assert answers[0][2] == answers[1][2]
 
 
-async def test_only_an_admin_reaches_what_needs_one(site: Site) -> None:
+async def test_only_an_admin_reaches_admin_methods(site: Site) -> None:
     async with site.tcp as channel:
         assert await call(channel, "Reset", metadata=site.token(Grant("acme", role=Role.ADMIN))) == ""
         found = await refusal(call(channel, "Reset", metadata=site.token()))
     assert found[:2] == ("PERMISSION_DENIED", "ADMIN_REQUIRED")
 
 
-async def test_an_admin_without_an_owner_reads_which_field_to_fill(site: Site) -> None:
+async def test_admin_without_an_owner_is_told_which_field_to_set(site: Site) -> None:
     async with site.tcp as channel:
         code, _, status = await refusal(call(channel, "Say", metadata=site.token(Grant("acme", role=Role.ADMIN))))
     bad = details.BadRequest()
@@ -123,7 +123,7 @@ async def test_health_needs_no_token_and_reflection_does(site: Site) -> None:
     assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED
 
 
-async def test_a_strangers_bytes_are_not_parsed_and_a_callers_garbage_is_named(site: Site) -> None:
+async def test_unauthenticated_bytes_are_not_parsed_and_a_callers_garbage_is_named(site: Site) -> None:
     async with site.tcp as channel:
         raw = channel.unary_unary("/tests.Echo/Say")
         assert (await refusal(raw(b"\xff\xff")))[0] == "UNAUTHENTICATED"
@@ -136,7 +136,7 @@ async def test_a_strangers_bytes_are_not_parsed_and_a_callers_garbage_is_named(s
     assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED
 
 
-async def test_a_defect_of_ours_gives_an_id_and_no_text(site: Site, caplog: pytest.LogCaptureFixture) -> None:
+async def test_internal_defect_returns_an_id_and_no_text(site: Site, caplog: pytest.LogCaptureFixture) -> None:
     async with site.tcp as channel:
         with caplog.at_level(logging.ERROR):
             code, reason, status = await refusal(call(channel, "Fail", metadata=site.token()))
@@ -146,13 +146,13 @@ async def test_a_defect_of_ours_gives_an_id_and_no_text(site: Site, caplog: pyte
     assert vars(caplog.records[0])["error_id"] in status.message
 
 
-async def test_the_most_hostile_error_text_still_reaches_the_caller_as_its_status(site: Site) -> None:
+async def test_most_hostile_error_text_still_reaches_the_caller_as_its_status(site: Site) -> None:
     async with site.tcp as channel:
         code, reason, _ = await refusal(call(channel, "Fail", "hostile", metadata=site.token()))
     assert (code, reason) == ("INVALID_ARGUMENT", "INVALID_ARGUMENT")
 
 
-async def test_a_call_without_a_deadline_gets_the_default_one_and_is_cancelled_by_it(site: Site) -> None:
+async def test_call_without_a_deadline_is_cancelled_at_the_default_one(site: Site) -> None:
     async with site.tcp as channel:
         code, reason, _ = await refusal(call(channel, "Hang", metadata=site.token()))
     assert (code, reason) == ("DEADLINE_EXCEEDED", "DEADLINE_EXCEEDED")
@@ -160,7 +160,7 @@ async def test_a_call_without_a_deadline_gets_the_default_one_and_is_cancelled_b
     assert site.lanes.in_flight_count == 0
 
 
-async def test_a_caller_who_hangs_up_frees_its_lane(site: Site) -> None:
+async def test_disconnected_caller_frees_its_slot(site: Site) -> None:
     async with site.tcp as channel:
         work = asyncio.create_task(call(channel, "Hang", metadata=site.token(), timeout=30))
         await site.echo.hanging.wait()
@@ -173,7 +173,7 @@ async def test_a_caller_who_hangs_up_frees_its_lane(site: Site) -> None:
     assert site.lanes.in_flight_count == 0
 
 
-async def test_an_overloaded_lane_refuses_at_once_with_a_delay_and_health_still_answers(site: Site) -> None:
+async def test_overload_is_refused_at_once_with_a_delay_while_health_answers(site: Site) -> None:
     async with site.tcp as channel:
         hangs = [asyncio.create_task(call(channel, "Hang", metadata=site.token(), timeout=30)) for _ in range(3)]
         done, pending = await asyncio.wait(hangs, return_when=asyncio.FIRST_COMPLETED)
@@ -189,7 +189,7 @@ async def test_an_overloaded_lane_refuses_at_once_with_a_delay_and_health_still_
     assert checked.status == health_pb2.HealthCheckResponse.SERVING
 
 
-async def test_a_closed_door_turns_new_calls_away_and_lets_those_inside_end(site: Site) -> None:
+async def test_draining_server_refuses_new_calls_and_finishes_running_ones(site: Site) -> None:
     async with site.tcp as channel:
         inside = asyncio.create_task(call(channel, "Hang", metadata=site.token(), timeout=30))
         await site.echo.hanging.wait()
@@ -203,7 +203,7 @@ async def test_a_closed_door_turns_new_calls_away_and_lets_those_inside_end(site
     assert site.echo.calls == []
 
 
-async def test_two_hundred_calls_at_once_each_keep_their_own_identity(site: Site) -> None:
+async def test_two_hundred_concurrent_calls_keep_their_own_identity(site: Site) -> None:
     grants = [Grant(f"tenant-{n % 20}", (f"owner-{n}",), "planner") for n in range(40)]
     tokens = [site.token(grant) for grant in grants]
     async with site.tcp as channel:
@@ -211,7 +211,7 @@ async def test_two_hundred_calls_at_once_each_keep_their_own_identity(site: Site
     assert answers == [scope_of(grants[n % 40]) for n in range(200)]
 
 
-async def test_a_tenants_tokens_can_be_revoked_and_no_other_tenants_are(site: Site) -> None:
+async def test_tokens_of_one_tenant_are_revoked_without_touching_anothers(site: Site) -> None:
     async with site.tcp as channel:
         token = site.token()
         await call(channel, "Say", metadata=token)
@@ -222,7 +222,7 @@ async def test_a_tenants_tokens_can_be_revoked_and_no_other_tenants_are(site: Si
         assert await call(channel, "Say", metadata=token) == scope_of(ANN)
 
 
-async def test_where_revocation_cannot_be_asked_nobody_gets_in(site: Site) -> None:
+async def test_call_is_refused_if_revocation_cannot_be_checked(site: Site) -> None:
     site.not_before[tenant_uuid("acme")] = DatabaseUnavailable()
     async with site.tcp as channel:
         found = await refusal(call(channel, "Say", metadata=site.token()))
@@ -230,7 +230,7 @@ async def test_where_revocation_cannot_be_asked_nobody_gets_in(site: Site) -> No
     assert site.echo.calls == []
 
 
-async def test_a_service_without_the_door_serves_nobody() -> None:
+async def test_service_without_the_interceptor_serves_no_call() -> None:
     made = new_site(IdentitySettings(data_dir=Path("/nowhere")))
     behaviours = dict.fromkeys(METHODS, made.echo.say)
     server = grpc.aio.server()
@@ -244,7 +244,7 @@ async def test_a_service_without_the_door_serves_nobody() -> None:
 
 
 @pytest.mark.parametrize("names", [METHODS[1:], (*METHODS, "More")])
-async def test_a_service_must_match_its_descriptor(names: Sequence[str]) -> None:
+async def test_service_must_match_its_descriptor(names: Sequence[str]) -> None:
     made = new_site(IdentitySettings(data_dir=Path("/nowhere")))
     with pytest.raises(ServiceIncomplete, match=r"Say|More"):
         service_handler(ECHO, dict.fromkeys(names, made.echo.say), MethodOptions(made.lanes))
@@ -257,7 +257,7 @@ async def test_a_service_must_match_its_descriptor(names: Sequence[str]) -> None
         )
 
 
-def test_processes_that_make_the_dev_key_at_once_sign_with_the_same_one(tmp_path: Path) -> None:
+def test_processes_that_make_the_dev_key_concurrently_sign_with_the_same_one(tmp_path: Path) -> None:
     script = (
         "import sys, pathlib; from sidecar.rpc.auth.devkey import dev_key;"
         "print(dev_key(pathlib.Path(sys.argv[1])).public_key().public_bytes_raw().hex())"
@@ -285,7 +285,7 @@ async def never(tenant_id: UUID) -> None:
     ],
     ids=["no-client-ca", "no-kind", "wildcard", "no-owner", "no-issuer", "http", "two-sources"],
 )
-def test_identity_settings_that_cannot_stand_are_refused_at_start(tmp_path: Path, changes: dict[str, Any]) -> None:
+def test_unusable_identity_settings_are_refused_at_start(tmp_path: Path, changes: dict[str, Any]) -> None:
     with pytest.raises(SettingInvalid):
         Authenticator(IdentitySettings(data_dir=tmp_path, **changes), not_before=never)
     assert list(tmp_path.iterdir()) == []

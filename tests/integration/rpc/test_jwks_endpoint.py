@@ -73,7 +73,7 @@ async def site(answer: bytes, *, is_held_open: bool = False) -> AsyncIterator[Si
         await asyncio.gather(*served.under_way)
 
 
-async def test_a_key_set_is_fetched_without_credentials_or_compression() -> None:
+async def test_key_set_is_fetched_without_credentials_or_compression() -> None:
     async with site(whole(key_set("a"))) as served:
         assert await fetch(served.url, timeout_s=PATIENCE_S) == key_set("a")
     request = served.requests[0].lower()
@@ -82,7 +82,7 @@ async def test_a_key_set_is_fetched_without_credentials_or_compression() -> None
     assert b"cookie" not in request
 
 
-async def test_a_redirect_is_not_followed() -> None:
+async def test_redirect_is_not_followed() -> None:
     async with site(whole(key_set("evil"))) as target:
         redirect = f"HTTP/1.1 302 Found\r\nlocation: {target.url}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
         async with site(redirect.encode()) as served:
@@ -92,19 +92,19 @@ async def test_a_redirect_is_not_followed() -> None:
 
 
 @pytest.mark.parametrize("status", [b"404 Not Found", b"500 Internal Server Error", b"204 No Content"])
-async def test_only_a_plain_success_counts(status: bytes) -> None:
+async def test_only_status_200_counts(status: bytes) -> None:
     async with site(b"HTTP/1.1 " + status + b"\r\ncontent-length: 0\r\nconnection: close\r\n\r\n") as served:
         with pytest.raises(KeysUnavailable, match=status[:3].decode()):
             await fetch(served.url, timeout_s=PATIENCE_S)
 
 
-async def test_an_answer_that_is_too_large_is_not_read_to_its_end() -> None:
+async def test_too_large_an_answer_is_not_read_to_its_end() -> None:
     async with site(whole(b" " * (MAX_KEY_BYTES * 40))) as served:
         with pytest.raises(KeysUnavailable, match="larger"):
             await fetch(served.url, timeout_s=PATIENCE_S)
 
 
-async def test_a_small_answer_that_unpacks_to_a_large_one_is_never_unpacked() -> None:
+async def test_decompression_bomb_is_never_unpacked() -> None:
     packed = gzip.compress(b" " * 50_000_000)
     head = HEADERS + b"content-encoding: gzip\r\ncontent-length: %d\r\n\r\n" % len(packed)
     async with site(head + packed) as served:
@@ -113,20 +113,20 @@ async def test_a_small_answer_that_unpacks_to_a_large_one_is_never_unpacked() ->
 
 
 @pytest.mark.parametrize("answer", [b"", HEADERS, HEADERS + b"content-length: 100\r\n\r\n{"], ids=["0", "head", "half"])
-async def test_an_answer_that_never_ends_is_given_up_in_time(answer: bytes) -> None:
+async def test_endless_answer_is_abandoned_in_time(answer: bytes) -> None:
     async with site(answer, is_held_open=True) as served:
         with pytest.raises(KeysUnavailable, match=r"within 0\.2 s"):
             await fetch(served.url, timeout_s=0.2)
 
 
 @pytest.mark.parametrize("answer", [b"", b"\x00\xff" * 100, HEADERS + b"content-length: 9\r\n\r\n{"])
-async def test_a_broken_answer_is_a_clear_failure(answer: bytes) -> None:
+async def test_broken_answer_is_a_clear_failure(answer: bytes) -> None:
     async with site(answer) as served:
         with pytest.raises(KeysUnavailable):
             await fetch(served.url, timeout_s=PATIENCE_S)
 
 
-async def test_nobody_there_is_a_clear_failure() -> None:
+async def test_unreachable_endpoint_is_a_clear_failure() -> None:
     async with site(b"") as served:
         pass
     with pytest.raises(KeysUnavailable, match="could not be reached"):
@@ -155,7 +155,7 @@ async def authenticator(url: str, data_dir: Path, monotonic_s: Callable[[], floa
     await made.stop()
 
 
-async def test_a_rotated_key_is_trusted_after_a_minute_and_an_outage_changes_nothing(tmp_path: Path) -> None:
+async def test_rotated_key_is_trusted_after_a_minute_and_an_outage_changes_nothing(tmp_path: Path) -> None:
     now_s = [0.0]
     async with site(whole(key_set("one"))) as served, authenticator(served.url, tmp_path, lambda: now_s[0]) as door:
         one = (("authorization", f"Bearer {signed('one')}"),)

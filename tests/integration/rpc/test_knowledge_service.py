@@ -65,18 +65,18 @@ async def found(pools: Pools, base: str, *words: str, tenant: str = "acme") -> l
     return [chunk for chunk, matched in zip(told.texts, told.matched, strict=True) if matched]
 
 
-def test_every_method_of_the_contract_is_there(service: KnowledgeService) -> None:
+def test_knowledge_service_has_every_method_of_the_contract(service: KnowledgeService) -> None:
     assert set(behaviours_of(SERVICE, service)) == set(SERVICE.methods_by_name)
 
 
-async def test_a_base_is_made_once(service: KnowledgeService, base: str) -> None:
+async def test_base_is_created_once(service: KnowledgeService, base: str) -> None:
     again = await service.create_base(pb.CreateBaseRequest(name=base, description="Else"), an_admin())
     assert again.base == pb.KnowledgeBase(name=base, description="How to", create_time=write_time(NOW))
     listed = await service.list_bases(pb.ListBasesRequest(), an_admin())
     assert list(listed.bases) == [again.base]
 
 
-async def test_a_document_is_read_chunked_and_found(service: KnowledgeService, pools: Pools, base: str) -> None:
+async def test_document_is_read_chunked_and_found(service: KnowledgeService, pools: Pools, base: str) -> None:
     answer = await ingest(service, GUIDE)
     assert answer.outcome == pb.INGEST_OUTCOME_CREATED
     stored = answer.document
@@ -90,7 +90,7 @@ async def test_a_document_is_read_chunked_and_found(service: KnowledgeService, p
     assert list(listed.documents) == [stored]
 
 
-async def test_reading_in_again_depends_on_the_bytes_alone(service: KnowledgeService, pools: Pools, base: str) -> None:
+async def test_ingesting_again_depends_on_the_bytes_alone(service: KnowledgeService, pools: Pools, base: str) -> None:
     first = await ingest(service, GUIDE)
     again = await ingest(service, GUIDE)
     assert (again.outcome, again.document) == (pb.INGEST_OUTCOME_UNCHANGED, first.document)
@@ -101,7 +101,7 @@ async def test_reading_in_again_depends_on_the_bytes_alone(service: KnowledgeSer
     assert len(await found(pools, base, "ten")) == 1
 
 
-async def test_the_same_document_sent_by_many_at_once_is_created_once(service: KnowledgeService, base: str) -> None:
+async def test_document_sent_concurrently_is_created_once(service: KnowledgeService, base: str) -> None:
     outcomes = [answer.outcome for answer in await asyncio.gather(*(ingest(service, GUIDE) for _ in range(6)))]
     assert sorted(outcomes) == [pb.INGEST_OUTCOME_CREATED, *[pb.INGEST_OUTCOME_UNCHANGED] * 5]
     listed = await service.list_documents(pb.ListDocumentsRequest(base=base), an_admin())
@@ -109,7 +109,7 @@ async def test_the_same_document_sent_by_many_at_once_is_created_once(service: K
 
 
 @pytest.mark.usefixtures("base")
-async def test_a_document_that_cannot_be_read_is_refused_by_name(service: KnowledgeService) -> None:
+async def test_unreadable_document_is_refused_by_name(service: KnowledgeService) -> None:
     for path, content, kind in (
         ("a.docx", b"PK", UnsupportedFormat),
         ("a.md", b"\x00\x01\x02\xff", UnreadableDocument),
@@ -124,7 +124,7 @@ async def test_a_document_that_cannot_be_read_is_refused_by_name(service: Knowle
 
 
 @pytest.mark.usefixtures("base")
-async def test_an_empty_document_is_kept_without_chunks(service: KnowledgeService) -> None:
+async def test_empty_document_is_stored_without_chunks(service: KnowledgeService) -> None:
     answer = await ingest(service, b"")
     assert (answer.outcome, answer.document.chunk_count) == (pb.INGEST_OUTCOME_CREATED, 0)
 
@@ -136,7 +136,7 @@ async def test_a_deleted_document_is_gone(service: KnowledgeService, pools: Pool
     assert await found(pools, base, "ferry") == []
 
 
-async def test_an_assigned_base_is_asked_until_it_is_unassigned(
+async def test_assigned_base_is_searched_until_it_is_unassigned(
     service: KnowledgeService, pools: Pools, base: str
 ) -> None:
     async def asked() -> int:
@@ -158,7 +158,7 @@ async def test_an_assigned_base_is_asked_until_it_is_unassigned(
         assert await asked() == 0
 
 
-async def test_pages_lead_through_every_base_and_document_once(service: KnowledgeService, base: str) -> None:
+async def test_pages_list_every_base_and_document_once(service: KnowledgeService, base: str) -> None:
     names = sorted({"b", "a", "C", "9", "_", base})
     for name in names:
         await service.create_base(pb.CreateBaseRequest(name=name), an_admin())
@@ -192,7 +192,7 @@ async def test_pages_lead_through_every_base_and_document_once(service: Knowledg
     assert await refused_field(service.list_documents(foreign, an_admin())) == "page_token"
 
 
-async def test_only_an_admin_of_the_tenant_changes_anything(service: KnowledgeService, base: str) -> None:
+async def test_knowledge_is_changed_only_by_an_admin_of_the_tenant(service: KnowledgeService, base: str) -> None:
     for work in _every_change(service, an_agent(), base):
         assert isinstance(await refused(work), AdminRequired)
     for work in _every_change(service, an_admin("globex"), base, tenant_id="acme"):
@@ -207,7 +207,7 @@ async def test_only_an_admin_of_the_tenant_changes_anything(service: KnowledgeSe
     assert len(listed.bases) == 0
 
 
-async def test_what_cannot_be_meant_is_refused_by_field(service: KnowledgeService, base: str) -> None:
+async def test_unusable_knowledge_request_is_refused_by_field(service: KnowledgeService, base: str) -> None:
     admin = an_admin()
     for field, work in (
         ("name", service.create_base(pb.CreateBaseRequest(name="a b"), admin)),

@@ -48,11 +48,11 @@ async def list_all(service: MemoryService, call: Call, page_size: int) -> list[p
             return listed
 
 
-def test_every_method_of_the_contract_is_there(service: MemoryService) -> None:
+def test_memory_service_has_every_method_of_the_contract(service: MemoryService) -> None:
     assert set(behaviours_of(SERVICE, service)) == set(SERVICE.methods_by_name)
 
 
-async def test_a_page_of_large_memories_fits_into_a_message_and_leads_to_the_rest(service: MemoryService) -> None:
+async def test_page_of_large_memories_fits_a_message_and_has_a_token_for_the_rest(service: MemoryService) -> None:
     large = [pb.NewMemory(memory_id=f"m{at}", text="🐟" * 100_000) for at in range(45)]
     for some in (large[:20], large[20:]):
         await retain(service, an_agent(), *some)
@@ -63,7 +63,7 @@ async def test_a_page_of_large_memories_fits_into_a_message_and_leads_to_the_res
     assert sorted(one.memory_id for one in listed) == sorted(one.memory_id for one in large)
 
 
-async def test_a_memory_makes_the_round_trip(service: MemoryService) -> None:
+async def test_memory_survives_a_round_trip(service: MemoryService) -> None:
     sent = pb.NewMemory(
         memory_id="m1",
         text="Ate sardines 🐟.",
@@ -82,7 +82,7 @@ async def test_a_memory_makes_the_round_trip(service: MemoryService) -> None:
     assert (again.created_count, again.updated_count) == (0, 0)
 
 
-async def test_a_write_says_what_became_of_the_wish_to_compile_it(service: MemoryService, pools: Pools) -> None:
+async def test_write_reports_what_became_of_its_compile_request(service: MemoryService, pools: Pools) -> None:
     async def outcome(text: str) -> str:
         answer = await retain(service, an_agent(), pb.NewMemory(memory_id="m1", text=text))
         return NotifyOutcome.Name(answer.compile_outcome).removeprefix("NOTIFY_OUTCOME_")
@@ -93,7 +93,7 @@ async def test_a_write_says_what_became_of_the_wish_to_compile_it(service: Memor
     assert [*told, await outcome("Likes snow.")] == ["ENQUEUED", "UNSPECIFIED", "DEDUPED", "SKIPPED_FLAG_OFF"]
 
 
-async def test_a_wish_that_cannot_be_queued_fails_no_write(service: MemoryService, database: str) -> None:
+async def test_failure_to_queue_a_compile_fails_no_write(service: MemoryService, database: str) -> None:
     connection = await asyncpg.connect(database)
     try:
         await connection.execute("ALTER TABLE wiki_compile_jobs RENAME TO elsewhere")
@@ -104,13 +104,13 @@ async def test_a_wish_that_cannot_be_queued_fails_no_write(service: MemoryServic
     assert (await service.get_memory(pb.GetMemoryRequest(memory_id="m1"), an_agent())).memory.text == "Likes rain."
 
 
-async def test_an_absent_instant_means_now(service: MemoryService) -> None:
+async def test_absent_instant_means_now(service: MemoryService) -> None:
     (memory_id,) = (await retain(service, an_agent(), pb.NewMemory(text="Likes rain."))).memory_ids
     stored = (await service.get_memory(pb.GetMemoryRequest(memory_id=memory_id), an_agent())).memory
     assert stored.occurred_time == write_time(NOW)
 
 
-async def test_pages_lead_through_every_memory_once(service: MemoryService) -> None:
+async def test_pages_list_every_memory_once(service: MemoryService) -> None:
     given = [
         pb.NewMemory(memory_id=f"m{n:02}", text=f"Note {n}.", occurred_time=Timestamp(seconds=n // 3))
         for n in range(20)
@@ -122,7 +122,7 @@ async def test_pages_lead_through_every_memory_once(service: MemoryService) -> N
         assert [one.memory_id for one in listed] == [one.memory_id for one in expected]
 
 
-async def test_a_page_token_is_good_for_its_owner_only(service: MemoryService) -> None:
+async def test_page_token_is_valid_for_its_owner_only(service: MemoryService) -> None:
     await retain(service, an_agent(), pb.NewMemory(text="One."), pb.NewMemory(text="Two."))
     page = await service.list_memories(pb.ListMemoriesRequest(page_size=1), an_agent())
     foreign = pb.ListMemoriesRequest(page_size=1, page_token=page.next_page_token)
@@ -132,7 +132,7 @@ async def test_a_page_token_is_good_for_its_owner_only(service: MemoryService) -
 
 
 @pytest.mark.parametrize("moment", [datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)])
-async def test_a_memory_of_the_ends_of_time_is_read_as_an_instant(
+async def test_memory_at_either_end_of_time_is_read_as_an_instant(
     service: MemoryService, pools: Pools, moment: datetime
 ) -> None:
     await retain(service, an_agent(), pb.NewMemory(memory_id="m1", text="Long ago.", occurred_time=write_time(moment)))
@@ -143,7 +143,7 @@ async def test_a_memory_of_the_ends_of_time_is_read_as_an_instant(
     assert stored.occurred_at.utcoffset() == timedelta(0)
 
 
-async def test_a_forgotten_memory_is_not_found_and_forgetting_twice_is_once(service: MemoryService) -> None:
+async def test_forgotten_memory_is_not_found_and_forgetting_is_idempotent(service: MemoryService) -> None:
     await retain(service, an_agent(), pb.NewMemory(memory_id="m1", text="4711"))
     for _ in range(2):
         await service.delete_memory(pb.DeleteMemoryRequest(memory_id="m1"), an_agent())
@@ -152,7 +152,7 @@ async def test_a_forgotten_memory_is_not_found_and_forgetting_twice_is_once(serv
     assert error.kind == "memory"
 
 
-async def test_a_memory_is_forgotten_as_of_when_nobody_was_waited_for_any_more(pools: Pools, database: str) -> None:
+async def test_memory_is_forgotten_as_of_the_end_of_waiting_for_locks(pools: Pools, database: str) -> None:
     """A turn reads it until then, and what it read is not kept for being younger than the wish."""
     clock, scope = Clock(NOW), Scope(tenant_uuid("acme"), owner_uuid("ann"))
     service = MemoryService(Memories(pools, now=clock))
@@ -169,7 +169,7 @@ async def test_a_memory_is_forgotten_as_of_when_nobody_was_waited_for_any_more(p
     assert noted == NOW + timedelta(minutes=5)
 
 
-async def test_agents_keep_to_their_owners_and_admins_to_their_tenant(service: MemoryService) -> None:
+async def test_agents_reach_their_owners_and_admins_their_tenant(service: MemoryService) -> None:
     await retain(service, an_agent(), pb.NewMemory(memory_id="m1", text="Ann's."))
     for call, scope in (
         (an_agent("bob"), {"owner_id": "ann"}),
@@ -186,7 +186,7 @@ async def test_agents_keep_to_their_owners_and_admins_to_their_tenant(service: M
     assert [one.text for one in listed.memories] == ["Ann's."]
 
 
-async def test_what_cannot_be_kept_is_refused_by_its_path_and_nothing_is_written(service: MemoryService) -> None:
+async def test_unstorable_memory_is_refused_by_its_path_and_nothing_is_written(service: MemoryService) -> None:
     good = pb.NewMemory(memory_id="good", text="Good.")
     bad: dict[str, pb.NewMemory] = {
         "memories[1].text": pb.NewMemory(text=" "),
@@ -206,13 +206,13 @@ async def test_what_cannot_be_kept_is_refused_by_its_path_and_nothing_is_written
     assert await list_all(service, an_agent(), 10) == []
 
 
-async def test_a_thousand_memories_are_one_call(service: MemoryService) -> None:
+async def test_thousand_memories_fit_one_call(service: MemoryService) -> None:
     answer = await retain(service, an_agent(), *(pb.NewMemory(text=f"Note {n}.") for n in range(1000)))
     assert answer.created_count == len(set(answer.memory_ids)) == 1000
     assert len(await list_all(service, an_agent(), 1000)) == 1000
 
 
-async def test_nothing_to_retain_is_no_error(service: MemoryService) -> None:
+async def test_empty_retain_is_no_error(service: MemoryService) -> None:
     assert await retain(service, an_agent()) == pb.RetainResponse()
 
 

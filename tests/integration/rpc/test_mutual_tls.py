@@ -124,7 +124,7 @@ async def secure(tmp_path: Path) -> AsyncIterator[SecureSite]:
     await authenticator.stop()
 
 
-async def test_a_registered_certificate_is_an_identity(secure: SecureSite) -> None:
+async def test_registered_certificate_is_an_identity(secure: SecureSite) -> None:
     async with secure.channel(uri("spiffe://corp/planner")) as channel:
         assert await call(channel, "Say") == scope_of(ANN)
     async with secure.channel(x509.DNSName("AGENT.example")) as channel:
@@ -151,7 +151,7 @@ async def test_a_registered_certificate_is_an_identity(secure: SecureSite) -> No
     ],
     ids=str,
 )
-async def test_a_certificate_that_stands_for_no_single_caller_is_refused(
+async def test_certificate_without_a_single_caller_is_refused(
     secure: SecureSite, names: list[x509.GeneralName]
 ) -> None:
     async with secure.channel(*names) as channel:
@@ -168,9 +168,7 @@ async def test_a_certificate_that_stands_for_no_single_caller_is_refused(
         [(0x86, b"spiffe://corp/planner\0"), (0x82, b"agent.example\0")],
     ],
 )
-async def test_a_name_does_not_end_where_a_certificate_says_nul(
-    secure: SecureSite, names: list[tuple[int, bytes]]
-) -> None:
+async def test_name_does_not_end_at_a_nul_in_a_certificate(secure: SecureSite, names: list[tuple[int, bytes]]) -> None:
     async with secure.channel(extra=raw_names(*names)) as channel:
         assert (await refusal(call(channel, "Say")))[0] == "UNAUTHENTICATED"
     assert secure.site.echo.calls == []
@@ -184,12 +182,12 @@ async def test_a_name_does_not_end_where_a_certificate_says_nul(
         [uri("spiffe://corp/planner"), uri("spiffe://corp/planner"), uri("spiffe://mesh/other")],
     ],
 )
-async def test_names_that_stand_for_the_same_caller_are_one(secure: SecureSite, names: list[x509.GeneralName]) -> None:
+async def test_names_of_the_same_caller_are_one(secure: SecureSite, names: list[x509.GeneralName]) -> None:
     async with secure.channel(*names) as channel:
         assert await call(channel, "Say") == scope_of(ANN)
 
 
-async def test_a_certificate_counts_no_longer_than_it_is_valid_on_an_open_connection_too(secure: SecureSite) -> None:
+async def test_expired_certificate_is_refused_even_on_an_open_connection(secure: SecureSite) -> None:
     async with secure.channel(uri("spiffe://corp/planner")) as channel:
         assert await call(channel, "Say") == scope_of(ANN)
         secure.site.ahead_s = 2 * 3600.0
@@ -197,13 +195,13 @@ async def test_a_certificate_counts_no_longer_than_it_is_valid_on_an_open_connec
     assert len(secure.site.echo.calls) == 1
 
 
-async def test_a_certificate_without_names_is_nobody_whatever_its_common_name(secure: SecureSite) -> None:
+async def test_certificate_without_names_is_refused_whatever_its_common_name(secure: SecureSite) -> None:
     async with secure.channel() as channel:
         assert (await refusal(call(channel, "Say")))[:2] == ("UNAUTHENTICATED", "CREDENTIALS_MISSING")
 
 
 @pytest.mark.parametrize("way", ["no certificate", "another authority", "expired", "to come", "a server's"])
-async def test_without_a_certificate_of_our_authority_there_is_no_connection(secure: SecureSite, way: str) -> None:
+async def test_connection_without_a_certificate_of_our_authority_is_refused(secure: SecureSite, way: str) -> None:
     channels: dict[str, Callable[[], Any]] = {
         "no certificate": secure.channel_without_certificate,
         "another authority": lambda: secure.channel(uri("spiffe://corp/planner"), authority=Authority()),
@@ -216,7 +214,7 @@ async def test_without_a_certificate_of_our_authority_there_is_no_connection(sec
     assert secure.site.echo.calls == []
 
 
-async def test_a_token_beside_a_certificate_decides_and_stays_in_the_certificates_tenant(secure: SecureSite) -> None:
+async def test_token_beside_a_certificate_decides_within_the_certificates_tenant(secure: SecureSite) -> None:
     other = Grant("acme", ("eve",), "planner")
     async with secure.channel(uri("spiffe://corp/planner")) as channel:
         assert await call(channel, "Say", metadata=secure.site.token(other)) == scope_of(other)
@@ -229,7 +227,7 @@ async def test_a_token_beside_a_certificate_decides_and_stays_in_the_certificate
 
 
 @pytest.mark.parametrize(("host", "name"), [("127.0.0.1", []), ("localhost", ["--tls-name", "127.0.0.1"])])
-async def test_the_command_line_reaches_a_sidecar_that_speaks_tls_only(
+async def test_command_line_reaches_a_tls_only_sidecar(
     secure: SecureSite, tmp_path: Path, host: str, name: list[str]
 ) -> None:
     key, certificate = secure.authority.issue(uri("spiffe://corp/planner"))

@@ -42,18 +42,18 @@ async def put(
     return (await service.set_profile(request, an_admin())).version
 
 
-def test_every_method_of_the_contract_is_there(service: ProfileService) -> None:
+def test_profile_service_has_every_method_of_the_contract(service: ProfileService) -> None:
     assert set(behaviours_of(SERVICE, service)) == set(SERVICE.methods_by_name)
 
 
-async def test_without_any_knobs_a_turn_has_the_built_in_ones(service: ProfileService) -> None:
+async def test_turn_without_knobs_has_the_built_in_profile(service: ProfileService) -> None:
     answer = await service.get_profile(pb.GetProfileRequest(), an_agent())
     assert merge(parse_layer(read_knobs("profile", answer.profile))) == DEFAULTS
     own = await service.get_profile(pb.GetProfileRequest(level=TEMPLATE, ref="default"), an_agent())
     assert own == pb.GetProfileResponse(profile=pb.Profile())
 
 
-async def test_a_level_returns_what_was_set_on_it(service: ProfileService) -> None:
+async def test_level_returns_its_own_knobs(service: ProfileService) -> None:
     wiki = pb.SourceKnobs(source=items_pb2.SOURCE_WIKI, enabled=False)
     profile = pb.Profile(history_turns=7, allocation=pb.ALLOCATION_POOLED, sources=[wiki])
     version = await put(service, profile)
@@ -64,7 +64,7 @@ async def test_a_level_returns_what_was_set_on_it(service: ProfileService) -> No
     assert (answer.profile, answer.version) == (profile, "template:default@1")
 
 
-async def test_the_nearer_level_wins_knob_by_knob(service: ProfileService, pools: Pools) -> None:
+async def test_nearer_level_wins_knob_by_knob(service: ProfileService, pools: Pools) -> None:
     await AdminService(Tenants(pools, now=now)).put_agent(
         admin_pb2.PutAgentRequest(agent_id="planner", template_id="travel"), an_admin()
     )
@@ -80,14 +80,14 @@ async def test_the_nearer_level_wins_knob_by_knob(service: ProfileService, pools
     assert by_admin.profile.history_turns == 3
 
 
-async def test_an_agent_sees_its_own_turns_knobs_only(service: ProfileService) -> None:
+async def test_agent_sees_only_the_knobs_of_its_own_turns(service: ProfileService) -> None:
     own = await service.get_profile(pb.GetProfileRequest(agent_id="planner"), an_agent())
     assert own.profile.HasField("history_turns")
     foreign = service.get_profile(pb.GetProfileRequest(agent_id="other"), an_agent())
     assert isinstance(await refused(foreign), ScopeForbidden)
 
 
-async def test_of_writers_that_expect_the_same_version_one_wins(service: ProfileService) -> None:
+async def test_one_of_two_writers_expecting_the_same_version_wins(service: ProfileService) -> None:
     await put(service, pb.Profile(history_turns=1))
     attempts = (put(service, pb.Profile(history_turns=n), expected=1) for n in range(2, 8))
     outcomes = await asyncio.gather(*attempts, return_exceptions=True)
@@ -116,7 +116,7 @@ async def test_versions_are_listed_newest_first_and_rolled_back_forward(service:
     assert isinstance(await refused(service.rollback_profile(missing, an_admin())), NotFound)
 
 
-async def test_a_token_of_another_level_leads_nowhere(service: ProfileService) -> None:
+async def test_token_of_another_level_is_refused(service: ProfileService) -> None:
     for _ in range(2):
         await put(service, pb.Profile())
     first = pb.ListProfileVersionsRequest(level=TEMPLATE, ref="default", page_size=1)
@@ -125,7 +125,7 @@ async def test_a_token_of_another_level_leads_nowhere(service: ProfileService) -
     assert await refused_field(service.list_profile_versions(foreign, an_admin())) == "page_token"
 
 
-async def test_only_an_admin_of_the_tenant_writes(service: ProfileService) -> None:
+async def test_profiles_are_written_only_by_an_admin_of_the_tenant(service: ProfileService) -> None:
     await put(service, pb.Profile(history_turns=1))
     for work in _every_change(service, an_agent()):
         assert isinstance(await refused(work), AdminRequired)
@@ -135,7 +135,7 @@ async def test_only_an_admin_of_the_tenant_writes(service: ProfileService) -> No
     assert theirs.version == ""
 
 
-async def test_what_cannot_be_meant_is_refused_by_field(service: ProfileService) -> None:
+async def test_unusable_profile_request_is_refused_by_field(service: ProfileService) -> None:
     for field, work in (
         ("level", put(service, pb.Profile(), level=pb.PROFILE_LEVEL_UNSPECIFIED)),
         ("ref", put(service, pb.Profile(), ref="")),

@@ -53,11 +53,11 @@ async def found(service: WikiService, query: str) -> list[str]:
     return [hit.page.slug for hit in answer.hits]
 
 
-def test_every_method_of_the_contract_is_there(pools: Pools) -> None:
+def test_wiki_service_has_every_method_of_the_contract(pools: Pools) -> None:
     assert set(behaviours_of(SERVICE, WikiService(Wiki(pools, now=now)))) == set(SERVICE.methods_by_name)
 
 
-async def test_a_page_comes_whole_with_what_each_section_cites(service: WikiService) -> None:
+async def test_page_is_returned_whole_with_the_sources_of_each_section(service: WikiService) -> None:
     page = await get(service, "austin")
     assert (page.page.title, page.page.path, page.page.status) == ("Austin, Texas", AUSTIN.path, pb.PAGE_STATUS_ACTIVE)
     (section,) = page.sections
@@ -79,7 +79,7 @@ async def test_a_page_comes_whole_with_what_each_section_cites(service: WikiServ
     assert (first.page.slug, list(first.origins)) == ("austin", [pb.LINK_ORIGIN_DETERMINISTIC, pb.LINK_ORIGIN_PLANNER])
 
 
-async def test_what_cites_no_memory_says_of_which_pages_it_is_made_and_lint_finds_what_is_made_of_none(
+async def test_text_without_memories_names_its_pages_and_lint_finds_text_with_neither(
     service: WikiService, pools: Pools
 ) -> None:
     """The stub of a section that became a page, and a summary: up from the memory, and down to it, one page at a time."""
@@ -109,7 +109,7 @@ async def test_what_cites_no_memory_says_of_which_pages_it_is_made_and_lint_find
     assert all(one.is_current for one in listed)
 
 
-async def test_texts_that_would_burst_a_message_are_left_out_and_the_sources_stay(service: WikiService) -> None:
+async def test_texts_above_the_message_limit_are_omitted_and_the_sources_stay(service: WikiService) -> None:
     page = await get(service, "lola", with_source_texts=True)
     cited = [source.memory_id for source in page.sections[0].sources]
     room = sum(len(source.text.encode()) for source in (*page.summary_sources, page.sections[0].sources[0]))
@@ -119,7 +119,7 @@ async def test_texts_that_would_burst_a_message_are_left_out_and_the_sources_sta
     assert not any(source.text for tag in page.tags for source in tag.sources)
 
 
-async def test_an_edited_and_a_forgotten_memory_show_on_the_page(service: WikiService, pools: Pools) -> None:
+async def test_edited_and_forgotten_memories_are_marked_on_the_page(service: WikiService, pools: Pools) -> None:
     async with scoped(pools.background, SCOPE) as connection:
         await memories.retain(connection, SCOPE, [NewMemory("Ate nothing.", "m1")], now=NOW)
         await memories.forget(connection, SCOPE, "m3")
@@ -128,7 +128,7 @@ async def test_an_edited_and_a_forgotten_memory_show_on_the_page(service: WikiSe
     assert (sources["m3"].is_there, sources["m3"].is_current) == (False, False)
 
 
-async def test_a_page_goes_by_many_names(service: WikiService) -> None:
+async def test_page_is_found_by_any_of_its_names(service: WikiService) -> None:
     paths = ("/wiki/topic/austin", "wiki/topic/austin", "topic/austin")
     for named in (*paths, "austin", "ATX", "austin, texas", "AUSTIN", " austin "):
         page = await get(service, named)
@@ -136,7 +136,7 @@ async def test_a_page_goes_by_many_names(service: WikiService) -> None:
         assert (await get(service, page.page.page_id)).page == page.page
 
 
-async def test_what_is_no_page_is_not_found_and_what_cannot_be_one_is_refused(service: WikiService) -> None:
+async def test_unknown_page_is_not_found_and_an_impossible_name_is_refused(service: WikiService) -> None:
     nil = "00000000-0000-0000-0000-000000000000"
     for named in ("nowhere", "/wiki/entity/austin", nil, "%", "../../etc", "'; --", "📄"):
         assert isinstance(await refused(get(service, named)), NotFound), named
@@ -144,7 +144,7 @@ async def test_what_is_no_page_is_not_found_and_what_cannot_be_one_is_refused(se
         assert await refused_field(get(service, named)) == "page"
 
 
-async def test_an_archived_page_still_goes_by_its_names_until_an_active_one_bears_them(service: WikiService) -> None:
+async def test_archived_page_keeps_its_names_until_an_active_one_takes_them(service: WikiService) -> None:
     await service.archive_page(pb.ArchivePageRequest(page="lola", **ANN), an_admin())
     for named in ("casa-lola", "Lola", LOLA.path):
         assert (await get(service, named)).page.status == pb.PAGE_STATUS_ARCHIVED, named
@@ -152,7 +152,7 @@ async def test_an_archived_page_still_goes_by_its_names_until_an_active_one_bear
     assert (await get(service, "Lola")).page.slug == "franklin-barbecue"
 
 
-async def test_a_deletion_says_which_page_it_was_and_that_there_was_none(service: WikiService) -> None:
+async def test_deletion_reports_its_page_or_that_there_was_none(service: WikiService) -> None:
     await service.archive_page(pb.ArchivePageRequest(page="lola", **ANN), an_admin())
     gone = await service.delete_page(pb.DeletePageRequest(page="lola", **ANN), an_admin())
     assert (gone.page.path, gone.page.status) == (LOLA.path, pb.PAGE_STATUS_ARCHIVED)
@@ -173,7 +173,7 @@ async def test_links_to_and_from_archived_pages_are_neither_shown_nor_counted(se
     assert (await counted("austin"), await counted("franklin-barbecue")) == ((0, 1), (1, 0))
 
 
-async def test_a_value_that_an_enum_has_not_is_refused_by_name(service: WikiService) -> None:
+async def test_unknown_enum_value_is_refused_by_name(service: WikiService) -> None:
     other: Any = 99  # what no client of ours sends
     for field in ("type", "status", "order"):
         assert await refused_field(service.list_pages(pb.ListPagesRequest(**{field: other}), an_agent())) == field
@@ -182,7 +182,7 @@ async def test_a_value_that_an_enum_has_not_is_refused_by_name(service: WikiServ
     assert await refused_field(service.list_mentions(pb.ListMentionsRequest(status=other), an_agent())) == "status"
 
 
-async def test_a_name_of_several_pages_is_refused_with_their_paths(service: WikiService) -> None:
+async def test_ambiguous_name_is_refused_with_the_paths(service: WikiService) -> None:
     for page in ("casa-lola", "franklin-barbecue"):
         await service.add_alias(pb.AddAliasRequest(page=page, alias="the usual", **ANN), an_admin())
     error = await refused(get(service, "The Usual"))
@@ -190,7 +190,7 @@ async def test_a_name_of_several_pages_is_refused_with_their_paths(service: Wiki
     assert "/wiki/entity/casa-lola, /wiki/entity/franklin-barbecue" in error.fix
 
 
-async def test_search_finds_by_words_beginnings_names_and_misspellings(service: WikiService) -> None:
+async def test_search_finds_by_words_prefixes_names_and_misspellings(service: WikiService) -> None:
     first = {
         "empan": "casa-lola",
         "empanada": "casa-lola",
@@ -204,7 +204,7 @@ async def test_search_finds_by_words_beginnings_names_and_misspellings(service: 
     assert {query: (await found(service, query))[0] for query in first} == first
 
 
-async def test_scores_are_between_nothing_and_all_and_fall(service: WikiService) -> None:
+async def test_scores_are_between_0_and_1_in_descending_order(service: WikiService) -> None:
     answer = await service.search_pages(pb.SearchPagesRequest(query="austin texas"), an_agent())
     scores = [hit.score for hit in answer.hits]
     assert scores == sorted(scores, reverse=True)
@@ -213,14 +213,14 @@ async def test_scores_are_between_nothing_and_all_and_fall(service: WikiService)
     assert {hit.page.type for hit in by_type.hits} <= {pb.PAGE_TYPE_ENTITY}
 
 
-async def test_a_hostile_search_finds_nothing_and_breaks_nothing(service: WikiService) -> None:
+async def test_hostile_search_finds_nothing_and_breaks_nothing(service: WikiService) -> None:
     for query in ("%", "_", "\\", "'", "':*", "a" * 2000, "zzzz", "🦆", "((((", "\u0301", "-- ;"):
         assert await found(service, query) == [], query
     for query in ("", " \n", "a" * 2001, "a\0b"):
         assert await refused_field(found(service, query)) == "query"
 
 
-async def test_search_results_come_in_pages(service: WikiService) -> None:
+async def test_search_results_are_paged(service: WikiService) -> None:
     listed, token = [], ""
     while True:
         page = await service.search_pages(
@@ -234,7 +234,7 @@ async def test_search_results_come_in_pages(service: WikiService) -> None:
     assert len(listed) == len(set(listed)) == 3
 
 
-async def test_lists_lead_through_every_page_once(service: WikiService) -> None:
+async def test_lists_show_every_page_once(service: WikiService) -> None:
     for order in (pb.PAGE_ORDER_NAME, pb.PAGE_ORDER_HUBNESS, pb.PAGE_ORDER_TIME):
         listed = await _drain(service.list_pages, pb.ListPagesRequest(order=order, page_size=2), "pages")
         slugs = [page.slug for page in listed]
@@ -244,7 +244,7 @@ async def test_lists_lead_through_every_page_once(service: WikiService) -> None:
         assert [one.slug for one in topics.pages] == ["austin"]
 
 
-async def test_backlinks_and_children_come_in_pages(service: WikiService) -> None:
+async def test_backlinks_and_children_are_paged(service: WikiService) -> None:
     listed = await _drain(service.backlinks, pb.BacklinksRequest(page="austin", page_size=1), "links")
     assert sorted(link.page.slug for link in listed) == ["casa-lola", "franklin-barbecue"]
     listed = await _drain(service.children, pb.ChildrenRequest(page="austin", page_size=1), "children")
@@ -264,7 +264,7 @@ async def _drain(method: Callable[..., Any], request: Any, name: str) -> list[An
         request.page_token = page.next_page_token
 
 
-async def test_the_graph_holds_pages_and_the_links_among_them(service: WikiService) -> None:
+async def test_graph_holds_pages_and_the_links_among_them(service: WikiService) -> None:
     whole = await service.graph(pb.GraphRequest(), an_agent())
     assert [node.slug for node in whole.nodes] == ["austin", "casa-lola", "franklin-barbecue"]
     assert len(whole.edges) == 3
@@ -279,7 +279,7 @@ async def test_the_graph_holds_pages_and_the_links_among_them(service: WikiServi
     assert await refused_field(service.graph(pb.GraphRequest(most_pages=501), an_agent())) == "most_pages"
 
 
-async def test_a_memory_knows_who_cites_it(service: WikiService) -> None:
+async def test_pages_citing_a_memory_are_listed(service: WikiService) -> None:
     listed = await _drain(
         service.pages_citing_memory, pb.PagesCitingMemoryRequest(memory_id="m1", page_size=2), "citations"
     )
@@ -295,7 +295,7 @@ async def test_a_memory_knows_who_cites_it(service: WikiService) -> None:
     assert not nobody.citations
 
 
-async def test_a_held_name_shows_its_sightings_and_is_set_aside_for_good(service: WikiService) -> None:
+async def test_held_name_shows_its_sightings_and_can_be_ignored_for_good(service: WikiService) -> None:
     (mention,) = (await service.list_mentions(pb.ListMentionsRequest(), an_agent())).mentions
     assert (mention.alias, mention.sighting_count) == ("Chef João", 3)
     assert [one.memory_id for one in mention.sightings] == ["m5", "m4", "m3"]
@@ -308,7 +308,7 @@ async def test_a_held_name_shows_its_sightings_and_is_set_aside_for_good(service
     assert isinstance(await refused(service.ignore_mention(unknown, an_admin())), NotFound)
 
 
-async def test_an_alias_is_given_once_however_it_is_written(service: WikiService) -> None:
+async def test_alias_is_added_once_in_any_spelling(service: WikiService) -> None:
     for name in ("  Casa  LOLITA ", "casa lolita"):
         answer = await service.add_alias(pb.AddAliasRequest(page="lola", alias=name, **ANN), an_admin())
         assert (answer.alias.alias, answer.alias.origin) == ("casa lolita", pb.ALIAS_ORIGIN_MANUAL)
@@ -317,7 +317,7 @@ async def test_an_alias_is_given_once_however_it_is_written(service: WikiService
     assert isinstance(error, FailedPrecondition)
 
 
-async def test_an_archived_page_is_out_of_sight_and_nothing_leads_to_it(service: WikiService) -> None:
+async def test_archived_page_is_hidden_and_has_no_links_to_it(service: WikiService) -> None:
     for _ in range(2):
         answer = await service.archive_page(pb.ArchivePageRequest(page=LOLA.path, **ANN), an_admin())
         assert answer.page.status == pb.PAGE_STATUS_ARCHIVED
@@ -332,7 +332,7 @@ async def test_an_archived_page_is_out_of_sight_and_nothing_leads_to_it(service:
     assert (await get(service, LOLA.path)).sections, "its rows stay"
 
 
-async def test_a_deleted_page_takes_everything_along_and_leaves_no_link(service: WikiService, pools: Pools) -> None:
+async def test_deleted_page_takes_its_rows_along_and_leaves_no_link(service: WikiService, pools: Pools) -> None:
     for _ in range(2):
         await service.delete_page(pb.DeletePageRequest(page=AUSTIN.path, **ANN), an_admin())
     assert isinstance(await refused(get(service, AUSTIN.path)), NotFound)
@@ -342,7 +342,7 @@ async def test_a_deleted_page_takes_everything_along_and_leaves_no_link(service:
     assert (density.pages, density.links_by_kind) == (2, {"reference": 1})
 
 
-async def test_an_act_that_waited_while_its_page_was_deleted_says_so(service: WikiService, pools: Pools) -> None:
+async def test_act_that_waited_while_its_page_was_deleted_says_so(service: WikiService, pools: Pools) -> None:
     async with scoped(pools.background, SCOPE) as connection:
         row = await browse.page_by_key(connection, SCOPE, "topic", "austin")
         assert row is not None
@@ -358,7 +358,7 @@ async def test_an_act_that_waited_while_its_page_was_deleted_says_so(service: Wi
                 await act
 
 
-async def test_only_what_lists_pages_can_be_kept_from_promotion(service: WikiService) -> None:
+async def test_only_a_list_of_pages_can_be_suppressed(service: WikiService) -> None:
     request = pb.SuppressPromotionRequest(page="austin", section_slug="restaurants", **ANN)
     for _ in range(2):
         answer = await service.suppress_promotion(request, an_admin())
@@ -386,7 +386,7 @@ async def test_acts_need_an_admin_and_stay_in_its_tenant(service: WikiService) -
     assert (await get(service, "austin")).page.status == pb.PAGE_STATUS_ACTIVE
 
 
-async def test_a_stranger_reads_nothing(service: WikiService) -> None:
+async def test_foreign_caller_reads_nothing(service: WikiService) -> None:
     page_id = (await get(service, "austin")).page.page_id
     for call in (an_agent("bob"), an_agent(tenant="globex")):
         assert isinstance(await refused(service.get_page(pb.GetPageRequest(page=page_id), call)), NotFound)
@@ -398,7 +398,7 @@ async def test_a_stranger_reads_nothing(service: WikiService) -> None:
         assert not (await service.pages_citing_memory(citing, call)).citations
 
 
-async def test_a_page_token_of_another_list_is_refused(service: WikiService) -> None:
+async def test_page_token_of_another_list_is_refused(service: WikiService) -> None:
     async def token_of(call: Call) -> str:
         page = await service.list_pages(pb.ListPagesRequest(page_size=1), call)
         return page.next_page_token
@@ -412,7 +412,7 @@ async def test_a_page_token_of_another_list_is_refused(service: WikiService) -> 
         assert await refused_field(service.list_pages(request, an_agent())) == "page_token"
 
 
-async def test_acts_at_once_are_one_after_another(service: WikiService) -> None:
+async def test_concurrent_acts_run_one_after_another(service: WikiService) -> None:
     names = [f"nickname {n}" for n in range(8)]
     await asyncio.gather(
         *(service.add_alias(pb.AddAliasRequest(page="lola", alias=name, **ANN), an_admin()) for name in names)

@@ -48,7 +48,7 @@ async def spent(pools: Pools) -> Pools:
     ],
 )
 @pytest.mark.parametrize("period", ["day", "month"])
-async def test_a_budget_counts_what_compiling_cost(
+async def test_budget_counts_the_cost_of_compiles(
     spent: Pools, covers: str, ref: str, spent_usd: float, period: str
 ) -> None:
     heard: list[int] = []

@@ -68,7 +68,7 @@ async def say(pools: Pools, *said: str, scope: Scope = SCOPE, thread_id: str = "
 
 
 class TestThread:
-    async def test_the_newest_turns_are_history_and_older_ones_are_found(self, pools: Pools) -> None:
+    async def test_newest_turns_are_history_and_older_ones_are_searched(self, pools: Pools) -> None:
         await say(pools, "boat leaks", "caulk it", "rope?", "in the shed", "paint?", "green")
         limits = SourceLimits(top_k=5, lead_lines=3, window_tokens=2 * TURN_TOKENS, window_turns=100)
         recent = await ThreadSource(pools.turn).recent(asking("Does the boat leak?"), SCOPE, limits)
@@ -78,12 +78,12 @@ class TestThread:
         assert answer.items[0].provenance == (Ref("turn", answer.items[0].id.removeprefix("turn:"), "turn 1"),)
         assert answer.items[0].header == "Earlier in this thread, 2026-03-01"
 
-    async def test_the_last_exchange_comes_however_small_the_window(self, pools: Pools) -> None:
+    async def test_last_exchange_is_included_in_any_window(self, pools: Pools) -> None:
         await say(pools, "one", "two", "three", "four")
         answer = await ThreadSource(pools.turn).recent(asking(""), SCOPE, SourceLimits(0, 3, 0, 0))
         assert [turn.text for turn in answer.history] == ["three", "four"]
 
-    async def test_the_current_turn_is_neither_history_nor_found(self, pools: Pools) -> None:
+    async def test_current_turn_is_neither_history_nor_found(self, pools: Pools) -> None:
         await say(pools, "boat one", "boat two", "boat three")
         source = ThreadSource(pools.turn)
         current = asking("boat", client_turn_id="boat three")
@@ -93,12 +93,12 @@ class TestThread:
         assert len((await source.recent(asking("boat"), SCOPE, WIDE)).history) == 3
         assert len((await source.find(asking("boat"), SCOPE, WIDE)).items) == 3
 
-    async def test_no_more_items_than_asked_for(self, pools: Pools) -> None:
+    async def test_number_of_items_is_limited_by_top_k(self, pools: Pools) -> None:
         await say(pools, *(f"boat {number}" for number in range(20)))
         answer = await ThreadSource(pools.turn).find(asking("boat"), SCOPE, SourceLimits(3, 3, 100, 10))
         assert [item.rank for item in answer.items] == [0, 1, 2]
 
-    async def test_the_summary_comes_with_the_turns_it_covers(self, pools: Pools, database: str) -> None:
+    async def test_summary_comes_with_the_turns_it_covers(self, pools: Pools, database: str) -> None:
         await say(pools, "one", "two")
         connection = await asyncpg.connect(database)
         await connection.execute(
@@ -110,13 +110,13 @@ class TestThread:
         assert answer.summary == HistorySummary("They said one.", 1, ("turn:a",))
 
     @pytest.mark.parametrize("other", [OTHER_OWNER, OTHER_TENANT])
-    async def test_a_thread_of_the_same_name_is_another_owners(self, pools: Pools, other: Scope) -> None:
+    async def test_thread_of_another_owner_with_the_same_id_is_not_read(self, pools: Pools, other: Scope) -> None:
         await say(pools, "boat", "yes")
         assert await ThreadSource(pools.turn).recent(asking("boat"), other, WIDE) == SourceAnswer()
         assert await ThreadSource(pools.turn).find(asking("boat"), other, WIDE) == SourceAnswer()
         assert await ThreadSource(pools.turn).find(asking("boat", thread_id="u"), SCOPE, WIDE) == SourceAnswer()
 
-    async def test_without_a_thread_nothing_is_asked(self, pools: Pools) -> None:
+    async def test_request_without_a_thread_asks_nothing(self, pools: Pools) -> None:
         await say(pools, "boat", "yes")
         assert await ThreadSource(pools.turn).find(asking("boat", thread_id=""), SCOPE, WIDE) == SourceAnswer()
         assert await ThreadSource(pools.turn).recent(asking("boat", thread_id=""), SCOPE, WIDE) == SourceAnswer()
@@ -136,7 +136,7 @@ class TestKnowledge:
         async with tenant_scoped(pools.background, SCOPE.tenant_id) as connection:
             await documents.assign(connection, SCOPE.tenant_id, base_id, Assignment(level, ref))
 
-    async def test_without_an_assigned_base_nothing_is_asked(self, pools: Pools) -> None:
+    async def test_agent_without_an_assigned_base_asks_nothing(self, pools: Pools) -> None:
         await self.put(pools, "boats", "boat")
         with pytest.raises(SourceSkipped, match="no knowledge base is assigned"):
             await KnowledgeSource(pools.turn).find(asking("boat"), SCOPE, WIDE)
@@ -149,7 +149,7 @@ class TestKnowledge:
             ("space", "home", {"space_id": ""}),
         ],
     )
-    async def test_only_assigned_bases_are_asked(
+    async def test_only_assigned_bases_are_searched(
         self, pools: Pools, level: str, ref: str, changes: dict[str, str]
     ) -> None:
         await self.assign(pools, await self.put(pools, "boats", "boat of the base"), level, ref)
@@ -159,14 +159,14 @@ class TestKnowledge:
         with pytest.raises(SourceSkipped):
             await source.find(asking("boat", **{"space_id": "home"} | changes), SCOPE, WIDE)
 
-    async def test_a_base_assigned_twice_answers_once(self, pools: Pools) -> None:
+    async def test_base_assigned_twice_answers_once(self, pools: Pools) -> None:
         base_id = await self.put(pools, "boats", "boat ashore")
         for level, ref in (("template", "travel"), ("agent", "planner"), ("space", "home")):
             await self.assign(pools, base_id, level, ref)
         answer = await KnowledgeSource(pools.turn).find(asking("boat", space_id="home"), SCOPE, WIDE)
         assert texts(answer) == ["boat ashore"]
 
-    async def test_a_chunk_says_its_document_section_and_page(self, pools: Pools) -> None:
+    async def test_chunk_carries_its_document_section_and_page(self, pools: Pools) -> None:
         await self.assign(pools, await self.put(pools, "boats", "boat ashore", "boat afloat"), "agent", "planner")
         answer = await KnowledgeSource(pools.turn).find(asking("boat afloat"), SCOPE, SourceLimits(1, 3))
         (item,) = answer.items
@@ -174,14 +174,14 @@ class TestKnowledge:
         assert item.header == "On boats › Winter > Ashore, page 4"
         assert [(ref.kind, ref.label) for ref in item.provenance] == [("document", "boats.md"), ("chunk", "1")]
 
-    async def test_another_tenants_base_of_the_same_name_stays_its_own(self, pools: Pools) -> None:
+    async def test_base_of_another_tenant_with_the_same_name_is_not_read(self, pools: Pools) -> None:
         await self.assign(pools, await self.put(pools, "boats", "our boat"), "agent", "planner")
         await self.put(pools, "boats", "their boat", tenant_id=OTHER_TENANT.tenant_id)
         assert texts(await KnowledgeSource(pools.turn).find(asking("boat"), SCOPE, WIDE)) == ["our boat"]
 
 
 class TestMemory:
-    async def test_a_memory_is_found_by_its_words_with_its_day_and_its_turns(self, pools: Pools) -> None:
+    async def test_memory_is_found_by_its_words_with_its_day_and_turns(self, pools: Pools) -> None:
         about_tea = NewMemory("Mara likes tea.", "tea", NOW, "journal-7", {"place": "Trieste"}, ("turn-1",))
         async with scoped(pools.background, SCOPE) as connection:
             await memories.retain(connection, SCOPE, [about_tea, NewMemory("Rain in May.", "rain")], now=NOW)
@@ -222,7 +222,7 @@ class TestWiki:
             await pages.put_page(connection, SCOPE, NewPage("topic", "tea", "Tea", "Mara drinks it."), now=NOW)
 
     @pytest.mark.parametrize("question", ["Calypso?", "sloop of Mara", "Who has a wooden sloop under a cover?"])
-    async def test_a_page_is_found_by_title_alias_and_body(self, pools: Pools, question: str) -> None:
+    async def test_page_is_found_by_title_alias_and_body(self, pools: Pools, question: str) -> None:
         answer = await WikiSource(pools.turn).find(asking(question), SCOPE, WIDE)
         assert "A wooden sloop." in texts(answer)
         assert {item.header for item in answer.items if item.text != "Mara drinks it."} == {
@@ -230,7 +230,7 @@ class TestWiki:
         }
         assert [item.rank for item in answer.items] == list(range(len(answer.items)))
 
-    async def test_a_section_stands_for_the_memories_it_cites(self, pools: Pools) -> None:
+    async def test_section_stands_for_the_memories_it_cites(self, pools: Pools) -> None:
         answer = await WikiSource(pools.turn).find(asking("cover winter"), SCOPE, WIDE)
         section = next(item for item in answer.items if item.text == "Winter: Under a cover.")
         page_id = pages.page_uuid(SCOPE, "entity", "calypso")
@@ -238,12 +238,12 @@ class TestWiki:
         assert section.stands_for == ("memory:m1",)
         assert section.provenance == (Ref("page", str(page_id), "Calypso"), Ref("memory", "m1"))
 
-    async def test_the_best_are_taken_of_both_kinds_together(self, pools: Pools) -> None:
+    async def test_best_pages_and_sections_are_taken_together(self, pools: Pools) -> None:
         answer = await WikiSource(pools.turn).find(asking("Calypso winter cover"), SCOPE, SourceLimits(2, 3))
         assert len(answer.items) == 2
         assert answer.items[0].relevance >= answer.items[1].relevance
 
-    async def test_pages_are_their_owners(self, pools: Pools) -> None:
+    async def test_pages_of_another_owner_are_not_read(self, pools: Pools) -> None:
         for other in (OTHER_OWNER, OTHER_TENANT):
             assert await WikiSource(pools.turn).find(asking("Calypso"), other, WIDE) == SourceAnswer()
 
@@ -274,7 +274,7 @@ class TestWorkspace:
     def source(self, pools: Pools, tmp_path: Path) -> WorkspaceSource:
         return WorkspaceSource(pools.turn, tmp_path)
 
-    async def test_a_file_is_found_by_its_words_and_by_its_path(self, source: WorkspaceSource, write: Write) -> None:
+    async def test_file_is_found_by_its_words_and_path(self, source: WorkspaceSource, write: Write) -> None:
         write("of-agent/notes/packing.md", "Two jumpers, Übergrößen.")
         write("of-agent/todo.txt", "Buy rope.")
         for question in ("packing list", "which jumpers", "ubergrossen?"):
@@ -284,7 +284,7 @@ class TestWorkspace:
             assert item.provenance == (Ref("file", f"{SCOPE.tenant_id}/agent/notes/packing.md", "notes/packing.md"),)
         assert await source.find(asking("…"), SCOPE, WIDE) == SourceAnswer()
 
-    async def test_the_nearer_file_shadows_the_same_path(self, source: WorkspaceSource, write: Write) -> None:
+    async def test_nearer_file_shadows_the_same_path(self, source: WorkspaceSource, write: Write) -> None:
         for level in ("agent", "template", "tenant"):
             write(f"of-{level}/boat.md", f"boat of {level}")
         write("of-template/sail.md", "boat sail of template")
@@ -295,12 +295,12 @@ class TestWorkspace:
         others = texts(await source.find(asking("boat", agent_id="other"), SCOPE, WIDE))
         assert "boat of template" in others
 
-    async def test_a_nearer_file_that_cannot_be_read_shadows_too(self, source: WorkspaceSource, write: Write) -> None:
+    async def test_unreadable_nearer_file_shadows_too(self, source: WorkspaceSource, write: Write) -> None:
         write("of-agent/boat.md", "")
         write("of-template/boat.md", "boat of template")
         assert await source.find(asking("boat"), SCOPE, WIDE) == SourceAnswer()
 
-    async def test_a_changed_file_is_read_anew(self, source: WorkspaceSource, write: Write) -> None:
+    async def test_changed_file_is_read_again(self, source: WorkspaceSource, write: Write) -> None:
         place = write("of-agent/a.md", "the boat is blue")
         assert texts(await source.find(asking("boat"), SCOPE, WIDE)) == ["the boat is blue"]
         write("of-agent/a.md", "the ship is blue")
@@ -327,19 +327,19 @@ class TestWorkspace:
             ("boat.md", "boat"),
         ],
     )
-    async def test_what_is_no_text_of_the_workspace_is_left_out(
+    async def test_other_than_text_files_of_the_workspace_are_left_out(
         self, source: WorkspaceSource, write: Write, path: str, content: str | bytes
     ) -> None:
         write(path, content)
         write("of-agent/good.md", "a good boat")
         assert texts(await source.find(asking("boat"), SCOPE, WIDE)) == ["a good boat"]
 
-    async def test_a_name_that_no_text_can_hold_is_left_out(self, source: WorkspaceSource, write: Write) -> None:
+    async def test_file_name_that_no_text_can_hold_is_left_out(self, source: WorkspaceSource, write: Write) -> None:
         good = write("of-agent/good.md", "a good boat")
         good.with_name(os.fsdecode(b"boat-\xff.md")).write_text("boat")
         assert texts(await source.find(asking("boat"), SCOPE, WIDE)) == ["a good boat"]
 
-    async def test_a_fifo_does_not_hold_it_up(self, source: WorkspaceSource, write: Write) -> None:
+    async def test_fifo_does_not_block_the_source(self, source: WorkspaceSource, write: Write) -> None:
         os.mkfifo(write("of-agent/good.md", "a good boat").with_name("boat.md"))
         assert texts(await source.find(asking("boat"), SCOPE, WIDE)) == ["a good boat"]
 
@@ -354,7 +354,7 @@ class TestWorkspace:
         assert texts(await source.find(asking("boat"), SCOPE, WIDE)) == ["a good boat"]
 
     @pytest.mark.parametrize("location", ["..", "../{other}", "a/../../{other}", "/etc", "//", "link", "."])
-    async def test_no_location_leads_out_of_the_tenants_folder(
+    async def test_no_location_leaves_the_tenants_folder(
         self, pools: Pools, source: WorkspaceSource, write: Write, tmp_path: Path, location: str
     ) -> None:
         other = tmp_path / str(OTHER_TENANT.tenant_id)
@@ -366,13 +366,13 @@ class TestWorkspace:
             await tenants.put_workspace(connection, SCOPE.tenant_id, where)
         assert "secret" not in str(await source.find(asking("boat root"), SCOPE, WIDE))
 
-    async def test_a_tenants_folder_that_is_a_link_holds_nothing(self, source: WorkspaceSource, tmp_path: Path) -> None:
+    async def test_linked_tenant_folder_is_empty(self, source: WorkspaceSource, tmp_path: Path) -> None:
         (tmp_path / "elsewhere" / "of-agent").mkdir(parents=True)
         (tmp_path / "elsewhere" / "of-agent" / "boat.md").write_text("boat")
         (tmp_path / str(SCOPE.tenant_id)).symlink_to(tmp_path / "elsewhere")
         assert await source.find(asking("boat"), SCOPE, WIDE) == SourceAnswer()
 
-    async def test_no_more_files_are_looked_at_than_is_said(self, source: WorkspaceSource, write: Write) -> None:
+    async def test_number_of_files_read_is_limited(self, source: WorkspaceSource, write: Write) -> None:
         for number in range(MAX_FILES + 1):
             write(f"of-agent/{number:04}.md", "boat" if number >= MAX_FILES - 10 else "")
         answer = await source.find(asking("boat"), SCOPE, WIDE)
@@ -381,9 +381,9 @@ class TestWorkspace:
         few = await source.find(asking("boat"), SCOPE, SourceLimits(3, 3))
         assert few.items == answer.items[:3]
 
-    async def test_without_a_workspace_nothing_is_asked(self, source: WorkspaceSource) -> None:
+    async def test_agent_without_a_workspace_is_skipped(self, source: WorkspaceSource) -> None:
         with pytest.raises(SourceSkipped, match="no workspace is set up"):
             await source.find(asking("boat"), OTHER_TENANT, WIDE)
 
-    async def test_a_workspace_without_a_folder_is_empty(self, source: WorkspaceSource) -> None:
+    async def test_workspace_without_a_folder_is_empty(self, source: WorkspaceSource) -> None:
         assert await source.find(asking("boat"), SCOPE, WIDE) == SourceAnswer()

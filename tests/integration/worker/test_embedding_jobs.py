@@ -77,7 +77,7 @@ def asked(embedder: Numbered) -> list[str]:
     return embedder.embedder.asked
 
 
-async def test_every_kind_of_text_gets_a_vector_once(pools: Pools, database: str, topics: Numbered) -> None:
+async def test_every_kind_of_text_gets_one_vector(pools: Pools, database: str, topics: Numbered) -> None:
     await say(pools, "the boat leaks", "caulk it", "")
     await remember(pools, "Mara has a boat")
     await read_in(pools, "boats ashore", "boats afloat")
@@ -89,7 +89,7 @@ async def test_every_kind_of_text_gets_a_vector_once(pools: Pools, database: str
     assert len(asked(topics)) == 8
 
 
-async def test_it_goes_on_where_it_was_broken_off(pools: Pools, database: str, topics: Numbered) -> None:
+async def test_embedding_resumes_where_it_was_interrupted(pools: Pools, database: str, topics: Numbered) -> None:
     await say(pools, *(f"turn {number}" for number in range(5)))
     (place,) = await embeddings.waiting(pools.background, limit=10)
     first = await embed_some(pools.background, topics, place, limit=2)
@@ -99,7 +99,7 @@ async def test_it_goes_on_where_it_was_broken_off(pools: Pools, database: str, t
     assert sorted(asked(topics)) == [f"turn {number}" for number in range(5)]
 
 
-async def test_what_is_written_meanwhile_is_not_forgotten(pools: Pools, topics: Numbered) -> None:
+async def test_text_written_during_embedding_is_not_missed(pools: Pools, topics: Numbered) -> None:
     await say(pools, "one")
     (seen,) = await embeddings.waiting(pools.background, limit=10)
     await say(pools, "one", "two")
@@ -121,7 +121,7 @@ async def test_a_changed_text_is_embedded_again(pools: Pools, topics: Numbered) 
     assert asked(topics)[before:] == ["Mara has a cello", "Part 1: The roses.", "A page: On boats and roses."]
 
 
-async def test_another_embedder_embeds_everything_anew(pools: Pools, database: str, topics: Numbered) -> None:
+async def test_new_embedder_embeds_everything_again(pools: Pools, database: str, topics: Numbered) -> None:
     await say(pools, "the boat leaks")
     await remember(pools, "Mara has a boat")
     await remember(pools, "Somebody else has a boat", scope=OTHER_TENANT)
@@ -137,7 +137,7 @@ async def test_another_embedder_embeds_everything_anew(pools: Pools, database: s
     assert sum((await counts(database)).values()) == 6, "a text has one vector"
 
 
-async def test_every_place_of_every_tenant_is_walked_through(pools: Pools) -> None:
+async def test_every_place_of_every_tenant_is_visited(pools: Pools) -> None:
     for scope in (SCOPE, OTHER_OWNER, OTHER_TENANT):
         for thread_id in ("a", "b"):
             await say(pools, "boat", scope=scope, thread_id=thread_id)
@@ -150,7 +150,7 @@ async def test_every_place_of_every_tenant_is_walked_through(pools: Pools) -> No
     assert {place.ref for place in found if place.kind is TextKind.CHUNKS} == {str(base_id) for base_id in base_ids}
 
 
-async def test_what_is_forgotten_takes_its_vector_along(pools: Pools, database: str, topics: Numbered) -> None:
+async def test_forgotten_text_loses_its_vector(pools: Pools, database: str, topics: Numbered) -> None:
     await remember(pools, "Mara has a boat", ids=["m"])
     await embed_all(pools, topics)
     async with scoped(pools.background, SCOPE) as connection:
@@ -158,7 +158,7 @@ async def test_what_is_forgotten_takes_its_vector_along(pools: Pools, database: 
     assert (await counts(database))["memory_vectors"] == 0
 
 
-async def test_a_text_that_goes_while_it_is_embedded_gets_no_vector(pools: Pools, database: str) -> None:
+async def test_text_deleted_during_its_embedding_gets_no_vector(pools: Pools, database: str) -> None:
     class Forgetful(TopicEmbedder):
         async def embed(self, texts):  # type: ignore[no-untyped-def]
             async with scoped(pools.background, SCOPE) as connection:
@@ -170,13 +170,13 @@ async def test_a_text_that_goes_while_it_is_embedded_gets_no_vector(pools: Pools
     assert (await counts(database))["memory_vectors"] == 1
 
 
-async def test_a_place_is_another_owners_only_in_its_own_scope(pools: Pools, topics: Numbered) -> None:
+async def test_place_is_identified_within_its_scope(pools: Pools, topics: Numbered) -> None:
     await remember(pools, "Mara has a boat")
     foreign = EmbeddingPlace(TextKind.MEMORIES, OTHER_OWNER.tenant_id, OTHER_OWNER.owner_id)
     assert (await embed_some(pools.background, topics, foreign)).count == 0
 
 
-async def test_the_service_embeds_what_it_finds_and_what_comes(pools: Pools, database: str) -> None:
+async def test_service_embeds_existing_and_arriving_texts(pools: Pools, database: str) -> None:
     class Watched(TopicEmbedder):
         def __init__(self) -> None:
             super().__init__()
@@ -201,7 +201,7 @@ async def test_the_service_embeds_what_it_finds_and_what_comes(pools: Pools, dat
     assert embedder.asked == ["written before", "written since"]
 
 
-async def test_a_place_that_fails_holds_up_no_other(pools: Pools, database: str) -> None:
+async def test_failing_place_delays_no_other(pools: Pools, database: str) -> None:
     class Choosy(TopicEmbedder):
         async def embed(self, texts):  # type: ignore[no-untyped-def]
             if "poison" in texts:
@@ -234,7 +234,7 @@ class Held(TopicEmbedder):
         return await super().embed(texts)
 
 
-async def test_a_place_is_one_processes_at_a_time(pools: Pools, topics: Numbered) -> None:
+async def test_place_is_embedded_by_one_process_at_a_time(pools: Pools, topics: Numbered) -> None:
     await remember(pools, "Mara has a boat")
     (place,) = await embeddings.waiting(pools.background, limit=10)
     held = Held()
@@ -248,7 +248,7 @@ async def test_a_place_is_one_processes_at_a_time(pools: Pools, topics: Numbered
     assert asked(topics) == []
 
 
-async def test_of_several_processes_none_embeds_what_another_does(pools: Pools, database: str) -> None:
+async def test_concurrent_processes_embed_each_text_once(pools: Pools, database: str) -> None:
     for thread_id in "abc":
         await say(pools, *(f"{thread_id} {number}" for number in range(100)), thread_id=thread_id)
     await read_in(pools, *(f"chunk {number}" for number in range(40)))
@@ -267,9 +267,7 @@ async def test_of_several_processes_none_embeds_what_another_does(pools: Pools, 
     assert await jobs_left(database) == 0
 
 
-async def test_one_that_is_stopped_at_any_step_leaves_no_hold_behind(
-    pools: Pools, database: str, topics: Numbered
-) -> None:
+async def test_process_stopped_at_any_step_leaves_no_lease(pools: Pools, database: str, topics: Numbered) -> None:
     await remember(pools, "Mara has a boat")
     (place,) = await embeddings.waiting(pools.background, limit=10)
     process = embedding_by("one", pools, topics)
@@ -282,7 +280,7 @@ async def test_one_that_is_stopped_at_any_step_leaves_no_hold_behind(
         assert await jobs_left(database) == 0, steps
 
 
-async def test_what_a_dead_process_had_is_anothers_once_its_lease_is_over(pools: Pools, topics: Numbered) -> None:
+async def test_place_of_a_dead_process_is_taken_over_after_its_lease(pools: Pools, topics: Numbered) -> None:
     clock = Clock()
     await remember(pools, "Mara has a boat")
     (place,) = await embeddings.waiting(pools.background, limit=10)
@@ -294,7 +292,7 @@ async def test_what_a_dead_process_had_is_anothers_once_its_lease_is_over(pools:
     assert await survivor.go(place) == Embedded(1, is_done=True)
 
 
-async def test_a_worker_does_what_a_dead_process_had_as_one_more_kind_of_job(pools: Pools, topics: Numbered) -> None:
+async def test_worker_takes_over_the_place_of_a_dead_process_as_a_job(pools: Pools, topics: Numbered) -> None:
     clock = Clock()
     base_id = await read_in(pools, "boats ashore")
     place = EmbeddingPlace(TextKind.CHUNKS, SCOPE.tenant_id, None, str(base_id))
@@ -308,7 +306,7 @@ async def test_a_worker_does_what_a_dead_process_had_as_one_more_kind_of_job(poo
     assert asked(topics) == ["boats ashore"]
 
 
-async def test_who_is_broken_off_leaves_the_place_to_the_next_at_once(pools: Pools, topics: Numbered) -> None:
+async def test_cancelled_process_releases_its_place_at_once(pools: Pools, topics: Numbered) -> None:
     await remember(pools, "Mara has a boat")
     (place,) = await embeddings.waiting(pools.background, limit=10)
     held = Held()

@@ -69,7 +69,7 @@ async def summarized(pools: Pools, server: ModelServer, kind: str, *, ceiling_ce
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_model_is_given_the_summary_so_far_and_the_turns_that_follow(
+async def test_model_is_given_the_summary_so_far_and_the_following_turns(
     pools: Pools, server: ModelServer, kind: str
 ) -> None:
     await say(pools, 1, KEEP_TURNS + AT_ONCE + 3)
@@ -85,7 +85,7 @@ async def test_a_model_is_given_the_summary_so_far_and_the_turns_that_follow(
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("behaviour", [Refuse(400), Cut('{"summary": "To'), Say({"summary": "  "}), Say("no object")])
-async def test_where_the_model_has_nothing_to_say_the_turns_own_words_stand(
+async def test_turns_own_words_are_used_if_the_model_has_nothing_to_say(
     pools: Pools, server: ModelServer, kind: str, behaviour: Refuse | Cut | Say
 ) -> None:
     server.by_request = lambda _: behaviour
@@ -94,15 +94,13 @@ async def test_where_the_model_has_nothing_to_say_the_turns_own_words_stand(
     assert found.text.splitlines()[-1] == "user: Turn 3 was about the old boat."
 
 
-async def test_a_summary_keeps_its_bound_whatever_the_model_writes(pools: Pools, server: ModelServer) -> None:
+async def test_summary_keeps_its_limit_whatever_the_model_writes(pools: Pools, server: ModelServer) -> None:
     server.by_request = lambda _: Say({"summary": "x" * (MAX_CHARS * 2) + "\0"})
     await say(pools, 1, KEEP_TURNS + 3)
     assert (await summarized(pools, server, "openai")).text == "x" * MAX_CHARS
 
 
-async def test_what_it_costs_counts_for_the_tenants_day_and_its_ceiling_ends_the_asking(
-    pools: Pools, server: ModelServer
-) -> None:
+async def test_cost_of_summaries_counts_towards_the_tenants_daily_ceiling(pools: Pools, server: ModelServer) -> None:
     await say(pools, 1, KEEP_TURNS + 3)
     await summarized(pools, server, "bedrock", ceiling_cents=1)
     async with scoped(pools.background, SCOPE) as connection:
@@ -117,6 +115,6 @@ async def test_what_it_costs_counts_for_the_tenants_day_and_its_ceiling_ends_the
     assert found.through_position == KEEP_TURNS + 3
 
 
-def test_a_writer_that_nobody_knows_keeps_the_sidecar_from_starting() -> None:
+def test_unknown_summary_model_stops_the_start() -> None:
     with pytest.raises(SettingInvalid, match="SIDECAR_THREAD_SUMMARIES"):
         compile_settings(replace(SETTINGS, thread_summaries="gpt"))

@@ -45,7 +45,7 @@ async def summarize(pools: Pools) -> threads.ThreadSummary | None:
         return await threads.summary(connection, SCOPE, "t")
 
 
-async def test_older_turns_are_folded_a_line_each_and_the_newest_left_alone(pools: Pools) -> None:
+async def test_older_turns_become_a_line_each_and_the_newest_are_left_out(pools: Pools) -> None:
     await say(pools, 1, 50)
     found = await summarize(pools)
     assert found is not None
@@ -56,7 +56,7 @@ async def test_older_turns_are_folded_a_line_each_and_the_newest_left_alone(pool
     assert lines[-1] == f"assistant: Turn {50 - KEEP_TURNS} was about the old boat."
 
 
-async def test_a_grown_thread_is_folded_on_from_where_it_was(pools: Pools) -> None:
+async def test_grown_thread_is_summarised_from_the_last_position(pools: Pools) -> None:
     await say(pools, 1, 50)
     await summarize(pools)
     await say(pools, 51, 30)
@@ -67,7 +67,7 @@ async def test_a_grown_thread_is_folded_on_from_where_it_was(pools: Pools) -> No
     assert found.text.count("Turn 30 ") == 1
 
 
-async def test_a_short_thread_gets_none(pools: Pools) -> None:
+async def test_short_thread_gets_no_summary(pools: Pools) -> None:
     await say(pools, 1, KEEP_TURNS)
     assert await summarize(pools) is None
     async with scoped(pools.background, SCOPE) as connection:

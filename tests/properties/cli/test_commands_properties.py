@@ -23,7 +23,7 @@ def test_batches_keep_order_and_bounds(sizes: list[int], most: int, most_chars: 
 
 
 @given(st.integers(0, 900), st.integers(0, 450))
-def test_a_limit_reads_so_many_values_and_no_page_too_many(there: int, limit: int) -> None:
+def test_limit_fetches_exactly_so_many_values_and_no_extra_page(there: int, limit: int) -> None:
     calls: list[int] = []
 
     def list_page(*, page_size: int, page_token: str, **given: Any) -> Page[int]:

@@ -30,7 +30,7 @@ tokens = st.integers(0, 2_000_000)
 
 
 @given(st.lists(tokens, min_size=1, max_size=12), st.integers(1, 80))
-def test_bars_stand_side_by_side_and_fill_the_whole(amounts: list[int], cells: int) -> None:
+def test_bars_are_adjacent_and_fill_the_whole(amounts: list[int], cells: int) -> None:
     parts = [drawing.BarPart(f"part {place}", amount) for place, amount in enumerate(amounts)]
     lines = list(drawing.bars(parts, sum(amounts), cells=cells))
     present = [part for part in parts if part.tokens]

@@ -28,5 +28,5 @@ class TestKnobs:
             lambda names: st.fixed_dictionaries({name: _value(name) for name in names})
         )
     )
-    def test_knobs_go_to_the_wire_and_back_unchanged(self, given_knobs: dict[str, Any]) -> None:
+    def test_knobs_survive_the_wire(self, given_knobs: dict[str, Any]) -> None:
         assert knobs.from_wire(profile_pb2.Profile(**knobs.to_wire(given_knobs))) == given_knobs

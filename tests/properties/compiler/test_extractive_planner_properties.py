@@ -24,7 +24,7 @@ def sentences_of(body_md: str) -> list[str]:
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(WORDS, min_size=3, max_size=20).map(" ".join), min_size=2, max_size=6))
-def test_every_sentence_stands_in_a_memory_that_its_section_cites(texts: list[str]) -> None:
+def test_every_sentence_is_in_a_memory_that_its_section_cites(texts: list[str]) -> None:
     memories = [memory(f"m{number}", text, day=number) for number, text in enumerate(texts)]
     seen = batch(*memories)
     decision = leaf.decide(seen, extractive.plan_leaf(seen), Matches())

@@ -11,7 +11,7 @@ from tests.unit.http.test_console_pages import item, receipt, row
 
 
 @given(st.text(), st.lists(st.text(), max_size=3))
-def test_marks_take_nothing_away(body: str, memories: list[str]) -> None:
+def test_citation_marks_remove_no_text(body: str, memories: list[str]) -> None:
     found = marked(body, memories, anchor="s")
     for number in range(1, 4):
         found = found.replace(f"[{number}](#s-{number})", "")
@@ -22,7 +22,7 @@ def test_marks_take_nothing_away(body: str, memories: list[str]) -> None:
 
 
 @given(st.integers(0, 10**9), st.integers(0, 10**9), st.floats(0, 1e9, allow_nan=False))
-def test_no_stripe_leaves_its_bar(kept: int, offered: int, duration_ms: float) -> None:
+def test_no_stripe_exceeds_its_bar(kept: int, offered: int, duration_ms: float) -> None:
     lines = turn_pages.source_lines(
         receipt(row("memory", item(1, "kept", kept), offered_tokens=offered), duration_ms=duration_ms)
     )

@@ -40,7 +40,7 @@ def squashed(text: str) -> str:
     st.sampled_from([by_words, by_characters, by_bytes]),
     st.sampled_from([SMALL, ChunkLimits(), ChunkLimits(target_tokens=4, max_tokens=4, min_tokens=1)]),
 )
-def test_every_character_lands_in_exactly_one_chunk_and_none_is_too_large(
+def test_every_character_is_in_exactly_one_chunk_and_none_is_too_large(
     given_parts: list[DocumentPart], counted: CountTokens, limits: ChunkLimits
 ) -> None:
     whole = document(*given_parts)
@@ -74,7 +74,7 @@ GRAPHEMES = [
 
 @settings(deadline=None)
 @given(st.lists(st.sampled_from(GRAPHEMES), min_size=120, max_size=250).map("".join))
-def test_graphemes_are_never_parted(text: str) -> None:
+def test_graphemes_are_never_split(text: str) -> None:
     whole = document(DocumentPart("paragraph", text))
     chunks = chunk(whole, count=by_bytes, limits=ChunkLimits(target_tokens=60, max_tokens=100, min_tokens=10))
     starts = {match.start() for match in regex.finditer(r"\X", whole.text)}
@@ -84,7 +84,7 @@ def test_graphemes_are_never_parted(text: str) -> None:
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 32), st.sampled_from(list(Seam))), max_size=60))
-def test_packing_holds_every_unit_once_and_leaves_no_crumb_that_would_fit(units: list[tuple[int, Seam]]) -> None:
+def test_packing_holds_every_unit_once_and_leaves_no_small_chunk_that_would_fit(units: list[tuple[int, Seam]]) -> None:
     tokens, seams = [size for size, _ in units], [seam for _, seam in units]
     runs = pack(tokens, seams, SMALL)
     assert [unit for start, end in runs for unit in range(start, end)] == list(range(len(units)))
@@ -95,7 +95,7 @@ def test_packing_holds_every_unit_once_and_leaves_no_crumb_that_would_fit(units:
 
 @settings(deadline=None)
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=12))
-def test_only_crumbs_cross_a_section(section_words: list[int]) -> None:
+def test_only_small_chunks_cross_a_section(section_words: list[int]) -> None:
     given_parts = [
         part
         for number, size in enumerate(section_words)
@@ -108,7 +108,7 @@ def test_only_crumbs_cross_a_section(section_words: list[int]) -> None:
 
 @settings(deadline=None)
 @given(st.lists(st.integers(1, 25), min_size=1, max_size=20))
-def test_a_heading_stays_with_what_stands_under_it(sizes: list[int]) -> None:
+def test_heading_stays_with_its_text(sizes: list[int]) -> None:
     inner = [(DocumentPart("heading", "Head", 2), DocumentPart("paragraph", "word " * size)) for size in sizes]
     tops = DocumentPart("heading", "Top", 1), DocumentPart("heading", "Top", 1), DocumentPart("paragraph", "word " * 25)
     chunks = chunk(document(tops[0], *(part for two in inner for part in two), *tops[1:]), count=by_words, limits=SMALL)
@@ -129,7 +129,7 @@ def test_a_heading_stays_with_what_stands_under_it(sizes: list[int]) -> None:
     ],
     ids=["one word", "chinese", "emoji", "accents", "rule", "sentences", "lines", "spaces"],
 )
-def test_a_huge_text_without_seams_is_counted_about_twice_in_short_pieces(text: str, largest: int) -> None:
+def test_huge_text_without_breaks_is_counted_about_twice_in_short_pieces(text: str, largest: int) -> None:
     count = Recording()
     chunks = chunk(document(DocumentPart("paragraph", text)), count=count)
     assert squashed("".join(texts(chunks))) == squashed(text)
@@ -140,7 +140,7 @@ def test_a_huge_text_without_seams_is_counted_about_twice_in_short_pieces(text: 
     assert len(count.batches) <= 6
 
 
-def test_many_headings_make_no_crumbs() -> None:
+def test_many_headings_make_no_tiny_chunks() -> None:
     chunks = chunk(document(*(DocumentPart("heading", f"H{n}", 1) for n in range(10_000))), count=by_characters)
     assert min(one.tokens for one in chunks) >= ChunkLimits().min_tokens
     assert max(one.tokens for one in chunks) <= ChunkLimits().max_tokens

@@ -27,7 +27,7 @@ def spoiled(value: Any, draw: Callable[[st.SearchStrategy[Any]], Any]) -> Any:
 
 @settings(deadline=None)
 @given(st.data(), st.sampled_from(["chatgpt", "claude", "slack"]))
-def test_an_export_spoiled_anywhere_is_read_as_far_as_it_goes(data: st.DataObject, kind: str) -> None:
+def test_export_damaged_anywhere_is_read_up_to_the_damage(data: st.DataObject, kind: str) -> None:
     draw = data.draw
     if kind == "slack":
         export = zipped({name: spoiled(content, draw) for name, content in SLACK.items()})

@@ -18,6 +18,6 @@ from tests.unit.ingest.test_journal import read
         ),
     )
 )
-def test_no_json_breaks_the_reader(value: object) -> None:
+def test_no_json_breaks_the_journal_reader(value: object) -> None:
     for one in read(value, {"text": "good"}):
         assert isinstance(one, ImportedRecord | SkippedPiece)

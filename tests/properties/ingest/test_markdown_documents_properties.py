@@ -6,7 +6,7 @@ from tests.support.steps import grows_in_line
 from tests.unit.ingest.test_markdown_documents import of
 
 
-def test_a_long_text_is_read_in_stretches_without_losing_or_parting_anything() -> None:
+def test_long_text_is_read_in_stretches_without_loss_or_split_blocks() -> None:
     code = "# not a heading\n\nstill code\n" * 40
     section = "## Part {0}\n\nWords of part {0}.\n\n```\n" + code + "```\n\n"
     blocks = of("".join(section.format(number) for number in range(600))).blocks

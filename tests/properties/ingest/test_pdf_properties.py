@@ -18,13 +18,13 @@ def encrypted(password: str) -> bytes:
     return target.getvalue()
 
 
-def test_a_password_is_asked_for_only_where_there_is_one() -> None:
+def test_password_is_asked_for_only_if_there_is_one() -> None:
     assert read("a.pdf", encrypted("")).title == "Harbour guide"
     with pytest.raises(UnreadableDocument, match=r"a\.pdf: the PDF is encrypted with a password\. .*decrypt"):
         read("a.pdf", encrypted("secret"))
 
 
-def test_no_damage_escapes_as_anything_but_an_ingest_error() -> None:
+def test_any_damage_raises_only_an_ingest_error() -> None:
     dice, whole, outcomes = random.Random(7), made(), {"read": 0, "refused": 0}
     for _ in range(80):
         data = bytearray(whole)
@@ -39,6 +39,6 @@ def test_no_damage_escapes_as_anything_but_an_ingest_error() -> None:
     assert min(outcomes.values()) > 5
 
 
-def test_a_bomb_is_refused_before_it_unpacks() -> None:
+def test_decompression_bomb_is_refused_before_it_unpacks() -> None:
     with pytest.raises(TooLarge, match="unpacks to more than is allowed"):
         read("a.pdf", drawn(b" " * 60_000_000))

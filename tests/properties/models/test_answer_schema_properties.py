@@ -18,7 +18,7 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-def test_taking_away_breaks_nothing_that_fitted(value: Any) -> None:
+def test_removing_forbidden_properties_keeps_valid_answers_valid(value: Any) -> None:
     if not misfit(value, PAGE):
         assert fitted(value, PAGE) == value
     assert fitted(fitted(value, PAGE), PAGE) == fitted(value, PAGE)

@@ -24,7 +24,7 @@ usages = st.builds(
 
 
 @given(st.lists(usages, max_size=40), st.booleans())
-def test_no_reports_lead_out_of_bounds(reports: list[CalibrationSample], is_exact: bool) -> None:
+def test_no_reports_move_the_ratio_out_of_bounds(reports: list[CalibrationSample], is_exact: bool) -> None:
     least, largest = RATIO_BOUNDS[is_exact]
     calibration = Calibration()
     for report in reports:

@@ -11,7 +11,7 @@ from models.transport.endpoint import Breaker, BreakerPolicy, BreakerState, Perm
 @given(
     st.lists(st.tuples(st.sampled_from(["admit", "succeeded", "failed", "released"]), st.floats(0, 30)), max_size=200)
 )
-def test_an_open_breaker_admits_nobody_and_no_breaker_stays_shut_for_ever(steps: list[tuple[str, float]]) -> None:
+def test_open_breaker_admits_no_call_and_no_breaker_stays_open_for_ever(steps: list[tuple[str, float]]) -> None:
     breaker, now_s, held = Breaker(BreakerPolicy(least_calls=2)), 0.0, list[Permit]()
     for step, passed_s in steps:
         now_s += passed_s
@@ -26,7 +26,7 @@ def test_an_open_breaker_admits_nobody_and_no_breaker_stays_shut_for_ever(steps:
 
 
 @given(st.lists(st.sampled_from(["answered", "spend_on_retry", "spend_on_hedge"]), max_size=300))
-def test_extra_attempts_stay_within_ten_and_a_tenth_of_the_answers(steps: list[str]) -> None:
+def test_extra_attempts_stay_within_ten_plus_a_tenth_of_the_answers(steps: list[str]) -> None:
     budget = RetryBudget()
     extra = sum(bool(getattr(budget, step)()) for step in steps)
     assert extra <= 10 + 0.1 * steps.count("answered") + 1e-9

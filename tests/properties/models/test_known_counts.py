@@ -18,13 +18,13 @@ texts = st.lists(
 
 
 @given(st.lists(texts, max_size=8), st.sampled_from([20, 400, 100_000]))
-def test_a_remembered_count_is_the_count(batch: list[str], max_chars: int) -> None:
+def test_cached_count_equals_the_count(batch: list[str], max_chars: int) -> None:
     known = KnownCounts(max_chars)
     for again in (batch, batch[::-1], ["".join(batch), *batch]):
         assert known.count(again, "o200k_base") == count(again, "o200k_base")
 
 
-def test_encodings_are_remembered_apart() -> None:
+def test_encodings_are_cached_separately() -> None:
     known, text = KnownCounts(), ["Lissabon, 東京 – and the harbour.\n[k1] Quiet."]
     for _ in range(2):
         assert known.count(text, "o200k_base") == count(text, "o200k_base")

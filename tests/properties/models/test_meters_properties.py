@@ -18,7 +18,7 @@ lines = st.builds(lambda opening, rest: f"{opening}{rest}\n", openings, texts)
 
 
 @pytest.mark.parametrize("unit", [" ", "a", "A", "\n", "\t", "0", "的", "\0", "😀"])
-def test_a_megabyte_of_one_sign_costs_no_more_than_its_parts(unit: str) -> None:
+def test_megabyte_of_one_character_costs_no_more_than_its_parts(unit: str) -> None:
     megabyte = unit * (1_000_000 // len(unit.encode()))
     part = unit * (len(megabyte) // 8)
     for meter in (ExactMeter("o200k_base", 0.0), EstimateMeter("claude_4_7", 1000, 0.0)):
@@ -34,7 +34,7 @@ def test_pieces_cost_no_less_than_the_whole(pieces: list[str]) -> None:
 
 
 @given(batch=st.lists(texts, max_size=10))
-def test_a_meter_counts_alike_one_by_one_in_a_batch_and_from_what_is_stored(batch: list[str]) -> None:
+def test_meter_counts_alike_one_by_one_in_a_batch_and_from_stored_counts(batch: list[str]) -> None:
     stored = [stored_counts(text) for text in batch]
     for meter in METERS:
         counts = meter.count(batch)

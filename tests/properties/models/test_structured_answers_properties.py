@@ -25,13 +25,13 @@ OBJECTS = st.dictionaries(st.text(st.characters(exclude_categories=["Cs", "Cc"])
 
 
 @given(TALK)
-def test_no_text_is_too_strange(text: str) -> None:
+def test_any_text_is_searched_for_an_object_without_an_error(text: str) -> None:
     found, reason = object_in(text, SCHEMA)
     assert (found is None) == bool(reason)
 
 
 @given(OBJECTS)
-def test_a_whole_object_comes_back_as_it_is(value: dict[str, Any]) -> None:
+def test_whole_object_is_returned_unchanged(value: dict[str, Any]) -> None:
     for text in (json.dumps(value), f"```json\n{json.dumps(value, indent=2)}\n```", f"Well: {json.dumps(value)} Done."):
         assert object_in(text, ANY) == (value, "")
 
@@ -43,7 +43,7 @@ def test_a_long_run_of_marks_is_searched_once(mark: str) -> None:
 
 
 @given(st.text(st.characters()))
-def test_kept_text_can_be_kept(text: str) -> None:
+def test_kept_text_can_be_stored(text: str) -> None:
     kept = kept_text(text)
     assert "\0" not in kept
     assert kept.encode().decode() == kept

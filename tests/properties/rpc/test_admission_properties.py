@@ -25,7 +25,7 @@ STEPS = st.lists(
 
 @settings(max_examples=150, deadline=None)
 @given(steps=STEPS, in_flight=st.integers(1, 3), waiting=st.integers(0, 4), per_tenant=st.integers(1, 3))
-async def test_whatever_happens_no_limit_is_passed_and_no_place_is_lost_or_left_idle(
+async def test_no_sequence_of_calls_exceeds_a_limit_or_loses_a_slot(
     steps: list[tuple[object, ...]], in_flight: int, waiting: int, per_tenant: int
 ) -> None:
     house = House(in_flight=in_flight, waiting=waiting, per_tenant=per_tenant)

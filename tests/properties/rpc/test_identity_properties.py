@@ -14,7 +14,7 @@ ids = st.text(st.characters(categories=["L", "N", "P", "S"]), min_size=1, max_si
 
 
 @given(own=st.lists(ids, min_size=1, max_size=4), tenant=ids, asked_tenant=ids | st.just(""), asked=ids | st.just(""))
-def test_no_request_leaves_its_identity(own: list[str], tenant: str, asked_tenant: str, asked: str) -> None:
+def test_no_request_reaches_outside_its_identity(own: list[str], tenant: str, asked_tenant: str, asked: str) -> None:
     identity = agent(*own, tenant=tenant)
     try:
         scope = resolve_scope(identity, asked_tenant, asked)

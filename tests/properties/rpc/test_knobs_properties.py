@@ -49,6 +49,6 @@ LAYERS = st.fixed_dictionaries(
 
 
 @given(LAYERS)
-def test_a_layer_comes_back_as_it_was_written(layer: dict[str, Any]) -> None:
+def test_layer_survives_being_written(layer: dict[str, Any]) -> None:
     written = write_knobs(layer)
     assert read_knobs("profile", pb.Profile.FromString(written.SerializeToString())) == layer

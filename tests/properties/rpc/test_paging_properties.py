@@ -19,7 +19,7 @@ from tests.unit.rpc.test_paging import KEYS, LISTING, token_for
         st.datetimes(timezones=st.just(UTC)), st.text("aé\n'\"ж", max_size=200), st.integers(0, 2**62), st.uuids()
     )
 )
-def test_a_token_leads_on_from_the_last_row(keys: tuple[Any, ...]) -> None:
+def test_token_continues_after_the_last_row(keys: tuple[Any, ...]) -> None:
     token = token_for(LISTING, keys)
     assert LISTING.read(0, token).after == keys
     assert token.isascii()
@@ -27,7 +27,7 @@ def test_a_token_leads_on_from_the_last_row(keys: tuple[Any, ...]) -> None:
 
 
 @given(st.data())
-def test_a_token_changed_in_one_place_is_refused(data: st.DataObject) -> None:
+def test_token_changed_in_one_place_is_refused(data: st.DataObject) -> None:
     token = token_for(LISTING, KEYS)
     place = data.draw(st.integers(0, len(token) - 1))
     letter = data.draw(st.sampled_from("Aa0-_z=é\0 "))

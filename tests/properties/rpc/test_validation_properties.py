@@ -12,7 +12,7 @@ from sidecar.rpc.transport import validation
 
 
 @given(st.datetimes(timezones=st.just(UTC)))
-def test_an_instant_comes_back_as_it_was_written(moment: datetime) -> None:
+def test_instant_survives_being_written(moment: datetime) -> None:
     assert abs(validation.read_time("time", validation.write_time(moment)) - moment) <= timedelta.resolution
 
 
@@ -28,5 +28,5 @@ json_values = st.recursive(
 
 
 @given(st.dictionaries(st.text("xyz", max_size=5), json_values, max_size=5))
-def test_an_object_comes_back_as_it_was_written(values: dict[str, Any]) -> None:
+def test_object_survives_being_written(values: dict[str, Any]) -> None:
     assert validation.read_struct("metadata", validation.write_struct(values), max_bytes=10**6) == values

@@ -11,7 +11,7 @@ from tests.unit.store.test_migration_files import applied, names
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=8), st.integers(0, 8), st.booleans())
-def test_whatever_was_applied_the_rest_is_pending_or_waiting_once(needs: list[bool], done: int, offered: bool) -> None:
+def test_files_not_applied_are_pending_or_waiting_exactly_once(needs: list[bool], done: int, offered: bool) -> None:
     wanted = ExtensionRequirement("vector")
     files = [
         MigrationFile(n, f"{n:04}_x", "c", (), is_transactional=True, requirement=wanted if needed else None)

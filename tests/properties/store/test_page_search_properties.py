@@ -25,9 +25,7 @@ NAMES = st.builds(
     st.dictionaries(IDS, st.lists(NAMES, min_size=1, max_size=3)),
     st.text("abc ", min_size=1, max_size=30),
 )
-def test_every_score_is_between_nothing_and_all(
-    texts: dict[UUID, Words], names: dict[UUID, list[Name]], key: str
-) -> None:
+def test_every_score_is_between_0_and_1(texts: dict[UUID, Words], names: dict[UUID, list[Name]], key: str) -> None:
     fused = fuse(texts, names, key)
     assert fused.keys() == texts.keys() | names.keys()
     for score, text, name, _ in fused.values():
@@ -37,5 +35,5 @@ def test_every_score_is_between_nothing_and_all(
 
 
 @given(st.text(max_size=300))
-def test_any_text_can_be_cut_into_runs(text: str) -> None:
+def test_any_text_can_be_cut_into_name_candidates(text: str) -> None:
     assert name_runs(text)[0] == text

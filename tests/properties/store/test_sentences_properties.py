@@ -9,7 +9,7 @@ from tests.unit.store.test_sentences import sentences
 
 
 @given(st.text(st.sampled_from("aB1 .!?…。？»\"')\n\u0301\u200d।"), max_size=200))
-def test_only_spaces_are_left_between_sentences(text: str) -> None:
+def test_only_spaces_are_lost_between_sentences(text: str) -> None:
     assert "".join("".join(sentences(text)).split()) == "".join(text.split())
 
 

@@ -11,7 +11,7 @@ from tests.unit.store.test_statements import WHOLE_PIECES
 
 
 @given(st.lists(st.sampled_from(WHOLE_PIECES), max_size=6))
-def test_joined_statements_come_apart_again(pieces: list[str]) -> None:
+def test_joined_statements_are_split_again(pieces: list[str]) -> None:
     found = split("".join(f"{piece}\n;" for piece in pieces))
     assert len(found) == len(pieces)
     assert all(piece.startswith(statement.text) for piece, statement in zip(pieces, found, strict=True))
@@ -25,7 +25,7 @@ SQL_LIKE_TEXT = st.lists(
 
 
 @given(st.one_of(SQL_LIKE_TEXT, st.text()))
-def test_the_pieces_are_the_whole_text_or_a_quote_is_open(text: str) -> None:
+def test_pieces_join_to_the_whole_text_or_a_quote_is_open(text: str) -> None:
     try:
         pieces = [text[token.start : token.end] for token in tokens(text)]
     except Unterminated as error:
@@ -37,7 +37,7 @@ def test_the_pieces_are_the_whole_text_or_a_quote_is_open(text: str) -> None:
 
 
 @given(st.one_of(SQL_LIKE_TEXT, st.text()))
-def test_every_statement_stands_in_the_text_at_its_line(text: str) -> None:
+def test_every_statement_is_in_the_text_at_its_line(text: str) -> None:
     try:
         found = split(text)
     except Unterminated:
@@ -49,7 +49,7 @@ def test_every_statement_stands_in_the_text_at_its_line(text: str) -> None:
 
 
 @given(st.one_of(SQL_LIKE_TEXT, st.text()))
-def test_dropping_inline_comments_changes_no_statement_but_for_its_comments(text: str) -> None:
+def test_removing_inline_comments_changes_nothing_else(text: str) -> None:
     try:
         before = split(text)
     except Unterminated:

@@ -39,11 +39,11 @@ def changed(rng: random.Random, text: str) -> str:
 
 
 @given(st.lists(st.text(max_size=60), max_size=8))
-def test_who_shares_a_batch_changes_no_signature(texts: list[str]) -> None:
+def test_other_texts_of_a_batch_change_no_signature(texts: list[str]) -> None:
     assert signatures(texts) == [signed(text) for text in texts]
 
 
-def test_near_duplicates_share_a_band_and_strangers_hardly_ever() -> None:
+def test_near_duplicates_share_a_band_and_unrelated_texts_hardly_ever() -> None:
     rng = random.Random(7)
     texts = [sentence(rng, 40) for _ in range(150)]
     others = [changed(rng, text) for text in texts]
@@ -69,19 +69,19 @@ def test_the_estimate_is_near_the_similarity() -> None:
 
 
 @given(st.text(max_size=80))
-def test_a_packed_signature_comes_back(text: str) -> None:
+def test_packed_signature_survives(text: str) -> None:
     assert Signature.unpack(signed(text).pack()) == signed(text)
 
 
 @given(st.text(max_size=200))
-def test_both_sides_of_a_search_read_alike(text: str) -> None:
+def test_both_sides_of_a_search_are_tokenized_alike(text: str) -> None:
     asked = query_words(text)
     assert set(asked) <= set(search_words(text).split())
     assert len(asked) == len(set(asked)) <= MAX_QUERY_WORDS
     assert all(0 < len(word) <= MAX_WORD_CHARS for word in asked)
 
 
-def test_hostile_texts_take_no_time_to_speak_of() -> None:
+def test_hostile_texts_take_linear_time() -> None:
     # Marks in the wrong order are sorted by insertion when a text is normalised: quadratic, a minute for these.
     marks = "a" + "\u0301\u0327" * 50_000
     assert fold(marks) == "a"

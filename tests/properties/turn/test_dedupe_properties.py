@@ -7,7 +7,7 @@ from tests.support.turn.turn_cases import METER, a_fitting, a_profile, an_item, 
 from tests.unit.turn.test_dedupe import LONG
 
 
-def test_many_copies_fold_into_one_and_comparing_stays_bounded() -> None:
+def test_many_copies_fold_into_one_with_bounded_comparisons() -> None:
     copies = [an_item(f"c{number}", LONG) for number in range(300)]
     near = [an_item(f"n{number}", f"{LONG} q{chr(97 + number % 26)}{chr(97 + number // 26)}") for number in range(300)]
     result = fit(

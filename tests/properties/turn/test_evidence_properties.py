@@ -33,7 +33,7 @@ def test_evidence_keeps_its_bounds_and_ignores_the_order(hits: list[Hit], weight
 
 
 @given(st.lists(HITS, max_size=30, unique_by=lambda hit: (hit.group, hit.place)))
-def test_what_is_best_around_is_the_best_of_all_that_stand_there(hits: list[Hit]) -> None:
+def test_best_evidence_around_is_the_maximum_of_the_neighbours(hits: list[Hit]) -> None:
     found = weighed(hits, [1.0])
     for number, hit in enumerate(hits):
         around = [

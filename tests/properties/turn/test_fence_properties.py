@@ -18,7 +18,7 @@ TAME = [text for text in ORDINARY if "<context-" not in plainly(text)]
 @given(
     st.lists(st.sampled_from([*DISGUISES, *TAME, "<", "/", "context", "-", "\u200b", "&", "\u0301", " "]), max_size=12)
 )
-def test_what_is_safe_once_is_safe_and_stays(pieces: list[str]) -> None:
+def test_neutralising_is_idempotent(pieces: list[str]) -> None:
     safe = neutralise("".join(pieces))
     assert neutralise(safe) == safe
     assert "<context-" not in plainly(safe)
@@ -33,12 +33,12 @@ def test_what_is_safe_once_is_safe_and_stays(pieces: list[str]) -> None:
         max_size=40,
     )
 )
-def test_texts_looked_at_together_come_out_as_each_alone(texts: list[str]) -> None:
+def test_texts_neutralised_together_equal_each_alone(texts: list[str]) -> None:
     assert bodies(texts) == [indented(neutralise(text).strip()) for text in texts]
 
 
 @given(st.text(max_size=60))
-def test_any_text_can_be_sent_and_changes_only_by_what_is_put_in(text: str) -> None:
+def test_any_text_can_be_sent_and_changes_only_by_insertions(text: str) -> None:
     safe = neutralise(text)
     safe.encode()
     assert safe.replace("_", "").replace("\ufffd", "") == "".join(
@@ -49,6 +49,6 @@ def test_any_text_can_be_sent_and_changes_only_by_what_is_put_in(text: str) -> N
 @pytest.mark.parametrize(
     "unit", ["<", "</", "<context", "<context-", "&amp;", "&#0", "&lt", "< ", "<\u200b", "\\", "%3"]
 )
-def test_floods_of_brackets_are_linear(unit: str) -> None:
+def test_floods_of_brackets_take_linear_time(unit: str) -> None:
     assert len(neutralise(unit * 5_000)) >= 5_000
     neutralise("<" + unit * 5_000)

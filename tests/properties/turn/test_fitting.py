@@ -18,36 +18,36 @@ CASES = st.tuples(st.integers(0, 2**40), st.integers(1, 8))
 
 
 @given(CASES)
-def test_the_rendered_tokens_never_exceed_the_pool_and_are_those_of_the_bytes(case: tuple[int, int]) -> None:
+def test_rendered_tokens_never_exceed_the_pool_and_match_the_bytes(case: tuple[int, int]) -> None:
     laws.check_tokens(fit(grown(*case), METER))
 
 
 @given(CASES)
-def test_the_same_inputs_give_the_same_bytes_whatever_order_sources_answered_in(case: tuple[int, int]) -> None:
+def test_answer_order_of_sources_does_not_change_the_bytes(case: tuple[int, int]) -> None:
     question = grown(*case)
     laws.check_order(question, fit(question, METER), seed=case[0])
 
 
 @given(CASES, st.sampled_from([1, 7, 40, 300, 2000]))
-def test_where_two_budgets_first_decide_differently_the_larger_keeps_the_item(case: tuple[int, int], more: int) -> None:
+def test_larger_budget_keeps_the_item_on_which_two_budgets_first_differ(case: tuple[int, int], more: int) -> None:
     question = grown(*case)
     laws.check_larger_budget(question, fit(question, METER), more)
 
 
 @given(CASES, st.sampled_from(Source), st.integers(1, 3))
-def test_raising_a_source_s_priority_never_lowers_its_share(case: tuple[int, int], source: Source, to: int) -> None:
+def test_raising_a_sources_priority_never_lowers_its_share(case: tuple[int, int], source: Source, to: int) -> None:
     question = grown(*case, with_kin=False)
     assume(to < question.profile.knobs(source).priority)
     laws.check_priority(question, source, to)
 
 
 @given(CASES)
-def test_floors_are_kept_by_every_source_whose_items_fit_them(case: tuple[int, int]) -> None:
+def test_floors_are_kept_for_every_source_whose_items_fit_them(case: tuple[int, int]) -> None:
     assume(laws.check_floors(grown(*case, with_kin=False)))
 
 
 @given(CASES)
-def test_every_offered_item_has_one_fate_with_a_reason_and_the_counts_add_up(case: tuple[int, int]) -> None:
+def test_every_offered_item_has_one_decision_and_the_counts_add_up(case: tuple[int, int]) -> None:
     question = grown(*case)
     laws.check_fates(question, fit(question, METER))
 
@@ -55,24 +55,24 @@ def test_every_offered_item_has_one_fate_with_a_reason_and_the_counts_add_up(cas
 @given(CASES)
 @example((5_238, 7))
 @example((17_571, 4))
-def test_no_fact_is_lost_to_one_that_is_absent_and_none_is_said_twice(case: tuple[int, int]) -> None:
+def test_no_fact_is_dropped_for_an_absent_one_and_none_is_said_twice(case: tuple[int, int]) -> None:
     question = grown(*case)
     laws.check_facts(question, fit(question, METER))
 
 
 @given(CASES)
-def test_the_thread_is_sent_as_it_was_said(case: tuple[int, int]) -> None:
+def test_thread_is_sent_unchanged(case: tuple[int, int]) -> None:
     question = grown(*case)
     laws.check_thread(question, fit(question, METER))
 
 
 @given(CASES)
-def test_nothing_inside_a_fence_reads_as_a_fence(case: tuple[int, int]) -> None:
+def test_no_text_inside_a_fence_reads_as_a_fence(case: tuple[int, int]) -> None:
     laws.check_fences(fit(grown(*case), METER))
 
 
 @pytest.mark.parametrize(("allocation", "count"), [("priority", 10_000), ("seed_order", 500), ("pooled", 500)])
-def test_every_allocation_takes_a_flood_of_items(allocation: str, count: int) -> None:
+def test_every_allocation_handles_a_flood_of_items(allocation: str, count: int) -> None:
     items = [
         an_item(f"i{number}", f"fact {number} of a boat", list(Source)[number % 6], relevance=number % 10 / 10)
         for number in range(count)
@@ -85,18 +85,18 @@ def test_every_allocation_takes_a_flood_of_items(allocation: str, count: int) ->
 
 
 @pytest.mark.parametrize("window", [0, 1, 63])
-def test_a_pool_too_small_is_refused_before_anything_is_fitted(window: int) -> None:
+def test_too_small_a_pool_is_refused_before_anything_is_fitted(window: int) -> None:
     with pytest.raises(PoolTooSmall):
         fit(a_fitting(an_item("m", "a fact"), budget_tokens=window), METER)
 
 
-def test_nothing_at_all_is_fitted_to_nothing() -> None:
+def test_empty_input_is_fitted_to_nothing() -> None:
     empty = fit(Fitting(profile=a_profile(), window_tokens=64), METER)
     assert (empty.fates, empty.turn_fates, [block.source for block in empty.rendering.blocks]) == ((), (), [None])
     assert all(share.offered_count == 0 for share in empty.shares)
 
 
-def test_a_late_answer_is_told_as_late() -> None:
+def test_late_answer_is_reported_as_late() -> None:
     question = a_fitting(an_item("m", "a fact"))
     late = tuple(
         SourceReport(report.source, status=type(report.status).TIMEOUT, items=report.items)
@@ -107,7 +107,7 @@ def test_a_late_answer_is_told_as_late() -> None:
     assert kept_ids(result) == []
 
 
-def test_a_huge_text_is_weighed_and_passed_over() -> None:
+def test_huge_text_is_counted_and_skipped() -> None:
     result = fitted(an_item("huge", "x" * 500_000, Source.KNOWLEDGE), an_item("m", "a fact"))
     assert kept_ids(result) == ["m"]
 

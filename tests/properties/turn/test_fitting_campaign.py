@@ -57,7 +57,7 @@ def failures(seeds: range) -> list[str]:
     return found
 
 
-def test_the_laws_hold_of_every_generated_fitting(is_soak: bool) -> None:
+def test_laws_hold_of_every_generated_fitting(is_soak: bool) -> None:
     if not is_soak:
         assert failures(range(SAMPLE)) == []
         return

@@ -22,7 +22,7 @@ def test_any_exchange_fits_any_pool(seed: int, pool: int) -> None:
 
 
 @given(st.text(alphabet="ab \n\u0301\u200d🇵🇹👩🏽éが", min_size=1, max_size=300), st.integers(8, 60))
-def test_a_cut_keeps_the_limit_and_never_parts_a_letter(text: str, limit: int) -> None:
+def test_cut_keeps_the_limit_and_never_splits_a_letter(text: str, limit: int) -> None:
     tokens = count(text)
     if tokens <= limit:
         return

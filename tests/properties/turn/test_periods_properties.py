@@ -12,7 +12,7 @@ from tests.unit.turn.test_periods import TODAY
 
 
 @given(st.text(max_size=80), st.dates(min_value=date(1000, 1, 1)))
-def test_any_text_on_any_day_names_a_few_periods_at_most(text: str, today: date) -> None:
+def test_any_text_on_any_day_names_few_periods(text: str, today: date) -> None:
     periods = named_in(f"{text} in May, on 2024-02-29, last month {text}", today)
     assert len(periods) <= 4
     assert all(period.first <= period.last for period in periods)

@@ -13,7 +13,7 @@ from tests.support.turn.turn_cases import grown
 
 
 @given(st.integers(0, 10**6))
-def test_a_profile_comes_back_from_its_mapping(seed: int) -> None:
+def test_profile_survives_its_mapping(seed: int) -> None:
     profile = grown(seed, 1).profile
     assert merge(parse_layer(profile.as_mapping())) == profile
 
@@ -27,6 +27,6 @@ def test_a_profile_comes_back_from_its_mapping(seed: int) -> None:
         max_leaves=6,
     )
 )
-def test_any_json_is_a_layer_or_refused(knobs: Any) -> None:
+def test_any_json_is_a_layer_or_is_refused(knobs: Any) -> None:
     with suppress(InvalidKnob):
         assert merge(parse_layer(knobs)).as_mapping()

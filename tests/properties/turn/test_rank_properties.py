@@ -22,7 +22,7 @@ ANY_TEXT = st.builds(
 
 
 @given(st.lists(ANY_TEXT, max_size=20))
-def test_a_relevance_is_a_share_and_independent_of_the_order(texts: list[One]) -> None:
+def test_relevance_is_between_0_and_1_and_independent_of_the_order(texts: list[One]) -> None:
     found = relevances(*texts)
     assert all(0 <= relevance <= 1 for relevance in found)
     assert relevances(*texts[::-1])[::-1] == found

@@ -10,7 +10,7 @@ from tests.unit.turn.test_reading import SPEAKERS, TODAY
 
 
 @given(st.text(max_size=300))
-def test_any_text_is_read(message: str) -> None:
+def test_any_message_is_read(message: str) -> None:
     found = read(message, speakers=SPEAKERS, today=TODAY)
     assert 1 <= len(found.parts) <= MAX_PARTS
     assert found.named <= found.speakers

@@ -18,12 +18,12 @@ def item(name: str, rank: int) -> Item:
 
 
 @given(st.lists(texts, max_size=6), texts, st.integers(0, 500))
-def test_a_relevance_lies_between_0_and_1_and_never_grows_with_its_rank(words: list[str], text: str, rank: int) -> None:
+def test_relevance_is_between_0_and_1_and_never_grows_with_rank(words: list[str], text: str, rank: int) -> None:
     assert 0 < relevance(words, text, rank + 1) <= relevance(words, text, rank) <= 1
 
 
 @given(st.text())
-def test_what_is_readable_can_be_stored_and_is_left_alone_the_second_time(text: str) -> None:
+def test_sanitised_text_can_be_stored_and_sanitising_is_idempotent(text: str) -> None:
     made = readable(text)
     made.encode()
     assert "\0" not in made
@@ -31,7 +31,7 @@ def test_what_is_readable_can_be_stored_and_is_left_alone_the_second_time(text: 
 
 
 @given(st.lists(st.lists(st.sampled_from("abcdefgh"), unique=True, max_size=6), max_size=4))
-def test_answers_are_merged_by_rank_each_item_once(answers: list[list[str]]) -> None:
+def test_answers_are_merged_by_rank_with_each_item_once(answers: list[list[str]]) -> None:
     merged = by_rank([[item(name, rank) for rank, name in enumerate(answer)] for answer in answers])
     names = [one.id for one in merged]
     assert sorted(names) == sorted(set().union(*answers)) if answers else names == []
@@ -41,7 +41,7 @@ def test_answers_are_merged_by_rank_each_item_once(answers: list[list[str]]) -> 
 
 
 @given(st.floats(0.1, 100), st.lists(st.floats(0, 10), max_size=60))
-def test_a_bucket_lets_no_more_through_than_its_rate(rate: float, pauses: list[float]) -> None:
+def test_rate_limiter_lets_no_more_through_than_its_rate(rate: float, pauses: list[float]) -> None:
     bucket, now, sent = TokenBucket(rate), 0.0, []
     for pause in pauses:
         now += pause

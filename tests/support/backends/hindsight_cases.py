@@ -55,7 +55,7 @@ async def changes(
     return await HindsightMemories(hindsight).written(scope_of(owner), after, until=until, limit=limit)
 
 
-async def test_what_was_retained_is_recalled_by_its_owner_alone(
+async def test_retained_memory_is_recalled_by_its_owner_alone(
     server_url: str, hindsight: Hindsight, owner: UUID
 ) -> None:
     await retain(server_url, owner, "Calypso winters in the old dock.", "Bread is bought on Mondays.")
@@ -82,9 +82,7 @@ async def test_a_question_of_any_length_and_script_is_answered(
         await hindsight.recall(owner, question, now=datetime.now(UTC), limit=10)
 
 
-async def test_changes_come_oldest_first_and_none_after_the_last(
-    server_url: str, hindsight: Hindsight, owner: UUID
-) -> None:
+async def test_changes_are_sorted_oldest_first_and_end(server_url: str, hindsight: Hindsight, owner: UUID) -> None:
     await retain(server_url, owner, "First the mast.", document="a")
     await retain(server_url, owner, "Then the keel.", document="b")
     found = await changes(hindsight, owner)
@@ -94,7 +92,7 @@ async def test_changes_come_oldest_first_and_none_after_the_last(
     assert [one.memory.text for one in await changes(hindsight, owner, place_of(found[0]))] == ["Then the keel."]
 
 
-async def test_changes_in_small_bites_are_the_same_changes(server_url: str, hindsight: Hindsight, owner: UUID) -> None:
+async def test_changes_read_in_small_pages_are_the_same(server_url: str, hindsight: Hindsight, owner: UUID) -> None:
     await retain(server_url, owner, *(f"Rope number {number} is new." for number in range(7)))
     whole = await changes(hindsight, owner)
     bites: list[TimedMemory] = []
@@ -104,9 +102,7 @@ async def test_changes_in_small_bites_are_the_same_changes(server_url: str, hind
     assert len(whole) == 7
 
 
-async def test_a_document_retained_again_keeps_its_memories_names(
-    server_url: str, hindsight: Hindsight, owner: UUID
-) -> None:
+async def test_document_retained_again_keeps_its_memory_ids(server_url: str, hindsight: Hindsight, owner: UUID) -> None:
     await retain(server_url, owner, "The mast is oak.", document="log")
     (before,) = await changes(hindsight, owner)
     (recalled,) = await hindsight.recall(owner, "mast oak", now=datetime.now(UTC), limit=5)
@@ -117,7 +113,7 @@ async def test_a_document_retained_again_keeps_its_memories_names(
     assert before.memory.text_hash == after.memory.text_hash
 
 
-async def test_more_than_a_page_in_one_instant_is_read_whole(
+async def test_more_changes_than_a_page_at_one_instant_are_all_read(
     server_url: str, hindsight: Hindsight, owner: UUID
 ) -> None:
     await retain(server_url, owner, *(f"Plank number {number} is sound." for number in range(230)))
@@ -125,9 +121,7 @@ async def test_more_than_a_page_in_one_instant_is_read_whole(
     assert len({one.memory.memory_id for one in found}) == 230
 
 
-async def test_everything_that_is_there_can_be_listed_and_fetched(
-    server_url: str, hindsight: Hindsight, owner: UUID
-) -> None:
+async def test_every_memory_can_be_listed_and_fetched(server_url: str, hindsight: Hindsight, owner: UUID) -> None:
     await retain(server_url, owner, "The mast is oak.", document="log")
     await retain(server_url, owner, "The keel is lead.", document="yard")
     memories = HindsightMemories(hindsight)

@@ -46,7 +46,7 @@ def store(server_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     clients.close()
 
 
-async def test_the_text_files_below_a_location_are_read_and_no_others(store: Store) -> None:
+async def test_only_text_files_below_a_location_are_read(store: Store) -> None:
     store.put("tenants/acme/agent/todo.md", b"Paint the boat.")
     store.put("tenants/acme/agent/notes/tides.txt", "Ebbe um sechs — Flut um zwölf.".encode())
     store.put("tenants/acme/agent/.hidden.md", b"hidden")
@@ -65,32 +65,32 @@ async def test_the_text_files_below_a_location_are_read_and_no_others(store: Sto
 
 
 @pytest.mark.parametrize("location", ["../acme2/agent", "/", "", "./..//..", "agent/../../acme2"])
-async def test_no_location_leads_out_of_the_prefix(store: Store, location: str) -> None:
+async def test_no_location_leaves_the_prefix(store: Store, location: str) -> None:
     store.put("tenants/acme/ours.md", b"ours")
     store.put("tenants/acme2/agent/theirs.md", b"theirs")
     store.put("theirs.md", b"theirs")
     assert "theirs" not in (await store.read(location)).values()
 
 
-async def test_more_files_than_a_page_holds_are_all_listed(store: Store) -> None:
+async def test_files_of_several_pages_are_all_listed(store: Store) -> None:
     for number in range(8):
         store.put(f"tenants/acme/{number}.md", f"note {number}".encode())
     assert len(await store.read("")) == 8
 
 
-async def test_a_file_that_changed_is_read_anew_and_one_that_went_is_gone(store: Store) -> None:
+async def test_changed_file_is_read_again_and_a_deleted_one_is_gone(store: Store) -> None:
     store.put("tenants/acme/todo.md", b"Paint the boat.")
     assert await store.read("") == {"todo.md": "Paint the boat."}
     store.put("tenants/acme/todo.md", b"Sell the boat.")
     assert await store.read("") == {"todo.md": "Sell the boat."}
 
 
-async def test_a_file_that_changes_between_listing_and_reading_is_left_for_the_next_turn(store: Store) -> None:
+async def test_file_changed_between_listing_and_reading_is_left_for_the_next_turn(store: Store) -> None:
     store.put("tenants/acme/todo.md", b"Paint the boat.")
     listed = await store.files.listed("")
     store.put("tenants/acme/todo.md", b"Sell the boat.")
     assert await store.files.texts(listed) == {}
 
 
-async def test_a_bucket_or_prefix_with_nothing_is_empty(store: Store) -> None:
+async def test_empty_bucket_or_prefix_has_no_files(store: Store) -> None:
     assert await store.read("nothing/here") == {}

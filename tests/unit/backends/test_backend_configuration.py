@@ -49,7 +49,7 @@ EXAMPLES = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "backends.md").read
         ("name = ", "is no TOML"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_by_name(tmp_path: Path, text: str, named: str) -> None:
+def test_unusable_backend_setting_is_refused_by_name(tmp_path: Path, text: str, named: str) -> None:
     file = tmp_path / "backends.toml"
     file.write_text(text)
     with pytest.raises(SettingInvalid, match=named) as caught:
@@ -58,19 +58,19 @@ def test_what_cannot_be_meant_is_refused_by_name(tmp_path: Path, text: str, name
 
 
 @pytest.mark.parametrize("data", [b"\xff\xfe", b"\x00"])
-def test_a_file_that_is_no_text_is_refused(tmp_path: Path, data: bytes) -> None:
+def test_configuration_file_that_is_not_text_is_refused(tmp_path: Path, data: bytes) -> None:
     file = tmp_path / "backends.toml"
     file.write_bytes(data)
     with pytest.raises(SettingInvalid, match="is no TOML"):
         configuration.read(file, {})
 
 
-def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_missing_configuration_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingInvalid, match="No such file"):
         configuration.read(tmp_path / "nothing", {})
 
 
-def test_a_name_is_given_once() -> None:
+def test_backend_name_may_be_used_once() -> None:
     entry = {"name": "a", "tenant": "t", "url": "http://u"}
     with pytest.raises(SettingInvalid, match="names two backends"):
         configuration.parse({"hindsight": [entry], "tools": [entry]}, {})
@@ -103,7 +103,7 @@ def test_every_key_of_the_examples_is_read() -> None:
 
 
 class TestSecrets:
-    def test_one_is_read_where_it_is_kept_each_time(self, tmp_path: Path) -> None:
+    def test_secret_is_read_again_from_its_place_each_time(self, tmp_path: Path) -> None:
         file = tmp_path / "key"
         file.write_text("first\n")
         secret = Secret(f"file:{file}", {})
@@ -113,15 +113,15 @@ class TestSecrets:
         assert Secret("env:KEY", {"KEY": "third"}).reveal("b") == "third"
 
     @pytest.mark.parametrize("reference", ["env:NOTHING", "file:/nonexistent", "file:/"])
-    def test_one_that_is_not_there_is_said_by_its_reference(self, reference: str) -> None:
+    def test_missing_secret_is_named_by_its_reference(self, reference: str) -> None:
         with pytest.raises(BackendDenied, match=re.escape(reference)):
             Secret(reference, {}).reveal("b")
 
     @pytest.mark.parametrize("value", ["two\nlines", "nul\0", ""])
-    def test_one_that_no_header_can_hold_is_refused_unseen(self, value: str) -> None:
+    def test_secret_that_no_header_can_hold_is_refused_and_not_quoted(self, value: str) -> None:
         with pytest.raises(BackendDenied) as caught:
             Secret("env:KEY", {"KEY": value}).reveal("b")
         assert not value or value not in str(caught.value)
 
-    def test_one_is_never_printed(self) -> None:
+    def test_secret_is_never_printed(self) -> None:
         assert "hush" not in repr(Secret("env:KEY", {"KEY": "hush"}))

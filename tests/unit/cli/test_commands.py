@@ -30,7 +30,7 @@ def _own_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SIDECAR_ADDRESS", raising=False)
 
 
-def test_every_command_is_there() -> None:
+def test_every_command_is_registered() -> None:
     assert {" ".join(path) for path in commands(root)} == {
         "backends list", "backends off", "backends on", "backends webhook",
         "tools approve", "tools list", "tools revoke", "tools test",
@@ -77,7 +77,7 @@ def test_every_command_has_help_with_an_example_and_json(
     ],
     ids=" ".join,
 )
-def test_wrong_use_exits_2_and_names_what_is_wrong(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_usage_exits_2_and_names_the_problem(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(arguments) == 2
     heard = capsys.readouterr()
     assert heard.out == ""
@@ -115,10 +115,10 @@ def test_an_error_is_one_line_with_its_field_and_wait() -> None:
     assert failures.line_of(error) == "message: Too much. Try again in 0.25 s."
 
 
-def test_knobs_change_one_by_one_and_none_takes_one_away() -> None:
+def test_knobs_change_one_by_one_and_null_removes_one() -> None:
     assert changed({"a": 1, "b": 2}, {"b": None, "c": 3}) == {"a": 1, "c": 3}
 
 
 @pytest.mark.parametrize(("version", "number"), [("template:default@3", 3), ("", 0), ("template:odd@name", 0)])
-def test_the_newest_version_is_read_from_its_name(version: str, number: int) -> None:
+def test_newest_version_is_read_from_its_name(version: str, number: int) -> None:
     assert newest_version(version) == number

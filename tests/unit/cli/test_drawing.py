@@ -87,7 +87,7 @@ def test_an_assembly_shows_context_sources_bars_and_receipt() -> None:
     assert "tools: no answer by its deadline" in text
 
 
-def test_a_short_view_says_how_much_it_leaves_out() -> None:
+def test_short_view_says_how_many_rows_it_omits() -> None:
     long = replace(
         ASSEMBLY, system_blocks=(SystemBlock("\n".join(f"line {n}" for n in range(50)), "wiki", "stable", 9),)
     )
@@ -109,7 +109,7 @@ def test_a_receipt_shows_each_decision_with_its_reason() -> None:
     assert "says the same" not in only_wiki
 
 
-def test_a_difference_names_what_changed_and_says_so_when_nothing_did() -> None:
+def test_difference_names_the_changes_or_says_that_there_are_none() -> None:
     change = DecisionChange("memory", "m-1", "kept", "", "over the ceiling")
     diff = AssemblyDiff((change,), {"memory": -320, "wiki": 45}, {"wiki": "OK → TIMEOUT"}, "volatile")
     text = shown(drawing.difference(diff))
@@ -122,7 +122,7 @@ def test_a_difference_names_what_changed_and_says_so_when_nothing_did() -> None:
     assert "pool 8,160, used 3,000" in shown(drawing.replay(Replay(ASSEMBLY, diff)))
 
 
-def test_stored_text_cannot_drive_the_terminal() -> None:
+def test_stored_text_cannot_control_the_terminal() -> None:
     hostile = "\x1b[2J\x1b]0;owned\x07[bold red]x\x9b31m\r"
     assembly = replace(
         ASSEMBLY,
@@ -142,7 +142,7 @@ def test_stored_text_cannot_drive_the_terminal() -> None:
     assert "[bold red]" in text
 
 
-def test_ids_are_cut_to_what_a_table_has_room_for() -> None:
+def test_ids_are_cut_to_the_width_of_the_table() -> None:
     text = "turn:28b5b944-3487-5e01-860a-f17817e9423d stands for mem-0001 and 28b5b944-not-an-id"
     assert drawing.short_ids(text) == "turn:28b5b944… stands for mem-0001 and 28b5b944-not-an-id"
 

@@ -42,7 +42,7 @@ def test_a_file_of_the_vault_stays_in_its_folder(tmp_path: Path) -> None:
     assert [one.name for one in tmp_path.rglob("*.md")] == ["austin.md"]
 
 
-def test_a_file_of_the_vault_takes_the_place_of_a_link_and_never_goes_through_one(tmp_path: Path) -> None:
+def test_vault_file_replaces_a_link_and_never_writes_through_one(tmp_path: Path) -> None:
     vault, away = tmp_path / "vault", tmp_path / "away"
     away.mkdir()
     (away / "austin.md").write_text("mine")
@@ -59,7 +59,7 @@ def test_a_file_of_the_vault_takes_the_place_of_a_link_and_never_goes_through_on
     assert sorted(one.name for one in vault.rglob("*.md*")) == ["austin.md"]
 
 
-def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+def test_unwritable_folder_is_named(tmp_path: Path) -> None:
     (tmp_path / "vault").write_text("a file")
     with pytest.raises(CommandFailed, match="name another folder"):
         write_file(tmp_path / "vault", "topic/austin.md", "x")
@@ -67,7 +67,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
         written_density(tmp_path / "vault", DENSITY, NOW)
 
 
-def test_the_counts_are_kept_dated_and_never_overwritten(tmp_path: Path) -> None:
+def test_counts_are_saved_by_date_and_never_overwritten(tmp_path: Path) -> None:
     target = written_density(tmp_path, DENSITY, NOW, owner="ma|ra")
     assert target.name == "wiki-link-density-20260301T120000Z.md"
     text = target.read_text()
@@ -78,7 +78,7 @@ def test_the_counts_are_kept_dated_and_never_overwritten(tmp_path: Path) -> None
     assert target.read_text() == text
 
 
-def test_a_page_shows_each_sections_sources_and_what_became_of_them() -> None:
+def test_page_shows_the_sources_of_each_section_and_their_fate() -> None:
     head = WikiPage("i", "topic", "austin", "/wiki/topic/austin", "Austin\x1b[2J", "A city.", "active", "", 2, ())
     sources = (
         WikiSource("m1", True, True, "Text."),
@@ -92,7 +92,7 @@ def test_a_page_shows_each_sections_sources_and_what_became_of_them() -> None:
     assert "\x1b" not in "".join(shown)
 
 
-def test_a_list_of_pages_and_a_summary_without_memories_show_the_pages_that_they_are_made_of() -> None:
+def test_pages_and_summaries_without_memories_show_the_pages_they_list() -> None:
     head = WikiPage("i", "topic", "texas", "/wiki/topic/texas", "Texas", "A state.", "active", "", 2, ())
     austin, waco = (PageRef(slug, f"/wiki/topic/{slug}", slug.title()) for slug in ("austin", "waco"))
     both = WikiSection(
@@ -116,25 +116,25 @@ LISTS: tuple[Callable[[Any], Iterable[Any]], ...] = (
 
 
 @pytest.mark.parametrize("draw", LISTS, ids=lambda one: one.__name__)
-def test_an_empty_list_is_a_sentence_and_no_table_without_rows(draw: Callable[[Any], Iterable[Any]]) -> None:
+def test_empty_list_prints_a_sentence_instead_of_an_empty_table(draw: Callable[[Any], Iterable[Any]]) -> None:
     (told,) = draw([])
     assert isinstance(told, str)
     assert told.startswith("No ")
 
 
-def test_a_summary_is_shown_without_its_escapes_and_a_title_cannot_turn_the_line_around() -> None:
+def test_summary_is_shown_unescaped_and_a_title_cannot_reverse_the_line() -> None:
     title, summary = "Casa \u202etac\u202c Lola", r"Place in St\. Louis \*and\* [beyond](/wiki/topic/beyond)."
     shown = WikiPage("p", "entity", "casa", "/wiki/entity/casa", title, summary, "active", "", 0, ())
     (line, told, *_) = drawing.page(PageWhole(shown, (), (), (), (), 0, 0, 0, ()))
     assert (line, told) == ("Casa \ufffdtac\ufffd Lola  (/wiki/entity/casa)", "Place in St. Louis *and* beyond.")
 
 
-def test_memories_that_are_tried_again_are_counted_also_when_no_job_could_be_queued() -> None:
+def test_retried_memories_are_counted_even_if_no_job_could_be_queued() -> None:
     assert list(drawn_retry(RetryEffect(2))) == ["2 to read again; the next compile does"]
     assert list(drawn_retry(RetryEffect(0))) == ["none of them is held back"]
 
 
-def test_a_log_of_other_rules_is_said_to_be_none_of_a_fault() -> None:
+def test_log_of_other_rules_is_reported_as_no_fault() -> None:
     told = "\n".join(drawn_verification(Verification(False, 12, 7, (), 0, 5)))
     assert "not replayable by this version: 5 of 12 batches" in told
     assert "sidecar wiki rebuild --full" in told
@@ -148,7 +148,7 @@ def test_a_log_of_other_rules_is_said_to_be_none_of_a_fault() -> None:
     assert told.startswith("different: 12 batches replayed, 7 pages compared")
 
 
-def test_a_chain_of_jobs_is_told_as_one_piece_of_work() -> None:
+def test_chain_of_jobs_is_shown_as_one() -> None:
     def ran(**metrics: object) -> CompileJob:
         return CompileJob("j", "succeeded", "bootstrap_import", 1, 0, "", "", metrics)
 
@@ -160,7 +160,7 @@ def test_a_chain_of_jobs_is_told_as_one_piece_of_work() -> None:
     assert len(list(drawing.job(ran()))) == 1
 
 
-def test_of_many_records_that_are_left_out_the_first_are_told() -> None:
+def test_only_the_first_of_many_skipped_records_are_shown() -> None:
     facts = {"records": 1, "created": 1, "updated": 0, "unchanged": 0, "skipped": ["x"] * 25, "job_id": ""}
     _, *told = drawn_import(facts)
     assert told == ["skipped x"] * 20 + ["… 5 more were skipped; --json lists all"]

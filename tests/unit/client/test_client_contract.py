@@ -65,7 +65,7 @@ def test_every_field_of_an_answer_is_read(name: str) -> None:
 
 
 @each("name", sorted(METHODS))
-def test_the_empty_answer_of_every_method_is_read(name: str) -> None:
+def test_empty_answer_of_every_method_reads_as_empty_values(name: str) -> None:
     answer = getattr(requests, name).reads(GetMessageClass(METHODS[name].output_type)())
     assert not [leaf for leaf in leaves(answer) if leaf and leaf != datetime.fromtimestamp(0, UTC)]
 
@@ -81,7 +81,7 @@ def leaves(value: object) -> Iterator[object]:
         yield value
 
 
-def test_only_what_the_contract_calls_repeatable_is_tried_again() -> None:
+def test_only_methods_marked_repeatable_are_retried() -> None:
     never = set(METHODS) - {method for _, method in repeatable()}
     assert never == {"SetProfile", "RollbackProfile"}
 
@@ -115,7 +115,7 @@ class TestReading:
         assert assembly.messages[1].parts == (ToolResult("c", "ok"),)
         assert assembly.budget == answers.Budget(0, 0, 0, 0, 0, 0, 0, 0, "", False)
 
-    def test_what_is_absent_is_none(self) -> None:
+    def test_absent_field_is_none(self) -> None:
         receipt = requests.ExplainAssembly.reads(PB.ExplainAssemblyResponse(receipt={"sources": [{}]}))
         assert (receipt.usage, receipt.create_time, receipt.sources[0].cost_usd) == (None, None, None)
 
@@ -127,14 +127,14 @@ class TestReading:
         assert diff.token_deltas == {"memory": -3}
         assert diff.status_changes == {"wiki": "OK → TIMEOUT"}
 
-    def test_a_page_says_where_it_goes_on(self) -> None:
+    def test_page_carries_its_next_token(self) -> None:
         page = requests.ListThreads.reads(PB.ListThreadsResponse(threads=[{"thread_id": "t"}], next_page_token="n"))
         assert page.values[0].thread_id == "t"
         assert page.next_page_token == "n"
 
 
 class TestWriting:
-    def test_tenant_and_owner_are_the_clients(self) -> None:
+    def test_tenant_and_owner_of_the_client_are_sent(self) -> None:
         message: Any = message_of(requests.ListThreads(), Stance("acme", "ada"))
         assert (message.tenant_id, message.owner_id) == ("acme", "ada")
         assert message_of(requests.ListBases(), Stance("acme", "ada")).tenant_id == "acme"  # type: ignore[attr-defined]  # a message of any kind
@@ -164,7 +164,7 @@ class TestWriting:
         assert kept.memories[0].metadata["place"]["city"] == "Lisbon"
         assert not kept.memories[0].HasField("occurred_time")
 
-    def test_levels_go_by_their_names(self) -> None:
+    def test_levels_are_given_by_name(self) -> None:
         message: Any = message_of(requests.AssignBase(base="b", level="agent", ref="a"), Stance())
         assert message.level == 2
         assert message_of(requests.GetProfile(), Stance()).level == 0  # type: ignore[attr-defined]  # a message of any kind
@@ -186,7 +186,7 @@ class TestWriting:
             (requests.Retain(memories=[NewMemory(text="x", turn_ids="t-1")]), "memories"),
         ],
     )
-    def test_what_cannot_be_sent_is_refused_by_name(self, request_: Any, field: str) -> None:
+    def test_unsendable_value_is_refused_by_name(self, request_: Any, field: str) -> None:
         with pytest.raises(RequestUnusable) as refused:
             message_of(request_, Stance())
         assert refused.value.field == field
@@ -231,10 +231,10 @@ class TestFailures:
         assert error.field == "model_id"
 
     @pytest.mark.parametrize("code", [grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED])
-    def test_a_refusal_is_its_own_kind(self, code: grpc.StatusCode) -> None:
+    def test_each_refusal_has_its_own_error_class(self, code: grpc.StatusCode) -> None:
         assert isinstance(failure(_refused(code, "No."), "t"), CallRefused)
 
-    def test_an_unreachable_sidecar_is_told_in_our_words(self) -> None:
+    def test_unreachable_sidecar_raises_our_own_message(self) -> None:
         error = failure(_RpcError(grpc.StatusCode.UNAVAILABLE, "failed to connect to all addresses"), "127.0.0.1:1")
         assert str(error) == "No sidecar answers at 127.0.0.1:1; start one with `sidecar serve`, or name its address."
 
@@ -246,7 +246,7 @@ class TestFailures:
 
 
 @each("name", sorted(LONG_CALLS))
-def test_a_call_that_may_last_is_given_the_time_for_it(name: str) -> None:
+def test_long_calls_get_a_long_deadline(name: str) -> None:
     assert getattr(requests, name).deadline_s >= 600
 
 
@@ -264,21 +264,21 @@ class TestTargets:
         "target",
         ["127.0.0.1:7433", "localhost:1", "[::1]:7433", "unix:/run/s.sock", "unix:///run/s.sock", "127.9.9.9:80"],
     )
-    def test_this_machine_needs_no_tls(self, target: str) -> None:
+    def test_local_address_needs_no_tls(self, target: str) -> None:
         assert refusal(target) == ""
 
     @pytest.mark.parametrize("target", ["10.0.0.1:7433", "sidecar:7433", "0.0.0.0:7433", "localhost.evil.example:1"])
-    def test_a_token_never_leaves_this_machine_in_plain_text(self, target: str) -> None:
+    def test_token_is_never_sent_to_another_machine_in_plain_text(self, target: str) -> None:
         assert "plain text" in refusal(target)
         assert refusal(target, is_tls=True) == ""
 
     @pytest.mark.parametrize("target", ["", "nope", ":7433", "host:", "host:99999", "host:0", "unix:s.sock", "host:٣"])
-    def test_what_is_no_address_is_refused(self, target: str) -> None:
+    def test_text_that_is_no_address_is_refused(self, target: str) -> None:
         assert re.search(r"write (HOST:PORT|unix)", refusal(target, is_tls=True))
 
 
 @pytest.mark.parametrize("token", ["a b", "a\n", "Usage: sidecar token\n", "tök", "a\0b", "\ud800"])
-def test_what_is_no_token_is_refused_by_name_before_it_is_sent(token: str) -> None:
+def test_unusable_token_is_refused_by_name_before_it_is_sent(token: str) -> None:
     with (
         Sidecar("127.0.0.1:1", token) as client,
         pytest.raises(CallRefused, match=r"^token: holds a character") as told,
@@ -296,7 +296,7 @@ class TestKnobs:
         assert [f"SOURCE_{name.upper()}" for name in knobs.SOURCES] == list(items_pb2.Source.keys())[1:]
         assert [f"ALLOCATION_{name.upper()}" for name in knobs.ALLOCATIONS] == list(profile_pb2.Allocation.keys())[1:]
 
-    def test_assignments_are_read_by_kind_and_an_empty_one_takes_the_knob_back(self) -> None:
+    def test_assignments_are_parsed_by_kind_and_an_empty_one_resets_the_knob(self) -> None:
         texts = ["knowledge.top_k=20", "allocation=pooled", "wiki.enabled=no", "relevance_knee=1", "max_items="]
         assert knobs.read_assignments(texts) == {
             "knowledge.top_k": 20,

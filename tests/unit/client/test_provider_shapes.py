@@ -63,7 +63,7 @@ def plain(sent: object) -> str:
 
 
 class TestBedrock:
-    def test_a_tool_pair_becomes_blocks_and_the_result_speaks_as_the_user(self) -> None:
+    def test_tool_pair_becomes_blocks_with_the_result_as_a_user_message(self) -> None:
         request = to_bedrock_converse(Conversation("And tomorrow?", WEATHER))
         assert request == {
             "messages": [
@@ -81,7 +81,7 @@ class TestBedrock:
             ]
         }
 
-    def test_cache_points_stand_behind_their_blocks(self) -> None:
+    def test_cache_points_follow_their_blocks(self) -> None:
         blocks = [SystemBlock("wiki", is_cache_point=True), SystemBlock("memory")]
         request = to_bedrock_converse(Conversation("Hi", blocks=blocks, system="Be brief."))
         assert request["system"] == [
@@ -108,7 +108,7 @@ class TestBedrock:
         assert [list(block) for block in messages[2]["content"]] == [["toolResult"], ["cachePoint"]]
         assert messages[4]["content"] == [{"text": "Never mind"}]
 
-    def test_results_and_words_never_share_a_message(self) -> None:
+    def test_results_and_text_never_share_a_message(self) -> None:
         history = (said("user", "Go"), call("a"), result("a"))
         request = to_bedrock_converse(Conversation("Never mind", history))
         assert [message["role"] for message in request["messages"]] == [
@@ -123,7 +123,7 @@ class TestBedrock:
 
 
 class TestAnthropic:
-    def test_results_come_before_words_in_one_message(self) -> None:
+    def test_results_come_before_text_in_one_message(self) -> None:
         history = (said("user", "Go"), call("a"), result("a", "1"))
         request = to_anthropic(Conversation("Never mind", history))
         assert request["messages"][-1] == {
@@ -172,7 +172,7 @@ class TestAnthropic:
             {"type": "text", "text": "wiki"}
         ]
 
-    def test_a_window_that_begins_inside_an_answer_gets_a_user_message_before_it(self) -> None:
+    def test_window_that_begins_inside_an_answer_gets_a_leading_user_message(self) -> None:
         request = to_anthropic(Conversation("Go on", (said("assistant", "…as I said."),)))
         assert [message["role"] for message in request["messages"]] == ["user", "assistant", "user"]
 
@@ -198,7 +198,7 @@ class TestOpenAI:
         messages = to_openai(Conversation("Well?", (asked, result("a", "first"), result("a", "second"))))["messages"]
         assert [one["content"] for one in messages if one["role"] == "tool"] == ["first", "second"]
 
-    def test_the_system_text_is_one_leading_message(self) -> None:
+    def test_system_text_is_one_leading_message(self) -> None:
         blocks = [SystemBlock("wiki", is_cache_point=True), SystemBlock("  "), SystemBlock("memory")]
         messages = to_openai(Conversation("Hi", blocks=blocks, system="Be brief."))["messages"]
         assert messages[0] == {"role": "system", "content": "Be brief.\n\nwiki\n\nmemory"}
@@ -210,7 +210,7 @@ class TestOpenAI:
             {"role": "user", "content": "<pages>\n<facts>\nAnd now?"},
         ]
 
-    def test_a_call_without_words_has_no_content(self) -> None:
+    def test_call_without_text_has_no_content(self) -> None:
         messages = to_openai(Conversation("Hi", WEATHER))["messages"]
         assert messages[1]["content"] is None
 
@@ -235,7 +235,7 @@ class TestEveryShape:
         with pytest.raises(EmptyMessage, match="send some text"):
             shape(Conversation(" \n"))
 
-    def test_a_call_whose_result_was_never_stored_is_told_in_words(self, shape: Shape) -> None:
+    def test_call_without_a_stored_result_is_sent_as_text(self, shape: Shape) -> None:
         request = shape(Conversation("Well?", (said("user", "Go"), call("a", city="Porto"))))
         assert "toolUse" not in str(request)
         assert "tool_use" not in str(request)
@@ -243,10 +243,10 @@ class TestEveryShape:
         assert "called search with" in str(request)
         assert "Porto" in str(request)
 
-    def test_a_result_without_its_call_is_told_in_words(self, shape: Shape) -> None:
+    def test_result_without_its_call_is_sent_as_text(self, shape: Shape) -> None:
         assert "a tool answered: 22 degrees" in str(shape(Conversation("Well?", (result("gone", "22 degrees"),))))
 
-    def test_without_tools_in_the_request_calls_and_results_are_told_in_words(self, shape: Shape) -> None:
+    def test_calls_and_results_are_sent_as_text_if_the_request_has_no_tools(self, shape: Shape) -> None:
         request = str(shape(Conversation("Well?", WEATHER, has_tools=False)))
         assert "called search" in request
         assert "a tool answered: 22 degrees" in request
@@ -267,16 +267,16 @@ class TestEveryShape:
         )
         assert len(set(ids)) == 2
 
-    def test_an_empty_result_is_said_to_be_empty(self, shape: Shape) -> None:
+    def test_empty_result_is_sent_as_empty(self, shape: Shape) -> None:
         assert "(no output)" in str(shape(Conversation("Hi", (said("user", "Go"), call("a"), result("a", "")))))
 
-    def test_a_system_turn_joins_the_system_text_behind_the_blocks(self, shape: Shape) -> None:
+    def test_system_turn_is_appended_to_the_system_text(self, shape: Shape) -> None:
         history = (said("user", "one"), said("system", "Speak French."), said("user", "two"))
         request = shape(Conversation("Hi", history, blocks=[SystemBlock("wiki")]))
         text = json.dumps(request)
         assert text.index("wiki") < text.index("Speak French.") < text.index("one")
 
-    def test_the_text_of_a_tool_turn_that_repeats_its_result_is_sent_once(self, shape: Shape) -> None:
+    def test_text_of_a_tool_turn_that_repeats_its_result_is_sent_once(self, shape: Shape) -> None:
         told = Message("tool", "22 degrees", (ToolResult("a", "22 degrees"),))
         request = shape(Conversation("Hi", (said("user", "Go"), call("a"), told)))
         assert str(request).count("22 degrees") == 1

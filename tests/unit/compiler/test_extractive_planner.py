@@ -18,7 +18,7 @@ def titles(proposal: Proposal) -> list[str]:
     return [one.title for one in proposal.new_pages]
 
 
-def test_a_name_in_two_memories_is_a_page_and_in_one_is_held() -> None:
+def test_name_in_two_memories_becomes_a_page_and_in_one_is_held() -> None:
     proposal = extractive.plan_leaf(
         batch(
             memory("m1", "We had dinner with Beatriz near the river."),
@@ -30,7 +30,7 @@ def test_a_name_in_two_memories_is_a_page_and_in_one_is_held() -> None:
     assert proposal.new_pages[0].sections[0].memory_ids == ("m1", "m2")
 
 
-def test_a_name_held_before_becomes_a_page_with_both_memories() -> None:
+def test_held_name_becomes_a_page_with_both_memories() -> None:
     before, now = (
         memory("m1", "We had dinner with Beatriz near the river."),
         memory("m2", "Then Beatriz moved to a new flat."),
@@ -43,7 +43,7 @@ def test_a_name_held_before_becomes_a_page_with_both_memories() -> None:
     assert SettleMention("beatriz", made.key) in decision.items
 
 
-def test_a_mention_seen_often_enough_is_promoted_without_any_new_memory() -> None:
+def test_frequent_mention_is_promoted_without_a_new_memory() -> None:
     seen = [memory(f"m{at}", f"Long talk number {at} with Beatriz about the roof.", day=at) for at in range(3)]
     mention = Mention(
         "beatriz", "Beatriz", None, tuple(Sighting(source(one.memory_id, one.text), one.text, START) for one in seen)
@@ -61,12 +61,12 @@ def test_a_mention_seen_often_enough_is_promoted_without_any_new_memory() -> Non
         "",
     ],
 )
-def test_greetings_days_and_sentence_starts_are_no_names(text: str) -> None:
+def test_greetings_days_and_sentence_starts_are_not_names(text: str) -> None:
     proposal = extractive.plan_leaf(batch(memory("m1", text), memory("m2", text + " ")))
     assert titles(proposal) == []
 
 
-def test_metadata_names_places_in_any_script() -> None:
+def test_places_are_read_from_metadata_in_any_script() -> None:
     proposal = extractive.plan_leaf(
         batch(
             memory("m1", "今日は鮨さいとうで夕食を食べた。", at("鮨さいとう", "東京")),
@@ -90,7 +90,7 @@ def test_a_nickname_and_a_full_name_are_the_same_person() -> None:
     assert "Mel" in [one.name for one in proposal.new_pages[1].aliases]
 
 
-def test_the_same_memories_again_change_nothing() -> None:
+def test_same_memories_a_second_time_change_nothing() -> None:
     seen = batch(
         memory("m1", "We had dinner with Beatriz near the river."), memory("m2", "Then Beatriz moved to a new flat.")
     )
@@ -100,7 +100,7 @@ def test_the_same_memories_again_change_nothing() -> None:
     assert leaf.decide(again, extractive.plan_leaf(again), Matches()).items == ()
 
 
-def test_a_rebuilt_section_has_the_sentences_that_are_left() -> None:
+def test_rebuilt_section_has_the_remaining_sentences() -> None:
     left = memory("m2", "Then Beatriz moved to a new flat. It rained all day long.")
     draft = Draft(PageKey(PageType.ENTITY, "beatriz"), "Beatriz", section("", "m2"), "", (left,), ("Beatriz",))
     assert extractive.write_section(draft) == "- Then Beatriz moved to a new flat."
@@ -138,7 +138,7 @@ def test_a_city_with_three_places_gets_a_hub(count: int, hubs: list[str]) -> Non
             assert cafe.body_md.startswith("- [**Corner 0**](/wiki/entity/corner-0) — Cafe in Lisbon.")
 
 
-def test_a_page_that_only_mentions_a_city_is_no_member_of_its_hub() -> None:
+def test_page_that_only_mentions_a_city_is_not_in_its_hub() -> None:
     memories, made = cafes("Lisbon", 3)
     stranger = page("Jonas", summary="Jonas came from Lisbon with a box.")
     view = AggregationView((*(item.page for item in made), stranger), parents.from_memories(memories))

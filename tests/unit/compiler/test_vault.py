@@ -20,7 +20,7 @@ PAGE = PageRow(
 BODY = r"Near [**Suerte**](/wiki/entity/suerte), not \[there\](/wiki/entity/away)."
 
 
-def test_a_file_shows_the_title_as_it_is_and_links_to_files() -> None:
+def test_vault_file_shows_the_plain_title_and_links_to_files() -> None:
     section = SectionRow(UUID(int=2), "notes", "What_is_ #1", BODY, 0, None, None)
     text = vault.markdown(PageWhole(PAGE, (section,), (), (), ()), None)
     front, _, body = text.removeprefix("---\n").partition("\n---\n")
@@ -32,7 +32,7 @@ def test_a_file_shows_the_title_as_it_is_and_links_to_files() -> None:
     assert r"\[there\](/wiki/entity/away)" in body
 
 
-def test_front_matter_names_the_pages_that_a_list_is_made_of() -> None:
+def test_front_matter_names_the_pages_of_a_list() -> None:
     listed = (PageRef(UUID(int=3), "entity", "suerte", "Suerte"),)
     sections = (
         SectionRow(UUID(int=2), "places", "Places", "A list.", 0, None, {}, pages=listed),

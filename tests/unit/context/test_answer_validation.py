@@ -122,13 +122,13 @@ def refused(answer: Any, source: Source) -> str:
     return str(caught.value)
 
 
-def test_a_good_answer_passes_as_it_is_up_to_top_k() -> None:
+def test_valid_answer_passes_unchanged_up_to_top_k() -> None:
     items = tuple(GOOD._replace(id=f"memory:{place}", rank=place) for place in range(5))
     assert check(SourceAnswer(items), Source.MEMORY, top_k=3).items == items[:3]
     assert check(SourceAnswer(), Source.WIKI, top_k=3) == SourceAnswer()
 
 
-def test_what_items_are_judged_by_passes_with_them_and_goes_with_them() -> None:
+def test_evidence_is_kept_and_dropped_with_its_items() -> None:
     first, second = GOOD, GOOD._replace(id="memory:2")
     told = Candidates(
         CandidateKind.FACT, [first.id, second.id], [first.text, second.text], of_shares([0.5, 0.2], parts=2)
@@ -140,27 +140,27 @@ def test_what_items_are_judged_by_passes_with_them_and_goes_with_them() -> None:
     assert (kept.ids, kept.evidence.coverage.tolist()) == ([first.id], [[0.5], [0.5]])
 
 
-def test_a_bare_item_is_enough() -> None:
+def test_item_without_optional_fields_is_accepted() -> None:
     bare = Item("x", Source.TOOLS, "", rank=0, relevance=0, provenance=(Ref("tool", "1"),))
     assert check(SourceAnswer((bare,)), Source.TOOLS, top_k=1).items == (bare,)
 
 
-def test_a_thread_may_bring_its_history_and_summary() -> None:
+def test_thread_source_may_return_history_and_summary() -> None:
     answer = SourceAnswer(history=(TURN,), summary=HistorySummary("They spoke.", 3, ("turn:1",)))
     assert check(answer, Source.THREAD, top_k=1) == answer
 
 
-def test_what_is_said_twice_under_one_id_passes() -> None:
+def test_repeated_id_is_accepted() -> None:
     assert len(check(SourceAnswer((GOOD, GOOD)), Source.MEMORY, top_k=9).items) == 2
 
 
-def test_an_item_that_cannot_be_is_refused_with_a_reason() -> None:
+def test_invalid_item_is_refused_with_a_reason() -> None:
     for reason, changes in BAD_ITEMS.items():
         answer = SourceAnswer((GOOD, GOOD._replace(**{"id": "memory:2"} | changes)))
         assert reason in refused(answer, Source.MEMORY), changes
 
 
-def test_what_items_cannot_be_judged_by_is_refused_with_a_reason() -> None:
+def test_invalid_evidence_is_refused_with_a_reason() -> None:
     assert check(SourceAnswer((GOOD,), candidates=JUDGED_BY), Source.MEMORY, top_k=1).candidates is JUDGED_BY
     for reason, told in BAD_CANDIDATES.items():
         assert reason in refused(SourceAnswer((GOOD,), candidates=told), Source.MEMORY), told
@@ -180,7 +180,7 @@ class NoZone(tzinfo):
         return "nowhere"
 
 
-def test_a_time_zone_that_fails_does_so_before_a_turn_depends_on_it() -> None:
+def test_failing_time_zone_is_refused_at_validation() -> None:
     for answer in (
         SourceAnswer((GOOD._replace(at=MOMENT.replace(tzinfo=NoZone())),)),
         SourceAnswer(history=(replace(TURN, said_at=MOMENT.replace(tzinfo=NoZone())),)),
@@ -189,12 +189,12 @@ def test_a_time_zone_that_fails_does_so_before_a_turn_depends_on_it() -> None:
             check(answer, Source.THREAD if answer.history else Source.MEMORY, top_k=1)
 
 
-def test_a_turn_that_cannot_be_is_refused_with_a_reason() -> None:
+def test_invalid_turn_is_refused_with_a_reason() -> None:
     for reason, changes in BAD_TURNS.items():
         answer = SourceAnswer(history=(TURN, replace(TURN, **changes)))
         assert reason in refused(answer, Source.THREAD), changes
 
 
-def test_an_answer_that_cannot_be_is_refused_with_a_reason() -> None:
+def test_invalid_answer_is_refused_with_a_reason() -> None:
     for reason, (answer, source) in BAD_ANSWERS.items():
         assert reason in refused(answer, source), answer

@@ -107,7 +107,7 @@ def test_texts_of_memories_never_repeat() -> None:
     assert len({memory["text"] for memory in MEMORIES}) == len(MEMORIES)
 
 
-def test_a_place_has_one_address_however_often_it_comes() -> None:
+def test_place_keeps_one_address_in_every_mention() -> None:
     known: dict[tuple[str, str], Record] = {}
     for memory in PLACED:
         place = memory["metadata"]["place"]
@@ -154,7 +154,7 @@ def test_the_restaurant_in_porto_goes_by_two_names() -> None:
     assert len(short) >= 4
 
 
-def test_four_other_languages_are_spoken() -> None:
+def test_data_include_four_other_languages() -> None:
     languages = Counter(memory["metadata"].get("language", "en") for memory in MEMORIES)
     assert all(languages[language] >= 4 for language in ("pt", "es", "de", "ja"))
     japanese = [memory["text"] for memory in MEMORIES if re.search(r"[぀-ヿ]{4}", memory["text"])]
@@ -197,7 +197,7 @@ def test_apart_from_tools_user_and_assistant_take_turns() -> None:
 
 
 @pytest.mark.parametrize("fact", ["4417#", "640 US dollars", "88213", "QX7LMT", "23 September at 01:30", "blue pot"])
-def test_some_facts_stand_in_the_thread_alone(fact: str) -> None:
+def test_some_facts_are_only_in_the_thread(fact: str) -> None:
     assert any(fact in turn["content"] for turn in THREAD)
     elsewhere = [*map(memory_text, MEMORIES), *map(page_text, PAGES), *DOCUMENTS.values()]
     assert not any(fact in text for text in elsewhere)
@@ -232,7 +232,7 @@ def test_links_between_pages_lead_to_pages() -> None:
     ("page", "section"),
     [(page, section) for page in PAGES for section in page["sections"]],
 )
-def test_numbers_and_people_of_a_section_stand_in_the_memories_it_cites(page: Record, section: Record) -> None:
+def test_numbers_and_people_of_a_section_are_in_the_memories_it_cites(page: Record, section: Record) -> None:
     cited = " ".join(memory_text(MEMORY_BY_ID[source]) for source in section["source_ids"])
     body = re.sub(r"\]\([^)]+\)", "]", section["body_md"])
     assert section["source_ids"]
@@ -253,7 +253,7 @@ def evidence_text(reference: str) -> str:
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question["id"])
-def test_each_fact_of_an_answer_stands_in_the_evidence_of_its_question(question: Record) -> None:
+def test_each_fact_of_an_answer_is_in_the_evidence_of_its_question(question: Record) -> None:
     kinds = {reference.partition(":")[0] for reference in question["evidence"]}
     assert kinds == set(question["expects_sources"]) <= {"memory", "wiki", "thread", "knowledge"}
     found = "\n".join(map(evidence_text, question["evidence"])).casefold()
@@ -275,7 +275,7 @@ def test_questions_cover_every_source_and_two_other_languages() -> None:
     assert {"pt", "ja"} <= {question["language"] for question in QUESTIONS}
 
 
-def test_documents_are_three_with_headings_and_a_table() -> None:
+def test_three_documents_have_headings_and_a_table() -> None:
     assert len(DOCUMENTS) == 3
     for text in DOCUMENTS.values():
         assert 600 <= len(text.split()) <= 1200
@@ -289,7 +289,7 @@ def test_the_waves_of_the_runbook_hold_all_tables_that_move() -> None:
     assert (len(rows), sum(map(int, rows))) == (5, 412 - 57)
 
 
-def test_the_workspace_is_small_and_the_readme_says_that_this_is_fiction() -> None:
+def test_workspace_is_small_and_its_readme_says_that_it_is_fiction() -> None:
     notes = sorted((DATA / "workspace" / "notes").iterdir())
     assert [note.name for note in notes] == ["packing.md", "todo.md"]
     assert all(len(note.read_text(encoding="utf-8")) < 1000 for note in notes)

@@ -34,16 +34,16 @@ DAY = date(2026, 3, 1)
         ("", ""),
     ],
 )  # fmt: skip
-def test_a_sentence_names_the_memory_that_holds_most_of_its_words(body: str, expected: str) -> None:
+def test_sentence_cites_the_memory_with_most_of_its_words(body: str, expected: str) -> None:
     assert marked(body, [LOLA, MUSIC], anchor="s") == expected
 
 
-def test_a_link_that_holds_a_full_stop_stays_whole() -> None:
+def test_link_with_a_full_stop_stays_whole() -> None:
     body = "Ate a beef empanada at [Casa. Lola](/wiki/entity/casa-lola) in Austin."
     assert marked(body, [LOLA], anchor="s") == f"{body}[1](#s-1)"
 
 
-def test_a_section_without_texts_or_beyond_all_measure_is_left_as_it_is() -> None:
+def test_section_without_texts_or_of_excessive_size_is_unchanged() -> None:
     assert marked(LOLA, [], anchor="s") == LOLA
     assert marked(LOLA, [""], anchor="s") == LOLA
     long = f"{LOLA} " * 1_000
@@ -54,7 +54,7 @@ def grown(*pages: int) -> list[Grown]:
     return [Grown(DAY + timedelta(days=number), count, count // 2, 0) for number, count in enumerate(pages)]
 
 
-def test_a_curve_spans_its_days_and_stays_inside_its_frame() -> None:
+def test_curve_spans_its_days_within_its_frame() -> None:
     assert share_chart(grown(4)) is None
     chart = share_chart(grown(*range(1, 1_000)))
     assert chart is not None
@@ -66,7 +66,7 @@ def test_a_curve_spans_its_days_and_stays_inside_its_frame() -> None:
     assert all(0 <= x <= 100 and 0 <= y <= 100 for x, y in points)
 
 
-def test_a_wiki_of_no_pages_is_no_division_by_nothing() -> None:
+def test_wiki_without_pages_causes_no_division_by_zero() -> None:
     assert Grown(DAY, 0, 0, 0).share == 0
     assert share_chart([Grown(DAY, 0, 0, 0), Grown(DAY + timedelta(days=1), 0, 0, 0)]) is not None
 
@@ -107,7 +107,7 @@ def test_offers_are_drawn_on_one_scale_as_kept_shortened_and_dropped() -> None:
     assert [one.at for one in lines[0].stripes] == [0.0, 10.0, 30.0]
 
 
-def test_a_source_that_was_given_up_on_is_drawn_for_as_long_as_it_was_waited_for() -> None:
+def test_abandoned_source_is_drawn_for_the_time_it_was_waited_for() -> None:
     late = row("wiki", status="TIMEOUT", latency_ms=0.0, reason="no answer by its deadline")
     refused = row("memory", status="BREAKER_OPEN", latency_ms=0.0)
     lines = turn_pages.source_lines(receipt(late, refused))
@@ -115,21 +115,21 @@ def test_a_source_that_was_given_up_on_is_drawn_for_as_long_as_it_was_waited_for
     assert (lines[0].waited.at, lines[0].waited.width) == (10.0, 60.0)
 
 
-def test_what_the_answer_used_is_counted_among_what_it_was_shown() -> None:
+def test_items_used_by_the_answer_are_counted_among_the_items_shown() -> None:
     rows = row("memory", item(1, "kept", 10), item(2, "kept", 30), item(3, "over_budget", 5))
     usage = ReportedUsage(1, 1, 0, 0, ("memory:2", "memory:3", "memory:unknown"))
     assert turn_pages.use(receipt(rows, usage=usage)) == turn_pages.Use(1, 2, 30, 40)
     assert turn_pages.use(receipt(rows)) is None
 
 
-def test_candidates_are_found_by_all_the_words() -> None:
+def test_candidates_must_match_every_search_word() -> None:
     found = list(turn_pages.candidates(receipt(row("memory", item(1, "kept", 10), item(2, "over_budget", 0)))))
     assert [turn_pages.holds(one, "memory OVER budget") for one in found] == [False, True]
     assert all(turn_pages.holds(one, "") for one in found)
     assert not any(turn_pages.holds(one, "used by") for one in found)
 
 
-def test_an_instant_is_told_in_utc_and_a_place_only_where_it_is_shown() -> None:
+def test_instant_is_shown_in_utc() -> None:
     east = timezone(timedelta(hours=5))
     assert '2026-03-01T07:00:00Z' in moment(datetime(2026, 3, 1, 12, tzinfo=east))  # fmt: skip
     assert moment(None) == "–"
@@ -141,7 +141,7 @@ def test_an_instant_is_told_in_utc_and_a_place_only_where_it_is_shown() -> None:
 @pytest.mark.parametrize(
     "text", ["<script>x</script>", "[x](javascript:alert(1))", "[x](data:text/html,x)", "![x](//evil)"]
 )
-def test_markdown_brings_no_markup_of_its_own(text: str) -> None:
+def test_markdown_adds_no_markup_of_its_own(text: str) -> None:
     found = markdown(text)
     assert "<script" not in found
     assert "<img" not in found
@@ -149,6 +149,6 @@ def test_markdown_brings_no_markup_of_its_own(text: str) -> None:
     assert 'href="data' not in found
 
 
-def test_every_view_has_a_name_and_a_place_of_its_own() -> None:
+def test_every_view_has_its_own_name_and_path() -> None:
     rows = [one for _, views in PLACES for one in views]
     assert len(dict(rows)) == len({place for _, place in rows}) == len(rows)

@@ -44,7 +44,7 @@ def texts(chunks: Sequence[Chunk]) -> list[str]:
     return [one.text for one in chunks]
 
 
-def test_sentences_stay_whole_and_chunks_come_near_the_target() -> None:
+def test_sentences_stay_whole_and_chunks_are_near_the_target_size() -> None:
     sentences = [f"Sentence number {number} tells of one boat and its master." for number in range(200)]
     chunks = chunk(document(DocumentPart("paragraph", " ".join(sentences))), count=by_words, limits=SMALL)
     assert all(one.text.endswith(".") and one.text.startswith("Sentence") for one in chunks)
@@ -53,14 +53,14 @@ def test_sentences_stay_whole_and_chunks_come_near_the_target() -> None:
 
 
 @pytest.mark.parametrize("kind", ["table", "code"])
-def test_a_table_or_code_block_that_fits_is_never_parted(kind: Kind) -> None:
+def test_fitting_table_or_code_block_is_never_split(kind: Kind) -> None:
     block = "\n".join(f"row {number} value" for number in range(10))
     around = DocumentPart("paragraph", "Some words come before it. They fill up the chunk nearly. So it goes.")
     chunks = chunk(document(around, DocumentPart(kind, block), around), count=by_words, limits=SMALL)
     assert any(block in one.text for one in chunks)
 
 
-def test_a_table_that_does_not_fit_is_parted_between_rows() -> None:
+def test_oversized_table_is_split_between_rows() -> None:
     rows = [f"row {number} holds a few words more" for number in range(60)]
     chunks = chunk(document(DocumentPart("table", "\n".join(rows))), count=by_words, limits=SMALL)
     assert [line for one in chunks for line in one.text.split("\n")] == rows
@@ -73,13 +73,13 @@ def test_code_keeps_its_indentation_across_chunks() -> None:
     assert [line for one in chunks for line in one.text.split("\n")] == lines
 
 
-def test_a_paragraphs_end_is_worth_missing_the_target() -> None:
+def test_chunk_may_miss_the_target_to_end_with_a_paragraph() -> None:
     paragraph = "Eight words make up this sentence right here. " * 3
     chunks = chunk(document(*[DocumentPart("paragraph", paragraph)] * 9), count=by_words, limits=SMALL)
     assert texts(chunks) == [paragraph.strip()] * 9
 
 
-def test_the_heading_path_is_what_all_of_the_chunk_stands_under() -> None:
+def test_heading_path_covers_the_whole_chunk() -> None:
     chunks = chunk(
         document(
             DocumentPart("heading", "Guide", 1),
@@ -108,18 +108,18 @@ def test_a_chunk_names_the_page_it_begins_on() -> None:
     assert [one.page for one in chunks] == [3, 3, 4, 4]
 
 
-def test_an_empty_document_has_no_chunks_and_asks_no_count() -> None:
+def test_empty_document_has_no_chunks_and_calls_no_counter() -> None:
     count = Recording()
     assert chunk(document(DocumentPart("paragraph", " \n ")), count=count) == []
     assert count.batches == []
 
 
-def test_a_counter_that_calls_everything_too_large_ends_in_single_characters() -> None:
+def test_counter_that_rejects_everything_ends_in_single_characters() -> None:
     chunks = chunk(document(DocumentPart("paragraph", "some words")), count=by_gluttony, limits=SMALL)
     assert texts(chunks) == list("somewords")
 
 
 @pytest.mark.parametrize(("low", "target", "high"), [(0, 200, 320), (300, 200, 320), (40, 400, 320)])
-def test_limits_that_contradict_one_another_are_refused(low: int, target: int, high: int) -> None:
+def test_contradictory_limits_are_refused(low: int, target: int, high: int) -> None:
     with pytest.raises(InvalidLimits, match="min_tokens <= target_tokens <= max_tokens"):
         ChunkLimits(target_tokens=target, max_tokens=high, min_tokens=low)

@@ -126,7 +126,7 @@ def result(call_id: str, content: str) -> dict[str, Any]:
     return {"type": "tool_result", "id": call_id, "content": content}
 
 
-def test_chatgpt_gives_the_branch_that_was_last_shown() -> None:
+def test_chatgpt_export_yields_the_branch_shown_last() -> None:
     (conversation,), skipped = read(json.dumps(CHATGPT).encode())
     assert skipped == []
     assert conversation == Conversation(
@@ -141,13 +141,13 @@ def test_chatgpt_gives_the_branch_that_was_last_shown() -> None:
     )
 
 
-def test_chatgpt_without_a_current_node_follows_the_newest_and_survives_circles() -> None:
+def test_chatgpt_export_without_a_current_node_follows_the_newest_and_survives_cycles() -> None:
     mapping = dict([node("a", "b", "user", "one"), node("b", "a", "assistant", "two", create_time=SECONDS + 1)])
     (conversation,), _ = read(json.dumps([{"title": "t", "mapping": mapping, "current_node": "gone"}]).encode())
     assert [turn.text for turn in conversation.turns] == ["one", "two"]
 
 
-def test_claude_gives_messages_attachments_and_tool_use() -> None:
+def test_claude_export_yields_messages_attachments_and_tool_use() -> None:
     (conversation,), skipped = read(json.dumps(CLAUDE).encode())
     parts = (call("m2:1", "look", {"at": "hook"}), result("m2:1", "two keys"))
     assert conversation == Conversation(
@@ -164,7 +164,7 @@ def test_claude_gives_messages_attachments_and_tool_use() -> None:
     ]
 
 
-def test_slack_gives_a_conversation_for_each_channel_with_names_for_ids() -> None:
+def test_slack_export_yields_a_conversation_per_channel_with_names_for_ids() -> None:
     (direct, general), skipped = read(zipped(SLACK, "workspace/"), "slack.zip")
     assert (direct.id, direct.title) == ("D1", "Ada Byron, bobby")
     assert direct.turns == (ImportedTurn(f"D1:{SECONDS}.000200", "user", "Hi @U7", "Eve", AT.replace(microsecond=200)),)
@@ -223,12 +223,12 @@ def test_a_broken_day_is_named_and_the_other_days_are_read() -> None:
         (zipped(SLACK)[:200], "the zip is damaged"),
     ],
 )
-def test_a_zip_that_is_no_export_is_refused(data: bytes, said: str) -> None:
+def test_zip_that_is_no_export_is_refused(data: bytes, said: str) -> None:
     with pytest.raises(UnreadableExport, match=rf"^export\.zip: .*{said}"):
         read(data, "export.zip")
 
 
-def test_a_bomb_is_refused_by_what_it_unpacks_to() -> None:
+def test_zip_bomb_is_refused_by_its_unpacked_size() -> None:
     bomb = ZipArchive("export.zip", io.BytesIO(zipped({"conversations.json": b" " * (4 << 20)})), member_bytes=1 << 20)
     with pytest.raises(TooLarge, match=r"export\.zip: conversations\.json: it unpacks to more than 1048576 bytes"):
         bomb.read("conversations.json")

@@ -36,7 +36,7 @@ def test_a_record_comes_out_as_it_was_written() -> None:
     )
 
 
-def test_a_record_without_an_id_has_the_same_one_every_time() -> None:
+def test_record_without_an_id_gets_the_same_id_every_time() -> None:
     first, second, again = read({"text": "a"}, {"text": "b"}, {"text": "a"})
     assert isinstance(first, ImportedRecord)
     assert isinstance(second, ImportedRecord)
@@ -44,7 +44,7 @@ def test_a_record_without_an_id_has_the_same_one_every_time() -> None:
     assert first.id == again.id != second.id
 
 
-def test_what_cannot_be_used_is_left_out_with_its_reason() -> None:
+def test_unusable_record_is_left_out_with_its_reason() -> None:
     bad: tuple[object, ...] = (
         {}, {"text": " "}, {"text": 7}, {"text": "x", "place": "Lisbon"}, {"text": "x", "place": {"city": "L"}},
         {"text": "x", "tags": "food"}, {"text": "x", "tags": [1]}, {"text": "x", "occurred_at": "soon"},

@@ -61,7 +61,7 @@ def shapes(document: DocumentText) -> list[tuple[str, tuple[str, ...], str]]:
     return [(block.kind, block.heading_path, block.text) for block in document.blocks]
 
 
-def test_a_page_of_everything() -> None:
+def test_all_kinds_of_markdown_become_blocks() -> None:
     document = read("guide.md", GUIDE)
     assert (document.title, document.media_type) == ("Harbour guide", "text/markdown")
     fees = ("Guide", "Fees")
@@ -86,7 +86,7 @@ def test_offsets_point_into_the_documents_text() -> None:
     assert [document.text[block.start : block.end] for block in document.blocks] == [b.text for b in document.blocks]
 
 
-def test_the_title_is_the_first_heading_of_the_first_level_else_the_files_name() -> None:
+def test_title_is_the_first_top_level_heading_or_the_file_name() -> None:
     assert of("Intro.\n\n## Second\n\n# First\n").title == "First"
     assert read("notes/my plan.md", b"Only words.").title == "my plan"
 
@@ -96,7 +96,7 @@ def test_headings_nest_by_level_and_close_deeper_ones() -> None:
     assert paths == [("A",), ("A", "B"), ("A", "C"), ("D",)]
 
 
-def test_a_rule_at_the_top_is_no_front_matter() -> None:
+def test_rule_at_the_top_is_not_front_matter() -> None:
     assert [block.text for block in of("---\n\nWords.\n\n---\n\nMore.\n").blocks] == ["Words.", "More."]
 
 
@@ -110,7 +110,7 @@ def test_only_absolute_web_and_mail_targets_are_kept() -> None:
     ["> " * 200 + "deep words", "".join(f"{'  ' * depth}- item {depth}\n" for depth in range(200)) + "deep words"],
     ids=["quotes", "lists"],
 )
-def test_nesting_beyond_reason_is_read_as_plain_text_and_loses_nothing(text: str) -> None:
+def test_excessive_nesting_is_read_as_plain_text_without_loss(text: str) -> None:
     assert of(text).text.split()[-2:] == ["deep", "words"]
 
 
@@ -119,7 +119,7 @@ def test_the_rendered_page_is_what_is_chunked() -> None:
     assert "".join("".join(one.text for one in chunks).split()) == "".join(read("guide.md", GUIDE).text.split())
 
 
-def test_a_paragraph_too_long_to_be_parsed_for_marks_is_kept_as_it_stands() -> None:
+def test_paragraph_too_long_to_parse_is_kept_unchanged() -> None:
     long = "word " * 40_000
     document = read("long.md", f"# Title\n\n{long}\n".encode())
     assert long.strip() in document.text

@@ -13,7 +13,7 @@ def read(*values: object) -> list[ImportedMemory | SkippedPiece]:
     return list(read_memories("memories.jsonl", "\n".join(json.dumps(value) for value in values).encode()))
 
 
-def test_a_memory_with_everything() -> None:
+def test_memory_with_every_field_is_read() -> None:
     place = {"name": "Flat", "city": "Lisbon"}
     value = {
         "id": "mem-1", "text": " Moved in today. ", "occurred_at": "2026-02-01T16:20:00Z", "created_at": 1769963000,
@@ -38,7 +38,7 @@ def test_lines_and_an_array_are_read_alike() -> None:
     assert list(read_memories("m.json", json.dumps(values, indent=1).encode())) == read(*values)
 
 
-def test_a_memory_without_an_id_has_the_same_one_each_time_wherever_it_stands() -> None:
+def test_memory_without_an_id_gets_the_same_id_at_any_position() -> None:
     one, two = {"text": "one"}, {"text": "two"}
     first, again = read(one, two), read(two, one)
     assert first == again[::-1]
@@ -57,7 +57,7 @@ def test_a_memory_without_an_id_has_the_same_one_each_time_wherever_it_stands() 
         ("x", 'it is no object; write {"text": …}'),
     ],
 )
-def test_what_is_wrong_is_named_with_its_line_and_its_mend(value: object, reason: str) -> None:
+def test_error_is_named_with_its_line_and_fix(value: object, reason: str) -> None:
     good = {"text": "good"}
     before, skipped, after = read(good, value, good)
     assert before == after

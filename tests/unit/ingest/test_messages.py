@@ -60,7 +60,7 @@ def test_a_file_of_messages_is_one_conversation() -> None:
     ]
 
 
-def test_a_conversation_on_each_line_and_pretty_printed_ones_are_read_alike() -> None:
+def test_one_conversation_per_line_and_pretty_printed_ones_are_read_alike() -> None:
     one = {"id": "t1", "title": "Trip", "messages": [{"role": "user", "content": "Hi"}]}
     two = {"messages": [{"role": "user", "content": "Ho"}]}
     conversations, skipped = read(jsonl(one, two))
@@ -70,7 +70,7 @@ def test_a_conversation_on_each_line_and_pretty_printed_ones_are_read_alike() ->
     assert read(json.dumps([one, two], indent=2).encode(), "chat.json")[0] == conversations
 
 
-def test_messages_are_parted_by_thread() -> None:
+def test_messages_are_grouped_by_thread() -> None:
     messages = [{"role": "user", "content": str(n), "thread_id": thread} for n, thread in enumerate("aabba")]
     conversations, _ = read(jsonl(*messages))
     assert [(c.id, [turn.text for turn in c.turns]) for c in conversations] == [
@@ -109,7 +109,7 @@ def test_broken_lines_are_named_and_the_rest_is_read() -> None:
     assert "write one JSON object on each line" in skipped[0].reason
 
 
-def test_reading_twice_gives_the_same_ids_also_after_a_broken_line_was_mended() -> None:
+def test_ids_are_stable_even_after_a_broken_line_is_fixed() -> None:
     lines = [jsonl({"role": "user", "content": text}) for text in ("same", "same", "other")]
     first = read(b"\n".join(lines))[0][0].turns
     mended = read(b"\n".join([lines[0], b"{broken", lines[2]]))[0][0].turns
@@ -147,7 +147,7 @@ def test_anthropic_blocks_and_old_function_calls_become_the_same_parts() -> None
     ]
 
 
-def test_pictures_and_files_leave_a_mark() -> None:
+def test_images_and_files_leave_a_placeholder() -> None:
     (turn,) = turns(
         {
             "role": "user",
@@ -157,7 +157,7 @@ def test_pictures_and_files_leave_a_mark() -> None:
     assert turn.text == "[image]\n\n[file: a.csv]\n\nLook."
 
 
-def test_forbidden_characters_never_get_through() -> None:
+def test_forbidden_characters_are_removed_from_messages() -> None:
     (turn,) = turns(
         {
             "id": "a\0",
@@ -171,7 +171,7 @@ def test_forbidden_characters_never_get_through() -> None:
     assert "\\u0000" not in json.dumps(turn.parts)
 
 
-def test_a_stream_is_read_as_it_is_asked_for() -> None:
+def test_stream_is_read_lazily() -> None:
     class Stream(io.BytesIO):
         lines = 0
 
@@ -185,18 +185,18 @@ def test_a_stream_is_read_as_it_is_asked_for() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b" \n\n", b"\xef\xbb\xbf"])
-def test_an_empty_file_has_nothing_in_it(data: bytes) -> None:
+def test_empty_file_yields_nothing(data: bytes) -> None:
     assert read(data) == ([], [])
     assert read(data, "chat.json") == ([], [])
 
 
 @pytest.mark.parametrize("data", [b"just words\nand more", b"{\n broken\n}", "[1]".encode("utf-16"), b"\x00\x01"])
-def test_a_file_that_is_no_export_is_refused_with_what_is_supported(data: bytes) -> None:
+def test_file_that_is_no_export_is_refused_with_the_supported_kinds(data: bytes) -> None:
     with pytest.raises(UnreadableExport, match=r"^chat\.json: .*Supported are JSONL"):
         read(data, "chat.json")
 
 
-def test_an_array_that_breaks_off_yields_what_came_before() -> None:
+def test_truncated_array_yields_its_complete_items() -> None:
     whole = json.dumps([{"messages": [{"role": "user", "content": "Hi"}]}] * 2).encode()
     for cut in range(len(whole) // 2 + 5, len(whole)):
         conversations, skipped = read(whole[:cut], "chat.json")
@@ -216,16 +216,16 @@ def test_an_array_that_breaks_off_yields_what_came_before() -> None:
         ("2026-09-07T10:12:00+02:00", datetime(2026, 9, 7, 8, 12, tzinfo=UTC)),
     ],
 )
-def test_times_are_read_in_every_form_exports_use(value: object, expected: datetime) -> None:
+def test_times_are_parsed_in_every_form_that_exports_use(value: object, expected: datetime) -> None:
     assert time_of(value) == expected
 
 
-def test_what_is_no_time_is_none() -> None:
+def test_text_that_is_no_time_becomes_none() -> None:
     bad: list[object] = ["", "soon", True, None, [], 1e300, math.nan, 10**400, "9" * 500, "0001-01-01T00:00:00+14:00"]
     assert [time_of(value) for value in bad] == [None] * len(bad)
 
 
-def test_ids_that_are_no_ids_become_hashes() -> None:
+def test_unusable_ids_become_hashes() -> None:
     assert id_of(" a1 ") == "a1"
     assert id_of(7) == "7"
     bad: list[object] = [None, "", True, [], "y" * 201]

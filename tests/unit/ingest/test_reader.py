@@ -33,31 +33,31 @@ from sidecar.ingest.walk import documents_under
         ("index", b"\n<!DOCTYPE html><p>", "text/html"),
     ],
 )
-def test_the_kind_follows_certain_content_then_the_name_then_the_looks(name: str, data: bytes, media_type: str) -> None:
+def test_kind_is_chosen_by_magic_bytes_then_name_then_content(name: str, data: bytes, media_type: str) -> None:
     assert media_type_of(name, data) == media_type
 
 
 @pytest.mark.parametrize(
     ("name", "data"), [("a.docx", b"PK"), ("a.png", b"\x89PNG"), ("a.zip", b"PK"), ("core", b"\x7fELF\0")]
 )
-def test_other_kinds_are_refused_naming_the_file_and_what_is_supported(name: str, data: bytes) -> None:
+def test_unsupported_kind_is_refused_with_the_file_and_the_supported_ones(name: str, data: bytes) -> None:
     with pytest.raises(UnsupportedFormat, match=rf"^{name}: .*Supported are Markdown \(\.md\).*PDF \(\.pdf\)"):
         read(name, data)
 
 
-def test_plain_text_is_parted_by_blank_lines_only() -> None:
+def test_plain_text_is_split_at_blank_lines_only() -> None:
     document = read("notes.txt", b"One line\nand its next.\n \t\n\n  Another.\r\n\r\nLast.\n")
     assert [block.text for block in document.blocks] == ["One line\nand its next.", "Another.", "Last."]
     assert document.title == "notes"
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
-def test_unicode_with_or_without_a_mark_is_read(encoding: str) -> None:
+def test_unicode_with_or_without_a_byte_order_mark_is_read(encoding: str) -> None:
     assert read("a.txt", "Größe 港口 👩‍👩‍👧".encode(encoding)).text == "Größe 港口 👩‍👩‍👧"
     assert read("a.txt", codecs.BOM_UTF16_BE + "Größe".encode("utf-16-be")).text == "Größe"
 
 
-def test_other_bytes_are_refused_naming_the_first_that_is_wrong() -> None:
+def test_undecodable_bytes_are_refused_with_the_first_bad_one() -> None:
     with pytest.raises(UnreadableDocument, match=r"a\.txt: byte 2 is not valid utf-8; save the file as UTF-8"):
         read("a.txt", b"Gr\xc3\xf6\xdfe")
     with pytest.raises(UnreadableDocument, match="NUL bytes"):
@@ -65,7 +65,7 @@ def test_other_bytes_are_refused_naming_the_first_that_is_wrong() -> None:
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.md", "a.html"])
-def test_an_empty_file_has_no_blocks_and_says_so(name: str) -> None:
+def test_empty_file_has_no_blocks_and_a_note(name: str) -> None:
     assert read(name, b"").content is Content.EMPTY
     assert read(name, codecs.BOM_UTF8 + b" \n\n").content is Content.EMPTY
     assert read(name, b"Words.").content is Content.TEXT
@@ -79,7 +79,7 @@ def test_an_empty_file_has_no_blocks_and_says_so(name: str) -> None:
         (ReadLimits(blocks=1), "more than 1 paragraphs"),
     ],
 )
-def test_limits_name_the_file_the_size_and_the_limit(limits: ReadLimits, said: str) -> None:
+def test_limit_error_names_the_file_the_size_and_the_limit(limits: ReadLimits, said: str) -> None:
     with pytest.raises(TooLarge, match=rf"a\.txt: it (has|holds) {said}"):
         read("a.txt", b"Words\n\nmore", limits)
 
@@ -89,7 +89,7 @@ def test_limits_below_one_are_refused() -> None:
         ReadLimits(pages=0)
 
 
-def test_long_headings_and_titles_are_cut_in_paths_but_whole_in_the_text() -> None:
+def test_long_headings_and_titles_are_cut_in_paths_and_whole_in_the_text() -> None:
     document = read("a.md", b"# " + b"word " * 1000)
     assert len(document.blocks[0].heading_path[0]) <= 120
     assert len(document.title) <= 300
@@ -100,7 +100,7 @@ def test_the_same_bytes_have_the_same_hash() -> None:
     assert content_hash(b"words") == hashlib.sha256(b"words").hexdigest() != content_hash(b"word")
 
 
-def test_an_error_prints_even_for_a_name_no_terminal_can_show() -> None:
+def test_error_can_be_printed_for_a_name_that_no_terminal_can_show() -> None:
     with pytest.raises(UnsupportedFormat) as caught:
         read("bad\udcff\0.bin", b"")
     str(caught.value).encode()
@@ -157,7 +157,7 @@ def test_a_single_file_is_its_own_walk_and_a_missing_path_is_named(tmp_path: Pat
 
 
 @pytest.mark.parametrize("mark", ["utf-16-le", "utf-16-be"])
-def test_rubbish_behind_a_mark_is_no_text(mark: str) -> None:
+def test_binary_behind_a_byte_order_mark_is_not_text(mark: str) -> None:
     bom = codecs.BOM_UTF16_LE if mark == "utf-16-le" else codecs.BOM_UTF16_BE
     for rubbish in (
         bytes(Random(1).choices(range(0xD8), k=400)),
@@ -171,12 +171,12 @@ def test_rubbish_behind_a_mark_is_no_text(mark: str) -> None:
 @pytest.mark.parametrize(
     "text", ["漢字と仮名。\n" * 20, "서울에서 만나요.\n" * 20, "Größe\t5 €, 👩‍👩‍👧", "中文𠮷野家", "x"]
 )
-def test_text_behind_a_mark_is_read_in_any_script(text: str) -> None:
+def test_text_behind_a_byte_order_mark_is_read_in_any_script(text: str) -> None:
     assert read("a.txt", codecs.BOM_UTF16_LE + text.encode("utf-16-le")).text == text.strip()
 
 
 @pytest.mark.parametrize("title", ["untitled", "Untitled Document", "untitled-1", " (Untitled) "])
-def test_a_title_that_says_there_is_none_gives_way_to_the_files_name(title: str) -> None:
+def test_placeholder_title_is_replaced_by_the_file_name(title: str) -> None:
     def parts(name: str, data: bytes, limits: ReadLimits) -> tuple[str, list[DocumentPart]]:
         return title, [DocumentPart("paragraph", "Words.")]
 

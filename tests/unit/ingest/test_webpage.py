@@ -27,7 +27,7 @@ def shapes(document: DocumentText) -> list[tuple[str, str]]:
     return [(block.kind, block.text) for block in document.blocks]
 
 
-def test_a_page_of_everything() -> None:
+def test_all_kinds_of_html_become_blocks() -> None:
     document = of(PAGE)
     assert (document.title, document.media_type) == ("My page", "text/html")
     assert shapes(document) == [
@@ -49,16 +49,16 @@ def test_a_page_of_everything() -> None:
 
 
 @pytest.mark.parametrize("tag", ["script", "style", "template", "noscript", "nav", "svg", "iframe", "object", "select"])
-def test_what_is_not_content_is_left_out(tag: str) -> None:
+def test_non_content_elements_are_left_out(tag: str) -> None:
     assert "secret" not in of(f"<p>before</p><{tag}>secret <b>secret</b></{tag}><p>after</p>").text
 
 
 @pytest.mark.parametrize("text", ["", " \n ", "<!-- only a note -->", "<script>x</script>", "<html></html>"])
-def test_a_page_without_words_is_empty_by_name(text: str) -> None:
+def test_page_without_words_is_reported_as_empty(text: str) -> None:
     assert of(text).content is Content.EMPTY
 
 
-def test_the_encoding_a_page_declares_is_used() -> None:
+def test_declared_encoding_is_used() -> None:
     page = "<meta charset='{0}'><p>Größe</p>"
     assert read("a.html", page.format("iso-8859-1").encode("latin-1")).text == "Größe"
     assert read("a.html", "<meta charset=shift_jis><p>日本</p>".encode("shift_jis")).text == "日本"
@@ -67,9 +67,9 @@ def test_the_encoding_a_page_declares_is_used() -> None:
         read("a.html", b"<p>\xe9</p>")
 
 
-def test_forbidden_characters_never_get_through() -> None:
+def test_forbidden_characters_are_removed_from_pages() -> None:
     assert of("<p>a&#0;b&#xD800;c</p>").text == "a\ufffdb\ufffdc"
 
 
-def test_an_attribute_as_long_as_a_page_is_passed_over() -> None:
+def test_attribute_as_long_as_a_page_is_skipped() -> None:
     assert of("<p a='" + "x" * 200_000 + "'>words").text == "words"

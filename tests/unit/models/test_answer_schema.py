@@ -35,7 +35,7 @@ PAGE: dict[str, Any] = {
         {"title": "a", "where": {}, "score": None},
     ],
 )
-def test_what_fits_fits(value: Any) -> None:
+def test_valid_answer_fits_its_schema(value: Any) -> None:
     assert misfit(value, PAGE) == ""
 
 
@@ -63,7 +63,7 @@ def test_what_fits_fits(value: Any) -> None:
         ({"title": "a", "secret of the model": 1}, "answer.(additional): nothing"),
     ],
 )
-def test_what_does_not_fit_is_named_by_its_place(value: Any, said: str) -> None:
+def test_violation_is_named_by_its_path(value: Any, said: str) -> None:
     assert misfit(value, PAGE) == said
 
 
@@ -74,7 +74,7 @@ def test_additional_properties_may_have_a_schema_of_their_own() -> None:
     assert fitted({"a": 1}, counts) == {"a": 1}
 
 
-def test_properties_that_are_forbidden_are_taken_away_at_every_depth() -> None:
+def test_forbidden_properties_are_removed_at_every_depth() -> None:
     schema = {"type": "object", "properties": {"pages": {"type": "array", "items": PAGE}}}
     assert fitted({"pages": [{"title": "a", "why": "b"}], "more": 1}, schema) == {"pages": [{"title": "a"}], "more": 1}
 
@@ -91,5 +91,5 @@ def test_properties_that_are_forbidden_are_taken_away_at_every_depth() -> None:
         ({"type": "object", "additionalProperties": "no"}, "schema.additionalProperties"),
     ],
 )
-def test_a_keyword_that_would_not_be_checked_is_named(schema: Any, said: str) -> None:
+def test_unchecked_schema_keyword_is_named(schema: Any, said: str) -> None:
     assert unchecked_keyword(schema) == said

@@ -32,7 +32,7 @@ def test_twenty_reports_bring_an_estimate_within_five_percent(truth: float) -> N
     assert calibration.trusted_ratio == pytest.approx(truth, rel=0.05)
 
 
-def test_a_count_too_low_is_learned_faster_than_one_too_high() -> None:
+def test_too_low_a_count_is_corrected_faster_than_too_high_a_one() -> None:
     assert learned(1.2).ratio - 1.0 > 2 * (1.0 - learned(0.8).ratio) > 0
 
 
@@ -43,7 +43,7 @@ def test_a_ratio_is_used_only_after_enough_reports() -> None:
         assert calibration.trusted_ratio == (calibration.ratio if calibration.is_trusted else 1.0)
 
 
-def test_the_ratio_in_force_when_the_prompt_was_counted_is_taken_out_again() -> None:
+def test_ratio_in_force_when_the_prompt_was_counted_is_divided_out() -> None:
     settled = Calibration(ratio=1.5, report_count=50)
     assert learn(settled, CalibrationSample(15_000, 15_000, ratio=1.5), is_exact=False).ratio == pytest.approx(1.5)
 
@@ -62,14 +62,14 @@ def test_the_ratio_in_force_when_the_prompt_was_counted_is_taken_out_again() -> 
         CalibrationSample(1_000, 1_000, ratio=-1.0),
     ],
 )
-def test_an_absurd_report_is_counted_and_teaches_nothing(usage: CalibrationSample) -> None:
+def test_absurd_report_is_counted_and_ignored(usage: CalibrationSample) -> None:
     before = learned(1.2, 1.2)
     assert learn(before, usage, is_exact=False) == Calibration(
         before.ratio, before.error, before.report_count, before.ignored_count + 1
     )
 
 
-def test_headroom_is_small_where_exact_and_shrinks_as_estimates_prove_right() -> None:
+def test_headroom_is_small_for_exact_counts_and_shrinks_as_estimates_prove_right() -> None:
     assert headroom_ratio(Calibration(), is_exact=True) == 0.005
     assert headroom_ratio(Calibration(), is_exact=False) == 0.08
     assert headroom_ratio(learned(*[1.0] * 4), is_exact=False) == 0.08
@@ -77,7 +77,7 @@ def test_headroom_is_small_where_exact_and_shrinks_as_estimates_prove_right() ->
     assert headroom_ratio(learned(*[0.9, 1.1] * 10), is_exact=False) > 0.1
 
 
-def test_a_provider_that_adds_to_exact_counts_widens_their_headroom() -> None:
+def test_provider_that_adds_tokens_to_exact_counts_widens_their_headroom() -> None:
     assert headroom_ratio(learned(*[1.03] * 20, is_exact=True), is_exact=True) == pytest.approx(0.035, abs=0.01)
     assert headroom_ratio(learned(*[0.9] * 20, is_exact=True), is_exact=True) < 0.08
 
@@ -95,7 +95,7 @@ def test_a_provider_that_adds_to_exact_counts_widens_their_headroom() -> None:
         {"ratio": 1.2, "error": 0.0, "report_count": None, "ignored_count": 0},
     ],
 )
-def test_a_damaged_calibration_starts_anew(fields: dict[str, object]) -> None:
+def test_damaged_calibration_starts_over(fields: dict[str, object]) -> None:
     assert calibration_from(fields, is_exact=False) == Calibration()
 
 

@@ -41,7 +41,7 @@ def test_a_breaker_stays_closed_while_most_calls_are_answered() -> None:
     assert breaker.state(100.0) is BreakerState.CLOSED
 
 
-def test_failures_long_ago_do_not_open_a_breaker() -> None:
+def test_old_failures_do_not_open_a_breaker() -> None:
     breaker = Breaker()
     for turn in range(20):
         breaker.failed(admitted(breaker, turn * 8.0), turn * 8.0)
@@ -71,7 +71,7 @@ def test_a_failed_probe_keeps_the_breaker_open_twice_as_long_up_to_a_limit() -> 
     assert breaker.retry_after_s(now_s + 61.0) == 2.0
 
 
-def test_a_slow_probe_keeps_the_breaker_open_no_longer_than_before() -> None:
+def test_slow_probe_keeps_the_breaker_open_no_longer_than_before() -> None:
     breaker, now_s, waits = opened(), 0.0, []
     for is_slow in (True, True, False, True):
         now_s += breaker.retry_after_s(now_s)
@@ -80,7 +80,7 @@ def test_a_slow_probe_keeps_the_breaker_open_no_longer_than_before() -> None:
     assert waits == [2.0, 2.0, 4.0, 4.0]
 
 
-def test_closing_a_breaker_ends_its_rest_and_forgets_its_probe() -> None:
+def test_closing_a_breaker_resets_its_pause_and_its_probe() -> None:
     breaker = opened()
     probe = admitted(breaker, 2.0)
     breaker.close()
@@ -95,7 +95,7 @@ def test_a_released_probe_leaves_room_for_the_next() -> None:
     assert admitted(breaker, 3.0).is_probe
 
 
-def test_a_probe_that_never_comes_back_does_not_shut_the_endpoint_out_for_good() -> None:
+def test_lost_probe_does_not_block_the_endpoint_for_ever() -> None:
     breaker = opened()
     lost = admitted(breaker, 2.0)
     assert breaker.admit(61.0) is None
@@ -104,7 +104,7 @@ def test_a_probe_that_never_comes_back_does_not_shut_the_endpoint_out_for_good()
     assert breaker.state(62.2) is BreakerState.CLOSED
 
 
-def test_a_late_result_of_a_call_from_before_changes_nothing() -> None:
+def test_late_result_of_an_earlier_call_changes_nothing() -> None:
     breaker = Breaker()
     early = [admitted(breaker, 0.0) for _ in range(7)]
     for permit in early[:5]:
@@ -116,7 +116,7 @@ def test_a_late_result_of_a_call_from_before_changes_nothing() -> None:
     assert breaker.state(3.1) is BreakerState.CLOSED
 
 
-def test_retries_spend_what_answers_put_back() -> None:
+def test_retries_spend_tokens_that_answers_refill() -> None:
     budget = RetryBudget()
     assert [budget.spend_on_retry() for _ in range(12)] == [True] * 10 + [False] * 2
     for _ in range(11):
@@ -131,7 +131,7 @@ def test_a_hedge_needs_a_bucket_more_than_half_full() -> None:
     assert budget.spend_on_retry()
 
 
-def test_a_hedge_delay_is_known_after_twenty_answers_and_follows_the_latest() -> None:
+def test_hedge_delay_is_set_after_twenty_answers_and_follows_the_latest() -> None:
     latencies = Latencies()
     for milliseconds in range(1, 20):
         latencies.add(milliseconds / 1000)

@@ -28,7 +28,7 @@ ANSWER = ConverseAnswer("m", "text ✓", "end_turn", TokenUsage(10, 2, 1), {"n":
         {"system": "systemu", "user": "ser"},
     ],
 )
-def test_whatever_shapes_an_answer_is_in_its_name(changes: dict[str, Any]) -> None:
+def test_everything_that_shapes_an_answer_changes_its_key(changes: dict[str, Any]) -> None:
     assert answer_key(replace(REQUEST, **changes)) != answer_key(REQUEST)
 
 
@@ -40,16 +40,16 @@ def test_whatever_shapes_an_answer_is_in_its_name(changes: dict[str, Any]) -> No
         {"schema": AnswerSchema("s", MappingProxyType({"type": "object"}))},
     ],
 )
-def test_what_does_not_is_not(changes: dict[str, Any]) -> None:
+def test_anything_else_does_not_change_the_key(changes: dict[str, Any]) -> None:
     assert answer_key(replace(REQUEST, **changes)) == answer_key(REQUEST)
 
 
-def test_a_name_is_the_same_in_every_process() -> None:
+def test_key_is_the_same_in_every_process() -> None:
     assert answer_key(REQUEST).hex() == "f13cd9e57d8093057b732da221f29d9c7f01f37f78f1f75dc458d331672d298d"
     assert len(answer_key(replace(REQUEST, user="\ud800\0東京"))) == 32
 
 
-def test_an_answer_survives_being_written_down() -> None:
+def test_answer_survives_serialization() -> None:
     assert answer_from(answer_bytes(ANSWER)) == ANSWER
     bare = ConverseAnswer("m", "", "stop", TokenUsage(1, 1, is_estimated=True))
     assert answer_from(answer_bytes(bare)) == bare

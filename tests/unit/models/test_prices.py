@@ -41,7 +41,7 @@ from models.tokens.prices import MODELS, ModelWindow
         ),
     ],
 )
-def test_a_model_is_found_by_every_id_it_goes_by(model_id: str, name: str, region: str) -> None:
+def test_model_is_found_by_every_known_id(model_id: str, name: str, region: str) -> None:
     assert CATALOG.require(model_id).name == name
     assert model_id_of(model_id).region == region
 
@@ -55,19 +55,19 @@ def test_an_unknown_model_is_refused_with_the_field_and_the_fix(model_id: str) -
     assert len(str(refusal.value)) < 500
 
 
-def test_an_unknown_model_is_refused_with_names_that_are_close() -> None:
+def test_unknown_model_is_refused_with_close_names() -> None:
     with pytest.raises(UnknownModel, match=r"close: gpt-4o-mini"):
         CATALOG.require("gpt-4o-mimi")
 
 
-def test_a_window_given_by_hand_makes_do_for_an_unknown_model_and_wins_over_the_table() -> None:
+def test_window_given_by_hand_serves_an_unknown_model_and_overrides_the_table() -> None:
     unknown = CATALOG.require("acme-llm", 32_000)
     assert (unknown.name, unknown.window.context_tokens, unknown.price) == ("acme-llm", 32_000, None)
     assert CATALOG.require("gpt-5", 64_000).window == ModelWindow(64_000)
     assert CATALOG.require("gpt-5", 64_000).tokenizer == "o200k_base"
 
 
-def test_a_prompt_keeps_room_for_the_answer_and_within_what_one_prompt_may_have() -> None:
+def test_prompt_leaves_room_for_the_answer_within_the_models_prompt_limit() -> None:
     assert CATALOG.require("gpt-4o").window.input_limit_tokens(4_000) == 124_000
     assert CATALOG.require("gpt-5").window.input_limit_tokens(4_000) == 272_000
     assert CATALOG.require("gpt-5").window.input_limit_tokens(200_000) == 200_000
@@ -119,7 +119,7 @@ def test_a_call_within_a_geography_costs_its_surcharge() -> None:
         ("claude-haiku-5-5", TokenSpending(100_001)),
     ],
 )
-def test_no_money_is_shown_where_a_price_is_not_known(model_id: str, spent: TokenSpending) -> None:
+def test_no_cost_is_shown_without_a_known_price(model_id: str, spent: TokenSpending) -> None:
     assert cost_usd(CATALOG.require(model_id), spent) is None
 
 

@@ -56,7 +56,7 @@ from tests.support.each import each
         (ProviderRefusal(302), InvalidRequest),
     ],
 )
-def test_a_refusal_is_raised_as(refusal: ProviderRefusal, kind: type[ProviderError]) -> None:
+def test_provider_refusal_becomes_the_right_error(refusal: ProviderRefusal, kind: type[ProviderError]) -> None:
     assert type(provider_error(refusal)) is kind
 
 
@@ -66,7 +66,7 @@ def test_the_delay_goes_with_the_error() -> None:
     assert provider_error(ProviderRefusal(429)).retry_after_s is None
 
 
-def test_an_empty_account_is_not_asked_again_within_a_call() -> None:
+def test_exhausted_account_is_not_retried_within_a_call() -> None:
     assert provider_error(ProviderRefusal(429, "insufficient_quota")).retry_after_s == 3_600.0
 
 
@@ -90,13 +90,13 @@ def test_a_delay_is_read_in_any_spelling(headers: dict[str, str], seconds: float
     assert retry_after_s(headers) == seconds
 
 
-def test_a_delay_may_be_a_date_to_come() -> None:
+def test_delay_may_be_a_future_date() -> None:
     seconds = retry_after_s({"retry-after": format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True)})
     assert seconds is not None
     assert 3_000 < seconds <= 3_600
 
 
-def test_a_message_is_shown_short_on_one_line_and_without_long_quotes() -> None:
+def test_refusal_message_is_short_on_one_line_without_long_quotes() -> None:
     quoted = ProviderRefusal(400, "bad", "the value\n'" + "my secret diary " * 5 + "' is wrong").detail
     assert quoted == "400 bad the value … is wrong"
     assert len(ProviderRefusal(400, "bad", "word " * 100_000).detail) < 300

@@ -12,12 +12,12 @@ def request(schema: AnswerSchema | None = SHAPE, system: str = "Be brief.") -> C
     return ConverseRequest("m", system, "Where?", 10, 1.0, schema)
 
 
-def test_an_object_is_first_asked_for_by_the_surest_means() -> None:
+def test_object_is_first_requested_in_the_most_reliable_mode() -> None:
     assert first_mode(request()) == RequestMode(JsonMeans.JSON_SCHEMA)
     assert first_mode(request(None)) == RequestMode(JsonMeans.TEXT)
 
 
-def test_a_refusal_leads_to_the_next_means_and_then_to_none() -> None:
+def test_refusal_leads_to_the_next_mode_and_finally_to_none() -> None:
     tool = next_mode(RequestMode(JsonMeans.JSON_SCHEMA), "no response_format here")
     assert tool == RequestMode(JsonMeans.TOOL)
     assert next_mode(RequestMode(JsonMeans.TOOL), "no tools here") == RequestMode(JsonMeans.TEXT)
@@ -33,14 +33,14 @@ def test_a_refused_parameter_changes_only_itself_and_only_once() -> None:
     assert capped == RequestMode(JsonMeans.JSON_SCHEMA, has_new_cap=True)
 
 
-def test_every_way_of_refusing_comes_to_an_end() -> None:
+def test_every_sequence_of_refusals_terminates() -> None:
     mode: RequestMode | None = first_mode(request())
     for _ in range(5):
         mode = mode and next_mode(mode, "temperature max_completion_tokens")
     assert mode is None
 
 
-def test_the_schema_stands_in_the_prompt_only_where_nothing_else_carries_it() -> None:
+def test_schema_is_in_the_prompt_only_if_nothing_else_carries_it() -> None:
     told = ModelRequest(request(), RequestMode(JsonMeans.TEXT), 10)
     assert told.schema is None
     assert told.system.startswith("Be brief.\n\nAnswer with one JSON object")

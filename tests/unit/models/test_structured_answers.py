@@ -33,7 +33,7 @@ SCHEMA: dict[str, Any] = {
         '{"a": 1.0}',
     ],
 )
-def test_the_object_is_found(text: str) -> None:
+def test_object_is_found_in_the_text_around_it(text: str) -> None:
     assert object_in(text, SCHEMA) == ({"a": 1}, "")
 
 
@@ -48,7 +48,7 @@ ACCEPTED = {"type": "object", "anyOf": [{"required": ["a"]}, {"required": ["b"]}
         ('{"b": 1}, no: {"a": 1}', {"a": 1}),
     ],
 )
-def test_an_object_that_is_only_accepted_is_taken_where_none_fits(text: str, value: object) -> None:
+def test_merely_acceptable_object_is_taken_if_none_fits(text: str, value: object) -> None:
     found, reason = object_in(text, SCHEMA, ACCEPTED)
     assert found == value
     assert bool(reason) == (found != {"a": 1})
@@ -72,10 +72,10 @@ def test_an_object_that_is_only_accepted_is_taken_where_none_fits(text: str, val
         ('{"a":' * 100_000, "nested too deep"),
     ],
 )
-def test_where_there_is_none_the_reason_is_said(text: str, reason: str) -> None:
+def test_missing_object_is_reported_with_the_reason(text: str, reason: str) -> None:
     assert object_in(text, SCHEMA) == (None, reason)
 
 
-def test_what_no_database_carries_is_replaced_in_names_and_texts() -> None:
+def test_characters_that_no_database_holds_are_replaced_in_names_and_texts() -> None:
     found, _ = object_in('{"a\\u0000": ["\\ud800x", {"b": "\\u0000"}], "c": "\\ud83d\\ude42"}', ANY)
     assert found == {"a\ufffd": ["\ufffdx", {"b": "\ufffd"}], "c": "🙂"}

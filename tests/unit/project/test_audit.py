@@ -51,7 +51,7 @@ def pip_audit(home: Path, answer: str) -> None:
     ],
     ids=["clean", "vulnerable", "unreachable", "failing"],
 )
-def test_audit_names_what_is_vulnerable_and_says_when_it_cannot_look(
+def test_audit_names_vulnerable_packages_and_says_when_it_cannot_look(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], answer: str, code: int, said: str
 ) -> None:
     pip_audit(tmp_path, answer.replace("print(", "print(__import__('json').dumps(", 1).replace("})", "}))", 1))

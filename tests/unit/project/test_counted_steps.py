@@ -13,6 +13,6 @@ def pairs(size: int) -> int:
     return count
 
 
-def test_a_square_is_told_from_a_line() -> None:
+def test_quadratic_work_is_distinguished_from_linear() -> None:
     assert not grows_in_line(pairs, 50)
     assert grows_in_line(lambda size: [pairs(3) for _ in range(size)], 50)

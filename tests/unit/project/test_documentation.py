@@ -82,7 +82,7 @@ def shown_commands(text: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_commands_that_are_shown_are_there_with_their_options(document: Path) -> None:
+def test_shown_commands_exist_with_their_options(document: Path) -> None:
     for words in shown_commands(document.read_text(encoding="utf-8")):
         command: click.Command = root
         rest = words
@@ -100,7 +100,7 @@ def paths(command: click.Command) -> set[str]:
     return {f"{name} {path}".strip() for name, inner in inside(command).items() for path in paths(inner)}
 
 
-def test_the_first_request_calls_what_the_client_has() -> None:
+def test_first_request_uses_methods_that_the_client_has() -> None:
     block = re.search(r"```python\n(.*?)```", README, re.DOTALL)
     assert block is not None
     owners = {"sidecar": Sidecar, "assembly": Assembly}
@@ -114,7 +114,7 @@ def test_the_first_request_calls_what_the_client_has() -> None:
     assert {"client_turn_id", "role", "text"} <= {field.name for field in fields(NewTurn)}
 
 
-def test_the_example_of_a_source_uses_types_that_are_there() -> None:
+def test_example_source_uses_types_that_exist() -> None:
     block = re.search(r"^   ```python\n(.*?)   ```", README, re.DOTALL | re.MULTILINE)
     assert block is not None
     used = {node.id for node in ast.walk(ast.parse(dedent(block[1]))) if isinstance(node, ast.Name)}
@@ -123,7 +123,7 @@ def test_the_example_of_a_source_uses_types_that_are_there() -> None:
     assert not [name for name in types if not any(hasattr(module, name) for module in (ports, items, scope))]
 
 
-def test_the_log_table_has_every_event_and_no_other() -> None:
+def test_log_table_lists_exactly_the_events_of_the_code() -> None:
     told = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
     table = told[told.index("## What the log says") : told.index("## Health, metrics, traces")]
     shown = {
@@ -136,7 +136,7 @@ def test_the_log_table_has_every_event_and_no_other() -> None:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_links_lead_somewhere(document: Path) -> None:
+def test_links_in_documents_resolve(document: Path) -> None:
     text = document.read_text(encoding="utf-8")
     targets = [target for target in re.findall(r"\]\(([^)#\s]+)", text) if "://" not in target]
     assert not [target for target in targets if not (document.parent / target).exists()]

@@ -118,7 +118,7 @@ async def settle() -> None:
         await turn
 
 
-async def test_calls_that_fit_enter_at_once_and_the_next_one_waits() -> None:
+async def test_calls_enter_up_to_the_limit_and_the_next_one_waits() -> None:
     house = House()
     first, second, third = await house.visit(A, count=3)
     assert (first.is_inside, second.is_inside, third.is_inside) == (True, True, False)
@@ -127,7 +127,7 @@ async def test_calls_that_fit_enter_at_once_and_the_next_one_waits() -> None:
     await house.let_all_go()
 
 
-async def test_one_tenant_never_takes_more_than_its_share_of_places() -> None:
+async def test_tenant_never_takes_more_than_its_share_of_slots() -> None:
     house = House(in_flight=4, per_tenant=3)
     await house.visit(A, count=6)
     assert house.lanes.in_flight_count == 3
@@ -136,7 +136,7 @@ async def test_one_tenant_never_takes_more_than_its_share_of_places() -> None:
     await house.let_all_go()
 
 
-async def test_a_burst_of_one_tenant_delays_another_by_one_turn_only() -> None:
+async def test_burst_of_one_tenant_delays_another_by_one_call_only() -> None:
     house = House(in_flight=1, waiting=20)
     await house.visit(A, count=10)
     await house.visit(B, count=2)
@@ -144,7 +144,7 @@ async def test_a_burst_of_one_tenant_delays_another_by_one_turn_only() -> None:
     assert house.log[:5] == ["A.x", "A.x", "B.x", "A.x", "B.x"]
 
 
-async def test_a_burst_of_one_owner_does_not_hold_up_another_owner_of_its_tenant() -> None:
+async def test_burst_of_one_owner_does_not_delay_another_owner_of_its_tenant() -> None:
     house = House(in_flight=1, waiting=20)
     await house.visit(A, "ann", count=10)
     await house.visit(A, "bob", count=2)
@@ -153,7 +153,7 @@ async def test_a_burst_of_one_owner_does_not_hold_up_another_owner_of_its_tenant
     assert house.log[:6] == ["A.ann", "A.ann", "B.cid", "A.bob", "A.ann", "A.bob"]
 
 
-async def test_a_tenant_at_its_cap_does_not_block_those_behind_it() -> None:
+async def test_tenant_at_its_cap_does_not_block_those_behind_it() -> None:
     house = House(in_flight=2, per_tenant=1)
     first_a, _, b = (await house.visit(A, count=2)) + (await house.visit(B))
     (waiting_b,) = await house.visit(B)
@@ -164,7 +164,7 @@ async def test_a_tenant_at_its_cap_does_not_block_those_behind_it() -> None:
     await house.let_all_go()
 
 
-async def test_a_call_that_finds_the_room_full_is_refused_at_once() -> None:
+async def test_call_is_refused_at_once_if_the_queue_is_full() -> None:
     house = House(in_flight=1, waiting=1)
     _, _, late = await house.visit(A, count=3)
     assert late.is_refused
@@ -174,7 +174,7 @@ async def test_a_call_that_finds_the_room_full_is_refused_at_once() -> None:
     await house.let_all_go()
 
 
-async def test_without_a_waiting_room_a_call_enters_or_is_refused() -> None:
+async def test_without_a_queue_a_call_enters_or_is_refused() -> None:
     house = House(in_flight=1, waiting=0)
     inside, late = await house.visit(A, count=2)
     assert inside.is_inside
@@ -182,7 +182,7 @@ async def test_without_a_waiting_room_a_call_enters_or_is_refused() -> None:
     await house.let_all_go()
 
 
-async def test_in_a_full_room_the_longest_queue_gives_way_to_another_tenant() -> None:
+async def test_full_queue_drops_the_longest_tenants_last_call_for_another_tenant() -> None:
     house = House(in_flight=1, waiting=4)
     burst = await house.visit(A, count=5)
     (other,) = await house.visit(B)
@@ -192,7 +192,7 @@ async def test_in_a_full_room_the_longest_queue_gives_way_to_another_tenant() ->
     assert house.log.count("B.x") == 1
 
 
-async def test_in_a_full_room_the_longest_queue_gives_way_to_another_owner_of_its_tenant() -> None:
+async def test_full_queue_drops_the_longest_owners_last_call_for_another_owner_of_its_tenant() -> None:
     house = House(in_flight=1, waiting=4)
     burst = await house.visit(A, "ann", count=5)
     (other,) = await house.visit(A, "bob")
@@ -202,7 +202,7 @@ async def test_in_a_full_room_the_longest_queue_gives_way_to_another_owner_of_it
 
 
 @pytest.mark.parametrize("count", [2, 3])
-async def test_shares_of_a_full_room_that_are_even_or_nearly_so_are_left_alone(count: int) -> None:
+async def test_full_queue_with_even_shares_drops_nothing(count: int) -> None:
     house = House(in_flight=1, waiting=count + 2)
     await house.visit(A, count=1 + count)
     await house.visit(B, count=2)
@@ -213,7 +213,7 @@ async def test_shares_of_a_full_room_that_are_even_or_nearly_so_are_left_alone(c
     await house.let_all_go()
 
 
-async def test_nobody_waits_longer_than_the_longest_wait() -> None:
+async def test_no_call_waits_longer_than_the_maximum_wait() -> None:
     house = House(in_flight=1, wait_s=2.0)
     inside, waiting = await house.visit(A, count=2)
     house.clock.wind(1.9)
@@ -226,7 +226,7 @@ async def test_nobody_waits_longer_than_the_longest_wait() -> None:
     await house.let_all_go()
 
 
-async def test_one_who_got_in_is_not_thrown_out_when_the_wait_would_have_ended() -> None:
+async def test_admitted_call_is_not_dropped_when_its_wait_would_have_ended() -> None:
     house = House(in_flight=1, wait_s=2.0)
     first, second = await house.visit(A, count=2)
     await house.let_go(first)
@@ -236,7 +236,7 @@ async def test_one_who_got_in_is_not_thrown_out_when_the_wait_would_have_ended()
     await house.let_all_go()
 
 
-async def test_one_who_gives_up_waiting_frees_its_place_in_the_room() -> None:
+async def test_cancelled_waiter_frees_its_place_in_the_queue() -> None:
     house = House(in_flight=1, waiting=1)
     _, waiting = await house.visit(A, count=2)
     waiting.task.cancel()
@@ -247,7 +247,7 @@ async def test_one_who_gives_up_waiting_frees_its_place_in_the_room() -> None:
     await house.let_all_go()
 
 
-async def test_a_place_given_to_one_who_gives_up_in_that_moment_goes_to_the_next() -> None:
+async def test_slot_of_cancelled_waiter_goes_to_next() -> None:
     house = House(in_flight=1)
     first, second, third = await house.visit(A, count=3)
     first.on_leaving = second.task.cancel
@@ -257,7 +257,7 @@ async def test_a_place_given_to_one_who_gives_up_in_that_moment_goes_to_the_next
     await house.let_all_go()
 
 
-async def test_a_place_is_not_wasted_on_one_who_gave_up_a_moment_before() -> None:
+async def test_slot_is_not_given_to_a_waiter_that_was_just_cancelled() -> None:
     house = House(in_flight=1)
     first, second, third = await house.visit(A, count=3)
     second.task.cancel()
@@ -267,7 +267,7 @@ async def test_a_place_is_not_wasted_on_one_who_gave_up_a_moment_before() -> Non
     await house.let_all_go()
 
 
-async def test_work_that_fails_or_is_cancelled_gives_its_place_back() -> None:
+async def test_failed_or_cancelled_work_releases_its_slot() -> None:
     house = House(in_flight=1)
 
     async def fail() -> None:
@@ -282,7 +282,7 @@ async def test_work_that_fails_or_is_cancelled_gives_its_place_back() -> None:
     assert house.lanes.in_flight_count == 0
 
 
-async def test_the_retry_delay_follows_the_pace_of_the_work_and_the_queue() -> None:
+async def test_retry_delay_follows_the_pace_of_the_work_and_the_queue() -> None:
     house = House(in_flight=1, waiting=1)
     delays = []
     for hold_s in (0.0, 20.0):
@@ -297,7 +297,7 @@ async def test_the_retry_delay_follows_the_pace_of_the_work_and_the_queue() -> N
     assert delays == [MIN_RETRY_S, pytest.approx(4.0)]
 
 
-async def test_the_event_loop_serves_as_the_clock() -> None:
+async def test_event_loop_can_be_the_clock() -> None:
     loop = asyncio.get_running_loop()
     lanes = AdmissionControl(max_in_flight=1, max_waiting=1, max_wait_s=0.0, per_tenant_in_flight=1, clock=loop)
     async with lanes.place(A, "x"):
@@ -308,12 +308,12 @@ async def test_the_event_loop_serves_as_the_clock() -> None:
 
 
 @pytest.mark.parametrize(("in_flight", "waiting", "wait_s", "per_tenant"), [(0, 1, 1, 1), (1, -1, 1, 1), (1, 1, -1, 1)])
-def test_lanes_that_let_nobody_in_are_refused(in_flight: int, waiting: int, wait_s: float, per_tenant: int) -> None:
+def test_limits_that_admit_no_call_are_refused(in_flight: int, waiting: int, wait_s: float, per_tenant: int) -> None:
     with pytest.raises(SettingInvalid):
         House(in_flight=in_flight, waiting=waiting, wait_s=wait_s, per_tenant=per_tenant)
 
 
-async def test_a_call_that_would_wait_too_long_to_be_done_in_time_is_refused_at_once() -> None:
+async def test_call_whose_wait_would_exceed_its_deadline_is_refused_at_once() -> None:
     house = House(in_flight=1, waiting=10, wait_s=60.0)
     await paced(house, hold_s=10.0)
     (inside,) = await house.visit(A)
@@ -333,7 +333,7 @@ async def test_a_call_that_would_wait_too_long_to_be_done_in_time_is_refused_at_
     await house.let_all_go()
 
 
-async def test_a_call_whose_turn_does_not_come_in_time_to_be_done_is_refused_then() -> None:
+async def test_call_that_reaches_its_deadline_in_the_queue_is_refused_then() -> None:
     house = House(in_flight=1, waiting=10, wait_s=60.0)
     await paced(house, hold_s=10.0)
     (inside,) = await house.visit(A)
@@ -346,7 +346,7 @@ async def test_a_call_whose_turn_does_not_come_in_time_to_be_done_is_refused_the
     await house.let_all_go()
 
 
-async def test_with_a_place_free_nobody_is_refused_and_leaving_twice_frees_one_place() -> None:
+async def test_free_slot_refuses_no_call_and_leaving_twice_frees_one_slot() -> None:
     house = House(in_flight=1)
     await paced(house, hold_s=10.0)
     place = await house.lanes.enter(A, "x", within_s=0.0)

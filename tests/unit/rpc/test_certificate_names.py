@@ -25,7 +25,7 @@ def written(path: Path, text: str | dict[str, Any]) -> Path:
     return draft.replace(path)
 
 
-def test_a_file_names_callers_by_certificate(tmp_path: Path) -> None:
+def test_file_maps_certificates_to_callers(tmp_path: Path) -> None:
     entries = {PLANNER: ANN | {"spaces": ["hr"]}, "dns:Agent.Example": {"tenant": "acme", "role": "admin"}}
     assert read_client_names(written(tmp_path / "names.json", entries)) == {
         PLANNER: Grant("acme", ("ann",), "planner", spaces=("hr",)),
@@ -63,9 +63,7 @@ def test_a_file_names_callers_by_certificate(tmp_path: Path) -> None:
         ({"cn:agent": ANN}, "no certificate name"),
     ],
 )
-def test_a_file_that_could_mean_something_else_is_refused_by_name(
-    tmp_path: Path, text: str | dict[str, Any], told: str
-) -> None:
+def test_ambiguous_file_is_refused_by_name(tmp_path: Path, text: str | dict[str, Any], told: str) -> None:
     path = written(tmp_path / "names.json", text)
     with pytest.raises(SettingInvalid, match=r"certificate '|SIDECAR_CLIENT_NAMES") as caught:
         Callers({}, path, monotonic_s=lambda: 0.0)
@@ -73,7 +71,7 @@ def test_a_file_that_could_mean_something_else_is_refused_by_name(
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe", None])
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes | None) -> None:
+def test_unreadable_file_is_named(tmp_path: Path, content: bytes | None) -> None:
     path = tmp_path / "names.json"
     if content is not None:
         path.write_bytes(content)
@@ -85,7 +83,7 @@ async def never(tenant_id: object) -> None:
     return None
 
 
-async def test_a_name_taken_out_of_the_file_stands_for_nobody_within_a_second(tmp_path: Path) -> None:
+async def test_name_removed_from_the_file_is_rejected_within_a_second(tmp_path: Path) -> None:
     path = written(tmp_path / "names.json", {PLANNER: ANN})
     clock = [0.0]
     settings = IdentitySettings(tmp_path, certificates_file=path, requires_client_certificates=True)

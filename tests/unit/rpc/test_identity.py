@@ -31,7 +31,7 @@ def admin(tenant: str = "acme") -> Identity:
     return identity_of(Grant(tenant, role=Role.ADMIN))
 
 
-def test_an_agent_with_one_owner_may_leave_both_fields_empty() -> None:
+def test_agent_with_one_owner_may_leave_both_fields_empty() -> None:
     assert resolve_scope(agent("ann"), "", "") == Scope(tenant_uuid("acme"), owner_uuid("ann"))
 
 
@@ -47,7 +47,7 @@ def test_an_agent_naming_another_owner_or_tenant_is_refused(tenant: str, owner: 
         resolve_scope(agent("ann"), tenant, owner)
 
 
-def test_a_refusal_says_the_same_of_a_foreign_tenant_and_a_foreign_owner() -> None:
+def test_refusal_is_the_same_for_a_foreign_tenant_and_a_foreign_owner() -> None:
     messages = set()
     for tenant, owner in [("globex", "ann"), ("", "bob"), ("acme", str(UUID(int=7)))]:
         with pytest.raises(ScopeForbidden) as caught:
@@ -90,13 +90,13 @@ def test_an_unusable_id_in_a_request_names_its_field(field: str, hostile: str) -
 
 
 @pytest.mark.parametrize(("held", "space"), [(("hr",), "hr"), (("*",), "hr"), (("*", "ops"), "*"), ((), "")])
-def test_a_space_that_is_held_is_worked_in(held: tuple[str, ...], space: str) -> None:
+def test_held_space_is_used(held: tuple[str, ...], space: str) -> None:
     assert resolve_space(identity_of(Grant("acme", ("ann",), "planner", spaces=held)), space) == space
     assert resolve_space(admin(), space) == space
 
 
 @pytest.mark.parametrize(("held", "space"), [((), "hr"), (None, "hr"), (("ops", "hr2"), "hr"), (("hr",), "*")])
-def test_a_space_that_is_not_held_is_refused(held: tuple[str, ...] | None, space: str) -> None:
+def test_space_that_is_not_held_is_refused(held: tuple[str, ...] | None, space: str) -> None:
     with pytest.raises(SpaceForbidden):
         resolve_space(identity_of(Grant("acme", ("ann",), "planner", spaces=held)), space)
 
@@ -128,7 +128,7 @@ def test_only_admins_pass_where_an_admin_is_required() -> None:
         (Grant("acme", (), "\ud800", Role.ADMIN), "agent"),
     ],
 )
-def test_a_grant_that_cannot_stand_names_what_is_wrong(grant: Grant, field: str) -> None:
+def test_unusable_grant_names_its_problem(grant: Grant, field: str) -> None:
     with pytest.raises(InvalidArgument) as caught:
         identity_of(grant)
     assert caught.value.field == field
@@ -145,7 +145,7 @@ def test_an_identity_cannot_be_changed() -> None:
         agent("ann").tenant_id = UUID(int=1)  # type: ignore[misc]  # the point of the test
 
 
-def test_a_burst_counts_for_the_only_owner_and_else_for_the_caller() -> None:
+def test_burst_is_counted_for_the_only_owner_or_else_for_the_caller() -> None:
     assert agent("ann").queue_key == owner_uuid("ann")
     assert agent("ann", "bob").queue_key == "planner"
     assert admin().queue_key == "admin"

@@ -51,7 +51,7 @@ async def settle() -> None:
         await turn
 
 
-async def test_the_first_look_up_fetches_and_the_next_ones_do_not() -> None:
+async def test_first_lookup_fetches_and_the_next_ones_do_not() -> None:
     endpoint = Endpoint("a", "b")
     source = endpoint.source()
     assert await source.find("a") is not None
@@ -59,7 +59,7 @@ async def test_the_first_look_up_fetches_and_the_next_ones_do_not() -> None:
     assert endpoint.asked == 1
 
 
-async def test_unknown_kids_cost_one_fetch_a_minute_however_many_come() -> None:
+async def test_unknown_key_ids_cause_one_fetch_a_minute() -> None:
     endpoint = Endpoint("a")
     source = endpoint.source()
     await source.find("a")
@@ -82,7 +82,7 @@ async def test_a_key_published_later_is_found_after_a_minute() -> None:
     assert await source.find("b") is not None
 
 
-async def test_callers_at_the_same_time_share_one_fetch() -> None:
+async def test_concurrent_callers_share_one_fetch() -> None:
     endpoint = Endpoint("a")
     endpoint.gate.clear()
     source = endpoint.source()
@@ -93,7 +93,7 @@ async def test_callers_at_the_same_time_share_one_fetch() -> None:
     assert endpoint.asked == 1
 
 
-async def test_a_fetch_that_hangs_is_not_joined_by_a_second_one() -> None:
+async def test_hanging_fetch_is_not_joined_by_a_second_one() -> None:
     endpoint = Endpoint("a")
     endpoint.gate.clear()
     source = endpoint.source()
@@ -107,7 +107,7 @@ async def test_a_fetch_that_hangs_is_not_joined_by_a_second_one() -> None:
     assert endpoint.asked == 1
 
 
-async def test_one_caller_giving_up_does_not_end_the_fetch_for_the_others() -> None:
+async def test_cancelled_caller_does_not_end_the_fetch_for_the_others() -> None:
     endpoint = Endpoint("a")
     endpoint.gate.clear()
     source = endpoint.source()
@@ -121,7 +121,7 @@ async def test_one_caller_giving_up_does_not_end_the_fetch_for_the_others() -> N
 
 
 @pytest.mark.parametrize("failure", [None, b"", b"<html>", b'{"keys": []}'])
-async def test_a_failing_endpoint_leaves_the_last_good_keys(failure: bytes | None) -> None:
+async def test_failing_endpoint_keeps_the_last_good_keys(failure: bytes | None) -> None:
     endpoint = Endpoint("a")
     source = endpoint.source()
     await source.find("a")
@@ -133,7 +133,7 @@ async def test_a_failing_endpoint_leaves_the_last_good_keys(failure: bytes | Non
     assert await source.find("a") is not None
 
 
-async def test_without_any_keys_yet_nobody_is_judged() -> None:
+async def test_token_is_not_judged_before_any_keys_are_known() -> None:
     endpoint = Endpoint("a")
     endpoint.is_down = True
     source = endpoint.source()
@@ -146,7 +146,7 @@ async def test_without_any_keys_yet_nobody_is_judged() -> None:
     assert await source.find("a") is not None
 
 
-async def test_old_keys_are_fetched_again_behind_the_calls_that_know_theirs() -> None:
+async def test_old_keys_are_refreshed_in_the_background() -> None:
     endpoint = Endpoint("old")
     source = endpoint.source()
     await source.find("old")
@@ -160,7 +160,7 @@ async def test_old_keys_are_fetched_again_behind_the_calls_that_know_theirs() ->
     assert await source.find("old") is None
 
 
-async def test_stopping_ends_a_fetch_that_hangs() -> None:
+async def test_stopping_ends_a_hanging_fetch() -> None:
     endpoint = Endpoint("a")
     endpoint.gate.clear()
     source = endpoint.source()
@@ -180,7 +180,7 @@ def test_https_url_is_accepted_and_the_same_over_http_is_not(url: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8080", "[::1]:8080", "localhost"])
-def test_http_is_fine_on_loopback_and_only_when_allowed(host: str) -> None:
+def test_http_url_is_accepted_on_loopback_only_if_allowed(host: str) -> None:
     check_jwks_url(f"http://{host}/jwks", is_http_allowed=True)
     with pytest.raises(SettingInvalid):
         check_jwks_url(f"http://{host}/jwks")

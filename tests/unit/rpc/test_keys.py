@@ -94,12 +94,12 @@ def test_weak_foreign_and_broken_pem_is_refused(text: bytes) -> None:
         parse_pem(text, "k")
 
 
-def test_a_private_key_is_named_as_such() -> None:
+def test_private_key_is_reported_as_such() -> None:
     with pytest.raises(ValueError, match="public half"):
         parse_pem(private_pem(ED), "k")
 
 
-def test_a_key_set_keeps_what_can_verify_and_leaves_the_rest_out() -> None:
+def test_key_set_keeps_usable_keys_and_drops_the_rest() -> None:
     text = jwks(
         jwk(ED.public_key(), "ed"),
         jwk(RSA, "rsa", alg="PS256", use="sig"),
@@ -119,7 +119,7 @@ def test_a_key_set_keeps_what_can_verify_and_leaves_the_rest_out() -> None:
     assert found["rsa"].algorithms == {"PS256"}
 
 
-def test_a_private_key_in_a_set_is_left_out() -> None:
+def test_private_key_in_a_set_is_dropped() -> None:
     private = json.loads(jwt.algorithms.OKPAlgorithm.to_jwk(ED))
     found = parse_jwks(jwks({**private, "kid": "private"}, jwk(ED.public_key(), "public")))
     assert set(found) == {"public"}
@@ -140,12 +140,12 @@ def test_a_private_key_in_a_set_is_left_out() -> None:
     ],
     ids=["empty", "list", "object", "no-list", "no-keys", "bytes", "deep", "too-many", "twice"],
 )
-def test_what_is_no_key_set_is_refused(text: bytes) -> None:
+def test_document_that_is_no_key_set_is_refused(text: bytes) -> None:
     with pytest.raises(ValueError, match=r".+"):
         parse_jwks(text)
 
 
-async def test_a_pem_file_gives_its_name_as_the_key_id(tmp_path: Path) -> None:
+async def test_key_id_of_a_pem_file_is_its_name(tmp_path: Path) -> None:
     (tmp_path / "2027-01.pem").write_bytes(pem(ED))
     (tmp_path / "set.json").write_bytes(jwks(jwk(EC.public_key(), "ec-1")))
     source = watched(Watch(), tmp_path)
@@ -178,7 +178,7 @@ async def test_an_unchanged_file_keeps_the_same_key_objects(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("content", [b"half a fi", b"", None], ids=["broken", "empty", "gone"])
-async def test_a_change_that_cannot_be_read_keeps_the_last_good_keys(tmp_path: Path, content: bytes | None) -> None:
+async def test_unreadable_change_keeps_the_last_good_keys(tmp_path: Path, content: bytes | None) -> None:
     watch, path = Watch(), tmp_path / "k.pem"
     path.write_bytes(pem(ED))
     source = watched(watch, path)
@@ -194,7 +194,7 @@ async def test_a_change_that_cannot_be_read_keeps_the_last_good_keys(tmp_path: P
     assert found.algorithms == {"ES256"}
 
 
-async def test_a_key_taken_out_of_a_directory_is_no_longer_trusted(tmp_path: Path) -> None:
+async def test_key_removed_from_a_directory_is_no_longer_trusted(tmp_path: Path) -> None:
     watch = Watch()
     for name in ("a", "b"):
         (tmp_path / f"{name}.pem").write_bytes(pem(ED))
@@ -206,7 +206,7 @@ async def test_a_key_taken_out_of_a_directory_is_no_longer_trusted(tmp_path: Pat
 
 
 @pytest.mark.parametrize("content", [None, b"", b"{}", private_pem(ED), b" " * (MAX_KEY_BYTES + 1)])
-def test_a_server_does_not_start_on_key_files_it_cannot_use(tmp_path: Path, content: bytes | None) -> None:
+def test_server_does_not_start_with_unusable_key_files(tmp_path: Path, content: bytes | None) -> None:
     path = tmp_path / "k.pem"
     if content is not None:
         path.write_bytes(content)
@@ -214,7 +214,7 @@ def test_a_server_does_not_start_on_key_files_it_cannot_use(tmp_path: Path, cont
         watched(Watch(), path)
 
 
-def test_a_server_does_not_start_on_an_empty_directory_or_a_doubled_kid(tmp_path: Path) -> None:
+def test_server_does_not_start_with_an_empty_directory_or_a_duplicate_key_id(tmp_path: Path) -> None:
     with pytest.raises(KeyFileInvalid):
         watched(Watch(), tmp_path)
     (tmp_path / "one.pem").write_bytes(pem(ED))
@@ -223,7 +223,7 @@ def test_a_server_does_not_start_on_an_empty_directory_or_a_doubled_kid(tmp_path
         watched(Watch(), tmp_path)
 
 
-def test_the_dev_key_is_made_once_and_private(tmp_path: Path) -> None:
+def test_dev_key_is_made_once_and_private(tmp_path: Path) -> None:
     data_dir = tmp_path / "new" / "data"
     first = dev_key(data_dir)
     assert (data_dir / DEV_KEY_FILE).stat().st_mode & 0o777 == 0o600
@@ -233,7 +233,7 @@ def test_the_dev_key_is_made_once_and_private(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o666])
-def test_a_dev_key_that_others_could_touch_is_refused(tmp_path: Path, mode: int) -> None:
+def test_dev_key_that_others_could_write_is_refused(tmp_path: Path, mode: int) -> None:
     dev_key(tmp_path)
     (tmp_path / DEV_KEY_FILE).chmod(mode)
     with pytest.raises(DevKeyUnsafe, match="chmod 600"):
@@ -241,7 +241,7 @@ def test_a_dev_key_that_others_could_touch_is_refused(tmp_path: Path, mode: int)
 
 
 @pytest.mark.parametrize("content", [b"", b"garbage", private_pem(EC), pem(ED)])
-def test_a_dev_key_file_with_something_else_in_it_is_refused_and_left_alone(tmp_path: Path, content: bytes) -> None:
+def test_dev_key_file_with_other_content_is_refused_and_kept(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / DEV_KEY_FILE
     path.write_bytes(content)
     path.chmod(0o600)
@@ -259,13 +259,13 @@ def test_a_dev_key_behind_a_link_is_refused(tmp_path: Path, is_dangling: bool) -
         dev_key(tmp_path)
 
 
-def test_a_data_directory_that_cannot_be_made_is_a_clear_error(tmp_path: Path) -> None:
+def test_data_directory_that_cannot_be_created_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(DevKeyUnsafe, match="cannot be made"):
         dev_key(tmp_path / "file" / "data")
 
 
-async def test_a_minted_token_is_believed_under_the_dev_key(tmp_path: Path) -> None:
+async def test_token_minted_with_the_dev_key_is_accepted(tmp_path: Path) -> None:
     settings = IdentitySettings(data_dir=tmp_path)
     token = mint(GRANT, settings, now_s=1_800_000_000.7, token_id="t-1")
     source = FileKeys([tmp_path / DEV_KEY_FILE], monotonic_s=Watch(), read=read_dev_key)
@@ -307,7 +307,7 @@ async def test_token_whose_json_repeats_a_name_is_refused(tmp_path: Path, header
         await verifier.verify(signed(header, payload), 1_800_000_000)
 
 
-async def test_a_dev_key_made_anew_is_picked_up_by_a_running_server(tmp_path: Path) -> None:
+async def test_replaced_dev_key_is_picked_up_by_a_running_server(tmp_path: Path) -> None:
     watch = Watch()
     dev_key(tmp_path)
     source = FileKeys([tmp_path / DEV_KEY_FILE], monotonic_s=watch, read=read_dev_key)
@@ -323,27 +323,27 @@ async def test_a_dev_key_made_anew_is_picked_up_by_a_running_server(tmp_path: Pa
 @pytest.mark.parametrize(
     "configured", [{"jwks_url": "https://issuer.example/jwks"}, {"key_files": (Path("/etc/keys"),)}]
 )
-def test_dev_tokens_are_off_where_real_keys_are_configured(tmp_path: Path, configured: dict[str, Any]) -> None:
+def test_dev_tokens_are_refused_if_real_keys_are_configured(tmp_path: Path, configured: dict[str, Any]) -> None:
     with pytest.raises(DevTokensOff):
         mint(GRANT, IdentitySettings(data_dir=tmp_path, **configured), now_s=0, token_id="t")
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("lifetime_s", [0, -1, 3601])
-def test_a_dev_token_lives_an_hour_at_most(tmp_path: Path, lifetime_s: int) -> None:
+def test_dev_token_lives_at_most_an_hour(tmp_path: Path, lifetime_s: int) -> None:
     with pytest.raises(InvalidArgument) as caught:
         mint(GRANT, IdentitySettings(data_dir=tmp_path), now_s=0, token_id="t", lifetime_s=lifetime_s)
     assert caught.value.field == "lifetime_s"
 
 
-def test_a_dev_token_for_nobody_is_refused_before_a_key_is_made(tmp_path: Path) -> None:
+def test_dev_token_without_a_caller_is_refused_before_a_key_is_made(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgument):
         mint(Grant("acme"), IdentitySettings(data_dir=tmp_path), now_s=0, token_id="t")
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("attempt", range(5))
-def test_makers_of_the_dev_key_at_the_same_moment_get_the_same_one(tmp_path: Path, attempt: int) -> None:
+def test_concurrent_makers_of_the_dev_key_get_the_same_one(tmp_path: Path, attempt: int) -> None:
     start = Barrier(8)
 
     def make(_: int) -> bytes:

@@ -19,7 +19,7 @@ def test_no_knobs_are_an_empty_message() -> None:
     assert read_knobs("profile", pb.Profile()) == {}
 
 
-def test_a_merged_profile_is_written_with_every_knob_and_a_missing_bound_left_out() -> None:
+def test_merged_profile_is_written_with_every_knob_but_unset_bounds() -> None:
     profile = write_knobs(DEFAULTS.as_mapping())
     assert [entry.source for entry in profile.sources] == list(range(1, 7))
     assert profile.budget_tokens == DEFAULTS.budget_tokens
@@ -34,7 +34,7 @@ def test_every_field_of_the_contract_is_a_knob() -> None:
     assert {name.removeprefix("SOURCE_") for name in items_pb2.Source.keys()[1:]} == {one.name for one in Source}
 
 
-def test_knobs_of_another_release_are_left_out() -> None:
+def test_knobs_of_another_release_are_ignored() -> None:
     kept = write_knobs({"top_k": 3, "sources": {"dreams": {"top_k": 1}, "wiki": {"depth": 2}}, "allocation": "fair"})
     assert kept == pb.Profile(sources=[pb.SourceKnobs(source=items_pb2.SOURCE_WIKI)])
 
@@ -60,7 +60,7 @@ def knobs(source: items_pb2.Source.ValueType, **values: int) -> pb.Profile:
         (lambda: pb.Profile(sources=[WIKI, WIKI]), "overrides.sources[1].source"),
     ],
 )
-def test_a_knob_that_cannot_be_meant_is_refused_by_its_path(make: Callable[[], pb.Profile], field: str) -> None:
+def test_meaningless_knob_is_refused_by_its_path(make: Callable[[], pb.Profile], field: str) -> None:
     with pytest.raises(InvalidArgument) as caught:
         read_knobs("overrides", make())
     assert caught.value.field == field

@@ -34,7 +34,7 @@ def test_plain_text_is_served_on_loopback_and_unix_sockets(address: str) -> None
         "*:1",
     ],
 )
-def test_plain_text_anywhere_else_is_refused_and_tls_is_not(address: str) -> None:
+def test_plain_text_anywhere_else_is_refused_and_tls_is_accepted(address: str) -> None:
     with pytest.raises(PlainTextRefused, match="TLS"):
         check_listen_address(address, is_tls=False)
     assert check_listen_address(address, is_tls=True).target == address
@@ -64,7 +64,7 @@ def test_plain_text_anywhere_else_is_refused_and_tls_is_not(address: str) -> Non
     ],
 )
 @pytest.mark.parametrize("is_tls", [True, False])
-def test_what_is_no_address_is_a_clear_error(address: str, is_tls: bool) -> None:
+def test_text_that_is_no_listen_address_is_a_clear_error(address: str, is_tls: bool) -> None:
     with pytest.raises(SettingInvalid, match="listen address"):
         check_listen_address(address, is_tls=is_tls)
 
@@ -75,7 +75,7 @@ def test_a_unix_address_gives_the_path_of_its_socket() -> None:
     assert listen.target == "unix:/run/sidecar/sidecar.sock"
 
 
-def test_the_socket_directory_is_made_for_its_user_alone(tmp_path: Path) -> None:
+def test_socket_directory_is_private_to_its_user(tmp_path: Path) -> None:
     directory = tmp_path / "run" / "sidecar"
     prepare_socket_directory(directory)
     assert directory.stat().st_mode & 0o777 == 0o700
@@ -83,7 +83,7 @@ def test_the_socket_directory_is_made_for_its_user_alone(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("mode", [0o755, 0o750, 0o701, 0o777, 0o1770])
-def test_a_wider_socket_directory_is_refused_and_left_as_it_is(tmp_path: Path, mode: int) -> None:
+def test_socket_directory_with_wider_permissions_is_refused_and_unchanged(tmp_path: Path, mode: int) -> None:
     directory = tmp_path / "run"
     directory.mkdir()
     directory.chmod(mode)
@@ -92,7 +92,7 @@ def test_a_wider_socket_directory_is_refused_and_left_as_it_is(tmp_path: Path, m
     assert directory.stat().st_mode & 0o7777 == mode
 
 
-def test_a_link_or_a_file_is_no_socket_directory(tmp_path: Path) -> None:
+def test_link_or_file_is_refused_as_socket_directory(tmp_path: Path) -> None:
     prepare_socket_directory(tmp_path / "real")
     (tmp_path / "link").symlink_to(tmp_path / "real")
     (tmp_path / "file").write_bytes(b"")

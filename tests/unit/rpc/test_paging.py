@@ -31,7 +31,7 @@ def token_for(listing: ListCall, keys: tuple[Any, ...]) -> str:
 
 
 @pytest.mark.parametrize(("asked", "given_size"), [(0, 50), (1, 1), (1000, 1000), (1001, 1000), (2**31 - 1, 1000)])
-def test_a_page_has_a_default_and_a_largest_size(asked: int, given_size: int) -> None:
+def test_page_size_has_a_default_and_a_maximum(asked: int, given_size: int) -> None:
     assert read_page_size(asked) == given_size
 
 
@@ -41,7 +41,7 @@ def test_a_negative_page_size_is_refused_by_name() -> None:
     assert caught.value.field == "page_size"
 
 
-def test_one_row_more_than_the_page_is_asked_for_and_never_shown() -> None:
+def test_one_extra_row_is_fetched_and_never_shown() -> None:
     page = LISTING.read(2, "")
     rows, token = LISTING.cut([(*KEYS[:1], name, *KEYS[2:]) for name in "abc"], page, lambda row: row, shown)
     assert (page.limit, len(rows)) == (3, 2)
@@ -57,7 +57,7 @@ def test_the_last_page_has_no_token() -> None:
 
 
 @pytest.mark.parametrize(("most_bytes", "kept"), [(0, 1), (19, 1), (20, 2), (29, 2), (30, 3), (1000, 3)])
-def test_a_page_of_large_rows_is_cut_by_bytes_and_leads_to_the_rest(most_bytes: int, kept: int) -> None:
+def test_page_of_large_rows_is_cut_by_bytes_with_a_token_for_the_rest(most_bytes: int, kept: int) -> None:
     rows = [(*KEYS[:1], letter * 8, *KEYS[2:]) for letter in "abcd"]
     assert [shown(row).ByteSize() for row in rows] == [10] * 4
     written, token = LISTING.cut(rows, LISTING.read(3, ""), lambda row: row, shown, most_bytes=most_bytes)
@@ -65,7 +65,7 @@ def test_a_page_of_large_rows_is_cut_by_bytes_and_leads_to_the_rest(most_bytes: 
     assert LISTING.read(3, token).after == rows[kept - 1]
 
 
-def test_a_page_that_the_store_ended_by_bytes_has_a_token() -> None:
+def test_page_cut_by_the_store_has_a_token() -> None:
     rows = [(*KEYS[:1], letter * 8, *KEYS[2:]) for letter in "ab"]
     written, token = LISTING.cut(rows, LISTING.read(1000, ""), lambda row: row, shown, most_bytes=15)
     assert (len(written), LISTING.read(1000, token).after) == (1, rows[0])
@@ -90,7 +90,7 @@ def test_a_token_of_another_list_is_refused(other: ListCall) -> None:
     "token",
     ["x", "\0", "é", "💥" * 10, "a" * 5000, "====", "W10", "bnVsbA", "eyJhIjoxfQ", base64.b64encode(b"[").decode()],
 )
-def test_what_is_no_token_is_refused(token: str) -> None:
+def test_text_that_is_no_token_is_refused(token: str) -> None:
     with pytest.raises(InvalidArgument):
         LISTING.read(0, token)
 
@@ -116,7 +116,7 @@ def test_a_forged_token_with_keys_of_other_kinds_is_refused(keys: tuple[Any, ...
     assert caught.value.field == "page_token"
 
 
-def test_a_store_is_told_where_to_begin_only_after_the_first_page() -> None:
+def test_store_gets_a_start_key_only_after_the_first_page() -> None:
     single = ListCall("ListNames", (), (str,))
     assert single.read(1, "").starting("after") == {}
     assert single.read(1, token_for(single, ("b",))).starting("after") == {"after": "b"}
@@ -137,7 +137,7 @@ def test_a_store_is_told_where_to_begin_only_after_the_first_page() -> None:
         (str, "a\0b"),
     ],
 )
-def test_a_forged_key_that_no_column_holds_is_refused_by_name(kind: type, key: Any) -> None:
+def test_forged_key_outside_a_columns_range_is_refused_by_name(kind: type, key: Any) -> None:
     listing = ListCall("ListThings", (), (kind,))
     forged = token_for(ListCall("ListThings", (), (str,)), (key,))
     with pytest.raises(InvalidArgument) as caught:

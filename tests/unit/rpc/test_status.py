@@ -75,11 +75,11 @@ def wire(status: Status) -> str:
 
 
 @each("kind", ERRORS)
-def test_every_error_class_has_a_row_of_its_own(kind: type[Exception]) -> None:
+def test_every_error_class_has_its_own_row(kind: type[Exception]) -> None:
     assert kind in TABLE
 
 
-def test_the_walk_finds_the_trees() -> None:
+def test_search_for_error_classes_finds_every_package() -> None:
     assert {errors.Overloaded, DatabaseUnavailable, UnknownModel} <= set(ERRORS)
 
 
@@ -125,7 +125,7 @@ def test_a_bad_field_is_named_with_its_fix() -> None:
     assert (violation.field, violation.description) == ("budget.top_k", "is -1; send 1 to 100.")
 
 
-def test_an_unknown_model_is_a_bad_field_too() -> None:
+def test_unknown_model_is_a_bad_field_too() -> None:
     (violation,) = detail(status_of(UnknownModel("gpt-9"), ""), details.BadRequest).field_violations
     assert violation.field == "model_id"
 
@@ -158,18 +158,18 @@ def test_a_pool_that_is_too_small_names_the_largest_term() -> None:
         UnicodeEncodeError("utf-8", "hunter2", 0, 1, "hunter2"),
     ],
 )
-def test_texts_that_are_not_for_callers_never_travel(error: Exception) -> None:
+def test_internal_texts_are_never_sent(error: Exception) -> None:
     assert "hunter2" not in wire(status_of(error, "id-1"))
 
 
-def test_a_group_of_known_errors_is_answered_as_its_first_and_never_over_a_hidden_one() -> None:
+def test_group_of_known_errors_is_answered_as_its_first_unless_one_is_hidden() -> None:
     known = ExceptionGroup("two", [ExceptionGroup("one", [DatabaseUnavailable()]), errors.Overloaded(1)])
     assert detail(status_of(known, ""), details.ErrorInfo).reason == "DATABASE_UNAVAILABLE"
     mixed = ExceptionGroup("two", [DatabaseUnavailable(), ExceptionGroup("one", [Secret()])])
     assert detail(status_of(mixed, ""), details.ErrorInfo).reason == "INTERNAL"
 
 
-def test_a_subclass_without_a_row_is_answered_as_its_nearest_ancestor() -> None:
+def test_subclass_without_a_row_is_answered_as_its_nearest_ancestor() -> None:
     class NewCase(errors.ScopeForbidden):
         """A case added elsewhere."""
 
@@ -186,16 +186,16 @@ def test_hostile_text_in_an_error_still_makes_a_status_that_can_be_sent(hostile:
 
 
 @each("kind", [kind for kind in ERRORS if kind in TABLE and not TABLE[kind].is_hidden])
-def test_every_error_that_callers_see_says_something(kind: type[Exception]) -> None:
+def test_every_error_shown_to_callers_has_a_text(kind: type[Exception]) -> None:
     row: Row = TABLE[kind]
     assert row.message or inspect.cleandoc(kind.__doc__ or "").endswith((".", "\n"))
 
 
-def test_an_error_without_a_text_says_its_docstring() -> None:
+def test_error_without_a_text_shows_its_docstring() -> None:
     assert message_of(errors.TokenExpired()) == "The token has expired; get a fresh one."
 
 
-async def test_work_that_succeeds_is_handed_back() -> None:
+async def test_result_of_successful_work_is_returned() -> None:
     async def work() -> int:
         return 7
 
@@ -209,7 +209,7 @@ def failing(error: BaseException) -> Callable[[], Any]:
     return work
 
 
-async def test_a_failure_ends_the_call_with_its_status_and_without_its_traceback() -> None:
+async def test_failure_ends_the_call_with_its_status_and_no_traceback() -> None:
     context = Context()
     with pytest.raises(Ended) as caught:
         await answer(context, "/t.Echo/Say", failing(errors.TokenExpired())())
@@ -217,7 +217,7 @@ async def test_a_failure_ends_the_call_with_its_status_and_without_its_traceback
     assert caught.value.__context__ is None
 
 
-async def test_an_unknown_failure_is_logged_under_the_id_that_the_caller_got(caplog: pytest.LogCaptureFixture) -> None:
+async def test_unknown_failure_is_logged_under_the_id_sent_to_the_caller(caplog: pytest.LogCaptureFixture) -> None:
     context = Context()
     with caplog.at_level(logging.ERROR), pytest.raises(Ended):
         await answer(context, "/t.Echo/Say", failing(Secret("hunter2"))())
@@ -228,14 +228,14 @@ async def test_an_unknown_failure_is_logged_under_the_id_that_the_caller_got(cap
     assert "hunter2" not in context.ended_with.details
 
 
-async def test_a_known_failure_is_not_logged_as_ours(caplog: pytest.LogCaptureFixture) -> None:
+async def test_known_failure_is_not_logged_as_a_fault(caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(Ended):
         await answer(Context(), "/t.Echo/Say", failing(errors.Overloaded(1))())
     assert caplog.records == []
 
 
 @pytest.mark.parametrize("passing", [asyncio.CancelledError(), KeyboardInterrupt(), Ended()])
-async def test_cancellation_and_calls_already_ended_pass_through(passing: BaseException) -> None:
+async def test_cancellation_and_finished_calls_pass_through(passing: BaseException) -> None:
     context = Context()
     with pytest.raises(type(passing)) as caught:
         await answer(context, "/t.Echo/Say", failing(passing)())

@@ -38,13 +38,13 @@ def spellings(of: UUID) -> list[str]:
 
 @pytest.mark.parametrize("spelling", spellings(BOB))
 @pytest.mark.parametrize("claim", ["owners", "owner", "tenant"])
-def test_a_claim_that_could_be_another_names_id_is_refused_with_the_fix(claim: str, spelling: str) -> None:
+def test_claim_that_could_be_the_id_of_another_name_is_refused_with_the_fix(claim: str, spelling: str) -> None:
     assert UUID(spelling) == BOB
     with pytest.raises(TokenMalformed, match=r"version-5 UUID.*SIDECAR_UUID5_ISSUERS"):
         claims_of(**{claim: ["ann", spelling] if claim == "owners" else spelling})
 
 
-def test_a_short_spelling_of_an_id_that_begins_with_a_zero_is_refused_too() -> None:
+def test_short_spelling_of_such_an_id_is_refused_too() -> None:
     derived = next(one for one in map(owner_uuid, map(str, range(1000))) if one.hex.startswith("00"))
     digits = derived.hex[2:]
     for spelling in (f"0x{digits}", f"+0{digits}", f" 0{digits}", f"0{digits} ", f"0{digits[0]}_{digits[1:]}"):
@@ -54,22 +54,22 @@ def test_a_short_spelling_of_an_id_that_begins_with_a_zero_is_refused_too() -> N
 
 
 @pytest.mark.parametrize("owner", [uuid4(), UUID(int=7), UUID("017f22e2-79b0-7cc3-98c4-dc0c0c07398f")])
-def test_other_uuids_stay_what_they_are(owner: UUID) -> None:
+def test_other_uuids_are_unchanged(owner: UUID) -> None:
     assert claims_of(owners=[str(owner).upper()]).identity.owner_ids == frozenset({owner})
 
 
-def test_an_issuer_that_mints_version_5_uuids_may_claim_them() -> None:
+def test_issuer_that_mints_version_5_uuids_may_claim_them() -> None:
     claims = claims_of(iss="minter", owners=[str(BOB)], tenant=str(tenant_uuid("acme")))
     assert claims.identity.owner_ids == frozenset({BOB})
     assert claims.identity.tenant_id == tenant_uuid("acme")
 
 
-def test_a_name_that_only_looks_like_an_id_is_folded() -> None:
+def test_name_that_only_looks_like_an_id_is_hashed() -> None:
     near = f"{BOB}0"
     assert claims_of(owners=[near]).identity.owner_ids == frozenset({owner_uuid(near)})
 
 
-def test_the_dev_key_signs_no_such_claim_unless_its_issuer_is_listed(tmp_path: Path) -> None:
+def test_dev_key_signs_no_such_claim_unless_its_issuer_is_listed(tmp_path: Path) -> None:
     grant = Grant("acme", (str(BOB),), "planner")
     with pytest.raises(InvalidArgument, match=r"owners: .*version-5"):
         mint(grant, IdentitySettings(tmp_path), now_s=0, token_id="t")
@@ -80,14 +80,14 @@ async def never(tenant_id: UUID) -> None:
     return None
 
 
-def test_a_certificate_name_is_not_registered_for_such_an_id(tmp_path: Path) -> None:
+def test_certificate_name_may_not_stand_for_such_an_id(tmp_path: Path) -> None:
     registered = {"uri:spiffe://corp/a": Grant("acme", (f"urn:uuid:{BOB}",), "planner")}
     settings = IdentitySettings(tmp_path, certificates=registered, requires_client_certificates=True)
     with pytest.raises(SettingInvalid, match=r"owners.*version-5 UUID.*name"):
         Authenticator(settings, not_before=never)
 
 
-def test_only_an_issuer_that_is_trusted_can_be_listed(tmp_path: Path) -> None:
+def test_only_a_trusted_issuer_can_be_listed(tmp_path: Path) -> None:
     with pytest.raises(SettingInvalid, match=r"SIDECAR_UUID5_ISSUERS.*typo"):
         Authenticator(IdentitySettings(tmp_path, uuid5_issuers=frozenset({"typo"})), not_before=never)
 
@@ -99,7 +99,7 @@ def test_spaces_are_claimed_as_a_list(claim: list[str]) -> None:
     assert not identity.are_spaces_unclaimed
 
 
-def test_a_claim_of_spaces_that_is_left_out_holds_none() -> None:
+def test_missing_claim_of_spaces_grants_none() -> None:
     identity = claims_of().identity
     assert (identity.spaces, identity.are_spaces_unclaimed) == (frozenset(), True)
 
@@ -108,7 +108,7 @@ def test_a_claim_of_spaces_that_is_left_out_holds_none() -> None:
     "claim",
     ["hr", None, {"hr": 1}, [1], [None], [["hr"]], [""], [" "], ["a\0"], ["x" * 201], [str(n) for n in range(101)]],
 )
-def test_a_claim_of_spaces_that_cannot_be_used_is_refused_by_name(claim: object) -> None:
+def test_unusable_claim_of_spaces_is_refused_by_name(claim: object) -> None:
     with pytest.raises(TokenMalformed, match="spaces"):
         claims_of(spaces=claim)
 

@@ -24,23 +24,23 @@ def refusal(work: Callable[[], Any]) -> InvalidArgument:
 
 
 @pytest.mark.parametrize("value", ["", "   ", "\n\t"])
-def test_a_blank_text_is_empty_where_one_is_needed(value: str) -> None:
+def test_blank_text_counts_as_empty(value: str) -> None:
     assert refusal(lambda: read_text("text", value, min_chars=1, max_chars=10)).problem == "is empty"
 
 
-def test_a_text_is_returned_as_it_was_sent() -> None:
+def test_text_is_returned_unchanged() -> None:
     assert read_text("text", "  é\r\n", min_chars=1, max_chars=10) == "  é\r\n"
     assert read_text("text", "", max_chars=10) == ""
 
 
-def test_a_text_may_reach_its_bound_and_not_pass_it() -> None:
+def test_text_may_reach_its_limit_and_not_exceed_it() -> None:
     assert read_text("text", "😀" * 10, max_chars=10)
     error = refusal(lambda: read_text("memories[3].text", "x" * 11, max_chars=10))
     assert (error.field, error.problem, error.fix) == ("memories[3].text", "has 11 characters", "send at most 10")
 
 
 @pytest.mark.parametrize("value", ["a\0b", "\ud800", "x\udfffy"])
-def test_what_postgres_cannot_hold_is_refused_and_not_quoted(value: str) -> None:
+def test_text_that_postgres_cannot_hold_is_refused_and_not_quoted(value: str) -> None:
     error = refusal(lambda: read_text("text", value, max_chars=10))
     assert error.field == "text"
     assert value not in str(error)
@@ -67,11 +67,11 @@ def test_an_optional_id_may_be_empty_but_not_blank() -> None:
 
 
 @pytest.mark.parametrize("value", ["", "x", "123", "{0}", "é" * 36])
-def test_something_else_than_a_uuid_is_refused(value: str) -> None:
+def test_value_that_is_no_uuid_is_refused(value: str) -> None:
     assert refusal(lambda: read_uuid("receipt_id", value)).field == "receipt_id"
 
 
-def test_numbers_and_counts_keep_within_both_bounds() -> None:
+def test_numbers_and_counts_stay_within_both_bounds() -> None:
     assert [read_int("n", value, least=1, most=3) for value in (1, 3)] == [1, 3]
     for value in (0, 4, -(2**31)):
         error = refusal(partial(read_int, "n", value, least=1, most=3))
@@ -82,7 +82,7 @@ def test_numbers_and_counts_keep_within_both_bounds() -> None:
 
 
 @pytest.mark.parametrize("moment", [datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)])
-def test_the_ends_of_time_stay_instants_that_a_database_can_tell_from_infinity(moment: datetime) -> None:
+def test_extreme_instants_stay_distinct_from_infinity(moment: datetime) -> None:
     read = validation.read_time("time", validation.write_time(moment))
     assert read != moment
     assert validation.read_time("time", validation.write_time(read)) == read
@@ -92,7 +92,7 @@ def test_the_ends_of_time_stay_instants_that_a_database_can_tell_from_infinity(m
     "stamp",
     [Timestamp(seconds=2**62), Timestamp(seconds=-(2**62)), Timestamp(nanos=-1), Timestamp(nanos=10**9)],
 )
-def test_something_else_than_an_instant_is_refused(stamp: Timestamp) -> None:
+def test_value_that_is_no_instant_is_refused(stamp: Timestamp) -> None:
     assert refusal(lambda: validation.read_time("occurred_time", stamp)).field == "occurred_time"
 
 
@@ -100,13 +100,13 @@ def test_instants_are_in_utc() -> None:
     assert validation.read_time("time", Timestamp(seconds=0)).utcoffset() == timedelta(0)
 
 
-def test_whole_numbers_come_back_whole() -> None:
+def test_whole_numbers_stay_whole() -> None:
     found = validation.read_struct("metadata", validation.write_struct({"a": 3, "b": [2.5, {"c": -1}]}), max_bytes=100)
     assert orjson.dumps(found, option=orjson.OPT_SORT_KEYS) == b'{"a":3,"b":[2.5,{"c":-1}]}'
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), "a\0", ["\0"], {"k": {"\0": 1}}])
-def test_an_object_that_postgres_cannot_hold_is_refused(value: Any) -> None:
+def test_object_that_postgres_cannot_hold_is_refused(value: Any) -> None:
     struct = validation.write_struct({"place": value})
     assert refusal(lambda: validation.read_struct("metadata", struct, max_bytes=1000)).field == "metadata"
 
@@ -124,7 +124,7 @@ def nested(levels: int) -> dict[str, Any]:
     return value
 
 
-def test_an_object_nested_deeper_than_a_message_can_be_is_refused_or_told_as_json() -> None:
+def test_object_nested_too_deep_for_a_message_is_refused_or_returned_as_json() -> None:
     deepest = {"a": {"b": [nested(14)]}}
     assert validation.read_struct("metadata", validation.write_struct(deepest), max_bytes=1000) == deepest
     struct = Struct()
@@ -135,5 +135,5 @@ def test_an_object_nested_deeper_than_a_message_can_be_is_refused_or_told_as_jso
         assert "deepest" in str(told)
 
 
-def test_an_empty_object_is_none_to_speak_of() -> None:
+def test_empty_object_counts_as_absent() -> None:
     assert validation.read_struct("metadata", Struct(), max_bytes=2) == {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sidecar.runtime.supervisor import pause_after
 
 
-def test_pauses_double_up_to_half_a_minute() -> None:
+def test_restart_pauses_double_up_to_half_a_minute() -> None:
     pauses = [0.1]
     while pauses[-1] < 30:
         pauses.append(pause_after(0.0, pauses[-1]))
@@ -13,5 +13,5 @@ def test_pauses_double_up_to_half_a_minute() -> None:
     assert pause_after(29.0, 30.0) == 30.0
 
 
-def test_a_task_that_ran_for_long_starts_again_at_once_however_often_it_failed_before() -> None:
+def test_task_that_ran_long_restarts_at_once_despite_earlier_failures() -> None:
     assert pause_after(31.0, 30.0) == 0.1

@@ -23,5 +23,5 @@ from store.errors import DatabaseUnavailable, TransactionConflict, UnexpectedDat
         (asyncpg.InternalClientError("something else"), UnexpectedDatabaseError),
     ],
 )
-def test_a_broken_connection_is_told_from_a_broken_query(error: Exception, kind: type[Exception]) -> None:
+def test_broken_connection_is_distinguished_from_a_broken_query(error: Exception, kind: type[Exception]) -> None:
     assert type(from_driver(error)) is kind

@@ -38,7 +38,7 @@ def test_files_are_read_in_order_with_checksum_and_statements(tmp_path: Path) ->
     assert first.checksum != second.checksum
 
 
-def test_the_top_of_a_file_says_how_it_is_applied(tmp_path: Path) -> None:
+def test_header_of_a_file_says_how_it_is_applied(tmp_path: Path) -> None:
     (file,) = read_folder(folder(tmp_path, "-- requires: vector >= 0.8\n-- no-transaction\nSELECT 1;"))
     assert not file.is_transactional
     assert file.requirement == ExtensionRequirement("vector", (0, 8))
@@ -62,19 +62,19 @@ def test_a_directive_below_the_top_is_only_a_comment(tmp_path: Path) -> None:
         ("COPY t (a) FROM STDIN;", "COPY FROM STDIN"),
     ],
 )
-def test_a_file_that_cannot_be_applied_is_refused_by_name(tmp_path: Path, text: str | bytes, problem: str) -> None:
+def test_unusable_file_is_refused_by_name(tmp_path: Path, text: str | bytes, problem: str) -> None:
     with pytest.raises(MigrationFileInvalid, match=rf"(?s)0001_step\.sql.*{problem}"):
         read_folder(folder(tmp_path, text))
 
 
 @pytest.mark.parametrize("name", ["1_step.sql", "0001-step.sql", "0001_Step.sql", "step.sql", "0001_.sql"])
-def test_a_file_with_another_kind_of_name_is_refused(tmp_path: Path, name: str) -> None:
+def test_file_with_an_unexpected_name_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("SELECT 1")
     with pytest.raises(MigrationFileInvalid, match=name):
         read_folder(tmp_path)
 
 
-def test_a_number_may_be_left_out(tmp_path: Path) -> None:
+def test_gaps_in_the_numbers_are_allowed(tmp_path: Path) -> None:
     folder(tmp_path, "SELECT 1", "SELECT 2", "SELECT 3")
     (tmp_path / "0002_step.sql").unlink()
     assert [file.version for file in read_folder(tmp_path)] == [1, 3]
@@ -92,14 +92,14 @@ def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
         read_folder(tmp_path / "nowhere")
 
 
-def test_what_is_not_in_the_ledger_is_applied_in_order(tmp_path: Path) -> None:
+def test_pending_files_are_applied_in_order(tmp_path: Path) -> None:
     files = read_folder(folder(tmp_path, "SELECT 1", "SELECT 2", "SELECT 3"))
     assert names(plan(files, [], {}).pending) == [1, 2, 3]
     assert names(plan(files, [applied(files[0])], {}).pending) == [2, 3]
     assert plan(files, [applied(file) for file in files], {}).pending == ()
 
 
-def test_an_edited_a_renamed_and_a_missing_file_are_refused(tmp_path: Path) -> None:
+def test_edited_renamed_or_missing_file_is_refused(tmp_path: Path) -> None:
     (before,) = read_folder(folder(tmp_path, "SELECT 1"))
     (edited,) = read_folder(folder(tmp_path, "SELECT 1 "))
     with pytest.raises(MigrationEdited, match=r"0001_step\.sql, applied 2026-05-01"):

@@ -9,14 +9,14 @@ from store.wiki.page_search import MAX_NAME_WORDS, Name, Words, fuse, name_runs
 ONE, TWO = UUID(int=1), UUID(int=2)
 
 
-def test_a_name_beside_the_point_does_not_bury_the_page_that_answers() -> None:
+def test_partial_name_match_does_not_outrank_the_page_that_answers() -> None:
     texts = {ONE: Words(9.0, 1.0), TWO: Words(2.0, 0.2)}
     names = {TWO: [Name("lisbon", "whole", 1.0)]}
     fused = fuse(texts, names, "where did we eat sardines with rui in lisbon")
     assert fused[ONE][0] > fused[TWO][0]
 
 
-def test_the_whole_question_as_a_name_goes_before_a_part_of_it_a_beginning_and_a_likeness() -> None:
+def test_exact_name_ranks_above_part_prefix_and_fuzzy_matches() -> None:
     def strength(name: Name, key: str) -> float:
         return fuse({}, {ONE: [name]}, key)[ONE][2]
 
@@ -27,7 +27,7 @@ def test_the_whole_question_as_a_name_goes_before_a_part_of_it_a_beginning_and_a
     assert 1.0 == whole > part > beginning > similar > 0
 
 
-def test_runs_of_a_question_are_every_name_that_could_stand_in_it() -> None:
+def test_name_candidates_are_every_run_of_words_in_the_question() -> None:
     runs = name_runs("where is casa lola, in austin?")
     assert runs[0] == "where is casa lola, in austin?"
     assert {"casa lola", "austin", "lola in austin", "where is casa lola in austin"} <= set(runs)

@@ -54,7 +54,7 @@ def test_casts_slices_quotes_and_comments_hold_no_parameters(tmp_path: Path) -> 
     assert (cursor.name, cursor.parameters) == ("advance_cursor", ("cursor",))
 
 
-async def test_values_go_to_the_driver_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+async def test_values_are_sent_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     write(tmp_path, PAGES)
     connection = Recorder("the row")
     queries = load(str(tmp_path / "pages.py"))
@@ -62,12 +62,12 @@ async def test_values_go_to_the_driver_in_the_order_of_their_numbers(tmp_path: P
     assert connection.asked[1:] == (2, [1])
 
 
-async def test_a_write_says_how_many_rows_it_touched(tmp_path: Path) -> None:
+async def test_write_returns_the_number_of_rows(tmp_path: Path) -> None:
     queries = Queries(read(write(tmp_path, PAGES)))
     assert await queries.advance_cursor(Recorder("UPDATE 17"), cursor=1) == 17
 
 
-async def test_lists_in_a_json_array_are_json_and_no_further_dimension(tmp_path: Path) -> None:
+async def test_lists_in_a_json_array_stay_json(tmp_path: Path) -> None:
     queries = Queries(read(write(tmp_path, "-- name: a^\n-- Prose.\nSELECT :x::jsonb[], :y::int[]")))
     connection = Recorder(None)
     await queries.a(connection, x=[["deep"], None, {}], y=[1])
@@ -81,7 +81,7 @@ async def test_missing_or_unknown_values_are_refused(tmp_path: Path, values: dic
         await queries.read_page(Recorder(None), **values)
 
 
-def test_a_misspelt_name_is_an_attribute_error_that_lists_the_names(tmp_path: Path) -> None:
+def test_misspelt_query_name_raises_attribute_error_listing_the_names(tmp_path: Path) -> None:
     queries = Queries(read(write(tmp_path, PAGES)))
     with pytest.raises(AttributeError, match="advance_cursor, read_page"):
         _ = queries.read_pages
@@ -98,17 +98,17 @@ def test_a_misspelt_name_is_an_attribute_error_that_lists_the_names(tmp_path: Pa
         ("-- name: a(x)\nSELECT :y", "undeclared parameter"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_refused_with_its_name(tmp_path: Path, text: str, problem: str) -> None:
+def test_unreadable_query_file_is_refused_by_name(tmp_path: Path, text: str, problem: str) -> None:
     with pytest.raises(QueryFileInvalid, match=f"pages.sql: .*{problem}"):
         read(write(tmp_path, text))
 
 
-def test_a_missing_twin_is_refused(tmp_path: Path) -> None:
+def test_missing_sql_twin_is_refused(tmp_path: Path) -> None:
     with pytest.raises(QueryFileInvalid, match=r"pages\.sql"):
         load(str(tmp_path / "pages.py"))
 
 
-def test_every_query_of_the_store_has_its_line_of_prose() -> None:
+def test_every_query_of_the_store_has_a_description() -> None:
     twins = list((ROOT / "store").rglob("*.sql"))
     assert twins
     for twin in twins:

@@ -40,12 +40,12 @@ def sentences(text: str) -> list[str]:
     ],
     ids=lambda expected: expected[0][:12],
 )
-def test_sentences_end_where_a_reader_says(expected: list[str]) -> None:
+def test_sentences_end_where_a_reader_ends_them(expected: list[str]) -> None:
     joint = "" if expected[0][0] in "港こ" else " "
     assert sentences(joint.join(expected)) == expected
 
 
-def test_very_short_sentences_stay_with_the_next() -> None:
+def test_very_short_sentences_are_joined_to_the_next() -> None:
     assert sentences("No. Yes. Well, perhaps we might. Others say we should not.") == [
         "No. Yes. Well, perhaps we might.",
         "Others say we should not.",

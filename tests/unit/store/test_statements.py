@@ -39,28 +39,28 @@ WHOLE_PIECES = (
 
 
 @each("piece", WHOLE_PIECES)
-def test_a_semicolon_inside_quotes_comments_or_bodies_separates_nothing(piece: str) -> None:
+def test_semicolon_inside_quotes_comments_or_bodies_splits_nothing(piece: str) -> None:
     found = split(f"{piece}\n;\n{piece}")
     assert len(found) == 2
     assert found[0].text == found[1].text
     assert piece.startswith(found[0].text)
 
 
-def test_statements_that_are_empty_or_only_comments_are_none() -> None:
+def test_empty_statements_and_lone_comments_are_skipped() -> None:
     assert split(" ; ;; -- nothing\n; /* here */ ;") == ()
 
 
-def test_a_statement_says_on_which_line_it_begins() -> None:
+def test_statement_knows_its_first_line() -> None:
     found = split("-- first\n\nSELECT 1;\n/* two\nlines */ SELECT\n2;")
     assert [(statement.text, statement.line) for statement in found] == [("SELECT 1", 3), ("SELECT\n2", 5)]
 
 
 @pytest.mark.parametrize("text", ["SELECT 'a", 'SELECT "a', "SELECT $x$ a $y$", "SELECT /* /* */", r"SELECT E'a\'"])
-def test_what_is_opened_and_never_closed_is_refused_with_its_line(text: str) -> None:
+def test_unclosed_quote_is_refused_with_its_line(text: str) -> None:
     with pytest.raises(Unterminated, match=r"line 3"):
         split("SELECT 1;\n\n" + text)
 
 
-def test_lone_comment_lines_stay_and_comments_behind_code_go() -> None:
+def test_lone_comment_lines_stay_and_inline_comments_are_removed() -> None:
     text = "-- name: a\n  -- prose\nSELECT 1 -- it's :gone\n, '--' /* b\nc */, 2"
     assert without_inline_comments(text) == "-- name: a\n  -- prose\nSELECT 1  \n, '--'  , 2"

@@ -16,7 +16,7 @@ def signed(text: str) -> Signature:
     ["hello, THERE!", "Hello  there", "Ｈｅｌｌｏ ｔｈｅｒｅ", "«Hello — there»", "\tHello\nthere."],
     ids=["case", "spacing", "width", "punctuation", "lines"],
 )
-def test_case_width_punctuation_and_spacing_leave_a_signature_as_it_is(other: str) -> None:
+def test_case_width_punctuation_and_spacing_do_not_change_a_signature(other: str) -> None:
     assert signed(other) == signed("Hello there")
 
 
@@ -48,7 +48,7 @@ def test_a_changed_number_date_or_negation_changes_the_guard_and_shares_no_band(
     assert not set(first.split_bands()) & set(second.split_bands())
 
 
-def test_texts_without_words_differ_by_their_signs() -> None:
+def test_texts_without_words_are_distinguished_by_their_characters() -> None:
     assert signed("!!!") == Signature(signed("!!!").text_key, 0, b"")
     assert signed("!!!").text_key != signed("???").text_key
     assert signatures([]) == []
@@ -56,13 +56,13 @@ def test_texts_without_words_differ_by_their_signs() -> None:
     assert signed("").split_bands() == ()
 
 
-def test_texts_of_a_million_characters_are_signed_alone_as_in_a_batch() -> None:
+def test_million_character_texts_have_the_same_signature_alone_and_in_a_batch() -> None:
     long = "harbour and lantern " * 20_000
     assert signatures(["short", long, "other"]) == [signed("short"), signed(long), signed("other")]
 
 
 @pytest.mark.parametrize("packed", [b"", b"\x01", b"\x02" + bytes(80), b"\x01" + bytes(24), b"\x01" + bytes(79)])
-def test_what_was_packed_otherwise_is_refused(packed: bytes) -> None:
+def test_signature_of_another_format_is_refused(packed: bytes) -> None:
     with pytest.raises(InvalidSignature):
         Signature.unpack(packed)
 
@@ -82,11 +82,11 @@ def test_what_was_packed_otherwise_is_refused(packed: bytes) -> None:
         ("🙂 -- ***", ""),
     ],
 )
-def test_search_words(text: str, words: str) -> None:
+def test_text_yields_its_search_words(text: str, words: str) -> None:
     assert search_words(text) == words
 
 
-def test_a_japanese_question_meets_the_text_that_answers_it() -> None:
+def test_japanese_question_matches_the_text_that_answers_it() -> None:
     text = search_words("都庁は新宿区にあります。").split()
     assert {"都庁", "新宿"} <= set(query_words("新宿の都庁はどこですか")) & set(text)
 
@@ -103,6 +103,6 @@ def test_a_question_is_asked_without_its_stop_words() -> None:
     assert query_words("never no") == ["never", "no"]
 
 
-def test_the_hash_of_a_text_is_that_of_its_bytes() -> None:
+def test_hash_of_a_text_is_that_of_its_bytes() -> None:
     assert text_hash("abc").hex() == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
     assert len(text_hash("\ud800")) == 32

@@ -55,7 +55,7 @@ def fate(result: Fitted, item_id: str) -> Fate:
     return next(fate for fate in result.fates if fate.item.id == item_id)
 
 
-def test_what_does_not_fit_is_passed_over_and_the_next_is_asked() -> None:
+def test_item_that_does_not_fit_is_skipped_and_the_next_is_tried() -> None:
     items = [
         an_item("large", text_of(1, 26), Source.KNOWLEDGE, relevance=0.9),
         an_item("small", text_of(2, 5), Source.KNOWLEDGE, relevance=0.4),
@@ -85,7 +85,7 @@ def test_a_group_pays_for_its_header_once() -> None:
     assert len(kept_ids(fitted(*items, budget_tokens=exact - 1))) == 2
 
 
-def test_knowledge_comes_before_memory_whatever_the_relevance() -> None:
+def test_knowledge_precedes_memory_whatever_the_relevance() -> None:
     items = [*some(Source.KNOWLEDGE, 0.3, 0.3, 0.3), *some(Source.MEMORY, 0.9)]
     pool = NOTICE + fence_of(Source.KNOWLEDGE) + 3 * cost(items[0].text) + 5
     result = fitted(*items, budget_tokens=pool, profile=a_profile(sources=NO_FLOORS))
@@ -93,7 +93,7 @@ def test_knowledge_comes_before_memory_whatever_the_relevance() -> None:
     assert fate(result, "knowledge0").reason == "priority 2"
 
 
-def test_a_floor_is_filled_before_anyone_gets_more() -> None:
+def test_floors_are_filled_before_any_source_gets_more() -> None:
     items = [*some(Source.KNOWLEDGE, *[0.9] * 10), *some(Source.MEMORY, 0.3, 0.3, 0.3)]
     result = fitted(*items, budget_tokens=300, profile=a_profile(sources={"memory": {"floor_tokens": 70}}))
     shares = {share.source: share for share in result.shares}
@@ -102,7 +102,7 @@ def test_a_floor_is_filled_before_anyone_gets_more() -> None:
     assert shares[Source.KNOWLEDGE].included_tokens > 100
 
 
-def test_a_ceiling_holds_whatever_is_left() -> None:
+def test_ceiling_holds_whatever_room_is_left() -> None:
     items = some(Source.KNOWLEDGE, *[0.9] * 10)
     ceiling = fence_of(Source.KNOWLEDGE) + 3 * cost(items[0].text) + 1
     result = fitted(*items, profile=a_profile(sources={"knowledge": {"ceiling_tokens": ceiling}}))
@@ -111,7 +111,7 @@ def test_a_ceiling_holds_whatever_is_left() -> None:
     assert next(share for share in result.shares if share.source is Source.KNOWLEDGE).included_tokens == ceiling - 1
 
 
-def test_memories_go_in_by_their_first_lines_and_grow_when_room_is_left() -> None:
+def test_memories_enter_by_their_first_lines_and_grow_if_room_is_left() -> None:
     items = [an_item(f"m{n}", text_of(n, 30), lead=text_of(n, 30)[:30], relevance=0.9 - n / 10) for n in range(3)]
     wide = fitted(*items)
     assert [fate.form for fate in wide.fates] == [Form.FULL] * 3
@@ -128,7 +128,7 @@ def test_knowledge_is_never_shortened() -> None:
     assert kept_ids(fitted(item, budget_tokens=NOTICE + fence_of(Source.KNOWLEDGE) + 20)) == []
 
 
-def test_a_tier_takes_only_what_is_above_the_knee_and_the_rest_comes_last() -> None:
+def test_tier_takes_only_items_above_the_knee_and_the_rest_comes_last() -> None:
     items = [*some(Source.KNOWLEDGE, 0.9, 0.1, 0.1), *some(Source.MEMORY, 0.5), *some(Source.THREAD, 0.4)]
     fixed = NOTICE + sum(map(fence_of, (Source.KNOWLEDGE, Source.MEMORY, Source.THREAD)))
     profile = a_profile(relevance_knee=0.2, sources=NO_FLOORS)
@@ -142,7 +142,7 @@ def test_a_tier_takes_only_what_is_above_the_knee_and_the_rest_comes_last() -> N
     assert {"knowledge0", "knowledge1", "knowledge2"} <= set(kept_ids(seeded))
 
 
-def test_below_the_knee_a_page_waits_behind_what_it_was_made_of() -> None:
+def test_page_below_the_knee_waits_behind_its_memories() -> None:
     items = [*some(Source.WIKI, 0.19), *some(Source.THREAD, 0.01), *some(Source.MEMORY, 0.02)]
     fixed = NOTICE + sum(map(fence_of, (Source.MEMORY, Source.THREAD)))
     profile = a_profile(sources=NO_FLOORS)
@@ -153,7 +153,7 @@ def test_below_the_knee_a_page_waits_behind_what_it_was_made_of() -> None:
     assert "wiki0" in kept_ids(fitted(*above, budget_tokens=fixed + 2 * cost(items[0].text), profile=profile))
 
 
-def test_a_page_grows_only_once_nothing_else_wants_the_room() -> None:
+def test_page_grows_only_after_everything_else() -> None:
     page = an_item("p", text_of(1, 30), Source.WIKI, lead=text_of(1, 3), relevance=0.9)
     turn = some(Source.THREAD, 0.05)
     fixed = NOTICE + fence_of(Source.WIKI) + fence_of(Source.THREAD)
@@ -164,7 +164,7 @@ def test_a_page_grows_only_once_nothing_else_wants_the_room() -> None:
     assert fate(fitted(page, *turn), "p").form is Form.FULL
 
 
-def test_a_lead_below_the_knee_grows_behind_older_turns() -> None:
+def test_lead_below_the_knee_grows_after_older_turns() -> None:
     memory = an_item("m", text_of(1, 30), lead=text_of(1, 3), relevance=0.1)
     turn = some(Source.THREAD, 0.9)
     fixed = NOTICE + fence_of(Source.MEMORY) + fence_of(Source.THREAD)
@@ -186,7 +186,7 @@ def test_the_floor_of_the_wiki_is_a_small_part_of_a_narrow_pool() -> None:
     assert "wiki0" in kept_ids(fitted(*page, *turns, budget_tokens=500, profile=asked_for))
 
 
-def test_the_floor_of_the_wiki_is_not_filled_with_pages_that_tell_nothing() -> None:
+def test_wiki_floor_is_not_filled_with_irrelevant_pages() -> None:
     pages, turns = some(Source.WIKI, 0.005, words=5), some(Source.THREAD, *[0.15] * 400, words=5, start=1000)
     profile = a_profile(sources={"wiki": {"floor_tokens": 64}})
     assert "wiki0" not in kept_ids(fitted(*pages, *turns, budget_tokens=500, profile=profile))
@@ -199,7 +199,7 @@ def test_without_relevances_there_is_no_knee() -> None:
     assert fate(fitted(*items), "knowledge1").reason == "priority 2"
 
 
-def test_pooled_goes_by_relevance_alone_and_older_turns_take_part() -> None:
+def test_pooled_allocation_goes_by_relevance_alone_including_older_turns() -> None:
     items = [*some(Source.KNOWLEDGE, 0.9, 0.3), *some(Source.MEMORY, 0.8), *some(Source.THREAD, 0.7)]
     fixed = NOTICE + sum(map(fence_of, (Source.KNOWLEDGE, Source.MEMORY, Source.THREAD)))
     profile = a_profile(allocation="pooled", sources=NO_FLOORS)
@@ -208,7 +208,7 @@ def test_pooled_goes_by_relevance_alone_and_older_turns_take_part() -> None:
     assert fate(result, "memory0").reason == "relevance"
 
 
-def test_older_history_comes_after_leads_have_grown_evidence_before_summary() -> None:
+def test_older_history_follows_grown_leads_with_evidence_before_summary() -> None:
     items = [an_item("m", text_of(1, 30), lead=text_of(1, 3), relevance=0.9), *some(Source.THREAD, 0.9)]
     fixed = NOTICE + fence_of(Source.MEMORY)
     profile = a_profile(sources=NO_FLOORS)
@@ -245,7 +245,7 @@ def window_of(result: Fitted) -> list[str]:
     return [message.turn_id for message in result.rendering.messages]
 
 
-def test_the_tail_of_recent_turns_is_capped_while_others_want_room() -> None:
+def test_recent_turns_are_capped_while_others_want_room() -> None:
     turns = talk(9)
     items = some(Source.KNOWLEDGE, *[0.9] * 40)
     profile = a_profile(history_tail_tokens=2 * turns[0].tokens + 1, sources=NO_FLOORS)
@@ -298,14 +298,14 @@ def test_window_of_a_thread_that_does_not_count_its_tokens_is_not_aligned() -> N
     assert len(window_of(fitted(history=turns))) == 1 + 1_250 // 50
 
 
-def test_the_window_has_no_holes_and_never_parts_a_unit() -> None:
+def test_history_window_has_no_gaps_and_never_splits_a_unit() -> None:
     turns = list(talk(5))
     turns[2] = a_turn(3, "user", text_of(3, 200))
     result = fitted(history=tuple(turns), budget_tokens=150)
     assert window_of(result) == ["turn:5"] or window_of(result) == ["turn:4", "turn:5"]
 
 
-def test_the_tail_leaves_room_for_floors() -> None:
+def test_recent_turns_leave_room_for_floors() -> None:
     turns = talk(40)
     items = some(Source.MEMORY, 0.9, 0.9)
     profile = a_profile(allocation="seed_order", sources={"memory": {"floor_tokens": 100}})
@@ -329,7 +329,7 @@ def test_in_seed_order_a_thread_that_comes_later_gets_what_its_tier_gets() -> No
     assert window_of(fitted(*items, history=turns, budget_tokens=500, profile=late)) == ["turn:9"]
 
 
-def test_a_source_left_out_offers_nothing_and_the_thread_left_out_says_nothing() -> None:
+def test_disabled_source_offers_nothing_and_a_disabled_thread_has_no_turns() -> None:
     profile = a_profile(sources={"memory": {"enabled": False}, "thread": {"enabled": False}})
     result = fitted(*some(Source.MEMORY, 0.9), history=talk(3), profile=profile)
     assert kept_ids(result) == []
@@ -339,7 +339,7 @@ def test_a_source_left_out_offers_nothing_and_the_thread_left_out_says_nothing()
 
 
 @pytest.mark.parametrize("knob", ["top_k", "max_items"])
-def test_counts_cut_off_the_last_of_the_order(knob: str) -> None:
+def test_count_limits_drop_the_end_of_the_order(knob: str) -> None:
     items = some(Source.KNOWLEDGE, 0.9, 0.8, 0.7)
     profile = a_profile(max_items=2) if knob == "max_items" else a_profile(sources={"knowledge": {"top_k": 2}})
     result = fitted(*items, profile=profile)
@@ -348,7 +348,7 @@ def test_counts_cut_off_the_last_of_the_order(knob: str) -> None:
     assert knob in fate(result, "knowledge2").reason
 
 
-def test_an_exchange_that_had_to_be_cut_has_the_pool_to_itself() -> None:
+def test_exchange_that_had_to_be_cut_takes_the_whole_pool() -> None:
     arguments = {"type": "tool_call", "id": "a", "name": "write", "arguments": {"text": "x " * 1000}}
     turn = a_turn(1, "user", text_of(1, 10), arguments, a_result("a"))
     result = fitted(*some(Source.KNOWLEDGE, 0.9), history=(turn,), budget_tokens=200)
@@ -359,7 +359,7 @@ def test_an_exchange_that_had_to_be_cut_has_the_pool_to_itself() -> None:
     assert result.rendering.tokens == NOTICE + result.turn_fates[0].tokens < 100
 
 
-def test_every_turn_has_a_fate_in_words() -> None:
+def test_every_turn_has_a_decision_with_a_reason() -> None:
     result = fit(a_fitting(history=talk(9), profile=a_profile(history_turns=3)), METER)
     told = {fate.turn.id: (fate.decision, fate.reason) for fate in result.turn_fates}
     assert told["turn:9"] == (Decision.KEPT, "last exchange")

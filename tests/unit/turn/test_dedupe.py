@@ -39,13 +39,13 @@ def test_the_same_text_goes_in_once_and_priority_decides_which() -> None:
     assert text_of(result).lower().count("lisbon") == 1
 
 
-def test_within_a_priority_relevance_decides_then_the_id() -> None:
+def test_equal_priority_is_decided_by_relevance_then_by_id() -> None:
     result = fitted(an_item("b", "Anna lives here", relevance=0.4), wiki("a", "Anna lives here", relevance=0.6))
     assert kept_ids(result) == ["a"]
     assert kept_ids(fitted(an_item("b", "Anna lives here"), an_item("a", "Anna lives here"))) == ["b"]
 
 
-def test_a_floor_does_not_turn_the_winner_round() -> None:
+def test_floor_does_not_change_the_winner() -> None:
     profile = a_profile(sources={"memory": {"floor_tokens": 500}})
     result = fitted(an_item("m", LONG), knowledge("k", LONG), profile=profile)
     assert kept_ids(result) == ["k"]
@@ -58,7 +58,7 @@ def test_one_id_goes_in_once_whatever_its_texts() -> None:
     assert kept_ids(result) == ["x"]
 
 
-def test_near_texts_fold_and_the_one_that_fits_stays() -> None:
+def test_near_duplicates_fold_and_the_fitting_one_stays() -> None:
     assert kept_ids(fitted(knowledge("k", LONG), an_item("m", NEAR))) == ["k"]
     profile = a_profile(sources={"knowledge": {"ceiling_tokens": 5}})
     result = fitted(knowledge("k", LONG), an_item("m", NEAR), profile=profile)
@@ -82,7 +82,7 @@ def test_a_text_that_says_one_sentence_more_is_not_pushed_out() -> None:
     ],
     ids=["number", "negation", "date", "name", "text"],
 )
-def test_a_differing_number_date_negation_or_name_never_folds(other: str) -> None:
+def test_texts_differing_in_number_date_negation_or_name_never_fold(other: str) -> None:
     assert len(kept_ids(fitted(knowledge("k", LONG), an_item("m", other)))) == 2
 
 
@@ -115,14 +115,14 @@ def test_what_is_said_in_part_comes_after_what_is_new() -> None:
     assert fate(result, "m1")[0] is Decision.OVER_BUDGET
 
 
-def test_a_section_in_its_first_lines_displaces_nothing() -> None:
+def test_section_reduced_to_its_first_lines_replaces_nothing() -> None:
     section = wiki("w", "Anna likes tea. " + "More about Anna. " * 60, lead="Anna likes tea.", stands_for=("m1",))
     result = fitted(an_item("m1", "Anna likes cake."), section, budget_tokens=110)
     assert fate(result, "w")[0] is Decision.SHORTENED
     assert fate(result, "m1")[0] is Decision.KEPT
 
 
-def test_what_a_section_stands_for_gets_its_chance_when_the_section_does_not_fit() -> None:
+def test_memories_of_a_section_that_does_not_fit_get_their_chance() -> None:
     long = " ".join(f"She drinks tea{number} here." for number in range(60))
     section = wiki("w", long, stands_for=("m1",), relevance=0.9)
     result = fitted(an_item("m1", "Anna likes tea."), section, budget_tokens=150)
@@ -130,7 +130,7 @@ def test_what_a_section_stands_for_gets_its_chance_when_the_section_does_not_fit
     assert fate(result, "m1")[0] is Decision.KEPT
 
 
-def test_the_tokens_of_a_displaced_item_go_to_others() -> None:
+def test_tokens_of_a_replaced_item_go_to_others() -> None:
     memory = an_item("m1", "Tea is liked. " * 80, relevance=0.9)
     other = an_item("m2", " ".join(f"rain{place}y" for place in range(70)), relevance=0.3)
     section = wiki("w", "Tea is liked, as people here have said for many years", stands_for=("m1",), relevance=0.4)
@@ -141,7 +141,7 @@ def test_the_tokens_of_a_displaced_item_go_to_others() -> None:
     assert set(kept_ids(result)) == {"w", "m2"}
 
 
-def test_chains_and_circles_of_lineage_end() -> None:
+def test_chains_and_cycles_of_lineage_terminate() -> None:
     result = fitted(
         an_item("fact", "Anna likes tea"),
         an_item("observation", "Anna likes tea and milk", stands_for=("fact", "observation")),
@@ -154,7 +154,7 @@ def test_chains_and_circles_of_lineage_end() -> None:
     assert set(kept_ids(circle)) == {"a", "b"}
 
 
-def test_a_memory_drawn_from_a_turn_in_view_is_not_needed() -> None:
+def test_memory_drawn_from_a_visible_turn_is_dropped() -> None:
     turns = (a_turn(1, "user", "I moved to Lisbon"), a_turn(2, "assistant", "Nice"), a_turn(3, "user", "And now?"))
     memories = (
         an_item("m1", "moved to Lisbon", stands_for=("turn:1",)),
@@ -168,14 +168,14 @@ def test_a_memory_drawn_from_a_turn_in_view_is_not_needed() -> None:
     assert fate(result, "turn:1") == (Decision.DEDUPED_INTO, "turn:1")
 
 
-def test_a_turn_that_was_cut_is_not_verbatim_so_its_memory_stays() -> None:
+def test_memory_of_a_cut_turn_stays() -> None:
     turns = (a_turn(1, "user", "I moved to Lisbon " * 100),)
     result = fitted(an_item("m1", "Lisbon", stands_for=("turn:1",)), history=turns, budget_tokens=100)
     assert result.is_exchange_cut
     assert fate(result, "m1")[0] is Decision.OVER_BUDGET
 
 
-def test_a_memory_taken_before_its_turn_falls_to_it() -> None:
+def test_memory_taken_before_its_turn_is_dropped_for_it() -> None:
     profile = a_profile(sources={"memory": {"priority": 1}, "thread": {"priority": 2}})
     turns = (a_turn(1, "user", "I moved to Lisbon"), a_turn(2, "user", "And now?"))
     result = fitted(an_item("m1", "I moved to Lisbon.", stands_for=("turn:1",)), history=turns, profile=profile)
@@ -183,7 +183,7 @@ def test_a_memory_taken_before_its_turn_falls_to_it() -> None:
     assert kept_ids(result) == []
 
 
-def test_a_turn_never_yields_to_what_was_drawn_from_it_but_the_other_way_round() -> None:
+def test_turn_is_never_dropped_for_a_memory_drawn_from_it() -> None:
     turn = an_item("turn:7", "user: We moved in spring", Source.THREAD)
     apart = fitted(an_item("m", "Anna moved", stands_for=("turn:7",)), turn)
     assert set(kept_ids(apart)) == {"m", "turn:7"}
@@ -194,13 +194,13 @@ def test_a_turn_never_yields_to_what_was_drawn_from_it_but_the_other_way_round()
     ]
 
 
-def test_a_fact_stays_while_a_turn_it_was_drawn_from_is_absent() -> None:
+def test_memory_stays_while_one_of_its_turns_is_absent() -> None:
     turn = an_item("turn:7", "user: We moved in spring", Source.THREAD)
     result = fitted(an_item("m", "Anna moved", stands_for=("turn:7", "turn:8")), turn)
     assert set(kept_ids(result)) == {"m", "turn:7"}
 
 
-def test_what_the_callers_history_holds_is_absent_and_so_is_what_it_says() -> None:
+def test_turns_in_the_callers_history_are_dropped_with_their_memories() -> None:
     items = (
         wiki("w", "Anna likes tea.", stands_for=("m1",)),
         an_item("m1", "Anna likes tea"),
@@ -214,14 +214,14 @@ def test_what_the_callers_history_holds_is_absent_and_so_is_what_it_says() -> No
     assert kept_ids(result) == ["m3"]
 
 
-def test_a_summary_of_turns_in_view_is_not_needed() -> None:
+def test_summary_of_visible_turns_is_dropped() -> None:
     turns = (a_turn(1, "user", "one"), a_turn(2, "assistant", "two"))
     summary = HistorySummary("They counted.\nThey stopped.", 2, ("turn:1", "turn:2"))
     assert kept_ids(fitted(history=turns, summary=summary)) == []
     assert kept_ids(fitted(history=turns[1:], summary=summary)) == ["thread-summary"]
 
 
-def test_items_without_kin_are_akin_to_nothing() -> None:
+def test_items_without_lineage_are_related_to_none() -> None:
     kinship = relate([an_item("a", "one thing"), wiki("b", "quite another matter")], ())
     assert kinship.akin == frozenset()
     assert relate([], ()).kinds == []

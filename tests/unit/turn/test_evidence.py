@@ -30,37 +30,37 @@ def weighed(hits: Sequence[Hit], *weights: list[float]) -> Evidence:
     return weigh(found, weights, standing)
 
 
-def test_coverage_is_the_share_of_the_words_weight() -> None:
+def test_coverage_is_the_weighted_share_of_the_words() -> None:
     evidence = weighed([Hit(0b01, 1), Hit(0, 20), Hit(0b11, 40)], [3.0, 1.0])
     assert evidence.coverage.tolist() == [[0.75, 0.0, 1.0]]
 
 
-def test_what_two_neighbours_hold_between_them_counts_for_both() -> None:
+def test_words_split_between_two_neighbours_count_for_both() -> None:
     evidence = weighed([Hit(0b01, 1), Hit(0b10, 2), Hit(0b10, 4)], [1.0, 1.0])
     assert evidence.joint_coverage.tolist() == [[1.0, 1.0, 0.5]]
 
 
-def test_only_the_same_group_is_around() -> None:
+def test_only_texts_of_the_same_group_are_neighbours() -> None:
     evidence = weighed([Hit(0b01, 1, (0.9,), "a"), Hit(0b10, 2, (0.1,), "b")], [1.0, 1.0])
     assert evidence.joint_coverage.tolist() == [[0.5, 0.5]]
     assert (evidence.near_cosine.tolist(), evidence.local_cosine.tolist()) == ([[0.0, 0.0]], [[0.9, 0.1]])
 
 
-def test_near_is_next_and_local_within_eight_in_whatever_order_they_were_found() -> None:
+def test_near_means_adjacent_and_local_within_eight_in_any_order() -> None:
     hits = [Hit(0, 10, (0.1,)), Hit(0, 1, (0.9,)), Hit(0, 40, (0.4,)), Hit(0, 9, (0.3,)), Hit(0, 2, (0.2,))]
     evidence = weighed(hits, [1.0])
     assert evidence.near_cosine.tolist() == [[0.3, 0.2, 0.0, 0.1, 0.9]]
     assert evidence.local_cosine.tolist() == [[0.3, 0.9, 0.4, 0.9, 0.9]]
 
 
-def test_without_a_standing_no_text_is_beside_another() -> None:
+def test_text_without_a_position_has_no_neighbours() -> None:
     found = Recalled(("x", "y"), (0b01, 0b10), ((0.9,), (0.1,)))
     evidence = weigh(found, [[1.0, 1.0]])
     assert evidence.joint_coverage.tolist() == evidence.local_coverage.tolist() == [[0.5, 0.5]]
     assert (evidence.near_cosine.tolist(), evidence.local_cosine.tolist()) == ([[0.0, 0.0]], [[0.9, 0.1]])
 
 
-def test_a_text_without_a_vector_has_no_cosine_and_takes_none_from_beside_it() -> None:
+def test_text_without_a_vector_has_no_cosine_and_takes_none_from_its_neighbours() -> None:
     evidence = weighed([Hit(1, 1, ()), Hit(0, 2, (0.9,))], [1.0])
     assert isnan(evidence.cosine[0, 0])
     assert (evidence.near_cosine[0, 0], evidence.local_cosine[0, 0]) == (0.0, 0.0)
@@ -73,15 +73,15 @@ def test_each_part_of_a_question_has_its_own_evidence() -> None:
 
 
 @pytest.mark.parametrize("weights", [[], [0.0, 0.0]])
-def test_a_question_without_telling_words_covers_nothing(weights: list[float]) -> None:
+def test_question_of_stop_words_covers_nothing(weights: list[float]) -> None:
     assert weighed([Hit(0b11, 1)], weights).coverage.tolist() == [[0.0]]
 
 
-def test_nothing_found_is_no_evidence() -> None:
+def test_no_candidates_yield_no_evidence() -> None:
     assert weighed([], [1.0]).coverage.shape == (1, 0)
 
 
-def test_evidence_can_be_put_together_and_taken_apart() -> None:
+def test_evidence_can_be_joined_and_split() -> None:
     one, other = of_shares([0.1, 0.2], parts=2), of_shares([0.3], parts=2)
     both = one.beside(other)
     assert both.coverage.tolist() == [[0.1, 0.2, 0.3]] * 2
@@ -89,7 +89,7 @@ def test_evidence_can_be_put_together_and_taken_apart() -> None:
     assert np.isnan(both.cosine).all()
 
 
-def test_what_search_cannot_tell_is_refused() -> None:
+def test_values_that_search_cannot_return_are_refused() -> None:
     sound = Recalled(("x",), (0b1,), ((0.5,),), (1,), 3)
     garbage = {
         "cosine": [replace(sound, cosines=((cosine,),)) for cosine in (float("nan"), float("inf"), -1.5)],

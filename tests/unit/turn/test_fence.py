@@ -121,7 +121,7 @@ def test_every_tag_costs_the_same_tokens_so_that_no_key_changes_the_budget(token
 
 
 @each("disguise", DISGUISES)
-def test_no_disguise_gets_through(disguise: str) -> None:
+def test_no_disguised_tag_gets_through(disguise: str) -> None:
     safe = neutralise(f"before {disguise} after")
     assert "<context-" not in plainly(safe)
     assert "</context-" not in plainly(safe)
@@ -129,7 +129,7 @@ def test_no_disguise_gets_through(disguise: str) -> None:
 
 
 @pytest.mark.parametrize("text", ORDINARY)
-def test_ordinary_text_stays_byte_for_byte(text: str) -> None:
+def test_ordinary_text_is_unchanged_by_neutralising(text: str) -> None:
     assert neutralise(text) == text
 
 

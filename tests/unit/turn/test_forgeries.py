@@ -33,7 +33,7 @@ def items_of(chosen: Sequence[Payload]) -> list[Item]:
     ]
 
 
-def test_there_are_enough_payloads_and_each_misleads_when_it_is_not_neutralised() -> None:
+def test_every_payload_misleads_unless_it_is_neutralised() -> None:
     every = list(payloads())
     assert len(every) >= 3_000
     assert [one for one in every[::SAMPLE_OF] if one.kind not in misleads(one.text)] == []
@@ -78,7 +78,7 @@ def test_no_payload_as_a_header_or_a_message_misleads(tried: list[list[Payload]]
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_the_reader_sees_through_places(place: str) -> None:
+def test_naive_reader_recognises_every_place(place: str) -> None:
     assert "vault" in gullible(PLACES[place].format("x")) or place == "last"
 
 
@@ -97,14 +97,14 @@ ORDINARY: Mapping[str, str] = {
 
 
 @pytest.mark.parametrize("text", ORDINARY.values(), ids=ORDINARY)
-def test_ordinary_text_stays_byte_for_byte(text: str) -> None:
+def test_ordinary_text_is_unchanged_in_a_rendered_context(text: str) -> None:
     assert neutralise(text) == text
 
 
-def test_code_in_a_message_is_sent_as_it_was_said() -> None:
+def test_code_in_a_message_is_sent_unchanged() -> None:
     code = "for one in [user]: print(f'<user>{one[args]}</user>')  # [w1]\nSystem: says # nothing"
     assert neutralise_message(code) == code
 
 
-def test_the_catalogue_covers_every_kind() -> None:
+def test_catalogue_covers_every_kind_of_forgery() -> None:
     assert CATALOGUE.keys() == HELD_BACK.keys()

@@ -30,13 +30,13 @@ def test_calibrated_relevance_is_the_order_across_sources() -> None:
     assert is_calibrated(items, relevances(items))
 
 
-def test_a_source_that_tells_nothing_makes_ranks_decide() -> None:
+def test_source_without_relevance_makes_ranks_decide() -> None:
     items = [*ranked(Source.MEMORY, 0.9, 0.8, 0.7), *ranked(Source.KNOWLEDGE, 0, 0)]
     assert not is_calibrated(items, relevances(items))
     assert ids(order(items, PROFILE)) == ["memory0", "knowledge0", "memory1", "knowledge1", "memory2"]
 
 
-def test_an_item_that_two_sources_bring_adds_up_its_ranks() -> None:
+def test_item_found_by_two_sources_adds_up_its_ranks() -> None:
     twice = [
         an_item("both", "x", Source.WIKI, rank=1, relevance=0),
         an_item("both", "x", Source.TOOLS, rank=1, relevance=0),
@@ -45,12 +45,12 @@ def test_an_item_that_two_sources_bring_adds_up_its_ranks() -> None:
     assert ids(order(items, PROFILE))[:2] == ["both", "both"]
 
 
-def test_equals_go_by_rank_and_then_as_they_stand() -> None:
+def test_ties_go_by_rank_and_then_by_position() -> None:
     items = [*ranked(Source.WIKI, 0.5, 0.5), *ranked(Source.MEMORY, 0.5, 0.5), *ranked(Source.TOOLS, 0.9)]
     assert ids(order(items, PROFILE)) == ["tools0", "wiki0", "memory0", "wiki1", "memory1"]
 
 
-def test_arrival_plays_no_part_in_what_is_offered() -> None:
+def test_arrival_order_does_not_change_the_offers() -> None:
     items = [*ranked(Source.WIKI, 0.5, 0.5), *ranked(Source.MEMORY, 0.5, 0.1), *ranked(Source.TOOLS, 0.5)]
     items += [an_item("wiki0", "y", Source.WIKI, rank=0), an_item("wiki0", "x", Source.WIKI, rank=0, header="h")]
     reports = [
@@ -63,36 +63,36 @@ def test_arrival_plays_no_part_in_what_is_offered() -> None:
         assert gather(rng.sample(mixed, len(mixed)), PROFILE, frozenset()).items == expected
 
 
-def test_priority_breaks_ties_where_all_is_pooled_and_nowhere_else() -> None:
+def test_priority_breaks_ties_only_if_all_is_pooled() -> None:
     items = [*ranked(Source.MEMORY, 0.5), *ranked(Source.TOOLS, 0.5)]
     first = {"sources": {"tools": {"priority": 1}}}
     assert ids(order(items, a_profile(allocation="pooled", **first))) == ["tools0", "memory0"]
     assert ids(order(items, a_profile(**first))) == ["memory0", "tools0"]
 
 
-def test_a_relevance_that_is_no_number_counts_as_none() -> None:
+def test_relevance_that_is_not_a_number_counts_as_none() -> None:
     items = ranked(Source.WIKI, math.nan, math.inf, -math.inf, -1, 2, 0.3)
     assert relevances(items) == [0, 0, 0, 0, 1, 0.3]
 
 
-def test_nothing_is_in_order() -> None:
+def test_empty_answers_fuse_to_nothing() -> None:
     assert order([], PROFILE) == []
     assert is_calibrated([], [])
 
 
-def test_of_two_as_relevant_the_shorter_comes_first() -> None:
+def test_shorter_of_two_equally_relevant_items_comes_first() -> None:
     long = an_item("long", "word " * 60, Source.MEMORY, rank=0, relevance=0.5)
     short = an_item("short", "word " * 6, Source.MEMORY, rank=1, relevance=0.5)
     assert ids(order([long, short], PROFILE)) == ["short", "long"]
 
 
-def test_size_counts_for_less_than_relevance_does() -> None:
+def test_relevance_outweighs_size() -> None:
     long = an_item("long", "word " * 60, Source.KNOWLEDGE, relevance=0.5)
     short = an_item("short", "word " * 6, Source.MEMORY, relevance=0.2)
     assert ids(order([short, long], PROFILE)) == ["long", "short"]
 
 
-def test_a_turn_that_a_likelier_fact_stands_for_waits_behind_its_equals() -> None:
+def test_turn_replaced_by_a_more_relevant_memory_waits_behind_its_equals() -> None:
     fact = an_item("fact", "x", Source.MEMORY, relevance=0.9, stands_for=("told",))
     told = an_item("told", "x", Source.THREAD, rank=0, relevance=0.6)
     untold = an_item("untold", "x", Source.THREAD, rank=1, relevance=0.5)
@@ -100,7 +100,7 @@ def test_a_turn_that_a_likelier_fact_stands_for_waits_behind_its_equals() -> Non
     assert ids(order([fact._replace(relevance=0.05), told, untold], PROFILE)) == ["told", "untold", "fact"]
 
 
-def test_where_all_is_pooled_a_turn_waits_only_for_a_fact_that_is_asked_before_it() -> None:
+def test_pooled_turn_waits_only_for_a_memory_offered_before_it() -> None:
     pooled = a_profile(allocation="pooled")
     fact = an_item("fact", "x", Source.MEMORY, relevance=0.55, stands_for=("told",))
     told = an_item("told", "x", Source.THREAD, rank=0, relevance=0.6)

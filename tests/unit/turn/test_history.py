@@ -89,7 +89,7 @@ def test_a_call_and_its_results_are_one_unit() -> None:
     ],
     ids=["result alone", "call alone", "result first", "parted by the user", "answered twice", "another id"],
 )
-def test_what_has_no_partner_is_left_out_with_the_reason(
+def test_unpaired_call_or_result_is_left_out_with_the_reason(
     turns: list[HistoryTurn], left_out: set[str], emptied: set[str]
 ) -> None:
     paired = pair(turns)
@@ -101,12 +101,12 @@ def test_what_has_no_partner_is_left_out_with_the_reason(
 
 
 @pytest.mark.parametrize(("call_id", "result_id", "expected"), [("", "", "call-0-0"), ("a", "", "a"), ("", "b", "b")])
-def test_partners_without_ids_get_one(call_id: str, result_id: str, expected: str) -> None:
+def test_calls_and_results_without_ids_are_paired_by_position(call_id: str, result_id: str, expected: str) -> None:
     paired = pair([a_turn(1, "assistant", "", a_call(call_id)), a_turn(2, "tool", "", a_result(result_id))])
     assert [part["id"] for turn in paired.units[0].turns for part in turn.parts] == [expected, expected]
 
 
-def test_an_id_used_again_pairs_with_its_newest_call() -> None:
+def test_reused_id_pairs_with_its_newest_call() -> None:
     thread = [
         turn
         for start in (1, 3)
@@ -123,7 +123,7 @@ def test_a_call_and_result_in_one_turn_are_paired() -> None:
     assert [part["id"] for part in paired.units[0].turns[0].parts] == ["a", "a"]
 
 
-def test_the_last_exchange_is_the_last_turn_of_the_user_and_all_after_it() -> None:
+def test_last_exchange_is_the_last_user_turn_and_all_after_it() -> None:
     thread = [
         a_turn(1, "user", "one"),
         a_turn(2, "assistant", "two"),
@@ -137,14 +137,14 @@ def test_the_last_exchange_is_the_last_turn_of_the_user_and_all_after_it() -> No
     assert ids(history.older) == [["2"], ["1"]]
 
 
-def test_a_thread_without_a_user_has_its_last_unit_as_exchange() -> None:
+def test_thread_without_a_user_has_its_last_unit_as_exchange() -> None:
     history = read([a_turn(1, "assistant", "hello"), a_turn(2, "assistant", "anyone?")])
     assert ids(history.exchange) == [["2"]]
     assert read([]).exchange == ()
     assert fit_last(pool=64) == Exchange((), 0)
 
 
-def test_a_turn_given_twice_counts_once() -> None:
+def test_repeated_turn_counts_once() -> None:
     turn = a_turn(1, "user", "one")
     assert ids(read([turn, turn]).exchange) == [["1"]]
 
@@ -170,7 +170,7 @@ def test_a_long_message_is_cut_in_its_middle_with_a_mark() -> None:
     assert exchange.tokens == sum(count(turn.text) + MESSAGE_TOKENS for turn in exchange.turns)
 
 
-def test_the_longest_texts_are_cut_to_one_length_tool_results_too() -> None:
+def test_longest_texts_are_cut_to_one_length_including_tool_results() -> None:
     thread = [
         a_turn(1, "user", "compare " + "a b c " * 400),
         a_turn(2, "assistant", "", a_call("x"), tokens=30),
@@ -186,7 +186,7 @@ def test_the_longest_texts_are_cut_to_one_length_tool_results_too() -> None:
     assert 260 <= exchange.tokens <= 300
 
 
-def test_too_many_turns_lose_their_middle_ones_whole() -> None:
+def test_too_many_turns_lose_whole_turns_from_the_middle() -> None:
     thread = [a_turn(1, "user", "begin")]
     thread += [
         turn
@@ -202,7 +202,7 @@ def test_too_many_turns_lose_their_middle_ones_whole() -> None:
     assert len(exchange.turns) % 2 == 1
 
 
-def test_parts_that_cannot_be_cut_give_way_to_the_text() -> None:
+def test_parts_that_cannot_be_cut_are_dropped_before_the_text() -> None:
     arguments = {"type": "tool_call", "id": "a", "name": "write", "arguments": {"text": "x " * 1000}}
     turn = a_turn(1, "user", "please " * 30, arguments, a_result("a"))
     exchange = fit_last(turn, pool=64)
@@ -211,11 +211,11 @@ def test_parts_that_cannot_be_cut_give_way_to_the_text() -> None:
     assert exchange.cut == {"turn:1"}
 
 
-def test_a_limit_below_the_mark_leaves_nothing() -> None:
+def test_limit_below_the_size_of_the_mark_leaves_nothing() -> None:
     assert cut_middle("word " * 100, 2, METER, text_tokens=100) == ("", 0)
 
 
-def test_flags_and_joined_emoji_stay_whole() -> None:
+def test_flags_and_joined_emoji_are_not_split() -> None:
     for sign in ("🇵🇹", "👩‍👩‍👧", "👍🏽", "e\u0301", "각"):
         cut, _ = cut_middle(sign * 200, 40, METER, text_tokens=count(sign * 200))
         head, tail = cut.split(CUT_MARK)

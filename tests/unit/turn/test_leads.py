@@ -21,11 +21,11 @@ LONG = "This sentence is long enough to fill a line of its own and then goes on 
         ("", ""),
     ],
 )
-def test_lead(text: str, expected: str) -> None:
+def test_lead_is_the_first_lines_or_sentences(text: str, expected: str) -> None:
     assert lead(text, 3) == expected
 
 
-def test_a_lead_is_a_beginning_and_shorter_than_its_text() -> None:
+def test_lead_is_a_shorter_beginning_of_its_text() -> None:
     for text in (LONG * 6, "a\n" * 10, "x. " * 300):
         short = lead(text, 3)
         assert 0 < len(short) < len(text)

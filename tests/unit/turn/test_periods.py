@@ -30,7 +30,7 @@ TODAY = date(2026, 11, 21)
         ("two weeks ago", "2026-11-04", "2026-11-10"),
     ],
 )
-def test_a_time_is_read_as_days(text: str, first: str, last: str) -> None:
+def test_time_in_a_question_is_read_as_days(text: str, first: str, last: str) -> None:
     (period,) = named_in(text, TODAY)
     assert (period.first.isoformat(), period.last.isoformat()) == (first, last)
 
@@ -38,7 +38,7 @@ def test_a_time_is_read_as_days(text: str, first: str, last: str) -> None:
 @pytest.mark.parametrize(
     "text", ["may I ask?", "did we march there", "version 3.5 of 20 parts", "99 May", "31 February 2023"]
 )
-def test_what_is_no_time_is_none(text: str) -> None:
+def test_text_without_a_time_yields_none(text: str) -> None:
     assert named_in(text, TODAY) == ()
 
 
@@ -58,6 +58,6 @@ def test_what_is_no_time_is_none(text: str) -> None:
         ("in December", "2024-01-05", 0.4),
     ],
 )
-def test_people_tell_of_a_time_while_it_lasts_and_soon_after(text: str, day: str, nearness: float) -> None:
+def test_nearness_to_a_period_is_full_within_it_and_falls_off_after(text: str, day: str, nearness: float) -> None:
     (period,) = named_in(text, TODAY)
     assert period.nearness(date.fromisoformat(day)) == nearness

@@ -12,7 +12,7 @@ from sidecar.turn.profile import DEFAULTS, Allocation, InvalidKnob, merge, parse
 from tests.support.turn.turn_cases import a_profile
 
 
-def test_no_layer_gives_the_built_in_profile_with_the_seeds_priorities() -> None:
+def test_built_in_profile_has_the_default_priorities() -> None:
     profile = merge()
     assert profile == DEFAULTS
     priorities = {source.value: profile.knobs(source).priority for source in Source}
@@ -22,7 +22,7 @@ def test_no_layer_gives_the_built_in_profile_with_the_seeds_priorities() -> None
     assert [source for source in Source if profile.knobs(source).required] == [Source.THREAD]
 
 
-def test_the_later_layer_wins_knob_by_knob_also_inside_a_source() -> None:
+def test_later_layer_overrides_knob_by_knob_also_inside_a_source() -> None:
     template = parse_layer({"history_turns": 5, "sources": {"memory": {"top_k": 7, "priority": 2}}})
     space = parse_layer({"sources": {"memory": {"top_k": 9}, "wiki": {"enabled": False}}})
     profile = merge(template, space)
@@ -32,12 +32,12 @@ def test_the_later_layer_wins_knob_by_knob_also_inside_a_source() -> None:
     assert profile.knobs(Source.KNOWLEDGE) == DEFAULTS.knobs(Source.KNOWLEDGE)
 
 
-def test_an_inherited_floor_is_held_to_a_ceiling_set_elsewhere() -> None:
+def test_inherited_floor_is_reduced_to_a_ceiling_of_another_layer() -> None:
     profile = merge(parse_layer({"sources": {"wiki": {"ceiling_tokens": 10}}}))
     assert profile.knobs(Source.WIKI).floor_tokens == 10
 
 
-def test_a_floor_that_a_layer_sets_is_held_to_no_share_but_its_own() -> None:
+def test_floor_set_by_a_layer_is_bounded_only_by_its_own_share() -> None:
     assert DEFAULTS.knobs(Source.WIKI).floor_share < 1
     whole = merge(parse_layer({"sources": {"wiki": {"floor_tokens": 300}}}))
     assert whole.knobs(Source.WIKI).floor_share == 1
@@ -47,7 +47,7 @@ def test_a_floor_that_a_layer_sets_is_held_to_no_share_but_its_own() -> None:
     assert merge(parse_layer(merge(tenant).as_mapping())) == merge(tenant)
 
 
-def test_null_takes_a_ceiling_and_a_budget_away() -> None:
+def test_null_removes_a_ceiling_and_a_budget() -> None:
     first = parse_layer({"budget_tokens": 100, "sources": {"wiki": {"ceiling_tokens": 500}}})
     second = parse_layer({"budget_tokens": None, "sources": {"wiki": {"ceiling_tokens": None}}})
     assert merge(first, second) == replace(DEFAULTS, budget_tokens=None)
@@ -83,7 +83,7 @@ def test_null_takes_a_ceiling_and_a_budget_away() -> None:
         ),
     ],
 )
-def test_what_cannot_be_meant_is_refused_by_name_with_a_fix(knobs: Any, field: str, fix: str) -> None:
+def test_meaningless_knob_is_refused_by_name_with_a_fix(knobs: Any, field: str, fix: str) -> None:
     with pytest.raises(InvalidKnob) as refused:
         parse_layer(knobs)
     assert refused.value.field == field

@@ -56,39 +56,39 @@ def relevances(*texts: One, reading: Reading = READING) -> list[float]:
     return list(ranked(*texts, reading=reading).relevances)
 
 
-def test_more_of_the_words_and_a_nearer_vector_are_more_relevant() -> None:
+def test_covering_more_words_and_a_nearer_vector_raise_relevance() -> None:
     best, good, poor = relevances(candidate(BEST), candidate(GOOD), candidate(POOR))
     assert best > good > poor
 
 
-def test_without_vectors_the_words_decide() -> None:
+def test_words_decide_without_vectors() -> None:
     texts = [candidate(blind(*(share,) * 3)) for share in (0.9, 0.5, 0.1)]
     assert relevances(*texts) == sorted(relevances(*texts), reverse=True)
 
 
-def test_one_without_a_vector_stands_among_those_that_have_one() -> None:
+def test_item_without_a_vector_is_ranked_among_those_with_one() -> None:
     best, between, poor = relevances(candidate(BEST), candidate(blind(0.9, 0.9, 0.9)), candidate(POOR))
     assert best > between > poor
 
 
-def test_who_is_asked_about_speaks_for_a_turn() -> None:
+def test_turn_of_the_person_asked_about_is_more_relevant() -> None:
     hers, theirs, his = relevances(candidate(speaker="ana"), candidate(), candidate(speaker="Rui"))
     assert hers > theirs > his
 
 
-def test_whom_a_fact_is_about_speaks_for_it() -> None:
+def test_memory_about_the_person_asked_about_is_more_relevant() -> None:
     ana, nobody, rui = relevances(
         *(candidate(text=f"{name} swims.", kind=CandidateKind.FACT) for name in ("Ana", "Eva", "Rui"))
     )
     assert ana > nobody > rui
 
 
-def test_naming_everybody_favours_nobody() -> None:
+def test_naming_everyone_favours_none() -> None:
     reading = read("What did Ana and Rui eat?", speakers=("Ana", "Rui"), today=date(2026, 11, 21))
     assert len(set(relevances(candidate(speaker="Ana"), candidate(speaker="Rui"), reading=reading))) == 1
 
 
-def test_a_text_of_the_time_asked_about_is_more_relevant() -> None:
+def test_text_of_the_period_asked_about_is_more_relevant() -> None:
     inside, soon_after, outside = relevances(*(candidate(day=date(2025, month, 10)) for month in (5, 6, 9)))
     assert inside > soon_after > outside
 
@@ -102,12 +102,12 @@ def test_a_text_of_the_time_asked_about_is_more_relevant() -> None:
         ("先週の土曜日に泳ぎました。", "友だちとよく泳いでいます。"),
     ],
 )
-def test_times_and_names_tell_more_than_their_absence_and_answers_more_than_questions(more: str, less: str) -> None:
+def test_presence_of_times_and_names_weighs_more_than_absence(more: str, less: str) -> None:
     one, other = relevances(candidate(text=more), candidate(text=less))
     assert one > other
 
 
-def test_an_item_is_relevant_when_it_answers_any_part() -> None:
+def test_item_that_answers_any_part_is_relevant() -> None:
     reading = read("What did it cost? Where is the invoice?", today=date(2026, 11, 21))
     each = [
         replace(candidate(), numbers=tuple(BEST if place == part else POOR for place in range(3))) for part in range(3)
@@ -125,7 +125,7 @@ def test_the_receipt_names_the_features_that_count() -> None:
 
 
 @pytest.mark.parametrize(("numbers", "weights"), [(GOOD, BY_VECTORS), (blind(0.5, 0.6, 0.6), BY_WORDS)])
-def test_a_relevance_follows_from_the_features_by_the_weights_alone(numbers: Numbers, weights: RankerWeights) -> None:
+def test_relevance_follows_from_the_features_and_weights_alone(numbers: Numbers, weights: RankerWeights) -> None:
     told = ranked(candidate(numbers, speaker="Rui"))
     log_odds = weights.bias + sum(weights.of.get(name, 0.0) * value for name, value in told.features[0])
     assert told.relevances[0] == pytest.approx(1 / (1 + exp(-log_odds)), abs=1e-5)
@@ -136,11 +136,11 @@ def test_every_weight_belongs_to_a_feature() -> None:
     assert set(BY_WORDS.of) == {name for name in NAMES if "cosine" not in name}
 
 
-def test_nothing_offered_is_nothing_ranked() -> None:
+def test_no_candidates_are_ranked_to_nothing() -> None:
     assert rank(READING, []) == Ranked()
 
 
-def test_of_some_candidates_all_columns_stay_together() -> None:
+def test_columns_of_a_subset_of_candidates_stay_aligned() -> None:
     one, other = candidates(candidate(BEST, "one", day=date(2025, 5, 1))), candidates(candidate(POOR, "two"), "other")
     both = Candidates(
         CandidateKind.TURN, ["a", "b"], ["one", "two"], one.evidence.beside(other.evidence), ["Ana", "Rui"]
@@ -150,7 +150,7 @@ def test_of_some_candidates_all_columns_stay_together() -> None:
     assert rank(READING, [kept]) == rank(READING, [candidates(candidate(POOR, "two", speaker="Rui"))])
 
 
-def test_long_texts_are_judged_and_not_kept() -> None:
+def test_long_texts_are_judged_and_not_cached() -> None:
     text = "Ana asked: when was it in May 2025? " * 1_000
     held = getrefcount(text)
     for kind in CandidateKind:
@@ -160,7 +160,7 @@ def test_long_texts_are_judged_and_not_kept() -> None:
     assert getrefcount(text) == held
 
 
-def test_pages_set_no_bar_for_what_they_were_made_of() -> None:
+def test_pages_do_not_raise_the_bar_for_their_memories() -> None:
     turn, page = candidates(candidate(), "turn"), candidates(candidate(BEST, kind=CandidateKind.PAGE), "page")
     alone = rank(READING, [turn]).relevances
     assert rank(READING, [turn, page]).relevances[0] == alone[0]

@@ -25,17 +25,17 @@ def reading(message: str) -> Reading:
         "Olá! {} Obrigado pela ajuda.",
     ],
 )
-def test_courtesies_do_not_change_what_is_asked(message: str) -> None:
+def test_courtesies_do_not_change_the_reading(message: str) -> None:
     question = "where did we leave the spare key?"
     assert reading(message.format(question)).parts[0].words == reading(question).parts[0].words
 
 
 @pytest.mark.parametrize("message", ["Thanks!", "Hello", "Please answer in one word."])
-def test_a_message_of_courtesies_only_stays_what_it_is(message: str) -> None:
+def test_message_of_courtesies_only_is_unchanged(message: str) -> None:
     assert reading(message).parts[0].text == message
 
 
-def test_two_questions_are_asked_apart_and_together() -> None:
+def test_two_questions_are_read_apart_and_together() -> None:
     texts = [part.text for part in reading("What did the plumber cost? Where does the invoice lie?").parts]
     assert texts[1:] == ["What did the plumber cost?", "Where does the invoice lie?"]
     assert "plumber" in texts[0]
@@ -58,7 +58,7 @@ def test_a_question_that_asks_two_things_is_split(message: str, second: str) -> 
 @pytest.mark.parametrize(
     "message", ["Who went to the fair with Ana and Rui?", "How do I get in, and who must stay in?"]
 )
-def test_an_and_between_things_splits_nothing(message: str) -> None:
+def test_conjunction_between_things_splits_nothing(message: str) -> None:
     assert len(reading(message).parts) == 1
 
 
@@ -68,7 +68,7 @@ def test_the_question_in_a_long_message_is_a_part_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("written", ["Caroline", "caroline", "Caroline's", "Carolline", "Craoline", "Carolin"])
-def test_a_speaker_is_named_despite_a_slip(written: str) -> None:
+def test_misspelt_speaker_is_recognised(written: str) -> None:
     found = reading(f"What did {written} paint last summer?")
     assert found.named == {"caroline"}
     assert "caroline" in found.words
@@ -76,16 +76,16 @@ def test_a_speaker_is_named_despite_a_slip(written: str) -> None:
 
 
 @pytest.mark.parametrize("written", ["joao", "João", "Silva"])
-def test_any_part_of_a_name_names_it(written: str) -> None:
+def test_any_part_of_a_name_identifies_it(written: str) -> None:
     assert reading(f"Where does {written} work?").named == {"joao silva"}
 
 
 @pytest.mark.parametrize("message", ["Is it the same?", "What about Sue?", "Did Pam call?"])
-def test_words_near_a_short_name_name_nobody(message: str) -> None:
+def test_words_close_to_a_short_name_identify_no_speaker(message: str) -> None:
     assert not reading(message).named
 
 
-def test_the_time_that_a_question_names_is_read() -> None:
+def test_time_named_in_a_question_is_read() -> None:
     assert reading("Where were we on 3 May 2025?").periods[0].first == date(2025, 5, 3)
 
 
@@ -103,5 +103,5 @@ def test_hostile_messages_are_read_quickly(message: str) -> None:
         ("anna", "nana", True), ("anna", "hannah", False), ("anna", "naan", False), ("", "a", True), ("ab", "cd", False),
     ],
 )  # fmt: skip
-def test_one_edit_is_a_letter_more_less_other_or_swapped(one: str, other: str, is_one: bool) -> None:
+def test_one_edit_inserts_deletes_replaces_or_swaps_a_letter(one: str, other: str, is_one: bool) -> None:
     assert is_one_edit(one, other) is is_one_edit(other, one) is is_one

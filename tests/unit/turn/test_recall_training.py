@@ -24,17 +24,17 @@ def mean_relevance(weights: RankerWeights) -> float:
 
 @pytest.mark.parametrize("weights", [BY_VECTORS, BY_WORDS])
 @pytest.mark.parametrize("held", [1, 60])
-def test_the_mean_relevance_of_pages_is_the_share_that_adds_evidence(weights: RankerWeights, held: int) -> None:
+def test_mean_relevance_of_pages_is_the_share_that_adds_evidence(weights: RankerWeights, held: int) -> None:
     told = with_pages(weights, [sample(held)])
     assert mean_relevance(told) == pytest.approx(held / len(PAGES), rel=0.01)
     assert {**told.of, "is_page": 0} == {**weights.of, "is_page": 0}
 
 
-def test_what_is_held_back_moves_nothing() -> None:
+def test_held_back_cases_do_not_move_the_weight() -> None:
     own, other = sample(1, "own"), sample(60, "other")
     assert with_pages(BY_VECTORS, [own, other], quarantined=frozenset({"own"})) == with_pages(BY_VECTORS, [other])
 
 
-def test_without_pages_the_weight_stays_as_far_from_a_passages() -> None:
+def test_without_pages_the_weight_keeps_its_distance_from_a_passages() -> None:
     assert with_pages(BY_VECTORS, []).of["is_page"] == pytest.approx(BY_VECTORS.of["is_page"])
     assert with_pages(BY_WORDS, []).of["is_page"] == pytest.approx(BY_WORDS.of["is_page"])

@@ -56,7 +56,7 @@ def row(receipt: dict[str, Any], source: Source) -> dict[str, Any]:
     return next(row for row in receipt["sources"] if row["source"] == source.value)
 
 
-def test_the_receipt_says_what_was_asked_and_what_was_in_force() -> None:
+def test_receipt_has_the_question_and_the_profile_in_force() -> None:
     receipt = receipt_of(QUESTION)
     assert receipt["version"] == 3
     assert receipt["asked"] == {
@@ -106,7 +106,7 @@ def test_every_source_has_a_row_and_every_candidate_its_decision() -> None:
     assert memory["tokens"] > 0
 
 
-def test_turns_summary_and_zones_stand_in_it() -> None:
+def test_receipt_has_turns_summary_and_zones() -> None:
     receipt = receipt_of(QUESTION)
     turns = receipt["history"]["turns"]
     assert [turn["decision"] for turn in turns] == ["shortened", "kept", "kept"]
@@ -116,7 +116,7 @@ def test_turns_summary_and_zones_stand_in_it() -> None:
     assert sum(zone["tokens"] for zone in receipt["rendered"]["zones"].values()) == receipt["rendered"]["tokens"]
 
 
-def test_a_receipt_of_earlier_rules_is_replayed_and_the_difference_says_why_bytes_may_differ() -> None:
+def test_receipt_of_earlier_rules_is_replayed_with_a_note_that_bytes_may_differ() -> None:
     written, texts = write(ASKED, QUESTION, fit(QUESTION, METER))
     earlier = written | {"version": 1}
     for turn in earlier["history"]["turns"]:
@@ -146,7 +146,7 @@ class OddZone(tzinfo):
         return "odd"
 
 
-def test_a_time_of_any_zone_stands_in_it_and_comes_back() -> None:
+def test_time_of_any_zone_survives_the_receipt() -> None:
     odd = datetime(2024, 5, 1, 8, tzinfo=OddZone())
     question = a_fitting(an_item("m1", "Anna lives in Lisbon.", at=odd), an_item("m2", "Bo sails.", at=None))
     written, texts = write(ASKED, question, fit(question, METER))
@@ -155,7 +155,7 @@ def test_a_time_of_any_zone_stands_in_it_and_comes_back() -> None:
     assert fit(again, METER).rendering == fit(question, METER).rendering
 
 
-def test_texts_stand_in_it_by_hash_only() -> None:
+def test_receipt_holds_texts_by_hash_only() -> None:
     written, texts = write(ASKED, QUESTION, fit(QUESTION, METER))
     assert all(text_hash(text) == name for name, text in texts.items())
     assert text_hashes(written) == texts.keys() - {text_hash(ASKED.message)}
@@ -182,7 +182,7 @@ def test_a_replay_without_its_texts_says_how_many_are_gone() -> None:
     assert refused.value.missing_count == 2
 
 
-def test_a_replay_under_other_knobs_tells_what_would_differ() -> None:
+def test_replay_under_other_knobs_shows_what_would_differ() -> None:
     written, texts = write(ASKED, QUESTION, fit(QUESTION, METER))
     question = replay(written, texts, fence_tag="000000")
     narrow = merge(parse_layer(question.profile.as_mapping()), parse_layer({"budget_tokens": 64}))
@@ -195,7 +195,7 @@ def test_a_replay_under_other_knobs_tells_what_would_differ() -> None:
     assert difference.first_changed_zone == "turns"
 
 
-def test_a_difference_names_what_came_went_and_changed() -> None:
+def test_difference_names_added_removed_and_changed_items() -> None:
     fact = an_item("m1", "Anna lives in Lisbon.")
     before = a_fitting(fact, an_item("k1", "A rule", Source.KNOWLEDGE))
     after = a_fitting(fact, an_item("w1", "On Anna", Source.WIKI), history=(a_turn(1, "user", "hi"),))
@@ -223,7 +223,7 @@ def test_the_first_changed_zone_is_the_first_that_differs() -> None:
     assert zones == ["", "turns", "volatile", "volatile"]
 
 
-def test_an_id_sent_twice_is_compared_one_by_one() -> None:
+def test_repeated_id_is_compared_occurrence_by_occurrence() -> None:
     twice = a_fitting(an_item("m1", "one fact"), an_item("m1", "another fact"), profile=a_profile())
     assert compare(receipt_of(twice), receipt_of(twice)).changes == ()
     assert len(row(receipt_of(twice), Source.MEMORY)["items"]) == 2

@@ -32,18 +32,18 @@ def judged(*reports: SourceReport, reading: Reading = READING) -> list[Item]:
     return [item for report in judge(reports, reading).reports for item in report.items]
 
 
-def test_the_more_a_text_covers_the_more_relevant_it_is_and_the_earlier_it_stands() -> None:
+def test_text_that_covers_more_is_more_relevant_and_ranked_earlier() -> None:
     items = judged(a_report(("little", 0.1), ("much", 0.9)))
     assert [(item.id, item.rank) for item in items] == [("much", 0), ("little", 1)]
     assert 0 < items[1].relevance < items[0].relevance < 1
 
 
-def test_every_judged_item_says_what_its_relevance_follows_from() -> None:
+def test_every_judged_item_carries_its_features() -> None:
     (item,) = judged(a_report(("one", 0.9)))
     assert dict(item.features)["coverage"] == 0.9
 
 
-def test_sources_are_compared_with_each_other() -> None:
+def test_relevance_is_comparable_across_sources() -> None:
     alone = judged(a_report(("one", 0.4)))[0].relevance
     beside_better = judged(a_report(("one", 0.4)), a_report(("best", 1.0), source=Source.WIKI))[0].relevance
     assert beside_better < alone
@@ -58,13 +58,13 @@ def test_equal_relevance_goes_by_text_and_not_by_ids_or_the_order_of_rows() -> N
     assert [item.text for item in judged(report)] == sorted(texts)
 
 
-def test_what_came_without_evidence_keeps_what_its_source_told() -> None:
+def test_report_without_evidence_keeps_the_relevance_of_its_source() -> None:
     told = an_item("remote", Source.TOOLS, relevance=0.7, rank=3)
     (item,) = judged(SourceReport(Source.TOOLS, Status.OK, (told,)))
     assert (item.relevance, item.rank, item.features) == (0.7, 3, ())
 
 
-def test_beside_items_with_evidence_one_without_stands_by_what_its_source_told() -> None:
+def test_item_without_evidence_beside_others_keeps_the_relevance_of_its_source() -> None:
     ours, told = a_report(("much", 0.9), ("little", 0.1)), an_item("remote", relevance=0.05, rank=2)
     items = judged(replace(ours, items=(*ours.items, told)))
     assert [(item.id, item.rank, bool(item.features)) for item in items] == [
@@ -75,12 +75,12 @@ def test_beside_items_with_evidence_one_without_stands_by_what_its_source_told()
     assert items[1].relevance == 0.05
 
 
-def test_evidence_for_another_reading_is_not_used() -> None:
+def test_evidence_for_another_reading_is_ignored() -> None:
     (item,) = judged(a_report(("stale", 0.9), parts=2))
     assert item.relevance == 0.5
 
 
-def test_a_report_is_otherwise_left_as_it_was() -> None:
+def test_rest_of_the_report_is_unchanged() -> None:
     nothing = SourceReport(Source.WIKI, Status.EMPTY)
     empty, full = judge([nothing, a_report(("one", 0.9))], READING).reports
     assert empty == nothing

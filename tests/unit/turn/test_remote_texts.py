@@ -6,16 +6,16 @@ from sidecar.backends.asking import TokenBucket
 from sidecar.turn.remote import readable, relevance
 
 
-def test_the_first_counts_without_a_shared_word_and_a_late_one_by_its_words() -> None:
+def test_first_result_counts_without_a_shared_word_and_a_late_one_by_its_words() -> None:
     assert relevance(("boat",), "A vessel.", 0) == 0.6
     assert relevance(("boat",), "A vessel.", 50) < 0.2
     assert relevance(("boat", "winter"), "The BOAT", 50) == 0.5
     assert relevance((), "anything", 5) == 0.3
 
 
-def test_halves_of_pairs_and_nul_leave_a_mark() -> None:
+def test_lone_surrogates_and_nul_leave_a_mark() -> None:
     assert readable("a\ud800b\0c") == "a?b\ufffdc"
 
 
-def test_a_bucket_without_a_rate_never_waits() -> None:
+def test_rate_limiter_without_a_rate_never_waits() -> None:
     assert TokenBucket(0).wait_s(5.0) == 0.0

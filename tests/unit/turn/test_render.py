@@ -81,7 +81,7 @@ ITEMS = (
 SUMMARY = HistorySummary("They spoke of boats.", 4, ("turn:1",))
 
 
-def test_the_context_byte_for_byte() -> None:
+def test_context_is_rendered_byte_for_byte() -> None:
     result = fitted(*ITEMS, summary=SUMMARY)
     assert text_of(result) == GOLDEN
     assert result.rendering.tokens == count(GOLDEN)
@@ -90,7 +90,7 @@ def test_the_context_byte_for_byte() -> None:
     assert [block.source for block in result.rendering.blocks][:3] == [None, Source.THREAD, Source.THREAD]
 
 
-def test_marks_lead_back_to_their_items_in_the_order_of_the_context() -> None:
+def test_citation_marks_resolve_to_their_items_in_context_order() -> None:
     result = fitted(*ITEMS, summary=SUMMARY)
     marks = {fate.mark: fate.item.id for fate in result.fates}
     assert marks == {
@@ -153,7 +153,7 @@ def test_ties_go_by_text_and_not_by_ids() -> None:
         assert [fate.text for fate in fitted(*items).fates] == sorted(texts)
 
 
-def test_times_are_ordered_as_moments_and_without_a_zone_as_utc() -> None:
+def test_times_are_sorted_as_instants_and_without_a_zone_as_utc() -> None:
     west = timezone(timedelta(hours=-9))
     items = [
         an_item("a", "third", at=datetime(2024, 5, 1, 20, tzinfo=UTC).replace(tzinfo=None)),
@@ -164,7 +164,7 @@ def test_times_are_ordered_as_moments_and_without_a_zone_as_utc() -> None:
     assert text.index("first") < text.index("second") < text.index("third")
 
 
-def test_messages_keep_the_shape_in_which_they_were_said() -> None:
+def test_messages_keep_their_original_shape() -> None:
     turns = (
         a_turn(1, "user", "find boats"),
         a_turn(2, "assistant", "", a_call("a")),
@@ -214,7 +214,7 @@ class WholeMeter:
         return self.count(["".join(pieces) for pieces in texts])
 
 
-def test_a_meter_whose_pieces_do_not_add_up_never_breaks_the_pool() -> None:
+def test_meter_that_is_not_additive_never_exceeds_the_pool() -> None:
     items = [an_item(f"m{number}", f"fact {number}a about boats{number}") for number in range(20)]
     result = fit(a_fitting(*items, budget_tokens=160), WholeMeter())
     assert 0 < result.rendering.tokens <= 160

@@ -28,12 +28,12 @@ def test_the_pool_is_the_window_less_every_term() -> None:
     )
 
 
-def test_headroom_is_rounded_up_but_not_for_a_float_s_sake() -> None:
+def test_headroom_is_rounded_up_despite_float_errors() -> None:
     pool = pool_of(a_profile(), window_tokens=1000, spent=PromptTokens(), meter=PieceMeter(headroom_ratio=0.07))
     assert pool.headroom_tokens == 70
 
 
-def test_a_window_of_a_million_is_not_filled_unless_a_profile_says_so() -> None:
+def test_million_token_window_is_not_filled_unless_a_profile_says_so() -> None:
     wide = partial(pool_of, window_tokens=1_000_000, spent=PromptTokens(), meter=METER)
     assert wide(a_profile()).pool_tokens == DEFAULTS.budget_tokens == 128_000
     assert wide(a_profile(budget_tokens=None)).pool_tokens == 1_000_000
@@ -68,5 +68,5 @@ def test_a_pool_under_64_tokens_is_refused_naming_the_largest_term(
     assert ("make it larger" in str(refused.value)) == (term in {"budget_tokens", "window_tokens"})
 
 
-def test_sixty_four_tokens_are_enough() -> None:
+def test_pool_of_64_tokens_is_accepted() -> None:
     assert pool_of(a_profile(), window_tokens=64, spent=PromptTokens(), meter=METER).pool_tokens == 64

@@ -44,7 +44,7 @@ def decided(question: Fitting) -> Fitted:
 
 
 @pytest.mark.parametrize("count", [1, 2, 9])
-def test_items_that_cannot_be_counted_fall_and_the_others_stay(count: int) -> None:
+def test_uncountable_items_are_dropped_and_the_others_stay(count: int) -> None:
     bad = [an_item(f"bad{number}", f"POISON {number}", Source.KNOWLEDGE) for number in range(count)]
     result = decided(a_fitting(*ITEMS, *bad))
     assert unusable(result) == dict.fromkeys([item.id for item in bad], "using it failed with ValueError")
@@ -53,7 +53,7 @@ def test_items_that_cannot_be_counted_fall_and_the_others_stay(count: int) -> No
     assert sum(share.dropped_count for share in result.shares) == count
 
 
-def test_the_summary_and_turns_fall_too_and_their_neighbours_stay() -> None:
+def test_uncountable_summary_and_turns_are_dropped_and_their_neighbours_stay() -> None:
     turns = (a_turn(1, "user", "hello"), a_turn(2, "assistant", "POISON", tokens=9), a_turn(3, "user", "bye"))
     question = a_fitting(*ITEMS, history=turns, summary=HistorySummary("POISON", 0), budget_tokens=2_000)
     long = replace(question, history=(*turns, a_turn(4, "user", "long POISON " * 500, tokens=4_000)))
@@ -62,7 +62,7 @@ def test_the_summary_and_turns_fall_too_and_their_neighbours_stay() -> None:
     assert [message.turn_id for message in result.rendering.messages] == ["turn:1", "turn:2", "turn:3"]
 
 
-def test_of_two_that_cannot_stand_together_one_stays() -> None:
+def test_one_of_two_incompatible_items_stays() -> None:
     result = decided(a_fitting(an_item("one", "ACID drops"), *ITEMS, an_item("other", "BASE line", Source.WIKI)))
     assert list(unusable(result)) == ["other"]
     assert {"one", *(item.id for item in ITEMS)} == set(kept_ids(result))
@@ -81,12 +81,12 @@ class Moody(tzinfo):
         raise RuntimeError
 
 
-def test_an_item_that_cannot_be_put_in_order_falls() -> None:
+def test_item_that_cannot_be_sorted_is_dropped() -> None:
     odd = an_item("odd", "said at an odd time", at=datetime(2026, 5, 1, tzinfo=Moody()))
     assert unusable(decided(a_fitting(*ITEMS, odd))) == {"odd": "using it failed with RuntimeError"}
 
 
-def test_a_receipt_tells_of_them_and_its_replay_is_the_same() -> None:
+def test_receipt_lists_unusable_items_and_its_replay_is_the_same() -> None:
     turns = (a_turn(1, "user", "POISON " * 99, tokens=99), a_turn(2, "user", "hello"))
     asked = a_fitting(*ITEMS, an_item("bad", "POISON", at=datetime(2026, 5, 1, tzinfo=UTC)), history=turns)
     question, result = decide(replace(asked, summary=HistorySummary("POISON", 1)), None, TOUCHY)
@@ -98,17 +98,17 @@ def test_a_receipt_tells_of_them_and_its_replay_is_the_same() -> None:
     assert (again.rendering, unusable(again)) == (result.rendering, unusable(result))
 
 
-def test_a_pool_that_is_too_small_is_nobodys_fault() -> None:
+def test_pool_that_is_too_small_blames_no_item() -> None:
     with pytest.raises(PoolTooSmall):
         decided(a_fitting(an_item("bad", "POISON"), budget_tokens=10))
 
 
-def test_what_fails_without_any_item_fails() -> None:
+def test_failure_without_any_item_is_raised() -> None:
     with pytest.raises(ValueError, match="exceeds"):
         decided(replace(a_fitting(*ITEMS), fence_tag="POISON"))
 
 
-def test_the_laws_hold_of_what_is_left() -> None:
+def test_laws_hold_of_the_remaining_items() -> None:
     for seed in range(20):
         question = grown(seed)
         reports = tuple(

@@ -57,7 +57,7 @@ async def arrived(gate: Gate) -> None:
     [Throttle(), Throttle("0"), Break(500), Break(503), Break(529), HangUp(), HangUp(is_silent=True)],
     ids=["throttle", "with a delay", "500", "503", "529", "half an answer", "silence"],
 )
-async def test_throttles_and_failures_of_the_server_are_asked_again(
+async def test_throttles_and_server_failures_are_retried(
     model: RemoteModel, site: ModelServer, fault: Behaviour
 ) -> None:
     site.then(fault, fault, Say(LISBON))
@@ -65,7 +65,7 @@ async def test_throttles_and_failures_of_the_server_are_asked_again(
     assert (answer.parsed, answer.attempts, len(site.asks)) == (LISBON, 3, 3)
 
 
-async def test_asking_again_has_an_end(model: RemoteModel, site: ModelServer) -> None:
+async def test_retries_end(model: RemoteModel, site: ModelServer) -> None:
     site.by_request = lambda _: Throttle()
     with pytest.raises(Throttled) as failed:
         await model.converse(question())
@@ -84,7 +84,7 @@ async def test_asking_again_has_an_end(model: RemoteModel, site: ModelServer) ->
     ],
     ids=["expired", "denied", "too long", "unknown", "timed out", "invalid"],
 )
-async def test_a_refusal_is_named_and_not_asked_again(
+async def test_refusal_is_named_and_not_retried(
     model: RemoteModel, site: ModelServer, refusal: Refuse, kind: type[ProviderError]
 ) -> None:
     site.then(refusal)
@@ -94,23 +94,21 @@ async def test_a_refusal_is_named_and_not_asked_again(
     assert failed.value.attempts == len(site.asks) == 1
 
 
-async def test_a_delay_that_does_not_fit_the_deadline_is_handed_to_the_caller(
-    model: RemoteModel, site: ModelServer
-) -> None:
+async def test_delay_beyond_the_deadline_is_returned_to_the_caller(model: RemoteModel, site: ModelServer) -> None:
     site.then(Throttle("7200"))
     with pytest.raises(Throttled) as failed:
         await model.converse(question())
     assert (failed.value.retry_after_s, failed.value.attempts) == (7200.0, 1)
 
 
-async def test_a_prompt_too_long_is_not_tried_in_other_forms(model: RemoteModel, site: ModelServer) -> None:
+async def test_too_long_a_prompt_is_not_tried_in_other_modes(model: RemoteModel, site: ModelServer) -> None:
     site.then(TOO_LONG)
     with pytest.raises(PromptTooLong):
         await model.converse(shaped())
     assert len(site.asks) == 1
 
 
-async def test_a_model_that_keeps_failing_is_left_alone_and_another_is_not(
+async def test_model_that_keeps_failing_is_no_longer_asked_and_another_still_is(
     model: RemoteModel, site: ModelServer
 ) -> None:
     site.by_request = lambda ask: Break() if ask.model_id == "sick.one" else Say("ok")
@@ -127,7 +125,7 @@ async def failure(model: RemoteModel) -> ModelUnavailable:
     return failed.value
 
 
-async def test_a_late_answer_is_given_up_at_the_deadline(model: RemoteModel, site: ModelServer) -> None:
+async def test_late_answer_is_abandoned_at_the_deadline(model: RemoteModel, site: ModelServer) -> None:
     gate = Gate()
     site.then(Late(gate, Say("too late")))
     with pytest.raises(ModelTimeout) as late:
@@ -136,7 +134,7 @@ async def test_a_late_answer_is_given_up_at_the_deadline(model: RemoteModel, sit
     gate.open()
 
 
-async def test_a_body_that_comes_in_parts_is_waited_for(model: RemoteModel, site: ModelServer) -> None:
+async def test_body_in_several_parts_is_awaited(model: RemoteModel, site: ModelServer) -> None:
     gate = Gate()
     site.then(Drip(gate, Say(LISBON)))
     asking = asyncio.create_task(model.converse(shaped()))
@@ -145,7 +143,7 @@ async def test_a_body_that_comes_in_parts_is_waited_for(model: RemoteModel, site
     assert (await asking).parsed == LISBON
 
 
-async def test_a_body_that_stops_halfway_is_given_up_at_the_deadline(model: RemoteModel, site: ModelServer) -> None:
+async def test_body_that_stops_halfway_is_abandoned_at_the_deadline(model: RemoteModel, site: ModelServer) -> None:
     gate = Gate()
     site.then(Drip(gate, Say(LISBON)))
     with pytest.raises(ModelTimeout):
@@ -153,7 +151,7 @@ async def test_a_body_that_stops_halfway_is_given_up_at_the_deadline(model: Remo
     gate.open()
 
 
-async def test_a_caller_that_gives_up_takes_nothing_from_the_others(model: RemoteModel, site: ModelServer) -> None:
+async def test_cancelled_caller_does_not_disturb_the_others(model: RemoteModel, site: ModelServer) -> None:
     first, second = Gate(), Gate()
     site.by_request = lambda ask: Late(first if ask.user == "one" else second, Say(ask.user))
     one = asyncio.create_task(model.converse(question(user="one")))
@@ -168,7 +166,7 @@ async def test_a_caller_that_gives_up_takes_nothing_from_the_others(model: Remot
     first.open()
 
 
-async def test_giving_up_reaches_the_socket(compatible: RemoteModel, site: ModelServer) -> None:
+async def test_cancelling_closes_the_socket(compatible: RemoteModel, site: ModelServer) -> None:
     gate = Gate()
     site.then(Late(gate, Say("nobody listens")))
     asking = asyncio.create_task(compatible.converse(question()))
@@ -179,7 +177,7 @@ async def test_giving_up_reaches_the_socket(compatible: RemoteModel, site: Model
     assert await asyncio.to_thread(gate.gone.wait, HOLD_S)
 
 
-async def test_bedrock_is_asked_by_so_many_at_once_and_no_more(site: ModelServer, aws_keys: None) -> None:
+async def test_concurrent_bedrock_calls_are_limited(site: ModelServer, aws_keys: None) -> None:
     model = bedrock_model(BedrockConfig("eu-west-1", site.url, max_calls=2), patience=HASTY)
     gates = [Gate() for _ in range(4)]
     site.by_request = lambda ask: Late(gates[int(ask.user)], Say(ask.user))
@@ -193,7 +191,7 @@ async def test_bedrock_is_asked_by_so_many_at_once_and_no_more(site: ModelServer
     await model.close()
 
 
-async def test_a_call_that_was_given_up_holds_its_place_only_while_it_runs(site: ModelServer, aws_keys: None) -> None:
+async def test_abandoned_call_holds_its_slot_only_while_it_runs(site: ModelServer, aws_keys: None) -> None:
     model = bedrock_model(BedrockConfig("eu-west-1", site.url, max_calls=1), patience=HASTY)
     gate = Gate()
     site.then(Late(gate, Say("given up")))
@@ -224,7 +222,7 @@ asyncio.run(main())
 """
 
 
-def test_a_call_that_was_given_up_does_not_keep_the_process_from_ending(site: ModelServer, aws_keys: None) -> None:
+def test_abandoned_call_does_not_keep_the_process_alive(site: ModelServer, aws_keys: None) -> None:
     site.by_request = lambda _: Late(Gate(), Say("never"))
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, site.url], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
@@ -233,7 +231,7 @@ def test_a_call_that_was_given_up_does_not_keep_the_process_from_ending(site: Mo
 
 
 @pytest.mark.parametrize("name", ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"])
-async def test_bedrock_without_credentials_says_so_until_they_come(
+async def test_bedrock_without_credentials_fails_until_they_appear(
     site: ModelServer, aws_keys: None, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.delenv(name)
@@ -247,7 +245,7 @@ async def test_bedrock_without_credentials_says_so_until_they_come(
 
 
 @pytest.mark.parametrize("key", ["", "schlüssel", "two\nlines"])
-async def test_a_reference_to_no_usable_key_says_so(site: ModelServer, key: str) -> None:
+async def test_reference_to_no_usable_key_is_reported(site: ModelServer, key: str) -> None:
     model = openai_model(OpenAIConfig(f"{site.url}/v1", lambda: key), patience=HASTY)
     with pytest.raises(CredentialsMissing) as failed:
         await model.converse(question())
@@ -256,7 +254,7 @@ async def test_a_reference_to_no_usable_key_says_so(site: ModelServer, key: str)
     await model.close()
 
 
-async def test_a_renewed_key_is_used_at_the_next_call(site: ModelServer) -> None:
+async def test_renewed_key_is_used_at_the_next_call(site: ModelServer) -> None:
     keys = iter(["sk-old", KEY])
     config = OpenAIConfig(f"{site.url}/v1", lambda: next(keys))
     model = openai_model(config, patience=HASTY)
@@ -267,7 +265,7 @@ async def test_a_renewed_key_is_used_at_the_next_call(site: ModelServer) -> None
     await model.close()
 
 
-async def test_an_address_where_nobody_listens_is_unavailable(aws_keys: None) -> None:
+async def test_address_without_a_listener_is_unavailable(aws_keys: None) -> None:
     nobody = "http://127.0.0.1:1"
     for model in (
         bedrock_model(BedrockConfig("eu-west-1", nobody), patience=HASTY),
@@ -280,13 +278,13 @@ async def test_an_address_where_nobody_listens_is_unavailable(aws_keys: None) ->
 
 
 @pytest.mark.parametrize("url", ["", "localhost:80", "ftp://a/b", "http://me:secret@a/v1", "http://", "http://[::1"])
-def test_an_address_that_is_none_is_refused(url: str) -> None:
+def test_invalid_address_is_refused(url: str) -> None:
     with pytest.raises(InvalidRequest) as failed:
         openai_model(OpenAIConfig(url))
     assert "secret" not in str(failed.value)
 
 
-def test_bedrock_nowhere_is_refused(aws_keys: None) -> None:
+def test_bedrock_without_a_region_is_refused(aws_keys: None) -> None:
     with pytest.raises(InvalidRequest, match="region"):
         bedrock_model(BedrockConfig())
     with pytest.raises(InvalidRequest, match="URL"):
@@ -311,25 +309,25 @@ class Slow:
         pass
 
 
-async def test_every_form_is_tried_within_the_one_deadline() -> None:
+async def test_every_mode_is_tried_within_one_deadline() -> None:
     wire = Slow()
     assert (await RemoteModel(wire).converse(shaped())).attempts == 3
     assert DEADLINE_S >= wire.timeouts_s[0] > wire.timeouts_s[1] > wire.timeouts_s[2]
 
 
-async def test_a_model_may_be_named_by_its_arn(bedrock: RemoteModel, site: ModelServer) -> None:
+async def test_model_may_be_named_by_its_arn(bedrock: RemoteModel, site: ModelServer) -> None:
     arn = "arn:aws:bedrock:eu-west-1:123456789012:inference-profile/eu.anthropic.claude-sonnet-4-5-20250929-v1:0"
     answer = await bedrock.converse(question(model_id=arn))
     assert site.asks[0].model_id == arn
     assert answer.cost_usd
 
 
-async def test_a_model_id_that_bedrock_could_not_take_is_invalid(bedrock: RemoteModel, site: ModelServer) -> None:
+async def test_unusable_bedrock_model_id_is_invalid(bedrock: RemoteModel, site: ModelServer) -> None:
     with pytest.raises(InvalidRequest):
         await bedrock.converse(question(model_id=""))
     assert not site.asks
 
 
-def test_the_key_stands_in_nothing_that_is_printed() -> None:
+def test_key_is_in_nothing_that_is_printed() -> None:
     assert KEY not in repr(OpenAIConfig("http://a/v1", KEY.strip))
     assert not [name for name, value in os.environ.items() if value == KEY]

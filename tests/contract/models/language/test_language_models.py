@@ -24,7 +24,7 @@ from tests.support.models.questions import LISBON, SHAPE, question, shaped
 FORMS = ("json_schema", "tool", "text")
 
 
-async def test_a_text_comes_with_its_tokens_and_its_cost(model: RemoteModel, site: ModelServer) -> None:
+async def test_text_answer_has_its_tokens_and_cost(model: RemoteModel, site: ModelServer) -> None:
     site.then(Say("In Lisboa."))
     answer = await model.converse(question())
     assert (answer.text, answer.parsed, answer.attempts, answer.form) == ("In Lisboa.", None, 1, "text")
@@ -35,21 +35,21 @@ async def test_a_text_comes_with_its_tokens_and_its_cost(model: RemoteModel, sit
     assert answer.cost_usd == pytest.approx((answer.input_tokens * 0.15 + answer.output_tokens * 0.60) / 1e6)
 
 
-async def test_what_is_asked_arrives_as_it_was_asked(model: RemoteModel, site: ModelServer) -> None:
+async def test_request_arrives_as_it_was_asked(model: RemoteModel, site: ModelServer) -> None:
     await model.converse(question(system="Sei kurz. 東京", user="Onde? 🙂", max_output_tokens=77))
     (ask,) = site.asks
     assert (ask.model_id, ask.system, ask.user) == ("openai.gpt-oss-120b-1:0", "Sei kurz. 東京", "Onde? 🙂")
     assert (ask.max_output_tokens, ask.temperature, ask.schema) == (77, 0.0, None)
 
 
-async def test_no_system_prompt_is_sent_where_there_is_none(model: RemoteModel, site: ModelServer) -> None:
+async def test_empty_system_prompt_is_not_sent(model: RemoteModel, site: ModelServer) -> None:
     await model.converse(question(system=""))
     assert len(site.asks[0].body["messages"]) == 1
     assert "system" not in site.asks[0].body
 
 
 @pytest.mark.parametrize("lacking", [0, 1, 2])
-async def test_an_object_is_had_by_the_surest_means_that_the_server_takes(
+async def test_object_is_requested_in_the_most_reliable_mode_the_server_takes(
     model: RemoteModel, site: ModelServer, lacking: int
 ) -> None:
     site.lacks = set(FORMS[:lacking])
@@ -63,7 +63,7 @@ async def test_an_object_is_had_by_the_surest_means_that_the_server_takes(
     assert all(json.dumps(SHAPE) in ask.system for ask in site.asks if ask.form == "text")
 
 
-async def test_a_server_that_does_not_enforce_a_schema_is_asked_to_only_once(
+async def test_server_that_does_not_enforce_schemas_is_asked_to_only_once(
     compatible: RemoteModel, site: ModelServer
 ) -> None:
     accepted = {"type": "object", "required": ["city"]}
@@ -74,14 +74,14 @@ async def test_a_server_that_does_not_enforce_a_schema_is_asked_to_only_once(
     assert [ask.body["response_format"]["json_schema"]["strict"] for ask in site.asks] == [True, False]
 
 
-async def test_an_exact_answer_leaves_a_schema_strict(compatible: RemoteModel, site: ModelServer) -> None:
+async def test_schema_stays_strict_after_an_exact_answer(compatible: RemoteModel, site: ModelServer) -> None:
     site.by_request = lambda _: Say(LISBON)
     for _ in range(2):
         await compatible.converse(question(schema=AnswerSchema("place", SHAPE, {"type": "object"})))
     assert all(ask.body["response_format"]["json_schema"]["strict"] for ask in site.asks)
 
 
-async def test_a_refusal_of_every_means_is_remembered_for_none(model: RemoteModel, site: ModelServer) -> None:
+async def test_refusal_of_every_mode_is_cached_for_none(model: RemoteModel, site: ModelServer) -> None:
     site.lacks = set(FORMS)
     with pytest.raises(InvalidRequest, match="answers nothing") as refused:
         await model.converse(shaped())
@@ -91,7 +91,7 @@ async def test_a_refusal_of_every_means_is_remembered_for_none(model: RemoteMode
     assert (await model.converse(shaped())).form == "json_schema"
 
 
-async def test_what_one_shape_needed_is_not_held_against_another(model: RemoteModel, site: ModelServer) -> None:
+async def test_mode_needed_for_one_schema_is_not_applied_to_another(model: RemoteModel, site: ModelServer) -> None:
     site.by_request = lambda ask: Say(LISBON if ask.schema_name != "other" else {})
     site.lacks = {"json_schema"}
     await model.converse(shaped())
@@ -100,7 +100,7 @@ async def test_what_one_shape_needed_is_not_held_against_another(model: RemoteMo
     assert other.form == "json_schema"
 
 
-async def test_a_parameter_that_a_model_no_longer_takes_is_left_out(model: RemoteModel, site: ModelServer) -> None:
+async def test_parameter_that_a_model_no_longer_takes_is_left_out(model: RemoteModel, site: ModelServer) -> None:
     site.refuses_temperature = site.wants_new_cap = True
     await model.converse(question())
     asked_before = len(site.asks)
@@ -121,12 +121,12 @@ async def test_a_parameter_that_a_model_no_longer_takes_is_left_out(model: Remot
     ],
     ids=["bare", "fenced", "in talk", "after thoughts", "with more"],
 )
-async def test_an_object_is_freed_of_what_stands_around_it(model: RemoteModel, site: ModelServer, text: str) -> None:
+async def test_object_is_extracted_from_the_text_around_it(model: RemoteModel, site: ModelServer, text: str) -> None:
     site.then(Say(text))
     assert (await model.converse(shaped())).parsed == LISBON
 
 
-async def test_a_models_thoughts_are_no_part_of_its_answer(model: RemoteModel, site: ModelServer) -> None:
+async def test_reasoning_is_not_part_of_the_answer(model: RemoteModel, site: ModelServer) -> None:
     site.then(Say(LISBON, thoughts='Perhaps {"city": "Porto", "visits": 1}?'))
     answer = await model.converse(shaped())
     assert (json.loads(answer.text), answer.parsed) == (LISBON, LISBON)
@@ -137,7 +137,7 @@ async def test_a_models_thoughts_are_no_part_of_its_answer(model: RemoteModel, s
     [Say("I would rather not."), Say('{"city": "Lisboa"'), Say({"city": "Lisboa"}), Say([1]), Say(""), Garble()],  # type: ignore[arg-type]  # a list is what it must not be
     ids=["prose", "cut off", "misfit", "a list", "nothing", "said to be"],
 )
-async def test_what_is_not_the_object_asked_for_is_told_apart_and_not_asked_again(
+async def test_unusable_object_is_reported_and_not_requested_again(
     model: RemoteModel, site: ModelServer, reply: Say | Garble
 ) -> None:
     site.then(reply)
@@ -147,7 +147,7 @@ async def test_what_is_not_the_object_asked_for_is_told_apart_and_not_asked_agai
     assert failed.value.answer.cost_usd
 
 
-async def test_a_text_of_nothing_is_no_answer(model: RemoteModel, site: ModelServer) -> None:
+async def test_empty_text_is_no_answer(model: RemoteModel, site: ModelServer) -> None:
     site.then(Say(" \n"))
     with pytest.raises(MalformedOutput, match="no text"):
         await model.converse(question())
@@ -159,7 +159,7 @@ async def test_a_text_of_nothing_is_no_answer(model: RemoteModel, site: ModelSer
     [(Cut('{"city": "Lisboa", "visits": 3}'), OutputTruncated), (Decline(), ModelRefused)],
     ids=["truncated", "declined"],
 )
-async def test_an_answer_that_cannot_be_used_says_why_and_what_it_cost(
+async def test_unusable_answer_has_its_reason_and_cost(
     model: RemoteModel, site: ModelServer, reply: Cut | Decline, kind: type[AnswerUnusable], request_: Any
 ) -> None:
     site.then(reply)
@@ -170,17 +170,17 @@ async def test_an_answer_that_cannot_be_used_says_why_and_what_it_cost(
     assert failed.value.answer.text == reply.text
 
 
-async def test_the_output_cap_is_the_models_where_more_is_wanted(model: RemoteModel, site: ModelServer) -> None:
+async def test_output_limit_is_capped_at_the_models(model: RemoteModel, site: ModelServer) -> None:
     await model.converse(question(model_id="amazon.nova-micro-v1:0", max_output_tokens=24_000))
     await model.converse(question(model_id="nobody.knows-it-v1:0", max_output_tokens=24_000))
     assert [ask.max_output_tokens for ask in site.asks] == [10_000, 24_000]
 
 
-async def test_a_model_without_a_price_costs_nobody_knows_what(model: RemoteModel) -> None:
+async def test_model_without_a_price_has_unknown_cost(model: RemoteModel) -> None:
     assert (await model.converse(question(model_id="nobody.knows-it-v1:0"))).cost_usd is None
 
 
-async def test_tokens_from_the_providers_cache_are_counted_and_cheaper(model: RemoteModel, site: ModelServer) -> None:
+async def test_cached_input_tokens_are_counted_and_cheaper(model: RemoteModel, site: ModelServer) -> None:
     site.then(Say("ok"), Say("ok", cached_tokens=1_000))
     plain = await model.converse(question(model_id="anthropic.claude-sonnet-4-5-20250929-v1:0"))
     cached = await model.converse(question(model_id="anthropic.claude-sonnet-4-5-20250929-v1:0"))
@@ -189,7 +189,7 @@ async def test_tokens_from_the_providers_cache_are_counted_and_cheaper(model: Re
     assert cached.cost_usd == pytest.approx(plain.cost_usd + 1_000 * 0.3 / 1e6)
 
 
-async def test_tokens_that_a_server_does_not_count_are_estimated(compatible: RemoteModel, site: ModelServer) -> None:
+async def test_missing_token_counts_are_estimated(compatible: RemoteModel, site: ModelServer) -> None:
     site.then(Say("a few words", has_usage=False))
     usage = (await compatible.converse(question(user="word " * 1_000))).usage
     assert usage.is_estimated
@@ -197,19 +197,19 @@ async def test_tokens_that_a_server_does_not_count_are_estimated(compatible: Rem
     assert 0 < usage.output_tokens < 10
 
 
-async def test_half_characters_and_nul_are_neither_sent_nor_taken(model: RemoteModel, site: ModelServer) -> None:
+async def test_lone_surrogates_and_nul_are_neither_sent_nor_returned(model: RemoteModel, site: ModelServer) -> None:
     site.then(Say('{"city": "Lis\\u0000boa\\ud83d", "visits": 3}'))
     answer = await model.converse(shaped(system="a\ud800b", user="c\0d"))
     assert (site.asks[0].system, site.asks[0].user) == ("a\ufffdb", "c\ufffdd")
     assert answer.parsed == {"city": "Lis\ufffdboa\ufffd", "visits": 3}
 
 
-async def test_a_text_is_kept_as_far_as_it_can_be(model: RemoteModel, site: ModelServer) -> None:
+async def test_truncated_text_is_kept_up_to_the_cut(model: RemoteModel, site: ModelServer) -> None:
     site.then(Say("a\0b\ud800 東京"))
     assert (await model.converse(question())).text == "a\ufffdb\ufffd 東京"
 
 
-async def test_questions_side_by_side_get_their_own_answers(model: RemoteModel, site: ModelServer) -> None:
+async def test_concurrent_questions_get_their_own_answers(model: RemoteModel, site: ModelServer) -> None:
     site.by_request = echo
     answers = await asyncio.gather(*(model.converse(question(user=f"number {n}")) for n in range(24)))
     assert [answer.text for answer in answers] == [f"number {n}" for n in range(24)]
@@ -229,7 +229,7 @@ def echo(ask: Ask) -> Say:
         ({"schema": AnswerSchema("ref", {"type": "object", "$ref": "#/a"})}, r"\$ref"),
     ],
 )
-async def test_what_no_provider_could_answer_is_refused_unsent(
+async def test_request_that_no_provider_could_answer_is_refused_unsent(
     model: RemoteModel, site: ModelServer, changes: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(InvalidRequest, match=said):
@@ -238,9 +238,7 @@ async def test_what_no_provider_could_answer_is_refused_unsent(
 
 
 @pytest.mark.parametrize("body", [b"{}", b'{"choices": [7]}', b'{"output": {}}', b"[]", b"\xff\xfe", b""])
-async def test_a_body_that_is_no_answer_is_the_servers_failure(
-    model: RemoteModel, site: ModelServer, body: bytes
-) -> None:
+async def test_malformed_body_is_the_servers_failure(model: RemoteModel, site: ModelServer, body: bytes) -> None:
     site.then(Raw(body), Raw(body), Say("better"))
     answer = await model.converse(question())
     assert (answer.text, answer.attempts) == ("better", 3)

@@ -37,7 +37,7 @@ def converse(site: ModelServer, fields: dict[str, Any], headers: dict[str, str])
     return httpx.post(f"{site.url}/model/some.model/converse", json=fields, headers=headers)
 
 
-def test_a_signed_request_of_the_right_shape_is_answered(lax: ModelServer) -> None:
+def test_well_formed_signed_request_is_answered(lax: ModelServer) -> None:
     response = converse(lax, ASKED, SIGNED)
     assert response.json()["stopReason"] == "end_turn"
     assert not lax.faults
@@ -56,7 +56,7 @@ def test_a_signed_request_of_the_right_shape_is_answered(lax: ModelServer) -> No
         ({**ASKED, "inferenceConfig": {"maxTokens": "5"}}, SIGNED, "request.inferenceConfig.maxTokens: integer"),
     ],
 )
-def test_a_request_of_another_shape_is_refused_and_noted(
+def test_malformed_request_is_refused_and_noted(
     lax: ModelServer, fields: dict[str, Any], headers: dict[str, str], said: str
 ) -> None:
     response = converse(lax, fields, headers)
@@ -68,7 +68,7 @@ def test_a_request_of_another_shape_is_refused_and_noted(
 @pytest.mark.parametrize(
     "behaviour", [Say({"a": 1}, thoughts="hm", cached_tokens=9), Say("a"), Cut("a"), Decline(), Garble()]
 )
-def test_what_it_says_is_what_the_service_could_say(behaviour: Behaviour, form: str) -> None:
+def test_scripted_answers_match_the_services_own_schema(behaviour: Behaviour, form: str) -> None:
     answer, wrong = bedrock_format.write(behaviour, Ask("converse", "m", form=form, schema_name="plan"))
     assert not wrong
     spoiled = {**json.loads(answer[2]), "stopReason": "tired"}
@@ -86,7 +86,7 @@ def test_what_it_says_is_what_the_service_could_say(behaviour: Behaviour, form: 
     ],
     ids=["hallucinated", "wikilinks", "uncited", "two sections", "across cities"],
 )
-def test_a_spoiled_plan_still_has_the_shape_that_was_asked_for(
+def test_spoiled_plan_keeps_the_requested_shape(
     spoil: Callable[[plan_answers.Answer], plan_answers.Answer], answer: plan_answers.Answer
 ) -> None:
     shape = shapes.LEAF if answer is LEAF else shapes.AGGREGATION
@@ -97,7 +97,7 @@ def test_a_spoiled_plan_still_has_the_shape_that_was_asked_for(
     assert spoiled != answer == json.loads(before)
 
 
-def test_a_scripted_planner_reads_what_it_is_shown() -> None:
+def test_scripted_planner_reads_its_prompt() -> None:
     user = 'PAGES\n(none)\n\nMEMORIES\n{"ref":"R1","text":"a"}\n{"ref":"R2","text":"b"}'
     assert plan_answers.lines_of(user, "PAGES") == []
     assert [one["ref"] for one in plan_answers.lines_of(user, "MEMORIES")] == ["R1", "R2"]

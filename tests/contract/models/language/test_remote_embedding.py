@@ -61,7 +61,7 @@ def asked(site: ModelServer) -> list[str]:
     return [text for ask in site.asks for text in ask.texts]
 
 
-async def test_vectors_are_of_length_one_and_in_order(embedder: Embedder, site: ModelServer) -> None:
+async def test_vectors_have_length_one_and_keep_their_order(embedder: Embedder, site: ModelServer) -> None:
     vectors = await embedder.embed(["boat", "東京", "boat"])
     assert vectors.shape == (3, embedder.dimensions)
     assert vectors.dtype == np.float32
@@ -72,12 +72,12 @@ async def test_vectors_are_of_length_one_and_in_order(embedder: Embedder, site: 
         assert vector == pytest.approx(wanted / np.linalg.norm(wanted), abs=1e-6)
 
 
-async def test_nothing_asked_is_nothing_sent(embedder: Embedder, site: ModelServer) -> None:
+async def test_no_texts_send_nothing(embedder: Embedder, site: ModelServer) -> None:
     assert (await embedder.embed([])).shape == (0, embedder.dimensions)
     assert not site.asks
 
 
-async def test_a_text_is_sent_once_and_then_remembered(embedder: Embedder, site: ModelServer) -> None:
+async def test_text_is_sent_once_and_then_cached(embedder: Embedder, site: ModelServer) -> None:
     first, second = await asyncio.gather(embedder.embed(["a", "b"]), embedder.embed(["b", "c"]))
     again = await embedder.embed(["c", "a", "b"])
     assert sorted(asked(site)) == ["a", "b", "c"]
@@ -85,7 +85,7 @@ async def test_a_text_is_sent_once_and_then_remembered(embedder: Embedder, site:
     assert (first[1] == second[0]).all()
 
 
-async def test_only_so_many_vectors_are_remembered(site: ModelServer) -> None:
+async def test_vector_cache_is_bounded(site: ModelServer) -> None:
     made = openai_embedder(OpenAIConfig(f"{site.url}/v1", lambda: KEY), SMALL, patience=HASTY)
     for n in range(5_000 // 50):
         await made.embed([str(n * 50 + place) for place in range(50)])
@@ -95,38 +95,36 @@ async def test_only_so_many_vectors_are_remembered(site: ModelServer) -> None:
     await made.close()
 
 
-async def test_texts_go_in_batches(compatible_embedder: Embedder, site: ModelServer) -> None:
+async def test_texts_are_sent_in_batches(compatible_embedder: Embedder, site: ModelServer) -> None:
     await compatible_embedder.embed([f"text {n}" for n in range(150)])
     assert sorted(len(ask.texts) for ask in site.asks) == [22, 64, 64]
 
 
-async def test_a_blank_text_has_a_vector_too(embedder: Embedder, site: ModelServer) -> None:
+async def test_blank_text_has_a_vector_too(embedder: Embedder, site: ModelServer) -> None:
     vectors = await embedder.embed(["", " \n"])
     assert (vectors[0] == vectors[1]).all()
     assert "" not in asked(site)
 
 
-async def test_what_no_encoding_carries_is_replaced(embedder: Embedder, site: ModelServer) -> None:
+async def test_unencodable_characters_are_replaced(embedder: Embedder, site: ModelServer) -> None:
     await embedder.embed(["a\ud800\0"])
     assert asked(site) == ["a\ufffd\ufffd"]
 
 
-async def test_of_a_huge_text_the_beginning_counts(embedder: Embedder, site: ModelServer) -> None:
+async def test_huge_text_counts_by_its_beginning(embedder: Embedder, site: ModelServer) -> None:
     huge = await embedder.embed(["word " * 100_000])
     assert (huge == await embedder.embed([("word " * 100_000)[:16_000]])).all()
     assert [len(text) for text in asked(site)] == [16_000]
 
 
-async def test_a_text_too_long_for_the_model_is_halved_and_its_neighbours_are_not(
-    embedder: Embedder, site: ModelServer
-) -> None:
+async def test_too_long_a_text_is_halved_without_touching_its_neighbours(embedder: Embedder, site: ModelServer) -> None:
     site.by_request = lambda ask: TOO_LONG if max(map(len, ask.texts)) > 5_000 else ANY
     vectors = await embedder.embed(["short", "語" * 16_000])
     site.by_request = lambda _: ANY
     assert (vectors == await embedder.embed(["short", "語" * 4_000])).all()
 
 
-async def test_a_refusal_of_next_to_nothing_is_passed_on(embedder: Embedder, site: ModelServer) -> None:
+async def test_refusal_of_a_tiny_text_is_raised(embedder: Embedder, site: ModelServer) -> None:
     site.by_request = lambda _: TOO_LONG
     with pytest.raises(PromptTooLong):
         await embedder.embed(["short"])
@@ -134,7 +132,7 @@ async def test_a_refusal_of_next_to_nothing_is_passed_on(embedder: Embedder, sit
 
 
 @pytest.mark.parametrize("fault", [Throttle(), Break(503), HangUp(), HangUp(is_silent=True)])
-async def test_failures_that_pass_are_asked_again(embedder: Embedder, site: ModelServer, fault: Behaviour) -> None:
+async def test_transient_failures_are_retried(embedder: Embedder, site: ModelServer, fault: Behaviour) -> None:
     site.then(fault)
     assert (await embedder.embed(["boat"])).shape == (1, embedder.dimensions)
     assert len(site.asks) == 2
@@ -149,7 +147,7 @@ async def test_failures_that_pass_are_asked_again(embedder: Embedder, site: Mode
         (Raw(b"<"), ModelUnavailable),
     ],
 )
-async def test_a_failure_is_named_and_the_next_call_is_free_of_it(
+async def test_failure_is_named_and_does_not_affect_the_next_call(
     embedder: Embedder, site: ModelServer, fault: Behaviour, kind: type[Exception]
 ) -> None:
     site.then(*[fault] * (1 if kind is not ModelUnavailable else HASTY.max_attempts))
@@ -161,7 +159,7 @@ async def test_a_failure_is_named_and_the_next_call_is_free_of_it(
 @pytest.mark.parametrize(
     "row", [(1.0, 2.0), (0.0,) * 8, (float("inf"),) * 8, ()], ids=["short", "zero", "infinite", "none"]
 )
-async def test_what_is_no_vector_is_refused(
+async def test_malformed_vector_is_refused(
     compatible_embedder: Embedder, site: ModelServer, row: tuple[float, ...]
 ) -> None:
     site.then(Vectors((row,)))
@@ -170,7 +168,7 @@ async def test_what_is_no_vector_is_refused(
 
 
 @pytest.mark.parametrize("rows", [(), ((1.0,) * 8,) * 3])
-async def test_vectors_of_another_number_than_texts_are_refused(
+async def test_wrong_number_of_vectors_is_refused(
     compatible_embedder: Embedder, site: ModelServer, rows: tuple[tuple[float, ...], ...]
 ) -> None:
     site.then(Vectors(rows))
@@ -178,7 +176,7 @@ async def test_vectors_of_another_number_than_texts_are_refused(
         await compatible_embedder.embed(["boat", "hull"])
 
 
-async def test_a_caller_that_gives_up_takes_nothing_from_the_others(embedder: Embedder, site: ModelServer) -> None:
+async def test_cancelled_caller_does_not_disturb_the_others(embedder: Embedder, site: ModelServer) -> None:
     gate = Gate()
     site.then(Late(gate, ANY))
     one, two = asyncio.create_task(embedder.embed(["boat"])), asyncio.create_task(embedder.embed(["boat"]))
@@ -191,7 +189,7 @@ async def test_a_caller_that_gives_up_takes_nothing_from_the_others(embedder: Em
     assert len(site.asks) == 1
 
 
-async def test_who_waits_when_it_closes_is_told(embedder: RemoteEmbedder, site: ModelServer) -> None:
+async def test_waiting_caller_is_told_of_the_close(embedder: RemoteEmbedder, site: ModelServer) -> None:
     gate = Gate()
     site.then(Late(gate, ANY))
     waiting = asyncio.create_task(embedder.embed(["boat"]))
@@ -204,7 +202,7 @@ async def test_who_waits_when_it_closes_is_told(embedder: RemoteEmbedder, site: 
     gate.open()
 
 
-async def test_titan_is_asked_for_the_size_that_its_name_says(site: ModelServer, aws_keys: None) -> None:
+async def test_titan_is_asked_for_the_size_in_its_name(site: ModelServer, aws_keys: None) -> None:
     made = titan_embedder(BedrockConfig("eu-west-1", site.url), dimensions=256, patience=HASTY)
     assert (await made.embed(["boat"])).shape == (1, 256)
     (ask,) = site.asks
@@ -213,7 +211,7 @@ async def test_titan_is_asked_for_the_size_that_its_name_says(site: ModelServer,
     await made.close()
 
 
-async def test_a_size_is_sent_only_where_the_model_can_shorten(site: ModelServer) -> None:
+async def test_size_is_sent_only_to_models_that_can_shorten(site: ModelServer) -> None:
     for sends in (False, True):
         model = EmbeddingModel("bge-small", 8, sends_dimensions=sends)
         made = openai_embedder(OpenAIConfig(f"{site.url}/v1", lambda: KEY), model, patience=HASTY)

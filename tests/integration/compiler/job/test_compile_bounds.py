@@ -50,7 +50,7 @@ from tests.support.compiler.compiling import (
 START_ALL = "UPDATE wiki_compile_jobs SET status = 'succeeded', finished_at = now()"
 
 
-async def test_a_wish_is_queued_however_many_jobs_of_its_bucket_have_been_started(pools: Pools, database: str) -> None:
+async def test_request_is_queued_even_if_jobs_of_its_bucket_have_started(pools: Pools, database: str) -> None:
     """A scope that is compiled oftener than once in five minutes takes up bucket after bucket ahead of the clock."""
     await write(pools, journal(1))
     tickets = []
@@ -82,7 +82,7 @@ TOLD = NewMemory("Renee Castellano told Dale Whitaker that the vault opens with 
 @pytest.mark.parametrize(
     "trouble", [PromptTooLong(), CostCeilingReached(is_for_today=True)], ids=lambda one: type(one).__name__
 )
-async def test_what_was_taken_back_leaves_the_pages_though_no_model_writes_them_anew(
+async def test_withdrawn_words_leave_pages_even_if_no_model_rewrites_them(
     pools: Pools, trouble: Exception, *, is_forgotten: bool
 ) -> None:
     planner, clock = Mute(), Clock()
@@ -109,7 +109,7 @@ async def test_what_was_taken_back_leaves_the_pages_though_no_model_writes_them_
     assert b"met again on visit" in after["page /wiki/entity/renee-castellano"], "what others said is still there"
 
 
-async def test_what_another_owners_job_spends_counts_before_the_next_call(
+async def test_spending_of_another_owners_job_counts_before_the_next_call(
     pools: Pools,
     model: RemoteModel,  # noqa: F811  # the fixture
     site: ModelServer,  # noqa: F811  # the fixture
@@ -132,7 +132,7 @@ async def test_what_another_owners_job_spends_counts_before_the_next_call(
     assert job.not_before == (NOW + timedelta(days=1)).replace(hour=0)
 
 
-async def test_no_name_is_too_long_for_a_plan(
+async def test_name_of_any_length_fits_a_plan(
     pools: Pools,
     model: RemoteModel,  # noqa: F811  # the fixture
     site: ModelServer,  # noqa: F811  # the fixture
@@ -181,7 +181,7 @@ class Swept(ExtractivePlanner):
 
 
 @pytest.mark.parametrize("is_forgetting", [False, True], ids=["reading", "forgetting"])
-async def test_what_a_sweep_finds_missed_while_a_job_runs_is_read(
+async def test_memory_found_missing_by_a_sweep_during_a_job_is_read(
     pools: Pools, database: str, *, is_forgetting: bool
 ) -> None:
     """The sweep sets the cursor back under the job, which must not carry it forward over what was missed."""
@@ -207,7 +207,7 @@ async def test_what_a_sweep_finds_missed_while_a_job_runs_is_read(
     assert await fetch(database, "SELECT 1 FROM memory_ledger WHERE memory_id = 'm00003'")
 
 
-async def test_a_memory_that_a_providers_filter_refuses_is_set_aside_and_the_rest_compiled(
+async def test_memory_refused_by_a_content_filter_is_quarantined_and_the_rest_compiled(
     pools: Pools,
     model: RemoteModel,  # noqa: F811  # the fixture
     site: ModelServer,  # noqa: F811  # the fixture
@@ -222,7 +222,7 @@ async def test_a_memory_that_a_providers_filter_refuses_is_set_aside_and_the_res
     assert job.metrics["records_read"] == 7
 
 
-async def test_a_job_writes_exactly_as_much_as_its_caps_allow(pools: Pools) -> None:
+async def test_job_writes_exactly_as_much_as_its_caps_allow(pools: Pools) -> None:
     tight = capped(max_new_pages_per_job=2, max_sections_rewritten_per_job=4)
     await write(pools, journal(12))
     await wish(pools)
@@ -239,7 +239,7 @@ async def test_a_job_writes_exactly_as_much_as_its_caps_allow(pools: Pools) -> N
         assert max(job.metrics[figure] for job in found) == most
 
 
-async def test_a_throttled_job_waits_as_long_as_the_provider_says(
+async def test_throttled_job_waits_as_long_as_the_provider_says(
     pools: Pools,
     model: RemoteModel,  # noqa: F811  # the fixture
     site: ModelServer,  # noqa: F811  # the fixture
@@ -254,7 +254,7 @@ async def test_a_throttled_job_waits_as_long_as_the_provider_says(
 
 
 @pytest.mark.parametrize("mode", list(ResetMode))
-async def test_a_reset_cancels_what_waits_and_the_next_wish_brings_the_wiki_back(pools: Pools, mode: ResetMode) -> None:
+async def test_reset_cancels_waiting_jobs_and_the_next_request_rebuilds_the_wiki(pools: Pools, mode: ResetMode) -> None:
     engine = engine_on(pools)
     await write(pools, journal(6))
     await wish(pools)
@@ -273,7 +273,7 @@ async def test_a_reset_cancels_what_waits_and_the_next_wish_brings_the_wiki_back
     assert {name for name in await wiki_of(pools) if name.startswith("page ")} == pages
 
 
-async def test_a_reset_is_refused_while_a_job_runs(pools: Pools) -> None:
+async def test_reset_is_refused_while_a_job_runs(pools: Pools) -> None:
     await write(pools, journal(6))
     await wish(pools)
     assert await worker_on(pools, engine_on(pools))._claim(SCOPE) is not None

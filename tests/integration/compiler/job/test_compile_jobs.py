@@ -44,7 +44,7 @@ async def claimed(pools: Pools, *, holder: str = "one", now: datetime = NOW) -> 
     return await worker_on(pools, engine_on(pools, clock=Clock(now)), holder=holder)._claim(SCOPE)
 
 
-async def test_a_job_makes_pages_and_records_that_everything_was_read(pools: Pools) -> None:
+async def test_job_makes_pages_and_records_that_everything_was_read(pools: Pools) -> None:
     await write(pools, journal(20))
     await wish(pools)
     await compiled(pools, engine_on(pools))
@@ -58,7 +58,7 @@ async def test_a_job_makes_pages_and_records_that_everything_was_read(pools: Poo
     assert (row.read_through, row.dirty_through, row.lease_until) == (20, 20, None)
 
 
-async def test_two_workers_never_have_one_scope(pools: Pools) -> None:
+async def test_two_workers_never_hold_one_scope(pools: Pools) -> None:
     await write(pools, journal(3))
     await wish(pools)
     await wish(pools, now=NOW + timedelta(seconds=BUCKET_S))
@@ -74,7 +74,7 @@ async def test_a_second_running_job_of_a_scope_is_refused_by_the_schema(pools: P
         await fetch(database, "UPDATE wiki_compile_jobs SET status = 'running'")
 
 
-async def test_a_zombie_can_apply_nothing(pools: Pools) -> None:
+async def test_overtaken_worker_can_apply_nothing(pools: Pools) -> None:
     await write(pools, journal(10))
     await wish(pools)
     zombie = await claimed(pools, holder="zombie")
@@ -89,7 +89,7 @@ async def test_a_zombie_can_apply_nothing(pools: Pools) -> None:
 
 
 @pytest.mark.parametrize("is_paid", [False, True], ids=["free", "paid"])
-async def test_a_zombie_can_apply_nothing_where_its_successor_has_written_nothing_yet(
+async def test_overtaken_worker_can_apply_nothing_even_before_its_successor_writes(
     pools: Pools, *, is_paid: bool
 ) -> None:
     """The wiki stands as the zombie planned for it: nothing but the fence tells that it is another's."""
@@ -124,7 +124,7 @@ class Interrupting(ExtractivePlanner):
         return await super().plan_leaf(batch)
 
 
-async def test_a_plan_over_which_an_operator_wrote_is_made_anew(pools: Pools) -> None:
+async def test_plan_overtaken_by_an_operators_act_is_made_again(pools: Pools) -> None:
     await write(pools, journal(10))
     await wish(pools)
     planner = Interrupting(pools)
@@ -134,7 +134,7 @@ async def test_a_plan_over_which_an_operator_wrote_is_made_anew(pools: Pools) ->
     assert job.metrics["records_read"] == 10
 
 
-async def test_a_retain_during_a_job_gets_a_job_that_reads_it(pools: Pools) -> None:
+async def test_retain_during_a_job_gets_a_job_that_reads_it(pools: Pools) -> None:
     await write(pools, journal(5))
     await wish(pools)
     claim = await claimed(pools)
@@ -143,7 +143,7 @@ async def test_a_retain_during_a_job_gets_a_job_that_reads_it(pools: Pools) -> N
     assert (await wish(pools)).outcome is Enqueued.ENQUEUED
 
 
-async def test_what_was_announced_and_not_read_is_read_by_a_job_of_its_own(pools: Pools) -> None:
+async def test_announced_but_unread_memory_gets_its_own_job(pools: Pools) -> None:
     await write(pools, journal(5))
     await wish(pools)
     async with scoped(pools.background, SCOPE) as connection:
@@ -154,7 +154,7 @@ async def test_what_was_announced_and_not_read_is_read_by_a_job_of_its_own(pools
     assert (second.parent_job_id, second.status, second.hops) == (first.job_id, JobStatus.PENDING, 1)
 
 
-async def test_a_job_at_its_cap_is_continued_with_its_trigger_and_options(pools: Pools) -> None:
+async def test_capped_job_is_continued_with_its_trigger_and_options(pools: Pools) -> None:
     await write(pools, journal(30))
     options = JobOptions(model_id="some-model")
     await wish(pools, trigger=Trigger.ADMIN, options=options)
@@ -166,14 +166,14 @@ async def test_a_job_at_its_cap_is_continued_with_its_trigger_and_options(pools:
     assert [job.metrics["cap_hit"] for job in found] == ["records", "records", ""]
 
 
-async def test_an_import_may_read_more(pools: Pools) -> None:
+async def test_import_has_a_larger_cap(pools: Pools) -> None:
     await write(pools, journal(30))
     await wish(pools, trigger=Trigger.BOOTSTRAP_IMPORT)
     await compiled(pools, engine_on(pools, settings=capped(max_records_per_job=10, max_records_per_bootstrap_job=25)))
     assert [job.metrics["records_read"] for job in await all_jobs(pools)] == [25, 5]
 
 
-async def test_caps_of_pages_and_sections_split_a_plan_and_the_wiki_is_the_same(pools: Pools) -> None:
+async def test_caps_on_pages_and_sections_split_a_plan_without_changing_the_wiki(pools: Pools) -> None:
     await write(pools, journal(40))
     await wish(pools)
     await compiled(pools, engine_on(pools))
@@ -190,7 +190,7 @@ async def test_caps_of_pages_and_sections_split_a_plan_and_the_wiki_is_the_same(
     assert {name for name in await wiki_of(pools, scope=STRANGER) if name.startswith("page /wiki/entity")} == pages
 
 
-async def test_a_batch_whose_first_item_a_cap_held_back_is_counted_once(pools: Pools) -> None:
+async def test_batch_whose_first_item_is_capped_is_counted_once(pools: Pools) -> None:
     """The cap of one page is reached by the batch before, so that nothing at all of the next one is written by that job."""
     await write(pools, journal(12))
     await wish(pools)
@@ -200,7 +200,7 @@ async def test_a_batch_whose_first_item_a_cap_held_back_is_counted_once(pools: P
     assert any(job.metrics["batches"] == 0 or job.metrics["cap_hit"] == "new_pages" for job in found)
 
 
-async def test_a_refused_continuation_is_an_error(pools: Pools) -> None:
+async def test_refused_continuation_is_an_error(pools: Pools) -> None:
     await write(pools, journal(3))
     await wish(pools)
     claim = await claimed(pools)
@@ -211,7 +211,7 @@ async def test_a_refused_continuation_is_an_error(pools: Pools) -> None:
             await jobs.continue_job(connection, SCOPE, claim.job, not_before=NOW, now=NOW)
 
 
-async def test_a_job_whose_worker_died_is_taken_over(pools: Pools) -> None:
+async def test_job_of_a_dead_worker_is_taken_over(pools: Pools) -> None:
     await write(pools, journal(10))
     await wish(pools)
     dead = await claimed(pools, holder="dead")
@@ -238,7 +238,7 @@ async def test_a_cancelled_job_is_never_started(pools: Pools) -> None:
     assert not await wiki_of(pools)
 
 
-async def test_a_running_job_stops_at_the_batch_at_which_it_is_cancelled(pools: Pools) -> None:
+async def test_running_job_stops_at_the_batch_in_which_it_is_cancelled(pools: Pools) -> None:
     await write(pools, journal(20))
     ticket = await wish(pools)
 
@@ -254,7 +254,7 @@ async def test_a_running_job_stops_at_the_batch_at_which_it_is_cancelled(pools: 
     assert (job.status, job.metrics["records_read"]) == (JobStatus.CANCELLED, 5)
 
 
-async def test_a_tenant_whose_compile_is_off_compiles_nothing(pools: Pools, database: str) -> None:
+async def test_tenant_with_compile_off_compiles_nothing(pools: Pools, database: str) -> None:
     await write(pools, journal(10))
     await wish(pools)
     await fetch(database, "UPDATE tenants SET wiki_compile_enabled = false")
@@ -266,7 +266,7 @@ async def test_a_tenant_whose_compile_is_off_compiles_nothing(pools: Pools, data
 
 @pytest.mark.parametrize("own", [None, True, False])
 @pytest.mark.parametrize("given", [True, False])
-async def test_flags_are_the_tenants_own_else_the_environments(
+async def test_flags_of_the_tenant_override_the_environments(
     pools: Pools, database: str, *, own: bool | None, given: bool
 ) -> None:
     await write(pools, journal(10))
@@ -297,7 +297,7 @@ async def test_tenants_are_served_in_turn(pools: Pools) -> None:
     assert theirs.status is JobStatus.SUCCEEDED
 
 
-async def test_a_lost_hint_is_found_again(pools: Pools, database: str) -> None:
+async def test_lost_hint_is_recovered(pools: Pools, database: str) -> None:
     await write(pools, journal(3))
     await wish(pools)
     await fetch(database, "DELETE FROM compile_ready")
@@ -316,7 +316,7 @@ class Gated(ExtractivePlanner):
         return await super().plan_leaf(batch)
 
 
-async def test_a_worker_that_is_stopped_hands_its_job_back(pools: Pools) -> None:
+async def test_stopped_worker_hands_its_job_back(pools: Pools) -> None:
     await write(pools, journal(10))
     await wish(pools)
     planner = Gated()
@@ -332,7 +332,7 @@ async def test_a_worker_that_is_stopped_hands_its_job_back(pools: Pools) -> None
     assert (job.status, job.metrics["records_read"]) == (JobStatus.SUCCEEDED, 10)
 
 
-async def test_a_stop_within_the_grace_lets_the_job_end(pools: Pools) -> None:
+async def test_stop_within_the_grace_period_lets_the_job_end(pools: Pools) -> None:
     await write(pools, journal(10))
     await wish(pools)
     planner = Gated()
@@ -346,7 +346,7 @@ async def test_a_stop_within_the_grace_lets_the_job_end(pools: Pools) -> None:
     assert job.status is JobStatus.SUCCEEDED
 
 
-async def test_a_worker_whose_lease_is_lost_stops_while_it_plans(pools: Pools) -> None:
+async def test_worker_that_loses_its_lease_stops_planning(pools: Pools) -> None:
     await write(pools, journal(10))
     await wish(pools)
     planner = Gated()
@@ -365,7 +365,7 @@ async def test_a_worker_whose_lease_is_lost_stops_while_it_plans(pools: Pools) -
     assert not await wiki_of(pools)
 
 
-async def test_a_beating_worker_keeps_its_scope_beyond_its_first_lease(pools: Pools) -> None:
+async def test_heartbeat_keeps_a_scope_beyond_its_first_lease(pools: Pools) -> None:
     await write(pools, journal(10))
     await wish(pools)
     planner, clock = Gated(), Clock()

@@ -43,7 +43,7 @@ KEYS = {
 
 
 @pytest.mark.parametrize("count", [0, 20])
-async def test_every_job_has_every_figure(pools: Pools, count: int) -> None:
+async def test_every_job_has_every_metric(pools: Pools, count: int) -> None:
     await write(pools, journal(count) or journal(1))
     await wish(pools)
     await compiled(pools, engine_on(pools))
@@ -57,7 +57,7 @@ async def test_every_job_has_every_figure(pools: Pools, count: int) -> None:
     }
 
 
-async def test_figures_count_rows(pools: Pools, database: str) -> None:
+async def test_metrics_count_rows(pools: Pools, database: str) -> None:
     await write(pools, journal(30))
     await wish(pools)
     await compiled(pools, engine_on(pools))
@@ -75,7 +75,7 @@ async def test_figures_count_rows(pools: Pools, database: str) -> None:
     )
 
 
-async def test_a_worker_that_dies_behind_a_batch_has_none_of_its_figures_counted_twice(pools: Pools) -> None:
+async def test_worker_that_dies_after_a_batch_has_no_metric_counted_twice(pools: Pools) -> None:
     """The last batch links what was read to the hubs of the one before: planned once more it would count again."""
     settings, applied = capped(record_page_size=30), list[str]()
     engine = engine_on(pools, settings=settings)
@@ -105,7 +105,7 @@ async def figures(pools: Pools, engine: Engine, scope: Scope) -> list[dict[str, 
     return [dict(job.metrics) for job in await all_jobs(pools, scope=scope)]
 
 
-def test_every_count_is_counted_somewhere() -> None:
+def test_every_counter_is_incremented_somewhere() -> None:
     """A figure that nothing counts says that nothing ever happened."""
     code = "".join(one.read_text() for one in COMPILER.rglob("*.py") if one.name != "metrics.py")
     composed = {f"links_written_{one.value}" for one in LinkOrigin} | {f"records_{one.value}" for one in MemoryOutcome}
@@ -115,5 +115,5 @@ def test_every_count_is_counted_somewhere() -> None:
     assert not {name for name in counts - composed if f'"{name}"' not in code and f"{name}=" not in code}
 
 
-def test_the_caps_are_the_published_ones() -> None:
+def test_caps_are_the_documented_ones() -> None:
     assert Caps() == Caps(50, 500, 1000, 25, 100, 60)

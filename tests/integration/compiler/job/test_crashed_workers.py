@@ -22,7 +22,7 @@ async def world(pools: Pools, database: str) -> AsyncIterator[World]:
             yield World(pools, database, site, model)
 
 
-async def test_a_worker_killed_anywhere_leaves_the_wiki_of_an_undisturbed_run(world: World, is_soak: bool) -> None:
+async def test_worker_killed_at_any_step_leaves_the_wiki_of_an_undisturbed_run(world: World, is_soak: bool) -> None:
     undisturbed = await run(world, scope_of(0), killed_at=0)
     (first, *rest) = undisturbed.written
     assert sum(figures["records_read"] for figures in (first, *rest)) == 58

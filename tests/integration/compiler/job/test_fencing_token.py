@@ -16,7 +16,7 @@ from store.tenancy import owners, tenants
 from tests.support.compiler.compiling import NOW, SCOPE, engine_on, fetch, journal, wish, worker_on, write
 
 
-async def test_an_overtaken_worker_cannot_open_an_apply(pools: Pools) -> None:
+async def test_overtaken_worker_cannot_open_an_apply(pools: Pools) -> None:
     later = NOW + timedelta(minutes=5)
     async with scoped(pools.background, SCOPE) as connection:
         await tenants.ensure_tenant(connection, SCOPE.tenant_id, now=NOW)
@@ -31,7 +31,7 @@ async def test_an_overtaken_worker_cannot_open_an_apply(pools: Pools) -> None:
         assert await scopes.open_apply(connection, SCOPE, stands[1], now=later) is not None
 
 
-async def test_a_plan_for_an_owner_who_was_forgotten_and_began_anew_is_not_applied(pools: Pools, database: str) -> None:
+async def test_plan_for_an_owner_forgotten_and_recreated_is_not_applied(pools: Pools, database: str) -> None:
     """The new row looks like the old one, and another worker holds it: only the fence tells them apart."""
 
     class Overtaken(ExtractivePlanner):

@@ -54,7 +54,7 @@ async def held(service: CompileService, **given: Any) -> pb.ListQuarantinedRespo
     return await service.list_quarantined(pb.ListQuarantinedRequest(**ANN, **given), an_admin())
 
 
-async def test_what_was_set_aside_is_listed_with_why_page_by_page(service: CompileService) -> None:
+async def test_quarantined_memories_are_listed_with_reasons_page_by_page(service: CompileService) -> None:
     first = await held(service, page_size=1)
     second = await held(service, page_size=1, page_token=first.next_page_token)
     found = [*first.memories, *second.memories]
@@ -66,7 +66,7 @@ async def test_what_was_set_aside_is_listed_with_why_page_by_page(service: Compi
 
 
 @pytest.mark.parametrize("named", [(), BAD, (*BAD, "m00001", "never")], ids=["all", "named", "others too"])
-async def test_what_is_tried_again_is_compiled(service: CompileService, pools: Pools, named: tuple[str, ...]) -> None:
+async def test_retried_memory_is_compiled(service: CompileService, pools: Pools, named: tuple[str, ...]) -> None:
     before = await wiki_of(pools, scope=SCOPE)
     assert not any(b"kumquat" in body for body in before.values())
     asked = pb.RetryQuarantinedRequest(**ANN, memory_ids=named)
@@ -80,13 +80,15 @@ async def test_what_is_tried_again_is_compiled(service: CompileService, pools: P
     assert (twice.memory_count, twice.HasField("job")) == (0, False)
 
 
-async def test_what_breaks_a_batch_again_is_set_aside_again(service: CompileService, pools: Pools) -> None:
+async def test_retried_memory_that_breaks_a_batch_again_is_quarantined_again(
+    service: CompileService, pools: Pools
+) -> None:
     await service.retry_quarantined(pb.RetryQuarantinedRequest(**ANN), an_admin())
     await compiled(pools, engine_on(pools, planner=Picky()), scope=SCOPE)
     assert [one.memory_id for one in (await held(service)).memories] == list(BAD)
 
 
-async def test_a_memory_whose_text_is_kept_elsewhere_says_so_and_is_tried_too(
+async def test_quarantined_memory_of_a_backend_says_where_its_text_is_and_can_be_retried(
     service: CompileService, pools: Pools, database: str
 ) -> None:
     await fetch(database, "DELETE FROM memories WHERE memory_id = 'bad-1'")
@@ -96,7 +98,7 @@ async def test_a_memory_whose_text_is_kept_elsewhere_says_so_and_is_tried_too(
         assert await ledger.reread_queue(connection, SCOPE, limit=9) == list(BAD)
 
 
-async def test_only_an_admin_may_and_only_where_a_compile_is_on(service: CompileService, database: str) -> None:
+async def test_quarantine_needs_an_admin_and_retrying_needs_compile_on(service: CompileService, database: str) -> None:
     retry = pb.RetryQuarantinedRequest(owner_id="ann", memory_ids=["bad-1"])
     for work in (
         service.list_quarantined(pb.ListQuarantinedRequest(**ANN), an_agent()),
@@ -110,7 +112,7 @@ async def test_only_an_admin_may_and_only_where_a_compile_is_on(service: Compile
     assert len((await held(service)).memories) == 2
 
 
-async def test_a_log_of_other_rules_is_not_called_different(
+async def test_log_of_other_rules_is_not_reported_as_different(
     service: CompileService, pools: Pools, database: str
 ) -> None:
     """As a wiki stands that an earlier version compiled: its batches bear no version, and other rules would write otherwise."""

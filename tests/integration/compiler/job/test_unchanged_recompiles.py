@@ -47,7 +47,7 @@ async def row_versions(dsn: str) -> dict[str, list[Any]]:
     return {table: [tuple(row) for row in rows] for table, rows in versions.items()}
 
 
-async def test_an_unchanged_corpus_is_verified_and_compiled_again_without_a_write(pools: Pools, database: str) -> None:
+async def test_unchanged_corpus_is_verified_and_recompiled_without_a_write(pools: Pools, database: str) -> None:
     await write(pools, journal(30))
     await wish(pools)
     await compiled(pools, engine_on(pools))
@@ -80,7 +80,7 @@ class Interrupted:
 
 
 @pytest.mark.parametrize("at", [2, 3])
-async def test_a_wiki_that_is_compiled_meanwhile_is_verified_as_of_one_revision(pools: Pools, at: int) -> None:
+async def test_wiki_compiled_during_a_verify_is_verified_at_one_revision(pools: Pools, at: int) -> None:
     async def compile_more() -> None:
         await write(pools, journal(3, first=6))
         await wish(pools, now=NOW + timedelta(minutes=6))
@@ -94,7 +94,7 @@ async def test_a_wiki_that_is_compiled_meanwhile_is_verified_as_of_one_revision(
     assert found.batches == (await replay(engine_on(pools), pools.background, SCOPE)).batches
 
 
-async def test_a_plan_that_caps_cut_is_replayed_alike_where_aggregation_sees_a_few_pages_only(pools: Pools) -> None:
+async def test_capped_plan_replays_alike_if_aggregation_sees_few_pages(pools: Pools) -> None:
     settings = capped(max_new_pages_per_job=2, max_free_aggregation_pages=3)
     await write(pools, journal(40))
     await wish(pools)
@@ -104,7 +104,7 @@ async def test_a_plan_that_caps_cut_is_replayed_alike_where_aggregation_sees_a_f
     assert (found.differences, found.unreplayable) == ((), 0)
 
 
-async def test_a_cut_plan_that_an_operator_superseded_is_replayed_as_far_as_it_came(
+async def test_capped_plan_superseded_by_an_operator_replays_as_far_as_it_was_applied(
     pools: Pools, database: str
 ) -> None:
     engine = engine_on(pools, settings=capped(max_new_pages_per_job=2))

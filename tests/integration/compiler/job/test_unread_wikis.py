@@ -43,7 +43,7 @@ async def unread_after_a_compile(pools: Pools, clock: Clock) -> Worker:
     return worker
 
 
-async def test_a_wiki_that_nobody_reads_is_compiled_once_in_a_pause(pools: Pools) -> None:
+async def test_unread_wiki_is_compiled_once_per_pause(pools: Pools) -> None:
     clock = Clock()
     worker = await unread_after_a_compile(pools, clock)
     for _ in range(3):
@@ -58,7 +58,9 @@ async def test_a_wiki_that_nobody_reads_is_compiled_once_in_a_pause(pools: Pools
 
 
 @pytest.mark.parametrize(("tokens", "count"), [(120, 1), (0, 0)])
-async def test_a_wiki_that_turns_read_is_not_kept_waiting(pools: Pools, database: str, tokens: int, count: int) -> None:
+async def test_wiki_read_by_turns_is_compiled_without_a_pause(
+    pools: Pools, database: str, tokens: int, count: int
+) -> None:
     clock = Clock()
     worker = await unread_after_a_compile(pools, clock)
     await fetch(database, READ, SCOPE.tenant_id, SCOPE.owner_id, tokens, clock())
@@ -66,7 +68,7 @@ async def test_a_wiki_that_turns_read_is_not_kept_waiting(pools: Pools, database
     assert await worker.drain() == count
 
 
-async def test_an_operators_wish_does_not_rest(pools: Pools) -> None:
+async def test_operators_request_ignores_the_pause(pools: Pools) -> None:
     clock = Clock()
     worker = await unread_after_a_compile(pools, clock)
     asked = await wish(pools, trigger=Trigger.ADMIN, now=clock())
@@ -76,7 +78,7 @@ async def test_an_operators_wish_does_not_rest(pools: Pools) -> None:
 
 
 @pytest.mark.parametrize(("own", "count"), [(None, 0), (0, 1), (7200, 0), (60, 1)])
-async def test_a_tenants_own_pause_goes_before_the_environments(
+async def test_pause_of_the_tenant_overrides_the_environments(
     pools: Pools, database: str, own: int | None, count: int
 ) -> None:
     clock = Clock()

@@ -53,7 +53,7 @@ async def grown(pools: Pools) -> None:
     await compiled(pools, engine_on(pools, clock=clock))
 
 
-async def test_a_replay_is_identical_and_free(pools: Pools, database: str) -> None:
+async def test_replay_is_identical_and_costs_nothing(pools: Pools, database: str) -> None:
     await grown(pools)
     before, rows = await wiki_of(pools), await counts(database)
     found = await replay(engine_on(pools), pools.background, SCOPE)
@@ -64,7 +64,7 @@ async def test_a_replay_is_identical_and_free(pools: Pools, database: str) -> No
     assert await counts(database) == rows
 
 
-async def test_a_replay_shows_what_was_changed_behind_the_logs_back(pools: Pools, database: str) -> None:
+async def test_replay_shows_changes_made_outside_the_log(pools: Pools, database: str) -> None:
     await grown(pools)
     await fetch(
         database, "UPDATE wiki_page_sections SET body_md = body_md || ' and more' WHERE section_slug = 'overview'"
@@ -74,7 +74,7 @@ async def test_a_replay_shows_what_was_changed_behind_the_logs_back(pools: Pools
     assert found.differences[0].startswith("page /wiki/entity/")
 
 
-async def test_a_batch_whose_memory_was_edited_is_named_as_not_replayable(pools: Pools) -> None:
+async def test_batch_with_an_edited_memory_is_named_as_not_replayable(pools: Pools) -> None:
     await grown(pools)
     await write(pools, [NewMemory("Something else altogether was said here.", "m00003")])
     assert (await replay(engine_on(pools), pools.background, SCOPE)).unreplayable == 1
@@ -87,7 +87,7 @@ LEFT = (
 
 
 @pytest.mark.parametrize("new_pages", [1, 3, 9])
-async def test_a_plan_for_hubs_that_an_act_ended_midway_is_replayed_as_far_as_it_came(
+async def test_hub_plan_interrupted_by_an_operator_replays_as_far_as_it_was_applied(
     pools: Pools, database: str, new_pages: int
 ) -> None:
     engine = engine_on(pools, settings=capped(max_new_pages_per_job=new_pages))

@@ -49,7 +49,7 @@ async def listed(service: WikiService) -> tuple[int, int]:
     return section.aggregation.promotion_status, sum(f"**{name}**" in section.body_md for name in PLACES)
 
 
-async def test_a_promotion_that_was_taken_back_stays_so_and_a_replay_knows(pools: Pools, model: LanguageModel) -> None:
+async def test_undone_promotion_stays_undone_and_replays(pools: Pools, model: LanguageModel) -> None:
     service = WikiService(Wiki(pools, now=now))
     await compile_more(pools, model, 45)
     assert await listed(service) == (pb.PROMOTION_STATUS_CANDIDATE, len(PLACES))
@@ -68,7 +68,7 @@ async def test_a_promotion_that_was_taken_back_stays_so_and_a_replay_knows(pools
     assert (found.differences, found.unreplayable, found.model_calls) == ((), 0, 0)
 
 
-async def test_a_list_that_is_kept_from_promotion_is_never_promoted(pools: Pools, model: LanguageModel) -> None:
+async def test_suppressed_list_is_never_promoted(pools: Pools, model: LanguageModel) -> None:
     service = WikiService(Wiki(pools, now=now))
     await compile_more(pools, model, 45)
     await service.suppress_promotion(pb.SuppressPromotionRequest(**PLACES_OF_AUSTIN), an_admin())

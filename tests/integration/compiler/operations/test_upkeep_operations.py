@@ -38,13 +38,13 @@ async def looked(pools: Pools, *, days: int = 0) -> lint.LintFindings:
         return await lint.look(connection, SCOPE, now=NOW + timedelta(days=days))
 
 
-async def test_a_healthy_wiki_has_nothing_amiss_but_a_name_that_is_ripe(wiki: Pools) -> None:
+async def test_healthy_wiki_has_no_findings_but_a_name_due_for_promotion(wiki: Pools) -> None:
     report = await looked(wiki)
     assert [(one.kind, one.subject) for one in report.findings] == [("ripe_mention", "Chef João")]
     assert (await looked(wiki, days=22)).counts == {}, "the first of three sightings is more than thirty days back"
 
 
-async def test_everything_that_is_amiss_is_named(wiki: Pools) -> None:
+async def test_every_defect_is_reported(wiki: Pools) -> None:
     async with scoped(wiki.background, SCOPE) as connection:
         lola = await browse.page_by_key(connection, SCOPE, "entity", "casa-lola")
         franklin = await browse.page_by_key(connection, SCOPE, "entity", "franklin-barbecue")
@@ -73,7 +73,7 @@ async def test_everything_that_is_amiss_is_named(wiki: Pools) -> None:
     assert told["duplicate_alias"][0] == "the usual"
 
 
-async def test_brackets_that_a_text_shows_are_no_link(wiki: Pools, database: str) -> None:
+async def test_brackets_shown_as_text_are_no_link(wiki: Pools, database: str) -> None:
     shown = r"Nothing \[here\](/wiki/entity/nowhere), nor \\[there](/wiki/entity/away)."
     await fetch(database, "UPDATE wiki_page_sections SET body_md = $1 WHERE body_md LIKE '%/wiki/%'", shown)
     async with scoped(wiki.background, SCOPE) as connection:
@@ -82,7 +82,7 @@ async def test_brackets_that_a_text_shows_are_no_link(wiki: Pools, database: str
     assert found == {"its text links to /wiki/entity/away, which is no page"}
 
 
-async def test_the_nightly_look_is_queued_once_a_day_and_ripe_names_travel_in_its_job(wiki: Pools) -> None:
+async def test_nightly_lint_is_queued_once_a_day_and_carries_names_due_for_promotion(wiki: Pools) -> None:
     pool = wiki.background
     assert [await lint.queue_due(pool, now=NOW) for _ in range(2)] == [1, 1]
     async with scoped(pool, SCOPE) as connection:
@@ -97,7 +97,7 @@ async def test_the_nightly_look_is_queued_once_a_day_and_ripe_names_travel_in_it
     assert (job.trigger, job.options.mention_ids) == (jobs.Trigger.LINT, (str(mention.mention_id),))
 
 
-async def test_an_operators_acts_are_logged_with_what_they_changed(wiki: Pools) -> None:
+async def test_operators_acts_are_logged_with_their_changes(wiki: Pools) -> None:
     async with scoped(wiki.background, SCOPE) as connection:
         before = await scopes.read(connection, SCOPE)
         done = await upkeep.rollback(
@@ -114,7 +114,7 @@ async def test_an_operators_acts_are_logged_with_what_they_changed(wiki: Pools) 
     assert len(log[-1].items) == 2
 
 
-async def test_a_class_of_another_owner_stays_and_the_hierarchy_is_not_taken_at_once(wiki: Pools) -> None:
+async def test_lock_of_another_owner_stays_and_the_hierarchy_is_not_locked_at_once(wiki: Pools) -> None:
     await put_wiki(wiki, OTHER)
     take = partial(upkeep.rollback, origin=LinkOrigin.CO_MENTION, prefix="", now=NOW)
     async with scoped(wiki.background, SCOPE) as connection:
@@ -126,7 +126,7 @@ async def test_a_class_of_another_owner_stays_and_the_hierarchy_is_not_taken_at_
         assert (await rows.density(connection, OTHER)).links_by_origin["co_mention"] == 1
 
 
-async def test_a_full_reset_leaves_memories_and_other_owners_alone(wiki: Pools) -> None:
+async def test_full_reset_keeps_memories_and_other_owners(wiki: Pools) -> None:
     await put_wiki(wiki, OTHER)
     async with scoped(wiki.background, SCOPE) as connection:
         done = await upkeep.reset(connection, SCOPE, mode=ResetMode.FULL, now=NOW)
@@ -137,7 +137,7 @@ async def test_a_full_reset_leaves_memories_and_other_owners_alone(wiki: Pools) 
         assert (await rows.density(connection, OTHER)).pages == 3
 
 
-async def test_places_are_named_once_they_are_compiled_and_every_memory_counts(wiki: Pools) -> None:
+async def test_places_are_named_after_they_are_compiled_and_every_memory_counts(wiki: Pools) -> None:
     others = ["La Casita", "CASA LOLA", "", "Franklin BARBECUE", "ATX"]
     place = {"place": {"name": "Casa Lola", "alternate_names": others}}
     new = [NewMemory(f"Back at Casa Lola, visit {n}.", f"p{n}", metadata=place) for n in range(2)]

@@ -62,7 +62,7 @@ class Naming(ExtractivePlanner):
         return await super().plan_leaf(batch)
 
 
-async def test_what_stood_on_a_page_that_went_with_its_name_is_read_again(pools: Pools) -> None:
+async def test_words_of_other_memories_on_a_deleted_page_are_read_again(pools: Pools) -> None:
     await write(pools, [NAMED, LEFT])
     await wish(pools)
     await compiled(pools, engine_on(pools, planner=Naming()))
@@ -83,7 +83,7 @@ async def test_what_stood_on_a_page_that_went_with_its_name_is_read_again(pools:
 
 
 @pytest.mark.parametrize("place", ["before_commit", "applied"])
-async def test_a_worker_that_dies_in_between_leaves_what_is_to_be_read_again(pools: Pools, place: str) -> None:
+async def test_death_of_a_worker_keeps_the_reread_queue(pools: Pools, place: str) -> None:
     await write(pools, [NAMED, LEFT])
     await wish(pools)
     await compiled(pools, engine_on(pools, planner=Naming()))
@@ -103,7 +103,7 @@ async def test_a_worker_that_dies_in_between_leaves_what_is_to_be_read_again(poo
     assert [name for name in await wiki_of(pools) if name.startswith("page ")] == [STALL]
 
 
-async def test_a_preview_shows_what_is_to_be_read_again(pools: Pools) -> None:
+async def test_preview_shows_the_reread_queue(pools: Pools) -> None:
     await write(pools, journal(6))
     await wish(pools)
     await compiled(pools, engine_on(pools))
@@ -114,7 +114,7 @@ async def test_a_preview_shows_what_is_to_be_read_again(pools: Pools) -> None:
     assert (await preview(engine_on(pools), access)).memory_count == 2
 
 
-async def test_a_memory_that_is_owed_and_gone_meanwhile_keeps_no_job_busy(pools: Pools, database: str) -> None:
+async def test_queued_memory_that_was_forgotten_blocks_no_job(pools: Pools, database: str) -> None:
     await write(pools, [NAMED, LEFT])
     await wish(pools)
     await compiled(pools, engine_on(pools, planner=Naming()))
@@ -138,7 +138,7 @@ async def columns_with(database: str, word: str) -> list[str]:
     return found
 
 
-async def test_a_memory_forgotten_and_written_anew_within_one_job_keeps_nothing_of_its_old_text(
+async def test_memory_forgotten_and_rewritten_within_one_job_keeps_none_of_its_old_text(
     pools: Pools, database: str
 ) -> None:
     """The job reads the new text by the feed, and the old one's name goes with it: it is no edit."""
@@ -168,7 +168,7 @@ async def test_a_memory_forgotten_and_written_anew_within_one_job_keeps_nothing_
     assert [row["text_hash"] for row in await fetch(database, cited)] == [text_hash(anew[2].text)]
 
 
-async def test_an_archived_page_cites_nothing_for_a_summary_that_it_has_no_more(pools: Pools, database: str) -> None:
+async def test_archived_page_cites_nothing_for_a_removed_summary(pools: Pools, database: str) -> None:
     await write(pools, [NewMemory(f"Old Otto Kramer mended the roof of shed {n}.", f"o{n}", NOW) for n in range(3)])
     await wish(pools)
     await compiled(pools, engine_on(pools))
@@ -212,7 +212,7 @@ class NamingOnce(ExtractivePlanner):
 
 
 @pytest.mark.parametrize("order", [("named", "closed"), ("closed", "named")])
-async def test_a_name_goes_with_the_last_memory_that_says_it_whichever_is_forgotten_first(
+async def test_name_goes_with_the_last_memory_that_says_it_in_any_order_of_forgetting(
     pools: Pools, order: tuple[str, str]
 ) -> None:
     await write(pools, [NAMED, CLOSED, LEFT])
@@ -225,7 +225,7 @@ async def test_a_name_goes_with_the_last_memory_that_says_it_whichever_is_forgot
     assert b"quentin" not in b"".join((await wiki_of(pools)).values()).lower()
 
 
-async def test_a_name_that_only_an_old_text_said_goes_when_that_memory_is_forgotten(pools: Pools) -> None:
+async def test_name_from_an_old_text_goes_when_its_memory_is_forgotten(pools: Pools) -> None:
     await write(pools, [NAMED, LEFT])
     await wish(pools)
     await compiled(pools, engine_on(pools, planner=Naming()))
@@ -236,7 +236,7 @@ async def test_a_name_that_only_an_old_text_said_goes_when_that_memory_is_forgot
     assert b"quentin" not in b"".join((await wiki_of(pools)).values()).lower()
 
 
-async def test_a_hubs_section_goes_with_the_last_memory_that_spoke_for_it(pools: Pools, database: str) -> None:
+async def test_section_of_a_hub_goes_with_its_last_memory(pools: Pools, database: str) -> None:
     """The places that it lists stay, by what later memories say of them, and so does the hub, by another section."""
     kinds = {"restaurants": ("Lime Yard", "Suerte", "Haus Hof"), "coffee": ("Casa Lola", "Epoch Roasters", "Cuvee Bar")}
     told, number = [], 0

@@ -51,9 +51,7 @@ async def outcomes(pools: Pools) -> dict[str, tuple[str, str]]:
 
 
 @pytest.mark.parametrize("is_edited", [False, True], ids=["forgotten", "edited"])
-async def test_a_polite_reset_leaves_no_page_the_words_that_were_taken_back(
-    pools: Pools, database: str, is_edited: bool
-) -> None:
+async def test_soft_reset_leaves_no_withdrawn_word_on_a_page(pools: Pools, database: str, is_edited: bool) -> None:
     told = [NewMemory(f"We saw Quentin Marsh beside a kumquat tree, visit {at}.", f"q{at}", NOW) for at in range(3)]
     words = "SELECT body_md AS words FROM wiki_page_sections UNION ALL SELECT summary FROM wiki_pages"
     await write(pools, [*journal(6), *told])
@@ -71,7 +69,7 @@ async def test_a_polite_reset_leaves_no_page_the_words_that_were_taken_back(
     assert not any("kumquat" in row["words"] for row in await fetch(database, words))
 
 
-async def test_an_unchanged_corpus_read_again_changes_nothing(pools: Pools, database: str) -> None:
+async def test_unchanged_corpus_read_again_changes_nothing(pools: Pools, database: str) -> None:
     await write(pools, journal(30))
     await wish(pools)
     await compiled(pools, engine_on(pools))
@@ -87,7 +85,7 @@ async def test_an_unchanged_corpus_read_again_changes_nothing(pools: Pools, data
     assert await fetch(database, state) == rows
 
 
-async def test_an_edited_memory_changes_exactly_what_it_fed(pools: Pools) -> None:
+async def test_edited_memory_changes_exactly_what_it_fed(pools: Pools) -> None:
     await write(pools, journal(30))
     await wish(pools)
     await compiled(pools, engine_on(pools))
@@ -103,7 +101,7 @@ async def test_an_edited_memory_changes_exactly_what_it_fed(pools: Pools) -> Non
     assert not any(b"number 0." in body and b"swam at eight that time, number 0." in body for body in after.values())
 
 
-async def test_a_forgotten_memory_leaves_no_word_behind(pools: Pools, database: str) -> None:
+async def test_forgotten_memory_leaves_no_word_behind(pools: Pools, database: str) -> None:
     secret = NewMemory("Renee Castellano told Dale Whitaker that the vault opens with 4417.", "secret", NOW)
     await write(pools, [*journal(12), secret])
     await wish(pools)
@@ -121,7 +119,7 @@ async def test_a_forgotten_memory_leaves_no_word_behind(pools: Pools, database: 
     assert "secret" not in await outcomes(pools)
 
 
-async def test_a_page_of_forgotten_memories_alone_is_gone_and_one_that_was_edited_away_archived(pools: Pools) -> None:
+async def test_page_of_forgotten_memories_is_deleted_and_one_edited_away_is_archived(pools: Pools) -> None:
     await write(pools, [NewMemory(f"Old Otto Kramer mended the roof of shed {n}.", f"o{n}", NOW) for n in range(3)])
     await wish(pools)
     await compiled(pools, engine_on(pools))
@@ -137,7 +135,7 @@ async def test_a_page_of_forgotten_memories_alone_is_gone_and_one_that_was_edite
     assert not any("kramer" in one for one in await wiki_of(pools))
 
 
-async def test_more_forgotten_memories_than_one_batch_takes_leave_no_page(pools: Pools) -> None:
+async def test_more_forgotten_memories_than_a_batch_holds_leave_no_page(pools: Pools) -> None:
     await write(
         pools, [NewMemory(f"Old Otto Kramer mended the roof of shed {n}.", f"o{n:03}", NOW) for n in range(230)]
     )
@@ -149,7 +147,7 @@ async def test_more_forgotten_memories_than_one_batch_takes_leave_no_page(pools:
     assert await wiki_of(pools) == {}
 
 
-async def test_forgetting_deletes_the_answers_that_saw_the_memory(pools: Pools) -> None:
+async def test_forgetting_deletes_cached_answers_that_saw_the_memory(pools: Pools) -> None:
     await write(pools, journal(2))
     async with scoped(pools.background, SCOPE) as connection:
         for key, seen in ((b"one", ["m00000"]), (b"two", ["m00001"])):
@@ -172,7 +170,7 @@ class Picky(ExtractivePlanner):
         return await super().plan_leaf(batch)
 
 
-async def test_the_one_memory_that_breaks_a_batch_is_set_aside_and_the_rest_compiled(pools: Pools) -> None:
+async def test_memory_that_breaks_a_batch_is_quarantined_and_the_rest_compiled(pools: Pools) -> None:
     await write(pools, journal(30))
     await wish(pools)
     await compiled(pools, engine_on(pools, planner=Picky("m00017")))
@@ -196,7 +194,7 @@ class Busy(ExtractivePlanner):
         return await super().plan_leaf(batch)
 
 
-async def test_throttling_is_no_verdict(pools: Pools) -> None:
+async def test_throttling_quarantines_nothing(pools: Pools) -> None:
     await write(pools, journal(10))
     await wish(pools)
     planner, clock = Busy(), Clock()
@@ -225,7 +223,7 @@ class Fatal(ExtractivePlanner):
         return await super().plan_leaf(batch)
 
 
-async def test_a_memory_over_which_workers_die_is_set_aside_in_the_end(pools: Pools) -> None:
+async def test_memory_that_kills_workers_is_quarantined_in_the_end(pools: Pools) -> None:
     await write(pools, journal(6))
     await wish(pools)
     clock = Clock()
@@ -248,7 +246,7 @@ class Failing(ExtractivePlanner):
         raise OSError("no space left on device")
 
 
-async def test_a_job_that_fails_again_and_again_waits_longer_each_time_and_is_given_up(pools: Pools) -> None:
+async def test_failing_job_waits_longer_each_time_and_is_given_up(pools: Pools) -> None:
     await write(pools, journal(6))
     await wish(pools)
     clock, waits = Clock(), list[float]()
@@ -263,7 +261,7 @@ async def test_a_job_that_fails_again_and_again_waits_longer_each_time_and_is_gi
     assert not await wiki_of(pools)
 
 
-async def test_noise_is_kept_out_and_counted(pools: Pools) -> None:
+async def test_noise_is_skipped_and_counted(pools: Pools) -> None:
     await write(pools, [*journal(5), NewMemory("!!!", "noise")])
     await wish(pools)
     await compiled(pools, engine_on(pools))
@@ -273,7 +271,7 @@ async def test_noise_is_kept_out_and_counted(pools: Pools) -> None:
     assert (await outcomes(pools))["noise"][0] == "filtered"
 
 
-async def test_sixteen_writers_and_four_workers_lose_and_double_nothing(pools: Pools, database: str) -> None:
+async def test_sixteen_writers_and_four_workers_lose_and_duplicate_nothing(pools: Pools, database: str) -> None:
     clock = Clock()
     engine = engine_on(pools, clock=clock, settings=capped(record_page_size=10, max_records_per_job=40))
     workers = [worker_on(pools, engine, holder=f"w{n}", poll_s=0.05) for n in range(4)]
@@ -309,7 +307,7 @@ class Listless(PostgresSubstrate):
 
 
 @pytest.mark.parametrize("is_complete", [True, False])
-async def test_a_source_that_came_back_empty_archives_nothing(pools: Pools, *, is_complete: bool) -> None:
+async def test_empty_listing_of_a_backend_archives_nothing(pools: Pools, *, is_complete: bool) -> None:
     await write(pools, journal(30))
     await wish(pools)
     await compiled(pools, engine_on(pools))
@@ -323,7 +321,7 @@ async def test_a_source_that_came_back_empty_archives_nothing(pools: Pools, *, i
     assert await wiki_of(pools) == before
 
 
-async def test_a_sweep_finds_what_was_deleted_behind_the_services_back(pools: Pools, database: str) -> None:
+async def test_sweep_finds_deletions_that_sent_no_notice(pools: Pools, database: str) -> None:
     await write(pools, journal(30))
     await wish(pools)
     await compiled(pools, engine_on(pools))
@@ -334,7 +332,7 @@ async def test_a_sweep_finds_what_was_deleted_behind_the_services_back(pools: Po
     assert not any(b'"m00003"' in body for body in (await wiki_of(pools)).values())
 
 
-async def test_a_memory_that_was_compiled_while_the_service_listed_is_not_gone(pools: Pools) -> None:
+async def test_memory_compiled_during_a_listing_is_not_taken_for_deleted(pools: Pools) -> None:
     later = Clock(NOW + timedelta(minutes=6))
 
     class Slow(PostgresSubstrate):
@@ -352,7 +350,7 @@ async def test_a_memory_that_was_compiled_while_the_service_listed_is_not_gone(p
     assert (found.gone, found.missed) == (0, 0)
 
 
-async def test_a_sweep_follows_a_memory_to_its_new_id(pools: Pools, database: str) -> None:
+async def test_sweep_follows_a_memory_to_its_new_id(pools: Pools, database: str) -> None:
     entries = [replace(one, document_id=f"d{one.memory_id}") for one in journal(30)]
     await write(pools, entries)
     await wish(pools)
@@ -374,7 +372,7 @@ async def test_a_sweep_follows_a_memory_to_its_new_id(pools: Pools, database: st
         assert await answers.get(connection, SCOPE, b"asked") is None, "the answer saw it under its old id"
 
 
-async def test_a_word_of_the_operator_lets_a_sweep_archive_most(pools: Pools) -> None:
+async def test_operator_may_let_a_sweep_archive_most_pages(pools: Pools) -> None:
     await write(pools, journal(30))
     await wish(pools)
     await compiled(pools, engine_on(pools))
@@ -390,7 +388,7 @@ async def test_a_word_of_the_operator_lets_a_sweep_archive_most(pools: Pools) ->
     assert (await outcomes(pools)).keys() == {"m00000"}
 
 
-async def test_no_word_makes_an_incomplete_listing_whole(pools: Pools) -> None:
+async def test_operator_cannot_make_an_incomplete_listing_count_as_complete(pools: Pools) -> None:
     await write(pools, journal(30))
     await wish(pools)
     await compiled(pools, engine_on(pools))

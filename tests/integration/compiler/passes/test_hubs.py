@@ -65,7 +65,7 @@ def shape(wiki: dict[str, bytes]) -> set[str]:
     ],
     ids=str,
 )
-async def test_hubs_are_made_of_what_a_job_read_whichever_caps_cut_it(pools: Pools, caps: dict[str, int]) -> None:
+async def test_hubs_do_not_depend_on_the_caps_that_cut_a_job(pools: Pools, caps: dict[str, int]) -> None:
     """Also where the cap of pages is reached among the hubs themselves."""
     page_size = caps.get("record_page_size", 50)
     await write(pools, trip(), scope=HOUSEMATE)
@@ -139,7 +139,7 @@ def looking(pools: Pools, planner: Planner, *, is_paid: bool, clock: Clock | Non
 
 
 @pytest.mark.parametrize("is_paid", [True, False], ids=["paid", "free"])
-async def test_pages_beyond_what_an_aggregation_may_see_are_seen_next_and_where_they_cost_by_the_next_job(
+async def test_pages_beyond_an_aggregation_are_seen_next_or_by_the_next_job_if_they_cost(
     pools: Pools, database: str, is_paid: bool
 ) -> None:
     planner = Counting()
@@ -166,9 +166,7 @@ TOLD = (
 )
 
 
-async def test_a_hub_is_linked_to_by_what_its_new_children_rest_on_since_earlier_jobs(
-    pools: Pools, database: str
-) -> None:
+async def test_new_children_of_a_hub_link_it_to_pages_of_earlier_jobs(pools: Pools, database: str) -> None:
     """Of two pages that the first job made, one becomes a child as the second makes the hub, one joins with the third."""
     told = {"journal_id": "j1", "journal_title": "Summer trip"}
     noted = [
@@ -207,7 +205,7 @@ SCORES = (
 )
 
 
-async def test_a_score_counts_what_its_own_job_linked(pools: Pools, database: str) -> None:
+async def test_score_counts_the_links_of_its_own_job(pools: Pools, database: str) -> None:
     """Also links of a page that is on no list of the hub, and tens of records, never begun ones."""
     lisbon = [one for one in town() if one.memory_id.startswith("lisbon-")]
     more = [replace(one, memory_id=f"{one.memory_id}-2", text=f"Again {one.text}") for one in lisbon[::2]]
@@ -229,7 +227,7 @@ async def test_a_score_counts_what_its_own_job_linked(pools: Pools, database: st
 
 
 @pytest.mark.parametrize("is_paid", [True, False], ids=["paid", "free"])
-async def test_a_worker_that_dies_behind_an_aggregation_leaves_the_rest_to_the_next(
+async def test_worker_that_dies_after_an_aggregation_leaves_the_rest_to_the_next(
     pools: Pools, database: str, is_paid: bool
 ) -> None:
     clock, applied = Clock(), list[str]()
@@ -259,7 +257,7 @@ def about_places(ask: Ask) -> Behaviour:
     return Say(hub(ask, AUSTIN)) if ask.schema_name == "aggregation_plan" else Say("Written.")
 
 
-async def test_a_throttled_aggregation_is_done_later(
+async def test_throttled_aggregation_is_done_later(
     pools: Pools,
     model: RemoteModel,  # noqa: F811  # the fixture
     site: ModelServer,  # noqa: F811  # the fixture
@@ -281,7 +279,7 @@ async def test_a_throttled_aggregation_is_done_later(
     assert "page /wiki/topic/austin" in await wiki_of(pools)
 
 
-async def test_an_aggregation_beyond_a_jobs_ceiling_is_the_next_ones(
+async def test_aggregation_above_the_cost_ceiling_is_left_to_the_next_job(
     pools: Pools,
     model: RemoteModel,  # noqa: F811  # the fixture
     site: ModelServer,  # noqa: F811  # the fixture

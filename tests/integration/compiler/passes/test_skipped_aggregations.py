@@ -33,7 +33,7 @@ def aggregations(site: ModelServer) -> list[str]:  # noqa: F811  # not the fixtu
     return [ask.user for ask in site.asks if ask.schema_name == "aggregation_plan"]
 
 
-async def test_each_window_is_asked_about_once_where_none_can_be_planned(
+async def test_each_unplannable_window_is_asked_about_once(
     pools: Pools,
     database: str,
     model: RemoteModel,  # noqa: F811  # the fixture
@@ -69,7 +69,7 @@ async def test_each_window_is_asked_about_once_where_none_can_be_planned(
     assert len(site.asks) == questions, "a replay does not ask what came to nothing"
 
 
-async def test_pages_behind_a_window_that_cannot_be_planned_get_their_hub(
+async def test_pages_after_an_unplannable_window_get_their_hub(
     pools: Pools,
     model: RemoteModel,  # noqa: F811  # the fixture
     site: ModelServer,  # noqa: F811  # the fixture
@@ -94,7 +94,7 @@ async def test_pages_behind_a_window_that_cannot_be_planned_get_their_hub(
     assert (again.differences, again.unreplayable) == ((), 0)
 
 
-async def test_a_worker_that_dies_over_a_failed_look_leaves_it_planned_and_it_is_not_paid_for_twice(
+async def test_worker_that_dies_after_a_failed_aggregation_does_not_pay_twice(
     pools: Pools,
     database: str,
     model: RemoteModel,  # noqa: F811  # the fixture
@@ -127,7 +127,7 @@ WAITING = (
 )
 
 
-async def test_what_waits_for_promotion_is_not_asked_about_again_where_nothing_changed_since_that_failed(
+async def test_failed_promotion_is_not_asked_again_until_something_changes(
     pools: Pools,
     database: str,
     model: RemoteModel,  # noqa: F811  # the fixture
@@ -149,7 +149,7 @@ async def test_what_waits_for_promotion_is_not_asked_about_again_where_nothing_c
     assert sum(job.metrics["aggregation_failed"] for job in await all_jobs(pools)) == 1
 
 
-async def test_a_replay_asks_no_model_and_ends_where_an_answer_is_forgotten(
+async def test_replay_asks_no_model_and_ends_at_a_forgotten_answer(
     pools: Pools,
     database: str,
     model: RemoteModel,  # noqa: F811  # the fixture

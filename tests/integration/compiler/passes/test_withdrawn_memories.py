@@ -32,7 +32,7 @@ from tests.support.compiler.compiling import (
 PAGE = "page /wiki/entity/renee-castellano"
 
 
-async def test_a_memory_forgotten_while_it_is_compiled_leaves_no_word_and_no_row(pools: Pools) -> None:
+async def test_memory_forgotten_during_its_compile_leaves_no_word_and_no_row(pools: Pools) -> None:
     """Its words are in the worker's hands when it goes: the plan is refused, and made of what is left."""
 
     class Forgetting(ExtractivePlanner):
@@ -57,7 +57,7 @@ async def test_a_memory_forgotten_while_it_is_compiled_leaves_no_word_and_no_row
         assert set(await ledger.read_all(connection, SCOPE)) == {one.memory_id for one in journal(12)}
 
 
-async def test_a_name_set_aside_keeps_no_quote_of_a_memory_that_was_edited(pools: Pools, database: str) -> None:
+async def test_ignored_name_keeps_no_quote_of_an_edited_memory(pools: Pools, database: str) -> None:
     told = NewMemory("Renee Castellano heard Ottilie Brandt play the kumquat song.", "said", NOW)
     await write(pools, [*journal(12), told])
     await wish(pools)
@@ -73,7 +73,7 @@ async def test_a_name_set_aside_keeps_no_quote_of_a_memory_that_was_edited(pools
     assert not [row for row in await fetch(database, quotes) if "kumquat" in row["quote"]]
 
 
-async def test_words_that_a_cut_plan_left_are_told_by_an_edit_when_its_rest_is_superseded(pools: Pools) -> None:
+async def test_words_left_by_a_capped_plan_are_updated_by_an_edit_after_its_rest_is_superseded(pools: Pools) -> None:
     told = journal(12)
     await write(pools, told)
     await wish(pools)
@@ -89,7 +89,7 @@ async def test_words_that_a_cut_plan_left_are_told_by_an_edit_when_its_rest_is_s
     assert not any(b"met again on visit" in body for body in (await wiki_of(pools)).values())
 
 
-async def test_an_edit_whose_rebuild_was_cut_is_told_again_when_the_rest_is_superseded(pools: Pools) -> None:
+async def test_edit_whose_rebuild_was_capped_is_redone_when_the_rest_is_superseded(pools: Pools) -> None:
     told = journal(12)
     await write(pools, told)
     await wish(pools)
@@ -106,9 +106,7 @@ async def test_an_edit_whose_rebuild_was_cut_is_told_again_when_the_rest_is_supe
     assert not any(b"met again" in body for body in (await wiki_of(pools)).values())
 
 
-async def test_an_edited_memory_speaks_for_no_page_and_no_link_that_it_names_no_more(
-    pools: Pools, database: str
-) -> None:
+async def test_edited_memory_supports_no_page_or_link_that_it_no_longer_names(pools: Pools, database: str) -> None:
     told = journal(12)
     await write(pools, told)
     await wish(pools)

@@ -49,7 +49,7 @@ async def pages_of(pools: Pools) -> list[Page]:
     return [page for page in standing.pages.values() if page.is_active]
 
 
-async def test_talk_becomes_pages_that_say_only_what_was_said(pools: Pools) -> None:
+async def test_conversation_becomes_pages_of_its_own_words(pools: Pools) -> None:
     told = conversation()
     await write(pools, told)
     await wish(pools)
@@ -70,7 +70,7 @@ async def test_talk_becomes_pages_that_say_only_what_was_said(pools: Pools) -> N
                 assert any(sentence in text for text in cited), f"{page.title}#{section.slug}: {sentence}"
 
 
-async def test_talk_leaves_no_link_astray(pools: Pools) -> None:
+async def test_conversation_leaves_no_broken_link(pools: Pools) -> None:
     await write(pools, conversation())
     await wish(pools)
     await compiled(pools, engine_on(pools))

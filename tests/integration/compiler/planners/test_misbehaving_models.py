@@ -118,7 +118,7 @@ EXPECTED = {"casa-lola", "lime-yard", "suerte", "haus-hof"}
 
 
 @pytest.mark.parametrize("ill", ["one child under two sections", "a hub across cities"])
-async def test_a_hub_that_is_planned_ill_lists_each_of_its_own_pages_once(
+async def test_badly_planned_hub_lists_each_of_its_own_pages_once(
     pools: Pools,
     database: str,
     model: RemoteModel,  # noqa: F811  # the fixture
@@ -145,7 +145,7 @@ async def test_a_hub_that_is_planned_ill_lists_each_of_its_own_pages_once(
     assert await fetch(database, f"{unproven} WHERE w.section_id = s.section_id)") == []
 
 
-async def test_each_signal_of_the_score_is_seen_end_to_end(pools: Pools, database: str) -> None:
+async def test_each_signal_of_the_score_is_observed_end_to_end(pools: Pools, database: str) -> None:
     """From metadata to the kept aggregation: pages, records, days and tags; and a long list asks to be read elsewhere."""
     told = []
     for number, one in enumerate(places()):
@@ -177,7 +177,7 @@ async def test_each_signal_of_the_score_is_seen_end_to_end(pools: Pools, databas
         assert promotion.score(without) < promotion.score(signals), name
 
 
-async def test_an_answer_that_comes_late_makes_the_job_wait(
+async def test_late_answer_makes_the_job_wait(
     pools: Pools,
     model: RemoteModel,  # noqa: F811  # the fixture
     site: ModelServer,  # noqa: F811  # the fixture
@@ -204,7 +204,7 @@ async def test_an_answer_that_comes_late_makes_the_job_wait(
     assert (job.status, job.metrics["records_read"]) == (JobStatus.SUCCEEDED, 6)
 
 
-async def test_an_answer_that_comes_once_its_memory_is_forgotten_and_settled_is_not_kept(
+async def test_late_answer_for_a_forgotten_memory_is_not_cached(
     pools: Pools,
     database: str,
     model: RemoteModel,  # noqa: F811  # the fixture
@@ -239,7 +239,7 @@ class Failing(ExtractivePlanner):
 
 
 @pytest.mark.parametrize("ending", ["failed", "skipped", "cancelled", "refused"])
-async def test_every_job_that_ended_has_every_figure(pools: Pools, database: str, ending: str) -> None:
+async def test_every_finished_job_has_every_metric(pools: Pools, database: str, ending: str) -> None:
     await write(pools, journal(6))
     options = JobOptions(may_archive_many=True) if ending == "refused" else None
     ticket = await wish(pools, trigger=Trigger.ADMIN, options=options)

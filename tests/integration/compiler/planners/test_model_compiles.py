@@ -112,7 +112,7 @@ def engine_with(pools: Pools, model: RemoteModel, *, costs: Costs | None = None,
     return replace(engine, planner_for=planner_for)
 
 
-async def test_a_model_makes_pages_whose_cost_is_known(pools: Pools, model: RemoteModel, site: ModelServer) -> None:
+async def test_model_makes_pages_with_a_known_cost(pools: Pools, model: RemoteModel, site: ModelServer) -> None:
     await write(pools, journal(20))
     await wish(pools)
     await compiled(pools, engine_with(pools, model))
@@ -128,7 +128,7 @@ async def test_a_model_makes_pages_whose_cost_is_known(pools: Pools, model: Remo
         assert await answers.spent(connection, SCOPE, now=NOW) == pytest.approx(job.metrics["cost_usd"])
 
 
-async def test_what_was_answered_is_never_bought_again(
+async def test_answered_request_is_never_paid_twice(
     pools: Pools, model: RemoteModel, site: ModelServer, database: str
 ) -> None:
     await write(pools, journal(20))
@@ -140,7 +140,7 @@ async def test_what_was_answered_is_never_bought_again(
     assert await wiki_of(pools) == before
 
 
-async def test_a_log_is_replayed_with_the_planner_that_made_it(
+async def test_log_is_replayed_with_the_planner_that_made_it(
     pools: Pools, model: RemoteModel, site: ModelServer, database: str
 ) -> None:
     await write(pools, journal(20))
@@ -159,7 +159,7 @@ async def test_a_log_is_replayed_with_the_planner_that_made_it(
     assert len(site.asks) == asked
 
 
-async def test_a_changed_section_goes_through_the_writer(pools: Pools, model: RemoteModel, site: ModelServer) -> None:
+async def test_changed_section_goes_through_the_writer(pools: Pools, model: RemoteModel, site: ModelServer) -> None:
     engine = engine_with(pools, model)
     await write(pools, journal(20))
     await wish(pools)
@@ -211,7 +211,7 @@ def with_bad_items(plan: dict[str, Any]) -> dict[str, Any]:
     return {name: [*values, *ill.get(name, [])] for name, values in kept.items()} | {"thoughts": "Done."}
 
 
-async def test_a_bad_item_falls_by_itself_and_is_counted(pools: Pools, model: RemoteModel, site: ModelServer) -> None:
+async def test_bad_item_is_dropped_alone_and_counted(pools: Pools, model: RemoteModel, site: ModelServer) -> None:
     site.by_request = script(with_bad_items)
     await write(pools, journal(20))
     await wish(pools)
@@ -231,7 +231,7 @@ async def test_a_bad_item_falls_by_itself_and_is_counted(pools: Pools, model: Re
     assert figures["rejections"].keys() >= reasons
 
 
-async def test_a_plan_without_a_single_good_item_is_malformed_and_not_kept(
+async def test_plan_without_a_good_item_is_malformed_and_not_cached(
     pools: Pools, model: RemoteModel, site: ModelServer, database: str
 ) -> None:
     good = script()
@@ -258,9 +258,7 @@ async def test_uncited_sections_get_no_sources(
     assert await fetch(database, "SELECT 1 FROM wiki_section_sources") == []
 
 
-async def test_an_answer_of_no_use_is_paid_for_all_the_same(
-    pools: Pools, model: RemoteModel, site: ModelServer
-) -> None:
+async def test_useless_answer_is_paid_for(pools: Pools, model: RemoteModel, site: ModelServer) -> None:
     good = script()
     site.by_request = lambda ask: Cut('{"newPages": [') if ask.schema_name == "aggregation_plan" else good(ask)
     await write(pools, journal(20))
@@ -273,7 +271,7 @@ async def test_an_answer_of_no_use_is_paid_for_all_the_same(
         assert await answers.spent(connection, SCOPE, now=NOW) == pytest.approx(job.metrics["cost_usd"])
 
 
-async def test_a_kept_answer_goes_with_every_memory_that_it_was_used_for(
+async def test_cached_answer_is_deleted_with_each_memory_it_used(
     pools: Pools, model: RemoteModel, site: ModelServer
 ) -> None:
     await write(pools, journal(1))
@@ -288,7 +286,7 @@ async def test_a_kept_answer_goes_with_every_memory_that_it_was_used_for(
         assert await answers.forget(connection, SCOPE, ["m2"]) == 1
 
 
-async def test_a_truncated_answer_halves_the_batch(pools: Pools, model: RemoteModel, site: ModelServer) -> None:
+async def test_truncated_answer_halves_the_batch(pools: Pools, model: RemoteModel, site: ModelServer) -> None:
     site.then(Cut('{"pageUpdates": ['))
     await write(pools, journal(20))
     await wish(pools)
@@ -302,7 +300,7 @@ BROKEN = (Say("I would rather not."), Cut('{"pageUpdates": ['), Garble())
 
 
 @pytest.mark.parametrize("broken", BROKEN, ids=lambda one: type(one).__name__)
-async def test_a_model_that_always_fails_fails_the_job_and_no_memory(
+async def test_model_that_always_fails_fails_the_job_and_quarantines_nothing(
     pools: Pools, model: RemoteModel, site: ModelServer, database: str, broken: Behaviour
 ) -> None:
     site.by_request = lambda ask: broken
@@ -340,7 +338,7 @@ async def test_a_model_that_always_fails_fails_the_job_and_no_memory(
     assert read == 62
 
 
-async def test_a_job_is_done_without_a_model_that_fails_where_that_is_asked_for(
+async def test_job_falls_back_to_no_model_if_asked_to(
     pools: Pools, model: RemoteModel, site: ModelServer, database: str
 ) -> None:
     site.by_request = lambda ask: Say("no")
@@ -361,7 +359,7 @@ async def test_a_job_is_done_without_a_model_that_fails_where_that_is_asked_for(
     assert len(site.asks) == asked
 
 
-async def test_what_a_failing_model_set_aside_is_read_again_when_it_answers(
+async def test_memory_quarantined_by_a_failing_model_is_read_again_when_it_answers(
     pools: Pools, model: RemoteModel, site: ModelServer, database: str
 ) -> None:
     good, clock = script(), Clock()
@@ -381,7 +379,7 @@ async def test_what_a_failing_model_set_aside_is_read_again_when_it_answers(
     assert dict(map(tuple, outcomes)) == {"applied": 3}
 
 
-async def test_a_poison_memory_is_set_aside_where_the_model_works(
+async def test_poison_memory_is_quarantined_if_the_model_works(
     pools: Pools, model: RemoteModel, site: ModelServer, database: str
 ) -> None:
     good = script()
@@ -401,7 +399,7 @@ async def test_a_poison_memory_is_set_aside_where_the_model_works(
 
 
 @pytest.mark.parametrize("is_model", [True, False], ids=["the model", "the memory"])
-async def test_a_single_memory_is_set_aside_only_where_the_model_works(
+async def test_single_memory_is_quarantined_only_if_the_model_works(
     pools: Pools, model: RemoteModel, site: ModelServer, database: str, is_model: bool
 ) -> None:
     good = script()
@@ -415,7 +413,7 @@ async def test_a_single_memory_is_set_aside_only_where_the_model_works(
 
 
 @pytest.mark.parametrize("trouble", [Throttle(), Break(), HangUp()], ids=lambda one: type(one).__name__)
-async def test_a_model_that_is_out_of_reach_makes_the_job_wait(
+async def test_unreachable_model_makes_the_job_wait(
     pools: Pools, model: RemoteModel, site: ModelServer, trouble: Behaviour
 ) -> None:
     site.by_request = lambda ask: trouble
@@ -433,7 +431,7 @@ async def test_a_model_that_is_out_of_reach_makes_the_job_wait(
     assert (job.status, job.metrics["records_read"]) == (JobStatus.SUCCEEDED, 20)
 
 
-async def test_a_failed_aggregation_fails_no_leaf_work(pools: Pools, model: RemoteModel, site: ModelServer) -> None:
+async def test_failed_aggregation_fails_no_leaf_work(pools: Pools, model: RemoteModel, site: ModelServer) -> None:
     good = script()
     site.by_request = lambda ask: Cut("{") if ask.schema_name == "aggregation_plan" else good(ask)
     await write(pools, journal(20))
@@ -444,7 +442,7 @@ async def test_a_failed_aggregation_fails_no_leaf_work(pools: Pools, model: Remo
     assert job.metrics["pages_created"] == len(NAMES)
 
 
-async def test_a_job_stops_at_its_ceiling_and_the_next_goes_on(
+async def test_job_stops_at_its_cost_ceiling_and_the_next_continues(
     pools: Pools, model: RemoteModel, site: ModelServer
 ) -> None:
     await write(pools, journal(120))
@@ -459,7 +457,7 @@ async def test_a_job_stops_at_its_ceiling_and_the_next_goes_on(
     assert sum(job.metrics["records_read"] for job in found) == 120
 
 
-async def test_a_tenants_ceiling_holds_until_tomorrow(pools: Pools, model: RemoteModel, site: ModelServer) -> None:
+async def test_tenants_cost_ceiling_holds_until_tomorrow(pools: Pools, model: RemoteModel, site: ModelServer) -> None:
     await write(pools, journal(20))
     async with scoped(pools.background, SCOPE) as connection:
         await answers.spend(connection, SCOPE, model_id="some", cost_usd=1.0, now=NOW)

@@ -67,7 +67,7 @@ async def page(database: str) -> tuple[str, set[str]]:
     return body, {row[0] for row in cited}
 
 
-async def test_a_rewritten_code_leaves_the_old_one_with_its_day_and_source(
+async def test_rewritten_code_leaves_the_old_one_with_its_day_and_source(
     pools: Pools,
     model: RemoteModel,  # noqa: F811  # the fixture
     site: ModelServer,  # noqa: F811  # the fixture
@@ -93,7 +93,7 @@ async def test_a_rewritten_code_leaves_the_old_one_with_its_day_and_source(
     assert await wiki_of(pools) == before
 
 
-async def test_a_forgotten_memory_takes_its_line_of_the_past_along(
+async def test_forgotten_memory_takes_its_past_line_along(
     pools: Pools,
     model: RemoteModel,  # noqa: F811  # the fixture
     site: ModelServer,  # noqa: F811  # the fixture
@@ -112,7 +112,7 @@ async def test_a_forgotten_memory_takes_its_line_of_the_past_along(
 
 
 @pytest.mark.parametrize("told", ["tool", "document", "webhook"])
-async def test_a_memory_of_another_origin_replaces_nothing_that_the_user_said(
+async def test_memory_of_another_origin_replaces_nothing_the_user_said(
     pools: Pools,
     model: RemoteModel,  # noqa: F811  # the fixture
     site: ModelServer,  # noqa: F811  # the fixture
@@ -131,7 +131,7 @@ async def test_a_memory_of_another_origin_replaces_nothing_that_the_user_said(
     assert (metrics["lines_kept_of_users"], metrics["claims_set_apart"]) == (1, 1)
 
 
-async def test_a_writer_sees_no_second_part_of_memories_in_what_stands(
+async def test_writer_sees_memories_of_the_current_text_only_once(
     pools: Pools,
     model: RemoteModel,  # noqa: F811  # the fixture
     site: ModelServer,  # noqa: F811  # the fixture
@@ -157,7 +157,7 @@ TRICKS = (
 )
 
 
-async def test_no_trick_of_markdown_reaches_a_stored_page(
+async def test_no_markdown_trick_reaches_a_stored_page(
     pools: Pools,
     model: RemoteModel,  # noqa: F811  # the fixture
     site: ModelServer,  # noqa: F811  # the fixture
@@ -175,7 +175,7 @@ async def test_no_trick_of_markdown_reaches_a_stored_page(
         assert not re.search(r"(?<!\\)<[a-z!/]|(?<!\\)\]\((?!https?:|mailto:|/wiki/)|(?<!\\)\]:|!\[", outside), body
 
 
-async def test_a_log_of_older_rules_says_so(
+async def test_log_of_older_rules_is_reported(
     pools: Pools,
     model: RemoteModel,  # noqa: F811  # the fixture
     site: ModelServer,  # noqa: F811  # the fixture

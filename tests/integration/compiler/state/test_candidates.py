@@ -61,28 +61,28 @@ GARDEN = page("Hidden Orchard", "The greenhouse burned down after the lightning 
 OTHERS = [page(f"Place {number}", f"Somewhere quiet, entry {number}.") for number in range(30)]
 
 
-async def test_a_memory_that_names_no_page_is_shown_those_that_share_its_rare_words(pools: Pools) -> None:
+async def test_memory_that_names_no_page_is_shown_pages_with_its_rare_words(pools: Pools) -> None:
     await made(pools, GARDEN, *OTHERS)
     assert titles(await seen(pools, "they rebuilt what the lightning did to the greenhouse"))[0] == "Hidden Orchard"
     assert titles(await seen(pools, "they rebuilt the greenhouse")) == [], "one word is no kinship"
     assert titles(await seen(pools, "the lightning hit the greenhouse", scope=HOUSEMATE)) == []
 
 
-async def test_words_count_only_where_no_name_does(pools: Pools) -> None:
+async def test_words_are_used_only_if_no_name_matches(pools: Pools) -> None:
     await made(pools, GARDEN, *OTHERS)
     found = titles(await seen(pools, "Place 3 saw the lightning strike the greenhouse"))
     assert found[0] == "Place 3"
     assert "Hidden Orchard" not in found
 
 
-async def test_pages_found_by_words_come_before_hubs(pools: Pools) -> None:
+async def test_pages_found_by_words_precede_hubs(pools: Pools) -> None:
     await made(pools, GARDEN, *OTHERS)
     async with scoped(pools.background, SCOPE) as connection:
         await connection.execute("UPDATE wiki_pages SET hubness_score = 9 WHERE slug = 'place-1'")
     assert titles(await seen(pools, "lightning took the greenhouse")) == ["Hidden Orchard", "Place 1"]
 
 
-async def test_a_name_that_goes_on_is_found_by_its_beginning(pools: Pools) -> None:
+async def test_longer_name_is_found_by_its_prefix(pools: Pools) -> None:
     await made(pools, page("Franklin Barbecue"), page("Franklinia Nursery"), page("Old Franklin Mill"))
     await made(pools, page("Franklin Barbecue"), scope=HOUSEMATE)
     async with scoped(pools.background, SCOPE, role=DatabaseRole.WORKER, read_only=True) as connection:
@@ -91,20 +91,20 @@ async def test_a_name_that_goes_on_is_found_by_its_beginning(pools: Pools) -> No
     assert [one.title for one in found.pages] == ["Franklin Barbecue"]
 
 
-async def test_beginnings_are_told_apart_by_bytes_in_every_script(pools: Pools) -> None:
+async def test_prefixes_are_compared_by_bytes_in_every_script(pools: Pools) -> None:
     await made(pools, page("Über Café"), page("東京 駅"), page("Übersee"))
     async with scoped(pools.background, SCOPE, role=DatabaseRole.WORKER, read_only=True) as connection:
         found = await candidates.by_beginnings(connection, SCOPE, ["uber", "東京", "100%", ""], each=50)
     assert [(beginning, alias) for beginning, alias, _ in found] == [("uber", "uber cafe"), ("東京", "東京 駅")]
 
 
-async def test_no_more_longer_names_come_than_are_asked_for(pools: Pools) -> None:
+async def test_number_of_longer_names_is_limited(pools: Pools) -> None:
     await made(pools, *OTHERS)
     async with scoped(pools.background, SCOPE, role=DatabaseRole.WORKER, read_only=True) as connection:
         assert len(await candidates.by_beginnings(connection, SCOPE, ["place"], each=7)) == 7
 
 
-async def test_only_the_names_that_are_likest_to_a_misspelled_one_are_shown(pools: Pools) -> None:
+async def test_only_the_names_closest_to_a_misspelling_are_shown(pools: Pools) -> None:
     await made(pools, page("Corbadan Felmarin"), page("Corbel Felmar"), page("Quisa Torul"))
     assert titles(await seen(pools, "Met Corbadan Felmrain at noon.")) == ["Corbadan Felmarin"]
     assert titles(await seen(pools, "Met Corbela Felmara at noon.")) == ["Corbel Felmar"]
@@ -116,7 +116,7 @@ async def embedded(pools: Pools) -> None:
         await embed_some(pools.background, topics, place)
 
 
-async def test_a_memory_that_names_no_page_is_shown_its_nearest_by_vectors(pools: Pools) -> None:
+async def test_memory_that_names_no_page_is_shown_its_nearest_by_vectors(pools: Pools) -> None:
     await made(pools, page("Quiet Harbour", summary="All about the sloop."), *OTHERS)
     await write(pools, [NewMemory("the boat leaked again", "m0")])
     assert titles(await seen(pools, "the boat leaked again")) == [], "without vectors words decide"
@@ -128,7 +128,7 @@ async def test_a_memory_that_names_no_page_is_shown_its_nearest_by_vectors(pools
     assert titles(await seen(pools, "the boat leaked again", near=())) == [], "a batch done again is told what was near"
 
 
-async def test_a_replay_is_told_which_pages_were_near(pools: Pools) -> None:
+async def test_replay_knows_which_pages_were_near(pools: Pools) -> None:
     await made(pools, page("Quiet Harbour", summary="All about the sloop."), *OTHERS)
     await write(pools, [NewMemory("the boat leaked again", "m0")])
     await embedded(pools)

@@ -44,24 +44,24 @@ async def run(dsn: str, statement: str) -> None:
         await connection.close()
 
 
-async def test_wishes_of_one_bucket_fold_into_one_job(pools: Pools) -> None:
+async def test_requests_of_one_bucket_fold_into_one_job(pools: Pools) -> None:
     outcomes = await asyncio.gather(*(enqueue(pools) for _ in range(6)))
     assert sorted(outcomes) == [Enqueued.DEDUPED] * 5 + [Enqueued.ENQUEUED]
 
 
-async def test_the_next_bucket_gets_a_job_of_its_own(pools: Pools) -> None:
+async def test_next_bucket_gets_its_own_job(pools: Pools) -> None:
     assert await enqueue(pools) is Enqueued.ENQUEUED
     assert await enqueue(pools, now=NOW + timedelta(seconds=BUCKET_S)) is Enqueued.ENQUEUED
 
 
-async def test_a_wish_that_meets_a_started_job_is_not_lost(pools: Pools, database: str) -> None:
+async def test_request_that_meets_a_started_job_is_not_lost(pools: Pools, database: str) -> None:
     await enqueue(pools)
     await run(database, "UPDATE wiki_compile_jobs SET status = 'running'")
     assert await enqueue(pools) is Enqueued.ENQUEUED
     assert await enqueue(pools) is Enqueued.DEDUPED
 
 
-async def test_how_far_memories_reach_is_recorded(pools: Pools, database: str) -> None:
+async def test_last_announced_memory_is_recorded(pools: Pools, database: str) -> None:
     await enqueue(pools)
     connection = await asyncpg.connect(database)
     try:
@@ -70,12 +70,12 @@ async def test_how_far_memories_reach_is_recorded(pools: Pools, database: str) -
         await connection.close()
 
 
-async def test_a_tenant_that_compiles_nothing_gets_no_job(pools: Pools, database: str) -> None:
+async def test_tenant_with_compile_off_gets_no_job(pools: Pools, database: str) -> None:
     await run(database, "UPDATE tenants SET wiki_compile_enabled = false")
     assert await enqueue(pools) is Enqueued.SKIPPED_FLAG_OFF
 
 
-async def test_whoever_watches_a_job_is_told_of_each_of_its_moves(pools: Pools, database: str) -> None:
+async def test_watcher_is_notified_of_each_step_of_a_job(pools: Pools, database: str) -> None:
     heard: asyncio.Queue[str] = asyncio.Queue()
     listener = await asyncpg.connect(database)
     await listener.add_listener(PROGRESS, lambda *told: heard.put_nowait(str(told[-1])))

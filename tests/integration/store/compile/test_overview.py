@@ -36,7 +36,7 @@ def entry(memory_id: str, reason: str) -> LedgerEntry:
     return LedgerEntry(memory_id, "", sha256(memory_id.encode()).digest(), b"", NOW, MemoryOutcome.QUARANTINED, reason)
 
 
-async def test_memories_that_are_held_back_are_listed_by_id_with_why_and_how_they_begin(wiki: Pools) -> None:
+async def test_quarantined_memories_are_listed_by_id_with_reason_and_first_words(wiki: Pools) -> None:
     async with scoped(wiki.background, SCOPE, read_only=True) as connection:
         rows = await overview.quarantined(connection, SCOPE, limit=10)
         assert [(one.memory_id, one.reason, one.text) for one in rows] == [
@@ -51,7 +51,7 @@ async def test_memories_that_are_held_back_are_listed_by_id_with_why_and_how_the
         assert await overview.quarantined(connection, OTHER, limit=10) == []
 
 
-async def test_a_memory_that_is_tried_again_is_read_by_the_next_compile(wiki: Pools) -> None:
+async def test_retried_memory_is_read_by_the_next_compile(wiki: Pools) -> None:
     async with scoped(wiki.background, SCOPE) as connection:
         assert await overview.retry(connection, SCOPE, ["odd", "odd", "never"], now=NOW) == 1
         assert await ledger.reread_queue(connection, SCOPE, limit=9) == ["odd"]
@@ -60,7 +60,7 @@ async def test_a_memory_that_is_tried_again_is_read_by_the_next_compile(wiki: Po
     assert known["gone"].outcome is MemoryOutcome.QUARANTINED
 
 
-async def test_without_ids_the_first_that_are_held_back_are_tried_again(wiki: Pools) -> None:
+async def test_retry_without_ids_takes_the_first_quarantined_memories(wiki: Pools) -> None:
     numbered = [entry(f"n{number:04}", "ValueError") for number in range(overview.MOST_RETRIED)]
     async with scoped(wiki.background, SCOPE) as connection:
         await ledger.write(connection, SCOPE, numbered, now=NOW)
@@ -71,7 +71,7 @@ async def test_without_ids_the_first_that_are_held_back_are_tried_again(wiki: Po
         assert await overview.retry(connection, SCOPE, now=NOW) == 0
 
 
-async def test_only_what_is_held_back_is_tried_again(wiki: Pools) -> None:
+async def test_only_quarantined_memories_are_retried(wiki: Pools) -> None:
     async with scoped(wiki.background, SCOPE) as connection:
         listed = [one.memory_id for one in await feed.listing(connection, SCOPE) if one.memory_id != "odd"]
         assert await overview.retry(connection, SCOPE, listed, now=NOW) == 0
@@ -80,7 +80,7 @@ async def test_only_what_is_held_back_is_tried_again(wiki: Pools) -> None:
         assert await overview.retry(connection, OTHER, ["odd"], now=NOW) == 0
 
 
-async def test_growth_tells_pages_links_and_how_many_were_linked_by_then(wiki: Pools) -> None:
+async def test_growth_counts_pages_links_and_linked_pages_by_day(wiki: Pools) -> None:
     async with scoped(wiki.background, SCOPE, read_only=True) as connection:
         grown = await overview.growth(connection, SCOPE)
         active = await browse.pages_by_name(connection, SCOPE, status="active", limit=100)
@@ -93,7 +93,7 @@ async def test_growth_tells_pages_links_and_how_many_were_linked_by_then(wiki: P
         assert await overview.growth(connection, OTHER) == []
 
 
-async def test_the_job_of_an_instant_is_the_one_that_ran_then(wiki: Pools) -> None:
+async def test_job_of_an_instant_is_the_one_that_ran_then(wiki: Pools) -> None:
     async with scoped(wiki.background, SCOPE) as connection:
         ticket = await jobs.enqueue(connection, SCOPE, trigger="admin", now=NOW)
         began = NOW + timedelta(minutes=1)
@@ -105,7 +105,7 @@ async def test_the_job_of_an_instant_is_the_one_that_ran_then(wiki: Pools) -> No
         assert await overview.jobs_at(connection, SCOPE, instants) == {instants[1]: ticket.job_id}
 
 
-async def test_citations_are_counted_by_page_and_all_together(wiki: Pools) -> None:
+async def test_citations_are_counted_by_page_and_in_total(wiki: Pools) -> None:
     async with scoped(wiki.background, SCOPE, read_only=True) as connection:
         found = await overview.cited_since(connection, SCOPE, since=NOW - timedelta(days=1), page_ids=[], limit=1)
         assert len(found.by_page) == 1
@@ -115,7 +115,7 @@ async def test_citations_are_counted_by_page_and_all_together(wiki: Pools) -> No
     assert none == overview.Cited({}, 0, 0)
 
 
-async def test_what_is_not_there_has_no_place(wiki: Pools) -> None:
+async def test_missing_text_has_no_place(wiki: Pools) -> None:
     async with scoped(wiki.background, SCOPE, read_only=True) as connection:
         assert await overview.place_of_turn(connection, SCOPE, uuid4()) is None
         assert await overview.chunk_around(connection, SCOPE.tenant_id, UUID(int=7)) == []

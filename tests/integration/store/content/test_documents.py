@@ -53,7 +53,7 @@ async def found(pools: Pools, question: str, *bases: Base, tenant_id: UUID = TEN
     return [chunk for chunk, matched in zip(told.texts, told.matched, strict=True) if matched]
 
 
-async def test_a_base_is_made_once_and_keeps_its_description(pools: Pools, base: Base) -> None:
+async def test_base_is_created_once_and_keeps_its_description(pools: Pools, base: Base) -> None:
     assert (base.name, base.description, base.document_count, base.created_at) == ("guides", "How to", 0, NOW)
     async with tenant_scoped(pools.background, TENANT) as connection:
         again = await documents.ensure_base(connection, TENANT, "guides", description="Other", now=LATER)
@@ -61,7 +61,7 @@ async def test_a_base_is_made_once_and_keeps_its_description(pools: Pools, base:
         assert await documents.get_base(connection, TENANT, "Guides") is None
 
 
-async def test_bases_are_paged_by_name_and_say_how_many_documents_they_have(pools: Pools, base: Base) -> None:
+async def test_bases_are_paged_by_name_with_their_document_counts(pools: Pools, base: Base) -> None:
     await put(pools, base, a_document("One."))
     await put(pools, base, a_document("Two.", path="b.md"))
     async with tenant_scoped(pools.background, TENANT) as connection:
@@ -72,7 +72,7 @@ async def test_bases_are_paged_by_name_and_say_how_many_documents_they_have(pool
     assert [(one.name, one.document_count) for one in [*first, *rest]] == [("a", 0), ("b", 0), ("guides", 2), ("z", 0)]
 
 
-async def test_a_turn_asks_the_bases_of_its_template_agent_and_space_and_no_others(pools: Pools, base: Base) -> None:
+async def test_turn_searches_the_bases_of_its_template_agent_and_space_only(pools: Pools, base: Base) -> None:
     async with tenant_scoped(pools.background, TENANT) as connection:
         of = {name: (await documents.ensure_base(connection, TENANT, name, now=NOW)).base_id for name in "tasx"}
         levels = {"t": ("template", "travel"), "a": ("agent", "mara"), "s": ("space", "home")}
@@ -111,7 +111,7 @@ async def test_a_document_is_created_then_unchanged_then_updated(pools: Pools, b
     assert await found(pools, "tickets", base) == []
 
 
-async def test_a_chunk_that_only_moved_keeps_its_id(pools: Pools, base: Base) -> None:
+async def test_moved_chunk_keeps_its_id(pools: Pools, base: Base) -> None:
     await put(pools, base, a_document("Alpha ferry.", "Beta ferry.", "Same ferry.", "Same ferry."))
     before = {(one.text, one.position): one.chunk_id for one in await found(pools, "ferry", base)}
     await put(pools, base, a_document("New ferry.", "Alpha ferry.", "Beta ferry.", "Same ferry.", "Same ferry."))
@@ -120,7 +120,7 @@ async def test_a_chunk_that_only_moved_keeps_its_id(pools: Pools, base: Base) ->
     assert len(set(after.values())) == 5
 
 
-async def test_a_found_chunk_says_where_it_stands(pools: Pools, base: Base) -> None:
+async def test_found_chunk_carries_its_place(pools: Pools, base: Base) -> None:
     stored, _ = await put(pools, base, a_document("Bread.", "The ferry leaves at nine.", "Cheese."))
     (chunk,) = await found(pools, "when does the ferry leave", base)
     assert (chunk.document_id, chunk.title, chunk.path) == (stored.document_id, "Guide", "a.md")
@@ -128,13 +128,13 @@ async def test_a_found_chunk_says_where_it_stands(pools: Pools, base: Base) -> N
     assert chunk.signature == signatures([chunk.text])[0]
 
 
-async def test_a_chunk_is_found_by_its_title_and_heading_too(pools: Pools, base: Base) -> None:
+async def test_chunk_is_found_by_its_title_and_heading_too(pools: Pools, base: Base) -> None:
     chunks = (NewChunk("It opens at nine.", heading="Lighthouse"),)
     await put(pools, base, NewDocument("a.md", "Island walks", "text/markdown", b"h", chunks))
     assert len(await found(pools, "lighthouse", base)) == len(await found(pools, "walking an island", base)) == 1
 
 
-async def test_search_keeps_to_the_bases_it_is_given(pools: Pools, base: Base) -> None:
+async def test_search_keeps_to_the_given_bases(pools: Pools, base: Base) -> None:
     async with tenant_scoped(pools.background, TENANT) as connection:
         other = await documents.ensure_base(connection, TENANT, "other", now=NOW)
     await put(pools, base, a_document("The ferry in guides."))
@@ -145,7 +145,7 @@ async def test_search_keeps_to_the_bases_it_is_given(pools: Pools, base: Base) -
     assert await found(pools, "", base) == []
 
 
-async def test_a_document_without_chunks_is_stored_and_never_found(pools: Pools, base: Base) -> None:
+async def test_document_without_chunks_is_stored_and_never_found(pools: Pools, base: Base) -> None:
     stored, outcome = await put(pools, base, a_document())
     assert (stored.chunk_count, outcome) == (0, PutOutcome.CREATED)
 
@@ -164,7 +164,7 @@ async def test_documents_are_paged_by_path(pools: Pools, base: Base) -> None:
     assert len(listed) == len(paths)
 
 
-async def test_a_deleted_document_takes_its_chunks_along(pools: Pools, base: Base) -> None:
+async def test_deleting_a_document_deletes_its_chunks(pools: Pools, base: Base) -> None:
     await put(pools, base, a_document("The ferry."))
     async with tenant_scoped(pools.background, TENANT) as connection:
         assert not await documents.delete(connection, TENANT, base.base_id, "b.md")
@@ -175,7 +175,7 @@ async def test_a_deleted_document_takes_its_chunks_along(pools: Pools, base: Bas
     assert (await put(pools, base, a_document("The ferry.")))[1] is PutOutcome.CREATED
 
 
-async def test_one_document_put_by_many_at_once_is_created_by_one(database: str, base: Base) -> None:
+async def test_document_put_concurrently_is_created_by_one_writer(database: str, base: Base) -> None:
     pools = await open_pools(database, PoolsConfig(turn_connections=1, background_connections=8))
     try:
         document = a_document(*(f"Chunk {n} about the ferry." for n in range(50)))
@@ -191,14 +191,14 @@ async def test_one_document_put_by_many_at_once_is_created_by_one(database: str,
     assert {document.chunk_count for document, _ in written} == {20}
 
 
-async def test_a_large_document_is_written_whole(pools: Pools, base: Base) -> None:
+async def test_large_document_is_written_whole(pools: Pools, base: Base) -> None:
     stored, _ = await put(pools, base, a_document(*(f"Part {n} of the long ferry story." for n in range(1201))))
     assert stored.chunk_count == 1201
     (last,) = await found(pools, "1200", base)
     assert last.position == 1200
 
 
-async def test_another_tenants_base_takes_no_document_and_gives_none(pools: Pools, base: Base) -> None:
+async def test_base_of_another_tenant_takes_no_document_and_returns_none(pools: Pools, base: Base) -> None:
     await put(pools, base, a_document("The ferry."))
     with pytest.raises(ReferenceMissing):
         await put(pools, base, a_document("Smuggled."), tenant_id=OTHER)

@@ -64,7 +64,7 @@ async def found(pools: Pools, question: str, scope: Scope = SCOPE) -> list[str]:
 
 
 @pytest.mark.usefixtures("tenant")
-async def test_a_memory_comes_back_as_it_was_written(pools: Pools) -> None:
+async def test_memory_is_returned_as_written(pools: Pools) -> None:
     metadata = {"place": {"city": "São Paulo", "at": [1, 2.5]}, "tags": ["ñ", "日本"], "none": None}
     turn_ids = ("b", "a", 'odd "{}\\,id')
     await retain(pools, NewMemory("Ate pão de queijo.", "m1", NOW - timedelta(days=3), "journal/7", metadata, turn_ids))
@@ -77,7 +77,7 @@ async def test_a_memory_comes_back_as_it_was_written(pools: Pools) -> None:
 
 
 @pytest.mark.usefixtures("tenant")
-async def test_a_memory_drawn_from_tools_turns_alone_says_so(pools: Pools, database: str) -> None:
+async def test_memory_drawn_from_tool_turns_alone_says_so(pools: Pools, database: str) -> None:
     said = [NewTurn(f"t{at}", role, f"Turn {at}.", NOW, 3, 3) for at, role in enumerate(("user", "tool", "assistant"))]
     async with scoped(pools.background, SCOPE) as connection:
         appended = await threads.append(connection, SCOPE, ThreadToOpen("thread", "", "key"), said, now=NOW)
@@ -92,13 +92,13 @@ async def test_a_memory_drawn_from_tools_turns_alone_says_so(pools: Pools, datab
 
 
 @pytest.mark.usefixtures("tenant")
-async def test_nothing_to_retain_is_nothing_retained(pools: Pools, database: str) -> None:
+async def test_empty_retain_writes_nothing(pools: Pools, database: str) -> None:
     assert await retain(pools) == Retained((), 0, 0)
     assert await feed(database) == (None, [])
 
 
 @pytest.mark.usefixtures("tenant")
-async def test_the_same_batch_again_leaves_everything_untouched(pools: Pools, database: str) -> None:
+async def test_repeated_batch_changes_nothing(pools: Pools, database: str) -> None:
     batch = (NewMemory("One.", "a", metadata={"k": [1]}, turn_ids=("t1", "t2")), NewMemory("Two.", "b"))
     assert await retain(pools, *batch) == Retained(("a", "b"), 2, 0)
     before = await feed(database)
@@ -122,7 +122,7 @@ EDITS: tuple[dict[str, Any], ...] = (
 
 
 @pytest.mark.usefixtures("tenant")
-async def test_another_content_is_an_edit_with_the_next_number(pools: Pools, database: str) -> None:
+async def test_changed_content_is_an_edit_with_the_next_number(pools: Pools, database: str) -> None:
     first: dict[str, Any] = {"text": "One.", "metadata": {"k": 1}, "document_id": "page 1", "turn_ids": ("t1", "t2")}
     for place, edit in enumerate(EDITS):
         memory_id = f"m{place}"
@@ -141,7 +141,7 @@ async def test_another_content_is_an_edit_with_the_next_number(pools: Pools, dat
 
 
 @pytest.mark.usefixtures("tenant")
-async def test_an_edited_memory_is_found_by_its_new_words_only(pools: Pools) -> None:
+async def test_edited_memory_is_found_by_its_new_words_only(pools: Pools) -> None:
     await retain(pools, NewMemory("The boat is moored in Trieste.", "a"))
     await retain(pools, NewMemory("The boat was sold.", "a"))
     assert await found(pools, "Trieste") == []
@@ -149,7 +149,7 @@ async def test_an_edited_memory_is_found_by_its_new_words_only(pools: Pools) -> 
 
 
 @pytest.mark.usefixtures("tenant")
-async def test_a_memory_without_an_id_is_known_by_its_text(pools: Pools, database: str) -> None:
+async def test_memory_without_an_id_is_identified_by_its_text(pools: Pools, database: str) -> None:
     first = await retain(pools, NewMemory("Likes rain."), NewMemory("Likes snow."))
     again = await retain(pools, NewMemory("Likes snow."), NewMemory("Likes rain."), NewMemory("Likes rain."))
     assert again == Retained((first.memory_ids[1], first.memory_ids[0], first.memory_ids[0]), 0, 0)
@@ -159,7 +159,7 @@ async def test_a_memory_without_an_id_is_known_by_its_text(pools: Pools, databas
 
 
 @pytest.mark.usefixtures("tenant")
-async def test_of_two_memories_with_one_id_the_later_counts(pools: Pools, database: str) -> None:
+async def test_later_of_two_memories_with_one_id_wins(pools: Pools, database: str) -> None:
     assert await retain(pools, NewMemory("Old.", "a"), NewMemory("New.", "a")) == Retained(("a", "a"), 1, 0)
     async with scoped(pools.background, SCOPE) as connection:
         stored = await memories.get(connection, SCOPE, "a")
@@ -169,7 +169,7 @@ async def test_of_two_memories_with_one_id_the_later_counts(pools: Pools, databa
 
 
 @pytest.mark.usefixtures("tenant")
-async def test_a_batch_that_fails_leaves_no_gap_in_the_feed(pools: Pools, database: str) -> None:
+async def test_failed_batch_leaves_no_gap_in_the_feed(pools: Pools, database: str) -> None:
     await retain(pools, NewMemory("One.", "a"))
     with pytest.raises(StoreError):
         await retain(pools, NewMemory("Two.", "b"), NewMemory("NUL \0 inside.", "c"))
@@ -178,7 +178,7 @@ async def test_a_batch_that_fails_leaves_no_gap_in_the_feed(pools: Pools, databa
 
 
 @pytest.mark.usefixtures("tenant")
-async def test_concurrent_batches_number_the_feed_without_gap_and_in_commit_order(database: str) -> None:
+async def test_concurrent_batches_number_the_feed_without_gaps_in_commit_order(database: str) -> None:
     pools = await open_pools(database, PoolsConfig(turn_connections=1, background_connections=17))
     looks: list[set[int]] = [set()]
     is_done = asyncio.Event()
@@ -225,7 +225,7 @@ async def test_pages_hold_every_memory_once_newest_first(pools: Pools) -> None:
 
 
 @pytest.mark.usefixtures("tenant")
-async def test_a_memory_at_the_end_of_time_is_listed(pools: Pools) -> None:
+async def test_memory_at_the_end_of_time_is_listed(pools: Pools) -> None:
     await retain(pools, NewMemory("The end.", "z", datetime.max.replace(tzinfo=UTC)))
     await retain(pools, NewMemory("The beginning.", "a", datetime.min.replace(tzinfo=UTC)))
     async with scoped(pools.background, SCOPE) as connection:
@@ -233,7 +233,7 @@ async def test_a_memory_at_the_end_of_time_is_listed(pools: Pools) -> None:
 
 
 @pytest.mark.usefixtures("tenant")
-async def test_a_forgotten_memory_is_nowhere(pools: Pools) -> None:
+async def test_forgotten_memory_is_in_no_table(pools: Pools) -> None:
     await retain(pools, NewMemory("The safe opens with 4711.", "a"), NewMemory("Likes rain.", "b"))
     async with scoped(pools.background, OTHER_OWNER) as connection:
         assert not await memories.forget(connection, OTHER_OWNER, "a")
@@ -247,7 +247,7 @@ async def test_a_forgotten_memory_is_nowhere(pools: Pools) -> None:
 
 
 @pytest.mark.usefixtures("tenant")
-async def test_the_best_match_comes_first_with_its_signature(pools: Pools) -> None:
+async def test_best_match_comes_first_with_its_signature(pools: Pools) -> None:
     await retain(
         pools,
         NewMemory("Mara's dentist is in Kaunas.", "both"),
@@ -262,7 +262,7 @@ async def test_the_best_match_comes_first_with_its_signature(pools: Pools) -> No
 
 
 @pytest.mark.usefixtures("tenant")
-async def test_a_memory_is_found_by_what_its_metadata_says(pools: Pools) -> None:
+async def test_memory_is_found_by_its_metadata(pools: Pools) -> None:
     await retain(
         pools, NewMemory("Grilled sardines.", "a", metadata={"place": {"city": "Lisboa", "tags": ["harbour"]}})
     )
@@ -272,14 +272,14 @@ async def test_a_memory_is_found_by_what_its_metadata_says(pools: Pools) -> None
 
 
 @pytest.mark.usefixtures("tenant")
-async def test_words_nobody_wrote_do_not_hide_the_ones_somebody_did(pools: Pools) -> None:
+async def test_unknown_words_do_not_hide_known_ones(pools: Pools) -> None:
     await retain(pools, NewMemory("The dentist is in Kaunas.", "a"), NewMemory("Bread.", "b"))
     unknown = " ".join(f"zq{n}x" for n in range(20))
     assert await found(pools, f"{unknown} dentist {unknown}") == ["a"]
 
 
 @pytest.mark.usefixtures("tenant")
-async def test_no_words_find_nothing(pools: Pools) -> None:
+async def test_empty_query_finds_nothing(pools: Pools) -> None:
     async with scoped(pools.turn, SCOPE) as connection:
         assert (await memories.recall(connection, SCOPE, RecallQuery((), 10))).texts == ()
 
@@ -288,7 +288,7 @@ HOSTILE_QUESTIONS = ("'; DROP TABLE memories; --", "a & | ! ( ) :* <->", "\\ % _
 
 
 @pytest.mark.usefixtures("tenant")
-async def test_a_hostile_question_harms_nothing(pools: Pools) -> None:
+async def test_hostile_query_harms_nothing(pools: Pools) -> None:
     await retain(pools, NewMemory("Umbrella ☂ in 日本語, DROP by the table.", "a"))
     async with scoped(pools.turn, SCOPE) as connection:
         for question in HOSTILE_QUESTIONS:
@@ -309,7 +309,7 @@ LONGEST = {
 
 
 @pytest.mark.usefixtures("tenant")
-async def test_the_longest_memories_are_stored_whatever_they_are_made_of(pools: Pools) -> None:
+async def test_longest_memories_are_stored_whatever_their_content(pools: Pools) -> None:
     await retain(pools, *(NewMemory(text, name) for name, text in LONGEST.items()))
     async with scoped(pools.background, SCOPE) as connection:
         for name, text in LONGEST.items():
@@ -319,7 +319,7 @@ async def test_the_longest_memories_are_stored_whatever_they_are_made_of(pools: 
 
 
 @pytest.mark.usefixtures("tenant")
-async def test_owners_and_tenants_see_their_own_memories_only(pools: Pools) -> None:
+async def test_owners_and_tenants_see_only_their_own_memories(pools: Pools) -> None:
     for scope in (SCOPE, OTHER_OWNER, OTHER_TENANT):
         await retain(pools, NewMemory(f"The dentist of {scope.owner_id}.", "a"), scope=scope)
     for scope in (SCOPE, OTHER_OWNER, OTHER_TENANT):
@@ -333,7 +333,7 @@ async def test_owners_and_tenants_see_their_own_memories_only(pools: Pools) -> N
         assert len(await found(pools, "dentist", scope)) == 1
 
 
-async def test_each_statement_of_a_large_write_carries_a_bounded_share_of_it(tenant: None, pools: Pools) -> None:
+async def test_statements_of_a_large_write_are_bounded(tenant: None, pools: Pools) -> None:
     new = [NewMemory(f"{number} " + "ferry " * 5_000, f"m{number}") for number in range(100)]
     async with scoped(pools.background, SCOPE) as connection:
         noting = Noting(connection)

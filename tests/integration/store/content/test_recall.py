@@ -73,7 +73,7 @@ async def facts(pools: Pools, question: RecallQuery, scope: Scope = SCOPE) -> di
     return told_of(found)
 
 
-async def test_each_text_says_which_words_it_holds_and_each_word_how_many_hold_it(pools: Pools) -> None:
+async def test_each_text_reports_its_words_and_each_word_its_text_count(pools: Pools) -> None:
     await remember(pools, "the ferry to Bar", "the ferry to Ancona", "a night in Bar", "nothing of this")
     found = await facts(pools, RecallQuery(("ferry", "bar", "nowhere"), 10))
     assert {text: match.matched for text, match in found.items()} == {
@@ -87,7 +87,7 @@ async def test_each_text_says_which_words_it_holds_and_each_word_how_many_hold_i
     assert all(match.cosines == () for match in found.values())
 
 
-async def test_meaning_finds_what_no_word_does(pools: Pools, topics: Numbered) -> None:
+async def test_text_without_a_shared_word_is_found_by_meaning(pools: Pools, topics: Numbered) -> None:
     await remember(pools, "Mara sails a sloop", "Mara plays the cello", "Mara grows roses")
     await embed_all(pools, topics)
     found = await facts(pools, await wanted("boat", topics, limit=1))
@@ -96,7 +96,7 @@ async def test_meaning_finds_what_no_word_does(pools: Pools, topics: Numbered) -
     assert await facts(pools, await wanted("boat")) == {}
 
 
-async def test_a_text_without_a_vector_is_found_by_its_words_beside_the_others(pools: Pools, topics: Numbered) -> None:
+async def test_text_without_a_vector_is_found_by_its_words_beside_the_others(pools: Pools, topics: Numbered) -> None:
     await remember(pools, "Mara sails a sloop")
     await embed_all(pools, topics)
     await remember(pools, "the boat is blue")
@@ -136,14 +136,14 @@ async def test_every_part_of_a_question_has_its_own_cosine(pools: Pools, topics:
     assert found["roses"].cosines == pytest.approx([0.0, 1.0], abs=1e-3)
 
 
-async def test_turns_next_to_the_best_come_along(pools: Pools) -> None:
+async def test_turns_adjacent_to_the_best_are_included(pools: Pools) -> None:
     await say(pools, "hello", "the boat leaks", "then caulk it", "and else?", "nothing")
     found = await turns(pools, await wanted("boat"))
     assert [turn.text for turn in found.texts] == ["the boat leaks", "hello", "then caulk it"]
     assert found.matched == (1, 0, 0)
 
 
-async def test_chunks_next_to_the_best_come_along(pools: Pools) -> None:
+async def test_chunks_adjacent_to_the_best_are_included(pools: Pools) -> None:
     base_id = await read_in(pools, "zero", "boats ashore", "two", "three")
     async with tenant_scoped(pools.turn, SCOPE.tenant_id, read_only=True) as connection:
         found = await documents.recall(connection, SCOPE.tenant_id, [base_id], await wanted("boats"))
@@ -160,7 +160,7 @@ async def test_sections_and_summaries_are_found_by_meaning_too(pools: Pools, top
     assert [summary.text for summary in summaries.texts] == ["On sailing a sloop."]
 
 
-async def test_an_archived_page_is_not_found(pools: Pools, database: str, topics: Numbered) -> None:
+async def test_archived_page_is_not_found(pools: Pools, database: str, topics: Numbered) -> None:
     await compile_page(pools, "It is a sloop, a boat.", summary="On boats.")
     await embed_all(pools, topics)
     connection = await asyncpg.connect(database)
@@ -172,7 +172,7 @@ async def test_an_archived_page_is_not_found(pools: Pools, database: str, topics
 
 
 @pytest.mark.parametrize("other", [OTHER_OWNER, OTHER_TENANT])
-async def test_nothing_of_another_scope_is_found(pools: Pools, topics: Numbered, other: Scope) -> None:
+async def test_rows_of_another_scope_are_not_found(pools: Pools, topics: Numbered, other: Scope) -> None:
     await say(pools, "the boat leaks")
     await remember(pools, "Mara has a boat")
     await embed_all(pools, topics)
@@ -183,7 +183,7 @@ async def test_nothing_of_another_scope_is_found(pools: Pools, topics: Numbered,
         assert (await memories.recall(connection, SCOPE, question)).texts == (), "the arguments are not the scope"
 
 
-async def test_scopes_that_share_a_key_of_the_search_index_stay_apart(pools: Pools, database: str) -> None:
+async def test_scopes_that_share_an_index_key_stay_apart(pools: Pools, database: str) -> None:
     """The functions are asked themselves: row security would hide what they find too much."""
     connection = await asyncpg.connect(database)
     await connection.execute(
@@ -207,7 +207,7 @@ async def test_scopes_that_share_a_key_of_the_search_index_stay_apart(pools: Poo
                     assert len(await on.fetch(call, scope.tenant_id, scope.owner_id)) == count, (name, word)
 
 
-async def test_more_words_than_bits_are_left_out(pools: Pools) -> None:
+async def test_words_beyond_the_bit_mask_are_left_out(pools: Pools) -> None:
     await remember(pools, "the last word is ferry")
     words = tuple(f"w{number}" for number in range(MAX_WORDS))
     assert await facts(pools, RecallQuery((*words, "ferry"), 10)) == {}
@@ -216,14 +216,14 @@ async def test_more_words_than_bits_are_left_out(pools: Pools) -> None:
     )
 
 
-async def test_who_speaks_is_known_from_the_newest_turns(pools: Pools) -> None:
+async def test_speakers_are_read_from_the_newest_turns(pools: Pools) -> None:
     await say(pools, "one", "two")
     async with scoped(pools.turn, SCOPE, read_only=True) as connection:
         assert await threads.speakers(connection, SCOPE, "t") == ("Mara",)
         assert await threads.speakers(connection, SCOPE, "nowhere") == ()
 
 
-async def test_a_word_that_nobody_wrote_stands_for_one_a_letter_away(pools: Pools) -> None:
+async def test_unknown_word_matches_a_word_one_letter_away(pools: Pools) -> None:
     await remember(pools, "the boat winters in Trieste", "the boat is blue", "a night in Bar")
     for written in ("trieste", "triest", "triesste", "trisete", "triesta", "grieste"):
         found = await facts(pools, RecallQuery(("boat", written), 10))
@@ -232,18 +232,18 @@ async def test_a_word_that_nobody_wrote_stands_for_one_a_letter_away(pools: Pool
     assert await facts(pools, RecallQuery(("riestet",), 10)) == {}, "two letters are too many"
 
 
-async def test_of_many_words_that_nobody_wrote_the_two_longest_stand_for_others(pools: Pools) -> None:
+async def test_only_the_two_longest_unknown_words_match_others(pools: Pools) -> None:
     await remember(pools, "the boats winter in Trieste")
     (found,) = (await facts(pools, RecallQuery(("boast", "wintre", "triesta"), 10))).values()
     assert found.matched == 0b110
 
 
-async def test_a_word_that_nobody_wrote_may_be_the_beginning_of_one(pools: Pools) -> None:
+async def test_unknown_word_may_be_a_prefix(pools: Pools) -> None:
     await remember(pools, "an appointment at the orthodontist", "nothing of this")
     assert list(await facts(pools, RecallQuery(("orthodont",), 10))) == ["an appointment at the orthodontist"]
 
 
-async def test_a_close_word_tells_less_than_the_word_itself(pools: Pools) -> None:
+async def test_close_word_counts_less_than_the_word_itself(pools: Pools) -> None:
     await remember(pools, "the boat winters in Trieste", *(f"page {number} of the log" for number in range(24)))
     async with scoped(pools.turn, SCOPE, read_only=True) as connection:
         told = [
@@ -253,18 +253,18 @@ async def test_a_close_word_tells_less_than_the_word_itself(pools: Pools) -> Non
     assert told == [(1,), (5,), (1,)], "the root of one in twenty-five, and stems are the word itself"
 
 
-async def test_numbers_and_short_and_odd_words_stand_for_themselves_alone(pools: Pools) -> None:
+async def test_numbers_short_words_and_odd_words_match_only_themselves(pools: Pools) -> None:
     await remember(pools, "the gate code of the boat is 4417", "the plan is 44180")
     for word in ("4418", "44181", "bat", "boa", "b" * 30, "boats|plan:*", "it's", "\\baots", "日本語日本語"):
         assert await facts(pools, RecallQuery((word,), 10)) == {}, word
 
 
-async def test_a_word_that_was_found_stands_for_no_other(pools: Pools) -> None:
+async def test_known_word_matches_no_other(pools: Pools) -> None:
     await remember(pools, "Marina sails", "Martina sings")
     assert list(await facts(pools, RecallQuery(("marina",), 10))) == ["Marina sails"]
 
 
-async def test_of_many_texts_with_a_close_word_the_shortest_are_looked_at_wherever_they_stand(pools: Pools) -> None:
+async def test_shortest_texts_with_a_close_word_are_read_wherever_they_are(pools: Pools) -> None:
     long = [f"on day {number} the boat went on past Trieste and farther along the coast" for number in range(150)]
     await remember(pools, *long)
     await remember(pools, "Trieste at last")
@@ -273,7 +273,7 @@ async def test_of_many_texts_with_a_close_word_the_shortest_are_looked_at_wherev
     assert (await turns(pools, RecallQuery(("triesta",), 5))).texts[0].text == "Trieste at last"
 
 
-async def test_close_words_are_those_of_the_scope(pools: Pools) -> None:
+async def test_close_words_are_looked_up_in_the_scope_only(pools: Pools) -> None:
     await remember(pools, "the boat winters in Trieste")
     await say(pools, "the boat winters in Trieste")
     base_id = await read_in(pools, "the boat winters in Trieste")
@@ -289,7 +289,7 @@ async def test_close_words_are_those_of_the_scope(pools: Pools) -> None:
         assert len(told.texts) == (scope.tenant_id == SCOPE.tenant_id)
 
 
-async def test_in_a_large_scope_the_nearest_are_the_same(pools: Pools, database: str, topics: Numbered) -> None:
+async def test_nearest_vectors_are_the_same_in_a_large_scope(pools: Pools, database: str, topics: Numbered) -> None:
     """So large by its counts: few texts are enough to tell."""
     await say(pools, "a sloop", "roses", "a cello", "nothing of this")
     await remember(pools, "a sloop", "roses", "a cello")
@@ -316,7 +316,7 @@ async def test_in_a_large_scope_the_nearest_are_the_same(pools: Pools, database:
     assert await nearest() == small
 
 
-async def test_among_many_vectors_the_nearest_by_signs_hold_the_nearest(pools: Pools, database: str) -> None:
+async def test_nearest_by_sign_bits_include_the_nearest_among_many_vectors(pools: Pools, database: str) -> None:
     numbers = np.random.default_rng(4).normal(size=(1500, 128))
     numbers /= np.linalg.norm(numbers, axis=1, keepdims=True)
     asked = numbers[700] + 0.5 * numbers[3]
@@ -341,7 +341,7 @@ async def test_among_many_vectors_the_nearest_by_signs_hold_the_nearest(pools: P
     assert list(found) == [f"note {place}" for place in best]
 
 
-async def test_without_vectors_in_the_database_recall_goes_by_words(pools: Pools, database: str) -> None:
+async def test_recall_goes_by_words_if_the_database_has_no_vectors(pools: Pools, database: str) -> None:
     connection = await asyncpg.connect(database)
     await connection.execute("DROP EXTENSION vector CASCADE; DROP TABLE embedders, turn_vectors, memory_vectors")
     await connection.execute("DROP TABLE chunk_vectors, section_vectors, page_vectors")

@@ -25,7 +25,7 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("language", CASES)
-async def test_nearly_every_question_finds_its_text_among_the_first_five(pools: Pools, language: str) -> None:
+async def test_nearly_every_question_finds_its_text_in_the_first_five(pools: Pools, language: str) -> None:
     scope = Scope(UUID(int=1), UUID(int=11))
     texts, questions = CASES[language]["turns"], CASES[language]["questions"]
     async with scoped(pools.background, scope) as connection:

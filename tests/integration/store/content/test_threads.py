@@ -51,7 +51,7 @@ def positions(turns: Sequence[StoredTurn]) -> list[int]:
     return [turn.position for turn in turns]
 
 
-async def test_turns_come_back_as_they_were_said(pools: Pools) -> None:
+async def test_turns_are_returned_as_written(pools: Pools) -> None:
     parts = ({"type": "tool_call", "id": "1", "name": "f", "arguments": {"a": [1, None, "é"]}},)
     said = NewTurn("c1", "assistant", "olá 東京", NOW, 7, 8, speaker="Mara", parts=parts)
     appended = await append(pools, said)
@@ -61,7 +61,7 @@ async def test_turns_come_back_as_they_were_said(pools: Pools) -> None:
     assert (turn.o200k_tokens, turn.cl100k_tokens) == (7, 8)
 
 
-async def test_appending_again_changes_nothing_and_names_the_same_turns(pools: Pools) -> None:
+async def test_appending_again_changes_nothing_and_returns_the_same_turns(pools: Pools) -> None:
     first = await append(pools, a_turn(1), a_turn(2))
     again = await append(pools, a_turn(1, text="other words"), a_turn(2), a_turn(3))
     assert again.turn_ids[:2] == first.turn_ids
@@ -69,13 +69,13 @@ async def test_appending_again_changes_nothing_and_names_the_same_turns(pools: P
     assert [turn.text for turn in await history(pools)] == ["turn number 1", "turn number 2", "turn number 3"]
 
 
-async def test_one_client_turn_id_twice_in_a_request_is_one_turn(pools: Pools) -> None:
+async def test_repeated_client_turn_id_in_a_request_is_one_turn(pools: Pools) -> None:
     appended = await append(pools, a_turn(1, text="first"), a_turn(1, text="second"))
     assert appended.new_count == 1
     assert [turn.text for turn in await history(pools)] == ["first"]
 
 
-async def test_writers_at_the_same_time_leave_no_gap_and_no_twin(pools: Pools) -> None:
+async def test_concurrent_writers_leave_no_gap_and_no_duplicate(pools: Pools) -> None:
     batches = [[a_turn(10 * batch + place) for place in range(10)] for batch in range(8)]
     await asyncio.gather(*(append(pools, *batch) for batch in batches), *(append(pools, *batches[0]) for _ in range(4)))
     turns = await history(pools)
@@ -83,29 +83,29 @@ async def test_writers_at_the_same_time_leave_no_gap_and_no_twin(pools: Pools) -
     assert len({turn.client_turn_id for turn in turns}) == 80
 
 
-async def test_the_window_holds_the_newest_turns_that_fit_its_tokens(pools: Pools) -> None:
+async def test_window_holds_the_newest_turns_within_its_tokens(pools: Pools) -> None:
     await append(pools, *(a_turn(number) for number in range(1, 101)))
     assert positions(await history(pools, HistoryWindow(tokens=55, turns=1000))) == list(range(96, 101))
 
 
-async def test_the_window_holds_no_more_turns_than_asked(pools: Pools) -> None:
+async def test_window_holds_at_most_the_requested_turns(pools: Pools) -> None:
     await append(pools, *(a_turn(number) for number in range(1, 101)))
     assert positions(await history(pools, HistoryWindow(tokens=10_000, turns=7))) == list(range(94, 101))
 
 
-async def test_the_last_exchange_is_there_however_small_the_window(pools: Pools) -> None:
+async def test_last_exchange_is_included_in_any_window_of_a_thread(pools: Pools) -> None:
     tools = [a_turn(number, role="tool", tokens=500) for number in range(4, 30)]
     await append(pools, a_turn(1), a_turn(2), a_turn(3, role="user"), *tools)
     assert positions(await history(pools, HistoryWindow(tokens=1, turns=1))) == list(range(3, 30))
 
 
-async def test_a_stored_current_message_is_left_out_and_opens_no_exchange(pools: Pools) -> None:
+async def test_stored_current_message_is_excluded_and_starts_no_exchange(pools: Pools) -> None:
     await append(pools, a_turn(1), a_turn(2), a_turn(3))
     turns = await history(pools, HistoryWindow(tokens=1, turns=1, except_client_turn_id="c3"))
     assert positions(turns) == [1, 2]
 
 
-async def test_an_unknown_thread_has_no_history(pools: Pools) -> None:
+async def test_unknown_thread_has_no_history(pools: Pools) -> None:
     assert await history(pools) == []
 
 
@@ -130,7 +130,7 @@ async def test_another_owner_sees_nothing(pools: Pools) -> None:
         assert (await threads.recall(connection, OTHER_OWNER, "t", RecallQuery(("gate",), 10))).texts == ()
 
 
-async def test_threads_come_by_their_newest_turn_and_pages_meet(pools: Pools) -> None:
+async def test_threads_are_ordered_by_newest_turn_and_pages_are_contiguous(pools: Pools) -> None:
     for number in (3, 1, 2):
         await append(pools, a_turn(number), thread_id=f"t{number}", title=f"Thread {number}")
     async with scoped(pools.turn, SCOPE, read_only=True) as connection:
@@ -149,7 +149,7 @@ async def test_turns_are_listed_oldest_first_page_by_page(pools: Pools) -> None:
     assert positions([*first, *rest]) == list(range(1, 8))
 
 
-async def test_a_thread_pins_the_fence_key_it_was_opened_with(pools: Pools) -> None:
+async def test_thread_keeps_its_first_fence_key(pools: Pools) -> None:
     await append(pools, a_turn(1))
     async with scoped(pools.background, SCOPE) as connection:
         await threads.append(connection, SCOPE, ThreadToOpen("t", "", "key-2"), [a_turn(2)], now=NOW)
@@ -157,7 +157,7 @@ async def test_a_thread_pins_the_fence_key_it_was_opened_with(pools: Pools) -> N
         assert await threads.fence_key_id(connection, SCOPE, "unknown") is None
 
 
-async def test_each_statement_of_a_large_append_carries_a_bounded_share_of_it(pools: Pools) -> None:
+async def test_statements_of_a_large_append_are_bounded(pools: Pools) -> None:
     said = [a_turn(number, text=f"{number} " + "ferry " * 5_000) for number in range(100)]
     async with scoped(pools.background, SCOPE) as connection:
         noting = Noting(connection)

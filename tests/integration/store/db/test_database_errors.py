@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from store.db.postgres import DatabaseRole, Pools, check_server, installation, open_pools, scoped
+from store.db.postgres import DatabaseRole, Pools, Transaction, check_server, installation, open_pools, scoped
 from store.errors import (
     AlreadyExists,
     DatabaseRefused,
@@ -49,7 +48,7 @@ FIXTURES = (
         ({"note_id": "secret words"}, UnstorableValue, "argument 3"),
     ],
 )
-async def test_what_postgres_refuses_has_a_name_of_ours_and_keeps_the_value_to_itself(
+async def test_refusal_by_postgres_becomes_our_error_without_the_value(
     opened: Pools, columns: dict[str, Any], expected: type[StoreError], detail: str
 ) -> None:
     async with scoped(opened.turn, ADA) as connection:
@@ -63,23 +62,20 @@ async def test_what_postgres_refuses_has_a_name_of_ours_and_keeps_the_value_to_i
 
 
 @pytest.mark.parametrize("query", ["SELECT * FROM nowhere", "SELECT nothing FROM notes", "SELECT f()"])
-async def test_a_schema_that_lacks_something_points_at_the_migrations(opened: Pools, query: str) -> None:
+async def test_outdated_schema_error_points_at_the_migrations(opened: Pools, query: str) -> None:
     with pytest.raises(SchemaOutdated, match="sidecar migrate"):
         async with scoped(opened.turn, ADA) as connection:
             await connection.execute(query)
 
 
-class UnknownRole(StrEnum):
-    NOBODY = "sidecar_nobody"
-
-
-async def test_a_missing_role_points_at_the_migrations(opened: Pools) -> None:
+async def test_missing_role_points_at_the_migrations(opened: Pools) -> None:
+    opening = installation(opened.turn).opening.replace(DatabaseRole.APP.value, "sidecar_unknown")
     with pytest.raises(SchemaOutdated, match="role"):
-        async with installation(opened.turn, role=cast("DatabaseRole", UnknownRole.NOBODY)):
+        async with Transaction(opened.turn, opening):
             pass
 
 
-async def test_a_row_locked_by_another_is_a_conflict(opened: Pools) -> None:
+async def test_row_locked_by_another_transaction_is_a_conflict(opened: Pools) -> None:
     async with scoped(opened.turn, ADA) as connection:
         await insert(connection, ADA, 1)
     async with scoped(opened.turn, ADA) as holder:
@@ -89,7 +85,7 @@ async def test_a_row_locked_by_another_is_a_conflict(opened: Pools) -> None:
                 await connection.execute("SELECT FROM notes FOR UPDATE NOWAIT")
 
 
-async def test_an_error_of_the_callers_own_files_is_not_taken_for_the_databases(opened: Pools) -> None:
+async def test_error_in_the_callers_files_is_not_taken_for_a_database_error(opened: Pools) -> None:
     with pytest.raises(FileNotFoundError):
         async with scoped(opened.turn, ADA):
             raise FileNotFoundError("a file of the caller's")
@@ -105,14 +101,14 @@ async def test_an_error_of_the_callers_own_files_is_not_taken_for_the_databases(
         (("5432", "seven"), DatabaseRefused),
     ],
 )
-async def test_a_server_that_cannot_be_reached_is_a_clear_error(
+async def test_unreachable_server_is_a_clear_error(
     dsn: str, change: tuple[str, str], expected: type[StoreError]
 ) -> None:
     with pytest.raises(expected, match="SIDECAR_DATABASE_URL"):
         await open_pools(dsn.replace(*change), CONFIG)
 
 
-async def test_the_server_is_known_for_what_it_is(opened: Pools) -> None:
+async def test_server_version_and_extensions_are_recognised(opened: Pools) -> None:
     async with installation(opened.turn) as connection:
         facts = await check_server(connection)
     assert facts.version >= 150000
@@ -140,13 +136,13 @@ NEEDED = {"pg_trgm": "1.6", "btree_gin": "1.3", "unaccent": "1.1"}
     ("version", "extensions", "problem"),
     [(140011, NEEDED, "is 14"), (160000, {"pg_trgm": "1.6"}, "missing: btree_gin, unaccent")],
 )
-async def test_a_server_that_cannot_serve_is_refused(version: int, extensions: dict[str, str], problem: str) -> None:
+async def test_unsuitable_server_is_refused(version: int, extensions: dict[str, str], problem: str) -> None:
     server: Any = OtherServer(version, extensions)
     with pytest.raises(ServerUnsuitable, match=problem):
         await check_server(server)
 
 
 @pytest.mark.parametrize(("vector", "expected"), [({}, False), ({"vector": "0.7.4"}, False), ({"vector": "0.8"}, True)])
-async def test_vectors_are_an_option_from_a_version_on(vector: dict[str, str], expected: bool) -> None:
+async def test_vectors_are_available_from_a_version_on(vector: dict[str, str], expected: bool) -> None:
     server: Any = OtherServer(150000, NEEDED | vector)
     assert (await check_server(server)).has_vector is expected

@@ -53,7 +53,7 @@ async def tables(dsn: str) -> set[object]:
     return {name for (name,) in await fetch(dsn, "SELECT tablename::text FROM pg_tables WHERE schemaname = 'public'")}
 
 
-async def test_files_are_applied_once_in_order_and_put_in_the_ledger(empty_database: str, tmp_path: Path) -> None:
+async def test_files_are_applied_once_in_order_and_recorded(empty_database: str, tmp_path: Path) -> None:
     folder(tmp_path, "CREATE TABLE a (n int)", "INSERT INTO a VALUES (1); INSERT INTO a VALUES (2);")
     report = await migrate(empty_database, tmp_path)
     assert report == MigrationReport(("0001_step", "0002_step"), (), is_dry_run=False)
@@ -65,13 +65,13 @@ async def test_files_are_applied_once_in_order_and_put_in_the_ledger(empty_datab
     ]
 
 
-async def test_a_dry_run_says_what_it_would_do_and_writes_nothing(empty_database: str, tmp_path: Path) -> None:
+async def test_dry_run_reports_pending_files_and_writes_nothing(empty_database: str, tmp_path: Path) -> None:
     folder(tmp_path, "CREATE TABLE a (n int)")
     assert await migrate(empty_database, tmp_path, dry_run=True) == MigrationReport(("0001_step",), (), is_dry_run=True)
     assert await tables(empty_database) == set()
 
 
-async def test_status_tells_applied_from_pending_and_waiting(empty_database: str, tmp_path: Path) -> None:
+async def test_status_distinguishes_applied_pending_and_waiting(empty_database: str, tmp_path: Path) -> None:
     folder(tmp_path, "CREATE TABLE a (n int)")
     await migrate(empty_database, tmp_path)
     folder(tmp_path, "CREATE TABLE a (n int)", "-- requires: telepathy\nSELECT 1", "CREATE TABLE b (n int)")
@@ -81,7 +81,7 @@ async def test_status_tells_applied_from_pending_and_waiting(empty_database: str
     assert (third.applied_at, third.waits_for) == (None, "")
 
 
-async def test_an_edited_file_is_refused_and_nothing_else_is_applied(empty_database: str, tmp_path: Path) -> None:
+async def test_edited_file_is_refused_and_nothing_else_is_applied(empty_database: str, tmp_path: Path) -> None:
     await migrate(empty_database, folder(tmp_path, "CREATE TABLE a (n int)"))
     folder(tmp_path, "CREATE TABLE a (m int)", "CREATE TABLE b (n int)")
     for dry_run in (True, False):
@@ -90,7 +90,7 @@ async def test_an_edited_file_is_refused_and_nothing_else_is_applied(empty_datab
     assert "b" not in await tables(empty_database)
 
 
-async def test_a_file_that_fails_leaves_nothing_and_says_where(empty_database: str, tmp_path: Path) -> None:
+async def test_failing_file_leaves_nothing_and_names_the_line(empty_database: str, tmp_path: Path) -> None:
     folder(tmp_path, "CREATE TABLE a (n int)", "CREATE TABLE b (n int);\n\nSELECT nonsense;", "CREATE TABLE c (n int)")
     with pytest.raises(MigrationFailed, match=r"0002_step\.sql, line 3: .*nonsense"):
         await migrate(empty_database, tmp_path)
@@ -99,14 +99,14 @@ async def test_a_file_that_fails_leaves_nothing_and_says_where(empty_database: s
     assert (await migrate(empty_database, tmp_path)).applied == ("0002_step", "0003_step")
 
 
-async def test_a_file_waits_for_an_extension_the_server_lacks(empty_database: str, tmp_path: Path) -> None:
+async def test_file_waits_for_a_missing_extension(empty_database: str, tmp_path: Path) -> None:
     folder(tmp_path, "-- requires: telepathy\nCREATE TABLE a (n int)", "-- requires: unaccent\nCREATE TABLE b (n int)")
     report = await migrate(empty_database, tmp_path)
     assert report == MigrationReport(("0002_step",), (Waiting("0001_step", "telepathy"),), is_dry_run=False)
     assert await tables(empty_database) == {"b", "schema_migrations"}
 
 
-async def test_what_a_file_sets_for_the_session_does_not_reach_the_next(empty_database: str, tmp_path: Path) -> None:
+async def test_session_settings_of_a_file_do_not_reach_the_next(empty_database: str, tmp_path: Path) -> None:
     folder(
         tmp_path,
         "CREATE SCHEMA elsewhere; SET search_path = elsewhere; SET ROLE pg_monitor;",
@@ -116,7 +116,7 @@ async def test_what_a_file_sets_for_the_session_does_not_reach_the_next(empty_da
     assert await tables(empty_database) == {"a", "schema_migrations"}
 
 
-async def test_many_at_once_apply_each_file_once(empty_database: str, tmp_path: Path) -> None:
+async def test_concurrent_runs_apply_each_file_once(empty_database: str, tmp_path: Path) -> None:
     folder(
         tmp_path,
         "CREATE TABLE a (n int); SELECT pg_sleep(0.05)",
@@ -129,9 +129,7 @@ async def test_many_at_once_apply_each_file_once(empty_database: str, tmp_path: 
 
 
 @pytest.mark.parametrize("first_line", ["", "-- no-transaction\n"])
-async def test_after_a_kill_in_the_middle_the_next_run_completes(
-    empty_database: str, tmp_path: Path, first_line: str
-) -> None:
+async def test_next_run_completes_after_a_kill(empty_database: str, tmp_path: Path, first_line: str) -> None:
     folder(tmp_path, f"{first_line}CREATE TABLE IF NOT EXISTS a (n int); SELECT pg_sleep(600); CREATE TABLE b (n int);")
     killed = start_migrating(empty_database, tmp_path)
     ours = "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"
@@ -144,14 +142,14 @@ async def test_after_a_kill_in_the_middle_the_next_run_completes(
     assert await tables(empty_database) == {"a", "b", "schema_migrations"}
 
 
-async def test_the_real_migrations_are_whole_and_applied_once(database: str) -> None:
+async def test_real_migrations_are_complete_and_applied_once(database: str) -> None:
     states = await status(database, MIGRATIONS)
     assert states
     assert all(state.applied_at is not None for state in states)
     assert (await migrate(database, MIGRATIONS)).applied == ()
 
 
-async def test_an_upgrade_gives_kept_texts_to_the_owners_that_name_them_and_counts_what_owners_hold(
+async def test_upgrade_assigns_kept_texts_to_their_owners_and_counts_stored_bytes(
     empty_database: str, tmp_path: Path
 ) -> None:
     await migrate(empty_database, up_to(24, tmp_path))
@@ -195,7 +193,7 @@ def up_to(number: int, folder: Path) -> Path:
     return folder
 
 
-async def test_a_database_that_is_not_there_is_a_clear_error(empty_database: str, tmp_path: Path) -> None:
+async def test_missing_database_is_a_clear_error(empty_database: str, tmp_path: Path) -> None:
     folder(tmp_path, "SELECT 1")
     with pytest.raises(DatabaseRefused, match="SQLSTATE 3D000"):
         await migrate(empty_database.replace("@/test_", "@/no_"), tmp_path)

@@ -22,7 +22,7 @@ async def next_of(heard: asyncio.Queue[Notice | str]) -> Notice | str:
         return await heard.get()
 
 
-async def test_notices_arrive_and_a_lost_connection_is_made_again(dsn: str) -> None:
+async def test_notices_arrive_and_a_lost_connection_is_reopened(dsn: str) -> None:
     heard: asyncio.Queue[Notice | str] = asyncio.Queue()
     listener = Listener(heard.put_nowait, lambda: heard.put_nowait("connected"))
     task = asyncio.create_task(listen(dsn, ["profile_changed", "odd channel"], listener))
@@ -40,7 +40,7 @@ async def test_notices_arrive_and_a_lost_connection_is_made_again(dsn: str) -> N
     await asyncio.wait([task])
 
 
-async def test_what_the_listener_raises_ends_the_listening(dsn: str) -> None:
+async def test_error_of_the_listener_ends_the_listening(dsn: str) -> None:
     def refuse(_notice: Notice) -> None:
         raise ZeroDivisionError
 

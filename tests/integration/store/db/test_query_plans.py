@@ -170,7 +170,7 @@ async def generic_plan_of(connection: Connection, query: Query) -> dict[str, Any
 
 
 @spread
-async def test_no_query_reads_a_tenants_table_whole(pools: Pools, superuser: Connection) -> None:
+async def test_no_query_scans_a_whole_tenants_table(pools: Pools, superuser: Connection) -> None:
     assert await superuser.fetchval("SELECT count(*) FROM memories") == ROWS
     looked_at = 0
     wholes: dict[str, list[str]] = {}
@@ -187,7 +187,7 @@ async def test_no_query_reads_a_tenants_table_whole(pools: Pools, superuser: Con
 
 
 @crowded
-async def test_no_query_needs_to_sort_more_than_a_page(pools: Pools, superuser: Connection) -> None:
+async def test_no_query_sorts_more_than_a_page(pools: Pools, superuser: Connection) -> None:
     """Pages come in the index's own order: what a page costs does not depend on how much is behind it."""
     listings = [query for query in queries.all_queries() if query.name.startswith("list_") and "LIMIT" in query.sql]
     assert len(listings) > 5
@@ -198,7 +198,7 @@ async def test_no_query_needs_to_sort_more_than_a_page(pools: Pools, superuser: 
 
 
 @crowded
-async def test_a_search_reads_the_rows_it_returns_and_few_others(pools: Pools, superuser: Connection) -> None:
+async def test_search_reads_few_rows_beyond_its_results(pools: Pools, superuser: Connection) -> None:
     assert await superuser.fetchval("SELECT count(*) FROM turns WHERE thread_id = 'x0'") == ROWS
     searches = [query for query in queries.all_queries() if query.name.startswith("recall_")]
     assert len(searches) == 4
@@ -280,7 +280,7 @@ async def test_search_uses_its_index_under_row_security(superuser: Connection, m
 
 @crowded
 @pytest.mark.parametrize("mode", ["force_custom_plan", "force_generic_plan"])
-async def test_search_uses_its_index_before_a_table_was_ever_analysed(unanalysed: Connection, mode: str) -> None:
+async def test_search_uses_its_index_before_a_table_is_analysed(unanalysed: Connection, mode: str) -> None:
     for name, inner in (await plans_inside(unanalysed, SEARCHES | LOOKUPS, mode)).items():
         assert_searched_by_words(name, inner)
 
@@ -303,7 +303,7 @@ def _is_of_catalogue(node: dict[str, Any]) -> bool:
 
 
 @crowded
-async def test_a_search_under_row_security_alone_would_not(pools: Pools, superuser: Connection) -> None:
+async def test_search_under_row_security_alone_would_use_no_index(pools: Pools, superuser: Connection) -> None:
     """The reason for the functions: should this ever fail, they can go."""
     async with scoped(pools.background, SCOPE) as connection:
         found = await connection.fetchval(

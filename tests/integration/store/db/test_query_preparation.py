@@ -27,7 +27,7 @@ async def prepare(dsn: str, query: Query) -> int:
         await connection.close()
 
 
-async def test_every_query_is_understood_and_takes_as_many_parameters_as_it_names(database: str) -> None:
+async def test_every_query_prepares_with_exactly_its_named_parameters(database: str) -> None:
     problems: list[str] = []
     for query in PREPARED:
         try:
@@ -40,7 +40,7 @@ async def test_every_query_is_understood_and_takes_as_many_parameters_as_it_name
     assert not problems, "\n".join(problems)
 
 
-async def test_a_misspelt_column_is_found_out(database: str, tmp_path: Path) -> None:
+async def test_misspelt_column_is_detected(database: str, tmp_path: Path) -> None:
     twin = tmp_path / "migrate.sql"
     twin.write_text((STORE / "db" / "migrate.sql").read_text().replace("applied_at FROM", "aplied_at FROM"))
     (query,) = (query for query in read(twin) if query.name == "read_ledger")
@@ -58,7 +58,7 @@ def calls(module: Path) -> Iterator[ast.Call]:
 
 
 @pytest.mark.parametrize("module", sorted(STORE.rglob("*.py")), ids=lambda path: path.name)
-def test_every_call_names_a_query_of_its_twin_and_only_its_parameters(module: Path) -> None:
+def test_every_call_names_a_query_of_its_twin_and_its_parameters(module: Path) -> None:
     twin = module.with_suffix(".sql")
     known = {query.name: set(query.parameters) for query in read(twin)} if twin.exists() else {}
     for call in calls(module):

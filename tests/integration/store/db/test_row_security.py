@@ -66,7 +66,7 @@ async def count(connection: Connection, table: Table, condition: str = "true") -
     return int(await connection.fetchval(f"SELECT count(*) FROM {table.name} WHERE {condition}"))
 
 
-async def test_every_table_but_the_installations_has_row_security_and_a_policy(superuser: Connection) -> None:
+async def test_every_tenant_table_has_row_security_and_a_policy(superuser: Connection) -> None:
     rows = await superuser.fetch(
         "SELECT c.relname, c.relrowsecurity, p.permissive, p.cmd, p.roles::text[], p.qual, p.with_check"
         " FROM pg_class c LEFT JOIN pg_policies p ON p.tablename = c.relname"
@@ -85,7 +85,7 @@ async def test_every_table_but_the_installations_has_row_security_and_a_policy(s
         assert (row["permissive"], row["roles"]) == ("PERMISSIVE", ["public"]), row["relname"]
 
 
-async def test_the_roles_are_bound_by_row_security_and_own_nothing(superuser: Connection) -> None:
+async def test_roles_are_subject_to_row_security_and_own_nothing(superuser: Connection) -> None:
     rows = await superuser.fetch(
         "SELECT rolname, rolsuper, rolbypassrls, rolcanlogin, rolcreaterole, rolcreatedb,"
         " (SELECT count(*) FROM pg_class WHERE relowner = pg_roles.oid) AS owned"
@@ -98,21 +98,21 @@ async def test_the_roles_are_bound_by_row_security_and_own_nothing(superuser: Co
     ]
 
 
-async def test_a_query_that_forgets_its_tenant_returns_nothing(pools: Pools, tables: list[Table]) -> None:
+async def test_query_without_a_tenant_returns_nothing(pools: Pools, tables: list[Table]) -> None:
     assert len(tables) > 25
     for role in ROLES:
         async with no_settings(pools, role) as connection:
             assert {table.name: await count(connection, table) for table in tables} == {t.name: 0 for t in tables}
 
 
-async def test_a_query_that_forgets_its_owner_returns_no_owners_rows(pools: Pools, tables: list[Table]) -> None:
+async def test_query_without_an_owner_returns_no_owners_rows(pools: Pools, tables: list[Table]) -> None:
     for role in ROLES:
         async with tenant_scoped(pools.background, MINE.tenant_id, role=role) as connection:
             for table in tables:
                 assert await count(connection, table) == (0 if table.has_owner else 1), table.name
 
 
-async def test_a_scope_sees_its_own_rows_and_no_others(pools: Pools, tables: list[Table]) -> None:
+async def test_scope_sees_only_its_own_rows(pools: Pools, tables: list[Table]) -> None:
     for role in ROLES:
         for scope in (MINE, HOUSEMATE, THEIRS):
             async with scoped(pools.background, scope, role=role) as connection:
@@ -122,7 +122,7 @@ async def test_a_scope_sees_its_own_rows_and_no_others(pools: Pools, tables: lis
                     assert await count(connection, table) == await count(connection, table, own) == 1, table.name
 
 
-async def test_a_row_of_another_scope_is_never_written(pools: Pools, tables: list[Table]) -> None:
+async def test_row_of_another_scope_is_never_written(pools: Pools, tables: list[Table]) -> None:
     for table in tables:
         for scope in (THEIRS, HOUSEMATE) if table.has_owner else (THEIRS,):
             with pytest.raises(AccessRefused):
@@ -155,7 +155,7 @@ async def test_rows_of_another_scope_are_neither_changed_nor_deleted(
         assert await count(superuser, table) == (3 if table.has_owner else 2), table.name
 
 
-async def test_functions_that_pass_row_security_are_few_fixed_and_granted_by_name(superuser: Connection) -> None:
+async def test_functions_that_bypass_row_security_are_listed_and_granted_by_name(superuser: Connection) -> None:
     rows = await superuser.fetch(
         "SELECT p.proname, p.proargnames[1:p.pronargs] AS arguments, p.proconfig, r.rolname AS owner, p.provolatile,"
         " ARRAY(SELECT coalesce(g.rolname, 'PUBLIC') FROM aclexplode(p.proacl) a"
@@ -171,7 +171,7 @@ async def test_functions_that_pass_row_security_are_few_fixed_and_granted_by_nam
         assert ("p_tenant" in row["arguments"]) == (row["proname"] not in ACROSS_TENANTS), row["proname"]
 
 
-async def test_a_trigger_that_has_its_owners_rights_is_nobody_elses_to_call_and_reads_no_table(
+async def test_security_definer_trigger_is_not_callable_and_reads_no_table(
     superuser: Connection,
 ) -> None:
     rows = await superuser.fetch(
@@ -194,7 +194,7 @@ SEARCHES = {
 
 
 @pytest.mark.usefixtures("tables")
-async def test_search_functions_find_for_the_scope_in_force_only(pools: Pools, superuser: Connection) -> None:
+async def test_search_functions_search_the_current_scope_only(pools: Pools, superuser: Connection) -> None:
     known = await superuser.fetch(
         "SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND prosecdef AND proname LIKE 'recall%'"
     )
@@ -215,7 +215,7 @@ async def test_search_functions_find_for_the_scope_in_force_only(pools: Pools, s
 
 
 @pytest.mark.usefixtures("tables")
-async def test_a_search_in_the_wrong_scope_finds_nothing(pools: Pools) -> None:
+async def test_search_in_the_wrong_scope_finds_nothing(pools: Pools) -> None:
     wanted = RecallQuery(("ferry",), 9)
     async with scoped(pools.turn, MINE) as connection:
         for scope in (THEIRS, HOUSEMATE):
@@ -225,7 +225,7 @@ async def test_a_search_in_the_wrong_scope_finds_nothing(pools: Pools) -> None:
         assert chunks.texts == ()
 
 
-async def test_content_is_out_of_reach_for_the_role_that_searches_across_rows(superuser: Connection) -> None:
+async def test_role_that_searches_across_rows_cannot_read_content(superuser: Connection) -> None:
     rows = await superuser.fetch(
         "SELECT c.relname, priv FROM pg_class c, unnest(ARRAY['INSERT', 'UPDATE', 'DELETE', 'TRUNCATE']) priv"
         " WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p')"

@@ -47,7 +47,7 @@ FIXTURES = (
 )  # found by pytest in the names of this module
 
 
-async def test_role_and_scope_are_in_force_inside_and_gone_outside(opened: Pools) -> None:
+async def test_role_and_scope_are_set_inside_and_reset_outside(opened: Pools) -> None:
     async with scoped(opened.turn, ADA) as connection:
         assert await in_force(connection) == ("sidecar_app", str(ADA.tenant_id), str(ADA.owner_id))
     connection = await opened.turn.acquire()
@@ -55,13 +55,13 @@ async def test_role_and_scope_are_in_force_inside_and_gone_outside(opened: Pools
     await opened.turn.release(connection)
 
 
-async def test_the_worker_has_a_role_of_its_own_and_a_tenant_transaction_no_owner(opened: Pools) -> None:
+async def test_worker_has_its_own_role_and_a_tenant_transaction_has_no_owner(opened: Pools) -> None:
     async with tenant_scoped(opened.background, ADA.tenant_id, role=DatabaseRole.WORKER) as connection:
         role, tenant, owner = await in_force(connection)
         assert (role, tenant, owner or "") == ("sidecar_worker", str(ADA.tenant_id), "")
 
 
-async def test_rows_are_seen_by_their_owner_alone_and_without_a_scope_by_nobody(opened: Pools) -> None:
+async def test_rows_are_visible_to_their_owner_alone_and_hidden_without_a_scope(opened: Pools) -> None:
     for number, scope in enumerate((ADA, BOB, EVE), start=1):
         async with scoped(opened.turn, scope) as connection:
             await insert(connection, scope, number)
@@ -73,20 +73,20 @@ async def test_rows_are_seen_by_their_owner_alone_and_without_a_scope_by_nobody(
         assert await note_ids(connection) == []
 
 
-async def test_a_row_of_another_owner_cannot_be_written(opened: Pools) -> None:
+async def test_row_of_another_owner_cannot_be_written(opened: Pools) -> None:
     with pytest.raises(AccessRefused):
         async with scoped(opened.turn, ADA) as connection:
             await insert(connection, BOB, 1)
 
 
-async def test_a_read_only_transaction_writes_nothing(opened: Pools) -> None:
+async def test_read_only_transaction_writes_nothing(opened: Pools) -> None:
     with pytest.raises(UnexpectedDatabaseError, match="25006"):
         async with scoped(opened.turn, ADA, read_only=True) as connection:
             await insert(connection, ADA, 1)
 
 
 @pytest.mark.parametrize("wrong", ["00000000-0000-0000-0000-000000000000", "'; DROP TABLE notes; --", None, 7, b""])
-def test_only_uuid_values_become_a_scope(wrong: Any) -> None:
+def test_only_uuid_values_form_a_scope(wrong: Any) -> None:
     pool: Any = None
     with pytest.raises(TypeError, match=r"app\.tenant_id takes a UUID"):
         scoped(pool, replace(ADA, tenant_id=wrong))
@@ -96,7 +96,7 @@ def test_only_uuid_values_become_a_scope(wrong: Any) -> None:
         scoped(pool, ADA, role="postgres")  # type: ignore[arg-type]  # the mistake under test
 
 
-async def test_a_uuid_that_prints_itself_otherwise_changes_nothing(opened: Pools) -> None:
+async def test_uuid_with_a_custom_string_form_changes_nothing(opened: Pools) -> None:
     class Liar(UUID):
         def __str__(self) -> str:
             return "'; DROP TABLE notes; --"
@@ -106,7 +106,7 @@ async def test_a_uuid_that_prints_itself_otherwise_changes_nothing(opened: Pools
         assert (await in_force(connection))[1] == str(ADA.tenant_id)
 
 
-async def test_an_error_in_the_body_undoes_it_and_passes_through(opened: Pools) -> None:
+async def test_error_in_the_body_rolls_back_and_passes_through(opened: Pools) -> None:
     async def fail() -> None:
         async with scoped(opened.turn, ADA) as connection:
             await insert(connection, ADA, 1)
@@ -119,7 +119,7 @@ async def test_an_error_in_the_body_undoes_it_and_passes_through(opened: Pools) 
     await assert_clean(opened)
 
 
-async def test_an_error_that_is_swallowed_inside_is_not_taken_for_success(opened: Pools) -> None:
+async def test_error_swallowed_in_the_body_is_not_taken_for_success(opened: Pools) -> None:
     async def swallow() -> None:
         async with scoped(opened.turn, ADA) as connection:
             await insert(connection, ADA, 1)
@@ -131,7 +131,7 @@ async def test_an_error_that_is_swallowed_inside_is_not_taken_for_success(opened
     await assert_clean(opened)
 
 
-async def test_a_statement_past_its_deadline_is_broken_off(dsn: str) -> None:
+async def test_statement_past_its_deadline_is_cancelled(dsn: str) -> None:
     pools = await open_pools(dsn, replace(CONFIG, query_deadline_s=0.05))
     with pytest.raises(QueryTimeout):
         async with scoped(pools.turn, ADA) as connection:
@@ -141,7 +141,7 @@ async def test_a_statement_past_its_deadline_is_broken_off(dsn: str) -> None:
     await pools.close()
 
 
-async def test_a_cancelled_query_ends_on_the_server_and_the_pool_is_whole(dsn: str, opened: Pools) -> None:
+async def test_cancelled_query_ends_on_the_server_and_the_pool_stays_whole(dsn: str, opened: Pools) -> None:
     async def turn() -> None:
         async with scoped(opened.turn, ADA) as connection:
             await insert(connection, ADA, 1)
@@ -158,7 +158,7 @@ async def test_a_cancelled_query_ends_on_the_server_and_the_pool_is_whole(dsn: s
     await assert_clean(opened)
 
 
-async def test_cancelling_does_not_wait_for_a_server_that_hangs(dsn: str) -> None:
+async def test_cancelling_does_not_wait_for_a_hanging_server(dsn: str) -> None:
     pools = await open_pools(dsn, replace(CONFIG, turn_connections=1))
     entered: asyncio.Queue[int] = asyncio.Queue()
 
@@ -199,7 +199,7 @@ async def test_transactions_cancelled_at_any_moment_leave_the_pool_whole(dsn: st
     assert await as_admin(dsn, f"SELECT count(*) {OURS} AND state LIKE 'idle in%'") == 0
 
 
-async def test_a_full_pool_says_so_within_its_deadline_and_the_other_pool_serves(dsn: str) -> None:
+async def test_full_pool_is_reported_by_its_deadline_while_the_other_pool_serves(dsn: str) -> None:
     config = replace(CONFIG, background_connections=1, background_acquire_deadline_s=0.05)
     pools = await open_pools(dsn, config)
     async with installation(pools.background):
@@ -211,7 +211,7 @@ async def test_a_full_pool_says_so_within_its_deadline_and_the_other_pool_serves
     await pools.close()
 
 
-async def test_a_turn_hears_soon_that_all_connections_are_taken_and_waits_longer_for_one_to_be_made(dsn: str) -> None:
+async def test_turn_is_refused_soon_by_a_full_pool_but_waits_longer_for_a_new_connection(dsn: str) -> None:
     pools = await open_pools(dsn, replace(CONFIG, turn_connections=2, turn_wait_s=0.05))
     async with scoped(pools.turn, ADA), scoped(pools.turn, ADA):  # the second one is made for it
         with pytest.raises(DatabaseBusy, match=r"0\.05 s"):
@@ -222,7 +222,7 @@ async def test_a_turn_hears_soon_that_all_connections_are_taken_and_waits_longer
     await pools.close()
 
 
-async def test_a_lost_connection_is_an_error_once_and_the_next_transaction_works(dsn: str, opened: Pools) -> None:
+async def test_lost_connection_fails_once_and_the_next_transaction_works(dsn: str, opened: Pools) -> None:
     others = f"SELECT count(pg_terminate_backend(pid)) {OURS} AND application_name = 'context-sidecar'"
 
     async def lose() -> None:
@@ -235,7 +235,7 @@ async def test_a_lost_connection_is_an_error_once_and_the_next_transaction_works
     await assert_clean(opened)
 
 
-async def test_json_comes_back_as_it_went(opened: Pools) -> None:
+async def test_json_survives_a_round_trip(opened: Pools) -> None:
     facts = {"town": "東京", "n": 1.5, "list": [None, True, {"deep": "é"}]}
     async with scoped(opened.turn, ADA) as connection:
         await insert(connection, ADA, 1, facts=facts)
@@ -245,7 +245,7 @@ async def test_json_comes_back_as_it_went(opened: Pools) -> None:
         assert await connection.fetchval("SELECT $1::json", facts) == facts
 
 
-async def test_it_works_without_prepared_statements(dsn: str) -> None:
+async def test_pool_works_without_prepared_statements(dsn: str) -> None:
     pools = await open_pools(dsn, replace(CONFIG, statement_cache_size=0))
     for _ in range(2):
         async with scoped(pools.turn, ADA) as connection:
@@ -253,7 +253,7 @@ async def test_it_works_without_prepared_statements(dsn: str) -> None:
     await pools.close()
 
 
-def test_it_works_on_uvloop(dsn: str) -> None:
+def test_pool_works_on_uvloop(dsn: str) -> None:
     async def use() -> None:
         pools = await open_pools(dsn, CONFIG)
         with pytest.raises(TimeoutError):

@@ -37,9 +37,7 @@ FIXTURES = (
 DEBIAN_15 = Path("/usr/lib/postgresql/15/bin")
 
 
-async def test_a_path_too_long_or_too_odd_for_a_socket_gets_a_private_one_elsewhere(
-    new_user: NewUser, data_dir: Path
-) -> None:
+async def test_unsuitable_socket_path_is_replaced_by_a_private_one(new_user: NewUser, data_dir: Path) -> None:
     odd = data_dir.with_name("sidecar-embedded-dé, 'x' \"y\" " + "long" * 30)
     socket_dir = Layout.of(odd).socket_dir
     with moved(data_dir, odd):
@@ -53,7 +51,7 @@ async def test_a_path_too_long_or_too_odd_for_a_socket_gets_a_private_one_elsewh
     shutil.rmtree(socket_dir)
 
 
-async def test_server_log_is_readable_by_its_user_alone_also_where_it_was_open_before(new_dir: NewDir) -> None:
+async def test_server_log_is_readable_by_its_user_alone_even_if_it_was_not_before(new_dir: NewDir) -> None:
     layout = Layout.of(new_dir())
     layout.make_root()
     layout.log.write_bytes(b"x" * 6_000_000)
@@ -67,7 +65,7 @@ async def test_server_log_is_readable_by_its_user_alone_also_where_it_was_open_b
         ]
 
 
-async def test_a_socket_folder_that_someone_else_made_is_not_used(new_dir: NewDir) -> None:
+async def test_socket_folder_made_by_another_user_is_not_used(new_dir: NewDir) -> None:
     directory = Path("/tmp") / ("sidecar-embedded-" + "long" * 30)
     socket_dir = Layout.of(directory).socket_dir
     socket_dir.symlink_to(new_dir())
@@ -80,12 +78,12 @@ async def test_a_socket_folder_that_someone_else_made_is_not_used(new_dir: NewDi
 
 
 @pytest.mark.parametrize("bin_dir", [DEBIAN_15] if DEBIAN_15.is_dir() else [None])
-async def test_programs_of_another_postgres_serve_as_well(new_dir: NewDir, bin_dir: Path | None) -> None:
+async def test_programs_of_another_postgres_can_be_used(new_dir: NewDir, bin_dir: Path | None) -> None:
     async with EmbeddedPostgres(new_dir(), bin_dir=bin_dir) as postgres:
         assert await fetch(postgres.dsn, "SELECT lower('É')") == "é"
 
 
-async def test_a_folder_without_programs_is_refused_by_name(new_dir: NewDir) -> None:
+async def test_folder_without_programs_is_refused_by_name(new_dir: NewDir) -> None:
     with pytest.raises(BinariesUnusable, match="no postgres in /usr/share"):
         await EmbeddedPostgres(new_dir(), bin_dir=Path("/usr/share")).start()
 
@@ -100,13 +98,13 @@ async def test_a_cluster_of_another_major_version_is_refused(data_dir: Path) -> 
 
 
 @pytest.mark.parametrize("path", ["/proc/sidecar", "/dev/null/sidecar", "/tmp/nul\0"])
-async def test_an_impossible_data_directory_is_refused(path: str) -> None:
+async def test_unusable_data_directory_is_refused(path: str) -> None:
     with pytest.raises(DataDirectoryUnusable):
         await EmbeddedPostgres(Path(path)).start()
 
 
 @pytest.mark.parametrize("is_new", [True, False])
-async def test_a_closed_folder_above_the_data_is_named_and_stays_closed(
+async def test_inaccessible_parent_folder_is_named_and_stays_closed(
     data_dir: Path, new_dir: NewDir, is_new: bool
 ) -> None:
     closed = new_dir()
@@ -119,7 +117,7 @@ async def test_a_closed_folder_above_the_data_is_named_and_stays_closed(
     assert closed.stat().st_mode & 0o777 == 0o700
 
 
-def test_programs_out_of_the_accounts_reach_are_copied_once_beside_the_data(new_user: NewUser, new_dir: NewDir) -> None:
+def test_inaccessible_programs_are_copied_once_beside_the_data(new_user: NewUser, new_dir: NewDir) -> None:
     closed, directory = new_dir(), new_dir()
     copy_packages(closed)
     closed.chmod(0o700)
@@ -134,7 +132,7 @@ def test_programs_out_of_the_accounts_reach_are_copied_once_beside_the_data(new_
     assert closed.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_normal_user_runs_it_as_himself(new_user: NewUser, new_dir: NewDir, data_dir: Path) -> None:
+def test_normal_user_runs_the_server_as_itself(new_user: NewUser, new_dir: NewDir, data_dir: Path) -> None:
     packages, directory = new_dir(), new_dir()
     copy_packages(packages)
     nobody = pwd.getpwnam("nobody").pw_uid if IS_ROOT else os.geteuid()
@@ -148,7 +146,7 @@ def test_a_normal_user_runs_it_as_himself(new_user: NewUser, new_dir: NewDir, da
     assert not (directory / "binaries").exists()
 
 
-def test_the_default_directory_is_the_systems_for_root_and_the_users_own_otherwise() -> None:
+def test_default_directory_is_the_systems_for_root_and_the_users_otherwise() -> None:
     assert default_data_dir({"XDG_DATA_HOME": "/data", "HOME": "/home/ada"}) == (
         Path("/var/lib/context-sidecar") if IS_ROOT else Path("/data/context-sidecar")
     )

@@ -47,7 +47,7 @@ FIXTURES = (
 )  # found by pytest in the names of this module
 
 
-async def test_data_is_kept_between_runs_and_nothing_runs_after_the_stop(new_dir: NewDir) -> None:
+async def test_data_survive_a_restart_and_no_process_is_left_after_the_stop(new_dir: NewDir) -> None:
     directory = new_dir()
     async with EmbeddedPostgres(directory) as postgres:
         word = await remember(postgres.dsn)
@@ -56,14 +56,14 @@ async def test_data_is_kept_between_runs_and_nothing_runs_after_the_stop(new_dir
         assert await remembers(postgres.dsn, word)
 
 
-def test_it_starts_on_uvloop_as_well(new_dir: NewDir) -> None:
+def test_server_starts_on_uvloop_as_well(new_dir: NewDir) -> None:
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         postgres = EmbeddedPostgres(new_dir())
         assert runner.run(fetch(runner.run(postgres.start()), "SELECT 1")) == 1
         runner.run(postgres.stop())
 
 
-async def test_the_first_start_alone_is_logged(new_dir: NewDir, caplog: pytest.LogCaptureFixture) -> None:
+async def test_only_the_first_start_is_logged(new_dir: NewDir, caplog: pytest.LogCaptureFixture) -> None:
     directory = new_dir()
     with caplog.at_level(logging.INFO, logger="store"):
         for _ in range(2):
@@ -72,7 +72,7 @@ async def test_the_first_start_alone_is_logged(new_dir: NewDir, caplog: pytest.L
     assert [record.message for record in caplog.records] == ["embedded_postgres_initialised"]
 
 
-async def test_the_server_is_private_and_durable_and_knows_every_alphabet(data_dir: Path) -> None:
+async def test_server_is_private_durable_and_stores_every_script(data_dir: Path) -> None:
     async with EmbeddedPostgres(data_dir) as postgres:
         assert await fetch(postgres.dsn, "SHOW listen_addresses") == ""
         assert await fetch(postgres.dsn, "SHOW fsync") == "on"
@@ -85,7 +85,7 @@ async def test_the_server_is_private_and_durable_and_knows_every_alphabet(data_d
         assert os.getsid(serving_pid(data_dir)) != os.getsid(0), "Ctrl-C in our terminal would reach it"
 
 
-async def test_starting_and_stopping_twice_does_no_harm(data_dir: Path) -> None:
+async def test_starting_and_stopping_twice_is_harmless(data_dir: Path) -> None:
     postgres = EmbeddedPostgres(data_dir)
     assert await postgres.start() == await postgres.start()
     await postgres.stop()
@@ -93,7 +93,7 @@ async def test_starting_and_stopping_twice_does_no_harm(data_dir: Path) -> None:
     assert postmaster.serving_pid(data_dir / "pgdata") is None
 
 
-async def test_two_processes_share_it_and_the_last_one_out_stops_it(new_user: NewUser, data_dir: Path) -> None:
+async def test_two_processes_share_the_server_and_the_last_one_stops_it(new_user: NewUser, data_dir: Path) -> None:
     starter = new_user(data_dir)
     dsn = starter.wait_started()
     async with EmbeddedPostgres(data_dir) as postgres:
@@ -103,7 +103,7 @@ async def test_two_processes_share_it_and_the_last_one_out_stops_it(new_user: Ne
     assert postmaster.serving_pid(data_dir / "pgdata") is None
 
 
-async def test_a_killed_user_does_not_keep_the_server_running(new_user: NewUser, data_dir: Path) -> None:
+async def test_killed_user_does_not_keep_the_server_running(new_user: NewUser, data_dir: Path) -> None:
     starter = new_user(data_dir)
     starter.wait_started()
     async with EmbeddedPostgres(data_dir) as postgres:
@@ -112,7 +112,7 @@ async def test_a_killed_user_does_not_keep_the_server_running(new_user: NewUser,
     assert postmaster.serving_pid(data_dir / "pgdata") is None
 
 
-async def test_a_server_whose_only_user_was_killed_is_found_by_the_next(new_user: NewUser, data_dir: Path) -> None:
+async def test_server_whose_only_user_was_killed_is_found_by_the_next(new_user: NewUser, data_dir: Path) -> None:
     killed = new_user(data_dir)
     killed.wait_started()
     killed.kill()
@@ -122,9 +122,7 @@ async def test_a_server_whose_only_user_was_killed_is_found_by_the_next(new_user
     assert postmaster.serving_pid(data_dir / "pgdata") is None
 
 
-async def test_processes_that_start_at_once_on_a_new_directory_make_one_cluster(
-    new_user: NewUser, new_dir: NewDir
-) -> None:
+async def test_concurrent_first_starts_make_one_cluster(new_user: NewUser, new_dir: NewDir) -> None:
     directory = new_dir()
     users = [new_user(directory) for _ in range(3)]
     dsns = {user.wait_started() for user in users}
@@ -142,7 +140,7 @@ async def test_committed_rows_survive_a_killed_server(data_dir: Path) -> None:
         assert await remembers(postgres.dsn, word)
 
 
-async def test_a_busy_backend_of_a_killed_server_is_waited_for(data_dir: Path) -> None:
+async def test_busy_backend_of_a_killed_server_is_awaited(data_dir: Path) -> None:
     async with EmbeddedPostgres(data_dir) as postgres:
         word = await remember(postgres.dsn)
         connection = await asyncpg.connect(postgres.dsn)
@@ -159,7 +157,7 @@ async def test_a_busy_backend_of_a_killed_server_is_waited_for(data_dir: Path) -
         connection.terminate()
 
 
-async def test_a_user_that_keeps_it_running_sees_it_come_back(data_dir: Path) -> None:
+async def test_supervised_server_is_restarted_after_a_kill(data_dir: Path) -> None:
     async with EmbeddedPostgres(data_dir) as postgres:
         keeper = asyncio.create_task(postgres.keep_running())
         killed = serving_pid(data_dir)
@@ -176,7 +174,7 @@ def lose_socket(data_dir: Path) -> None:
     (Layout.of(data_dir).socket_dir / f".s.PGSQL.{PORT}").unlink()
 
 
-async def test_a_running_server_that_lost_its_socket_is_replaced(data_dir: Path) -> None:
+async def test_running_server_without_its_socket_is_replaced(data_dir: Path) -> None:
     async with EmbeddedPostgres(data_dir) as postgres:
         word = await remember(postgres.dsn)
         keeper = asyncio.create_task(postgres.keep_running())
@@ -189,7 +187,7 @@ async def test_a_running_server_that_lost_its_socket_is_replaced(data_dir: Path)
         await asyncio.gather(keeper, return_exceptions=True)
 
 
-async def test_a_server_left_behind_without_its_socket_is_replaced_by_the_next_user(
+async def test_abandoned_server_without_its_socket_is_replaced_by_the_next_user(
     new_user: NewUser, data_dir: Path
 ) -> None:
     killed = new_user(data_dir)
@@ -202,7 +200,7 @@ async def test_a_server_left_behind_without_its_socket_is_replaced_by_the_next_u
         assert await remembers(postgres.dsn, word)
 
 
-def test_a_server_that_takes_long_to_come_up_is_seldom_probed() -> None:
+def test_slowly_starting_server_is_seldom_probed() -> None:
     pauses = list(islice(postmaster.pauses(), 130))
     assert pauses[0] <= 0.01, "most starts take a moment"
     assert sum(pauses) >= 60
@@ -225,9 +223,7 @@ def another_program(pgdata: Path) -> Iterator[int]:
 
 
 @pytest.mark.parametrize("what", ["a zombie", "another program", "nothing legible"])
-async def test_a_dead_servers_number_blocks_nothing_whatever_it_stands_for(
-    new_user: NewUser, data_dir: Path, what: str
-) -> None:
+async def test_reused_pid_of_a_dead_server_blocks_nothing(new_user: NewUser, data_dir: Path, what: str) -> None:
     first = new_user(data_dir)
     word = await remember(first.wait_started())
     record = (data_dir / "pgdata" / "postmaster.pid").read_bytes()
@@ -243,7 +239,7 @@ async def test_a_dead_servers_number_blocks_nothing_whatever_it_stands_for(
             assert await remembers(postgres.dsn, word)
 
 
-async def test_a_cluster_that_was_never_finished_is_made_anew(new_user: NewUser, new_dir: NewDir) -> None:
+async def test_unfinished_cluster_is_made_again(new_user: NewUser, new_dir: NewDir) -> None:
     directory = new_dir()
     cut_short = new_user(directory)
     wait_for_initdb(directory)
@@ -253,14 +249,14 @@ async def test_a_cluster_that_was_never_finished_is_made_anew(new_user: NewUser,
         assert await fetch(postgres.dsn, "SELECT 1") == 1
 
 
-async def test_a_cluster_without_its_database_gets_it(data_dir: Path) -> None:
+async def test_missing_database_of_a_cluster_is_created(data_dir: Path) -> None:
     async with EmbeddedPostgres(data_dir) as postgres:
         await fetch(postgres.dsn.replace("/sidecar?", "/postgres?"), "DROP DATABASE sidecar")
         await postgres.start()
         assert await fetch(postgres.dsn, "SELECT current_database()") == "sidecar"
 
 
-async def test_a_cancelled_first_start_leaves_the_way_free(new_dir: NewDir) -> None:
+async def test_cancelled_first_start_does_not_block_the_next(new_dir: NewDir) -> None:
     directory = new_dir()
     postgres = EmbeddedPostgres(directory)
     starting = asyncio.create_task(postgres.start())

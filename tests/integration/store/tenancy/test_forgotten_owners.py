@@ -31,7 +31,7 @@ async def forgotten(pools: Pools, scope: Scope) -> dict[str, int]:
         return await owners.forget(connection, scope)
 
 
-async def test_an_owner_leaves_no_row_in_any_table_that_has_owners(pools: Pools, database: str) -> None:
+async def test_forgotten_owner_leaves_no_row_in_any_owners_table(pools: Pools, database: str) -> None:
     connection = await asyncpg.connect(database)
     found = await tenant_tables(connection)
     tables = [table for table in found if table.has_owner]
@@ -51,7 +51,7 @@ async def test_an_owner_leaves_no_row_in_any_table_that_has_owners(pools: Pools,
     await connection.close()
 
 
-async def test_an_owner_whom_nobody_knows_is_forgotten_without_a_word(pools: Pools, database: str) -> None:
+async def test_unknown_owner_is_forgotten_without_an_error(pools: Pools, database: str) -> None:
     connection = await asyncpg.connect(database)
     await fill(connection, [one for one in await tenant_tables(connection) if one.name == "tenants"], _own(MINE, 0))
     await connection.close()
@@ -64,7 +64,7 @@ async def test_an_owner_whom_nobody_knows_is_forgotten_without_a_word(pools: Poo
     await connection.close()
 
 
-async def test_an_owner_is_forgotten_where_the_database_holds_no_vectors(pools: Pools, database: str) -> None:
+async def test_owner_is_forgotten_in_a_database_without_vectors(pools: Pools, database: str) -> None:
     connection = await asyncpg.connect(database)
     await fill(connection, await tenant_tables(connection), _own(MINE, 0))
     await connection.execute("DROP EXTENSION vector CASCADE; DROP TABLE embedders, turn_vectors, memory_vectors")

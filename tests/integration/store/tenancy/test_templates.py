@@ -40,12 +40,12 @@ async def layers(pools: Pools, agent_id: str, space_id: str = "") -> templates.L
 
 
 @pytest.mark.usefixtures("tenant")
-async def test_a_turn_without_any_knobs_has_the_default_template_and_no_layer(pools: Pools) -> None:
+async def test_turn_without_knobs_has_the_default_template_and_no_layer(pools: Pools) -> None:
     assert await layers(pools, "nobody", "nowhere") == templates.Layers("default", ())
 
 
 @pytest.mark.usefixtures("tenant")
-async def test_a_turn_has_the_newest_of_each_level_farthest_first(pools: Pools) -> None:
+async def test_turn_has_the_newest_version_of_each_level_farthest_first(pools: Pools) -> None:
     async with tenant_scoped(pools.background, TENANT) as connection:
         await tenants.put_agent(connection, TENANT, "mara", template_id="travel", now=NOW)
     for level in (Level("space", "s"), Level("agent", "mara"), Level("template", "travel"), Level("tenant"), DEFAULT):
@@ -62,7 +62,7 @@ async def test_a_turn_has_the_newest_of_each_level_farthest_first(pools: Pools) 
 
 
 @pytest.mark.usefixtures("tenant")
-async def test_knobs_come_back_as_they_were_written(pools: Pools) -> None:
+async def test_knobs_are_returned_as_written(pools: Pools) -> None:
     knobs = {"sources": {"wiki": {"enabled": False, "top_k": 3}}, "relevance_knee": 0.25, "allocation": "pooled"}
     async with tenant_scoped(pools.background, TENANT) as connection:
         written = await templates.put(connection, TENANT, NewVersion(DEFAULT, knobs, "mara"), now=NOW)
@@ -74,7 +74,7 @@ async def test_knobs_come_back_as_they_were_written(pools: Pools) -> None:
 
 
 @pytest.mark.usefixtures("tenant")
-async def test_a_write_is_refused_when_another_version_is_the_newest(pools: Pools) -> None:
+async def test_write_is_refused_if_another_version_is_the_newest(pools: Pools) -> None:
     await put(pools, DEFAULT, a=1)
     await put(pools, DEFAULT, expected=1, a=2)
     for expected in (1, 3):
@@ -88,7 +88,7 @@ async def test_a_write_is_refused_when_another_version_is_the_newest(pools: Pool
 
 
 @pytest.mark.usefixtures("tenant")
-async def test_of_writers_that_saw_the_same_version_one_wins(database: str) -> None:
+async def test_one_of_two_writers_that_saw_the_same_version_wins(database: str) -> None:
     pools = await open_pools(database, PoolsConfig(turn_connections=1, background_connections=16))
     try:
         await put(pools, DEFAULT, writer=0)
@@ -116,7 +116,7 @@ async def test_history_is_paged_newest_first(pools: Pools) -> None:
 
 
 @pytest.mark.usefixtures("tenant")
-async def test_a_rollback_writes_the_earlier_knobs_as_a_new_version(pools: Pools) -> None:
+async def test_rollback_writes_the_earlier_knobs_as_a_new_version(pools: Pools) -> None:
     for n in range(3):
         await put(pools, DEFAULT, n=n)
     async with tenant_scoped(pools.background, TENANT) as connection:
@@ -127,7 +127,7 @@ async def test_a_rollback_writes_the_earlier_knobs_as_a_new_version(pools: Pools
 
 
 @pytest.mark.usefixtures("tenant")
-async def test_listeners_hear_of_a_write_once_it_is_committed(pools: Pools, database: str) -> None:
+async def test_listeners_are_notified_of_a_write_after_its_commit(pools: Pools, database: str) -> None:
     heard: asyncio.Queue[object] = asyncio.Queue()
     listener = await asyncpg.connect(database)
     try:
@@ -146,7 +146,7 @@ async def test_listeners_hear_of_a_write_once_it_is_committed(pools: Pools, data
 
 
 @pytest.mark.usefixtures("tenant")
-async def test_a_tenant_neither_reads_nor_writes_the_knobs_of_another(pools: Pools) -> None:
+async def test_tenant_neither_reads_nor_writes_the_knobs_of_another(pools: Pools) -> None:
     await put(pools, DEFAULT, tenant_id=OTHER, n=1)
     async with tenant_scoped(pools.background, TENANT) as connection:
         assert await templates.newest(connection, OTHER, DEFAULT) is None

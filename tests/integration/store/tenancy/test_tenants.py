@@ -16,7 +16,7 @@ TENANT, OTHER = UUID(int=1), UUID(int=2)
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
 
-async def test_a_tenant_is_made_once_and_keeps_its_first_day(pools: Pools) -> None:
+async def test_tenant_is_created_once_and_keeps_its_first_day(pools: Pools) -> None:
     async with tenant_scoped(pools.background, TENANT) as connection:
         assert await tenants.get(connection, TENANT) is None
         await tenants.ensure_tenant(connection, TENANT, now=NOW)
@@ -24,7 +24,7 @@ async def test_a_tenant_is_made_once_and_keeps_its_first_day(pools: Pools) -> No
         assert await tenants.get(connection, TENANT) == tenants.Tenant(TENANT, NOW, None, is_wiki_compiled=True)
 
 
-async def test_revocation_moves_forward_only(pools: Pools) -> None:
+async def test_revocation_only_moves_forward(pools: Pools) -> None:
     async with tenant_scoped(pools.background, TENANT) as connection:
         assert await tenants.revoke_tokens(connection, TENANT, not_before=NOW) is None
         await tenants.ensure_tenant(connection, TENANT, now=NOW)
@@ -48,7 +48,7 @@ async def test_a_tenant_cannot_revoke_the_tokens_of_another(pools: Pools) -> Non
     assert tenant.tokens_not_before is None
 
 
-async def test_an_agent_has_the_template_it_was_given_last(pools: Pools) -> None:
+async def test_agent_has_its_latest_template(pools: Pools) -> None:
     async with tenant_scoped(pools.background, TENANT) as connection:
         await tenants.ensure_tenant(connection, TENANT, now=NOW)
         for template_id in ("travel", "travel", "home"):
@@ -57,7 +57,7 @@ async def test_an_agent_has_the_template_it_was_given_last(pools: Pools) -> None
             assert [tuple(row) for row in rows] == [("mara", template_id)]
 
 
-async def test_a_space_has_the_name_it_was_given_last(pools: Pools) -> None:
+async def test_space_has_its_latest_name(pools: Pools) -> None:
     async with tenant_scoped(pools.background, TENANT) as connection:
         await tenants.ensure_tenant(connection, TENANT, now=NOW)
         assert await tenants.space_name(connection, TENANT, "s") is None
@@ -66,13 +66,13 @@ async def test_a_space_has_the_name_it_was_given_last(pools: Pools) -> None:
             assert await tenants.space_name(connection, TENANT, "s") == name
 
 
-async def test_nothing_is_put_into_a_tenant_that_is_not_there(pools: Pools) -> None:
+async def test_writes_to_an_unknown_tenant_are_refused(pools: Pools) -> None:
     with pytest.raises(ReferenceMissing):
         async with tenant_scoped(pools.background, TENANT) as connection:
             await tenants.put_agent(connection, TENANT, "mara", now=NOW)
 
 
-async def test_an_agent_sees_its_workspaces_with_the_nearest_first(pools: Pools) -> None:
+async def test_agent_sees_its_workspaces_with_the_nearest_first(pools: Pools) -> None:
     mine, template, default = (
         Workspace("agent", "mara", "agents/mara"),
         Workspace("template", "travel", "templates/travel"),

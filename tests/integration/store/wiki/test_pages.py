@@ -76,7 +76,7 @@ async def found(
     return list(sections.texts), list(summaries.texts)
 
 
-async def test_a_section_is_found_with_its_page_and_its_memories(pools: Pools, wiki: UUID) -> None:
+async def test_section_is_found_with_its_page_and_memories(pools: Pools, wiki: UUID) -> None:
     (best, _), _ = await found(pools, "Trieste harbour")
     assert (best.slug, best.heading, best.memory_ids) == ("overview", "Overview", ("m1", "m2"))
     assert best.page == pages.PageHead(wiki, "entity", "trieste", TRIESTE.title, TRIESTE.summary, NOW)
@@ -84,7 +84,7 @@ async def test_a_section_is_found_with_its_page_and_its_memories(pools: Pools, w
 
 
 @pytest.mark.usefixtures("wiki")
-async def test_a_page_is_found_by_title_alias_summary_and_body(pools: Pools) -> None:
+async def test_page_is_found_by_title_alias_summary_and_body(pools: Pools) -> None:
     for question in ("Italy", "triest", "where does the boat winter", "by train"):
         _, (page,) = await found(pools, question)
         assert page.page.slug == "trieste"
@@ -93,14 +93,12 @@ async def test_a_page_is_found_by_title_alias_summary_and_body(pools: Pools) -> 
 
 
 @pytest.mark.usefixtures("wiki")
-async def test_a_section_is_found_by_its_pages_name_and_not_by_its_neighbours(pools: Pools) -> None:
+async def test_section_is_found_by_its_pages_name_but_not_by_its_neighbours(pools: Pools) -> None:
     assert {one.slug for one in (await found(pools, "triest"))[0]} == {"overview", "visits"}
     assert {one.slug for one in (await found(pools, "train"))[0]} == {"visits"}
 
 
-async def test_a_page_written_again_keeps_its_id_and_what_stays_keeps_its_own(
-    pools: Pools, wiki: UUID, database: str
-) -> None:
+async def test_rewritten_page_and_its_remaining_parts_keep_their_ids(pools: Pools, wiki: UUID, database: str) -> None:
     before = await section_ids(database)
     rewritten = replace(
         TRIESTE,
@@ -133,12 +131,12 @@ async def test_a_page_written_again_keeps_its_id_and_what_stays_keeps_its_own(
     assert [tuple(row) for row in seen] == [("notes", "m1", LATER), ("overview", "m1", NOW)]
 
 
-async def test_a_new_page_takes_the_id_it_is_given(pools: Pools, wiki: UUID) -> None:
+async def test_new_page_takes_the_given_id(pools: Pools, wiki: UUID) -> None:
     assert wiki == pages.page_uuid(SCOPE, "entity", "trieste")
     assert await put(pools, replace(TRIESTE, slug="other", page_id=UUID(int=99))) == UUID(int=99)
 
 
-async def test_the_same_slug_is_another_page_for_another_type_or_owner(pools: Pools, wiki: UUID) -> None:
+async def test_same_slug_is_another_page_for_another_type_or_owner(pools: Pools, wiki: UUID) -> None:
     topic = await put(pools, replace(TRIESTE, type="topic"))
     bare = replace(TRIESTE, sections=(NewSection("overview", "Overview", "Theirs."),))
     theirs = await put(pools, bare, scope=OTHER_OWNER)
@@ -149,9 +147,7 @@ async def test_the_same_slug_is_another_page_for_another_type_or_owner(pools: Po
     assert [found.texts for found in both] == [(), ()]
 
 
-async def test_a_citation_of_a_memory_the_owner_has_not_is_refused_and_nothing_is_written(
-    pools: Pools, wiki: UUID
-) -> None:
+async def test_citation_of_an_unknown_memory_is_refused_and_nothing_is_written(pools: Pools, wiki: UUID) -> None:
     invented = replace(TRIESTE, summary="Changed.", sections=(NewSection("a", "A", "Made up.", ("m1", "m9")),))
     for scope in (SCOPE, OTHER_OWNER):
         with pytest.raises(ReferenceMissing):
@@ -161,7 +157,7 @@ async def test_a_citation_of_a_memory_the_owner_has_not_is_refused_and_nothing_i
     assert await found(pools, "Trieste", OTHER_OWNER) == NOTHING
 
 
-async def test_an_archived_page_is_not_found_until_it_is_written_again(pools: Pools, wiki: UUID, database: str) -> None:
+async def test_archived_page_is_not_found_until_it_is_rewritten(pools: Pools, wiki: UUID, database: str) -> None:
     connection = await asyncpg.connect(database)
     try:
         await connection.execute("UPDATE wiki_pages SET status = 'archived' WHERE page_id = $1", wiki)
@@ -182,7 +178,7 @@ async def test_each_kind_has_its_own_limit_and_order(pools: Pools) -> None:
     assert [[one.page.slug for one in kind] for kind in both] == [["t0", "t1", "t2"]] * 2, "the shortest first"
 
 
-async def test_one_page_written_by_many_at_once_is_one_of_theirs_whole(wiki: UUID, database: str) -> None:
+async def test_page_written_concurrently_is_one_writers_whole(wiki: UUID, database: str) -> None:
     pools = await open_pools(database, PoolsConfig(turn_connections=1, background_connections=8))
     try:
         versions = [

@@ -29,7 +29,7 @@ CALLS = {
 
 
 @crowded
-async def test_both_find_through_indexes_under_row_security(superuser: Connection) -> None:  # noqa: F811
+async def test_page_searches_use_indexes_under_row_security(superuser: Connection) -> None:  # noqa: F811
     explained = Explained()
     superuser.add_log_listener(explained)
     await superuser.execute(
@@ -53,7 +53,7 @@ async def test_both_find_through_indexes_under_row_security(superuser: Connectio
     superuser.remove_log_listener(explained)
 
 
-async def test_both_find_for_the_scope_in_force_only(pools: Pools) -> None:
+async def test_page_searches_find_in_the_current_scope_only(pools: Pools) -> None:
     for scope in (MINE, HOUSEMATE, THEIRS):
         await put_wiki(pools, scope)
     calls = {name: text.replace("nowhere", "empanada").replace("x12", "lola") for name, text in CALLS.items()}
@@ -74,7 +74,7 @@ async def test_both_find_for_the_scope_in_force_only(pools: Pools) -> None:
 
 
 @pytest.mark.parametrize("function", CALLS)
-async def test_nobody_else_may_call_them(database: str, function: str) -> None:
+async def test_page_search_functions_are_not_callable_by_other_roles(database: str, function: str) -> None:
     connection = await asyncpg.connect(database)
     granted = await connection.fetchval(
         "SELECT has_function_privilege('public', p.oid, 'EXECUTE') FROM pg_proc p WHERE p.proname = $1", function

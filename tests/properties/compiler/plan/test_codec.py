@@ -28,7 +28,7 @@ _QUICKLY = settings(max_examples=5, deadline=None, phases=(Phase.explicit, Phase
 @pytest.mark.parametrize("kind", get_args(Item), ids=lambda kind: kind.__name__)
 @_QUICKLY
 @given(data=st.data())
-def test_every_item_comes_back_as_it_was(kind: type[Item], data: st.DataObject) -> None:
+def test_every_item_survives_encoding(kind: type[Item], data: st.DataObject) -> None:
     item = data.draw(st.from_type(kind))
     stored = json.loads(json.dumps(codec.dump([item])))
     assert codec.load(stored) == (item,)
@@ -47,6 +47,6 @@ def test_every_item_comes_back_as_it_was(kind: type[Item], data: st.DataObject) 
         [{"kind": "set_hubness", "page": {"type": "entity", "slug": "x"}, "score": 1, "more": 2}],
     ],
 )
-def test_what_was_not_written_here_is_refused(stored: list[Any]) -> None:
+def test_foreign_plan_is_refused(stored: list[Any]) -> None:
     with pytest.raises(InvalidPlan):
         codec.load(stored)

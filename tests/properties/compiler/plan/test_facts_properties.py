@@ -99,20 +99,20 @@ def trips(draw: st.DrawFn) -> Rewrite:
 
 
 @given(st.one_of(codes(), keys(), likes(), trips()))
-def test_a_fact_that_went_to_another_sentence_is_seen_and_one_that_stayed_is_not(rewrite: Rewrite) -> None:
+def test_fact_moved_to_another_sentence_is_noticed_and_one_that_stayed_is_not(rewrite: Rewrite) -> None:
     new = read(" ".join(rewrite.after))
     for old, is_changed in zip(rewrite.before, rewrite.is_changed, strict=True):
         assert bool(lost(read(old)[0], new).kinds) == is_changed, f"{old} | {rewrite.after}"
 
 
 @given(st.one_of(codes(), keys(), likes()))
-def test_sentences_in_another_order_lose_nothing(rewrite: Rewrite) -> None:
+def test_reordered_sentences_lose_no_fact(rewrite: Rewrite) -> None:
     new = read(" ".join(reversed(rewrite.before)))
     assert not any(lost(read(old)[0], new).kinds for old in rewrite.before)
 
 
 @given(st.text(), st.text())
-def test_any_text_is_read(old: str, new: str) -> None:
+def test_facts_are_read_from_any_text(old: str, new: str) -> None:
     for one in read(old):
         lost(one, read(new))
         assert not lost(one, read(old)).kinds

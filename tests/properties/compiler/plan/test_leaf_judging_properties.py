@@ -33,7 +33,7 @@ IDS = st.lists(st.sampled_from(["m1", "m2", "m3", "", "R1", "00000000-0000-0000-
         max_size=6,
     )
 )
-def test_no_source_is_ever_there_that_was_not_cited(proposed: list[tuple[str, str, list[str]]]) -> None:
+def test_no_uncited_source_appears(proposed: list[tuple[str, str, list[str]]]) -> None:
     standing = page("Maria", section("Old words.", "m0"))
     sections = tuple(ProposedSection(slug, "", f"New words {slug}.", tuple(ids)) for _, slug, ids in proposed)
     pages = tuple(

@@ -34,7 +34,7 @@ def test_the_key_of_plain_ascii_is_the_key_of_any_text(text: str) -> None:
 
 
 @given(st.text(alphabet='[]()*/wikentyuchao \\|<>!"', max_size=120))
-def test_the_guards_end_and_change_nothing_the_second_time(markdown: str) -> None:
+def test_markdown_guards_terminate_and_are_idempotent(markdown: str) -> None:
     once = drop_bad_links(linkify(strip_wikilinks(markdown), {"uchi": UCHI}), {UCHI})
     assert drop_bad_links(linkify(strip_wikilinks(once), {"uchi": UCHI}), {UCHI}) == once
     assert all(page == UCHI for page in references([once]).pages)

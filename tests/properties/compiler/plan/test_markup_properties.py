@@ -29,7 +29,7 @@ for judge in JUDGES:
 @example("- `a\n\n[x](javascript:a) `")
 @example("<a `>[x](javascript:a)`")
 @example("<http://a`b>[x](javascript:a)`")
-def test_nothing_is_left_that_is_not_allowed(text: str) -> None:
+def test_no_disallowed_markup_is_left(text: str) -> None:
     made = harmless(text)
     for judge in JUDGES:
         for token in (one for block in judge.parse(made) for one in (block, *(block.children or ()))):
@@ -38,11 +38,11 @@ def test_nothing_is_left_that_is_not_allowed(text: str) -> None:
 
 
 @given(TEXTS)
-def test_twice_is_once(text: str) -> None:
+def test_cleaning_markup_is_idempotent(text: str) -> None:
     made = harmless(text)
     assert harmless(made) == made
 
 
 @given(TEXTS)
-def test_a_change_that_changes_nothing_gives_the_text_back(text: str) -> None:
+def test_edit_that_changes_nothing_returns_the_text(text: str) -> None:
     assert outside_code(text, lambda outside: outside) == text.replace("\x00", "")

@@ -6,7 +6,7 @@ from compiler.plan.text.markdown import plain_key
 from compiler.planners import gazetteer
 
 
-def test_the_real_gazetteer_knows_cities_by_their_names_regions_and_codes() -> None:
+def test_real_gazetteer_knows_cities_by_name_region_and_code() -> None:
     cities = gazetteer.load()
     lisbon = cities.city("lisbon")
     assert lisbon

@@ -12,7 +12,7 @@ from tests.support.compiler.plan_cases import batch, memory, page
 from tests.unit.compiler.plan.test_prompting import HANDLES, M1
 
 
-def test_a_prompt_costs_the_same_over_many_pages_and_shows_those_that_are_named() -> None:
+def test_prompt_costs_the_same_over_many_pages_and_shows_the_named_ones() -> None:
     def tokens(count: int) -> tuple[int, bool]:
         pages = [page(f"Place {number}", summary="Somewhere good to eat.") for number in range(count)]
         right = page("Uchi", summary="Sushi.")
@@ -28,7 +28,7 @@ def test_a_prompt_costs_the_same_over_many_pages_and_shows_those_that_are_named(
 
 
 @given(st.lists(st.text(max_size=60), max_size=6), st.integers(1, 30))
-def test_pieces_are_never_longer_than_allowed_and_together_are_the_whole(texts: list[str], most: int) -> None:
+def test_pieces_stay_within_the_limit_and_together_are_the_whole(texts: list[str], most: int) -> None:
     seen = batch(*(memory(f"m{number}", text) for number, text in enumerate(texts)))
     parts = splitting.split(seen, max_chars=most)
     pieces = [one for part in parts for one in part.memories]
@@ -57,7 +57,7 @@ _ANY = st.recursive(
 
 @settings(max_examples=120, deadline=None)
 @given(_ANY)
-def test_no_answer_makes_reading_fail_and_none_cites_what_was_not_shown(answer: object) -> None:
+def test_no_answer_breaks_the_reader_or_cites_an_unseen_memory(answer: object) -> None:
     proposal, _ = validate.read(answer, HANDLES)
     cited = {
         one

@@ -97,11 +97,11 @@ ADDRESSES = {
 
 
 @each(("address", "city"), ADDRESSES.items())
-def test_an_address_tells_its_city(address: str, city: str) -> None:
+def test_city_is_read_from_an_address(address: str, city: str) -> None:
     assert city_of_address(address) == city
 
 
-def test_the_addresses_are_of_many_countries() -> None:
+def test_addresses_of_many_countries_are_covered() -> None:
     assert len(ADDRESSES) >= 60
     countries = {plain_key(one.split(",")[-1]) for one in ADDRESSES} & COUNTRIES
     assert len(countries) >= 25, "as an address says itself, where it does"
@@ -110,7 +110,7 @@ def test_the_addresses_are_of_many_countries() -> None:
 @pytest.mark.parametrize(
     "text", ["", ",", ", , ,", "12", "Main Street 5", "somewhere", "\x00,\x00,\ud800", "," * 10_000, "1 " * 5_000]
 )
-def test_what_is_no_address_tells_no_city(text: str) -> None:
+def test_text_that_is_no_address_has_no_city(text: str) -> None:
     assert city_of_address(text) == ""
 
 
@@ -119,5 +119,5 @@ def test_prose_with_commas_is_no_address(text: str) -> None:
     assert not is_address(text)
 
 
-def test_a_summary_that_ends_in_an_address_is_one() -> None:
+def test_summary_that_ends_in_an_address_has_its_city() -> None:
     assert is_address("Noodle bar at 99 Queen St W, Toronto, ON M6J 1G1, Canada.")

@@ -78,7 +78,7 @@ def test_fifteen_children_twenty_records_thirty_days_make_a_candidate() -> None:
     assert known.promotion_status is PromotionStatus.CANDIDATE
 
 
-def test_every_signal_reaches_the_score() -> None:
+def test_every_signal_adds_to_the_score() -> None:
     children = places(3, tags=("bbq",))
     decision = decided(
         [hub(), *children], Proposal(rollups=(rollup(children, "m00", "m01", tags=("bbq",)),)), records=2, days=15
@@ -89,14 +89,14 @@ def test_every_signal_reaches_the_score() -> None:
     assert section.aggregation.promotion_score == pytest.approx(expected, abs=0.001)
 
 
-def test_a_child_of_another_city_is_not_listed() -> None:
+def test_page_of_another_city_is_not_listed_under_a_hub() -> None:
     inside, outside = places(3), places(1, "toronto")
     decision = decided([hub(), *inside, *outside], Proposal(rollups=(rollup([*inside, *outside]),)))
     assert written(decision)["restaurants"].children == tuple(one.key for one in inside)
     assert reasons(decision) == ["child_without_evidence"]
 
 
-def test_a_hub_named_for_a_city_asks_for_it_even_where_no_candidate_does() -> None:
+def test_hub_named_for_a_city_filters_by_it_even_if_no_candidate_names_it() -> None:
     wrong = [page(f"Toronto Restaurants {number}", tags=("city:toronto", "restaurants")) for number in range(3)]
     named = page("Austin Restaurants", kind=PageType.TOPIC)
     seen = AggregationView((named, *wrong, *places(1)))
@@ -113,7 +113,7 @@ def test_a_new_hub_needs_three_verified_children(count: int, made: bool) -> None
     assert ("hub_with_few_children" in reasons(decision)) is not made
 
 
-def test_a_child_stands_under_one_section_of_a_parent() -> None:
+def test_child_is_listed_under_one_section_of_a_parent() -> None:
     children = places(3)
     proposal = Proposal(rollups=(rollup(children), rollup(children, name="overview_of_all")))
     decision = decided([hub(), *children], proposal)
@@ -121,7 +121,7 @@ def test_a_child_stands_under_one_section_of_a_parent() -> None:
     assert reasons(decision) == ["child_claimed"] * 3
 
 
-def test_claims_stand_in_later_jobs_until_the_child_is_gone() -> None:
+def test_claimed_child_stays_claimed_in_later_jobs_until_it_is_deleted() -> None:
     children = places(3)
     known = Aggregation(linked_pages=tuple(one.key for one in children))
     standing = Section("restaurants", "Restaurants", "old", (), known.linked_pages, known)
@@ -188,7 +188,7 @@ def test_only_what_was_a_candidate_before_is_promoted(status: PromotionStatus) -
     assert not [item for item in decision.items if isinstance(item, CreatePage)]
 
 
-def test_a_candidate_whose_score_has_fallen_is_not_promoted() -> None:
+def test_candidate_whose_score_fell_is_not_promoted() -> None:
     children = places(3)
     decision = decided([ready(children), *children], Proposal(section_promotions=(ASKED,)))
     assert reasons(decision) == ["section_not_ready"]
@@ -200,7 +200,7 @@ def test_an_ancestor_is_no_child() -> None:
     assert reasons(decision) == ["child_is_ancestor"]
 
 
-def test_a_leaf_page_or_an_entity_is_not_made_here() -> None:
+def test_aggregation_creates_no_leaf_page_or_entity() -> None:
     decision = decided(
         [], Proposal(new_pages=(ProposedPage(PageType.ENTITY, "Uchi"), ProposedPage(PageType.TOPIC, "***")))
     )
@@ -229,7 +229,7 @@ def test_two_sections_are_not_promoted_to_one_page() -> None:
 
 
 @pytest.mark.parametrize("title", ["Austin Restaurants", "Where to eat"], ids=["its slug", "its alias"])
-def test_a_section_is_not_promoted_over_a_topic_that_nothing_else_named(title: str) -> None:
+def test_section_is_not_promoted_onto_a_topic_that_nothing_else_named(title: str) -> None:
     children = places(15)
     other = page("Austin Restaurants", section("Written by hand.", "x1", name="restaurants"), kind=PageType.TOPIC)
     named = replace(other, aliases=(*other.aliases, Alias("where to eat", "Where to eat")))
@@ -256,7 +256,7 @@ def test_hubs_are_linked_as_the_planner_says_where_both_are_there() -> None:
     assert reasons(decision) == ["link_to_unknown_page", "link_to_itself"]
 
 
-def test_a_list_that_was_suppressed_stays_so_when_its_hub_comes_back() -> None:
+def test_suppressed_list_stays_suppressed_when_its_hub_returns() -> None:
     children = places(3)
     archived = replace(ready(children, PromotionStatus.SUPPRESSED), is_active=False)
     proposal = Proposal(new_pages=(ProposedPage(PageType.TOPIC, "Austin"),), rollups=(rollup(children),))
@@ -269,7 +269,7 @@ def test_a_list_that_was_suppressed_stays_so_when_its_hub_comes_back() -> None:
     assert listed.linked_pages == tuple(sorted(one.key for one in children))
 
 
-def test_a_tag_that_comes_up_drops_nobody_from_a_hub_that_bears_it_in_its_title() -> None:
+def test_new_tag_removes_no_child_from_a_hub_titled_with_it() -> None:
     children = places(5, tags=("restaurant",))
     keys = tuple(one.key for one in children)
     listed = Section("restaurants", "Restaurants", "old", (), keys, Aggregation(keys))

@@ -24,19 +24,19 @@ from tests.support.compiler.plan_cases import at, memory
         ("How can I help you today?", "self_reference"),
     ],
 )
-def test_noise_is_kept_out_with_its_reason(text: str, reason: str) -> None:
+def test_noise_is_rejected_with_its_reason(text: str, reason: str) -> None:
     kept, dropped = sift([memory("m1", text)])
     assert kept == ()
     assert dropped == (Dropped("m1", reason),)
 
 
 @pytest.mark.parametrize("text", ["Uchi opened in 2003.", "東京に行った", "Rent: 1,350 euros", "Maria hates olives"])
-def test_what_says_something_is_kept(text: str) -> None:
+def test_meaningful_memory_is_kept(text: str) -> None:
     assert sift([memory("m1", text)])[1] == ()
 
 
 @pytest.mark.parametrize(("words", "is_kept"), [(37, False), (38, True)])
-def test_what_has_forty_words_beside_the_assistant_says_something(words: int, *, is_kept: bool) -> None:
+def test_forty_words_beside_the_assistants_are_meaningful(words: int, *, is_kept: bool) -> None:
     told = memory("m1", " ".join(["The assistant thanked Maria:", *(f"fact{at}" for at in range(words - 1))]))
     assert bool(sift([told])[0]) is is_kept
 
@@ -45,7 +45,7 @@ def test_a_short_memory_of_a_place_is_kept() -> None:
     assert sift([memory("m1", "Lunch", at("Uchi", "Austin"))])[1] == ()
 
 
-def test_rules_can_be_turned_off_and_added() -> None:
+def test_intake_rules_can_be_disabled_and_added() -> None:
     told = memory("m1", "The assistant thanked Maria for the old map.")
     assert sift([told])[1] == (Dropped("m1", "self_reference"),)
     assert sift([told], rules=IntakeRules(drop_self_reference=False))[1] == ()
@@ -63,5 +63,5 @@ def test_rules_can_be_turned_off_and_added() -> None:
         ("Really?! Yes.", ["Really?!", "Yes."]),
     ],
 )
-def test_sentences_end_where_readers_end_them(text: str, expected: list[str]) -> None:
+def test_sentences_end_as_a_reader_would_end_them(text: str, expected: list[str]) -> None:
     assert list(sentences(text)) == expected

@@ -56,7 +56,7 @@ def test_a_section_cites_exactly_the_memories_it_was_given() -> None:
     assert made.sections[0].sources[0].text_hash == M1.text_hash
 
 
-def test_refs_of_a_whole_page_prove_its_summary_and_no_section() -> None:
+def test_sources_of_a_whole_page_prove_its_summary_and_no_section() -> None:
     proposed = ProposedPage(
         PageType.ENTITY,
         "Uchi",
@@ -71,7 +71,7 @@ def test_refs_of_a_whole_page_prove_its_summary_and_no_section() -> None:
     assert reasons(decision) == ["section_without_sources"]
 
 
-def test_a_page_that_nothing_proves_is_not_made_and_its_links_go_with_it() -> None:
+def test_unproven_page_is_not_made_and_its_links_are_dropped() -> None:
     link = ProposedLink(UCHI, PageKey(PageType.ENTITY, "maria"))
     proposal = Proposal(new_pages=(new_page("Uchi", "Sushi."), new_page("Maria", "A friend.", "m1")), links=(link,))
     decision = decided(proposal)
@@ -80,7 +80,7 @@ def test_a_page_that_nothing_proves_is_not_made_and_its_links_go_with_it() -> No
     assert decision.counters["rejected_page_without_sources"] == 1
 
 
-def test_a_known_name_updates_its_page_by_way_of_the_writer() -> None:
+def test_known_name_updates_its_page_through_the_writer() -> None:
     standing = page("Uchi", section("Sushi place.", "m0"))
     decision = decided(
         Proposal(new_pages=(new_page("UCHI", "Sushi place on South Lamar.", "m2"),)), of=batch(M1, M2, pages=[standing])
@@ -92,7 +92,7 @@ def test_a_known_name_updates_its_page_by_way_of_the_writer() -> None:
     assert not created(decision)
 
 
-def test_what_says_the_same_costs_no_writer_but_is_cited() -> None:
+def test_repeated_fact_is_cited_without_asking_the_writer() -> None:
     standing = page("Uchi", section("Sushi place.", "m0"))
     update = PageUpdate(UCHI, (ProposedSection("overview", "", "Sushi place.", ("m1",)),))
     decision = decided(Proposal(updates=(update,)), of=batch(M1, pages=[standing]))
@@ -133,7 +133,7 @@ def test_an_archived_page_comes_back_under_its_own_key() -> None:
     assert created(decision)["uchi"].page.is_active
 
 
-def test_a_name_on_hold_keeps_what_was_seen_and_a_page_settles_it() -> None:
+def test_held_name_keeps_its_mentions_until_a_page_takes_it() -> None:
     held = decided(Proposal(mentions=(HeldName("Chef João", None, "", ("m1", "m7")),)))
     (item,) = held.items
     assert isinstance(item, HoldMention)
@@ -144,13 +144,13 @@ def test_a_name_on_hold_keeps_what_was_seen_and_a_page_settles_it() -> None:
     assert [one.memory_id for one in created(settled)["uchi"].page.sections[0].sources] == ["m0", "m1"]
 
 
-def test_a_name_that_a_page_has_is_not_held() -> None:
+def test_name_of_an_existing_page_is_not_held() -> None:
     assert reasons(
         decided(Proposal(mentions=(HeldName("Uchi", None, "", ("m1",)),)), of=batch(M1, pages=[page("Uchi")]))
     ) == ["mention_of_page"]
 
 
-def test_an_alias_without_citation_needs_to_stand_in_a_cited_memory() -> None:
+def test_uncited_alias_must_appear_in_a_cited_memory() -> None:
     update = PageUpdate(
         UCHI, (ProposedSection("notes", "", "Great.", ("m1",)),), (ProposedName("Maria"), ProposedName("Invented"))
     )
@@ -158,7 +158,7 @@ def test_an_alias_without_citation_needs_to_stand_in_a_cited_memory() -> None:
     assert [item.alias.key for item in decision.items if isinstance(item, WriteAlias)] == ["maria"]
 
 
-def test_a_link_follows_a_proposed_page_to_where_it_ended() -> None:
+def test_link_follows_a_proposed_page_to_its_final_page() -> None:
     link = ProposedLink(PageKey(PageType.ENTITY, "uchi-austin"), PageKey(PageType.ENTITY, "maria"), "dinner")
     proposal = Proposal(
         new_pages=(new_page("Uchi Austin", "Sushi.", "m1"), new_page("Maria", "Friend.", "m1")), links=(link, link)
@@ -170,7 +170,7 @@ def test_a_link_follows_a_proposed_page_to_where_it_ended() -> None:
 @pytest.mark.parametrize(
     "body", ["[[Maria]] and **Maria** and **Nobody** [x](/wiki/entity/nobody)", "see [[topic/austin|Austin]]"]
 )
-def test_the_last_walls_leave_no_wiki_syntax_and_no_bad_link(body: str) -> None:
+def test_final_check_removes_wiki_syntax_and_bad_links(body: str) -> None:
     decision = decided(Proposal(new_pages=(new_page("Uchi", body, "m1"), new_page("Maria", "Friend.", "m1"))))
     items = leaf.finish(decision, {}, {})
     texts = [one.body_md for item in items if isinstance(item, CreatePage) for one in item.page.sections]
@@ -180,7 +180,7 @@ def test_the_last_walls_leave_no_wiki_syntax_and_no_bad_link(body: str) -> None:
     assert again == items
 
 
-def test_a_written_body_takes_its_place_and_an_empty_one_removes_its_section() -> None:
+def test_written_body_replaces_its_section_and_an_empty_one_removes_it() -> None:
     standing = page("Uchi", section("Sushi place.", "m0"))
     decision = decided(Proposal(new_pages=(new_page("Uchi", "Opened in 2003.", "m2"),)), of=batch(M2, pages=[standing]))
     assert finishing.references(decision, {(UCHI, "overview"): "With **Maria**"}).names == ("maria",)

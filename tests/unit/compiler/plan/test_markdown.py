@@ -65,11 +65,11 @@ def test_keys_fold_case_accents_and_width() -> None:
         ("[[]]", ""),
     ],
 )
-def test_wikilinks_go_and_their_words_stay(markdown: str, stripped: str) -> None:
+def test_wikilinks_are_replaced_by_their_words(markdown: str, stripped: str) -> None:
     assert strip_wikilinks(markdown) == stripped
 
 
-def test_bold_names_of_known_pages_become_links_once() -> None:
+def test_first_bold_name_of_a_known_page_becomes_a_link() -> None:
     known = {"austin": AUSTIN, "uchi": UCHI}
     body = r"**Uchi** in **Austin**, **Nobody**, \**Uchi**, [**Uchi**](/wiki/entity/uchi)"
     linked = linkify(body, known)
@@ -80,7 +80,7 @@ def test_bold_names_of_known_pages_become_links_once() -> None:
 
 
 @pytest.mark.parametrize("name", ["NY*", "C_D _E_", "Uchi [new]", "a<b", "*NSYNC*", "back\\slash", "`tick`"])
-def test_a_name_with_signs_of_markdown_is_found_as_it_is_shown(name: str) -> None:
+def test_name_with_markdown_characters_is_found_as_shown(name: str) -> None:
     bold = f"**{escape(name)}**"
     assert bold_names([f"We saw {bold}."]) == (alias_key(name),)
     linked = linkify(f"We saw {bold}.", {alias_key(name): UCHI})
@@ -109,11 +109,11 @@ def test_longer_names_are_not_shadowed_by_shorter_ones() -> None:
         "[x](/wiki/entity/uchi/../../admin)",
     ],
 )
-def test_links_to_unknown_pages_are_undone(bad: str) -> None:
+def test_links_to_unknown_pages_become_text(bad: str) -> None:
     assert drop_bad_links(f"a {bad} b [y](/wiki/entity/uchi)", {UCHI}) == "a x b [y](/wiki/entity/uchi)"
 
 
-def test_an_escaped_text_is_inert() -> None:
+def test_escaped_text_is_not_parsed() -> None:
     hostile = "[[x]] [a](/wiki/entity/b) **bold** <script> `code`"
     escaped = escape(hostile)
     assert strip_wikilinks(escaped) == escaped

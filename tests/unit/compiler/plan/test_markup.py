@@ -60,7 +60,7 @@ KEPT = (
 
 
 @pytest.mark.parametrize("hostile", SHOWN_AS_TEXT)
-def test_what_is_not_allowed_is_shown_as_text(hostile: str) -> None:
+def test_disallowed_markup_is_shown_as_text(hostile: str) -> None:
     made = harmless(hostile)
     assert SHOWN_AS_TEXT[hostile] in markdown(made)
     assert harmless(made) == made
@@ -75,7 +75,7 @@ def test_links_by_reference_are_text(defined: str) -> None:
 
 
 @pytest.mark.parametrize("kept", KEPT)
-def test_code_and_what_is_allowed_stay_as_they_are(kept: str) -> None:
+def test_code_and_allowed_markup_are_unchanged(kept: str) -> None:
     assert harmless(kept) == kept
 
 
@@ -103,7 +103,7 @@ def open_html(text: str) -> str:
     return str(parser.render(text))
 
 
-def test_no_part_of_a_stored_page_holds_markup_of_a_models() -> None:
+def test_no_part_of_a_stored_page_holds_markup_from_a_model() -> None:
     said = memory("m1", "Uchi serves sushi.")
     proposed = ProposedPage(
         PageType.ENTITY, "Uchi", ATTACK, (ProposedSection("overview", ATTACK, ATTACK, ("m1",)),), memory_ids=("m1",)
@@ -116,7 +116,7 @@ def test_no_part_of_a_stored_page_holds_markup_of_a_models() -> None:
         assert not re.search("<(?!/?p>)", shown)
 
 
-def test_the_console_and_the_export_show_no_markup_of_pages_stored_before() -> None:
+def test_console_and_export_show_no_markup_of_pages_stored_earlier() -> None:
     at = datetime(2026, 3, 1, tzinfo=UTC)
     page = PageRow(UUID(int=1), "entity", "uchi", "<b>Uchi</b>", ATTACK, "active", None, 0, (), at, at, at)
     body = f"{ATTACK}\n\n`<b>` [Uchi](/wiki/entity/uchi)"

@@ -82,15 +82,15 @@ def way(found: Resolution | None) -> str:
         ("Maria", "Marta", ""),
     ],
 )
-def test_a_name_is_found_by_the_way_that_fits(title: str, known: str, expected: str) -> None:
+def test_page_is_matched_in_the_way_that_fits_its_name(title: str, known: str, expected: str) -> None:
     assert way(resolved(title, page(known))) == expected
 
 
-def test_a_short_name_of_two_pages_is_neither() -> None:
+def test_short_name_of_two_pages_matches_neither() -> None:
     assert resolved("Lark", page("Lark Creek Inn"), page("Lark Song Hall")) is None
 
 
-def test_a_short_name_prefers_the_page_that_only_adds_its_kind() -> None:
+def test_short_name_prefers_the_page_that_only_adds_its_type() -> None:
     found = resolved("Celia's", page("Celia's Mexican Restaurant"), page("Celia's By The Beach"))
     assert found is not None
     assert found.page.slug == "celias-mexican-restaurant"
@@ -105,17 +105,15 @@ def test_a_short_name_prefers_the_page_that_only_adds_its_kind() -> None:
         ("Terminal 1 Lisbon Airport", "Terminal 2 Lisbon Airport", 0.9, ""),
     ],
 )
-def test_likeness_merges_typing_errors_and_nothing_else(
-    title: str, known: str, similarity: float, expected: str
-) -> None:
+def test_fuzzy_match_merges_only_typing_errors(title: str, known: str, similarity: float, expected: str) -> None:
     assert way(resolved(title, page(known), similarity=similarity)) == expected
 
 
-def test_likeness_never_crosses_types() -> None:
+def test_fuzzy_match_never_crosses_types() -> None:
     assert resolved("Momofuku Daisho", page("Momofuku Daishi"), similarity=0.95, kind=PageType.TOPIC) is None
 
 
-def test_namesakes_in_two_cities_are_two() -> None:
+def test_namesakes_in_two_cities_are_two_pages() -> None:
     there = page("Blue Bottle", tags=("city:lisbon",))
     assert way(resolved("Blue Bottle", there, city="Lisbon")) == "exact"
     assert resolved("Blue Bottle", there, city="Oakland") is None
@@ -126,11 +124,11 @@ def test_namesakes_in_two_cities_are_two() -> None:
     ("title", "expected"),
     [("Portland, OR", "derived"), ("Portland OR", "derived"), ("Portland, ME", ""), ("Portland ME", "")],
 )
-def test_a_region_tells_cities_of_one_name_apart(title: str, expected: str) -> None:
+def test_region_distinguishes_cities_of_one_name(title: str, expected: str) -> None:
     assert way(resolved(title, page("Portland"), places=Atlas())) == expected
 
 
-def test_a_city_is_found_under_its_other_names_and_lends_none_to_what_is_called_after_it() -> None:
+def test_city_is_found_under_its_other_names_but_places_named_after_it_are_not() -> None:
     assert way(resolved("Lisboa", page("Lisbon"), places=Atlas())) == "derived"
     assert resolved("Lisbon", page("Lisbon Bakery"), places=Atlas()) is None
 
@@ -146,7 +144,7 @@ def test_a_city_is_found_under_its_other_names_and_lends_none_to_what_is_called_
         ("bluebottle", "blue bottle", True),
     ],
 )
-def test_typing_errors_are_known_by_their_letters(one: str, other: str, expected: bool) -> None:
+def test_typing_errors_are_matched_by_their_letters(one: str, other: str, expected: bool) -> None:
     assert spelling.is_misspelled(one, other) is expected
 
 
@@ -155,7 +153,7 @@ def bearing(one: Page, *names: str) -> Page:
     return replace(one, aliases=(*one.aliases, *(Alias(alias_key(name), name, "manual") for name in names)))
 
 
-def test_a_name_of_several_pages_is_the_ones_whose_title_it_is() -> None:
+def test_name_of_several_pages_belongs_to_the_page_with_that_title() -> None:
     former, titled = bearing(page("Aqua Bar"), "Uchi"), page("Uchi")
     found = resolved("Uchi", former, titled)
     assert found == Resolution(titled.key, "exact")
@@ -163,13 +161,13 @@ def test_a_name_of_several_pages_is_the_ones_whose_title_it_is() -> None:
     assert merging.page_of("uchi") == titled.key
 
 
-def test_a_name_that_is_the_title_of_none_of_its_pages_is_neithers() -> None:
+def test_name_that_is_no_pages_title_belongs_to_none() -> None:
     one, other = bearing(page("Aqua Bar"), "Uchi"), bearing(page("Birch Bar"), "Uchi")
     assert resolved("Uchi", one, other) is None
     assert merger(Matches(), (one, other)).page_of("uchi") is None
 
 
-def test_memories_speak_of_the_page_whose_title_is_named() -> None:
+def test_memory_is_about_the_page_whose_title_it_names() -> None:
     former, titled = bearing(page("Aqua Bar"), "Uchi"), page("Uchi")
     (found,) = subjects(batch(memory("m1", "Dinner at Uchi was long."), pages=(former, titled)))
     assert found.page == titled

@@ -36,7 +36,7 @@ def test_cities_journals_and_tags_that_two_memories_share_are_candidates() -> No
         {"place_address": "R. do Poço dos Negros 103, 1200-336 Lisbon, Portugal"},
     ],
 )
-def test_a_city_is_found_wherever_metadata_tells_it(metadata: dict[str, object]) -> None:
+def test_city_is_read_from_any_metadata_field(metadata: dict[str, object]) -> None:
     (found,) = from_memories([memory("m1", "a", metadata), memory("m2", "b", metadata)])
     assert (found.kind, found.slug) == ("city", "lisbon")
 
@@ -44,7 +44,7 @@ def test_a_city_is_found_wherever_metadata_tells_it(metadata: dict[str, object])
 @pytest.mark.parametrize(
     "metadata", [{"place": 3, "tags": 7, "journal_id": None}, {"place": {"city": ["x"]}, "tags": [1, None]}]
 )
-def test_metadata_of_another_shape_tells_nothing(metadata: dict[str, object]) -> None:
+def test_metadata_of_another_shape_is_ignored(metadata: dict[str, object]) -> None:
     assert from_memories([memory("m1", "a", metadata), memory("m2", "b", metadata)]) == ()
 
 
@@ -60,11 +60,11 @@ def test_metadata_of_another_shape_tells_nothing(metadata: dict[str, object]) ->
         ("", ""),
     ],
 )
-def test_a_summary_tells_its_city(summary: str, city: str) -> None:
+def test_city_is_read_from_a_summary(summary: str, city: str) -> None:
     assert city_in_summary(summary) == city
 
 
-def test_candidates_of_memories_and_of_pages_become_one() -> None:
+def test_candidates_from_memories_and_from_pages_are_merged() -> None:
     place = page("Daishō", summary="Restaurant in Lisbon.", tags=("restaurant",))
     of_memories = from_memories(
         [
@@ -96,12 +96,12 @@ def test_a_memorys_pages_link_to_the_hub_of_its_city() -> None:
     assert links.parent_titles([told]) == ("lisbon",)
 
 
-def test_a_funnel_says_where_nothing_came_of_it() -> None:
+def test_funnel_says_why_nothing_was_linked() -> None:
     counters = links.emit([memory("m1", "a", at("X", "Lisbon"))], {"m1": [entity("x")]}, {}).counters
     assert counters == {"deterministic_candidates": 1}
 
 
-def test_pages_of_one_memory_link_to_each_other_in_whole_pairs() -> None:
+def test_pages_of_one_memory_are_linked_to_each_other_both_ways() -> None:
     pages = [entity(name) for name in "fedcba"]
     decision = links.emit([memory("m1", "a")], {"m1": [*pages, LISBON]}, {})
     found = [(item.source.slug, item.target.slug) for item in decision.items if isinstance(item, WriteLink)]
@@ -111,7 +111,7 @@ def test_pages_of_one_memory_link_to_each_other_in_whole_pairs() -> None:
     assert decision.counters["co_mention_edges"] == 10
 
 
-def test_links_to_hubs_come_alone_and_have_their_targets_scored() -> None:
+def test_links_to_hubs_are_added_and_their_targets_scored() -> None:
     lisbon, nobody = PageKey(PageType.TOPIC, "lisbon"), PageKey(PageType.TOPIC, "nobody")
     fed = {"m1": [PageKey(PageType.ENTITY, "cafe"), PageKey(PageType.ENTITY, "bar")]}
     found = links.to_parents([memory("m1", "a", at("Cafe", "Lisbon"))], fed, {"lisbon": lisbon, "nobody": nobody})
@@ -123,7 +123,7 @@ def test_links_to_hubs_come_alone_and_have_their_targets_scored() -> None:
     assert links.to_parents([memory("m1", "a")], fed, {"lisbon": lisbon}).items == ()
 
 
-def test_the_order_of_pages_changes_no_candidate() -> None:
+def test_page_order_changes_no_candidate() -> None:
     pages = [page(name, summary=f"{name} is a bar in Lisbon.") for name in ("Amber", "Birch", "Cedar")]
     told = [replace(one, summary_sources=(source(one.key.slug),)) for one in pages]
     (found,) = from_pages(told)

@@ -44,15 +44,15 @@ def decided(proposal: Proposal, *pages: Page) -> PlanDecision:
 
 
 @pytest.mark.parametrize(("lost", "is_change"), [(1, False), (2, True)])
-def test_more_than_a_twentieth_of_the_words_is_a_change(lost: int, *, is_change: bool) -> None:
+def test_change_of_more_than_a_twentieth_of_the_words_counts(lost: int, *, is_change: bool) -> None:
     assert change.is_meaningful(" ".join(WORDS), " ".join(WORDS[:-lost])) is is_change
 
 
-def test_a_memory_that_is_cited_again_is_cited_as_it_was_read_last() -> None:
+def test_memory_cited_again_is_cited_at_its_latest_version() -> None:
     assert united([source("m1", "old"), source("m2")], [source("m1", "new")]) == (source("m1", "new"), source("m2"))
 
 
-def test_a_section_is_not_promoted_to_what_stands_above_its_page_though_that_is_archived() -> None:
+def test_section_is_not_promoted_to_an_ancestor_even_an_archived_one() -> None:
     children = places(15)
     texas = PageKey(PageType.TOPIC, "texas")
     view = AggregationView((ready(children), *children), (CITY,), evidence=evidence(20, 30), parents={AUSTIN: texas})
@@ -60,7 +60,7 @@ def test_a_section_is_not_promoted_to_what_stands_above_its_page_though_that_is_
     assert reasons(decision) == ["promoted_page_exists"]
 
 
-def test_of_a_promoted_section_five_highlights_stay() -> None:
+def test_promoted_section_keeps_five_highlights() -> None:
     children = places(15)
     asked = replace(asking(AUSTIN, "Austin Restaurants"), highlights=tuple(f"place {at}" for at in range(9)))
     view = AggregationView((ready(children), *children), (CITY,), evidence=evidence(20, 30))
@@ -68,7 +68,7 @@ def test_of_a_promoted_section_five_highlights_stay() -> None:
     assert written(decision)["restaurants"].body_md.count("- place") == 5
 
 
-def test_a_name_that_no_memory_proves_is_not_held() -> None:
+def test_unproven_name_is_not_held() -> None:
     decision = decided(Proposal(mentions=(HeldName("Charles", None, "", ()), HeldName("Ada", None, "", ("m9",)))))
     assert not [item for item in decision.items if isinstance(item, HoldMention)]
     assert reasons(decision) == ["mention_without_sources", "unknown_memory", "mention_without_sources"]
@@ -81,14 +81,14 @@ def test_a_page_is_not_linked_to_itself() -> None:
     assert reasons(decision) == ["link_to_itself"]
 
 
-def test_an_update_gives_a_page_a_summary_and_never_another() -> None:
+def test_update_sets_a_missing_summary_and_never_replaces_one() -> None:
     update = PageUpdate(PageKey(PageType.ENTITY, "ada-byron"), summary="Wrote.", memory_ids=("m1",))
     for standing, summaries in (("", ["Wrote."]), ("A countess.", [])):
         decision = decided(Proposal(updates=(update,)), page("Ada Byron", summary=standing))
         assert [item.summary for item in decision.items if isinstance(item, WriteSummary)] == summaries
 
 
-def test_a_slug_has_eighty_characters_at_most() -> None:
+def test_slug_has_at_most_eighty_characters() -> None:
     assert len(markdown.slug("long name " * 40)) <= 80
     (made,) = [
         item.page.key.slug
@@ -98,7 +98,7 @@ def test_a_slug_has_eighty_characters_at_most() -> None:
     assert len(made) <= 80
 
 
-def test_the_pages_shown_fit_their_budget() -> None:
+def test_pages_shown_to_a_model_fit_the_token_budget() -> None:
     pages = [page(f"Page {at}") for at in range(10)]
     sought = lookup.names_in([memory("m1", "Page 3 and Page 7.")])
     cost = len(lookup.outline(pages[0]))

@@ -26,7 +26,7 @@ HANDLES = Handles({"P1": PageKey(PageType.ENTITY, "uchi")}, {"M1": "chef joao"},
 
 
 @pytest.mark.parametrize("shape", [schema.LEAF, schema.AGGREGATION], ids=["leaf", "aggregation"])
-def test_the_schemas_use_only_what_is_checked(shape: schema.Schema) -> None:
+def test_schemas_use_only_checked_keywords(shape: schema.Schema) -> None:
     assert unchecked_keyword(shape) == ""
 
 
@@ -43,19 +43,19 @@ def test_a_prompt_shows_handles_and_never_ids() -> None:
     assert asked.user.count('\n{"ref":') == 1
 
 
-def test_quoted_memories_get_their_handles_by_id_behind_the_batchs_own() -> None:
+def test_quoted_memories_get_handles_after_the_batchs_own_by_id() -> None:
     seen = (Sighting(source(f"q{at}"), "with João", START) for at in (9, 2, 7, 4, 8, 3, 6))
     held = tuple(Mention(f"joao {at}", f"João {at}", None, (one,)) for at, one in enumerate(seen))
     asked = prompt.leaf(LeafBatch((memory("z1", "Lunch."), memory("a1", "Dinner.")), mentions=held))
     assert list(asked.handles.memories.values()) == ["z1", "a1", "q2", "q3", "q4", "q6", "q7", "q8", "q9"]
 
 
-def test_the_same_batch_in_another_order_of_pages_is_the_same_prompt() -> None:
+def test_page_order_does_not_change_the_prompt() -> None:
     pages = [page("Uchi"), page("Maria"), page("Austin", kind=PageType.TOPIC)]
     assert prompt.leaf(batch(M1, pages=pages)) == prompt.leaf(batch(M1, pages=reversed(pages)))
 
 
-def test_names_to_look_up_come_from_metadata_capitals_and_plain_words() -> None:
+def test_names_to_look_up_come_from_metadata_capitals_and_words() -> None:
     sought = lookup.names_in(
         [memory("m1", "we met at blue bottle with Maria Silva", {"place": {"name": "Blue Bottle, Oakland"}})]
     )
@@ -64,7 +64,7 @@ def test_names_to_look_up_come_from_metadata_capitals_and_plain_words() -> None:
     assert "we" not in sought.keys
 
 
-def test_a_writer_of_a_rebuilt_section_sees_nothing_of_the_old() -> None:
+def test_writer_of_a_rebuilt_section_sees_none_of_the_old_text() -> None:
     draft = Draft(PageKey(PageType.ENTITY, "uchi"), "Uchi", section("", "m1"), "", (M1,))
     asked = prompt.section(draft)
     assert "STANDS\n(none)\n\nPROPOSAL\n(none)" in asked.user
@@ -85,7 +85,7 @@ FRAMES = (
 
 
 @pytest.mark.parametrize("frame", FRAMES)
-def test_no_text_from_outside_opens_a_part_of_a_prompt_or_a_turn(frame: str) -> None:
+def test_outside_text_cannot_open_a_part_of_a_prompt_or_a_turn(frame: str) -> None:
     said = memory("m1", f"Lunch.{frame}", {"place": {"name": f"Uchi{frame}"}, frame: "x"})
     standing = section(f"Sushi.{frame}", "m1")
     named = page(f"Uchi{frame}", standing, summary=f"A place.{frame}", tags=[f"tag{frame}"])
@@ -111,12 +111,12 @@ def test_no_text_from_outside_opens_a_part_of_a_prompt_or_a_turn(frame: str) -> 
     assert memories["text"] == said.text
 
 
-def test_an_aggregation_is_asked_with_handles_too() -> None:
+def test_aggregation_prompt_shows_handles_too() -> None:
     view = AggregationView((page("Uchi", section("Sushi.", ID)),), evidence={ID: MemoryEvidence(source(ID), START)})
     assert not UUID.search(prompt.aggregation(view).user)
 
 
-def test_a_long_memory_comes_in_pieces_that_cite_it_and_nothing_is_lost() -> None:
+def test_long_memory_is_split_into_pieces_that_cite_it_without_loss() -> None:
     long = memory("m1", "word " * 1_000)
     parts = splitting.split(batch(memory("m0", "short"), long, memory("m2", "end")), max_chars=1_000)
     assert len(parts) > 5
@@ -126,7 +126,7 @@ def test_a_long_memory_comes_in_pieces_that_cite_it_and_nothing_is_lost() -> Non
     assert set(handles.values()) == {"m1"}
 
 
-def test_plans_for_pieces_are_one_plan() -> None:
+def test_plans_of_pieces_are_merged_into_one() -> None:
     one = Proposal(updates=(), mentions=())
     assert splitting.join([one, one]) == one
 
@@ -135,7 +135,7 @@ def test_plans_for_pieces_are_one_plan() -> None:
     ("given_", "handle"),
     [("P1", "P1"), (" r07 ", "R7"), ("[M3]", "M3"), ("814e6b70", ""), (None, ""), (7, ""), ("X1", "")],
 )
-def test_handles_are_read_as_models_write_them(given_: object, handle: str) -> None:
+def test_handles_are_parsed_in_every_form_that_models_write(given_: object, handle: str) -> None:
     assert normal(given_) == handle
 
 
@@ -154,7 +154,7 @@ ANSWER: dict[str, Any] = {
 }
 
 
-def test_an_answer_of_the_contract_is_read() -> None:
+def test_answer_that_keeps_the_contract_is_read() -> None:
     proposal, rejections = validate.read(ANSWER, HANDLES)
     assert rejections == ()
     assert proposal.updates[0].page == PageKey(PageType.ENTITY, "uchi")
@@ -184,12 +184,12 @@ def test_an_answer_of_the_contract_is_read() -> None:
         ({"parentSectionUpdates": [{"pageId": "P1", "linked_page_slugs": [{"type": "x"}]}]}, "malformed_child"),
     ],
 )
-def test_what_cannot_be_read_is_dropped_with_a_reason(answer: object, reason: str) -> None:
+def test_unreadable_items_are_dropped_with_a_reason(answer: object, reason: str) -> None:
     assert reason in [one.reason for one in validate.read(answer, HANDLES)[1]]
 
 
 @pytest.mark.parametrize("name", schema.ARRAYS)
-def test_any_answer_with_one_of_the_arrays_is_taken(name: str) -> None:
+def test_answer_with_any_known_array_is_accepted(name: str) -> None:
     assert misfit({name: [], "thoughts": "x"}, schema.PLAN) == ""
     assert misfit({name: "all"}, schema.PLAN)
     assert misfit({"plan": {name: []}}, schema.PLAN)
@@ -206,11 +206,11 @@ def test_any_answer_with_one_of_the_arrays_is_taken(name: str) -> None:
         ([], True),
     ],
 )
-def test_an_answer_of_which_no_item_is_left_is_no_plan(answer: object, is_plan: bool) -> None:
+def test_answer_without_a_usable_item_is_no_plan(answer: object, is_plan: bool) -> None:
     assert validate.is_plan(answer, validate.read(answer, HANDLES)[0]) == is_plan
 
 
-def test_a_full_answer_fits_the_schema_it_is_asked_with() -> None:
+def test_full_answer_fits_the_schema_sent_with_the_prompt() -> None:
     full: dict[str, list[object]] = {name: [] for name in schema.LEAF["properties"]}
     assert misfit(full, schema.LEAF) == ""
     assert misfit({**full, "more": []}, schema.LEAF)

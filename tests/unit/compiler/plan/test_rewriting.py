@@ -48,14 +48,14 @@ def cited(section: Section) -> list[str]:
     return [one.memory_id for one in section.sources]
 
 
-def test_a_changed_number_keeps_the_old_line_as_past_with_its_day_and_source() -> None:
+def test_changed_number_keeps_the_old_line_as_past_with_its_day_and_source() -> None:
     section, counters = rewritten(standing("The gate code is 4471.", CODE), "The gate code is 9999.", [HOSTILE], [CODE])
     assert section.body_md == "The gate code is 9999.\n\n- Earlier (user, 2026-03-02): The gate code is 4471."
     assert cited(section) == ["m1", "m9"]
     assert counters["lines_kept_as_past"] == counters["rewrites_of_number"] == 1
 
 
-def test_a_line_that_is_dropped_altogether_stays_as_past() -> None:
+def test_dropped_line_stays_as_past() -> None:
     section, _ = rewritten(
         standing("The gate code is 4471. It is green.", CODE),
         "The house was painted by Ana.",
@@ -66,7 +66,7 @@ def test_a_line_that_is_dropped_altogether_stays_as_past() -> None:
     assert cited(section) == ["m1", "m2"]
 
 
-def test_a_source_of_which_nothing_is_left_is_released() -> None:
+def test_source_without_a_remaining_sentence_is_released() -> None:
     roses = memory("m1", "The garden has roses.")
     section, counters = rewritten(
         standing("Roses in the garden.", roses), "Painted green.", [memory("m2", "It was painted green.")], [roses]
@@ -76,7 +76,7 @@ def test_a_source_of_which_nothing_is_left_is_released() -> None:
 
 
 @pytest.mark.parametrize("is_edited", [False, True])
-def test_a_source_that_cannot_be_read_as_it_was_stays_cited(is_edited: bool) -> None:
+def test_source_that_cannot_be_read_at_its_old_version_stays_cited(is_edited: bool) -> None:
     roses = memory("m1", "The garden has roses.")
     known = [memory("m1", "Something else.")] if is_edited else []
     section, _ = rewritten(
@@ -87,7 +87,7 @@ def test_a_source_that_cannot_be_read_as_it_was_stays_cited(is_edited: bool) -> 
 
 @pytest.mark.parametrize("told", ["tool", "document", "webhook"])
 @pytest.mark.parametrize("key", past.ORIGIN_KEYS)
-def test_what_the_user_said_stays_against_other_origins(told: str, key: str) -> None:
+def test_users_words_stay_against_other_origins(told: str, key: str) -> None:
     other = replace(HOSTILE, metadata={key: told})
     section, counters = rewritten(standing("The gate code is 4471.", CODE), "The gate code is 9999.", [other], [CODE])
     assert section.body_md == f"The gate code is 4471.\n\n- Claimed ({told}, 2026-03-10): The gate code is 9999."
@@ -95,19 +95,19 @@ def test_what_the_user_said_stays_against_other_origins(told: str, key: str) -> 
     assert counters["lines_kept_of_users"] == counters["claims_set_apart"] == 1
 
 
-def test_what_a_tool_drops_of_the_users_words_stays_where_it_was() -> None:
+def test_users_words_that_a_tool_drops_stay_in_place() -> None:
     other = replace(HOSTILE, text="It is hot.", metadata={"origin": "tool"})
     section, _ = rewritten(standing("The gate code is 4471.", CODE), "It is hot.", [other], [CODE])
     assert section.body_md == "The gate code is 4471.\n\nIt is hot."
 
 
-def test_the_user_replaces_a_tools_words() -> None:
+def test_user_may_replace_a_tools_words() -> None:
     weather = memory("m1", "The gate code is 4471.", {"origin": "tool"}, day=1)
     section, _ = rewritten(standing("The gate code is 4471.", weather), "The gate code is 9999.", [HOSTILE], [weather])
     assert section.body_md == "The gate code is 9999.\n\n- Earlier (tool, 2026-03-02): The gate code is 4471."
 
 
-def test_a_tool_beside_a_user_in_one_batch_replaces_nothing() -> None:
+def test_tool_in_a_batch_with_a_user_replaces_nothing() -> None:
     tool = replace(HOSTILE, metadata={"origin": "tool"})
     painted = memory("m2", "The house was painted green.", day=9)
     section, _ = rewritten(
@@ -122,7 +122,7 @@ def test_a_tool_beside_a_user_in_one_batch_replaces_nothing() -> None:
     ]
 
 
-def test_words_of_a_tool_under_a_forged_citation_replace_nothing() -> None:
+def test_tools_words_under_a_forged_citation_replace_nothing() -> None:
     tool = replace(HOSTILE, metadata={"origin": "tool"})
     painted = memory("m2", "The house was painted green.", day=9)
     update = PageUpdate(HOUSE, (ProposedSection("overview", "", "The gate code is 9999. Green.", ("m2",)),))
@@ -135,14 +135,14 @@ def test_words_of_a_tool_under_a_forged_citation_replace_nothing() -> None:
     assert decision.counters["claims_uncited"] == 1
 
 
-def test_a_name_that_a_model_gives_a_page_lets_no_fact_go() -> None:
+def test_alias_from_a_model_removes_no_fact() -> None:
     named = replace(standing("The gate code is 4471. Pedro has it.", CODE), title="House")
     named = replace(named, aliases=(*named.aliases, Alias("4471", "4471"), Alias("pedro", "Pedro")))
     section, _ = rewritten(named, "It was painted.", [memory("m2", "It was painted.")], [CODE])
     assert [past.said_in(one) for one in past.split(section.body_md)[1]] == ["The gate code is 4471.", "Pedro has it."]
 
 
-def test_a_memory_is_not_cited_for_a_text_that_stays_and_holds_nothing_of_it() -> None:
+def test_memory_is_not_cited_for_a_remaining_text_without_its_words() -> None:
     update = PageUpdate(HOUSE, (ProposedSection("overview", "", "The gate code is 4471.", ("m2", "m5")),))
     there = standing("The gate code is 4471.", CODE)
     stranger, again = memory("m2", "Ana likes jazz."), memory("m5", "Again: gate code 4471.")
@@ -150,14 +150,14 @@ def test_a_memory_is_not_cited_for_a_text_that_stays_and_holds_nothing_of_it() -
     assert cited(section_of(decision.items)) == ["m1", "m5"]
 
 
-def test_a_text_too_long_to_be_compared_keeps_every_fact() -> None:
+def test_text_too_long_to_compare_keeps_every_fact() -> None:
     long = "\n".join(f"- Box {at} holds {at + 7000} pieces." for at in range(600))
     section, counters = rewritten(standing(long, CODE), long.replace("- Box 5 ", "- Box six "), [HOSTILE], [CODE])
     assert counters["lines_kept_as_past"] == 1
     assert "): Box 5 holds 7005 pieces." in section.body_md
 
 
-def test_a_new_page_says_what_the_user_said_and_not_what_a_tool_says_against_it() -> None:
+def test_new_page_takes_the_users_word_over_a_tools() -> None:
     tool = replace(HOSTILE, metadata={"origin": "tool"})
     sections = (ProposedSection("overview", "", "The gate code is 9999.", ("m1", "m9")),)
     proposal = Proposal(new_pages=(ProposedPage(PageType.ENTITY, "House", sections=sections),))
@@ -171,7 +171,7 @@ def test_a_new_page_says_what_the_user_said_and_not_what_a_tool_says_against_it(
     ]
 
 
-def test_a_page_that_comes_back_keeps_what_its_plan_would_write_over() -> None:
+def test_restored_page_keeps_the_text_that_its_plan_would_overwrite() -> None:
     archived = replace(standing("The gate code is 4471.", CODE), is_active=False, summary="A house.")
     proposed = ProposedPage(
         PageType.ENTITY,
@@ -187,7 +187,7 @@ def test_a_page_that_comes_back_keeps_what_its_plan_would_write_over() -> None:
     assert (made.summary, cited(made.sections[0])) == ("A house.", ["m1", "m9"])
 
 
-def test_a_writer_that_answers_nothing_removes_nothing() -> None:
+def test_empty_answer_of_a_writer_removes_nothing() -> None:
     there = standing("The garden has roses.", CODE)
     update = PageUpdate(HOUSE, (ProposedSection("overview", "", "The gate code is 9999.", ("m9",)),))
     decision = leaf.decide(batch(HOSTILE, pages=[there]), Proposal(updates=(update,)), Matches())
@@ -195,7 +195,7 @@ def test_a_writer_that_answers_nothing_removes_nothing() -> None:
     assert section_of(finish(decision, kept, {})).body_md == "The garden has roses."
 
 
-def test_lines_of_the_past_outlast_every_rewrite_and_cannot_be_forged() -> None:
+def test_past_lines_survive_every_rewrite_and_cannot_be_forged() -> None:
     first, _ = rewritten(standing("The gate code is 4471.", CODE), "The gate code is 9999.", [HOSTILE], [CODE])
     third = memory("m3", "The gate code of the house is 1234.", day=11)
     forged = "- Earlier (user, 2020-01-01): The gate code is 0000."
@@ -215,14 +215,14 @@ def test_lines_of_the_past_outlast_every_rewrite_and_cannot_be_forged() -> None:
     assert "- Earlier (user, 2026-03-02): The gate code is 4471." not in again.body_md
 
 
-def test_a_writer_is_not_asked_about_the_past() -> None:
+def test_past_lines_are_not_sent_to_a_writer() -> None:
     there = standing("The gate code is 9999.\n\n- Earlier (user, 2026-03-02): The gate code is 4471.", CODE, HOSTILE)
     section, counters = rewritten(there, "The gate code is 9999.", [memory("m5", "The gate code is 9999.")], [CODE])
     assert section.body_md == there.sections[0].body_md
     assert counters["sections_skipped"] == 1
 
 
-def test_a_rebuilt_section_keeps_of_the_past_what_memories_that_are_left_say() -> None:
+def test_rebuilt_section_keeps_past_lines_of_remaining_memories() -> None:
     there = standing(
         "The gate code is 9999. Ana came.\n\n- Earlier (user, 2026-03-02): The gate code of the house is 4471.\n"
         "- Earlier (user, 2026-03-03): Ben came with 7 dogs.",
@@ -238,7 +238,7 @@ def test_a_rebuilt_section_keeps_of_the_past_what_memories_that_are_left_say() -
     )
 
 
-def test_a_negation_in_a_long_text_is_worth_a_writer() -> None:
+def test_negation_in_a_long_text_is_sent_to_a_writer() -> None:
     long = " ".join(f"Word{at} was here." for at in range(60))
     there = standing(f"{long} She eats pork.", CODE)
     update = PageUpdate(HOUSE, (ProposedSection("overview", "", f"{long} She never eats pork.", ("m9",)),))

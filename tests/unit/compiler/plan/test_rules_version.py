@@ -60,7 +60,7 @@ def rebuilt(pages: tuple[Page, ...], left: Mapping[str, BatchMemory], *, gone: f
     return stale.emptied(view, finished(stale.decide(view)))
 
 
-def test_what_the_rules_decide_is_as_their_version_says() -> None:
+def test_rules_decide_as_recorded_under_their_version() -> None:
     memories = journal()
     batch = LeafBatch(memories)
     items = finished(leaf.decide(batch, extractive.plan_leaf(batch), Matches()))

@@ -18,7 +18,7 @@ GOLDEN = Signals(linked_pages=15, supporting_records=20, spread_days=30)
 NONE = Signals(0, 0, 0)
 
 
-def test_fifteen_children_twenty_records_thirty_days_are_ready() -> None:
+def test_fifteen_children_twenty_records_thirty_days_make_a_section_ready() -> None:
     assert promotion.score(GOLDEN) == 0.554
     assert promotion.label(promotion.score(GOLDEN)) == "promote_ready"
 
@@ -36,7 +36,7 @@ def test_fifteen_children_twenty_records_thirty_days_are_ready() -> None:
         (Signals(-1, -1, -1, -1, -1), 0.0),
     ],
 )
-def test_each_signal_has_its_weight_and_its_limit(signals: Signals, score: float) -> None:
+def test_each_signal_has_its_weight_and_limit(signals: Signals, score: float) -> None:
     assert promotion.score(signals) == score
 
 
@@ -50,13 +50,13 @@ def test_each_signal_has_its_weight_and_its_limit(signals: Signals, score: float
         (PromotionStatus.SUPPRESSED, 0.9, PromotionStatus.SUPPRESSED),
     ],
 )
-def test_a_section_is_a_candidate_from_the_line_on_and_promotion_is_for_good(
+def test_section_becomes_a_candidate_at_the_threshold_and_promotion_is_permanent(
     status: PromotionStatus, score: float, after: PromotionStatus
 ) -> None:
     assert promotion.status_after(status, score) is after
 
 
-def test_the_lower_line_is_shown_and_nothing_more() -> None:
+def test_lower_threshold_only_shows_a_section() -> None:
     assert [promotion.label(score) for score in (0.399, 0.4, 0.55)] == ["none", "candidate", "promote_ready"]
     assert promotion.status_after(PromotionStatus.NONE, 0.4) is PromotionStatus.NONE
 
@@ -72,7 +72,7 @@ def test_spread_counts_fractions_of_days() -> None:
     assert promotion.spread_days(None, start) == 0
 
 
-def test_a_rollup_lists_its_children_with_first_sentences() -> None:
+def test_rollup_lists_children_with_their_first_sentences() -> None:
     franklin = page("Franklin Barbecue", summary="BBQ joint in Austin, TX. Long queue.")
     daisho = page("Momofuku Daishō")
     assert rollup.render([franklin, daisho]) == (
@@ -86,7 +86,7 @@ def test_a_hostile_title_cannot_break_out_of_its_bullet() -> None:
     assert r"[**a\](x) \*\*b\*\***](/wiki/entity/a-x-b)" in rollup.line(page("a](x) **b**"))
 
 
-def test_what_stays_of_a_promoted_section_leads_to_its_page() -> None:
+def test_rest_of_a_promoted_section_links_to_its_page() -> None:
     stub = rollup.stub(
         "Good food.", ["- Uchi", " "], title="Austin Food", promoted=PageKey(PageType.TOPIC, "austin-food")
     )
@@ -110,11 +110,13 @@ LONG = "The flat is on the third floor and the rent is due on the eighth of ever
         ("**Uchi** is good", "[**Uchi**](/wiki/entity/uchi) is good", False),
     ],
 )
-def test_a_changed_fact_is_a_change_and_a_reworded_line_is_none(existing: str, proposed: str, expected: bool) -> None:
+def test_changed_fact_counts_as_a_change_and_a_reworded_line_does_not(
+    existing: str, proposed: str, expected: bool
+) -> None:
     assert is_meaningful(existing, proposed) is expected
 
 
-def test_a_citation_that_shares_no_word_is_noticed() -> None:
+def test_citation_without_a_shared_word_is_reported() -> None:
     assert shares_content("The rent is 1,350 euros", "Paid the rent")
     assert not shares_content("Weather in Austin", "CRM pages were moved")
     assert shares_content("東京に行った", "東京に行った")

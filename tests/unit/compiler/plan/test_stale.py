@@ -55,7 +55,7 @@ def test_an_edited_memory_rebuilds_its_sections_and_no_other() -> None:
     assert NOW.text_hash in {one.text_hash for one in item.section.sources}
 
 
-def test_an_edited_memory_is_no_source_of_an_entity_that_it_names_no_more() -> None:
+def test_edited_memory_is_no_longer_a_source_of_an_entity_it_stopped_naming() -> None:
     told = replace(view(changed={"m1"}), memories={"m1": memory("m1", "Nobody lives in Porto now."), "m2": KEPT})
     standing = page("Beatriz", section("Old.", "m1", "m2"), section("Older.", "m1", name="notes"))
     standing = replace(standing, summary="Old.", summary_sources=(source("m1"), source("m2")))
@@ -68,14 +68,14 @@ def test_an_edited_memory_is_no_source_of_an_entity_that_it_names_no_more() -> N
     assert len(stale.decide(replace(told, pages=(topic,))).drafts) == 3, "a topic is rarely named by its title"
 
 
-def test_a_forgotten_memory_empties_what_only_it_fed() -> None:
+def test_forgetting_a_memory_empties_sections_that_only_it_fed() -> None:
     standing = page("Beatriz", section("Old.", "m1"), section("Dog.", "m2", name="notes"))
     decision = stale.decide(view(standing, gone={"m1"}))
     assert decision.items == (RemoveSection(standing.key, "overview"),)
     assert decision.drafts == ()
 
 
-def test_a_page_of_forgotten_memories_alone_is_deleted() -> None:
+def test_page_with_only_forgotten_memories_is_deleted() -> None:
     standing = page("Beatriz", section("Old.", "m1"))
     assert stale.decide(view(standing, gone={"m1"})).items == (DeletePage(standing.key),)
 
@@ -94,7 +94,7 @@ def hub(title: str, *children: Page, status: PromotionStatus = PromotionStatus.N
     return page(title, listing, kind=PageType.TOPIC)
 
 
-def test_what_others_said_on_a_page_that_goes_with_its_name_is_left_behind() -> None:
+def test_words_of_other_memories_on_a_deleted_page_are_kept_as_left_over() -> None:
     named = Alias("bia", "Bia", sources=(source("m1"),))
     standing = replace(page("Bia", section("Old.", "m1", "m2"), summary="Sings."), aliases=(named,))
     seen = view(standing, gone={"m1"})
@@ -108,7 +108,7 @@ def test_what_others_said_on_a_page_that_goes_with_its_name_is_left_behind() -> 
     assert departing.left_behind(kept, stale.decide(kept).items) == ()
 
 
-def test_a_list_goes_with_the_last_memory_that_was_cited_for_it_and_so_do_its_links() -> None:
+def test_list_and_its_links_are_deleted_with_its_last_cited_memory() -> None:
     child = page("Ana", section("Dog.", "m2"))
     above = hub("Family", child)
     above = replace(above, sections=(replace(above.sections[0], sources=(source("m1"),)), section("Kept.", "m2")))
@@ -117,14 +117,14 @@ def test_a_list_goes_with_the_last_memory_that_was_cited_for_it_and_so_do_its_li
     assert items == (RemoveSection(above.key, "people"), DropLink(link))
 
 
-def test_a_summary_that_was_emptied_cites_nothing() -> None:
+def test_emptied_summary_cites_nothing() -> None:
     standing = replace(page("Beatriz", section("Dog.", "m2"), summary="Old."), summary_sources=(source("m1"),))
     decision = stale.decide(view(standing, changed={"m1"}))
     (item,) = finishing.finish(decision, {(standing.key, ""): ""}, {})
     assert item == WriteSummary(standing.key, "", ())
 
 
-def test_nothing_leads_to_a_page_that_is_deleted() -> None:
+def test_no_link_leads_to_a_deleted_page() -> None:
     doomed, other = page("Beatriz", section("Old.", "m1"), summary="Sings."), page("Ana", section("Dog.", "m2"))
     linking = page("Rui", section("Met [**Beatriz**](/wiki/entity/beatriz) and Ana.", "m2"))
     above = hub("Family", doomed, other)
@@ -138,7 +138,7 @@ def test_nothing_leads_to_a_page_that_is_deleted() -> None:
     assert items[-2:] == (SetParent(under.key, None), DeletePage(doomed.key))
 
 
-def test_a_section_whose_page_is_deleted_lists_its_pages_again() -> None:
+def test_section_is_restored_to_a_list_when_its_page_is_deleted() -> None:
     doomed, listed = page("Fado nights", section("Old.", "m1"), kind=PageType.TOPIC), page("Ana", section("Dog.", "m2"))
     above = hub("Family", listed, status=PromotionStatus.PROMOTED, to=doomed.key)
     items = stale.decide(replace(view(doomed, gone={"m1"}), around=(above, listed))).items
@@ -148,7 +148,7 @@ def test_a_section_whose_page_is_deleted_lists_its_pages_again() -> None:
     assert (found.aggregation.promotion_status, found.aggregation.promoted_page) == (PromotionStatus.NONE, None)
 
 
-def test_lists_lose_a_summary_that_is_written_again() -> None:
+def test_lists_drop_a_summary_that_is_being_rewritten() -> None:
     fading = replace(
         page("Beatriz", section("Dog.", "m2"), summary="Sings fado."), summary_sources=(source("m1"), source("m2"))
     )
@@ -161,7 +161,7 @@ def test_lists_lose_a_summary_that_is_written_again() -> None:
     assert ArchivePage(archived.key) in items, "what was archived stays so"
 
 
-def test_what_stays_of_a_promoted_section_is_told_anew_by_its_pages() -> None:
+def test_rest_of_a_promoted_section_is_rendered_again_from_its_pages() -> None:
     promoted = page("Fado nights", section("Kept.", "m2"), kind=PageType.TOPIC)
     listed = page("Ana", section("Dog.", "m2"), summary="Has a dog.")
     above = hub("Family", listed, status=PromotionStatus.PROMOTED, to=promoted.key)
@@ -173,7 +173,7 @@ def test_what_stays_of_a_promoted_section_is_told_anew_by_its_pages() -> None:
     assert item.section.body_md == rollup.stub("", [rollup.line(listed)], title="Fado nights", promoted=promoted.key)
 
 
-def test_a_page_named_by_forgotten_memories_alone_goes_on_under_another_name() -> None:
+def test_page_named_only_by_forgotten_memories_gets_another_name() -> None:
     aliases = (Alias("bia", "Bia", sources=(source("m1"),)), Alias("beatriz", "Beatriz", sources=(source("m2"),)))
     standing = replace(page("Bia", section("Old.", "m1", "m2"), section("Dog.", "m2", name="notes")), aliases=aliases)
     decision = stale.decide(view(standing, gone={"m1"}))
@@ -215,7 +215,7 @@ def test_quotes_of_held_names_follow_their_memories() -> None:
     assert [one.quote for one in hold.mention.sightings] == [NOW.text]
 
 
-def test_links_that_a_stale_memory_caused_are_taken_back() -> None:
+def test_links_caused_by_a_stale_memory_are_removed() -> None:
     one, other = PageKey(PageType.ENTITY, "a"), PageKey(PageType.ENTITY, "b")
     link = WriteLink(one, other, LinkKind.REFERENCE, LinkOrigin.CO_MENTION, "co_mention:m1", "m1")
     assert stale.decide(replace(view(gone={"m1"}), links=(link,))).items == (DropLink(link),)

@@ -56,7 +56,7 @@ def after(pages: dict[PageKey, Page], items: tuple[Item, ...]) -> dict[PageKey, 
     return dict(folded.pages)
 
 
-def test_a_promotion_is_taken_back_with_its_page_its_links_and_its_list() -> None:
+def test_undoing_a_promotion_removes_its_page_links_and_list() -> None:
     items = upkeep.undo(wiki()[HUB], "restaurants", wiki())
     assert items[:2] == (SetParent(FOOD, None), ArchivePage(FOOD))
     stands = after(wiki(), items)
@@ -72,7 +72,7 @@ def test_a_promotion_is_taken_back_with_its_page_its_links_and_its_list() -> Non
     assert upkeep.undo(stands[HUB], "restaurants", stands) == ()
 
 
-def test_a_promoted_page_that_is_archived_leaves_no_promotion_behind() -> None:
+def test_archiving_a_promoted_page_removes_its_promotion() -> None:
     stands = after(wiki(), upkeep.archive(wiki()[FOOD], wiki()))
     aggregation = stands[HUB].sections[0].aggregation
     assert aggregation is not None
@@ -82,7 +82,7 @@ def test_a_promoted_page_that_is_archived_leaves_no_promotion_behind() -> None:
 
 
 @pytest.mark.parametrize("act", [upkeep.archive, upkeep.delete])
-def test_a_section_whose_page_goes_lists_its_pages_again(act: Act) -> None:
+def test_section_is_restored_to_a_list_when_its_page_is_archived(act: Act) -> None:
     pages = wiki()
     stub = replace(pages[HUB].sections[0], children=())
     pages[HUB] = replace(pages[HUB], sections=(stub,))
@@ -93,7 +93,7 @@ def test_a_section_whose_page_goes_lists_its_pages_again(act: Act) -> None:
     )
 
 
-def test_a_listed_page_that_goes_is_listed_no_more() -> None:
+def test_removed_page_leaves_every_list() -> None:
     pages = wiki()
     rollup = replace(
         pages[HUB].sections[0],
@@ -107,13 +107,13 @@ def test_a_listed_page_that_goes_is_listed_no_more() -> None:
     assert section.aggregation.linked_pages == (SUERTE,)
 
 
-def test_a_hub_that_is_deleted_lets_its_children_go_first() -> None:
+def test_deleted_hub_releases_its_children_first() -> None:
     items = upkeep.delete(wiki()[HUB], wiki())
     assert items[0] == SetParent(FOOD, None)
     assert items[-1] == DeletePage(HUB)
 
 
-def test_what_cannot_be_promoted_cannot_be_suppressed_or_taken_back() -> None:
+def test_section_that_cannot_be_promoted_cannot_be_suppressed_or_undone() -> None:
     pages = wiki()
     plain = replace(pages[HUB].sections[0], aggregation=Aggregation((LOLA,), 1))
     for page, slug, act in (
@@ -127,7 +127,7 @@ def test_what_cannot_be_promoted_cannot_be_suppressed_or_taken_back() -> None:
             act(page, slug)
 
 
-def test_a_name_is_kept_as_written_and_compared_folded() -> None:
+def test_name_is_stored_as_written_and_compared_case_folded() -> None:
     (item,) = upkeep.name(wiki()[LOLA], "  Lola's   Café ")
     alias = item.alias  # type: ignore[union-attr]
     assert (alias.key, alias.display, alias.origin) == ("lola's cafe", "Lola's Café", "manual")
@@ -136,7 +136,7 @@ def test_a_name_is_kept_as_written_and_compared_folded() -> None:
 
 
 @pytest.mark.parametrize("display", ["", " ", "\u200b\u200d", "\u3164", "\u2800", "\u202e\u202c", "…!"])
-def test_a_name_of_which_nothing_is_seen_is_refused(display: str) -> None:
+def test_name_without_visible_characters_is_refused(display: str) -> None:
     with pytest.raises(ActRefused):
         upkeep.name(leaf(LOLA, "Casa Lola"), display)
     assert upkeep.name(leaf(LOLA, "Casa Lola"), f"{display}東京")
