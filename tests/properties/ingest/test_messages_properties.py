@@ -63,7 +63,7 @@ def test_any_json_gives_turns_fit_to_store_and_accounts_for_every_line(values: l
 @given(st.binary(max_size=200), st.sampled_from(["a.jsonl", "a.json", "a.zip", "a"]))
 def test_any_bytes_are_read_or_refused(data: bytes, name: str) -> None:
     try:
-        found = {type(one) for one in read_conversations(name, data)}
+        found: set[type] = {type(one) for one in read_conversations(name, data)}
     except UnreadableExport as error:
         found = {type(str(error).encode())}
     assert found <= {Conversation, SkippedPiece} or found == {bytes}
