@@ -13,11 +13,14 @@ from compiler.plan.judging.finishing import SUMMARY
 from compiler.plan.judging.membership import MIN_CHILDREN, is_tag_of, requirement, shows
 from compiler.plan.judging.parents import section_for
 from compiler.plan.judging.writing import added_lines
+from compiler.plan.names.decisions import decisions
 from compiler.plan.names.excerpts import arrange, excerpt, line
 from compiler.plan.names.locating import city_of, place_name, types_of
 from compiler.plan.names.naming import holds
+from compiler.plan.names.openings import opening
 from compiler.plan.names.spotting import NameKind
 from compiler.plan.names.subjects import Subject, subjects
+from compiler.plan.names.themes import theme_of, themes_in
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.plan.proposal import (
     HeldName,
@@ -34,6 +37,7 @@ from compiler.plan.text.sentences import sentences
 
 NAME = "extractive"
 MIN_MEMORIES = 2
+MIN_THEME_MEMORIES = 3
 HIGHLIGHTS = 3
 
 _ORDER = {"city": 0, "journal": 1, "tag": 2}
@@ -52,13 +56,14 @@ def plan_leaf(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES) -> Proposal
         found = _excerpts(subject, [*_before(mention, earlier), *subject.memories.values()])
         if subject.page is not None:
             updates.extend(_updates(subject, subject.page, found))
-        elif len(found) < MIN_MEMORIES:
+        elif len(found) < _least(subject):
             mentions.extend(_held(subject, found))
         elif mention is not None:
             promoted.append(MentionPromotion(mention.key, _page(subject, found), "seen in two memories"))
         else:
             new.append(_page(subject, found))
     promoted.extend(_left_over(held.values(), earlier))
+    new.extend(page for memory in batch.memories for page in decisions(memory))
     return Proposal(tuple(updates), tuple(new), tuple(mentions), tuple(promoted))
 
 
@@ -88,6 +93,10 @@ def quote(draft: Draft) -> str:
     return "\n".join(dict.fromkeys(map(line, found)))
 
 
+def _least(subject: Subject) -> int:
+    return MIN_THEME_MEMORIES if subject.kind is NameKind.THEME else MIN_MEMORIES
+
+
 def _before(mention: Mention | None, earlier: dict[str, BatchMemory]) -> list[BatchMemory]:
     seen = (one.source.memory_id for one in mention.sightings) if mention else ()
     return [earlier[one] for one in seen if one in earlier]
@@ -108,7 +117,7 @@ def _updates(subject: Subject, page: Page, found: list[tuple[BatchMemory, tuple[
 
 
 def _page(subject: Subject, found: list[tuple[BatchMemory, tuple[str, ...]]]) -> ProposedPage:
-    kind = PageType.TOPIC if subject.kind is NameKind.CITY else PageType.ENTITY
+    kind = PageType.TOPIC if subject.kind in (NameKind.CITY, NameKind.THEME) else PageType.ENTITY
     summary, proof = _summary(subject, found)
     aliases = tuple(_alias(subject, name) for name in sorted(subject.names))
     return ProposedPage(kind, subject.title, summary, arrange(found, None), aliases, memory_ids=(proof,))
@@ -123,8 +132,9 @@ def _summary(subject: Subject, found: list[tuple[BatchMemory, tuple[str, ...]]])
     for memory, _ in found:
         if told := _place_summary(memory, subject.keys):
             return told, memory.memory_id
-    memory, said = found[0]
-    return escape(said[0]), memory.memory_id
+    every = {sentence: memory.memory_id for memory, said in reversed(found) for sentence in reversed(said)}
+    best = opening(reversed(every), subject.keys)
+    return escape(best), every[best]
 
 
 def _place_summary(memory: BatchMemory, keys: Iterable[str]) -> str:
@@ -144,10 +154,12 @@ def _held(subject: Subject, found: list[tuple[BatchMemory, tuple[str, ...]]]) ->
 def _left_over(mentions: Iterable[Mention], earlier: dict[str, BatchMemory]) -> Iterable[MentionPromotion]:
     """Yield mentions that no new memory names but that have enough earlier memories."""
     for mention in sorted(mentions, key=lambda one: one.key):
-        subject = Subject(plain_key(mention.alias), names={mention.alias: 1})
+        key = plain_key(mention.alias)
+        kind = NameKind.THEME if theme_of(key) else NameKind.THING
+        subject = Subject(key, kind, names={mention.alias: 1})
         subject.named_in[mention.alias] = {one.source.memory_id for one in mention.sightings}
         found = _excerpts(subject, _before(mention, earlier))
-        if len(found) >= MIN_MEMORIES:
+        if len(found) >= _least(subject):
             yield MentionPromotion(mention.key, _page(subject, found), "seen often enough")
 
 
@@ -159,15 +171,20 @@ def plan_aggregation(view: AggregationView) -> Proposal:
     hubs: list[ProposedPage] = []
     rollups: list[Rollup] = []
     for candidates in _by_hub(view.candidates):
-        title = candidates[0].title
+        title = _hub_title(candidates[0])
         key = titles.get(plain_key(title)) or PageKey(PageType.TOPIC, slug(title))
-        required = requirement(title, (candidate.title for candidate in candidates))
+        required = requirement(candidates[0].title, (candidate.title for candidate in candidates))
         others = [page for page in active if page.key.type is PageType.ENTITY and page.key != key]
         members = [page for page in others if shows(page, required) and _belongs(page, candidates)]
-        if len(members) >= MIN_CHILDREN:
+        if title and len(members) >= MIN_CHILDREN:
             hubs.extend([] if plain_key(title) in titles else [ProposedPage(PageType.TOPIC, title)])
             rollups.extend(_rollups(key, candidates, members))
     return Proposal(new_pages=tuple(hubs), rollups=tuple(rollups), section_promotions=tuple(_promotions(view)))
+
+
+def _hub_title(candidate: ParentCandidate) -> str:
+    """Return the hub's title, for a tag its theme; empty if the tag names no theme, so that its pages share nothing else."""
+    return candidate.title if candidate.kind != "tag" else next(iter(themes_in(candidate.title.lower())), "")
 
 
 def _belongs(page: Page, candidates: Sequence[ParentCandidate]) -> bool:

@@ -9,7 +9,8 @@ from datetime import datetime
 from compiler.plan.contract import BatchMemory, Page
 from compiler.plan.facts import past
 from compiler.plan.names.naming import holds
-from compiler.plan.names.spotting import SPEAKER, NameKind, told
+from compiler.plan.names.spotting import SPEAKER, NameKind, speaker_of, told
+from compiler.plan.names.themes import theme_of, themes_in
 from compiler.plan.proposal import ProposedSection
 from compiler.plan.text.change import content_words
 from compiler.plan.text.markdown import escape, plain_key
@@ -34,14 +35,29 @@ def excerpt(memory: BatchMemory, keys: Collection[str]) -> tuple[str, ...]:
     """
     every = sentences(memory.text)
     telling = [one for one in every if _is_telling(one, keys)]
-    naming = tuple(one for one in telling if any(holds(key, plain_key(one)) for key in keys))
+    naming = tuple(one for one in telling if _names(one, keys))
     kinds = {one.kind for one in told(memory) if plain_key(one.name) in keys}
     if not kinds or kinds == {NameKind.CITY} or (naming and NameKind.PERSON not in kinds):
-        return naming
+        return attributed(naming, memory)
     if NameKind.PERSON in kinds:
         telling = [one for one in telling if _is_own(one)]
     best = max(telling, key=lambda one: (len(content_words(one)), -every.index(one)), default=None)
     return (best,) if best is not None else ()
+
+
+def attributed(said: tuple[str, ...], memory: BatchMemory) -> tuple[str, ...]:
+    """Return the sentences with the speaker before those in the first person, as the memory itself names the speaker."""
+    speaker = speaker_of(memory.text)
+    return tuple(f"{speaker}: {one}" if speaker and _needs_speaker(one) else one for one in said)
+
+
+def _needs_speaker(sentence: str) -> bool:
+    return not speaker_of(sentence) and not FIRST_PERSON.isdisjoint(plain_key(sentence).split())
+
+
+def _names(sentence: str, keys: Collection[str]) -> bool:
+    text = plain_key(sentence)
+    return any(holds(key, text) or (theme_of(key) and theme_of(key) in themes_in(sentence)) for key in keys)
 
 
 def line(sentence: str) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from compiler.plan.contract import BatchMemory, Mention, Page, PageKey
 from compiler.plan.names.spotting import runs, told
+from compiler.plan.names.themes import themes_in
 from compiler.plan.text.markdown import alias_keys, first_sentence, plain_key
 from store.text.texts import query_words
 from store.text.words import STOP_WORDS
@@ -67,6 +68,9 @@ def names_in(memories: Iterable[BatchMemory]) -> Sought:
             names.update(dict.fromkeys(found[:1]))
             for key in found:
                 where[key] = where.get(key, 0) | bit
+        for title in themes_in(memory.text):
+            where[plain_key(title)] = where.get(plain_key(title), 0) | bit
+            keys[plain_key(title)] = None
         for gram in _grams(plain.split()):
             where[gram] = where.get(gram, 0) | bit
     room = max(0, MAX_KEYS - len(keys))

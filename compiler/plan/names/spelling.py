@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from compiler.plan.names.themes import theme_of
 from compiler.plan.places.gazetteer import Gazetteer
 from compiler.plan.proposal import ProposedPage
 from compiler.plan.text.markdown import alias_keys, plain_key
@@ -84,12 +85,12 @@ def city_after_comma(title: str, gazetteer: Gazetteer) -> str:
 def prefixes(page: ProposedPage, gazetteer: Gazetteer) -> tuple[str, ...]:
     """Return the beginnings of longer names for the same thing: the title's words, also with an article.
 
-    None for a city (longer names mean something else), for a title that is only a kind of thing, or for one with a leading
-    number.
+    None for a city or a theme (longer names mean something else), for a title that is only a kind of thing, or for one
+    with a leading number.
     """
     key = plain_key(page.title)
     words = key.split()
-    if not _is_telling(words) or words[0][0].isdigit() or gazetteer.is_known_city(key):
+    if theme_of(key) or not _is_telling(words) or words[0][0].isdigit() or gazetteer.is_known_city(key):
         return ()
     starts = [key, f"the {key}", *([" ".join(words[:2]), f"the {' '.join(words[:2])}"] if len(words) > 2 else [])]
     return tuple(dict.fromkeys(starts))

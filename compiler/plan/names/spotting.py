@@ -13,24 +13,26 @@ from functools import lru_cache
 
 from compiler.plan.contract import BatchMemory
 from compiler.plan.names.locating import city_of, place_name
+from compiler.plan.text.common_words import COMMON_WORDS
 from compiler.plan.text.markdown import MAX_NAME_CHARS, one_line, plain_key
-from compiler.plan.text.words import ALWAYS_CAPITAL, CONNECTORS, NO_NAMES
+from compiler.plan.text.words import ALWAYS_CAPITAL, CONNECTORS, NAME_OPENERS, NAMING, NO_NAMES
 
 MAX_RUN_WORDS = 6
 
 
 class NameKind(StrEnum):
-    """The kind of a name: a person, a place, a city, or unknown."""
+    """The kind of a name: a person, a place, a city, a theme, or unknown."""
 
     PERSON = "person"
     PLACE = "place"
     CITY = "city"
+    THEME = "theme"
     THING = "thing"
 
 
 @dataclass(frozen=True, slots=True)
 class Spotted:
-    """A name in a memory. `is_told` means from metadata; `is_initial` that it occurs only where any word is capitalised."""
+    """A name in a memory. `is_told` means from metadata; `is_initial` that it may be a common word with a capital."""
 
     name: str
     kind: NameKind = NameKind.THING
@@ -60,17 +62,24 @@ SPEAKER = re.compile(r"\s*([^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){0,2}): ")
 _TOKEN = re.compile(
     r"(?:[A-Z]\.){1,4}(?=\s*[A-Z][a-z])|[^\W_](?:[\w'’.-]*[^\W_])?(?:(?:\+\+?|#)(?![\w+#]))?|[^\w\s]|\n"
 )
-_POSSESSIVE = re.compile(r"['’]s?$", re.IGNORECASE)
+_POSSESSIVE = re.compile(r"['’](?i:s)?$|(?<=\w)-[a-z]\w*$")
 _JOINING = frozenset([",", "'", "’", "&", "-", "/", "–", "(", "*", "_", "[", "#", "@", "$", "%"])
+_OPENING = frozenset(["'", "’", "-", "–", "(", "*", "_", "["])
 _NO_TOKEN = ""
 _APART = frozenset(["&"])
 
 
+def speaker_of(text: str) -> str:
+    """Return the name before a colon at the text's start; empty if there is none, or if a word of it is no name."""
+    found = SPEAKER.match(text)
+    return found[1] if found and not any(plain_key(word) in NO_NAMES for word in found[1].split()) else ""
+
+
 def told(memory: BatchMemory) -> Iterator[Spotted]:
     """Yield the names in the memory's metadata, and the speaker if the text starts with a name and a colon."""
-    speaker = SPEAKER.match(memory.text)
-    if speaker and speaker[1][0].isupper() and not any(plain_key(word) in NO_NAMES for word in speaker[1].split()):
-        yield Spotted(speaker[1], NameKind.PERSON, is_told=True)
+    speaker = speaker_of(memory.text)
+    if speaker and speaker[0].isupper():
+        yield Spotted(speaker, NameKind.PERSON, is_told=True)
     if not memory.metadata:
         return
     for keys, kind in ((_PEOPLE, NameKind.PERSON), (_PLACES, NameKind.PLACE), (_THINGS, NameKind.THING)):
@@ -136,20 +145,25 @@ def _listed(value: object, kind: NameKind) -> Iterator[Spotted]:
 def _runs(tokens: Iterable[str]) -> Iterator[Spotted]:
     run: list[str] = []
     starts = initial = True
+    before = called = ""
     for token in (*tokens, "."):
         if token != _NO_TOKEN and _is_capital(token):
             if not run:
-                initial = starts
+                initial, called = starts, before
             run.append(token)
         elif run and token.lower() in CONNECTORS:
             run.append(token)
         elif run:
-            yield from _named(run, is_initial=initial)
+            yield from _named(run, is_initial=initial, is_named=called in NAMING)
             run = []
-        starts = token != _NO_TOKEN and not token[0].isalnum() and token not in _JOINING
+        before = token.lower() if token not in _JOINING else before
+        if token not in _JOINING:
+            starts = token != _NO_TOKEN and not token[0].isalnum()
+        elif token not in _OPENING:
+            starts = False
 
 
-def _named(run: list[str], *, is_initial: bool) -> Iterator[Spotted]:
+def _named(run: list[str], *, is_initial: bool, is_named: bool = False) -> Iterator[Spotted]:
     """Yield the run as a name, without common words at its ends; nothing if only common words are left.
 
     Within a sentence, a capitalised common word belongs to the name (Under Armour), unless it is always capitalised.
@@ -159,10 +173,18 @@ def _named(run: list[str], *, is_initial: bool) -> Iterator[Spotted]:
         end -= 1
     is_stripping = _is_common if is_initial else _is_capitalised
     while start < end and (is_stripping(run[start]) or run[start].lower() in CONNECTORS):
+        if run[start] in NAME_OPENERS and start + 1 < end and run[start + 1].lower() not in CONNECTORS:
+            break
         start += 1
     words = run[start:end]
-    if words and len(words) <= MAX_RUN_WORDS and not all(map(_is_common, words)):
-        yield Spotted(" ".join([*words[:-1], _bare(words[-1])]), is_initial=is_initial and start == 0)
+    if words and len(words) <= MAX_RUN_WORDS and not all(map(_is_common, words)) and not _is_code(words):
+        is_doubtful = (is_initial and start == 0) or (len(words) == 1 and plain_key(_bare(words[0])) in COMMON_WORDS)
+        yield Spotted(" ".join([*words[:-1], _bare(words[-1])]), is_initial=is_doubtful and not is_named)
+
+
+def _is_code(words: list[str]) -> bool:
+    """Return whether a word alone is too short for a name: a letter, or a letter with a digit."""
+    return len(words) == 1 and (len(words[0]) < 2 or (len(words[0]) == 2 and not words[0].isalpha()))
 
 
 def _written(tokens: list[str]) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from compiler.plan.batch import LeafBatch
 from compiler.plan.contract import BatchMemory, Page
 from compiler.plan.names.spotting import NameKind, Spotted, known_names, spotted, told
+from compiler.plan.names.themes import is_form, themes_in
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.plan.text.markdown import alias_keys, plain_key
 from compiler.plan.text.words import GENERIC
@@ -73,7 +74,11 @@ def subjects(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES) -> list[Subj
         subject.page = pages.get(key)
         if gazetteer.is_known_city(key) and subject.kind is NameKind.THING:
             subject.kind = NameKind.CITY
-    sure = {key: one for key, one in sorted(found.items()) if one.is_sure or one.page is not None or key in held}
+    called = {
+        plain_key(name) for memory in batch.memories for name in _CALLED.findall(memory.text) if name[0].isupper()
+    }
+    known = called | held
+    sure = {key: one for key, one in sorted(found.items()) if one.is_sure or one.page is not None or key in known}
     return list(_joined(sure, batch.memories).values())
 
 
@@ -90,9 +95,10 @@ def _seen(memories: Iterable[BatchMemory], known: Collection[str]) -> dict[str, 
     lookout = known_names({*known, *(plain_key(one.name) for _, names in every for one in names)})
     found: dict[str, Subject] = {}
     for memory, names in every:
-        for one in (*names, *spotted(memory.text, lookout)):
+        themes = (Spotted(title, NameKind.THEME, is_told=True) for title in themes_in(memory.text))
+        for one in (*names, *spotted(memory.text, lookout), *themes):
             key = plain_key(one.name)
-            if key:
+            if key and (one.kind is NameKind.THEME or one.is_told or not is_form(key)):
                 found.setdefault(key, Subject(key)).see(one, memory)
     return found
 
@@ -131,7 +137,7 @@ def _longer(key: str, found: Mapping[str, Subject], *, is_called: bool) -> Subje
         fits = (
             begins[0].kind is NameKind.PERSON
             or all(word in GENERIC for word in rest)
-            or begins[0].kind is NameKind.THING
+            or begins[0].kind in (NameKind.THING, NameKind.PLACE)
         )
         return begins[0] if len(begins) == 1 and fits else None
     if not is_called or len(key) < SHORTEST_NICKNAME:

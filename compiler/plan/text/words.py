@@ -82,6 +82,13 @@ collection hilton marriott hyatt wyndham sheraton doubletree ihg store stores sh
 clinic dental dentistry salon studio spa gym fitness gallery museum dr md dds dmd
 """
 
+_NAMING = """
+named called nicknamed dog cat puppy pup kitten pet horse friend sister brother cousin aunt uncle son daughter wife husband
+boyfriend girlfriend partner roommate coach boss neighbor niece nephew baby llamado llamada chamado chamada genannt namens
+perro perra gato gata cachorro cachorra hund katze amigo amiga hermano hermana irmao irma schwester bruder freund freundin
+chien chat ami amie soeur frere
+"""
+
 FIRST_PERSON = frozenset(_FIRST_PERSON.split())
 SECOND_PERSON = frozenset(
     [
@@ -105,6 +112,8 @@ SECOND_PERSON = frozenset(
     ]
 )
 INTERJECTIONS = frozenset(_INTERJECTIONS.split())
+NAMING = frozenset(_NAMING.split())
+NAME_OPENERS = frozenset(["New", "Big"])
 GENERIC = frozenset(_VENUES.split())
 INSERTED = frozenset(["and", "by", "hotel", "hotels", "inn", "of", "suites", "the"])
 ALWAYS_CAPITAL = frozenset((_CALENDAR + " i im ive id ill mr mrs ms dr prof sir madam ok omg lol").split())

@@ -1,0 +1,117 @@
+"""Decisions that a memory tells of: what was decided, when, and why if it says so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from compiler.plan.contract import BatchMemory, PageType
+from compiler.plan.names.excerpts import attributed, line
+from compiler.plan.names.locating import tags_of
+from compiler.plan.names.spotting import speaker_of
+from compiler.plan.proposal import ProposedPage, ProposedSection
+from compiler.plan.text.change import content_words
+from compiler.plan.text.markdown import escape, one_line
+from compiler.plan.text.sentences import sentences
+from compiler.plan.text.words import CONNECTORS
+from store.text.words import STOP_WORDS
+
+MAX_TITLE_WORDS = 12
+MIN_TITLE_WORDS = 2
+
+_DECIDED = re.compile(
+    r"""(?<!not\s)(?<!n't\s)\b(?:
+        (?:decided|chose|opted|agreed|resolved)\s(?:together\s|finally\s|today\s)?(?:to|on|against|that\swe|that\si)
+        | made\s(?:up\s(?:my|our|his|her|their)\smind|(?:the|a)\sdecision)\sto
+        | settled\son | (?:i|we)(?:['’]ll|\swill|['’]m\sgoing\sto|['’]re\sgoing\sto)\sgo\swith
+        | decidi(?:mos|ram|u)? | decid[ií](?:eron|ó)? | opt[eé]i?\spor | beschlossen, | entschieden,
+        | (?:ai|avons|a|ont)\sd[ée]cid[ée]\s(?:de|d['’])
+    )(?!\w)\s*""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_LABEL = re.compile(
+    r"^\W*(?:decision|decided|decisi[óo]n|decis[ãa]o|decidido|entscheidung|beschluss|d[ée]cision)\b[^:.;]{0,30}:\s*",
+    re.IGNORECASE,
+)
+_HENCEFORTH = re.compile(
+    r"\W*\b(?:from\snow\son|from\stoday\son|going\sforward|a\spartir\sde\s(?:agora|ahora|hoje|hoy)|de\sahora\sen\sadelante"
+    r"|ab\sjetzt|ab\ssofort|von\snun\san|d[ée]sormais|[àa]\spartir\sde\smaintenant)\b\W*",
+    re.IGNORECASE,
+)
+_DOUBTFUL = re.compile(
+    r"\b(?:if|whether|should|would|could|might|may|when|once|until|before)\b[^.;]{0,30}\b(?:decid|cho[so]se|opt)"
+    r"|\bto decide|[?？]\W*$",
+    re.IGNORECASE,
+)
+_OTHERS = frozenset(["they", "he", "she", "it", "you", "who", "which", "that"])
+_COMMITTED = re.compile(
+    r"\b(?:will|won['’]t|gave up|signed|cancelled|canceled|instead|no longer|(?:am|are) not)\b", re.IGNORECASE
+)
+_REASON = re.compile(
+    r"\b(?:because|since|so that|so we|so i|as it|due to|in order to|the reason|porque|para que|weil|denn|damit|car|parce que)\b",
+    re.IGNORECASE,
+)
+_CLAUSE_END = re.compile(
+    r"[.;:!?](?=\W*(?:\s|$))|[，。]|,\s|\s[-–—]{1,2}\s|\s\("
+    r"|\s(?:because|since|so that|due to|after|while|porque|weil|parce que)\s"
+)
+
+
+def decisions(memory: BatchMemory) -> Iterator[ProposedPage]:
+    """Yield a page for each decision of the memory, at most one a sentence."""
+    every = sentences(memory.text)
+    is_tagged = "decision" in tags_of(memory)
+    for at, sentence in enumerate(every):
+        decided = _decided(sentence, is_tagged=is_tagged and not at)
+        title = _title(decided)
+        if title:
+            yield _page(
+                memory, title, attributed((sentence,), memory)[0], every[at + 1 : at + 2], every[max(0, at - 1) : at]
+            )
+
+
+def _decided(sentence: str, *, is_tagged: bool) -> str:
+    """Return the words that say what was decided; empty if the sentence decides nothing."""
+    said = sentence.removeprefix(f"{speaker_of(sentence)}: ")
+    if _DOUBTFUL.search(said):
+        return ""
+    label, marker, henceforth = _LABEL.match(said), _DECIDED.search(said), _HENCEFORTH.search(said)
+    if label:
+        return said[label.end() :]
+    if marker and _OTHERS.isdisjoint(said[: marker.start()].lower().split()[-4:]):
+        return said[marker.end() :]
+    if henceforth:
+        return (
+            said[henceforth.end() :]
+            if len(said) - henceforth.end() > henceforth.start()
+            else said[: henceforth.start()]
+        )
+    return said if is_tagged and _COMMITTED.search(said) else ""
+
+
+def _title(decided: str) -> str:
+    """Return the clause as a title of at most twelve words; empty if it says too little."""
+    end = _CLAUSE_END.search(decided, 1)
+    words = one_line(decided[: end.start()] if end else decided).split()[:MAX_TITLE_WORDS]
+    while words and words[-1].lower() in STOP_WORDS | CONNECTORS:
+        words.pop()
+    title = " ".join(words).strip(" \"'“”‘’,*_")
+    return f"{title[:1].upper()}{title[1:]}" if len(content_words(title)) >= MIN_TITLE_WORDS else ""
+
+
+def _page(
+    memory: BatchMemory, title: str, sentence: str, after: tuple[str, ...], before: tuple[str, ...]
+) -> ProposedPage:
+    reasons = [one for one in (sentence, *after) if _REASON.search(one)]
+    texts: Mapping[str, list[str]] = {
+        "decision": [sentence],
+        "rationale": reasons,
+        "context": [f"Noted on {memory.occurred_at:%-d %B %Y}.", *attributed(before, memory)],
+    }
+    cited = (memory.memory_id,)
+    sections = tuple(
+        ProposedSection(slug, slug.capitalize(), "\n".join(map(line, said)), cited, is_verbatim=True)
+        for slug, said in texts.items()
+        if said
+    )
+    return ProposedPage(PageType.DECISION, title, escape(sentence), sections, memory_ids=cited)

@@ -1,0 +1,59 @@
+"""The sentence that a page opens with: the one that best says what its subject is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+
+from compiler.plan.names.spotting import speaker_of
+from compiler.plan.names.themes import theme_of
+from compiler.plan.text.change import content_words
+from compiler.plan.text.markdown import plain_key
+from compiler.plan.text.words import FIRST_PERSON, NAMING, SECOND_PERSON
+
+_IS = "is|are|was|were|es|era|e|foi|ist|war|est|etait|means|stands for"
+_AN = (
+    "a|an|the|my|our|his|her|their|one|un|una|el|la|um|uma|o|ein|eine|der|die|das|une|le|mi|meu|minha|mein|meine|mon|ma"
+)
+_LIKES = """
+love loves loved like likes enjoy enjoys enjoyed favorite favourite passion passionate hobby started starting learning joined
+practice practices interested fan into ama encanta gosta liebt mag aime adore
+"""
+_POINTING = re.compile(
+    r"(?:and|but|so|or|also|then|plus|because|it|its|that|thats|this|these|those|they|theyre|he|she|hes|shes|there|here)\b"
+)
+_LONGEST = 240
+_SHORTEST_WORDS = 4
+
+
+def opening(said: Iterable[str], keys: Collection[str]) -> str:
+    """Return the sentence that says best what the subject with these keys is; of equal ones the first; empty without any."""
+    return max(said, key=lambda one: fitness(one, keys), default="")
+
+
+def fitness(sentence: str, keys: Collection[str]) -> int:
+    """Return how well a page about the subject may open with the sentence; a definition counts most, an aside least."""
+    speaker = speaker_of(sentence)
+    said = plain_key(sentence.removeprefix(f"{speaker}: "))
+    words = set(said.split())
+    found = -2 if _POINTING.match(said) else 0
+    found -= 0 if words.isdisjoint(SECOND_PERSON) else 2
+    is_own = not words.isdisjoint(FIRST_PERSON)
+    found += 2 if is_own and (not speaker or plain_key(speaker) in keys) else -1 if is_own else 0
+    found -= 2 if len(sentence) > _LONGEST or len(content_words(sentence)) < _SHORTEST_WORDS else 0
+    found -= 1 if sentence.rstrip().endswith("!") else 0
+    if any(theme_of(key) for key in keys):
+        return found + (2 if not words.isdisjoint(_LIKES.split()) else 0)
+    return found + max((_defined(said, key) for key in keys), default=0)
+
+
+def _defined(said: str, key: str) -> int:
+    name = re.escape(key)
+    if re.search(rf"\b{name} (?:{_IS}) (?:{_AN})\b", said):
+        return 6
+    before = re.search(rf"(?:^|\s)(\S+) (\S+) {name}\b", f"  {said}")
+    if before and (before[2] in NAMING or (before[1] in NAMING and len(before[2]) > 2)):
+        return 5
+    if said.startswith(key):
+        return 3
+    return 1 if re.search(rf"\b{name}\b", said) else 0
