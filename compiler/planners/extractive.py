@@ -113,14 +113,14 @@ def _updates(subject: Subject, page: Page, found: list[tuple[BatchMemory, tuple[
     known = {plain_key(alias.display) for alias in page.aliases}
     aliases = tuple(_alias(subject, name) for name in sorted(subject.names) if plain_key(name) not in known)
     if found or aliases:
-        yield PageUpdate(page.key, arrange(found, page), aliases)
+        yield PageUpdate(page.key, arrange(found, page, subject.keys), aliases)
 
 
 def _page(subject: Subject, found: list[tuple[BatchMemory, tuple[str, ...]]]) -> ProposedPage:
     kind = PageType.TOPIC if subject.kind in (NameKind.CITY, NameKind.THEME) else PageType.ENTITY
     summary, proof = _summary(subject, found)
     aliases = tuple(_alias(subject, name) for name in sorted(subject.names))
-    return ProposedPage(kind, subject.title, summary, arrange(found, None), aliases, memory_ids=(proof,))
+    return ProposedPage(kind, subject.title, summary, arrange(found, None, subject.keys), aliases, memory_ids=(proof,))
 
 
 def _alias(subject: Subject, name: str) -> ProposedName:

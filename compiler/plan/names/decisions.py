@@ -53,7 +53,7 @@ _REASON = re.compile(
 )
 _CLAUSE_END = re.compile(
     r"[.;:!?](?=\W*(?:\s|$))|[，。]|,\s|\s[-–—]{1,2}\s|\s\("
-    r"|\s(?:because|since|so that|due to|after|while|porque|weil|parce que)\s"
+    r"|\s(?:because|since|so that|due to|porque|weil|parce que)\s"
 )
 
 

@@ -23,6 +23,30 @@ SECTION_CHARS = 4_000
 LEAST_WORDS = 3
 LEAST_UNOWNED_WORDS = 5
 
+_OF_PEOPLE = (
+    (
+        "relations",
+        re.compile(
+            r"\b(?:(?:is|are|was|were|as|s) (?:\w+ )?(?:married|engaged|friends|siblings|cousins|a couple)"
+            r"|(?:my|his|her|their) (?:\w+ )?(?:wife|husband|partner|girlfriend|boyfriend|sister|brother|mom|mother"
+            r"|dad|father|son|daughter|cousin|aunt|uncle|grandma|grandmother|grandpa|grandfather|niece|nephew|boss|roommate))\b"
+        ),
+    ),
+    (
+        "visits",
+        re.compile(
+            r"\b(?:visit(?:s|ed|ing)?|went to|(?:road |solo )?trip to|travel(?:l?ed|s) to|returned from|(?:got|came) back from"
+            r"|stay(?:ed|ing) (?:at|in)|flew to|toured)\b"
+        ),
+    ),
+    (
+        "preferences",
+        re.compile(
+            r"^(?:\S+ ){1,4}(?:loves?|likes?|enjoys?|prefers?|hates?|dislikes?|fan of|passionate about|allergic)\b"
+            r"|\b(?:my|his|her) (?:all time )?favou?rites?\b|^(?:\S+ )?favou?rite\b|\bis my favou?rite\b"
+        ),
+    ),
+)
 _LONG_UNSPACED = 8
 _ASIDE = re.compile(r"[\[(*].*[\])*]\W*", re.DOTALL)
 
@@ -65,8 +89,13 @@ def line(sentence: str) -> str:
     return past.inert(f"- {escape(sentence)}")
 
 
-def arrange(excerpts: Iterable[tuple[BatchMemory, tuple[str, ...]]], page: Page | None) -> tuple[ProposedSection, ...]:
-    """Return sections for the sentences: the overview until it is full, then one per month, split when full.
+def arrange(
+    excerpts: Iterable[tuple[BatchMemory, tuple[str, ...]]], page: Page | None, keys: Collection[str]
+) -> tuple[ProposedSection, ...]:
+    """Return sections for the sentences about the subject with these keys.
+
+    What a person visits, likes, and who is related to them has a section of its own; the rest goes to the overview until it is
+    full, then to one section per month. Sections are split when full.
 
     A line already on the page stays where it is.
     """
@@ -77,8 +106,9 @@ def arrange(excerpts: Iterable[tuple[BatchMemory, tuple[str, ...]]], page: Page 
     cited: dict[str, dict[str, None]] = {}
     headings = {OVERVIEW: "Overview"}
     for memory, found in excerpts:
-        for one in map(line, found):
-            slug = places.get(one) or _place(memory.occurred_at, sizes, headings)
+        for sentence in found:
+            one = line(sentence)
+            slug = places.get(one) or _place(memory.occurred_at, sizes, headings, _theme(sentence, keys))
             if one not in places:
                 places[one] = slug
                 sizes[slug] = sizes.get(slug, 0) + len(one) + 1
@@ -90,16 +120,26 @@ def arrange(excerpts: Iterable[tuple[BatchMemory, tuple[str, ...]]], page: Page 
     )
 
 
-def _place(when: datetime, sizes: Mapping[str, int], headings: dict[str, str]) -> str:
-    if sizes.get(OVERVIEW, 0) < OVERVIEW_CHARS:
+def _place(when: datetime, sizes: Mapping[str, int], headings: dict[str, str], own: str) -> str:
+    if not own and sizes.get(OVERVIEW, 0) < OVERVIEW_CHARS:
         return OVERVIEW
-    month, part = f"notes_{when:%Y_%m}", 1
-    slug = month
+    first, heading = (own, own.capitalize()) if own else (f"notes_{when:%Y_%m}", f"{when:%B %Y}")
+    slug, part = first, 1
     while sizes.get(slug, 0) >= SECTION_CHARS:
         part += 1
-        slug = f"{month}_{part}"
-    headings[slug] = f"{when:%B %Y}" if part == 1 else f"{when:%B %Y} ({part})"
+        slug = f"{first}_{part}"
+    headings[slug] = heading if part == 1 else f"{heading} ({part})"
     return slug
+
+
+def _theme(sentence: str, keys: Collection[str]) -> str:
+    """Return the section for what a person says or does themselves; empty for anything else."""
+    speaker = speaker_of(sentence)
+    said = plain_key(sentence.removeprefix(f"{speaker}: "))
+    is_own = plain_key(speaker) in keys and not FIRST_PERSON.isdisjoint(said.split())
+    if not is_own and not any(said.startswith(f"{key} ") for key in keys):
+        return ""
+    return next((slug for slug, words in _OF_PEOPLE if words.search(said)), "")
 
 
 def _is_own(sentence: str) -> bool:

@@ -23,7 +23,7 @@ _POINTING = re.compile(
     r"(?:and|but|so|or|also|then|plus|because|it|its|that|thats|this|these|those|they|theyre|he|she|hes|shes|there|here)\b"
 )
 _LONGEST = 240
-_SHORTEST_WORDS = 4
+_SHORTEST_WORDS = 3
 
 
 def opening(said: Iterable[str], keys: Collection[str]) -> str:
@@ -39,7 +39,7 @@ def fitness(sentence: str, keys: Collection[str]) -> int:
     found = -2 if _POINTING.match(said) else 0
     found -= 0 if words.isdisjoint(SECOND_PERSON) else 2
     is_own = not words.isdisjoint(FIRST_PERSON)
-    found += 2 if is_own and (not speaker or plain_key(speaker) in keys) else -1 if is_own else 0
+    found += 2 if is_own and (not speaker or plain_key(speaker) in keys) else -2 if is_own else 0
     found -= 2 if len(sentence) > _LONGEST or len(content_words(sentence)) < _SHORTEST_WORDS else 0
     found -= 1 if sentence.rstrip().endswith("!") else 0
     if any(theme_of(key) for key in keys):

@@ -86,7 +86,7 @@ _NAMING = """
 named called nicknamed dog cat puppy pup kitten pet horse friend sister brother cousin aunt uncle son daughter wife husband
 boyfriend girlfriend partner roommate coach boss neighbor niece nephew baby llamado llamada chamado chamada genannt namens
 perro perra gato gata cachorro cachorra hund katze amigo amiga hermano hermana irmao irma schwester bruder freund freundin
-chien chat ami amie soeur frere
+chien ami amie soeur frere
 """
 
 FIRST_PERSON = frozenset(_FIRST_PERSON.split())

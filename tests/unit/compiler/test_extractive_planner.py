@@ -21,7 +21,7 @@ def titles(proposal: Proposal) -> list[str]:
 def test_name_in_two_memories_becomes_a_page_and_in_one_is_held() -> None:
     proposal = extractive.plan_leaf(
         batch(
-            memory("m1", "We had dinner with Beatriz near the river."),
+            memory("m1", "We had dinner with Beatriz near the old mill."),
             memory("m2", "On Monday Beatriz moved to Kyoto for work."),
         )
     )
@@ -32,7 +32,7 @@ def test_name_in_two_memories_becomes_a_page_and_in_one_is_held() -> None:
 
 def test_held_name_becomes_a_page_with_both_memories() -> None:
     before, now = (
-        memory("m1", "We had dinner with Beatriz near the river."),
+        memory("m1", "We had dinner with Beatriz near the old mill."),
         memory("m2", "Then Beatriz moved to a new flat."),
     )
     mention = Mention("beatriz", "Beatriz", None, (Sighting(source("m1", before.text), before.text, START),))
@@ -92,7 +92,7 @@ def test_a_nickname_and_a_full_name_are_the_same_person() -> None:
 
 def test_same_memories_a_second_time_change_nothing() -> None:
     seen = batch(
-        memory("m1", "We had dinner with Beatriz near the river."), memory("m2", "Then Beatriz moved to a new flat.")
+        memory("m1", "We had dinner with Beatriz near the old mill."), memory("m2", "Then Beatriz moved to a new flat.")
     )
     decision = leaf.decide(seen, extractive.plan_leaf(seen), Matches())
     pages = tuple(item.page for item in decision.items if isinstance(item, CreatePage))

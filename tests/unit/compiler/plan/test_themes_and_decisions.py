@@ -1,0 +1,134 @@
+"""Themes, decisions and the first line of a page, without a model."""
+
+from __future__ import annotations
+
+import pytest
+
+from compiler.plan.contract import PageType
+from compiler.plan.names.openings import opening
+from compiler.plan.names.spotting import runs
+from compiler.plan.names.themes import themes_in
+from compiler.plan.proposal import Proposal, ProposedPage
+from compiler.planners import extractive
+from tests.support.compiler.plan_cases import batch, memory
+
+
+def page_of(proposal: Proposal, title: str) -> ProposedPage:
+    return next(one for one in proposal.new_pages if one.title == title)
+
+
+def test_an_activity_in_lower_case_is_a_topic_when_it_returns_in_any_form() -> None:
+    proposal = extractive.plan_leaf(
+        batch(
+            memory("m1", "She painted a wide valley at dawn for her sister."),
+            memory("m2", "The paintings hang above the long kitchen table."),
+            memory("m3", "Hoje comecei a pintar outra vez depois do jantar."),
+            memory("m4", "The kettle broke and the shop was closed again."),
+        )
+    )
+    (page,) = proposal.new_pages
+    assert (page.type, page.title) == (PageType.TOPIC, "Painting")
+    assert page.sections[0].memory_ids == ("m1", "m2", "m3")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("We went hiking with my kids", ("Hiking", "Children")),
+        ("Me encanta la fotografía y mi perro duerme", ("Photography", "Dogs")),
+        ("Wir waren klettern und danach schwimmen", ("Rock climbing", "Swimming")),
+        ("Elle adore cuisiner des recettes", ("Cooking",)),
+        ("A Harry Potter fan at Park Avenue", ()),
+        ("It's the dynamic nature of the job", ()),
+        ("Teenage mutant ninja turtles on tape", ("Comics and manga",)),
+    ],
+)
+def test_themes_are_found_in_several_languages_and_not_within_names(text: str, found: tuple[str, ...]) -> None:
+    assert themes_in(text) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("We decided to rent the smaller boat because the harbour is narrow.", "Rent the smaller boat"),
+        ("I'll go with the green tiles for the hallway.", "The green tiles for the hallway"),
+        ("From now on I drink decaf after lunch.", "I drink decaf after lunch"),
+        ("Decision for Marmot: one cutover of all tables in May.", "One cutover of all tables in May"),
+        ("Decidimos mudar para o Porto em setembro.", "Mudar para o Porto em setembro"),
+        ("Ab jetzt trinke ich nur noch Kräutertee.", "Trinke ich nur noch Kräutertee"),
+    ],
+)
+def test_one_memory_is_enough_for_a_decision_with_what_when_and_why(text: str, title: str) -> None:
+    page = page_of(extractive.plan_leaf(batch(memory("m1", text))), title)
+    bodies = {one.slug: one.body_md for one in page.sections}
+    assert page.type is PageType.DECISION
+    assert "2026" in bodies["context"]
+    assert ("rationale" in bodies) == ("because" in text)
+    assert all(one.memory_ids == ("m1",) for one in page.sections)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Have you decided to rent the smaller boat?",
+        "They decided to cancel the whole series.",
+        "If we decided to rent the boat, it would be late.",
+        "I have to decide between the two boats.",
+    ],
+)
+def test_a_question_or_a_decision_of_others_is_no_decision(text: str) -> None:
+    proposal = extractive.plan_leaf(batch(memory("m1", text)))
+    assert [one for one in proposal.new_pages if one.type is PageType.DECISION] == []
+
+
+def test_a_page_opens_with_what_its_subject_is() -> None:
+    said = ("We walked there with Nina twice.", "Nina is my cousin from Faro.", "Later that day Nina called.")
+    assert opening(said, {"nina"}) == said[1]
+
+
+def test_a_page_does_not_open_with_what_somebody_else_says_of_themselves() -> None:
+    said = ("Nina: I had a long day after our chat, Omar.", "Omar: I repaired the old radio.")
+    assert opening(said, {"omar"}) == said[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "sure"),
+    [
+        ("We met Beatriz there.", ["Beatriz"]),
+        ("New York was cold.", []),
+        ("It was cold in New York.", ["New York"]),
+        ("I like City builders.", []),
+        ("We got a puppy named Shadow.", ["Shadow"]),
+        ("5\\. Avoid the sun.", []),
+        ("I saw X and T1 play.", []),
+        ("A Beatriz-related joke.", ["Beatriz"]),
+    ],
+)
+def test_a_common_word_with_a_capital_is_no_certain_name(text: str, sure: list[str]) -> None:
+    assert [one.name for one in runs(text) if not one.is_initial] == sure
+
+
+def test_what_a_person_likes_visits_and_who_is_related_has_its_own_section() -> None:
+    proposal = extractive.plan_leaf(
+        batch(
+            memory("m1", "Beatriz loves the old tram along the river bank."),
+            memory("m2", "Then Beatriz visited a lighthouse far up north."),
+            memory("m3", "Yesterday Beatriz and her husband repaired the roof."),
+            memory("m4", "Beatriz visited the glass factory with a guide."),
+        )
+    )
+    sections = {one.slug: one.memory_ids for one in page_of(proposal, "Beatriz").sections}
+    assert sections["preferences"] == ("m1",)
+    assert sections["visits"] == ("m4",)
+    assert "overview" in sections
+
+
+def test_a_line_in_the_first_person_names_its_speaker() -> None:
+    proposal = extractive.plan_leaf(
+        batch(
+            memory("m1", "Nina: Hello. I bought new glaze for the pottery class."),
+            memory("m2", "Nina: My pottery wheel finally arrived from Spain."),
+            memory("m3", "Omar: The pottery fair opens next week downtown."),
+        )
+    )
+    assert "- Nina: I bought new glaze" in page_of(proposal, "Pottery").sections[0].body_md
