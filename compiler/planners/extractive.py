@@ -5,7 +5,7 @@ Deterministic and offline. Its reach is modest: it finds names as they are writt
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from compiler.plan.batch import AggregationView, LeafBatch, ParentCandidate
 from compiler.plan.contract import BatchMemory, Draft, Mention, Page, PageKey, PageType, PromotionStatus
@@ -171,20 +171,22 @@ def plan_aggregation(view: AggregationView) -> Proposal:
     hubs: list[ProposedPage] = []
     rollups: list[Rollup] = []
     for candidates in _by_hub(view.candidates):
-        title = _hub_title(candidates[0])
+        title = candidates[0].title
         key = titles.get(plain_key(title)) or PageKey(PageType.TOPIC, slug(title))
-        required = requirement(candidates[0].title, (candidate.title for candidate in candidates))
+        required = requirement(title, (candidate.title for candidate in candidates))
         others = [page for page in active if page.key.type is PageType.ENTITY and page.key != key]
         members = [page for page in others if shows(page, required) and _belongs(page, candidates)]
-        if title and len(members) >= MIN_CHILDREN:
+        if _is_hub(candidates[0], titles) and len(members) >= MIN_CHILDREN:
             hubs.extend([] if plain_key(title) in titles else [ProposedPage(PageType.TOPIC, title)])
             rollups.extend(_rollups(key, candidates, members))
     return Proposal(new_pages=tuple(hubs), rollups=tuple(rollups), section_promotions=tuple(_promotions(view)))
 
 
-def _hub_title(candidate: ParentCandidate) -> str:
-    """Return the hub's title, for a tag its theme; empty if the tag names no theme, so that its pages share nothing else."""
-    return candidate.title if candidate.kind != "tag" else next(iter(themes_in(candidate.title.lower())), "")
+def _is_hub(candidate: ParentCandidate, titles: Mapping[str, PageKey]) -> bool:
+    """Return whether a hub is of one kind. A tag is if it names a theme, unless the theme has a page under another title."""
+    theme = next(iter(themes_in(candidate.title.lower())), "")
+    known = plain_key(theme) in titles and plain_key(theme) != plain_key(candidate.title)
+    return candidate.kind != "tag" or bool(theme and not known)
 
 
 def _belongs(page: Page, candidates: Sequence[ParentCandidate]) -> bool:
