@@ -80,9 +80,8 @@ def test_acronyms_have_no_plural() -> None:
         "We wrote CSS today.",
         "We use CS today.",
         "We learn C++ now.",
-        "We learn C now.",
         "We sold NFTs.",
         "The NFT sold.",
     )
     found = subjects(batch(*(memory(f"m{at}", text) for at, text in enumerate(said))))
-    assert {subject.key for subject in found} == {"css", "cs", "c++", "c", "nfts"}
+    assert {subject.key for subject in found} == {"css", "cs", "c++", "nfts"}
