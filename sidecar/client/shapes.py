@@ -132,7 +132,7 @@ def _bedrock_content(stretch: _Stretch) -> list[dict[str, Any]]:
     calls = [
         {"toolUse": {"toolUseId": call.id, "name": call.name, "input": dict(call.arguments)}} for call in stretch.calls
     ]
-    content = [*results, *({"text": text} for text in stretch.texts), *calls]
+    content: list[dict[str, Any]] = [*results, *({"text": text} for text in stretch.texts), *calls]
     return [*content[: stretch.cached], *[_CACHE_POINT] * bool(stretch.cached), *content[stretch.cached :]]
 
 
@@ -153,7 +153,7 @@ def _anthropic_content(stretch: _Stretch) -> list[dict[str, Any]]:
     calls = [
         {"type": "tool_use", "id": call.id, "name": call.name, "input": dict(call.arguments)} for call in stretch.calls
     ]
-    content = [*results, *({"type": "text", "text": text} for text in stretch.texts), *calls]
+    content: list[dict[str, Any]] = [*results, *({"type": "text", "text": text} for text in stretch.texts), *calls]
     if stretch.cached:
         content[stretch.cached - 1] |= _CACHE_CONTROL
     return content

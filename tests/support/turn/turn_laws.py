@@ -107,8 +107,10 @@ def check_facts(question: Fitting, result: Fitted) -> None:
     assert all(fate.into in present for fate in result.fates if fate.decision is Decision.DEDUPED_INTO)
     assert len({fate.item.id for fate in kept}) == len(kept)
     texts: dict[str, list[str]] = defaultdict(list)
-    for said in (*question.history, *(fate.item for fate in result.fates)):
-        texts[said.id].append(said.text)
+    for turn in question.history:
+        texts[turn.id].append(turn.text)
+    for fate in result.fates:
+        texts[fate.item.id].append(fate.item.text)
     for fate in result.fates:
         if (
             fate.decision is Decision.DEDUPED_INTO
