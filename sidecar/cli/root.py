@@ -16,7 +16,7 @@ from sidecar.cli.shared.failures import FAILED, INTERRUPTED, clipped
 _ABOUT = """Answers, every turn, what an LLM agent should see now.
 
 \b
-  sidecar demo                       load a demo, ask one question, see the context
+  sidecar demo                       load a demo, ask one question, show the context
   sidecar serve                      serve on 127.0.0.1:7433
   sidecar assemble "Where to next?" --thread t1 --model gpt-4o
 """
@@ -52,43 +52,41 @@ class Lazy:
 # The only place with late imports: a command loads only the modules it uses.
 _COMMANDS = {
     "assemble": Lazy("sidecar.cli.turns.context", "assemble", "Assemble one turn's context and show it."),
-    "audit": Lazy("sidecar.cli.operations.audit", "audit", "List what admins read and changed."),
+    "audit": Lazy("sidecar.cli.operations.audit", "audit", "List the calls of admins."),
     "backends": Lazy(
         "sidecar.cli.operations.tools",
         "backends",
-        "Look at the remote backends, switch one off or on, and have one say when memories changed.",
+        "Show the remote backends, switch them off or on, and create webhooks for changed memories.",
     ),
     "budget": Lazy(
-        "sidecar.cli.operations.cost", "budget", "Set limits, and see which were crossed; needs an admin's token."
+        "sidecar.cli.operations.cost", "budget", "Set spending limits and show their alerts; needs an admin's token."
     ),
-    "cost": Lazy("sidecar.cli.operations.cost", "cost", "Show what was spent."),
-    "demo": Lazy("sidecar.cli.operations.serving", "demo", "Load a demo, ask one question, see the context."),
-    "diff": Lazy("sidecar.cli.turns.context", "diff", "Show what differs between two assemblies."),
-    "doctor": Lazy("sidecar.cli.operations.doctor", "doctor", "Check what serving needs, and say how to mend it."),
-    "embed": Lazy("sidecar.cli.operations.serving", "embed", "Give every stored text its vector."),
-    "explain": Lazy("sidecar.cli.turns.context", "explain", "Show why an assembly is as it is."),
-    "health": Lazy("sidecar.cli.operations.health", "health", "Ask whether a sidecar is serving."),
+    "cost": Lazy("sidecar.cli.operations.cost", "cost", "Show spending."),
+    "demo": Lazy("sidecar.cli.operations.serving", "demo", "Load a demo, ask one question, show the context."),
+    "diff": Lazy("sidecar.cli.turns.context", "diff", "Compare two assemblies."),
+    "doctor": Lazy("sidecar.cli.operations.doctor", "doctor", "Check this machine's setup, and show fixes."),
+    "embed": Lazy("sidecar.cli.operations.serving", "embed", "Compute the missing vectors of stored texts."),
+    "explain": Lazy("sidecar.cli.turns.context", "explain", "Explain an assembly."),
+    "health": Lazy("sidecar.cli.operations.health", "health", "Check whether a sidecar is serving."),
     "ingest": Lazy("sidecar.cli.content.knowledge", "ingest", "Read documents into a knowledge base."),
     "memory": Lazy(
         "sidecar.cli.content.memory", "memory", "Import, list, show, accept, reject, compress and forget memories."
     ),
     "migrate": Lazy("sidecar.cli.operations.serving", "migrate", "Bring the database's schema up to date."),
-    "owner": Lazy("sidecar.cli.content.owner", "owner", "See what a person or an agent holds, or forget them."),
+    "owner": Lazy("sidecar.cli.content.owner", "owner", "Show an owner's storage, or delete everything of an owner."),
     "profile": Lazy("sidecar.cli.content.profile", "profile", "Read and change the knobs of turns."),
-    "replay": Lazy("sidecar.cli.turns.context", "replay", "Fit a stored assembly again under other knobs."),
-    "serve": Lazy("sidecar.cli.operations.serving", "serve", "Serve until told to stop."),
+    "replay": Lazy("sidecar.cli.turns.context", "replay", "Fit a stored assembly again with other knobs."),
+    "serve": Lazy("sidecar.cli.operations.serving", "serve", "Serve until stopped."),
     "thread": Lazy("sidecar.cli.content.thread", "thread", "Import, list and show threads."),
     "token": Lazy("sidecar.cli.operations.tokens", "token", "Mint a token with this machine's dev key."),
-    "tools": Lazy("sidecar.cli.operations.tools", "tools", "Look at the tools of MCP servers and approve them."),
+    "tools": Lazy("sidecar.cli.operations.tools", "tools", "Show the tools of MCP servers and approve them."),
     "top": Lazy("sidecar.cli.turns.top", "top", "Watch turns as they come."),
-    "turns": Lazy("sidecar.cli.turns.listing", "turns", "List turns with what they took and spent."),
-    "usage": Lazy("sidecar.cli.turns.usage", "usage", "Report what a turn really used."),
+    "turns": Lazy("sidecar.cli.turns.listing", "turns", "List turns with their duration and cost."),
+    "usage": Lazy("sidecar.cli.turns.usage", "usage", "Report the provider's token counts of a turn."),
     "wiki": Lazy(
         "sidecar.cli.wiki.reading", "wiki", "Compile memories into pages, read the pages, and keep them in order."
     ),
-    "worker": Lazy(
-        "sidecar.cli.operations.working", "worker", "Compile and do other background work until told to stop."
-    ),
+    "worker": Lazy("sidecar.cli.operations.working", "worker", "Run the background worker until stopped."),
 }
 
 

@@ -29,13 +29,23 @@ class Database:
 
 
 @asynccontextmanager
-async def opened(settings: Settings) -> AsyncIterator[Database]:
-    """Yield the database of the settings; an embedded one is started, migrated, kept running, and released at the end."""
+async def reached(settings: Settings) -> AsyncIterator[Database]:
+    """Yield the database of the settings without changing it; an embedded one is started, and released at the end."""
     if settings.database_url:
         yield Database(settings.database_url, settings.database_direct_url or settings.database_url)
         return
     async with EmbeddedPostgres(settings.data_dir, bin_dir=settings.pg_bin) as embedded:
-        database = Database(embedded.dsn, embedded.dsn, embedded)
+        yield Database(embedded.dsn, embedded.dsn, embedded)
+
+
+@asynccontextmanager
+async def opened(settings: Settings) -> AsyncIterator[Database]:
+    """Yield the database of the settings; an embedded one is migrated and kept running."""
+    async with reached(settings) as database:
+        embedded = database.embedded
+        if embedded is None:
+            yield database
+            return
         await bring_up_to_date(database)
         supervisor = Supervisor()
         supervisor.start("embedded_postgres", embedded.keep_running)

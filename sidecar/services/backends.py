@@ -7,19 +7,19 @@ on: this process forgets what it knew at once, the others by a notice.
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from uuid import UUID, uuid4
 
 from sidecar.backends.tools import Offered, ToolKeeper
 from sidecar.context.ports import BackendError
 from sidecar.runtime.errors import FailedPrecondition, InvalidArgument, NotFound
+from sidecar.services.tenants import writing
 from sidecar.services.validation import read_name, read_text
 from store.db.postgres import Pools, scoped, tenant_scoped
-from store.db.queries import Connection
 from store.scope import Scope
-from store.tenancy import backends, templates, tenants, webhooks
+from store.tenancy import backends, tenants, webhooks
 from store.tenancy.backends import Approval, Switch
 from store.tenancy.webhooks import Subscription
 
@@ -41,7 +41,7 @@ class Backends:
         self._pool = pools.background
         self._places = places
         self._now = now
-        self._changed = changed
+        self._writing = partial(writing, self._pool, now=now, changed=changed)
 
     async def switches(self, tenant_id: UUID) -> list[tuple[str, Switch | None]]:
         """Return the tenant's backends by name, each with its switch; None for one that was never switched."""
@@ -132,16 +132,6 @@ class Backends:
         if not isinstance(place, ToolKeeper):
             raise InvalidArgument("backend", "has no tools", "name one that is configured under [[tools]]")
         return place
-
-    @asynccontextmanager
-    async def _writing(self, tenant_id: UUID) -> AsyncIterator[tuple[Connection, datetime]]:
-        """Yield a transaction in which the tenant exists, and the time of the write."""
-        now = self._now()
-        async with tenant_scoped(self._pool, tenant_id) as connection:
-            await tenants.ensure_tenant(connection, tenant_id, now=now)
-            yield connection, now
-            await templates.notify_changed(connection, tenant_id)
-        self._changed(tenant_id)
 
 
 async def _suited(keeper: ToolKeeper, tenant_id: UUID, name: str) -> Offered:

@@ -6,23 +6,24 @@ process at once, and to the others by a notice.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 from sidecar.context import profile_cache
 from sidecar.context.profile_cache import InForce
 from sidecar.runtime.errors import InvalidArgument, NotFound, ScopeForbidden, SpaceForbidden
+from sidecar.services.tenants import writing
 from sidecar.services.validation import read_id, read_int
 from sidecar.turn.items import Source
 from sidecar.turn.profile import parse_layer
 from store.db.postgres import Pools, tenant_scoped
 from store.db.queries import Connection
 from store.scope import Reach
-from store.tenancy import templates, tenants
+from store.tenancy import templates
 from store.tenancy.templates import Level, NewVersion, ProfileVersion
 
 _MAX_VERSION = 2**31 - 1
@@ -56,6 +57,7 @@ class Profiles:
         self._base = base
         self._now = now
         self._changed = changed
+        self._writing = partial(writing, self._pool, now=now, changed=changed)
 
     async def newest(self, tenant_id: UUID, level: Level, *, reach: Reach | None) -> ProfileVersion | None:
         """Return a level's own knobs, None when it has none."""
@@ -123,15 +125,6 @@ class Profiles:
             knobs = _with_switch(newest.knobs if newest else {}, source, is_on=is_on)
             new = NewVersion(_TENANT, knobs, author, newest.version if newest else 0)
             await templates.put(connection, tenant_id, new, now=now)
-
-    @asynccontextmanager
-    async def _writing(self, tenant_id: UUID) -> AsyncIterator[tuple[Connection, datetime]]:
-        """Yield a transaction in which the tenant exists, and the time of the write."""
-        now = self._now()
-        async with tenant_scoped(self._pool, tenant_id) as connection:
-            await tenants.ensure_tenant(connection, tenant_id, now=now)
-            yield connection, now
-        self._changed(tenant_id)
 
 
 def level_of(name: str, ref: str) -> Level:

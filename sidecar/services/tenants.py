@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import PurePosixPath
 from uuid import UUID
 
@@ -74,7 +75,7 @@ class Tenants:
     ) -> None:
         self._pool = pools.background
         self._now = now
-        self._changed = changed
+        self._writing = partial(writing, self._pool, now=now, changed=changed)
         self._forgot = forgot
 
     async def get(self, tenant_id: UUID) -> Tenant:
@@ -152,15 +153,21 @@ class Tenants:
                 connection, tenant_id, about_owner=about_owner, since=since, limit=limit, before=before
             )
 
-    @asynccontextmanager
-    async def _writing(self, tenant_id: UUID) -> AsyncIterator[tuple[Connection, datetime]]:
-        """Yield a transaction in which the tenant exists, and the time; turns see the change from the next one on."""
-        now = self._now()
-        async with tenant_scoped(self._pool, tenant_id) as connection:
-            await tenants.ensure_tenant(connection, tenant_id, now=now)
-            yield connection, now
-            await templates.notify_changed(connection, tenant_id)
-        self._changed(tenant_id)
+
+@asynccontextmanager
+async def writing(
+    pool: Pool, tenant_id: UUID, *, now: Callable[[], datetime], changed: Callable[[UUID], None]
+) -> AsyncIterator[tuple[Connection, datetime]]:
+    """Yield a transaction in which the tenant exists, and the time; turns see the change from the next one on.
+
+    Then `changed` drops what this process caches of the tenant.
+    """
+    at = now()
+    async with tenant_scoped(pool, tenant_id) as connection:
+        await tenants.ensure_tenant(connection, tenant_id, now=at)
+        yield connection, at
+        await templates.notify_changed(connection, tenant_id)
+    changed(tenant_id)
 
 
 def _read_location(location: str) -> str:

@@ -289,10 +289,11 @@ async def get(connection: Connection, scope: Scope, job_id: UUID) -> Job | None:
 
 
 async def page(
-    connection: Connection, scope: Scope, *, limit: int, after: tuple[datetime, UUID] = (_END_OF_TIME, UUID(int=0))
+    connection: Connection, scope: Scope, *, limit: int, after: tuple[datetime, UUID] | None = None
 ) -> list[Job]:
     """Return a page of the scope's jobs, newest first, after the job with this instant and id."""
-    rows = await _sql.list_jobs(connection, **scope.key, before=after[0], after_id=after[1], limit=limit)
+    before, after_id = after or (_END_OF_TIME, UUID(int=0))
+    rows = await _sql.list_jobs(connection, **scope.key, before=before, after_id=after_id, limit=limit)
     return [_job(row) for row in rows]
 
 

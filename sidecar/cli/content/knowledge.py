@@ -22,12 +22,10 @@ _HEAD_BYTES = 4096
 
 @click.command(short_help="Read documents into a knowledge base.")
 @click.argument("path", type=click.Path(exists=True, path_type=Path))
-@click.option("--kb", "base", required=True, help="The knowledge base; made when there is none of this name.")
-@click.option(
-    "--assign-template", multiple=True, metavar="TEMPLATE", help="Let a template's agents ask it; repeatable."
-)
-@click.option("--assign-agent", multiple=True, metavar="AGENT", help="Let an agent ask it; repeatable.")
-@click.option("--assign-space", multiple=True, metavar="SPACE", help="Let a space ask it; repeatable.")
+@click.option("--kb", "base", required=True, help="The knowledge base; created if it does not exist.")
+@click.option("--assign-template", multiple=True, metavar="TEMPLATE", help="Assign it to a template; repeatable.")
+@click.option("--assign-agent", multiple=True, metavar="AGENT", help="Assign it to an agent; repeatable.")
+@click.option("--assign-space", multiple=True, metavar="SPACE", help="Assign it to a space; repeatable.")
 @connected
 def ingest(session: CommandSession, path: Path, base: str, **assigned: Sequence[str]) -> int:
     """Read documents into a knowledge base: Markdown, text, HTML and PDF, a file or a whole tree.

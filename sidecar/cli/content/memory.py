@@ -10,10 +10,9 @@ from typing import Any
 import click
 
 from sidecar.cli.shared import drawing
-from sidecar.cli.shared.batches import batches
 from sidecar.cli.shared.failures import FAILED, OK
-from sidecar.cli.shared.listing import every, limit_option
 from sidecar.cli.shared.output import printable
+from sidecar.cli.shared.paging import batches, every, limit_option
 from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.client.answers import Memory, MemoryHistory
 from sidecar.client.imported import new_memory
@@ -200,7 +199,7 @@ def compress_memories(session: CommandSession, memory_ids: tuple[str, ...]) -> N
 @click.argument("memory_id", metavar="MEMORY")
 @connected
 def forget_memory(session: CommandSession, memory_id: str) -> None:
-    """Forget one memory: its text is gone when this returns.
+    """Forget one memory: its text is deleted when this returns.
 
     \b
     Example:

@@ -16,13 +16,13 @@ _MB = 2**20
 
 @click.group()
 def owner() -> None:
-    """See what a person or an agent holds, or forget them."""
+    """Show an owner's storage, or delete everything of an owner."""
 
 
-@owner.command(short_help="Show how much an owner holds.")
+@owner.command(short_help="Show an owner's storage.")
 @connected
 def show(session: CommandSession) -> None:
-    """Show how many bytes the turns and memories of --owner hold, and how many they may (SIDECAR_OWNER_QUOTA_MB).
+    """Show the bytes of the turns and memories of --owner, and the quota (SIDECAR_OWNER_QUOTA_MB).
 
     \b
     Example:
@@ -37,13 +37,13 @@ def _draw_storage(storage: Storage) -> Iterator[str]:
     yield f"turns and memories hold {storage.stored_bytes / _MB:,.1f} MB{quota}"
 
 
-@owner.command(short_help="Delete everything that is an owner's.")
+@owner.command(short_help="Delete everything of an owner.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @connected
 def forget(session: CommandSession, yes: bool) -> None:
     """Delete the threads, memories, wiki, receipts, accounts and jobs of --owner, for good; needs an admin's token.
 
-    Revoke the owner's tokens first: a call that is under way may still write. Memories that another service keeps stay there.
+    Revoke the owner's tokens first: a running call may still write. Memories stored in another service stay there.
 
     \b
     Example:
@@ -52,7 +52,7 @@ def forget(session: CommandSession, yes: bool) -> None:
     """
     if not yes:
         whose = f"of the owner {session.owner!r}" if session.owner else "of the token's owner"
-        session.voice.confirm(f"Delete everything {whose}? It cannot be taken back.")
+        session.voice.confirm(f"Delete everything {whose}? This cannot be undone.")
     session.voice.show(session.client.forget_owner(), _draw)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from sidecar.cli.shared import drawing
-from sidecar.cli.shared.listing import every, limit_option
+from sidecar.cli.shared.paging import every, limit_option
 from sidecar.cli.shared.session import Command, CommandSession, connected
 from sidecar.client import knobs
 from sidecar.client.answers import ProfileInForce, ProfileVersion
@@ -20,7 +20,7 @@ _LEVELS = click.Choice(["tenant", "template", "agent", "space"])
 def _of_level(work: Command) -> Command:
     """Give a command the options that name one level of knobs."""
     work = click.option("--ref", default="", help="Which template, agent or space; empty for the tenant.")(work)
-    return click.option("--level", type=_LEVELS, required=True, help="Whose knobs.")(work)
+    return click.option("--level", type=_LEVELS, required=True, help="The level of the knobs.")(work)
 
 
 @click.group()
@@ -29,7 +29,7 @@ def profile() -> None:
 
 
 @profile.command(short_help="Show one level's knobs, or the merged ones.")
-@click.option("--level", type=_LEVELS, help="Whose knobs; none for those in force, merged.")
+@click.option("--level", type=_LEVELS, help="The level; without it, the merged knobs in force.")
 @click.option("--ref", default="", help="Which template, agent or space.")
 @click.option("--agent", default="", help="For the merged profile: the agent.")
 @click.option("--space", default="", help="For the merged profile: the space.")
@@ -50,12 +50,12 @@ def get(session: CommandSession, level: str | None, ref: str, agent: str, space:
 @_of_level
 @click.argument("assignments", nargs=-1, metavar="[KNOB=VALUE]...")
 @click.option("--file", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Knobs as JSON.")
-@click.option("--replace", is_flag=True, help="Let the level have these knobs and no others.")
+@click.option("--replace", is_flag=True, help="Replace all knobs of the level with these.")
 @connected
 def set_profile(
     session: CommandSession, level: str, ref: str, assignments: Sequence[str], file: Path | None, replace: bool
 ) -> None:
-    """Change one level's knobs; the others stay. An empty value takes a knob back, so that it is inherited again.
+    """Change one level's knobs; the others stay. An empty value removes a knob, so that it is inherited again.
 
     Refused if the level was changed concurrently.
 
@@ -100,7 +100,7 @@ def _text(file: Path) -> str:
 @limit_option
 @connected
 def history(session: CommandSession, level: str, ref: str, limit: int) -> None:
-    """List one level's versions, newest first: when, by whom, which knobs.
+    """List one level's versions, newest first, with time, author and knobs.
 
     \b
     Example:

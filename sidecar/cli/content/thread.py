@@ -11,10 +11,9 @@ from typing import Any
 import click
 
 from sidecar.cli.shared import drawing
-from sidecar.cli.shared.batches import batches
 from sidecar.cli.shared.failures import FAILED, OK
-from sidecar.cli.shared.listing import every, limit_option
 from sidecar.cli.shared.output import Step
+from sidecar.cli.shared.paging import batches, every, limit_option
 from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.client import SidecarCallError
 from sidecar.client.answers import Thread, Turn
@@ -58,8 +57,8 @@ class _Tally:
 def import_file(session: CommandSession, file: Path, thread_id: str, title: str) -> int:
     """Import conversations: JSONL of OpenAI-style messages, or an export of ChatGPT, Claude or Slack.
 
-    The file itself says which of these it is. Importing it again writes only what is new, so an import that was
-    interrupted goes on where it stopped.
+    The format is recognized from the file. Importing it again writes only new turns, so an interrupted import can be
+    repeated.
 
     \b
     Example:
@@ -140,7 +139,7 @@ def _draw_threads(threads: list[Thread]) -> Iterator[Any]:
     )
 
 
-@thread.command("show", short_help="Show a thread as it was said.")
+@thread.command("show", short_help="Show a thread's turns.")
 @click.argument("thread_id", metavar="THREAD")
 @limit_option
 @connected

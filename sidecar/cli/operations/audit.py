@@ -9,19 +9,19 @@ from typing import Any
 import click
 
 from sidecar.cli.shared import drawing
-from sidecar.cli.shared.listing import every, limit_option
+from sidecar.cli.shared.paging import every, limit_option
 from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.client.answers import AuditEntry
 
 
-@click.command(short_help="List what admins read and changed.")
+@click.command(short_help="List the calls of admins.")
 @click.option("--days", type=click.IntRange(min=1), default=7, show_default=True, help="How far to look back.")
 @limit_option
 @connected
 def audit(session: CommandSession, days: int, limit: int) -> None:
-    """List what admins of the tenant read and changed, newest first, by calls and at the console; needs an admin's token.
+    """List the calls and console pages by which admins read and changed the tenant, newest first; needs an admin's token.
 
-    With --owner, only what concerns that owner. Entries are kept for SIDECAR_AUDIT_DAYS.
+    With --owner, only entries about that owner. Entries are kept for SIDECAR_AUDIT_DAYS.
 
     \b
     Example:

@@ -18,16 +18,16 @@ _KEYS = ("source", "day", "owner", "agent", "thread", "model")
 
 @click.group()
 def cost() -> None:
-    """Show what was spent."""
+    """Show spending."""
 
 
-@cost.command(short_help="Show what was spent.")
-@click.option("--by", type=click.Choice(_KEYS), default="day", show_default=True, help="What to add up by.")
+@cost.command(short_help="Show spending.")
+@click.option("--by", type=click.Choice(_KEYS), default="day", show_default=True, help="The key to group by.")
 @click.option("--days", type=click.IntRange(1, 3660), default=7, show_default=True, help="How many days back.")
 @click.option("--whole-tenant", is_flag=True, help="All owners, with the compiles; needs an admin's token.")
 @connected
 def show(session: CommandSession, by: str, days: int, whole_tenant: bool) -> None:
-    """Show tokens and money of the last days, added up by source, day, owner, agent, thread or model.
+    """Show tokens and cost of the last days, grouped by source, day, owner, agent, thread or model.
 
     \b
     Example:
@@ -40,12 +40,12 @@ def show(session: CommandSession, by: str, days: int, whole_tenant: bool) -> Non
     session.voice.show(told, lambda given: _draw(given, by))
 
 
-@cost.command(short_help="Show what compiling spent.")
+@cost.command(short_help="Show the spending of compiles.")
 @click.option("--days", type=click.IntRange(1, 3660), default=7, show_default=True, help="How many days (UTC) back.")
 @click.option("--whole-tenant", is_flag=True, help="All owners; needs an admin's token.")
 @connected
 def compiles(session: CommandSession, days: int, whole_tenant: bool) -> None:
-    """Show what compiling spent by pass (leaf, section, aggregation) and model. Answers that were kept cost nothing again.
+    """Show the spending of compiles by pass (leaf, section, aggregation) and model. Cached answers cost nothing.
 
     \b
     Example:
@@ -96,7 +96,7 @@ def _draw(told: SpendingTold, by: str) -> Iterator[Any]:
 
 @click.group()
 def budget() -> None:
-    """Set limits, and see which were crossed; needs an admin's token."""
+    """Set spending limits and show their alerts; needs an admin's token."""
 
 
 @budget.command(name="list", short_help="List budgets and alerts.")
@@ -131,16 +131,22 @@ def _draw_budgets(told: BudgetsTold) -> Iterator[Any]:
         yield f"{drawing.moment(alert.raise_time)} {alert.name}: {alert.percent} % is spent, {spent}"
 
 
-@budget.command(name="set", short_help="Make or change a budget.")
+@budget.command(name="set", short_help="Create or change a budget.")
 @click.argument("name")
 @click.option("--limit-usd", type=click.FloatRange(min=0, min_open=True), required=True, help="The limit.")
 @click.option("--period", type=click.Choice(["day", "month"]), default="month", show_default=True, help="In UTC.")
 @click.option("--covers", type=click.Choice(["tenant", "owner", "agent", "model"]), default="tenant", show_default=True)
 @click.option("--ref", default="", help="Which owner, agent or model.")
-@click.option("--percent", "percents", type=click.IntRange(1, 1000), multiple=True, help="When to tell; repeatable.")
+@click.option(
+    "--percent",
+    "percents",
+    type=click.IntRange(1, 1000),
+    multiple=True,
+    help="Alert at this percentage.",
+)
 @connected
 def put(session: CommandSession, percents: Sequence[int], **given: Any) -> None:
-    """Make a budget, or change the one of its name.
+    """Create a budget, or change the one with this name.
 
     \b
     Example:

@@ -16,12 +16,12 @@ from sidecar.cli.shared.output import Voice
 from sidecar.cli.shared.session import speaking
 
 
-@click.command(short_help="Check what serving needs, and say how to mend it.")
+@click.command(short_help="Check this machine's setup, and show fixes.")
 @speaking
 def doctor(voice: Voice) -> int:
-    """Check settings, tokenizer, identity, database, extensions, clock, migrations, backends, models, and where traces go.
+    """Check settings, tokenizer, identity, database, extensions, clock, migrations, backends, models, and the trace collector.
 
-    The exit code is 1 when something is in the way. Settings come from the same variables as for `sidecar serve`.
+    The exit code is 1 if a check fails. Settings come from the same variables as for `sidecar serve`.
 
     \b
     Example:

@@ -17,12 +17,11 @@ from models.tokens import meters
 from models.tokens.meters import meter_for
 from sidecar.backends import configuration
 from sidecar.backends.entries import BackendEntry, HindsightEntry, ToolsEntry
-from sidecar.cli.operations.migrating import reached
 from sidecar.rpc.auth.authentication import Authenticator
 from sidecar.rpc.server import identity_settings
 from sidecar.runtime import embedders
 from sidecar.runtime import settings as all_settings
-from sidecar.runtime.database import Database, migrations
+from sidecar.runtime.database import Database, migrations, reached
 from sidecar.runtime.errors import SidecarError, StartRefused
 from sidecar.runtime.settings import Settings
 from sidecar.telemetry.watch import config_of

@@ -10,15 +10,15 @@ from sidecar.cli.shared.session import DEFAULT_ADDRESS, securable, speaking
 from sidecar.client import Sidecar, Tls
 
 
-@click.command(short_help="Ask whether a sidecar is serving.")
+@click.command(short_help="Check whether a sidecar is serving.")
 @click.option("--address", envvar="SIDECAR_ADDRESS", default=DEFAULT_ADDRESS, show_default=True, help="The sidecar.")
 @click.option(
-    "--wait", "wait_s", type=click.FloatRange(min=0), default=0.0, help="Seconds to wait for one that is starting."
+    "--wait", "wait_s", type=click.FloatRange(min=0), default=0.0, help="Seconds to wait for a starting sidecar."
 )
 @securable
 @speaking
 def health(voice: Voice, tls: Tls | None, address: str, wait_s: float) -> int:
-    """Ask whether a sidecar is serving; needs no token. The exit code is 0 when it is, else 4.
+    """Check whether a sidecar is serving; needs no token. The exit code is 0 if it is, else 4.
 
     \b
     Example:

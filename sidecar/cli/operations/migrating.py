@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
-from sidecar.runtime.database import Database, bring_up_to_date, migrations
+from sidecar.runtime.database import bring_up_to_date, migrations, reached
 from sidecar.runtime.settings import Settings
 from store.db import migrate
 from store.db.migrate import MigrationReport, MigrationState
-from store.embedded.server import EmbeddedPostgres
 
 
 async def apply(settings: Settings, *, dry_run: bool) -> MigrationReport:
@@ -29,13 +26,3 @@ async def status(settings: Settings) -> tuple[MigrationState, ...]:
     """Return the state of every migration. Raises the errors of `store.db.migrate`."""
     async with reached(settings) as database:
         return await migrate.status(database.direct_dsn, migrations())
-
-
-@asynccontextmanager
-async def reached(settings: Settings) -> AsyncIterator[Database]:
-    """Yield the configured database without changing it; an embedded one is started meanwhile."""
-    if settings.database_url:
-        yield Database(settings.database_url, settings.database_direct_url or settings.database_url)
-        return
-    async with EmbeddedPostgres(settings.data_dir, bin_dir=settings.pg_bin) as embedded:
-        yield Database(embedded.dsn, embedded.dsn, embedded)

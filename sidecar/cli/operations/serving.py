@@ -29,11 +29,11 @@ from store.db.migrate import MigrationReport, MigrationState
 _LINES_SHOWN = 6
 
 
-@click.command(short_help="Serve until told to stop.")
+@click.command(short_help="Serve until stopped.")
 @click.option("--listen", multiple=True, metavar="ADDRESS", help="HOST:PORT or unix:/path; repeatable.")
 @speaking
 def serve(voice: Voice, listen: Sequence[str]) -> None:
-    """Serve until SIGTERM or Ctrl-C, then let calls under way end. Settings come from SIDECAR_… variables.
+    """Serve until SIGTERM or Ctrl-C, then let running calls finish. Settings come from SIDECAR_… variables.
 
     Without SIDECAR_DATABASE_URL an embedded Postgres is started, migrated and kept between runs.
 
@@ -60,10 +60,10 @@ def _runner() -> asyncio.Runner:
 
 @click.command(short_help="Bring the database's schema up to date.")
 @click.argument("action", type=click.Choice(["status"]), required=False)
-@click.option("--dry-run", is_flag=True, help="Say what would be applied, and change nothing.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be applied.")
 @speaking
 def migrate(voice: Voice, action: str | None, dry_run: bool) -> None:
-    """Apply the migrations that are left; safe to run again, and by several at once.
+    """Apply pending migrations; safe to repeat, and to run concurrently.
 
     \b
     Example:
@@ -83,13 +83,13 @@ def migrate(voice: Voice, action: str | None, dry_run: bool) -> None:
                 voice.show(report, _draw_report)
 
 
-@click.command(short_help="Give every stored text its vector.")
+@click.command(short_help="Compute the missing vectors of stored texts.")
 @click.option("--tenant", default="", metavar="NAME", help="Only this tenant's texts.")
 @speaking
 def embed(voice: Voice, tenant: str) -> None:
-    """Give every text that has no vector of the embedder in use one: after a change of SIDECAR_EMBEDDER, or ahead of a start.
+    """Compute the vectors that stored texts lack in the embedder in use: after a change of SIDECAR_EMBEDDER, or before a start.
 
-    A running service does the same behind its calls. Safe to break off, to run again, and beside a service.
+    A running service does the same in the background. Safe to interrupt, to repeat, and to run beside a service.
 
     \b
     Example:
@@ -124,7 +124,7 @@ def _draw_report(report: MigrationReport) -> Iterator[str]:
         yield "nothing to apply"
 
 
-@click.command(short_help="Load a demo, ask one question, see the context.")
+@click.command(short_help="Load a demo, ask one question, show the context.")
 @speaking
 def demo(voice: Voice) -> None:
     """Start a sidecar, load a demo corpus, ask one question, and show the context it gets.

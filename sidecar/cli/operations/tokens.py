@@ -38,9 +38,9 @@ def token(
     role: str,
     lifetime_s: int,
 ) -> None:
-    """Mint a token with this machine's dev key; the key is made when there is none.
+    """Mint a token with this machine's dev key; the key is created if there is none.
 
-    Refused where real signing keys are configured: those come from their issuer.
+    Refused if real signing keys are configured: then tokens come from their issuer.
 
     \b
     Example:

@@ -19,14 +19,14 @@ _tool = click.argument("tool")
 
 @click.group()
 def tools() -> None:
-    """Look at the tools of MCP servers and approve them. A turn calls only tools that are approved as they are."""
+    """Show the tools of MCP servers and approve them. A turn calls a tool only while its approved declaration is unchanged."""
 
 
-@tools.command("list", short_help="List the tools and why each is called or not.")
+@tools.command("list", short_help="List the tools and their approval.")
 @click.option("--backend", default="", help="One server; all without it.")
 @connected
 def list_tools(session: CommandSession, backend: str) -> int:
-    """List the tools that servers declare, whether they are approved, and why a turn does not call one.
+    """List the tools that servers declare, their approval, and the reason why a turn does not call one.
 
     \b
     Example:
@@ -43,7 +43,7 @@ def list_tools(session: CommandSession, backend: str) -> int:
 @click.option("--hash", "schema_hash", default="", help="The declaration's hash as `tools list --json` shows it.")
 @connected
 def approve(session: CommandSession, backend: str, tool: str, schema_hash: str) -> None:
-    """Approve a tool as it is declared now. Any change of its declaration takes the approval back.
+    """Approve a tool as it is declared now. Any change of its declaration revokes the approval.
 
     \b
     Example:
@@ -52,12 +52,12 @@ def approve(session: CommandSession, backend: str, tool: str, schema_hash: str) 
     session.voice.show(session.client.approve_tool(backend=backend, tool=tool, schema_hash=schema_hash), _draw_approved)
 
 
-@tools.command(short_help="Take a tool's approval back.")
+@tools.command(short_help="Revoke a tool's approval.")
 @_backend
 @_tool
 @connected
 def revoke(session: CommandSession, backend: str, tool: str) -> None:
-    """Take a tool's approval back: the next turn does not call it.
+    """Revoke a tool's approval: the next turn does not call it.
 
     \b
     Example:
@@ -73,7 +73,7 @@ def revoke(session: CommandSession, backend: str, tool: str) -> None:
 @click.argument("question")
 @connected
 def test(session: CommandSession, backend: str, tool: str, question: str) -> None:
-    """Call a read-only tool once with a question, approved or not, and show what a turn would get.
+    """Call a read-only tool once with a question, approved or not, and show the texts that a turn would get.
 
     \b
     Example:
@@ -85,7 +85,7 @@ def test(session: CommandSession, backend: str, tool: str, question: str) -> Non
 
 @click.group()
 def backends() -> None:
-    """Look at the remote backends, switch one off or on, and have one say when memories changed."""
+    """Show the remote backends, switch them off or on, and create webhooks for changed memories."""
 
 
 @backends.command("list", short_help="List the backends and their switches.")
@@ -100,12 +100,12 @@ def list_backends(session: CommandSession) -> None:
     session.voice.show(session.client.list_backends(), _draw_backends)
 
 
-@backends.command(short_help="Ask a backend no more.")
+@backends.command(short_help="Switch a backend off.")
 @_backend
-@click.option("--reason", default="", help="Why; it stands in the list.")
+@click.option("--reason", default="", help="The reason, shown in the list.")
 @connected
 def off(session: CommandSession, backend: str, reason: str) -> None:
-    """Ask a backend no more, from the next turn on.
+    """Switch a backend off, from the next turn on.
 
     \b
     Example:
@@ -114,12 +114,12 @@ def off(session: CommandSession, backend: str, reason: str) -> None:
     _switch(session, backend, is_off=True, reason=reason)
 
 
-@backends.command(short_help="Ask a backend again.")
+@backends.command(short_help="Switch a backend on again.")
 @_backend
-@click.option("--reason", default="", help="Why; it stands in the list.")
+@click.option("--reason", default="", help="The reason, shown in the list.")
 @connected
 def on(session: CommandSession, backend: str, reason: str) -> None:
-    """Ask a backend again, from the next turn on.
+    """Switch a backend on again, from the next turn on.
 
     \b
     Example:
@@ -128,12 +128,12 @@ def on(session: CommandSession, backend: str, reason: str) -> None:
     _switch(session, backend, is_off=False, reason=reason)
 
 
-@backends.command(short_help="Make, show or remove an owner's webhook.")
+@backends.command(short_help="Create, show or delete an owner's webhook.")
 @_backend
-@click.option("--remove", is_flag=True, help="Remove it.")
+@click.option("--remove", is_flag=True, help="Delete it.")
 @connected
 def webhook(session: CommandSession, backend: str, remove: bool) -> None:
-    """Make the owner's webhook of a backend, or show the one there is; a notice to it queues a compile.
+    """Create the owner's webhook of a backend, or show the existing one; a request to it queues a compile.
 
     \b
     Example:

@@ -16,13 +16,13 @@ from sidecar.telemetry import watch
 from sidecar.worker import worker_process as process
 
 
-@click.command(short_help="Compile and do other background work until told to stop.")
+@click.command(short_help="Run the background worker until stopped.")
 @click.option("--ends-with-parent", is_flag=True, hidden=True)
 @speaking
 def worker(voice: Voice, *, ends_with_parent: bool) -> None:
-    """Work until SIGTERM or Ctrl-C, then finish or hand back what is under way. Several may run at once.
+    """Run background jobs until SIGTERM or Ctrl-C, then finish or requeue the running ones. Several workers may run at once.
 
-    `sidecar serve` has one of its own, unless SIDECAR_WORKER is false.
+    `sidecar serve` starts a worker of its own, unless SIDECAR_WORKER is false.
 
     \b
     Example:

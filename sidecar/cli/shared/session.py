@@ -93,7 +93,7 @@ def _tls(roots: Path | None, name: str, own: tuple[Path | None, Path | None]) ->
 def connected(work: Command) -> Command:
     """Give a command a `session`: --address, --token, --tenant, --owner, the TLS options, and --json."""
 
-    @click.option("--owner", default="", help="Whose context, memories and threads. Default: the token's own.")
+    @click.option("--owner", default="", help="The owner of context, memories and threads. Default: the token's own.")
     @click.option("--tenant", default="", help="The tenant. Default: the token's own.")
     @click.option("--token", envvar="SIDECAR_TOKEN", help="A token; else $SIDECAR_TOKEN, else the dev key's.")
     @click.option(

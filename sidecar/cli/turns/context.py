@@ -14,19 +14,23 @@ from sidecar.client import knobs
 
 @click.command(short_help="Assemble one turn's context and show it.")
 @click.argument("message")
-@click.option("--model", required=True, help="The model that will answer, such as gpt-4o.")
-@click.option("--thread", default="", help="The thread whose history belongs to the turn.")
-@click.option("--agent", default="", help="The agent whose knobs and bases apply.")
-@click.option("--space", default="", help="The space whose knobs and bases apply.")
-@click.option("--window", type=click.IntRange(min=0), default=0, help="The window in tokens, for an unknown model.")
-@click.option("--system-tokens", type=click.IntRange(min=0), help="Tokens of your system prompt.")
-@click.option("--tool-tokens", type=click.IntRange(min=0), help="Tokens of your tool definitions.")
-@click.option("--reserve", type=click.IntRange(min=0), help="Tokens to keep free for the answer.")
+@click.option("--model", "model_id", required=True, help="The model that will answer, such as gpt-4o.")
+@click.option("--thread", "thread_id", default="", help="The thread whose history belongs to the turn.")
+@click.option("--agent", "agent_id", default="", help="The agent whose knobs and bases apply.")
+@click.option("--space", "space_id", default="", help="The space whose knobs and bases apply.")
+@click.option(
+    "--window", "context_window_tokens", type=click.IntRange(min=0), default=0, help="The window, for an unknown model."
+)
+@click.option("--system-tokens", "system", type=click.IntRange(min=0), help="Tokens of your system prompt.")
+@click.option("--tool-tokens", "tools", type=click.IntRange(min=0), help="Tokens of your tool definitions.")
+@click.option("--reserve", "response_reserve_tokens", type=click.IntRange(min=0), help="Tokens kept for the answer.")
 @click.option("--budget", type=click.IntRange(min=0), help="An upper bound on the pool, in tokens.")
 @click.option("--set", "assignments", multiple=True, metavar="KNOB=VALUE", help="A knob for this turn; repeatable.")
-@click.option("--context-only", is_flag=True, help="Write the context alone.")
+@click.option("--context-only", is_flag=True, help="Show only the context.")
 @connected
-def assemble(session: CommandSession, message: str, context_only: bool, **given: Any) -> None:
+def assemble(
+    session: CommandSession, context_only: bool, budget: int | None, assignments: Sequence[str], **given: Any
+) -> None:
     """Assemble one turn's context and show it with the budget and a line per source.
 
     \b
@@ -34,27 +38,17 @@ def assemble(session: CommandSession, message: str, context_only: bool, **given:
       sidecar assemble "When do I fly back?" --thread t1 --model gpt-4o
       sidecar assemble "When do I fly back?" --model gpt-4o --set knowledge.top_k=5 --json
     """
-    assembly = session.client.assemble_context(
-        message=message,
-        model_id=given["model"],
-        thread_id=given["thread"],
-        agent_id=given["agent"],
-        space_id=given["space"],
-        context_window_tokens=given["window"],
-        system=given["system_tokens"],
-        tools=given["tool_tokens"],
-        response_reserve_tokens=given["reserve"],
-        overrides=_overrides(given["assignments"], {"budget_tokens": given["budget"]}) or None,
-    )
+    overrides = _overrides(assignments, {"budget_tokens": budget}) or None
+    assembly = session.client.assemble_context(overrides=overrides, **given)
     session.voice.show(assembly, drawing.context if context_only else drawing.assembly)
 
 
-@click.command(short_help="Show why an assembly is as it is.")
+@click.command(short_help="Explain an assembly.")
 @click.argument("receipt")
 @click.option("--source", default="", help="Only this source's candidates.")
 @connected
 def explain(session: CommandSession, receipt: str, source: str) -> None:
-    """Show a receipt: every candidate, what became of it, and why.
+    """Show a receipt: every candidate with its decision and the reason.
 
     \b
     Example:
@@ -64,16 +58,18 @@ def explain(session: CommandSession, receipt: str, source: str) -> None:
     session.voice.show(found, lambda given: drawing.receipt(given, only=source))
 
 
-@click.command(short_help="Fit a stored assembly again under other knobs.")
+@click.command(short_help="Fit a stored assembly again with other knobs.")
 @click.argument("receipt")
 @click.option("--budget", type=click.IntRange(min=0), help="Another bound on the pool, in tokens.")
 @click.option("--top-k", multiple=True, metavar="SOURCE=N", help="Fewer items of a source; repeatable.")
-@click.option("--priority", multiple=True, metavar="SOURCE=N", help="Another place in the order, 1 first; repeatable.")
+@click.option(
+    "--priority", multiple=True, metavar="SOURCE=N", help="Another priority of a source, 1 first; repeatable."
+)
 @click.option("--allocation", help="priority, seed_order or pooled.")
 @click.option("--set", "assignments", multiple=True, metavar="KNOB=VALUE", help="Any other knob; repeatable.")
 @connected
 def replay(session: CommandSession, receipt: str, assignments: Sequence[str], **given: Any) -> None:
-    """Fit a stored assembly again under other knobs, and show what differs. No source is asked.
+    """Fit a stored assembly again with other knobs, and show the differences. No source is called.
 
     \b
     Example:
@@ -85,12 +81,12 @@ def replay(session: CommandSession, receipt: str, assignments: Sequence[str], **
     session.voice.show(session.client.replay_assembly(receipt_id=receipt, overrides=overrides), drawing.replay)
 
 
-@click.command(short_help="Show what differs between two assemblies.")
+@click.command(short_help="Compare two assemblies.")
 @click.argument("before")
 @click.argument("after")
 @connected
 def diff(session: CommandSession, before: str, after: str) -> None:
-    """Show what differs between two stored assemblies.
+    """Show the differences between two stored assemblies.
 
     \b
     Example:

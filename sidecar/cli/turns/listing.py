@@ -8,39 +8,31 @@ from typing import Any
 import click
 
 from sidecar.cli.shared import drawing
-from sidecar.cli.shared.listing import every, limit_option
+from sidecar.cli.shared.paging import every, limit_option
 from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.client.answers.cost import TurnCost
 
 
-@click.command(short_help="List turns with what they took and spent.")
-@click.option("--thread", default="", help="Only this thread's.")
-@click.option("--agent", default="", help="Only this agent's.")
-@click.option("--model", default="", help="Only this model's.")
-@click.option("--failed", default="", help="Only those in which this source failed.")
-@click.option("--degraded", is_flag=True, help="Only degraded ones.")
-@click.option("--slower-ms", type=click.FloatRange(min=0), default=0.0, help="Only those that took at least so long.")
+@click.command(short_help="List turns with their duration and cost.")
+@click.option("--thread", "thread_id", default="", help="Only turns of this thread.")
+@click.option("--agent", "agent_id", default="", help="Only turns of this agent.")
+@click.option("--model", "model_id", default="", help="Only turns with this model.")
+@click.option("--failed", "failed_source", default="", help="Only turns in which this source failed.")
+@click.option("--degraded", "degraded_only", is_flag=True, help="Only degraded turns.")
+@click.option(
+    "--slower-ms", "least_ms", type=click.FloatRange(min=0), default=0.0, help="Only turns at least this slow."
+)
 @limit_option
 @connected
 def turns(session: CommandSession, limit: int, **given: Any) -> None:
-    """List turns, newest first: when, how long, how many tokens, what they cost, and what failed.
+    """List turns, newest first, with time, duration, tokens, cost and failed sources.
 
     \b
     Example:
       sidecar turns --degraded
       sidecar turns --thread t1 --limit 10 --json
     """
-    found = every(
-        session.client.list_turn_costs,
-        limit=limit,
-        thread_id=given["thread"],
-        agent_id=given["agent"],
-        model_id=given["model"],
-        failed_source=given["failed"],
-        degraded_only=given["degraded"],
-        least_ms=given["slower_ms"],
-    )
-    session.voice.show(list(found), draw)
+    session.voice.show(list(every(session.client.list_turn_costs, limit=limit, **given)), draw)
 
 
 def draw(rows: Sequence[TurnCost]) -> Iterator[Any]:

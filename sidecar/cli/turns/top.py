@@ -38,7 +38,7 @@ class Glance:
 @click.option("--once", is_flag=True, help="Draw once and end.")
 @connected
 def top(session: CommandSession, every_s: float, once: bool) -> None:
-    """Watch the newest hundred turns: how fast, how many degraded, where the tokens go. Ctrl-C ends it.
+    """Watch the newest hundred turns: latency, degraded turns, and tokens by source. Ctrl-C ends it.
 
     \b
     Example:

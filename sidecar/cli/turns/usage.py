@@ -15,23 +15,21 @@ _TOKENS = click.IntRange(min=0)
 
 @click.group()
 def usage() -> None:
-    """Report what a turn really used."""
+    """Report the provider's token counts of a turn."""
 
 
-@usage.command(short_help="Report what the provider counted for an assembly.")
+@usage.command(short_help="Report the provider's token counts of an assembly.")
 @click.argument("receipt")
-@click.option("--input", "input_tokens", type=_TOKENS, required=True, help="Input tokens, those of the cache included.")
+@click.option("--input", "input_tokens", type=_TOKENS, required=True, help="Input tokens, cached ones included.")
 @click.option("--output", "output_tokens", type=_TOKENS, default=0, help="Output tokens.")
-@click.option("--cache-read", "cache_read_tokens", type=_TOKENS, default=0, help="Of the input, read from the cache.")
-@click.option(
-    "--cache-write", "cache_write_tokens", type=_TOKENS, default=0, help="Of the input, written to the cache."
-)
+@click.option("--cache-read", "cache_read_tokens", type=_TOKENS, default=0, help="Input tokens read from the cache.")
+@click.option("--cache-write", "cache_write_tokens", type=_TOKENS, default=0, help="Input tokens written to the cache.")
 @click.option(
     "--used", "used_item_ids", multiple=True, metavar="ITEM", help="An item that the answer used; repeatable."
 )
 @connected
 def report(session: CommandSession, receipt: str, used_item_ids: Sequence[str], **counts: Any) -> None:
-    """Report what the provider counted for an assembly. Later estimates for the model learn from it.
+    """Report the provider's token counts of an assembly. Later estimates for the model learn from it.
 
     \b
     Example:

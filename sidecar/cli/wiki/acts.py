@@ -14,7 +14,7 @@ from sidecar.client.answers.wiki import DeleteEffect
 @click.argument("name")
 @connected
 def alias(session: CommandSession, page: str, name: str) -> None:
-    """Give a page another name, by which the compile will know it.
+    """Give a page another name, which the compile will recognize.
 
     \b
     Example:
@@ -28,7 +28,7 @@ def alias(session: CommandSession, page: str, name: str) -> None:
 @click.argument("page")
 @connected
 def archive(session: CommandSession, page: str) -> None:
-    """Take a page out of reads and search. Its rows stay; a compile that touches it brings it back.
+    """Remove a page from reads and search. Its rows stay; a compile that changes it activates it again.
 
     \b
     Example:
@@ -61,11 +61,11 @@ def drawn_deletion(effect: DeleteEffect, named: str) -> str:
     return printable(f"deleted: {effect.page.title} ({effect.page.path})")
 
 
-@click.command(short_help="Set a held name aside for good.")
+@click.command(short_help="Ignore a held name.")
 @click.argument("mention_id", metavar="MENTION")
 @connected
 def ignore(session: CommandSession, mention_id: str) -> None:
-    """Set a held name aside, so that it never becomes a page. `sidecar wiki mentions --json` has the ids.
+    """Ignore a held name, so that it never becomes a page. `sidecar wiki mentions --json` has the ids.
 
     \b
     Example:
@@ -90,19 +90,19 @@ def suppress(session: CommandSession, page: str, section: str) -> None:
     session.voice.show(kept, lambda one: [f"suppressed: {one.slug} of {page}"])
 
 
-@click.command(short_help="Take a section's promotion back.")
+@click.command(short_help="Undo a section's promotion.")
 @click.argument("page")
 @click.argument("section")
 @connected
 def undo(session: CommandSession, page: str, section: str) -> None:
-    """Take a promotion back: the promoted page is archived, and the section lists its pages again.
+    """Undo a promotion: the promoted page is archived, and the section lists its pages again.
 
     \b
     Example:
       sidecar wiki undo austin restaurants
     """
     kept = session.client.undo_promotion(page=page, section_slug=section)
-    session.voice.show(kept, lambda one: [f"taken back: {one.slug} of {page}"])
+    session.voice.show(kept, lambda one: [f"undone: {one.slug} of {page}"])
 
 
 COMMANDS = (alias, archive, delete, ignore, suppress, undo)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import click
 
 from sidecar.cli.shared.failures import FAILED, OK
-from sidecar.cli.shared.listing import every, limit_option
+from sidecar.cli.shared.paging import every, limit_option
 from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.cli.wiki import drawing
 from sidecar.client import SidecarCallError
@@ -20,9 +20,11 @@ _GOOD = frozenset({"succeeded", "skipped"})
 @click.command("compile", short_help="Compile the owner's memories into pages.")
 @click.option("--model", "model_id", default="", help="The model to plan with. Default: the configured one.")
 @click.option("--dry-run", is_flag=True, help="Show what the next batch would change, and change nothing.")
-@click.option("--wait", is_flag=True, help="Follow the job, and those that go on with it, to the end.")
+@click.option("--wait", is_flag=True, help="Follow the job and its continuations to the end.")
 @click.option(
-    "--may-archive-many", is_flag=True, help="Take the memory service's listing at its word, also if it empties most."
+    "--may-archive-many",
+    is_flag=True,
+    help="Accept the memory service's listing, even if it archives most of the wiki.",
 )
 @connected
 def compile_now(session: CommandSession, model_id: str, dry_run: bool, wait: bool, may_archive_many: bool) -> int:
@@ -51,7 +53,7 @@ def _draw_ticket(ticket: CompileTicket) -> Iterator[Any]:
 @click.argument("job_id", metavar="[JOB]", required=False, default="")
 @connected
 def watch(session: CommandSession, job_id: str) -> int:
-    """Follow a job, and those that go on with it, until the last has ended. Without JOB, the newest.
+    """Follow a job and its continuations to the end. Without JOB, the newest.
 
     \b
     Example:
@@ -69,7 +71,7 @@ def watch(session: CommandSession, job_id: str) -> int:
 def followed(session: CommandSession, job_id: str) -> int:
     """Follow the job and its continuations, show how the last ended, and return the command's exit code."""
     *before, last = ended(session, job_id)
-    session.voice.show(last, lambda one: _draw_job(one, before))
+    session.voice.show(last, lambda one: drawing.job(one, before))
     return exit_of(last)
 
 
@@ -104,10 +106,6 @@ def _continuation(session: CommandSession, job: CompileJob) -> CompileJob | None
     return next((one for one in newest if one.parent_job_id == job.job_id), None)
 
 
-def _draw_job(job: CompileJob, before: Sequence[CompileJob] = ()) -> Iterator[Any]:
-    return drawing.job(job, before)
-
-
 @click.command(short_help="List jobs, newest first.")
 @limit_option
 @connected
@@ -118,24 +116,20 @@ def jobs(session: CommandSession, limit: int) -> None:
     Example:
       sidecar wiki jobs --limit 5
     """
-    session.voice.show(list(every(session.client.list_jobs, limit=limit)), _draw_jobs)
-
-
-def _draw_jobs(found: list[CompileJob]) -> Iterator[Any]:
-    return drawing.jobs(found)
+    session.voice.show(list(every(session.client.list_jobs, limit=limit)), drawing.jobs)
 
 
 @click.command(short_help="Cancel a job.")
 @click.argument("job_id", metavar="JOB")
 @connected
 def cancel(session: CommandSession, job_id: str) -> None:
-    """Cancel a job: one that waits at once, one that runs before its next step.
+    """Cancel a job: a pending one at once, a running one before its next step.
 
     \b
     Example:
       sidecar wiki cancel 0198c0de-…
     """
-    session.voice.show(session.client.cancel_job(job_id=job_id), _draw_job)
+    session.voice.show(session.client.cancel_job(job_id=job_id), drawing.job)
 
 
 COMMANDS = (compile_now, watch, jobs, cancel)

@@ -167,7 +167,7 @@ def quarantined(found: Sequence[QuarantinedMemory]) -> Iterator[Any]:
     yield rows(
         ("memory", "why", "since", "begins"),
         ((one.memory_id, one.reason, moment(one.update_time), (one.text or "")[:_SUMMARY_CHARS]) for one in found),
-        empty="No memory is held back.",
+        empty="No memory is quarantined.",
     )
 
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 import click
 
-from sidecar.cli.shared.listing import every, limit_option
+from sidecar.cli.shared.paging import every, limit_option
 from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.cli.wiki import acts, compiles, drawing, files, quarantine, upkeep
-from sidecar.client.answers.wiki import GraphPart, PageWhole
 
 _TYPES = click.Choice(["entity", "topic", "decision"])
 
@@ -35,17 +31,13 @@ def show(session: CommandSession, page: str, texts: bool) -> None:
       sidecar wiki show /wiki/entity/casa-lola --texts
     """
     found = session.client.get_page(page=page, with_source_texts=texts)
-    session.voice.show(found, _draw_page)
-
-
-def _draw_page(found: PageWhole) -> Iterator[Any]:
-    return drawing.page(found)
+    session.voice.show(found, drawing.page)
 
 
 @wiki.command("list", short_help="List pages.")
 @click.option("--type", "page_type", type=_TYPES, default=None, help="Only pages of this type.")
 @click.option("--order", type=click.Choice(["name", "hubness", "time"]), default="name", show_default=True)
-@click.option("--archived", is_flag=True, help="List what is archived instead.")
+@click.option("--archived", is_flag=True, help="List archived pages instead.")
 @limit_option
 @connected
 def list_pages(session: CommandSession, page_type: str | None, order: str, archived: bool, limit: int) -> None:
@@ -57,7 +49,7 @@ def list_pages(session: CommandSession, page_type: str | None, order: str, archi
     """
     status = "archived" if archived else "active"
     pages = list(every(session.client.list_pages, limit=limit, type=page_type or "", order=order, status=status))
-    session.voice.show(pages, _rows_of("pages"))
+    session.voice.show(pages, drawing.pages)
 
 
 @wiki.command(short_help="Find pages by words, beginnings of words, and names.")
@@ -73,7 +65,7 @@ def search(session: CommandSession, query: str, page_type: str | None, limit: in
       sidecar wiki search empan
     """
     hits = list(every(session.client.search_pages, limit=limit, query=query, type=page_type or ""))
-    session.voice.show(hits, _rows_of("hits"))
+    session.voice.show(hits, drawing.hits)
 
 
 @wiki.command(short_help="List the pages that cite a memory.")
@@ -81,17 +73,17 @@ def search(session: CommandSession, query: str, page_type: str | None, limit: in
 @limit_option
 @connected
 def cite(session: CommandSession, memory_id: str, limit: int) -> None:
-    """List where pages cite a memory: section, summary, name or tag. A list of pages cites what these do: THROUGH names the page.
+    """List where pages cite a memory: section, summary, name or tag. THROUGH names the page by which a list of pages cites it.
 
     \b
     Example:
       sidecar wiki cite mem-0001
     """
     places = list(every(session.client.pages_citing_memory, limit=limit, memory_id=memory_id))
-    session.voice.show(places, _rows_of("citations"))
+    session.voice.show(places, drawing.citations)
 
 
-@wiki.command(short_help="List names that were held rather than given a page.")
+@wiki.command(short_help="List held names: names without a page.")
 @click.option("--status", type=click.Choice(["open", "promoted", "ignored"]), default="open", show_default=True)
 @limit_option
 @connected
@@ -102,7 +94,7 @@ def mentions(session: CommandSession, status: str, limit: int) -> None:
     Example:
       sidecar wiki mentions
     """
-    session.voice.show(list(every(session.client.list_mentions, limit=limit, status=status)), _rows_of("mentions"))
+    session.voice.show(list(every(session.client.list_mentions, limit=limit, status=status)), drawing.mentions)
 
 
 @wiki.command(short_help="Show pages and the links among them.")
@@ -118,18 +110,7 @@ def graph(session: CommandSession, focus: str, depth: int, most_pages: int) -> N
       sidecar wiki graph austin --depth 2
     """
     part = session.client.graph(focus=focus, depth=depth, most_pages=most_pages)
-    session.voice.show(part, _draw_graph)
-
-
-def _draw_graph(part: GraphPart) -> Iterator[Any]:
-    return drawing.graph(part)
-
-
-def _rows_of(kind: str) -> Any:
-    def draw(values: Any) -> Iterator[Any]:
-        return iter(getattr(drawing, kind)(values))
-
-    return draw
+    session.voice.show(part, drawing.graph)
 
 
 for command in (

@@ -9,13 +9,13 @@ from typing import Any
 
 import click
 
-from sidecar.cli.shared.batches import batches
 from sidecar.cli.shared.failures import FAILED, OK
+from sidecar.cli.shared.paging import batches
 from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.cli.wiki import drawing
 from sidecar.cli.wiki.compiles import ended, exit_of, followed
 from sidecar.client import JournalPlace, JournalRecord
-from sidecar.client.answers.wiki import LintReport, ReadMeasure, ResetEffect, Verification
+from sidecar.client.answers.wiki import ResetEffect, Verification
 from sidecar.ingest.journal import ImportedPlace, ImportedRecord, read_journal
 from sidecar.ingest.opening import opened_at
 
@@ -23,48 +23,46 @@ _BATCH_RECORDS = 500
 _BATCH_CHARS = 4_000_000
 _REASONS_SHOWN = 20
 
-_dry_run = click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
+_dry_run = click.option("--dry-run", is_flag=True, help="Only show what would change.")
+_full = click.option("--full", is_flag=True, help="Delete pages and held names instead of archiving pages.")
+_yes = click.option("--yes", is_flag=True, help="Do not ask.")
 
 
-@click.command(short_help="Look for what is amiss.")
+@click.command(short_help="Check the wiki for problems.")
 @_dry_run
 @connected
 def lint(session: CommandSession, dry_run: bool) -> None:
-    """Look for broken links, sections without a source, shared names, stale and oversize pages, and queue held names that are
-    ripe for a page.
+    """Check for broken links, sections without a source, shared names, stale and oversize pages, and queue a compile for held
+    names that were seen often enough.
 
     \b
     Example:
       sidecar wiki lint --dry-run
     """
-    session.voice.show(session.client.run_lint(dry_run=dry_run), _draw_lint)
+    session.voice.show(session.client.run_lint(dry_run=dry_run), drawing.lint)
 
 
-def _draw_lint(report: LintReport) -> Iterator[Any]:
-    return drawing.lint(report)
-
-
-@click.command(short_help="Set the compile back to the beginning.")
-@click.option("--full", is_flag=True, help="Delete pages and held names instead of archiving pages.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.command(short_help="Reset the compile to the beginning.")
+@_full
+@_yes
 @_dry_run
 @connected
 def reset(session: CommandSession, full: bool, yes: bool, dry_run: bool) -> None:
-    """Set the compile back to the beginning; the next one reads every memory again. Refused while a job runs.
+    """Reset the compile to the beginning; the next one reads every memory again. Refused while a job runs.
 
     \b
     Example:
       sidecar wiki reset --dry-run
       sidecar wiki reset --full --yes
     """
-    if not (yes or dry_run):
-        session.voice.confirm(_warning(full=full))
-    effect = session.client.reset_cursor(mode="full" if full else "polite", dry_run=dry_run)
+    effect = _reset(session, full=full, yes=yes, dry_run=dry_run)
     session.voice.show(effect, lambda one: _draw_reset(one, full=full, dry_run=dry_run))
 
 
-def _warning(*, full: bool) -> str:
-    return f"{'Delete' if full else 'Archive'} every page and compile all memories again?"
+def _reset(session: CommandSession, *, full: bool, yes: bool, dry_run: bool) -> ResetEffect:
+    if not (yes or dry_run):
+        session.voice.confirm(f"{'Delete' if full else 'Archive'} every page and compile all memories again?")
+    return session.client.reset_cursor(mode="full" if full else "polite", dry_run=dry_run)
 
 
 def _draw_reset(effect: ResetEffect, *, full: bool, dry_run: bool) -> Iterator[str]:
@@ -78,20 +76,18 @@ def _draw_reset(effect: ResetEffect, *, full: bool, dry_run: bool) -> Iterator[s
 
 
 @click.command(short_help="Reset, compile again, and follow it.")
-@click.option("--full", is_flag=True, help="Delete pages and held names instead of archiving pages.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@_full
+@_yes
 @_dry_run
 @connected
 def rebuild(session: CommandSession, full: bool, yes: bool, dry_run: bool) -> int:
-    """Set the compile back, compile every memory again, and follow it to the end.
+    """Reset the compile, compile every memory again, and follow the job to the end.
 
     \b
     Example:
       sidecar wiki rebuild --yes
     """
-    if not (yes or dry_run):
-        session.voice.confirm(_warning(full=full))
-    effect = session.client.reset_cursor(mode="full" if full else "polite", dry_run=dry_run)
+    effect = _reset(session, full=full, yes=yes, dry_run=dry_run)
     if dry_run:
         session.voice.show(effect, lambda one: _draw_reset(one, full=full, dry_run=True))
         return OK
@@ -99,10 +95,10 @@ def rebuild(session: CommandSession, full: bool, yes: bool, dry_run: bool) -> in
     return followed(session, ticket.job.job_id) if ticket.job is not None else FAILED
 
 
-@click.command(short_help="Rebuild the wiki aside from its log, and compare.")
+@click.command(short_help="Rebuild the wiki separately from its log, and compare.")
 @connected
 def verify(session: CommandSession) -> int:
-    """Compile the logged batches again, aside, and compare every byte. Nothing is changed, no model is called.
+    """Replay the logged batches into a separate wiki and compare every byte. Nothing is changed, and no model is called.
 
     A wiki that another version compiled cannot be verified until `sidecar wiki rebuild --full` has made it anew.
 
@@ -144,7 +140,7 @@ def drawn_verification(found: Verification) -> Iterator[str]:
 @_dry_run
 @connected
 def backfill(session: CommandSession, dry_run: bool) -> None:
-    """Write the links that the memories' places, journals and shared mentions call for, where they are missing.
+    """Write missing links that the memories' places, journals and shared mentions imply.
 
     \b
     Example:
@@ -155,21 +151,21 @@ def backfill(session: CommandSession, dry_run: bool) -> None:
     session.voice.show(effect, lambda one: drawing.backfill(one, is_dry=dry_run))
 
 
-@click.command(short_help="Take one class of links away.")
+@click.command(short_help="Remove one class of links.")
 @click.argument("origin", type=click.Choice(["deterministic", "co_mention", "rollup", "planner", "manual"]))
-@click.option("--context", "context_prefix", default="", help="Only evidence whose context begins so.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--context", "context_prefix", default="", help="Only evidence whose context begins with this.")
+@_yes
 @_dry_run
 @connected
 def rollback(session: CommandSession, origin: str, context_prefix: str, yes: bool, dry_run: bool) -> None:
-    """Take the evidence of one origin away, and the links left without any.
+    """Remove the evidence of one origin, and the links left without evidence.
 
     \b
     Example:
       sidecar wiki rollback deterministic --context deterministic:city: --dry-run
     """
     if not (yes or dry_run):
-        session.voice.confirm(f"Take away every link that only {origin} evidence speaks for?")
+        session.voice.confirm(f"Remove every link that has only {origin} evidence?")
     effect = session.client.rollback_links(origin=origin, context_prefix=context_prefix, dry_run=dry_run)
     session.voice.show(effect, lambda one: drawing.rollback(one, is_dry=dry_run))
 
@@ -248,22 +244,18 @@ def drawn_import(facts: dict[str, Any]) -> Iterator[str]:
         yield f"job {facts['job_id']}; follow it with: sidecar wiki watch {facts['job_id']}"
 
 
-@click.command(short_help="Say what turns read of the wiki, and what compiling it cost.")
+@click.command(short_help="Compare the wiki's use by turns with the cost of compiling.")
 @click.option("--days", type=click.IntRange(1, 3650), default=30, show_default=True, help="How far to look back.")
 @connected
 def reads(session: CommandSession, days: int) -> None:
-    """Say how often assemblies held something of the wiki and answers used it, next to what compiling cost.
+    """Show how often assemblies contained wiki content and answers used it, with the cost of compiling.
 
     \b
     Example:
       sidecar wiki reads --days 7
     """
     since = datetime.now(UTC) - timedelta(days=days)
-    session.voice.show(session.client.measure_reads(since_time=since), _draw_reads)
-
-
-def _draw_reads(found: ReadMeasure) -> Iterator[Any]:
-    return drawing.reads(found)
+    session.voice.show(session.client.measure_reads(since_time=since), drawing.reads)
 
 
 COMMANDS = (lint, reset, rebuild, verify, backfill, rollback, import_journal, reads)

@@ -6,9 +6,10 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qs
 from uuid import UUID
 
@@ -38,6 +39,7 @@ MAX_FORM_FIELDS = 100
 _TRIED_AT_ONCE = 2
 
 Authenticate = Callable[[str], Awaitable[Identity]]
+K = TypeVar("K")
 
 
 PLACES = (
@@ -223,6 +225,16 @@ def read_id(visit: Visit, name: str) -> UUID:
         return UUID(visit.request.path_params[name])
     except ValueError as error:
         raise NotFound(name) from error
+
+
+def after(visit: Visit, read: Callable[[str], K]) -> tuple[datetime, K] | None:
+    """Return where a list goes on: the instant and key of the row before; None from the beginning, or if it cannot be read."""
+    at, _, key = visit.query.get("after", "")[:500].replace("\0", "").partition("_")
+    try:
+        moment = datetime.fromisoformat(at)
+        return (moment, read(key)) if moment.tzinfo else None
+    except ValueError:
+        return None
 
 
 class FormUnusable(InvalidArgument):

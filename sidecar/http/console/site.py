@@ -15,19 +15,7 @@ from starlette.types import ASGIApp
 from sidecar.http.console import sign_in
 from sidecar.http.console.desk import Desk
 from sidecar.http.console.guard import Guard
-from sidecar.http.console.pages import (
-    backends,
-    compiles,
-    graph,
-    money,
-    provenance,
-    quarantine,
-    reads,
-    threads,
-    turns,
-    wiki,
-    wiki_acts,
-)
+from sidecar.http.console.pages import backends, compiles, graph, money, provenance, threads, turns, wiki
 from sidecar.http.console.writing import render
 
 _FILES = Path(__file__).parent / "static"
@@ -35,21 +23,9 @@ _FILES = Path(__file__).parent / "static"
 
 def console(desk: Desk, *, hosts: Collection[str] = ()) -> ASGIApp:
     """Return the console. `hosts` are names by which it may be reached besides localhost."""
-    pages = [
-        *sign_in.routes(desk),
-        *turns.routes(desk),
-        *threads.routes(desk),
-        *graph.routes(desk),
-        *wiki_acts.routes(desk),
-        *wiki.routes(desk),
-        *provenance.routes(desk),
-        *compiles.routes(desk),
-        *quarantine.routes(desk),
-        *backends.routes(desk),
-        *money.routes(desk),
-        *reads.routes(desk),
-        Mount("/static", StaticFiles(directory=_FILES)),
-    ]
+    subjects = (sign_in, turns, threads, graph, wiki, provenance, compiles, backends, money)
+    pages = [page for subject in subjects for page in subject.routes(desk)]
+    pages.append(Mount("/static", StaticFiles(directory=_FILES)))
     return Guard(Starlette(routes=pages, exception_handlers={404: _missing, 500: _broken}), hosts=hosts)
 
 

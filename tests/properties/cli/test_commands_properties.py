@@ -8,8 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidecar.cli.shared.batches import batches
-from sidecar.cli.shared.listing import every
+from sidecar.cli.shared.paging import batches, every
 from sidecar.client import Page
 
 

@@ -131,7 +131,7 @@ def test_summary_is_shown_unescaped_and_a_title_cannot_reverse_the_line() -> Non
 
 def test_retried_memories_are_counted_even_if_no_job_could_be_queued() -> None:
     assert list(drawn_retry(RetryEffect(2))) == ["2 to read again; the next compile does"]
-    assert list(drawn_retry(RetryEffect(0))) == ["none of them is held back"]
+    assert list(drawn_retry(RetryEffect(0))) == ["none of them is quarantined"]
 
 
 def test_log_of_other_rules_is_reported_as_no_fault() -> None:

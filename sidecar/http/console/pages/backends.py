@@ -1,4 +1,4 @@
-"""The sources: how they have been answering, which rest or are off, and a question tried on the chosen ones side by side."""
+"""The sources: how they have been answering, which breakers are open, the switches, and a question tried on some of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from starlette.routing import BaseRoute
 
 from sidecar.context.assembler import TurnRequest
 from sidecar.http.console.desk import Desk, Visit, read_id, route
-from sidecar.http.console.pages import switching
 from sidecar.http.console.turn_pages import Candidate, candidates, source_lines
 from sidecar.rpc.auth.identity import resolve_agent
 from sidecar.runtime.errors import InvalidArgument, TextsDropped
@@ -66,8 +65,8 @@ def routes(desk: Desk) -> list[BaseRoute]:
     """Return the pages about sources."""
     return [
         route(desk, "/sources", list_sources),
-        route(desk, "/sources/switch", switching.switch_source, methods=["POST"]),
-        route(desk, "/sources/backend", switching.switch_backend, methods=["POST"]),
+        route(desk, "/sources/switch", switch_source, methods=["POST"]),
+        route(desk, "/sources/backend", switch_backend, methods=["POST"]),
         route(desk, "/sources/try", try_question, methods=["POST"]),
         route(desk, "/sources/tried/{receipt_id}", show_tried),
     ]
@@ -169,3 +168,31 @@ async def _texts(visit: Visit, scope: Scope, receipt: StoredReceipt) -> dict[str
     except TextsDropped:
         return {}
     return {item.id: item.text for report in replayed.assembly.reports for item in report.items}
+
+
+async def switch_source(visit: Visit) -> Response:
+    """Switch a source off or on for the visitor's tenant."""
+    visit.require_admin()
+    name, is_on = visit.form.get("source", ""), visit.form.get("on") == "1"
+    author = visit.identity.subject
+    await visit.services.profiles.switch_source(visit.identity.tenant_id, name, is_on=is_on, author=author)
+    state = "asked again" if is_on else "no longer asked"
+    visit.tell(
+        f"{name} is {state} by the turns of this tenant.", undo="/sources/switch", source=name, on=_flag(not is_on)
+    )
+    return RedirectResponse("/sources", 303)
+
+
+async def switch_backend(visit: Visit) -> Response:
+    """Switch a configured backend off or on for the visitor's tenant."""
+    visit.require_admin()
+    name, is_on = visit.form.get("backend", ""), visit.form.get("on") == "1"
+    reason, author = visit.form.get("reason", ""), visit.identity.subject
+    await visit.services.backends.switch(visit.identity.tenant_id, name, is_off=not is_on, reason=reason, author=author)
+    state = "asked again" if is_on else "no longer asked"
+    visit.tell(f"The backend {name} is {state}.", undo="/sources/backend", backend=name, on=_flag(not is_on))
+    return RedirectResponse("/sources", 303)
+
+
+def _flag(is_on: bool) -> str:
+    return "1" if is_on else "0"

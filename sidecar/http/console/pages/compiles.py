@@ -1,25 +1,26 @@
-"""Compile jobs: what runs, what it did and cost, how far behind each scope is, how the wiki grew; start, stop and run again."""
+"""Compile jobs: their results and cost, each scope's lag, the wiki's growth; start, stop and run again; and the quarantine."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from functools import partial
 from typing import Any
+from urllib.parse import urlencode
 from uuid import UUID
 
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute
 
 from sidecar.http.console.charts import Chart, share_chart
-from sidecar.http.console.desk import Desk, Visit, read_id, route
+from sidecar.http.console.desk import Desk, Visit, after, read_id, route
+from sidecar.runtime.errors import FailedPrecondition
 from sidecar.runtime.ttl_cache import TtlCache
 from sidecar.services.compiles import MAX_SCOPES, UNDER_WAY
 from store.compile.jobs import Job, JobOptions
-from store.compile.overview import Grown
+from store.compile.overview import MOST_RETRIED, Grown
 from store.scope import Scope
 
-_ROWS = 50
+_ROWS, _MEMORY_ROWS = 50, 100
 _KEPT_S, _KEPT_GROWTHS = 600.0, 100
 _REASONS = ("rejections", "quarantined", "filtered", "cost_by_pass", "cost_by_model")
 _BEHIND = ("funnel", "flags")
@@ -50,7 +51,9 @@ def routes(desk: Desk) -> list[BaseRoute]:
         route(desk, "/compiles/scopes", list_scopes),
         route(desk, "/compiles/{job_id}", show_job),
         route(desk, "/compiles/{job_id}/cancel", cancel, methods=["POST"]),
-        route(desk, "/compiles/{job_id}/retry", retry, methods=["POST"]),
+        route(desk, "/compiles/{job_id}/retry", run_again, methods=["POST"]),
+        route(desk, "/quarantine", list_quarantined),
+        route(desk, "/quarantine/retry", retry_quarantined, methods=["POST"]),
     ]
 
 
@@ -61,7 +64,7 @@ async def _growth(desk: Desk, key: tuple[Scope, int]) -> list[Grown]:
 async def list_jobs(growths: _Growths, visit: Visit) -> Response:
     """Show the scope's jobs, newest first, how far its wiki is behind its memories, and how dense it has become."""
     scope, services = visit.scope, visit.services
-    rows = await services.compiles.jobs(scope, limit=_ROWS + 1, **_starting(visit))
+    rows = await services.compiles.jobs(scope, limit=_ROWS + 1, after=after(visit, UUID))
     stand = await services.compiles.standing(scope)
     held = sum((await services.upkeep.quarantine_reasons(scope)).values()) if visit.is_admin else 0
     grown = await growths.get((scope, stand.wiki_revision if stand else 0))
@@ -69,16 +72,6 @@ async def list_jobs(growths: _Growths, visit: Visit) -> Response:
     chart: Chart | None = share_chart(grown)
     values = {"stand": stand, "held": held, "grown": grown, "chart": chart, "is_older": "after" in visit.query}
     return await visit.page("compiles.html", rows=rows[:_ROWS], last=last, **values)
-
-
-def _starting(visit: Visit) -> dict[str, Any]:
-    """Return where the list goes on: the instant and id of the job before."""
-    at, _, job_id = visit.query.get("after", "").partition("_")
-    try:
-        moment = datetime.fromisoformat(at)
-        return {"after": (moment, UUID(job_id))} if moment.tzinfo else {}
-    except ValueError:
-        return {}
 
 
 async def list_scopes(visit: Visit) -> Response:
@@ -117,7 +110,7 @@ async def start(visit: Visit) -> Response:
     return _queued(visit, job)
 
 
-async def retry(visit: Visit) -> Response:
+async def run_again(visit: Visit) -> Response:
     """Queue what a job that has ended was asked for once more."""
     visit.require_admin()
     return _queued(visit, await visit.services.compiles.run_again(visit.scope, read_id(visit, "job_id")))
@@ -132,4 +125,26 @@ async def cancel(visit: Visit) -> Response:
     """Ask a job to end."""
     visit.require_admin()
     job = await visit.services.compiles.cancel(visit.scope, read_id(visit, "job_id"))
+    return RedirectResponse(f"/compiles/{job.job_id}", 303)
+
+
+async def list_quarantined(visit: Visit) -> Response:
+    """Show the quarantined memories, with the reason and the start of each text."""
+    visit.require_admin()
+    scope, memory_id = visit.scope, visit.query.get("after", "")[:400].replace("\0", "")
+    rows = await visit.services.upkeep.quarantined(scope, after=memory_id, limit=_MEMORY_ROWS + 1)
+    reasons = await visit.services.upkeep.quarantine_reasons(scope)
+    more = urlencode({"after": rows[_MEMORY_ROWS - 1].memory_id}) if len(rows) > _MEMORY_ROWS else ""
+    return await visit.page("quarantine.html", rows=rows[:_MEMORY_ROWS], reasons=reasons, more=more, most=MOST_RETRIED)
+
+
+async def retry_quarantined(visit: Visit) -> Response:
+    """Queue one quarantined memory, or the first thousand, to be read as new, and the compile that reads them."""
+    visit.require_admin()
+    named = visit.form.get("memory", "")
+    count, job = await visit.services.upkeep.retry(visit.scope, [named] if named else ())
+    if job is None:
+        raise FailedPrecondition("memory", "is not quarantined here")
+    what = "1 memory is" if count == 1 else f"{count:,} memories are"
+    visit.tell(f"{what} read anew; a compile is queued.")
     return RedirectResponse(f"/compiles/{job.job_id}", 303)

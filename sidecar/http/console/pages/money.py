@@ -1,4 +1,4 @@
-"""What was spent: by source, thread, agent, model and day; budgets, and the alerts of those that were crossed."""
+"""Spending by source, thread, agent, model and day; budgets and their alerts; and the wiki's reads against its cost."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from starlette.routing import BaseRoute
 from sidecar.http.console.desk import Desk, Visit, route
 from sidecar.http.console.turn_pages import bar_of
 from sidecar.services.costs import BudgetRequest, by_key, by_source
+from sidecar.services.upkeep import MAX_TURNS_MEASURED
 from store.accounting.costs import KEYS
 
 _DAYS = (1, 7, 30, 90)
@@ -22,6 +23,7 @@ def routes(desk: Desk) -> list[BaseRoute]:
         route(desk, "/spending", show_spending),
         route(desk, "/spending/budgets", put_budget, methods=["POST"]),
         route(desk, "/spending/budgets/delete", delete_budget, methods=["POST"]),
+        route(desk, "/reads", show_reads),
     ]
 
 
@@ -74,3 +76,9 @@ async def delete_budget(visit: Visit) -> Response:
     visit.require_admin()
     await visit.services.costs.delete_budget(visit.identity.tenant_id, visit.form.get("name", ""))
     return RedirectResponse("/spending", 303)
+
+
+async def show_reads(visit: Visit) -> Response:
+    """Show the most read pages of the newest turns, and the dearest that no turn read."""
+    found = await visit.services.upkeep.reads_against_cost(visit.scope)
+    return await visit.page("reads.html", found=found, reads=found.reads, most_turns=MAX_TURNS_MEASURED)

@@ -8,7 +8,7 @@ from uuid import UUID
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from sidecar.http.console.desk import Desk, Visit, route
+from sidecar.http.console.desk import Desk, Visit, after, route
 from sidecar.http.console.turn_pages import account_stripes
 from sidecar.services.costs import account_cost
 from sidecar.services.validation import read_id
@@ -33,9 +33,7 @@ def routes(desk: Desk) -> list[BaseRoute]:
 
 async def list_threads(visit: Visit) -> Response:
     """Show the owner's threads, the one with the newest turn first."""
-    at, _, thread_id = visit.query.get("after", "").partition("_")
-    start = (moment, thread_id[:200]) if (moment := _instant(at)) else None
-    found = await visit.services.threads.page(visit.scope, limit=_ROWS + 1, before=start)
+    found = await visit.services.threads.page(visit.scope, limit=_ROWS + 1, before=after(visit, str))
     last = found[_ROWS - 1] if len(found) > _ROWS else None
     return await visit.page("threads.html", rows=found[:_ROWS], last=last)
 
@@ -43,8 +41,8 @@ async def list_threads(visit: Visit) -> Response:
 async def show_thread(visit: Visit) -> Response:
     """Show a stretch of a thread as it was said, with its assemblies where they were made."""
     scope, thread_id = visit.scope, read_id("id", visit.query.get("id", ""))
-    after = visit.query.get("after", "")
-    position = int(after) if after.isdecimal() and len(after) < 9 else 0
+    place = visit.query.get("after", "")
+    position = int(place) if place.isdecimal() and len(place) < 9 else 0
     said = await visit.services.threads.turns(scope, thread_id, limit=_SAID_ROWS + 1, after=position)
     made = await _made(visit, thread_id, said, is_first=position == 0)
     told = sorted(
@@ -67,11 +65,3 @@ async def _made(visit: Visit, thread_id: str, said: list[StoredTurn], *, is_firs
     filters = Filters(thread_id=thread_id, agent_id=visit.filtered_agent(""))
     found = await visit.services.costs.turns(visit.scope, filters, limit=_MADE_ROWS, before=(until, _LAST_ID))
     return [one for one in found if is_first or (said and one.created_at >= said[0].said_at)]
-
-
-def _instant(text: str) -> datetime | None:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return moment if moment.tzinfo else None

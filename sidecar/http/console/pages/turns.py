@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -12,7 +11,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute
 
 from sidecar.http.console import turn_pages
-from sidecar.http.console.desk import Desk, Visit, read_id, route
+from sidecar.http.console.desk import Desk, Visit, after, read_id, route
 from sidecar.http.console.writing import aside
 from sidecar.runtime.errors import InvalidArgument, NotFound, TextsDropped
 from sidecar.services.costs import account_cost
@@ -48,7 +47,7 @@ async def _home(visit: Visit) -> Response:
 async def list_turns(visit: Visit) -> Response:
     """Show the newest turns that pass the filters."""
     filters = read_filters(visit)
-    found = await visit.services.costs.turns(visit.scope, filters, limit=_ROWS + 1, before=_before(visit))
+    found = await visit.services.costs.turns(visit.scope, filters, limit=_ROWS + 1, before=after(visit, UUID))
     rows = [(row, account_cost(row)) for row in found[:_ROWS]]
     last = rows[-1][0] if len(found) > _ROWS else None
     asked = {name: value for name, value in visit.query.items() if name != "after"}
@@ -68,16 +67,6 @@ def read_filters(visit: Visit) -> Filters:
         degraded_only=query.get("degraded") == "1",
         least_ms=float(least) if least.isdecimal() and len(least) < 10 else 0.0,
     )
-
-
-def _before(visit: Visit) -> tuple[datetime, UUID] | None:
-    """Return where the list goes on: the instant and id of the row before."""
-    at, _, receipt_id = visit.query.get("after", "").partition("_")
-    try:
-        moment = datetime.fromisoformat(at)
-        return (moment, UUID(receipt_id)) if moment.tzinfo else None
-    except ValueError:
-        return None
 
 
 async def show_turn(visit: Visit) -> Response:

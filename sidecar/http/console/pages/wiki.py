@@ -1,20 +1,19 @@
-"""The wiki as people read it: search, a page with what it rests on, and names that wait for a page."""
+"""The wiki: search, a page with its sources, names that wait for a page, and an admin's acts on them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute
 
 from compiler.plan.text import markup
-from sidecar.http.console.desk import Desk, Visit, route
+from sidecar.http.console.desk import Desk, Visit, after, read_id, route
 from sidecar.http.console.sentences import marked
 from sidecar.http.console.writing import aside
 from sidecar.runtime.errors import InvalidArgument
@@ -40,6 +39,9 @@ def routes(desk: Desk) -> list[BaseRoute]:
         route(desk, "/wiki", list_pages),
         route(desk, "/wiki/mentions", list_mentions),
         route(desk, "/wiki/{type}/{slug}", show_page),
+        route(desk, "/wiki/mentions/{mention_id}/ignore", ignore_mention, methods=["POST"]),
+        route(desk, "/wiki/{type}/{slug}/archive", archive_page, methods=["POST"]),
+        route(desk, "/wiki/{type}/{slug}/alias", add_alias, methods=["POST"]),
     ]
 
 
@@ -86,8 +88,7 @@ def _start(visit: Visit, order: Order) -> dict[str, Any]:
             case Order.HUBNESS:
                 return {"after": (min(int(head[:9]), 2**31 - 1), UUID(tail))}
             case Order.TIME:
-                at = datetime.fromisoformat(head)
-                return {"after": (at, UUID(tail))} if at.tzinfo else {}
+                return {"after": after(visit, UUID)}
     except ValueError:
         return {}
 
@@ -118,12 +119,7 @@ async def list_mentions(visit: Visit) -> Response:
     """Show the names that wait for a page, or those of another status."""
     scope, wanted = visit.scope, visit.query.get("status", "open")
     status = wanted if wanted in {"open", "promoted", "ignored"} else "open"
-    at, _, mention_id = visit.query.get("after", "").partition("_")
-    try:
-        start = {"after": (datetime.fromisoformat(at), UUID(mention_id))} if mention_id and "+" in at else {}
-    except ValueError:
-        start = {}
-    rows = await visit.services.wiki.mentions(scope, status, limit=_MENTIONS + 1, **start)
+    rows = await visit.services.wiki.mentions(scope, status, limit=_MENTIONS + 1, after=after(visit, UUID))
     last = rows[_MENTIONS - 1] if len(rows) > _MENTIONS else None
     more = urlencode({"status": status, "after": f"{last.updated_at.isoformat()}_{last.mention_id}"}) if last else ""
     return await visit.page("mentions.html", rows=rows[:_MENTIONS], status=status, more=more)
@@ -135,3 +131,28 @@ def key_of(visit: Visit) -> tuple[str, str]:
     if page_type not in TYPES:
         raise InvalidArgument("type", "is no type of page", f"use one of {', '.join(TYPES)}")
     return page_type, slug.replace("\0", "")
+
+
+async def ignore_mention(visit: Visit) -> Response:
+    """Set a held name aside."""
+    visit.require_admin()
+    await visit.services.wiki.ignore_mention(visit.scope, read_id(visit, "mention_id"))
+    visit.tell("The name is set aside.")
+    return RedirectResponse("/wiki/mentions", 303)
+
+
+async def archive_page(visit: Visit) -> Response:
+    """Archive a page."""
+    visit.require_admin()
+    row = await visit.services.wiki.archive_page(visit.scope, "/".join(key_of(visit)))
+    visit.tell(f"{row.title} is archived.")
+    return RedirectResponse(row.path, 303)
+
+
+async def add_alias(visit: Visit) -> Response:
+    """Give a page a name."""
+    visit.require_admin()
+    alias = visit.form.get("alias", "").strip()
+    row, _ = await visit.services.wiki.add_alias(visit.scope, "/".join(key_of(visit)), alias)
+    visit.tell(f"{row.title} is also called {alias}.")
+    return RedirectResponse(row.path, 303)

@@ -1,14 +1,32 @@
-"""Splits values into batches, each small enough for one call. Pure."""
+"""Lists in pages, and values in batches: as many calls as needed, each within its limits."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import click
 
 V = TypeVar("V")
 
 BATCH_COUNT = 500
 BATCH_CHARS = 4_000_000  # even at four bytes per character well below the message limit
+_PAGE_SIZE = 200
+
+limit_option = click.option(
+    "--limit", type=click.IntRange(min=0), default=50, show_default=True, help="How many at most; 0 for all."
+)
+
+
+def every(list_page: Callable[..., Any], *, limit: int, **given: Any) -> Iterator[Any]:
+    """Yield the values of a paged list, at most `limit` (0: all); `given` is passed to each call."""
+    left, token = limit, ""
+    while True:
+        page = list_page(page_size=min(left, _PAGE_SIZE) if limit else _PAGE_SIZE, page_token=token, **given)
+        yield from page.values
+        left, token = left - len(page.values), page.next_page_token
+        if not token or (limit and left <= 0):
+            return
 
 
 def batches(
