@@ -48,7 +48,7 @@ async def _look(run: Run, since: int, *, is_linking: bool) -> bool:
     """Aggregate the next window of changed pages; False if nothing was done or a cap cut the plan."""
     _, reached, is_failed = await _reached(run)
     behind = reached or (run.row.aggregated_revision, "", "")
-    look = Look(behind, run.most_aggregated, is_linking, is_for_change=is_failed)
+    look = Look(behind, run.most_aggregated, is_linking, is_for_change=is_failed, is_whole=not run.is_free)
     return await _until_done(run, since, partial(_planned, run, look)) and not _is_cut(run)
 
 

@@ -272,7 +272,9 @@ class _Replay:
         """Return the plan for an aggregation's window; a plan without changes if the batch had passed over it."""
         access, options = OpenTransactionAccess(self.connection, self.aside), batch.options
         since = self.reached or (run.row.aggregated_revision, "", "")
-        look = Look(since, int(options.get("most", _PLENTY)), bool(options.get("is_linking", False)))
+        look = Look(
+            since, int(options.get("most", _PLENTY)), bool(options.get("is_linking", False)), is_whole=not run.is_free
+        )
         if "failed" in options:
             return await aggregation.pass_over(access, look, str(options["failed"]))
         return await aggregation.plan_aggregation(access, run.deps, memories, look)

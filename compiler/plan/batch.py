@@ -58,7 +58,8 @@ class AggregationView:
     """What the aggregation looks at.
 
     `pages` are the recently changed pages, whole, with the hubs that candidates and rollups name. `others` are the further
-    active pages in their rollups (title, summary and tags suffice); a child in neither no longer exists. `evidence` has every
+    active pages in their rollups (title, summary and tags suffice); a child in neither no longer exists. `changed` are the keys
+    of all changed pages, those that no hub concerns included: their hubness is counted again. `evidence` has every
     memory that the pages' sections and the candidates cite, by id. `inbound` counts reference links to a page. `parents` is the
     scope's whole hierarchy, child to parent.
     """
@@ -69,6 +70,7 @@ class AggregationView:
     evidence: Mapping[str, MemoryEvidence] = field(default_factory=dict)
     inbound: Mapping[PageKey, int] = field(default_factory=dict)
     parents: Mapping[PageKey, PageKey] = field(default_factory=dict)
+    changed: frozenset[PageKey] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

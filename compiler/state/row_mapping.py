@@ -77,6 +77,12 @@ def stored(rows: WikiRows, identities: Iterable[PageIdentity] = ()) -> Stored:
     return Stored(pages, {key: page_id for page_id, key in (keys | parents).items()})
 
 
+def outline(row: Any) -> Page:
+    """Return an active page with nothing but its key, title, summary and tags."""
+    tags = tuple(Tag(name) for name in row["tags"])
+    return normal(Page(PageKey(PageType(row["type"]), row["slug"]), row["title"], row["summary"], tags=tags))
+
+
 @dataclass(slots=True)
 class _Rows:
     rows: WikiRows

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from compiler.plan.batch import AggregationView, LeafBatch, MemoryEvidence, StaleView
+from compiler.plan.batch import AggregationView, LeafBatch, MemoryEvidence, ParentCandidate, StaleView
 from compiler.plan.contract import (
     BatchMemory,
     CitedMemory,
@@ -23,14 +23,14 @@ from compiler.plan.contract import (
     PageType,
     WriteLink,
 )
-from compiler.plan.judging import departing, links, parents
+from compiler.plan.judging import departing, links, membership, parents
 from compiler.plan.names import lookup
 from compiler.plan.names.lookup import Sought
 from compiler.plan.names.merge import SIMILARITY, Match, Matches, Names, Way
 from compiler.plan.text.markdown import alias_keys
 from compiler.settings import Sight
 from compiler.state import surroundings
-from compiler.state.row_mapping import Stored, key_of, load, mentions
+from compiler.state.row_mapping import Stored, key_of, load, mentions, outline
 from compiler.state.substrates import MemorySubstrate
 from store.compile import ledger
 from store.db.queries import Connection
@@ -65,13 +65,16 @@ class Look:
     """The window of an aggregation: at most `most` pages that changed after `since`.
 
     With `is_linking`, the memories behind a new hub's children link them to it, whenever they were read. With
-    `is_for_change`, pages that only wait for promotion do not start an aggregation, because the last one failed.
+    `is_for_change`, pages that only wait for promotion do not start an aggregation, because the last one failed. With
+    `is_whole`, every changed page is shown whole, for a model to judge; else only those that may change a hub are: the
+    extractive planner gives the same for both.
     """
 
     since: Place
     most: int
     is_linking: bool
     is_for_change: bool = False
+    is_whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,11 +262,10 @@ async def aggregation_view(
     if not changed and (look.is_for_change or not waiting):
         return None, None
     above = await candidates.rollups_of(connection, scope, changed)
-    recent = await load(connection, scope, changed)
-    found = parents.merge_candidates(parents.from_memories(memories), parents.from_pages(recent.pages.values()))
+    recent, found, lean = await _recent(connection, scope, changed, parents.from_memories(memories), look)
     titles = sorted({key for one in found for key in alias_keys(one.title)})
     named = [page_id for _, page_id in await candidates.by_aliases(connection, scope, titles)]
-    rest = await load(connection, scope, {*waiting, *above, *named}.difference(changed))
+    rest = await load(connection, scope, {*waiting, *above, *named} - {recent.ids[key] for key in recent.pages})
     whole = Stored({**recent.pages, **rest.pages}, {**recent.ids, **rest.ids})
     pages = [page for _, page in sorted(whole.pages.items()) if page.is_active]
     told = sorted({memory_id for one in found for memory_id in one.memory_ids})
@@ -271,15 +273,50 @@ async def aggregation_view(
     others = await _others(
         connection, scope, pages, {*sorted(fed)[:_MOST_FED], *(key for one in found for key in one.pages)}
     )
+    known = {page.key for page in (*pages, *others)}
+    left = [page for key, page in sorted(lean.items()) if key not in known]
+    more = [*told, *await _told_by_others(connection, scope, (*pages, *others), left)]
     view = AggregationView(
         tuple(pages),
         found,
-        others,
-        await _evidence(connection, scope, (*pages, *others), [id_ for one in found for id_ in one.memory_ids]),
+        (*others, *left),
+        await _evidence(connection, scope, (*pages, *others), more),
         await _inbound(connection, scope, {page.key: whole.ids[page.key] for page in pages}),
         await _hierarchy(connection, scope),
+        frozenset({*lean, *recent.pages}),
     )
     return view, reached
+
+
+async def _recent(
+    connection: Connection, scope: Scope, changed: Sequence[UUID], told: tuple[ParentCandidate, ...], look: Look
+) -> tuple[Stored, tuple[ParentCandidate, ...], dict[PageKey, Page]]:
+    """Return the changed pages to show whole, the candidates of memories and pages, and the outlines of the other pages."""
+    if look.is_whole:
+        recent = await load(connection, scope, changed)
+        return recent, parents.merge_candidates(told, parents.from_pages(recent.pages.values())), {}
+    rows = await candidates.outlines(connection, scope, changed)
+    lean = {row["page_id"]: outline(row) for row in rows}
+    first = {row["page_id"] for row in rows if row["has_list"] or row["type"] != PageType.ENTITY}
+    first |= {page_id for page_id, page in lean.items() if parents.city_in_summary(page.summary)}
+    recent = await load(connection, scope, first)
+    found = parents.merge_candidates(told, parents.from_pages(recent.pages.values()))
+    joining = membership.may_join(found, lean.values())
+    rest = await load(
+        connection, scope, [id_ for id_, page in lean.items() if page.key in joining and id_ not in first]
+    )
+    whole = Stored({**recent.pages, **rest.pages}, {**recent.ids, **rest.ids})
+    return whole, found, {page.key: page for page in lean.values() if page.key not in whole.pages}
+
+
+async def _told_by_others(
+    connection: Connection, scope: Scope, shown: Iterable[Page], left: Collection[Page]
+) -> list[str]:
+    """Return the memories behind the shown pages' tags that the texts of pages left out cite."""
+    tagged = sorted({source.memory_id for page in shown for tag in page.tags for source in tag.sources}) if left else []
+    fed = await _feeding(connection, scope, tagged)
+    keys = {page.key for page in left}
+    return [memory_id for memory_id, pages in fed.items() if not keys.isdisjoint(pages)]
 
 
 async def _others(

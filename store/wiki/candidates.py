@@ -158,6 +158,12 @@ async def changed_since(connection: Connection, scope: Scope, place: Place, *, l
     return [(row["page_id"], (row["changed_revision"], row["type"], row["slug"])) for row in rows]
 
 
+async def outlines(connection: Connection, scope: Scope, page_ids: Sequence[UUID]) -> list[Any]:
+    """Return key, title, summary and tags of the pages with these ids, and whether a section of theirs lists pages."""
+    found: list[Any] = await _sql.outlines_of(connection, **scope.key, page_ids=list(page_ids))
+    return found
+
+
 async def citing(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> list[UUID]:
     """Return the pages that cite one of the memories, in any subject."""
     rows = await _sql.pages_citing(connection, **scope.key, memory_ids=list(memory_ids))

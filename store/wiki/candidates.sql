@@ -101,6 +101,16 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'active' AND 
     AND (changed_revision > :revision OR (type, slug) < (:type::text, :slug::text))
 ORDER BY changed_revision, type DESC, slug DESC LIMIT :limit;
 
+-- name: outlines_of
+-- Pages without their texts, and whether a section of theirs lists pages.
+SELECT p.page_id, p.type, p.slug, p.title, p.summary, p.tags, EXISTS (
+    SELECT 1 FROM wiki_page_sections s
+    WHERE s.tenant_id = :tenant_id AND s.page_id = p.page_id AND s.aggregation IS NOT NULL) AS has_list
+FROM unnest(:page_ids::uuid[]) AS r (page_id)
+CROSS JOIN LATERAL (
+    SELECT page_id, type, slug, title, summary, tags FROM wiki_pages
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND page_id = r.page_id LIMIT 1) p;
+
 -- name: pages_citing
 -- The pages that cite one of some memories.
 SELECT DISTINCT page_id FROM wiki_section_sources

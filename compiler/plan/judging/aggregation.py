@@ -55,7 +55,8 @@ def decide(
     view = whole(view)
     matches = replace(matches, pages=tuple(map(rollup.whole, matches.pages)))
     known = merger(matches, (*view.pages, *view.others), gazetteer=gazetteer)
-    passing = _Pass(view, known, continued)
+    cities = cities_told(view.candidates, (*view.pages, *view.others))
+    passing = _Pass(view, known, continued, cities)
     for name in ("updates", "mentions", "promotions"):
         if getattr(proposal, name):
             passing.gathering.reject("not_of_this_pass", name)
@@ -84,6 +85,7 @@ class _Pass:
     view: AggregationView
     merger: Merger
     continued: Mapping[PageKey, Page]
+    cities: frozenset[str]
     gathering: Gathering = field(default_factory=Gathering)
     hubs: dict[PageKey, Page] = field(default_factory=dict)
     ended: dict[PageKey, PageKey] = field(default_factory=dict)
@@ -167,10 +169,9 @@ class _Pass:
     def refresh(self) -> None:
         """Record every existing rollup that was not proposed, without children that are gone or no longer verify."""
         for page in sorted(self.view.pages, key=lambda page: page.key):
-            required = self._required(page)
-            for section in page.sections:
-                if section.aggregation is None or not section.children:
-                    continue
+            lists = [one for one in page.sections if one.aggregation is not None and one.children]
+            required = self._required(page) if lists else MemberRequirement()
+            for section in lists:
                 planned = self.rollups.get((page.key, section.slug), section)
                 kept = tuple(key for key in planned.children if self._still(key, required))
                 self.rollups[page.key, section.slug] = replace(planned, children=kept)
@@ -182,8 +183,7 @@ class _Pass:
 
     def _required(self, page: Page) -> MemberRequirement:
         names = (one.title for one in self.view.candidates)
-        cities = cities_told(self.view.candidates, (*self.view.pages, *self.view.others))
-        return requirement(page.title, names, cities=cities, gazetteer=self.merger.gazetteer)
+        return requirement(page.title, names, cities=self.cities, gazetteer=self.merger.gazetteer)
 
     def _still(self, key: PageKey, required: MemberRequirement) -> bool:
         child = self.merger.pages.get(key)
@@ -319,8 +319,8 @@ class _Pass:
             self.gathering.items.append(WriteLink(source, target, LinkKind.REFERENCE, LinkOrigin.PLANNER, context))
 
     def score_hubs(self) -> None:
-        """Collect the scoring of every page of the view, every new page and every newly linked one, after everything else."""
-        touched = {page.key for page in self.view.pages}
+        """Collect the scoring of every changed page, every page of the view, and every new or newly linked page, at the end."""
+        touched = {*self.view.changed, *(page.key for page in self.view.pages)}
         touched |= {item.page.key for item in self.gathering.items if isinstance(item, CreatePage)}
         touched |= {item.target for item in self.gathering.items if isinstance(item, WriteLink)}
         touched |= {item.link.target for item in self.gathering.items if isinstance(item, DropLink)}

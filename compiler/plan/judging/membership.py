@@ -5,11 +5,11 @@ A planner's answer alone is not enough: models have listed places of one city un
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from compiler.plan.batch import ParentCandidate
-from compiler.plan.contract import Page
+from compiler.plan.contract import Page, PageKey
 from compiler.plan.names.merge import CITY_TAG
 from compiler.plan.names.naming import holds
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
@@ -38,11 +38,24 @@ def requirement(
     """
     key = plain_key(title)
     given = {plain_key(one) for one in cities} - {""}
-    words = key.split()
-    runs = (" ".join(words[start:end]) for start in range(len(words)) for end in range(start + 1, len(words) + 1))
+    runs = _runs(key)
     is_whole = key != "" and key in {*given, *map(plain_key, names)}
     keys = (key,) if is_whole else tuple(sorted({one for one in runs if one in given or gazetteer.is_known_city(one)}))
     return MemberRequirement(keys, frozenset() if keys else frozenset(map(_stem, content_words(key))))
+
+
+def may_join(candidates: Collection[ParentCandidate], pages: Iterable[Page]) -> frozenset[PageKey]:
+    """Return the pages that a hub of one of the candidates may list: those with its tag, or its title in theirs."""
+    slugs = {one.slug for one in candidates}
+    titles = {plain_key(one.title) for one in candidates}
+    unspaced = [one for one in titles if not one.isascii()]
+    found = set()
+    for page in pages:
+        key = plain_key(page.title)
+        is_titled = not titles.isdisjoint(_runs(key)) or any(one in key for one in unspaced)
+        if is_titled or any(is_tag_of(tag.name, slugs) for tag in page.tags):
+            found.add(page.key)
+    return frozenset(found)
 
 
 def cities_told(candidates: Iterable[ParentCandidate], pages: Iterable[Page]) -> frozenset[str]:
@@ -66,6 +79,11 @@ def shows(child: Page, required: MemberRequirement) -> bool:
 def is_tag_of(name: str, slugs: Collection[str]) -> bool:
     """Return whether a tag, without its class, is one of these slugs."""
     return slug(name.partition(":")[2] or name) in slugs
+
+
+def _runs(key: str) -> Iterator[str]:
+    words = key.split()
+    return (" ".join(words[start:end]) for start in range(len(words)) for end in range(start + 1, len(words) + 1))
 
 
 def _tag_key(name: str) -> str:
