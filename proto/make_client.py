@@ -96,7 +96,7 @@ DEADLINES_S = {
 # Arguments that have no default, but for those of the methods in OPTIONAL.
 REQUIRED = {
     "after_receipt_id", "agent_id", "alias", "backend", "base", "before_receipt_id", "budget", "content", "is_off", "job_id",
-    "level", "location", "memory_id", "mention_id", "name", "origin", "overrides", "page", "path", "profile", "query",
+    "level", "location", "memory_id", "mention_id", "name", "origin", "overrides", "page", "path", "pinned", "profile", "query",
     "question", "receipt_id", "records", "ref", "section_slug", "space_id", "thread_id", "tool", "version",
 }  # fmt: skip
 OPTIONAL = {
@@ -121,6 +121,7 @@ LATER = {
     "AssemblyDiff.note": '""',
     "GetPageResponse.summary_pages": "()",
     "GetPageResponse.tags": "()",
+    "Memory.pinned": "False",
     "Turn.is_imported": "False",
     "VerifyRebuildResponse.reason": '""',
     "VerifyRebuildResponse.unreplayable_from": "0",

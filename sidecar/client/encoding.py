@@ -36,7 +36,7 @@ class NewMemory:
     """One memory to write; without an id, one is derived from its text.
 
     `status` is candidate, accepted or rejected, `confidence` 0 to 1, `authority` User, Agent, Candidate or Derived. A known
-    memory keeps what is not given.
+    memory keeps what is not given. `pinned` pins or unpins it; None leaves it as it is.
     """
 
     text: str
@@ -50,6 +50,7 @@ class NewMemory:
     confidence: float | None = None
     authority: str = ""
     domains: Sequence[str] = ()
+    pinned: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -108,10 +108,11 @@ class SourceAnswer:
     candidates: Candidates | None = None
 
     def first(self, count: int) -> SourceAnswer:
-        """Return the answer with at most `count` items, and their candidates."""
+        """Return the answer with its pinned items, at most `count` others, and their candidates."""
         if 0 < len(self.items) <= count:
             return self
-        items = self.items[:count]
+        pinned = sum(item.is_pinned for item in self.items)
+        items = self.items[: pinned + count]
         candidates = self.candidates.only({item.id for item in items}) if self.candidates and items else None
         return replace(self, items=items, candidates=candidates)
 

@@ -50,11 +50,22 @@ class MemoryService:
     async def list_memories(self, request: pb.ListMemoriesRequest, call: Call) -> pb.ListMemoriesResponse:
         """Return a page of the owner's memories, newest first."""
         scope = call.scope(request)
-        listing = ListCall("ListMemories", (scope,), (datetime, str))
+        listing = ListCall("ListMemories", (scope, request.pinned_only), (datetime, str))
         page = listing.read(request.page_size, request.page_token)
-        rows = await self._memories.page(scope, limit=page.limit, most_bytes=MAX_PAGE_BYTES, **page.starting("after"))
+        rows = await self._memories.page(
+            scope,
+            limit=page.limit,
+            most_bytes=MAX_PAGE_BYTES,
+            pinned_only=request.pinned_only,
+            **page.starting("after"),
+        )
         written, token = listing.cut(rows, page, lambda memory: (memory.occurred_at, memory.memory_id), _write)
         return pb.ListMemoriesResponse(memories=written, next_page_token=token)
+
+    async def update_memory(self, request: pb.UpdateMemoryRequest, call: Call) -> pb.UpdateMemoryResponse:
+        """Pin or unpin a memory. Raises NotFound."""
+        memory = await self._memories.set_pinned(call.scope(request), request.memory_id, request.pinned)
+        return pb.UpdateMemoryResponse(memory=_write(memory))
 
     async def get_memory(self, request: pb.GetMemoryRequest, call: Call) -> pb.GetMemoryResponse:
         """Return one memory. Raises NotFound."""
@@ -106,6 +117,7 @@ def _read(field: str, given: pb.NewMemory, *, most_trusted: AuthorityTier) -> Ne
         confidence=given.confidence if given.HasField("confidence") else None,
         authority=given.authority or None,
         domains=tuple(dict.fromkeys(given.domains)) or None,
+        is_pinned=given.pinned if given.HasField("pinned") else None,
     )
     check_memory(field, memory, most_trusted=most_trusted)
     return memory
@@ -128,6 +140,7 @@ def _write(memory: Memory) -> pb.Memory:
         domains=memory.domains,
         source_episodes=memory.source_episodes,
         source_events=memory.source_events,
+        pinned=memory.is_pinned,
     )
 
 

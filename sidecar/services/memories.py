@@ -14,6 +14,7 @@ from compiler.decay.compress import MAX_SOURCES, compress_candidate_memories, re
 from compiler.decay.summary import ulid
 from compiler.errors import CompressionRefused
 from compiler.passes import forgetting
+from models.tokens.meters import stored_counts
 from sidecar.runtime.errors import FailedPrecondition, InvalidArgument, NotFound
 from sidecar.services.compiles import queue_compile
 from sidecar.services.validation import check_count, read_id, read_text
@@ -23,7 +24,7 @@ from store.compile import ledger, scopes
 from store.compile.jobs import Enqueued
 from store.compile.ledger import LedgerEntry
 from store.content import memories, storage, supersessions
-from store.content.memories import Memory, NewMemory, Retained, StatusChange, StatusDecision
+from store.content.memories import Memory, NewMemory, RecalledMemory, Retained, StatusChange, StatusDecision
 from store.content.supersessions import Supersession
 from store.content.tiers import AuthorityTier, MemoryStatus
 from store.db.postgres import Pools, scoped
@@ -40,6 +41,7 @@ MAX_TURNS = 1_000
 MAX_LABEL_CHARS = 100
 MAX_DOMAINS = 100
 MAX_RULE_CHARS = 500
+MAX_PINNED_TOKENS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ class Memories:
         """Write up to 1,000 memories, and queue a compile; None when none was new or changed.
 
         Each was checked with `check_memory`, its metadata bounded as it was read. The write stands, whatever becomes of the
-        compile.
+        compile. Raises InvalidArgument if the pinned memories would take more than 300 tokens; then nothing is written.
         """
         check_count("memories", given, most=MAX_MEMORIES)
         prepared = await memories.prepare(scope, given)
@@ -94,19 +96,42 @@ class Memories:
         async with scoped(self._pool, scope) as connection:
             await tenants.ensure_tenant(connection, scope.tenant_id, now=now)
             retained = await memories.write(connection, scope, prepared, now=now, quota_bytes=self._quota_bytes)
+            _check_pinned("memories.pinned", await memories.pinned(connection, scope))
         is_changed = retained.created_count or retained.updated_count
         return retained, await self._queue_compile(scope, now) if is_changed else None
+
+    async def set_pinned(self, scope: Scope, memory_id: str, is_pinned: bool) -> Memory:
+        """Pin or unpin a memory, and return it. The wiki keeps what was compiled from it.
+
+        Raises NotFound, and InvalidArgument if the pinned memories would take more than 300 tokens.
+        """
+        read_id("memory_id", memory_id)
+        async with scoped(self._pool, scope) as connection:
+            await memories.set_pinned(connection, scope, memory_id, is_pinned, now=self._now())
+            _check_pinned("pinned", await memories.pinned(connection, scope))
+            memory = await memories.get(connection, scope, memory_id)
+            if memory is None:
+                raise NotFound("memory")
+        return memory
 
     async def notify_retained(self, scope: Scope) -> Enqueued:
         """Queue a compile of memories that were retained elsewhere, and return what came of it."""
         return await queue_compile(self._pool, scope, now=self._now())
 
     async def page(
-        self, scope: Scope, *, limit: int, most_bytes: int, after: tuple[datetime, str] | None = None
+        self,
+        scope: Scope,
+        *,
+        limit: int,
+        most_bytes: int,
+        after: tuple[datetime, str] | None = None,
+        pinned_only: bool = False,
     ) -> list[Memory]:
-        """Return up to `limit` memories of about `most_bytes` bytes of text, newest first."""
+        """Return up to `limit` memories (or pinned ones) of about `most_bytes` bytes of text, newest first."""
         async with scoped(self._pool, scope, read_only=True) as connection:
-            return await memories.page(connection, scope, limit=limit, most_bytes=most_bytes, after=after)
+            return await memories.page(
+                connection, scope, limit=limit, after=after, most_bytes=most_bytes, pinned_only=pinned_only
+            )
 
     async def get(self, scope: Scope, memory_id: str) -> Memory:
         """Return one memory. Raises NotFound."""
@@ -229,6 +254,14 @@ def check_memory(field: str, memory: NewMemory, *, most_trusted: AuthorityTier) 
     check_count(f"{field}.domains", memory.domains or (), most=MAX_DOMAINS)
     for domain in memory.domains or ():
         read_text(f"{field}.domains", domain, min_chars=1, max_chars=MAX_LABEL_CHARS)
+
+
+def _check_pinned(field: str, pinned: Sequence[RecalledMemory]) -> None:
+    """Raise InvalidArgument if the memories take more than 300 tokens as they stand in a context, marks included."""
+    tokens = sum(stored_counts(f"[p1] {one.text}\n").o200k_base for one in pinned)
+    if tokens > MAX_PINNED_TOKENS:
+        problem = f"the pinned memories would take {tokens} tokens, and may take {MAX_PINNED_TOKENS} in all"
+        raise InvalidArgument(field, problem, "unpin or shorten one (sidecar memory list --pinned shows them)")
 
 
 def _kept_forms(text: str) -> list[bytes]:

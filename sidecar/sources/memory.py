@@ -27,24 +27,37 @@ class MemorySource:
         self._pool = pool
 
     async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
-        """Return up to `top_k` memories of the owner that may answer, best first."""
-        if not query.words and not query.meaning:
-            return SourceAnswer()
+        """Return the owner's pinned memories, then up to `top_k` others that may answer, best first."""
         wanted = query.wanted(min(_MOST_EACH, limits.top_k))
         async with scoped(self._pool, scope, read_only=True) as connection:
             limits.begin()
+            pinned = tuple(map(_pinned_item, await memories.pinned(connection, scope), count()))
+            if not query.words and not query.meaning:
+                return SourceAnswer(pinned)
             found = await memories.recall(connection, scope, wanted)
-        evidence = evidence_of(found, wanted, query.parts)
-        items = tuple(map(_item, found.texts, evidence.coverage[0].tolist(), count(), repeat(limits.lead_lines)))
+        pinned_ids = {item.id for item in pinned}
+        places = [place for place, memory in enumerate(found.texts) if _id(memory) not in pinned_ids]
+        evidence = evidence_of(found, wanted, query.parts).of(places)
+        texts = [found.texts[place] for place in places]
+        ranks, lines = count(len(pinned)), repeat(limits.lead_lines)
+        items = tuple(map(_item, texts, evidence.coverage[0].tolist(), ranks, lines))
         candidates = Candidates(
             kind=CandidateKind.FACT,
             ids=[item.id for item in items],
-            texts=[memory.text for memory in found.texts],
+            texts=[memory.text for memory in texts],
             evidence=evidence,
-            days=[memory.occurred_at.date() for memory in found.texts],
-            trust=[_trust(memory) for memory in found.texts],
+            days=[memory.occurred_at.date() for memory in texts],
+            trust=[_trust(memory) for memory in texts],
         )
-        return SourceAnswer(items, notes=query.notes, candidates=candidates).first(limits.top_k)
+        return SourceAnswer((*pinned, *items), notes=query.notes, candidates=candidates).first(limits.top_k)
+
+
+def _id(memory: RecalledMemory) -> str:
+    return f"memory:{memory.memory_id}"
+
+
+def _pinned_item(memory: RecalledMemory, rank: int) -> Item:
+    return _item(memory, 1.0, rank, 0)._replace(header="", lead="", is_pinned=True)
 
 
 def _trust(memory: RecalledMemory) -> float:
@@ -61,7 +74,7 @@ def _header(memory: RecalledMemory) -> str:
 
 def _item(memory: RecalledMemory, coverage: float, rank: int, lead_lines: int) -> Item:
     return Item(
-        id=f"memory:{memory.memory_id}",
+        id=_id(memory),
         source=Source.MEMORY,
         text=memory.text,
         rank=rank,

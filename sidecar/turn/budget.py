@@ -1,9 +1,9 @@
 """Decides the order in which the pool is offered to turns and items.
 
-The order is fixed: recent turns (never tokens that floors may take); each source's floor; priority tiers; then the
-remainder: leads made full, older history, candidates below the relevance knee, pages last. In seed order the recent turns
-come in their own tier and take what is left at the end. An offer that does not fit is skipped, so an item is refused only
-for its own size.
+The order is fixed: pinned items and the last exchange, which are in before anything is offered; recent turns (never tokens
+that floors may take); each source's floor; priority tiers; then the remainder: leads made full, older history, candidates
+below the relevance knee, pages last. In seed order the recent turns come in their own tier and take what is left at the end.
+An offer that does not fit is skipped, so an item is refused only for its own size.
 
 The recent turns depend on the thread and the pool alone, never on what was recalled, so that a provider's cache keeps them.
 From pools of 4,000 tokens on, they begin on a grid of the thread's tokens.
@@ -52,9 +52,9 @@ class Shared:
     older_count: int
 
 
-def share(wanted: PoolDemand, profile: Profile, left_tokens: int) -> Shared:
-    """Allocate `left_tokens`, the tokens of the pool that the notice and the last exchange leave."""
-    sharing = _Sharing(wanted, profile, left_tokens)
+def share(wanted: PoolDemand, profile: Profile, ledger: Ledger) -> Shared:
+    """Allocate the tokens left in the ledger, which the notice, the pinned items and the last exchange leave."""
+    sharing = _Sharing(wanted, profile, ledger)
     sharing.run()
     return Shared(sharing.ledger, sharing.older_count)
 
@@ -62,9 +62,9 @@ def share(wanted: PoolDemand, profile: Profile, left_tokens: int) -> Shared:
 class _Sharing:
     """The allocation of one pool under one profile. Items are named by their places in the stock, best first."""
 
-    def __init__(self, wanted: PoolDemand, profile: Profile, left_tokens: int) -> None:
-        stock, exchange = wanted.stock, wanted.exchange
-        self.ledger = Ledger(stock, left_tokens)
+    def __init__(self, wanted: PoolDemand, profile: Profile, ledger: Ledger) -> None:
+        stock, exchange, left_tokens = wanted.stock, wanted.exchange, ledger.left_tokens
+        self.ledger = ledger
         self.ledger.show(exchange.whole_turn_ids, 0)
         self.ledger.steps += [(turn_id, Form.LEAD, turn_id not in exchange.gone) for turn_id in exchange.asked]
         self.ledger.steps += [(turn_id, Form.FULL, turn_id in exchange.whole_turn_ids) for turn_id in exchange.asked]
@@ -73,7 +73,8 @@ class _Sharing:
         self._firsts: dict[int, tuple[int, int]] | None = None
         self._summary = len(stock.items) - 1 if stock.has_summary else None
         self._places: dict[Source, list[int]] = {source: [] for source in Source}
-        for place, source in enumerate(self.ledger.sources[: self._summary]):
+        pinned = stock.pinned_count
+        for place, source in enumerate(self.ledger.sources[pinned : self._summary], start=pinned):
             self._places[source].append(place)
         ceilings = {source: _limit(knobs.ceiling_tokens) for source, knobs in zip(Source, profile.sources, strict=True)}
         floors = [_floor(knobs, left_tokens) for knobs in profile.sources]
@@ -86,7 +87,7 @@ class _Sharing:
             self._forms[self._summary] = Form.SUMMARY
         told = relevances(stock.items)
         self._has_knee = profile.allocation is Allocation.PRIORITY and is_calibrated(
-            stock.items[: self._summary], told[: self._summary]
+            stock.items[pinned : self._summary], told[pinned : self._summary]
         )
         self._relevances = told
         # Without calibrated relevances, or in seed order, every item takes part in its tier.

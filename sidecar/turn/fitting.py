@@ -110,11 +110,12 @@ def fit(question: Fitting, meter: TokenCounter) -> Fitted:
     # A ratio learned from reports may make the notice larger than the smallest pool; then no item goes in either.
     has_notice = stock.prices.notice <= pool.pool_tokens // 2
     room_tokens = pool.pool_tokens - stock.prices.notice if has_notice else pool.pool_tokens
-    exchange = history.fit_exchange(thread, room_tokens, meter)
-    wanted = PoolDemand(stock, exchange, thread.older, pool.pool_tokens)
+    ledger = Ledger(stock, room_tokens)
+    ledger.pin(pool.pool_tokens // 2 if has_notice else 0)
+    exchange = history.fit_exchange(thread, ledger.left_tokens, meter)
     # A cut exchange takes the whole pool: the few tokens that the cut leaves stay unused.
-    left_tokens = max(0, room_tokens - thread.exchange_tokens) if has_notice else 0
-    shared = share(wanted, profile, left_tokens)
+    ledger.left_tokens = max(0, ledger.left_tokens - thread.exchange_tokens) if has_notice else 0
+    shared = share(PoolDemand(stock, exchange, thread.older, pool.pool_tokens), profile, ledger)
     before = question.spent.system_tokens + question.spent.tool_tokens
     page = RenderOptions(question.fence_tag, before, question.cache_minimum_tokens, has_notice)
     rendering = _rendered(shared.ledger, _messages(exchange, thread, shared), page, pool, meter)
@@ -134,12 +135,12 @@ def fit(question: Fitting, meter: TokenCounter) -> Fitted:
 
 
 def _stock(question: Fitting, offers: Offers, thread: History, meter: TokenCounter, *, pool_tokens: int) -> Stock:
-    """Return the priced stock: the offered items, then the thread's summary."""
+    """Return the priced stock: the pinned items, the others, then the thread's summary."""
     summary = _summary_item(question, meter, pool_tokens)
     if summary and summary.fault:
         offers.refused.append(Fate(summary, Decision.UNUSABLE, summary.fault))
         summary = None
-    items = [*offers.items, summary] if summary else offers.items
+    items = [*offers.pinned, *offers.items, *([summary] if summary else [])]
     seen = offers.seen
     turns = {turn.id: turn.text for unit in (*thread.exchange, *thread.older) for turn in unit.turns}
     pieces = write(items, has_summary=summary is not None)
@@ -151,6 +152,7 @@ def _stock(question: Fitting, offers: Offers, thread: History, meter: TokenCount
         prices=price(pieces, question.fence_tag, meter),
         kinship=relate([*items, *seen], turns),
         turns=turns,
+        pinned_count=len(offers.pinned),
     )
 
 
@@ -270,6 +272,7 @@ def _shares(ledger: Ledger, offers: Offers, turn_fates: Sequence[TurnFate]) -> t
         offered[source] += tokens
     offered[Source.THREAD] += sum([fate.turn.tokens for fate in turn_fates])
     included = dict(ledger.spent)
+    included[Source.MEMORY] += ledger.pinned_tokens
     included[Source.THREAD] += sum([fate.tokens for fate in turn_fates])
     shares = []
     for source in Source:

@@ -113,7 +113,7 @@ class Item(NamedTuple):
     container's id (empty: the header identifies it), `section` names its part of it, and `position` its place there. `lead`
     is its first lines, empty if it has no shorter form. `stands_for` holds the ids of the items it covers (a wiki section:
     the memories it cites; an observation: its facts; a memory: its turns). `features` are the inputs of its relevance, once
-    judged. `fault` says why it cannot be used; empty otherwise.
+    judged. `fault` says why it cannot be used; empty otherwise. An item that `is_pinned` does not compete.
     """
 
     id: str
@@ -132,6 +132,7 @@ class Item(NamedTuple):
     fault: str = ""
     group: str = ""
     section: str = ""
+    is_pinned: bool = False
 
 
 def columns_of(items: Sequence[Item]) -> dict[str, tuple[Any, ...]]:

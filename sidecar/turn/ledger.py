@@ -21,7 +21,7 @@ NO_LIMIT = 1 << 60
 
 @dataclass(frozen=True, slots=True)
 class Stock:
-    """The priced items of a turn, in order; the last is the thread's summary if `has_summary`.
+    """The priced items of a turn, in order: `pinned_count` pinned ones, the others, and the thread's summary if `has_summary`.
 
     `kinship` covers the items and, after them, `seen`: items that the caller's history already holds. `turns` are the texts
     of the thread's turns that may be in the window, by id.
@@ -34,6 +34,7 @@ class Stock:
     prices: Prices
     kinship: Kinship
     turns: Mapping[str, str]
+    pinned_count: int = 0
 
 
 class NoRoom(NamedTuple):
@@ -69,6 +70,7 @@ class Ledger:
         self.sources = [item.source for item in stock.items]
         self.left_tokens = pool_tokens
         self.spent = dict.fromkeys(Source, 0)
+        self.pinned_tokens = 0
         self.forms: list[Form | None] = [None] * len(stock.items)
         self.tokens = [0] * len(stock.items)
         self.kept: dict[int, str] = {}
@@ -138,6 +140,13 @@ class Ledger:
         """Take in each deferred item that fits and that the context still does not say. From here on none is deferred."""
         self._defers = False
         self.offer(list(self.deferred), asked, forms, limits)
+
+    def pin(self, limit_tokens: int) -> None:
+        """Take in the pinned items, whole, up to a limit. They count to no source's floor or ceiling, and no item drops them."""
+        places = range(self.stock.pinned_count)
+        self.offer(places, "pinned", [Form.FULL] * len(places), [limit_tokens] * len(places))
+        self.pinned_tokens = sum(self.spent.values())
+        self.spent = dict.fromkeys(Source, 0)
 
     def upgrade(self, places: Iterable[int], asked: str, limits: Sequence[int]) -> None:
         """Replace leads by full texts wherever the difference fits."""
@@ -236,7 +245,12 @@ class Ledger:
                 self._fall(covered, by)
 
     def _falls(self, place: int) -> bool:
-        """Drop the item if the context says it, or defer it if the context says it in part; return whether it does."""
+        """Drop the item if the context says it, or defer it if the context says it in part; return whether it does.
+
+        A pinned item stays, whatever the context says.
+        """
+        if place < self.stock.pinned_count:
+            return False
         if place in self.fallen or (self._defers and place in self.deferred):
             return True
         kinship, item = self.stock.kinship, self.stock.items[place]
@@ -265,7 +279,7 @@ class Ledger:
 
     def _defer(self, place: int, by: Representative) -> bool:
         """Put the item behind all others, which are new to the context; return whether it is out."""
-        if not self._defers:
+        if not self._defers or place < self.stock.pinned_count:
             return False
         self.deferred.setdefault(place, by)
         if self._remove(place):
@@ -279,6 +293,8 @@ class Ledger:
         return self.stock.items[place]
 
     def _fall(self, place: int, by: Representative) -> None:
+        if place < self.stock.pinned_count:
+            return
         self.fallen[place] = by
         self.refusals.pop(place, None)
         if self._remove(place):
@@ -304,6 +320,9 @@ class Ledger:
         refund += 0 if self._in_section[section] else prices.sections[section]
         refund += 0 if self._in_block[block] else prices.fences[block]
         self.left_tokens += refund
-        self.spent[source] -= refund
+        if place < self.stock.pinned_count:
+            self.pinned_tokens -= refund
+        else:
+            self.spent[source] -= refund
         self.forms[place], self.tokens[place] = None, 0
         self.has_freed = True

@@ -14,8 +14,9 @@ from sidecar.turn.profile import Profile
 
 @dataclass(frozen=True, slots=True)
 class Offers:
-    """The competing items, best first, and the fates of the rejected ones."""
+    """The pinned items, the competing ones, best first, and the fates of the rejected ones."""
 
+    pinned: list[Item]
     items: list[Item]
     refused: list[Fate]
 
@@ -35,9 +36,13 @@ def gather(reports: Iterable[SourceReport], profile: Profile, seen_item_ids: fro
         else:
             by_source.setdefault(report.source, []).extend([item for item in report.items if not item.fault])
             refused += [Fate(item, Decision.UNUSABLE, item.fault) for item in report.items if item.fault]
+    pinned: list[Item] = []
     competing: list[Item] = []
     for source in Source:
         ranked = _in_own_order(by_source.get(source, []))
+        if profile.knobs(source).enabled:
+            pinned += [item for item in ranked if item.is_pinned]
+            ranked = [item for item in ranked if not item.is_pinned]
         competing += _admitted(source, ranked, profile, seen_item_ids, refused)
     if len(competing) > profile.max_items:
         chosen = best(competing, profile.max_items)
@@ -46,7 +51,7 @@ def gather(reports: Iterable[SourceReport], profile: Profile, seen_item_ids: fro
         places = {id(item): item for item in competing}
         refused += [Fate(places[one], Decision.BELOW_CUTOFF, reason) for one in past.elements()]
         competing = chosen
-    return Offers(order(competing, profile), refused)
+    return Offers(pinned, order(competing, profile), refused)
 
 
 def _in_own_order(items: list[Item]) -> list[Item]:

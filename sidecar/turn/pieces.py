@@ -35,11 +35,12 @@ BLOCKS = (
     Block("memory", "m", Source.MEMORY),
     Block("tools", "x", Source.TOOLS),
     Block("thread", "t", Source.THREAD),
+    Block("pinned", "p", Source.MEMORY, Zone.STABLE),
 )
-"""All blocks. The summary of older turns has its own block, "history"."""
+"""All blocks. The summary of older turns has its own block, "history", and so have pinned memories."""
 
-SUMMARY_BLOCK = 1
-_BLOCK_OF = {block.source: place for place, block in enumerate(BLOCKS) if place != SUMMARY_BLOCK}
+SUMMARY_BLOCK, PINNED_BLOCK = 1, 7
+_BLOCK_OF = {block.source: place for place, block in enumerate(BLOCKS) if place not in {SUMMARY_BLOCK, PINNED_BLOCK}}
 _MOST_HEADER_CHARS = 160
 _SHORTENED = frozenset({Source.MEMORY, Source.WIKI})
 _SAID = re.compile(r"(?:user|assistant|tool|system): ")
@@ -88,7 +89,7 @@ def fence_lines(block: Block, tag: str) -> tuple[str, str]:
 
 def write(items: Sequence[Item], *, has_summary: bool) -> Pieces:
     """Return the pieces of the items, the last of which is the thread's summary if `has_summary`."""
-    blocks = [_BLOCK_OF[item.source] for item in items]
+    blocks = [PINNED_BLOCK if item.is_pinned else _BLOCK_OF[item.source] for item in items]
     if has_summary:
         blocks[-1] = SUMMARY_BLOCK
     headers = [_header_line(item.header[:_MOST_HEADER_CHARS]) for item in items]

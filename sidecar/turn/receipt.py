@@ -220,6 +220,7 @@ def _item_row(fate: Fate, at: str | None, texts: _Texts) -> dict[str, Any]:
         "position": item.position,
         "group": item.group,
         "section": item.section,
+        "is_pinned": item.is_pinned,
         "rank": item.rank,
         "relevance": item.relevance if math.isfinite(item.relevance) else 0.0,
         "features": _features(item.features) if item.features else [],
@@ -325,6 +326,7 @@ def _item(source: Source, row: Mapping[str, Any], texts: Mapping[str, str]) -> I
         fault=_fault(row),
         group=row.get("group", ""),
         section=row.get("section", ""),
+        is_pinned=row.get("is_pinned", False),
     )
 
 

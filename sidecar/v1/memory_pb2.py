@@ -27,7 +27,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from sidecar.v1 import context_pb2 as sidecar_dot_v1_dot_context__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17sidecar/v1/memory.proto\x12\nsidecar.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18sidecar/v1/context.proto\"\xbc\x02\n\tNewMemory\x12\x11\n\tmemory_id\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x31\n\roccurred_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0b\x64ocument_id\x18\x04 \x01(\t\x12)\n\x08metadata\x18\x05 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x10\n\x08turn_ids\x18\x06 \x03(\t\x12\x13\n\x0bmemory_type\x18\x14 \x01(\t\x12(\n\x06status\x18\x15 \x01(\x0e\x32\x18.sidecar.v1.MemoryStatus\x12\x17\n\nconfidence\x18\x16 \x01(\x01H\x00\x88\x01\x01\x12\x11\n\tauthority\x18\x17 \x01(\t\x12\x0f\n\x07\x64omains\x18\x18 \x03(\tB\r\n\x0b_confidence\"\xb7\x03\n\x06Memory\x12\x11\n\tmemory_id\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x31\n\roccurred_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0b\x64ocument_id\x18\x04 \x01(\t\x12)\n\x08metadata\x18\x05 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x10\n\x08turn_ids\x18\x06 \x03(\t\x12/\n\x0b\x63reate_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bupdate_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0bmemory_type\x18\x14 \x01(\t\x12(\n\x06status\x18\x15 \x01(\x0e\x32\x18.sidecar.v1.MemoryStatus\x12\x12\n\nconfidence\x18\x16 \x01(\x01\x12\x11\n\tauthority\x18\x17 \x01(\t\x12\x0f\n\x07\x64omains\x18\x18 \x03(\t\x12\x17\n\x0fsource_episodes\x18\x19 \x03(\t\x12\x15\n\rsource_events\x18\x1a \x03(\t\"]\n\rRetainRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\'\n\x08memories\x18\x03 \x03(\x0b\x32\x15.sidecar.v1.NewMemory\"\x86\x01\n\x0eRetainResponse\x12\x12\n\nmemory_ids\x18\x01 \x03(\t\x12\x15\n\rcreated_count\x18\x02 \x01(\x05\x12\x15\n\rupdated_count\x18\x03 \x01(\x05\x12\x32\n\x0f\x63ompile_outcome\x18\x04 \x01(\x0e\x32\x19.sidecar.v1.NotifyOutcome\"a\n\x13ListMemoriesRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"U\n\x14ListMemoriesResponse\x12$\n\x08memories\x18\x01 \x03(\x0b\x32\x12.sidecar.v1.Memory\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"J\n\x10GetMemoryRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x11\n\tmemory_id\x18\x03 \x01(\t\"7\n\x11GetMemoryResponse\x12\"\n\x06memory\x18\x01 \x01(\x0b\x32\x12.sidecar.v1.Memory\"M\n\x13\x44\x65leteMemoryRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x11\n\tmemory_id\x18\x03 \x01(\t\"\x16\n\x14\x44\x65leteMemoryResponse\"\x88\x01\n\x16SetMemoryStatusRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x11\n\tmemory_id\x18\x03 \x01(\t\x12(\n\x06status\x18\x04 \x01(\x0e\x32\x18.sidecar.v1.MemoryStatus\x12\x0c\n\x04rule\x18\x05 \x01(\t\"=\n\x17SetMemoryStatusResponse\x12\"\n\x06memory\x18\x01 \x01(\x0b\x32\x12.sidecar.v1.Memory\"\xc3\x01\n\x12MemoryStatusChange\x12,\n\nold_status\x18\x01 \x01(\x0e\x32\x18.sidecar.v1.MemoryStatus\x12,\n\nnew_status\x18\x02 \x01(\x0e\x32\x18.sidecar.v1.MemoryStatus\x12\x12\n\nchanged_by\x18\x03 \x01(\t\x12\x0c\n\x04rule\x18\x04 \x01(\t\x12/\n\x0b\x63hange_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"Q\n\x17GetMemoryHistoryRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x11\n\tmemory_id\x18\x03 \x01(\t\"\xa6\x01\n\x18GetMemoryHistoryResponse\x12\"\n\x06memory\x18\x01 \x01(\x0b\x32\x12.sidecar.v1.Memory\x12/\n\x07\x63hanges\x18\x02 \x03(\x0b\x32\x1e.sidecar.v1.MemoryStatusChange\x12\x35\n\rsupersessions\x18\x03 \x03(\x0b\x32\x1e.sidecar.v1.MemorySupersession\"\xc0\x01\n\x12MemorySupersession\x12\x11\n\tmemory_id\x18\x01 \x01(\t\x12\x15\n\rsuperseded_id\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12/\n\x0b\x63reate_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12-\n\tundo_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08\x65vidence\x18\x06 \x01(\t\"R\n\x17\x43ompressMemoriesRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x12\n\nmemory_ids\x18\x03 \x03(\t\">\n\x18\x43ompressMemoriesResponse\x12\"\n\x06memory\x18\x01 \x01(\x0b\x32\x12.sidecar.v1.Memory*\x82\x01\n\x0cMemoryStatus\x12\x1d\n\x19MEMORY_STATUS_UNSPECIFIED\x10\x00\x12\x1b\n\x17MEMORY_STATUS_CANDIDATE\x10\x01\x12\x1a\n\x16MEMORY_STATUS_ACCEPTED\x10\x02\x12\x1a\n\x16MEMORY_STATUS_REJECTED\x10\x03\x32\xfd\x04\n\rMemoryService\x12\x44\n\x06Retain\x12\x19.sidecar.v1.RetainRequest\x1a\x1a.sidecar.v1.RetainResponse\"\x03\x90\x02\x02\x12V\n\x0cListMemories\x12\x1f.sidecar.v1.ListMemoriesRequest\x1a .sidecar.v1.ListMemoriesResponse\"\x03\x90\x02\x01\x12M\n\tGetMemory\x12\x1c.sidecar.v1.GetMemoryRequest\x1a\x1d.sidecar.v1.GetMemoryResponse\"\x03\x90\x02\x01\x12V\n\x0c\x44\x65leteMemory\x12\x1f.sidecar.v1.DeleteMemoryRequest\x1a .sidecar.v1.DeleteMemoryResponse\"\x03\x90\x02\x02\x12_\n\x0fSetMemoryStatus\x12\".sidecar.v1.SetMemoryStatusRequest\x1a#.sidecar.v1.SetMemoryStatusResponse\"\x03\x90\x02\x02\x12\x62\n\x10GetMemoryHistory\x12#.sidecar.v1.GetMemoryHistoryRequest\x1a$.sidecar.v1.GetMemoryHistoryResponse\"\x03\x90\x02\x01\x12\x62\n\x10\x43ompressMemories\x12#.sidecar.v1.CompressMemoriesRequest\x1a$.sidecar.v1.CompressMemoriesResponse\"\x03\x90\x02\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17sidecar/v1/memory.proto\x12\nsidecar.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18sidecar/v1/context.proto\"\xdc\x02\n\tNewMemory\x12\x11\n\tmemory_id\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x31\n\roccurred_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0b\x64ocument_id\x18\x04 \x01(\t\x12)\n\x08metadata\x18\x05 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x10\n\x08turn_ids\x18\x06 \x03(\t\x12\x13\n\x0bmemory_type\x18\x14 \x01(\t\x12(\n\x06status\x18\x15 \x01(\x0e\x32\x18.sidecar.v1.MemoryStatus\x12\x17\n\nconfidence\x18\x16 \x01(\x01H\x00\x88\x01\x01\x12\x11\n\tauthority\x18\x17 \x01(\t\x12\x0f\n\x07\x64omains\x18\x18 \x03(\t\x12\x13\n\x06pinned\x18\x07 \x01(\x08H\x01\x88\x01\x01\x42\r\n\x0b_confidenceB\t\n\x07_pinned\"\xc7\x03\n\x06Memory\x12\x11\n\tmemory_id\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x31\n\roccurred_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0b\x64ocument_id\x18\x04 \x01(\t\x12)\n\x08metadata\x18\x05 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x10\n\x08turn_ids\x18\x06 \x03(\t\x12/\n\x0b\x63reate_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bupdate_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0bmemory_type\x18\x14 \x01(\t\x12(\n\x06status\x18\x15 \x01(\x0e\x32\x18.sidecar.v1.MemoryStatus\x12\x12\n\nconfidence\x18\x16 \x01(\x01\x12\x11\n\tauthority\x18\x17 \x01(\t\x12\x0f\n\x07\x64omains\x18\x18 \x03(\t\x12\x17\n\x0fsource_episodes\x18\x19 \x03(\t\x12\x15\n\rsource_events\x18\x1a \x03(\t\x12\x0e\n\x06pinned\x18\t \x01(\x08\"]\n\rRetainRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\'\n\x08memories\x18\x03 \x03(\x0b\x32\x15.sidecar.v1.NewMemory\"\x86\x01\n\x0eRetainResponse\x12\x12\n\nmemory_ids\x18\x01 \x03(\t\x12\x15\n\rcreated_count\x18\x02 \x01(\x05\x12\x15\n\rupdated_count\x18\x03 \x01(\x05\x12\x32\n\x0f\x63ompile_outcome\x18\x04 \x01(\x0e\x32\x19.sidecar.v1.NotifyOutcome\"v\n\x13ListMemoriesRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\x12\x13\n\x0bpinned_only\x18\x05 \x01(\x08\"U\n\x14ListMemoriesResponse\x12$\n\x08memories\x18\x01 \x03(\x0b\x32\x12.sidecar.v1.Memory\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"]\n\x13UpdateMemoryRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x11\n\tmemory_id\x18\x03 \x01(\t\x12\x0e\n\x06pinned\x18\x04 \x01(\x08\":\n\x14UpdateMemoryResponse\x12\"\n\x06memory\x18\x01 \x01(\x0b\x32\x12.sidecar.v1.Memory\"J\n\x10GetMemoryRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x11\n\tmemory_id\x18\x03 \x01(\t\"7\n\x11GetMemoryResponse\x12\"\n\x06memory\x18\x01 \x01(\x0b\x32\x12.sidecar.v1.Memory\"M\n\x13\x44\x65leteMemoryRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x11\n\tmemory_id\x18\x03 \x01(\t\"\x16\n\x14\x44\x65leteMemoryResponse\"\x88\x01\n\x16SetMemoryStatusRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x11\n\tmemory_id\x18\x03 \x01(\t\x12(\n\x06status\x18\x04 \x01(\x0e\x32\x18.sidecar.v1.MemoryStatus\x12\x0c\n\x04rule\x18\x05 \x01(\t\"=\n\x17SetMemoryStatusResponse\x12\"\n\x06memory\x18\x01 \x01(\x0b\x32\x12.sidecar.v1.Memory\"\xc3\x01\n\x12MemoryStatusChange\x12,\n\nold_status\x18\x01 \x01(\x0e\x32\x18.sidecar.v1.MemoryStatus\x12,\n\nnew_status\x18\x02 \x01(\x0e\x32\x18.sidecar.v1.MemoryStatus\x12\x12\n\nchanged_by\x18\x03 \x01(\t\x12\x0c\n\x04rule\x18\x04 \x01(\t\x12/\n\x0b\x63hange_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"Q\n\x17GetMemoryHistoryRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x11\n\tmemory_id\x18\x03 \x01(\t\"\xa6\x01\n\x18GetMemoryHistoryResponse\x12\"\n\x06memory\x18\x01 \x01(\x0b\x32\x12.sidecar.v1.Memory\x12/\n\x07\x63hanges\x18\x02 \x03(\x0b\x32\x1e.sidecar.v1.MemoryStatusChange\x12\x35\n\rsupersessions\x18\x03 \x03(\x0b\x32\x1e.sidecar.v1.MemorySupersession\"\xc0\x01\n\x12MemorySupersession\x12\x11\n\tmemory_id\x18\x01 \x01(\t\x12\x15\n\rsuperseded_id\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12/\n\x0b\x63reate_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12-\n\tundo_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08\x65vidence\x18\x06 \x01(\t\"R\n\x17\x43ompressMemoriesRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x12\n\nmemory_ids\x18\x03 \x03(\t\">\n\x18\x43ompressMemoriesResponse\x12\"\n\x06memory\x18\x01 \x01(\x0b\x32\x12.sidecar.v1.Memory*\x82\x01\n\x0cMemoryStatus\x12\x1d\n\x19MEMORY_STATUS_UNSPECIFIED\x10\x00\x12\x1b\n\x17MEMORY_STATUS_CANDIDATE\x10\x01\x12\x1a\n\x16MEMORY_STATUS_ACCEPTED\x10\x02\x12\x1a\n\x16MEMORY_STATUS_REJECTED\x10\x03\x32\xd5\x05\n\rMemoryService\x12\x44\n\x06Retain\x12\x19.sidecar.v1.RetainRequest\x1a\x1a.sidecar.v1.RetainResponse\"\x03\x90\x02\x02\x12V\n\x0cListMemories\x12\x1f.sidecar.v1.ListMemoriesRequest\x1a .sidecar.v1.ListMemoriesResponse\"\x03\x90\x02\x01\x12V\n\x0cUpdateMemory\x12\x1f.sidecar.v1.UpdateMemoryRequest\x1a .sidecar.v1.UpdateMemoryResponse\"\x03\x90\x02\x02\x12M\n\tGetMemory\x12\x1c.sidecar.v1.GetMemoryRequest\x1a\x1d.sidecar.v1.GetMemoryResponse\"\x03\x90\x02\x01\x12V\n\x0c\x44\x65leteMemory\x12\x1f.sidecar.v1.DeleteMemoryRequest\x1a .sidecar.v1.DeleteMemoryResponse\"\x03\x90\x02\x02\x12_\n\x0fSetMemoryStatus\x12\".sidecar.v1.SetMemoryStatusRequest\x1a#.sidecar.v1.SetMemoryStatusResponse\"\x03\x90\x02\x02\x12\x62\n\x10GetMemoryHistory\x12#.sidecar.v1.GetMemoryHistoryRequest\x1a$.sidecar.v1.GetMemoryHistoryResponse\"\x03\x90\x02\x01\x12\x62\n\x10\x43ompressMemories\x12#.sidecar.v1.CompressMemoriesRequest\x1a$.sidecar.v1.CompressMemoriesResponse\"\x03\x90\x02\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,6 +38,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_MEMORYSERVICE'].methods_by_name['Retain']._serialized_options = b'\220\002\002'
   _globals['_MEMORYSERVICE'].methods_by_name['ListMemories']._loaded_options = None
   _globals['_MEMORYSERVICE'].methods_by_name['ListMemories']._serialized_options = b'\220\002\001'
+  _globals['_MEMORYSERVICE'].methods_by_name['UpdateMemory']._loaded_options = None
+  _globals['_MEMORYSERVICE'].methods_by_name['UpdateMemory']._serialized_options = b'\220\002\002'
   _globals['_MEMORYSERVICE'].methods_by_name['GetMemory']._loaded_options = None
   _globals['_MEMORYSERVICE'].methods_by_name['GetMemory']._serialized_options = b'\220\002\001'
   _globals['_MEMORYSERVICE'].methods_by_name['DeleteMemory']._loaded_options = None
@@ -48,44 +50,48 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_MEMORYSERVICE'].methods_by_name['GetMemoryHistory']._serialized_options = b'\220\002\001'
   _globals['_MEMORYSERVICE'].methods_by_name['CompressMemories']._loaded_options = None
   _globals['_MEMORYSERVICE'].methods_by_name['CompressMemories']._serialized_options = b'\220\002\002'
-  _globals['_MEMORYSTATUS']._serialized_start=2539
-  _globals['_MEMORYSTATUS']._serialized_end=2669
+  _globals['_MEMORYSTATUS']._serialized_start=2763
+  _globals['_MEMORYSTATUS']._serialized_end=2893
   _globals['_NEWMEMORY']._serialized_start=129
-  _globals['_NEWMEMORY']._serialized_end=445
-  _globals['_MEMORY']._serialized_start=448
-  _globals['_MEMORY']._serialized_end=887
-  _globals['_RETAINREQUEST']._serialized_start=889
-  _globals['_RETAINREQUEST']._serialized_end=982
-  _globals['_RETAINRESPONSE']._serialized_start=985
-  _globals['_RETAINRESPONSE']._serialized_end=1119
-  _globals['_LISTMEMORIESREQUEST']._serialized_start=1121
-  _globals['_LISTMEMORIESREQUEST']._serialized_end=1218
-  _globals['_LISTMEMORIESRESPONSE']._serialized_start=1220
-  _globals['_LISTMEMORIESRESPONSE']._serialized_end=1305
-  _globals['_GETMEMORYREQUEST']._serialized_start=1307
-  _globals['_GETMEMORYREQUEST']._serialized_end=1381
-  _globals['_GETMEMORYRESPONSE']._serialized_start=1383
-  _globals['_GETMEMORYRESPONSE']._serialized_end=1438
-  _globals['_DELETEMEMORYREQUEST']._serialized_start=1440
-  _globals['_DELETEMEMORYREQUEST']._serialized_end=1517
-  _globals['_DELETEMEMORYRESPONSE']._serialized_start=1519
-  _globals['_DELETEMEMORYRESPONSE']._serialized_end=1541
-  _globals['_SETMEMORYSTATUSREQUEST']._serialized_start=1544
-  _globals['_SETMEMORYSTATUSREQUEST']._serialized_end=1680
-  _globals['_SETMEMORYSTATUSRESPONSE']._serialized_start=1682
-  _globals['_SETMEMORYSTATUSRESPONSE']._serialized_end=1743
-  _globals['_MEMORYSTATUSCHANGE']._serialized_start=1746
-  _globals['_MEMORYSTATUSCHANGE']._serialized_end=1941
-  _globals['_GETMEMORYHISTORYREQUEST']._serialized_start=1943
-  _globals['_GETMEMORYHISTORYREQUEST']._serialized_end=2024
-  _globals['_GETMEMORYHISTORYRESPONSE']._serialized_start=2027
-  _globals['_GETMEMORYHISTORYRESPONSE']._serialized_end=2193
-  _globals['_MEMORYSUPERSESSION']._serialized_start=2196
-  _globals['_MEMORYSUPERSESSION']._serialized_end=2388
-  _globals['_COMPRESSMEMORIESREQUEST']._serialized_start=2390
-  _globals['_COMPRESSMEMORIESREQUEST']._serialized_end=2472
-  _globals['_COMPRESSMEMORIESRESPONSE']._serialized_start=2474
-  _globals['_COMPRESSMEMORIESRESPONSE']._serialized_end=2536
-  _globals['_MEMORYSERVICE']._serialized_start=2672
-  _globals['_MEMORYSERVICE']._serialized_end=3309
+  _globals['_NEWMEMORY']._serialized_end=477
+  _globals['_MEMORY']._serialized_start=480
+  _globals['_MEMORY']._serialized_end=935
+  _globals['_RETAINREQUEST']._serialized_start=937
+  _globals['_RETAINREQUEST']._serialized_end=1030
+  _globals['_RETAINRESPONSE']._serialized_start=1033
+  _globals['_RETAINRESPONSE']._serialized_end=1167
+  _globals['_LISTMEMORIESREQUEST']._serialized_start=1169
+  _globals['_LISTMEMORIESREQUEST']._serialized_end=1287
+  _globals['_LISTMEMORIESRESPONSE']._serialized_start=1289
+  _globals['_LISTMEMORIESRESPONSE']._serialized_end=1374
+  _globals['_UPDATEMEMORYREQUEST']._serialized_start=1376
+  _globals['_UPDATEMEMORYREQUEST']._serialized_end=1469
+  _globals['_UPDATEMEMORYRESPONSE']._serialized_start=1471
+  _globals['_UPDATEMEMORYRESPONSE']._serialized_end=1529
+  _globals['_GETMEMORYREQUEST']._serialized_start=1531
+  _globals['_GETMEMORYREQUEST']._serialized_end=1605
+  _globals['_GETMEMORYRESPONSE']._serialized_start=1607
+  _globals['_GETMEMORYRESPONSE']._serialized_end=1662
+  _globals['_DELETEMEMORYREQUEST']._serialized_start=1664
+  _globals['_DELETEMEMORYREQUEST']._serialized_end=1741
+  _globals['_DELETEMEMORYRESPONSE']._serialized_start=1743
+  _globals['_DELETEMEMORYRESPONSE']._serialized_end=1765
+  _globals['_SETMEMORYSTATUSREQUEST']._serialized_start=1768
+  _globals['_SETMEMORYSTATUSREQUEST']._serialized_end=1904
+  _globals['_SETMEMORYSTATUSRESPONSE']._serialized_start=1906
+  _globals['_SETMEMORYSTATUSRESPONSE']._serialized_end=1967
+  _globals['_MEMORYSTATUSCHANGE']._serialized_start=1970
+  _globals['_MEMORYSTATUSCHANGE']._serialized_end=2165
+  _globals['_GETMEMORYHISTORYREQUEST']._serialized_start=2167
+  _globals['_GETMEMORYHISTORYREQUEST']._serialized_end=2248
+  _globals['_GETMEMORYHISTORYRESPONSE']._serialized_start=2251
+  _globals['_GETMEMORYHISTORYRESPONSE']._serialized_end=2417
+  _globals['_MEMORYSUPERSESSION']._serialized_start=2420
+  _globals['_MEMORYSUPERSESSION']._serialized_end=2612
+  _globals['_COMPRESSMEMORIESREQUEST']._serialized_start=2614
+  _globals['_COMPRESSMEMORIESREQUEST']._serialized_end=2696
+  _globals['_COMPRESSMEMORIESRESPONSE']._serialized_start=2698
+  _globals['_COMPRESSMEMORIESRESPONSE']._serialized_end=2760
+  _globals['_MEMORYSERVICE']._serialized_start=2896
+  _globals['_MEMORYSERVICE']._serialized_end=3621
 # @@protoc_insertion_point(module_scope)

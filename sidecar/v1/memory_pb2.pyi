@@ -67,6 +67,7 @@ class NewMemory(_message.Message):
     CONFIDENCE_FIELD_NUMBER: _builtins.int
     AUTHORITY_FIELD_NUMBER: _builtins.int
     DOMAINS_FIELD_NUMBER: _builtins.int
+    PINNED_FIELD_NUMBER: _builtins.int
     memory_id: _builtins.str
     """The caller's id, unique for the owner, at most 200 characters; if empty, it is derived from the text."""
     text: _builtins.str
@@ -82,6 +83,10 @@ class NewMemory(_message.Message):
     authority: _builtins.str
     """Whose word it is: User, Agent, Candidate, Derived, from most to least trusted; another string ranks as Derived. Empty: Agent,
     or as it is. An agent's token may not claim User, and a known memory's authority never rises.
+    """
+    pinned: _builtins.bool
+    """Whether it is pinned; absent leaves it as it is. Pinned memories stand in every context of their owner, whatever is asked; all
+    together they take at most 300 tokens.
     """
     @_builtins.property
     def occurred_time(self) -> _timestamp_pb2.Timestamp:
@@ -113,14 +118,20 @@ class NewMemory(_message.Message):
         confidence: _builtins.float | None = ...,
         authority: _builtins.str = ...,
         domains: _abc.Iterable[_builtins.str] | None = ...,
+        pinned: _builtins.bool | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_confidence", b"_confidence", "confidence", b"confidence", "metadata", b"metadata", "occurred_time", b"occurred_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_confidence", b"_confidence", "_pinned", b"_pinned", "confidence", b"confidence", "metadata", b"metadata", "occurred_time", b"occurred_time", "pinned", b"pinned"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_confidence", b"_confidence", "authority", b"authority", "confidence", b"confidence", "document_id", b"document_id", "domains", b"domains", "memory_id", b"memory_id", "memory_type", b"memory_type", "metadata", b"metadata", "occurred_time", b"occurred_time", "status", b"status", "text", b"text", "turn_ids", b"turn_ids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_confidence", b"_confidence", "_pinned", b"_pinned", "authority", b"authority", "confidence", b"confidence", "document_id", b"document_id", "domains", b"domains", "memory_id", b"memory_id", "memory_type", b"memory_type", "metadata", b"metadata", "occurred_time", b"occurred_time", "pinned", b"pinned", "status", b"status", "text", b"text", "turn_ids", b"turn_ids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__confidence: _TypeAlias = _typing.Literal["confidence"]  # noqa: Y015
     _WhichOneofArgType__confidence: _TypeAlias = _typing.Literal["_confidence", b"_confidence"]  # noqa: Y015
+    _WhichOneofReturnType__pinned: _TypeAlias = _typing.Literal["pinned"]  # noqa: Y015
+    _WhichOneofArgType__pinned: _TypeAlias = _typing.Literal["_pinned", b"_pinned"]  # noqa: Y015
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__confidence) -> _WhichOneofReturnType__confidence | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__pinned) -> _WhichOneofReturnType__pinned | None: ...
 
 Global___NewMemory: _TypeAlias = NewMemory  # noqa: Y015
 
@@ -145,6 +156,7 @@ class Memory(_message.Message):
     DOMAINS_FIELD_NUMBER: _builtins.int
     SOURCE_EPISODES_FIELD_NUMBER: _builtins.int
     SOURCE_EVENTS_FIELD_NUMBER: _builtins.int
+    PINNED_FIELD_NUMBER: _builtins.int
     memory_id: _builtins.str
     """Its id."""
     text: _builtins.str
@@ -159,6 +171,8 @@ class Memory(_message.Message):
     """How sure it is, 0 to 1."""
     authority: _builtins.str
     """Whose word it is: User, Agent, Candidate, Derived, from most to least trusted; another string ranks as Derived."""
+    pinned: _builtins.bool
+    """Whether it is pinned, that is, stands in every context of its owner."""
     @_builtins.property
     def occurred_time(self) -> _timestamp_pb2.Timestamp:
         """When it happened or was said."""
@@ -209,10 +223,11 @@ class Memory(_message.Message):
         domains: _abc.Iterable[_builtins.str] | None = ...,
         source_episodes: _abc.Iterable[_builtins.str] | None = ...,
         source_events: _abc.Iterable[_builtins.str] | None = ...,
+        pinned: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "metadata", b"metadata", "occurred_time", b"occurred_time", "update_time", b"update_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["authority", b"authority", "confidence", b"confidence", "create_time", b"create_time", "document_id", b"document_id", "domains", b"domains", "memory_id", b"memory_id", "memory_type", b"memory_type", "metadata", b"metadata", "occurred_time", b"occurred_time", "source_episodes", b"source_episodes", "source_events", b"source_events", "status", b"status", "text", b"text", "turn_ids", b"turn_ids", "update_time", b"update_time"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["authority", b"authority", "confidence", b"confidence", "create_time", b"create_time", "document_id", b"document_id", "domains", b"domains", "memory_id", b"memory_id", "memory_type", b"memory_type", "metadata", b"metadata", "occurred_time", b"occurred_time", "pinned", b"pinned", "source_episodes", b"source_episodes", "source_events", b"source_events", "status", b"status", "text", b"text", "turn_ids", b"turn_ids", "update_time", b"update_time"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -296,6 +311,7 @@ class ListMemoriesRequest(_message.Message):
     OWNER_ID_FIELD_NUMBER: _builtins.int
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    PINNED_ONLY_FIELD_NUMBER: _builtins.int
     tenant_id: _builtins.str
     """The tenant; empty means the caller's."""
     owner_id: _builtins.str
@@ -304,6 +320,8 @@ class ListMemoriesRequest(_message.Message):
     """Maximum number of results, 1 to 1000; zero means 50. A page of any list also ends after 16 MiB."""
     page_token: _builtins.str
     """The `next_page_token` of the previous page; empty for the first page."""
+    pinned_only: _builtins.bool
+    """Only pinned memories."""
     def __init__(
         self,
         *,
@@ -311,10 +329,11 @@ class ListMemoriesRequest(_message.Message):
         owner_id: _builtins.str = ...,
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
+        pinned_only: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["owner_id", b"owner_id", "page_size", b"page_size", "page_token", b"page_token", "tenant_id", b"tenant_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["owner_id", b"owner_id", "page_size", b"page_size", "page_token", b"page_token", "pinned_only", b"pinned_only", "tenant_id", b"tenant_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -347,6 +366,64 @@ class ListMemoriesResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListMemoriesResponse: _TypeAlias = ListMemoriesResponse  # noqa: Y015
+
+@_typing.final
+class UpdateMemoryRequest(_message.Message):
+    """Changes a memory."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TENANT_ID_FIELD_NUMBER: _builtins.int
+    OWNER_ID_FIELD_NUMBER: _builtins.int
+    MEMORY_ID_FIELD_NUMBER: _builtins.int
+    PINNED_FIELD_NUMBER: _builtins.int
+    tenant_id: _builtins.str
+    """The tenant; empty means the caller's."""
+    owner_id: _builtins.str
+    """The owner; empty means the caller's, when it has exactly one."""
+    memory_id: _builtins.str
+    """The memory."""
+    pinned: _builtins.bool
+    """Whether it is pinned."""
+    def __init__(
+        self,
+        *,
+        tenant_id: _builtins.str = ...,
+        owner_id: _builtins.str = ...,
+        memory_id: _builtins.str = ...,
+        pinned: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["memory_id", b"memory_id", "owner_id", b"owner_id", "pinned", b"pinned", "tenant_id", b"tenant_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UpdateMemoryRequest: _TypeAlias = UpdateMemoryRequest  # noqa: Y015
+
+@_typing.final
+class UpdateMemoryResponse(_message.Message):
+    """The memory as it is now."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MEMORY_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def memory(self) -> Global___Memory:
+        """The memory."""
+
+    def __init__(
+        self,
+        *,
+        memory: Global___Memory | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["memory", b"memory"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["memory", b"memory"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UpdateMemoryResponse: _TypeAlias = UpdateMemoryResponse  # noqa: Y015
 
 @_typing.final
 class GetMemoryRequest(_message.Message):

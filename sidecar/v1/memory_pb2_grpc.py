@@ -45,6 +45,11 @@ class MemoryServiceStub:
                 request_serializer=sidecar_dot_v1_dot_memory__pb2.ListMemoriesRequest.SerializeToString,
                 response_deserializer=sidecar_dot_v1_dot_memory__pb2.ListMemoriesResponse.FromString,
                 _registered_method=True)
+        self.UpdateMemory = channel.unary_unary(
+                '/sidecar.v1.MemoryService/UpdateMemory',
+                request_serializer=sidecar_dot_v1_dot_memory__pb2.UpdateMemoryRequest.SerializeToString,
+                response_deserializer=sidecar_dot_v1_dot_memory__pb2.UpdateMemoryResponse.FromString,
+                _registered_method=True)
         self.GetMemory = channel.unary_unary(
                 '/sidecar.v1.MemoryService/GetMemory',
                 request_serializer=sidecar_dot_v1_dot_memory__pb2.GetMemoryRequest.SerializeToString,
@@ -85,6 +90,13 @@ class MemoryServiceServicer:
 
     def ListMemories(self, request, context):
         """Lists an owner's memories, newest first.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def UpdateMemory(self, request, context):
+        """Pins or unpins a memory. Pinned memories stand in every context of their owner; all together they take at most 300 tokens.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -137,6 +149,11 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     servicer.ListMemories,
                     request_deserializer=sidecar_dot_v1_dot_memory__pb2.ListMemoriesRequest.FromString,
                     response_serializer=sidecar_dot_v1_dot_memory__pb2.ListMemoriesResponse.SerializeToString,
+            ),
+            'UpdateMemory': grpc.unary_unary_rpc_method_handler(
+                    servicer.UpdateMemory,
+                    request_deserializer=sidecar_dot_v1_dot_memory__pb2.UpdateMemoryRequest.FromString,
+                    response_serializer=sidecar_dot_v1_dot_memory__pb2.UpdateMemoryResponse.SerializeToString,
             ),
             'GetMemory': grpc.unary_unary_rpc_method_handler(
                     servicer.GetMemory,
@@ -219,6 +236,33 @@ class MemoryService:
             '/sidecar.v1.MemoryService/ListMemories',
             sidecar_dot_v1_dot_memory__pb2.ListMemoriesRequest.SerializeToString,
             sidecar_dot_v1_dot_memory__pb2.ListMemoriesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UpdateMemory(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sidecar.v1.MemoryService/UpdateMemory',
+            sidecar_dot_v1_dot_memory__pb2.UpdateMemoryRequest.SerializeToString,
+            sidecar_dot_v1_dot_memory__pb2.UpdateMemoryResponse.FromString,
             options,
             channel_credentials,
             insecure,

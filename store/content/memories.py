@@ -38,6 +38,7 @@ class NewMemory:
 
     Of the fields that are None, a known memory keeps its own, and a new one gets the type fact, the status accepted, the
     confidence 1 and the authority Agent. The status of a known memory is changed by `set_status` alone.
+    `is_pinned` pins or unpins it; None leaves it as it is.
     """
 
     text: str
@@ -53,6 +54,7 @@ class NewMemory:
     domains: tuple[str, ...] | None = None
     source_episodes: tuple[str, ...] | None = None
     source_events: tuple[str, ...] | None = None
+    is_pinned: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,7 @@ class Memory:
     domains: tuple[str, ...] = ()
     source_episodes: tuple[str, ...] = ()
     source_events: tuple[str, ...] = ()
+    is_pinned: bool = False
 
 
 class RecalledMemory(NamedTuple):
@@ -181,6 +184,9 @@ async def write(
         await embeddings.mark(connection, scope, embeddings.TextKind.MEMORIES, now=now)
         added_bytes = await storage.of_memories(connection, scope, ids) - held_bytes
         await storage.add(connection, scope, added_bytes, quota_bytes=quota_bytes)
+    for is_pinned in (True, False):
+        marked = [memory_id for memory_id, one, _ in prepared.rows if one.is_pinned is is_pinned]
+        await _set_pinned(connection, scope, marked, is_pinned, now)
     return Retained(prepared.memory_ids, created, updated)
 
 
@@ -190,6 +196,29 @@ async def get(connection: Connection, scope: Scope, memory_id: str) -> Memory | 
     return row and _memory(row)
 
 
+async def set_pinned(connection: Connection, scope: Scope, memory_id: str, is_pinned: bool, *, now: datetime) -> None:
+    """Pin or unpin a memory. Locks the owner's feed until the transaction ends, so that limits on all pinned can be kept."""
+    await _sql.open_feed(connection, **scope.key)
+    await _set_pinned(connection, scope, [memory_id], is_pinned, now)
+
+
+async def _set_pinned(
+    connection: Connection, scope: Scope, memory_ids: Sequence[str], is_pinned: bool, now: datetime
+) -> None:
+    if not memory_ids:
+        return
+    if is_pinned:
+        await _sql.pin_memories(connection, **scope.key, memory_ids=list(memory_ids), now=now)
+    else:
+        await _sql.unpin_memories(connection, **scope.key, memory_ids=list(memory_ids))
+
+
+async def pinned(connection: Connection, scope: Scope) -> list[RecalledMemory]:
+    """Return the owner's pinned memories, in the order in which they were pinned."""
+    rows = await _sql.pinned_memories(connection, **scope.key)
+    return list(_recalled(*zip(*rows, strict=True))) if rows else []
+
+
 async def page(
     connection: Connection,
     scope: Scope,
@@ -197,13 +226,14 @@ async def page(
     limit: int,
     after: tuple[datetime, str] | None = None,
     most_bytes: int = _PLENTY_BYTES,
+    pinned_only: bool = False,
 ) -> list[Memory]:
-    """Return a page of the owner's memories, newest first, after the memory with this instant and id.
+    """Return a page of the owner's memories (or the pinned ones), newest first, after the memory with this instant and id.
 
     The page ends with the memory at which the texts together exceed `most_bytes`.
     """
     before, after_id = after or (_END_OF_TIME, "")
-    bounds = {"limit": limit, "most_bytes": most_bytes}
+    bounds = {"limit": limit, "most_bytes": most_bytes, "pinned_only": pinned_only}
     rows = await _sql.list_memories(connection, **scope.key, before=before, after_id=after_id, **bounds)
     return [_memory(row) for row in rows]
 
@@ -345,6 +375,7 @@ def _memory(row: Any) -> Memory:
         row["confidence"],
         row["authority"],
         *(tuple(row[name]) for name in ("domains_json", "source_episodes_json", "source_events_json")),
+        row["is_pinned"],
     )
 
 

@@ -69,21 +69,38 @@ SELECT count(*) FILTER (WHERE is_new) AS created_count, count(*) FILTER (WHERE N
 -- Records that the feed's next numbers were taken.
 UPDATE memory_feeds SET change_seq = change_seq + :count::bigint WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
 
+-- name: pin_memories!
+-- Pins memories; one that is pinned already keeps its place.
+UPDATE memories SET pinned_at = :now
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memory_ids::text[]) AND pinned_at IS NULL;
+
+-- name: unpin_memories!
+-- Unpins memories.
+UPDATE memories SET pinned_at = NULL
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memory_ids::text[]) AND pinned_at IS NOT NULL;
+
+-- name: pinned_memories
+-- An owner's pinned memories, in the order in which they were pinned; rejected ones are left out.
+SELECT memory_id, text, occurred_at, document_id, turn_ids, status, confidence, authority, false AS is_compressed, signature
+FROM memories
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND pinned_at IS NOT NULL AND status <> 'rejected'
+ORDER BY pinned_at, memory_id LIMIT 300;
+
 -- name: get_memory^
 -- One memory, or no row.
 SELECT memory_id, text, occurred_at, document_id, metadata, turn_ids, created_at, updated_at, memory_type, status, confidence,
-    authority, domains_json, source_episodes_json, source_events_json
+    authority, domains_json, source_episodes_json, source_events_json, pinned_at IS NOT NULL AS is_pinned
 FROM memories WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = :memory_id;
 
 -- name: list_memories
 -- A page of an owner's memories, newest first, up to the one at which the texts exceed a number of bytes. The separate bound on
 -- time lets the index scan start where the last page ended.
 SELECT memory_id, text, occurred_at, document_id, metadata, turn_ids, created_at, updated_at, memory_type, status, confidence,
-    authority, domains_json, source_episodes_json, source_events_json
+    authority, domains_json, source_episodes_json, source_events_json, pinned_at IS NOT NULL AS is_pinned
 FROM (SELECT *, sum(octet_length(text)) OVER (ORDER BY occurred_at DESC, memory_id) - octet_length(text) AS bytes_before
     FROM memories
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND occurred_at <= :before::timestamptz
-        AND (occurred_at < :before OR memory_id > :after_id)
+        AND (occurred_at < :before OR memory_id > :after_id) AND (NOT :pinned_only::bool OR pinned_at IS NOT NULL)
     ORDER BY occurred_at DESC, memory_id LIMIT :limit) listed
 WHERE bytes_before <= :most_bytes::bigint ORDER BY occurred_at DESC, memory_id;
 

@@ -1,4 +1,4 @@
-"""Commands about memories: import from a file, list, show, accept, reject, compress, forget."""
+"""Commands about memories: import from a file, list, show, pin, accept, reject, compress, forget."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LEAD_CHARS = 100
 
 @click.group()
 def memory() -> None:
-    """Import, list, show, accept, reject, compress and forget memories."""
+    """Import, list, show, pin, accept, reject, compress and forget memories."""
 
 
 @memory.command("import", short_help="Import memories from a file.")
@@ -73,28 +73,33 @@ def _draw_facts(facts: dict[str, Any]) -> Iterator[str]:
 
 @memory.command("list", short_help="List memories, newest first.")
 @limit_option
+@click.option("--pinned", "is_pinned_only", is_flag=True, help="Only pinned memories.")
 @connected
-def list_memories(session: CommandSession, limit: int) -> None:
+def list_memories(session: CommandSession, limit: int, is_pinned_only: bool) -> None:
     """List the owner's memories, newest first.
 
     \b
     Example:
       sidecar memory list --limit 10
     """
-    memories = list(every(session.client.list_memories, limit=limit))
+    memories = list(every(session.client.list_memories, limit=limit, pinned_only=is_pinned_only))
     session.voice.show(memories, _draw_memories)
 
 
 def _draw_memories(memories: list[Memory]) -> Iterator[Any]:
     yield drawing.rows(
-        ("memory", "when", "text"),
-        ((one.memory_id, _day(one), one.text[:_LEAD_CHARS]) for one in memories),
+        ("memory", "when", "", "text"),
+        ((one.memory_id, _day(one), _pin(one), one.text[:_LEAD_CHARS]) for one in memories),
         empty="No memories yet; bring some in with: sidecar memory import",
     )
 
 
 def _day(one: Memory) -> str:
     return f"{one.occurred_time:%Y-%m-%d}" if one.occurred_time else ""
+
+
+def _pin(one: Memory) -> str:
+    return "pinned" if one.pinned else ""
 
 
 @memory.command("get", short_help="Show one memory.")
@@ -111,7 +116,8 @@ def get_memory(session: CommandSession, memory_id: str) -> None:
 
 
 def _draw_memory(one: Memory) -> Iterator[str]:
-    yield f"── {one.memory_id}, {_day(one)}, document {one.document_id or '(none)'}"
+    pinned = ", pinned" if one.pinned else ""
+    yield f"── {one.memory_id}, {_day(one)}, document {one.document_id or '(none)'}{pinned}"
     yield f"{one.memory_type}, {one.status}, confidence {one.confidence:.2g}, authority {printable(one.authority)}"
     yield printable(one.text)
     for name, value in sorted(one.metadata.items()):
@@ -193,6 +199,32 @@ def compress_memories(session: CommandSession, memory_ids: tuple[str, ...]) -> N
       sidecar memory compress mem-0001 mem-0002 mem-0003
     """
     session.voice.show(session.client.compress_memories(memory_ids=memory_ids), _draw_memory)
+
+
+@memory.command("pin", short_help="Pin one memory.")
+@click.argument("memory_id", metavar="MEMORY")
+@connected
+def pin_memory(session: CommandSession, memory_id: str) -> None:
+    """Pin one memory: it stands in every context of its owner. Pinned memories take at most 300 tokens together.
+
+    \b
+    Example:
+      sidecar memory pin mem-0001
+    """
+    session.voice.show(session.client.update_memory(memory_id=memory_id, pinned=True), _draw_memory)
+
+
+@memory.command("unpin", short_help="Unpin one memory.")
+@click.argument("memory_id", metavar="MEMORY")
+@connected
+def unpin_memory(session: CommandSession, memory_id: str) -> None:
+    """Unpin one memory: it is recalled again only where it helps.
+
+    \b
+    Example:
+      sidecar memory unpin mem-0001
+    """
+    session.voice.show(session.client.update_memory(memory_id=memory_id, pinned=False), _draw_memory)
 
 
 @memory.command("forget", short_help="Forget one memory.")

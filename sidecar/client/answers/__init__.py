@@ -175,6 +175,7 @@ class Memory:
     occurred_time: datetime | None = None
     create_time: datetime | None = None
     update_time: datetime | None = None
+    pinned: bool = False
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 

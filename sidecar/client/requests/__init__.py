@@ -130,6 +130,19 @@ class ListMemories(Request[Page[Memory]]):
     reads = Listed("memories")
     page_size: int = 0
     page_token: str = ""
+    pinned_only: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateMemory(Request[Memory]):
+    """Pins or unpins a memory.
+
+    Pinned memories stand in every context of their owner; all together they take at most 300 tokens.
+    """
+
+    reads = Inner("memory")
+    memory_id: str
+    pinned: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -187,6 +187,15 @@ class TestMemories:
         assert gone.code == 1
         assert gone.out == ""
 
+    def test_a_memory_is_pinned_shown_as_such_and_unpinned(self, sidecar: Terminal) -> None:
+        sidecar.json("memory", "import", str(DATA / "memories.jsonl"))
+        assert sidecar.json("memory", "pin", "mem-0001")["pinned"] is True
+        assert [one["memory_id"] for one in sidecar.json("memory", "list", "--pinned")] == ["mem-0001"]
+        assert "pinned" in sidecar("memory", "get", "mem-0001").out.splitlines()[0]
+        assert "pinned" in sidecar("memory", "list", "--pinned").out
+        assert sidecar.json("memory", "unpin", "mem-0001")["pinned"] is False
+        assert sidecar.json("memory", "list", "--pinned") == []
+
     def test_owner_does_not_see_anothers_memories(self, sidecar: Terminal) -> None:
         sidecar.json("memory", "import", str(DATA / "memories.jsonl"))
         assert sidecar("memory", "get", "mem-0001", owner="somebody-else").code == 1

@@ -22,7 +22,7 @@ from store.scope import Scope, owner_uuid, tenant_uuid
 from tests.acceptance.http.test_console import asked, browser, word_of
 from tests.support.compiler.wiki_pages import NOW
 from tests.support.served.site import Site, served
-from tests.support.served.turns import THREAD, asking, fill, knobs, said
+from tests.support.served.turns import THREAD, asking, assembled, fill, knobs, said
 from tests.support.served.wiki_site import worked
 
 SCOPE = Scope(tenant_uuid("acme"), owner_uuid("mara"))
@@ -85,6 +85,23 @@ async def test_source_is_switched_off_for_the_next_turn_and_on_again(desk: Site)
         assert (await post(admin, "/sources/switch", source="moon", on="0")).status_code == 404
     kept = (await admin_caller.GetProfile(profile_pb2.GetProfileRequest(level=level))).profile.sources
     assert [(one.source, one.top_k, one.priority, one.enabled) for one in kept] == [(items_pb2.SOURCE_WIKI, 7, 5, True)]
+
+
+async def test_a_memory_is_pinned_and_unpinned_on_its_page(desk: Site) -> None:
+    page = "/from/memory?id=boat-dock"
+    async with browser(desk, admin=True) as admin:
+        assert "Pin this memory" in (await admin.get(page)).text
+        pinned = await post(admin, "/from/memory/pin", id="boat-dock", pinned="yes")
+        assert "Unpin this memory" in pinned.text
+        assert [item.mark for item in (await asked_of(desk, "👍")).items] == ["p1"]
+        assert "Pin this memory" in (await post(admin, "/from/memory/pin", id="boat-dock")).text
+        assert not (await asked_of(desk, "👍")).items
+        assert (await post(admin, "/from/memory/pin", id="nowhere", pinned="yes")).status_code == 404
+
+
+async def asked_of(site: Site, message: str) -> pb.Assembly:
+    """Return what a message gets outside every thread."""
+    return await assembled(site.caller(), asking(message, thread_id=""))
 
 
 async def test_backend_is_switched_off_with_a_reason_and_on_again(desk: Site) -> None:

@@ -13,7 +13,7 @@ import pytest
 from sidecar.context.assembler import Clocks
 from sidecar.runtime.settings import Settings
 from sidecar.v1 import context_pb2 as pb
-from sidecar.v1 import items_pb2, knowledge_pb2, profile_pb2
+from sidecar.v1 import items_pb2, knowledge_pb2, memory_pb2, profile_pb2
 from tests.support.served.site import Caller, Site, served
 from tests.support.served.turns import (
     BOAT,
@@ -249,3 +249,20 @@ async def test_owner_without_data_gets_an_answer(site: Site) -> None:
     assert not answer.degraded
     assert answer.items == []
     assert answer.budget.used_tokens == recount(answer) < 30
+
+
+async def test_a_pinned_memory_stands_in_every_context_says_so_and_goes_when_forgotten(
+    site: Site, agent: Caller
+) -> None:
+    rule = memory_pb2.NewMemory(memory_id="rule", text="Mara wants answers in Portuguese.", pinned=True)
+    await agent.Retain(memory_pb2.RetainRequest(memories=[rule]))
+    for message in ("👍", QUESTION, "What is 17*23?"):
+        answer = await assembled(agent, asking(message))
+        assert [block.zone for block in answer.system_blocks[:2]] == ["stable", "stable"]
+        assert "[p1] Mara wants answers in Portuguese.\n" in answer.system_blocks[1].text
+        told = [one for one in answer.decisions if one.item_id == "memory:rule"]
+        assert [(one.decision, one.reason) for one in told] == [(KEPT, "pinned")]
+        assert recount(answer) == answer.budget.used_tokens
+    await agent.DeleteMemory(memory_pb2.DeleteMemoryRequest(memory_id="rule"))
+    after = await assembled(agent, asking("👍"))
+    assert "Portuguese" not in str(after.system_blocks)

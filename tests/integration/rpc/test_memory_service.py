@@ -223,3 +223,80 @@ def _every_call(service: MemoryService, call: Call, scope: dict[str, Any]) -> li
         service.get_memory(pb.GetMemoryRequest(memory_id="m1", **scope), call),
         service.delete_memory(pb.DeleteMemoryRequest(memory_id="m1", **scope), call),
     ]
+
+
+def rule(number: int, words: int = 40) -> pb.NewMemory:
+    return pb.NewMemory(memory_id=f"r{number}", text=f"Rule {number}: " + "never say it " * (words // 3), pinned=True)
+
+
+async def pinned_ids(service: MemoryService) -> list[str]:
+    page = await service.list_memories(pb.ListMemoriesRequest(pinned_only=True), an_agent())
+    assert all(one.pinned for one in page.memories)
+    return sorted(one.memory_id for one in page.memories)
+
+
+async def test_a_memory_is_pinned_as_it_is_retained_and_stays_so_until_unpinned(service: MemoryService) -> None:
+    await retain(service, an_agent(), pb.NewMemory(memory_id="m1", text="Answer in Portuguese.", pinned=True))
+    await retain(service, an_agent(), pb.NewMemory(memory_id="m2", text="Likes sardines."))
+    again = await retain(service, an_agent(), pb.NewMemory(memory_id="m1", text="Always answer in Portuguese."))
+    assert (again.created_count, again.updated_count) == (0, 1)
+    assert await pinned_ids(service) == ["m1"]
+    listed = {one.memory_id: one.pinned for one in await list_all(service, an_agent(), 10)}
+    assert listed == {"m1": True, "m2": False}
+    await retain(service, an_agent(), pb.NewMemory(memory_id="m1", text="Always answer in Portuguese.", pinned=False))
+    assert await pinned_ids(service) == []
+
+
+async def test_a_stored_memory_is_pinned_and_unpinned_without_another_compile(
+    service: MemoryService, pools: Pools
+) -> None:
+    await retain(service, an_agent(), pb.NewMemory(memory_id="m1", text="Anna must not eat nuts."))
+    scope = Scope(tenant_uuid("acme"), owner_uuid("ann"))
+
+    async def last_change() -> int:
+        async with scoped(pools.background, scope) as connection:
+            return int(await connection.fetchval("SELECT change_seq FROM memory_feeds"))
+
+    before = await last_change()
+    for is_pinned in (True, True, False):
+        answer = await service.update_memory(pb.UpdateMemoryRequest(memory_id="m1", pinned=is_pinned), an_agent())
+        assert (answer.memory.text, answer.memory.pinned) == ("Anna must not eat nuts.", is_pinned)
+    assert await last_change() == before
+    assert isinstance(
+        await refused(service.update_memory(pb.UpdateMemoryRequest(memory_id="no", pinned=True), an_agent())), NotFound
+    )
+
+
+async def test_pinned_memories_over_300_tokens_are_refused_and_nothing_is_lost(service: MemoryService) -> None:
+    await retain(service, an_agent(), *[rule(number) for number in range(4)])
+    error = await refused(retain(service, an_agent(), *[rule(number) for number in range(2, 12)]))
+    assert "may take 300 in all" in str(error)
+    assert "unpin or shorten one" in str(error)
+    assert await pinned_ids(service) == ["r0", "r1", "r2", "r3"]
+    assert len(await list_all(service, an_agent(), 50)) == 4
+    await retain(service, an_agent(), pb.NewMemory(memory_id="long", text="A long rule. " * 60))
+    assert (
+        await refused_field(service.update_memory(pb.UpdateMemoryRequest(memory_id="long", pinned=True), an_agent()))
+        == "pinned"
+    )
+    grown = pb.NewMemory(memory_id="r0", text="A long rule. " * 60)
+    assert await refused_field(retain(service, an_agent(), grown)) == "memories.pinned"
+    assert await pinned_ids(service) == ["r0", "r1", "r2", "r3"]
+
+
+async def test_pins_of_many_callers_at_once_keep_the_limit(service: MemoryService) -> None:
+    some = [pb.NewMemory(memory_id=f"r{n}", text=rule(n).text) for n in range(12)]
+    await retain(service, an_agent(), *some)
+    asked = [pb.UpdateMemoryRequest(memory_id=one.memory_id, pinned=True) for one in some]
+    told = await asyncio.gather(
+        *(service.update_memory(request, an_agent()) for request in asked), return_exceptions=True
+    )
+    assert 0 < len(await pinned_ids(service)) == sum(isinstance(one, pb.UpdateMemoryResponse) for one in told) < 12
+
+
+async def test_a_forgotten_memory_is_not_pinned_any_more(service: MemoryService) -> None:
+    await retain(service, an_agent(), rule(1))
+    await service.delete_memory(pb.DeleteMemoryRequest(memory_id="r1"), an_agent())
+    assert await pinned_ids(service) == []
+    await retain(service, an_agent(), pb.NewMemory(memory_id="r1", text="A rule again."))
+    assert await pinned_ids(service) == []

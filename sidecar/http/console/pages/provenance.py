@@ -18,6 +18,7 @@ def routes(desk: Desk) -> list[BaseRoute]:
     """Return the pages of provenance."""
     return [
         route(desk, "/from/memory", show_memory),
+        route(desk, "/from/memory/pin", pin_memory, methods=["POST"]),
         route(desk, "/from/chunk", show_chunk),
         route(desk, "/from/turn", go_to_turn),
         route(desk, "/from/page", go_to_page),
@@ -30,6 +31,17 @@ async def show_memory(visit: Visit) -> Response:
     found = await visit.services.memories.view(visit.scope, memory_id, most_citations=_ROWS)
     values = {"memory": found.memory, "entry": found.entry, "cited": found.citations}
     return await visit.page("memory.html", memory_id=memory_id, **values)
+
+
+async def pin_memory(visit: Visit) -> Response:
+    """Pin or unpin a memory."""
+    visit.require_admin()
+    memory_id, is_pinned = visit.form.get("id", ""), visit.form.get("pinned") == "yes"
+    await visit.services.memories.set_pinned(visit.scope, memory_id, is_pinned)
+    visit.tell(
+        "The memory is pinned: it stands in every context." if is_pinned else "The memory is not pinned any more."
+    )
+    return RedirectResponse(f"/from/memory?{urlencode({'id': memory_id})}", 303)
 
 
 async def show_chunk(visit: Visit) -> Response:
