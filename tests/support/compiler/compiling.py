@@ -17,7 +17,7 @@ from compiler.planners.planner import ExtractivePlanner, Planner
 from compiler.settings import Caps, CompileSettings
 from compiler.state.access import Access
 from compiler.state.snapshot import snapshot
-from compiler.state.substrates import MemorySubstrate, PostgresSubstrate
+from compiler.state.substrates import MemoryListing, MemorySubstrate, PostgresSubstrate
 from store.compile import jobs
 from store.compile.jobs import Job, JobOptions, Ticket, Trigger
 from store.content import memories
@@ -112,9 +112,30 @@ async def wish(
         return await jobs.enqueue(connection, scope, trigger=trigger, options=options, now=now)
 
 
+async def write_and_request(pools: Pools, entries: Sequence[NewMemory]) -> None:
+    """Write memories and request their compile."""
+    await write(pools, entries)
+    await wish(pools)
+
+
+async def write_and_compile(pools: Pools, entries: Sequence[NewMemory], engine: Engine) -> None:
+    """Write memories and do every job of them."""
+    await write_and_request(pools, entries)
+    await compiled(pools, engine)
+
+
 async def compiled(pools: Pools, engine: Engine, *, scope: Scope = SCOPE) -> None:
     """Do every job of the scope, continuations too."""
     assert await worker_on(pools, engine).drain_scope(scope)
+
+
+class OtherListing(PostgresSubstrate):
+    """The built-in memories with another listing."""
+
+    listed = MemoryListing()
+
+    async def listing(self, scope: Scope) -> MemoryListing:
+        return self.listed
 
 
 async def forget(pools: Pools, *memory_ids: str) -> None:

@@ -32,6 +32,8 @@ from tests.support.compiler.compiling import (
     wish,
     worker_on,
     write,
+    write_and_compile,
+    write_and_request,
 )
 
 FIVES = capped(record_page_size=5)
@@ -75,8 +77,7 @@ class Feeding:
 
 
 async def test_job_reads_no_more_than_its_cap_of_records(pools: Pools) -> None:
-    await write(pools, journal(12))
-    await wish(pools)
+    await write_and_request(pools, journal(12))
     feeding = Feeding(pools)
     settings = capped(record_page_size=5, max_records_per_job=7)
     await compiled(pools, engine_on(pools, settings=settings, substrate=feeding))
@@ -89,8 +90,7 @@ async def test_job_reads_no_more_than_its_cap_of_records(pools: Pools) -> None:
 
 
 async def test_memory_forgotten_after_it_was_read_leaves_no_word(pools: Pools, database: str) -> None:
-    await write(pools, journal(12))
-    await wish(pools)
+    await write_and_request(pools, journal(12))
     feeding = Feeding(pools, forgets="m00007")
     await compiled(pools, engine_on(pools, settings=FIVES, substrate=feeding))
     assert sum(job.metrics["plans_superseded"] for job in await all_jobs(pools)) == 1
@@ -113,8 +113,7 @@ class Noting(ExtractivePlanner):
 
 
 async def test_batch_is_read_planned_stored_and_applied_before_the_next(pools: Pools, database: str) -> None:
-    await write(pools, journal(12))
-    await wish(pools)
+    await write_and_request(pools, journal(12))
     planner = Noting()
     feeding = Feeding(pools, told=planner.told)
     engine = engine_on(pools, planner=planner, settings=FIVES, substrate=feeding)
@@ -129,8 +128,7 @@ async def test_batch_is_read_planned_stored_and_applied_before_the_next(pools: P
 
 
 async def test_stored_plan_without_model_is_applied_by_the_next_worker(pools: Pools, database: str) -> None:
-    await write(pools, journal(5))
-    await wish(pools)
+    await write_and_request(pools, journal(5))
     planner, clock = Noting(), Clock()
 
     def dies(at: str) -> None:
@@ -148,8 +146,7 @@ async def test_stored_plan_without_model_is_applied_by_the_next_worker(pools: Po
 
 
 async def test_rest_of_a_capped_plan_is_stored_with_the_memories_it_saw(pools: Pools, database: str) -> None:
-    await write(pools, journal(12))
-    await wish(pools)
+    await write_and_request(pools, journal(12))
     assert await worker_on(pools, engine_on(pools, settings=capped(max_new_pages_per_job=2))).work_once()
     (row,) = await fetch(database, "SELECT * FROM compile_batches")
     assert (row["status"], row["items_applied"] > 0, row["items"] is not None) == ("planned", True, True)
@@ -193,9 +190,7 @@ async def test_job_finished_after_a_crash_leaves_the_wiki_of_an_undisturbed_run(
 
 
 async def test_search_index_has_no_pending_entries_after_a_job(pools: Pools, database: str) -> None:
-    await write(pools, journal(12))
-    await wish(pools)
-    await compiled(pools, engine_on(pools, settings=FIVES))
+    await write_and_compile(pools, journal(12), engine_on(pools, settings=FIVES))
     for index in ("wiki_pages_search", "wiki_page_sections_search"):
         (row,) = await fetch(database, f"SELECT gin_clean_pending_list('{index}') AS waiting")
         assert row["waiting"] == 0

@@ -26,7 +26,6 @@ from store.compile.jobs import Enqueued, JobStatus
 from store.content import memories
 from store.content.memories import NewMemory
 from store.db.postgres import Pools, scoped
-from tests.integration.compiler.planners.test_model_compiles import engine_with, model, script, site  # noqa: F401  # fixtures
 from tests.stand_ins import plan_answers
 from tests.stand_ins.model_script import Refuse, Throttle
 from tests.stand_ins.model_server import ModelServer
@@ -45,7 +44,10 @@ from tests.support.compiler.compiling import (
     wish,
     worker_on,
     write,
+    write_and_compile,
+    write_and_request,
 )
+from tests.support.compiler.model_engines import engine_with, script
 
 START_ALL = "UPDATE wiki_compile_jobs SET status = 'succeeded', finished_at = now()"
 
@@ -87,9 +89,7 @@ async def test_withdrawn_words_leave_pages_even_if_no_model_rewrites_them(
 ) -> None:
     planner, clock = Mute(), Clock()
     engine = engine_on(pools, planner=planner, clock=clock)
-    await write(pools, [*journal(12), TOLD])
-    await wish(pools)
-    await compiled(pools, engine)
+    await write_and_compile(pools, [*journal(12), TOLD], engine)
     assert any(b"4417" in body for body in (await wiki_of(pools)).values())
     planner.trouble = trouble
     if is_forgotten:
@@ -111,12 +111,11 @@ async def test_withdrawn_words_leave_pages_even_if_no_model_rewrites_them(
 
 async def test_spending_of_another_owners_job_counts_before_the_next_call(
     pools: Pools,
-    model: RemoteModel,  # noqa: F811  # the fixture
-    site: ModelServer,  # noqa: F811  # the fixture
+    model: RemoteModel,
+    site: ModelServer,
 ) -> None:
     """Two scopes of one tenant are compiled at a time: the day's ceiling is the tenant's."""
-    await write(pools, journal(20))
-    await wish(pools)
+    await write_and_request(pools, journal(20))
     clock, costs = Clock(), Costs(per_tenant_day_usd=1.0, call_deadline_s=60.0)
     engine = engine_with(pools, model, costs=costs, clock=clock)
 
@@ -134,8 +133,8 @@ async def test_spending_of_another_owners_job_counts_before_the_next_call(
 
 async def test_name_of_any_length_fits_a_plan(
     pools: Pools,
-    model: RemoteModel,  # noqa: F811  # the fixture
-    site: ModelServer,  # noqa: F811  # the fixture
+    model: RemoteModel,
+    site: ModelServer,
 ) -> None:
     """What a model makes up at any length, and what no index takes as it is."""
     letters = random.Random(7)
@@ -149,9 +148,7 @@ async def test_name_of_any_length_fits_a_plan(
         return {**plan, "newPages": [*plan["newPages"], named], "unresolvedMentions": [held]}
 
     site.by_request = script(spoiled)
-    await write(pools, journal(8))
-    await wish(pools)
-    await compiled(pools, engine_with(pools, model))
+    await write_and_compile(pools, journal(8), engine_with(pools, model))
     (job,) = await all_jobs(pools)
     assert (job.status, job.metrics["quarantined"]) == (JobStatus.SUCCEEDED, {})
     assert job.metrics["mentions_held"] == 1
@@ -187,9 +184,7 @@ async def test_memory_found_missing_by_a_sweep_during_a_job_is_read(
     """The sweep sets the cursor back under the job, which must not carry it forward over what was missed."""
     planner, clock = Swept(pools), Clock()
     engine = engine_on(pools, planner=planner, clock=clock)
-    await write(pools, [*journal(12), TOLD])
-    await wish(pools)
-    await compiled(pools, engine)
+    await write_and_compile(pools, [*journal(12), TOLD], engine)
     await fetch(database, "DELETE FROM memory_ledger WHERE memory_id = 'm00003'")
     if is_forgetting:
         async with scoped(pools.background, SCOPE) as connection:
@@ -209,14 +204,12 @@ async def test_memory_found_missing_by_a_sweep_during_a_job_is_read(
 
 async def test_memory_refused_by_a_content_filter_is_quarantined_and_the_rest_compiled(
     pools: Pools,
-    model: RemoteModel,  # noqa: F811  # the fixture
-    site: ModelServer,  # noqa: F811  # the fixture
+    model: RemoteModel,
+    site: ModelServer,
 ) -> None:
     good, filtered = script(), Refuse(400, "content_filter", "The prompt was filtered.")
     site.by_request = lambda ask: filtered if "4417" in ask.user else good(ask)
-    await write(pools, [*journal(6), TOLD])
-    await wish(pools)
-    await compiled(pools, engine_with(pools, model))
+    await write_and_compile(pools, [*journal(6), TOLD], engine_with(pools, model))
     (job,) = await all_jobs(pools)
     assert (job.status, job.metrics["quarantined"]) == (JobStatus.SUCCEEDED, {"PromptRefused": 1})
     assert job.metrics["records_read"] == 7
@@ -224,9 +217,7 @@ async def test_memory_refused_by_a_content_filter_is_quarantined_and_the_rest_co
 
 async def test_job_writes_exactly_as_much_as_its_caps_allow(pools: Pools) -> None:
     tight = capped(max_new_pages_per_job=2, max_sections_rewritten_per_job=4)
-    await write(pools, journal(12))
-    await wish(pools)
-    await compiled(pools, engine_on(pools, settings=tight))
+    await write_and_compile(pools, journal(12), engine_on(pools, settings=tight))
     clock = Clock(NOW + timedelta(minutes=6))
     await write(pools, journal(12, first=12))
     await wish(pools, now=clock())
@@ -241,12 +232,11 @@ async def test_job_writes_exactly_as_much_as_its_caps_allow(pools: Pools) -> Non
 
 async def test_throttled_job_waits_as_long_as_the_provider_says(
     pools: Pools,
-    model: RemoteModel,  # noqa: F811  # the fixture
-    site: ModelServer,  # noqa: F811  # the fixture
+    model: RemoteModel,
+    site: ModelServer,
 ) -> None:
     site.by_request = lambda ask: Throttle("900")
-    await write(pools, journal(4))
-    await wish(pools)
+    await write_and_request(pools, journal(4))
     await worker_on(pools, engine_with(pools, model)).work_once()
     (job,) = await all_jobs(pools)
     assert (job.status, job.attempt) == (JobStatus.PENDING, 0)
@@ -256,9 +246,7 @@ async def test_throttled_job_waits_as_long_as_the_provider_says(
 @pytest.mark.parametrize("mode", list(ResetMode))
 async def test_reset_cancels_waiting_jobs_and_the_next_request_rebuilds_the_wiki(pools: Pools, mode: ResetMode) -> None:
     engine = engine_on(pools)
-    await write(pools, journal(6))
-    await wish(pools)
-    await compiled(pools, engine)
+    await write_and_compile(pools, journal(6), engine)
     pages = {name for name in await wiki_of(pools) if name.startswith("page ")}
     later = NOW + timedelta(minutes=6)
     waiting = await wish(pools, now=later)
@@ -274,8 +262,7 @@ async def test_reset_cancels_waiting_jobs_and_the_next_request_rebuilds_the_wiki
 
 
 async def test_reset_is_refused_while_a_job_runs(pools: Pools) -> None:
-    await write(pools, journal(6))
-    await wish(pools)
+    await write_and_request(pools, journal(6))
     assert await worker_on(pools, engine_on(pools))._claim(SCOPE) is not None
     async with scoped(pools.background, SCOPE) as connection:
         with pytest.raises(ActRefused, match="runs"):

@@ -36,6 +36,8 @@ from tests.support.compiler.compiling import (
     wish,
     worker_on,
     write,
+    write_and_compile,
+    write_and_request,
 )
 from tests.support.waiting import until
 
@@ -45,9 +47,7 @@ async def claimed(pools: Pools, *, holder: str = "one", now: datetime = NOW) -> 
 
 
 async def test_job_makes_pages_and_records_that_everything_was_read(pools: Pools) -> None:
-    await write(pools, journal(20))
-    await wish(pools)
-    await compiled(pools, engine_on(pools))
+    await write_and_compile(pools, journal(20), engine_on(pools))
     (job,) = await all_jobs(pools)
     assert job.status is JobStatus.SUCCEEDED
     assert job.metrics["records_read"] == 20
@@ -59,24 +59,21 @@ async def test_job_makes_pages_and_records_that_everything_was_read(pools: Pools
 
 
 async def test_two_workers_never_hold_one_scope(pools: Pools) -> None:
-    await write(pools, journal(3))
-    await wish(pools)
+    await write_and_request(pools, journal(3))
     await wish(pools, now=NOW + timedelta(seconds=BUCKET_S))
     claims = await asyncio.gather(*(claimed(pools, holder=f"w{n}", now=NOW + timedelta(hours=1)) for n in range(2)))
     assert sum(claim is not None for claim in claims) == 1
 
 
 async def test_a_second_running_job_of_a_scope_is_refused_by_the_schema(pools: Pools, database: str) -> None:
-    await write(pools, journal(3))
-    await wish(pools)
+    await write_and_request(pools, journal(3))
     await wish(pools, now=NOW + timedelta(seconds=BUCKET_S))
     with pytest.raises(Exception, match="wiki_compile_jobs_running"):
         await fetch(database, "UPDATE wiki_compile_jobs SET status = 'running'")
 
 
 async def test_overtaken_worker_can_apply_nothing(pools: Pools) -> None:
-    await write(pools, journal(10))
-    await wish(pools)
+    await write_and_request(pools, journal(10))
     zombie = await claimed(pools, holder="zombie")
     assert zombie is not None
     clock = Clock(NOW + timedelta(hours=1))
@@ -93,8 +90,7 @@ async def test_overtaken_worker_can_apply_nothing_even_before_its_successor_writ
     pools: Pools, *, is_paid: bool
 ) -> None:
     """The wiki stands as the zombie planned for it: nothing but the fence tells that it is another's."""
-    await write(pools, journal(10))
-    await wish(pools)
+    await write_and_request(pools, journal(10))
     zombie = await claimed(pools, holder="zombie")
     assert zombie is not None
     later = Clock(NOW + timedelta(hours=1))
@@ -125,8 +121,7 @@ class Interrupting(ExtractivePlanner):
 
 
 async def test_plan_overtaken_by_an_operators_act_is_made_again(pools: Pools) -> None:
-    await write(pools, journal(10))
-    await wish(pools)
+    await write_and_request(pools, journal(10))
     planner = Interrupting(pools)
     await compiled(pools, engine_on(pools, planner=planner))
     (job,) = await all_jobs(pools)
@@ -135,8 +130,7 @@ async def test_plan_overtaken_by_an_operators_act_is_made_again(pools: Pools) ->
 
 
 async def test_retain_during_a_job_gets_a_job_that_reads_it(pools: Pools) -> None:
-    await write(pools, journal(5))
-    await wish(pools)
+    await write_and_request(pools, journal(5))
     claim = await claimed(pools)
     assert claim is not None
     await write(pools, journal(5, first=5))
@@ -144,8 +138,7 @@ async def test_retain_during_a_job_gets_a_job_that_reads_it(pools: Pools) -> Non
 
 
 async def test_announced_but_unread_memory_gets_its_own_job(pools: Pools) -> None:
-    await write(pools, journal(5))
-    await wish(pools)
+    await write_and_request(pools, journal(5))
     async with scoped(pools.background, SCOPE) as connection:
         await scopes.mark_dirty(connection, SCOPE, through=9, now=NOW)
     worker = worker_on(pools, engine_on(pools))
@@ -174,9 +167,7 @@ async def test_import_has_a_larger_cap(pools: Pools) -> None:
 
 
 async def test_caps_on_pages_and_sections_split_a_plan_without_changing_the_wiki(pools: Pools) -> None:
-    await write(pools, journal(40))
-    await wish(pools)
-    await compiled(pools, engine_on(pools))
+    await write_and_compile(pools, journal(40), engine_on(pools))
     whole = await wiki_of(pools)
     await write(pools, journal(40), scope=STRANGER)
     await wish(pools, scope=STRANGER)
@@ -192,17 +183,16 @@ async def test_caps_on_pages_and_sections_split_a_plan_without_changing_the_wiki
 
 async def test_batch_whose_first_item_is_capped_is_counted_once(pools: Pools) -> None:
     """The cap of one page is reached by the batch before, so that nothing at all of the next one is written by that job."""
-    await write(pools, journal(12))
-    await wish(pools)
-    await compiled(pools, engine_on(pools, settings=capped(record_page_size=2, max_new_pages_per_job=1)))
+    await write_and_compile(
+        pools, journal(12), engine_on(pools, settings=capped(record_page_size=2, max_new_pages_per_job=1))
+    )
     found = await all_jobs(pools)
     assert sum(job.metrics["records_read"] for job in found) == 12
     assert any(job.metrics["batches"] == 0 or job.metrics["cap_hit"] == "new_pages" for job in found)
 
 
 async def test_refused_continuation_is_an_error(pools: Pools) -> None:
-    await write(pools, journal(3))
-    await wish(pools)
+    await write_and_request(pools, journal(3))
     claim = await claimed(pools)
     assert claim is not None
     async with scoped(pools.background, SCOPE) as connection:
@@ -212,8 +202,7 @@ async def test_refused_continuation_is_an_error(pools: Pools) -> None:
 
 
 async def test_job_of_a_dead_worker_is_taken_over(pools: Pools) -> None:
-    await write(pools, journal(10))
-    await wish(pools)
+    await write_and_request(pools, journal(10))
     dead = await claimed(pools, holder="dead")
     assert dead is not None
     clock = Clock(NOW + timedelta(seconds=30))
@@ -255,8 +244,7 @@ async def test_running_job_stops_at_the_batch_in_which_it_is_cancelled(pools: Po
 
 
 async def test_tenant_with_compile_off_compiles_nothing(pools: Pools, database: str) -> None:
-    await write(pools, journal(10))
-    await wish(pools)
+    await write_and_request(pools, journal(10))
     await fetch(database, "UPDATE tenants SET wiki_compile_enabled = false")
     await compiled(pools, engine_on(pools))
     (job,) = await all_jobs(pools)
@@ -269,8 +257,7 @@ async def test_tenant_with_compile_off_compiles_nothing(pools: Pools, database: 
 async def test_flags_of_the_tenant_override_the_environments(
     pools: Pools, database: str, *, own: bool | None, given: bool
 ) -> None:
-    await write(pools, journal(10))
-    await wish(pools)
+    await write_and_request(pools, journal(10))
     await fetch(database, "UPDATE tenants SET wiki_deterministic_linking_enabled = $1", own)
     settings = replace(CompileSettings(), flags=Flags(deterministic_linking_enabled=given))
     await compiled(pools, engine_on(pools, settings=settings))
@@ -298,8 +285,7 @@ async def test_tenants_are_served_in_turn(pools: Pools) -> None:
 
 
 async def test_lost_hint_is_recovered(pools: Pools, database: str) -> None:
-    await write(pools, journal(3))
-    await wish(pools)
+    await write_and_request(pools, journal(3))
     await fetch(database, "DELETE FROM compile_ready")
     assert await worker_on(pools, engine_on(pools)).work_once()
 
@@ -317,8 +303,7 @@ class Gated(ExtractivePlanner):
 
 
 async def test_stopped_worker_hands_its_job_back(pools: Pools) -> None:
-    await write(pools, journal(10))
-    await wish(pools)
+    await write_and_request(pools, journal(10))
     planner = Gated()
     worker = worker_on(pools, engine_on(pools, planner=planner), grace_s=0.0)
     working = asyncio.create_task(worker.run())
@@ -333,8 +318,7 @@ async def test_stopped_worker_hands_its_job_back(pools: Pools) -> None:
 
 
 async def test_stop_within_the_grace_period_lets_the_job_end(pools: Pools) -> None:
-    await write(pools, journal(10))
-    await wish(pools)
+    await write_and_request(pools, journal(10))
     planner = Gated()
     worker = worker_on(pools, engine_on(pools, planner=planner), grace_s=300.0)
     working = asyncio.create_task(worker.run())
@@ -347,8 +331,7 @@ async def test_stop_within_the_grace_period_lets_the_job_end(pools: Pools) -> No
 
 
 async def test_worker_that_loses_its_lease_stops_planning(pools: Pools) -> None:
-    await write(pools, journal(10))
-    await wish(pools)
+    await write_and_request(pools, journal(10))
     planner = Gated()
     worker = worker_on(pools, engine_on(pools, planner=planner), lease_s=0.06)
     working = asyncio.create_task(worker.work_once())
@@ -366,8 +349,7 @@ async def test_worker_that_loses_its_lease_stops_planning(pools: Pools) -> None:
 
 
 async def test_heartbeat_keeps_a_scope_beyond_its_first_lease(pools: Pools) -> None:
-    await write(pools, journal(10))
-    await wish(pools)
+    await write_and_request(pools, journal(10))
     planner, clock = Gated(), Clock()
     worker = worker_on(pools, engine_on(pools, planner=planner, clock=clock), lease_s=0.06)
     working = asyncio.create_task(worker.work_once())

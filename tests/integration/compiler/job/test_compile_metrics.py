@@ -23,13 +23,13 @@ from tests.support.compiler.compiling import (
     Clock,
     all_jobs,
     capped,
-    compiled,
     engine_on,
     fetch,
     journal,
     wish,
     worker_on,
     write,
+    write_and_compile,
 )
 from tests.support.compiler.crash_world import told
 
@@ -44,9 +44,7 @@ KEYS = {
 
 @pytest.mark.parametrize("count", [0, 20])
 async def test_every_job_has_every_metric(pools: Pools, count: int) -> None:
-    await write(pools, journal(count) or journal(1))
-    await wish(pools)
-    await compiled(pools, engine_on(pools))
+    await write_and_compile(pools, journal(count) or journal(1), engine_on(pools))
     (job,) = await all_jobs(pools)
     assert job.metrics.keys() >= KEYS
     assert set(job.metrics["flags"]) == {
@@ -58,9 +56,7 @@ async def test_every_job_has_every_metric(pools: Pools, count: int) -> None:
 
 
 async def test_metrics_count_rows(pools: Pools, database: str) -> None:
-    await write(pools, journal(30))
-    await wish(pools)
-    await compiled(pools, engine_on(pools))
+    await write_and_compile(pools, journal(30), engine_on(pools))
     (job,) = await all_jobs(pools)
     written = {
         "pages_created": "SELECT count(*) FROM wiki_pages",

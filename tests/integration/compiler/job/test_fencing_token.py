@@ -13,7 +13,15 @@ from store.compile import jobs, scopes
 from store.compile.scopes import ExpectedState, Lease
 from store.db.postgres import DatabaseRole, Pools, scoped
 from store.tenancy import owners, tenants
-from tests.support.compiler.compiling import NOW, SCOPE, engine_on, fetch, journal, wish, worker_on, write
+from tests.support.compiler.compiling import (
+    NOW,
+    SCOPE,
+    engine_on,
+    fetch,
+    journal,
+    worker_on,
+    write_and_request,
+)
 
 
 async def test_overtaken_worker_cannot_open_an_apply(pools: Pools) -> None:
@@ -39,15 +47,13 @@ async def test_plan_for_an_owner_forgotten_and_recreated_is_not_applied(pools: P
             proposed = await super().plan_leaf(batch)
             async with scoped(pools.background, SCOPE) as connection:
                 await owners.forget(connection, SCOPE)
-            await write(pools, journal(1, first=90))
-            await wish(pools)
+            await write_and_request(pools, journal(1, first=90))
             async with scoped(pools.background, SCOPE, role=DatabaseRole.WORKER) as connection:
                 assert await scopes.claim(connection, SCOPE, Lease("other", 60.0), now=NOW) is not None
                 assert await jobs.start_next(connection, SCOPE, now=NOW) is not None
             return proposed
 
-    await write(pools, journal(12))
-    await wish(pools)
+    await write_and_request(pools, journal(12))
     assert not await worker_on(pools, engine_on(pools, planner=Overtaken())).drain_scope(SCOPE)
     for table in ("wiki_pages", "compile_batches", "memory_ledger"):
         assert await fetch(database, f"SELECT 1 FROM {table}") == [], table

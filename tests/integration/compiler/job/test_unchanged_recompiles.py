@@ -25,6 +25,8 @@ from tests.support.compiler.compiling import (
     wish,
     worker_on,
     write,
+    write_and_compile,
+    write_and_request,
 )
 
 WRITTEN = (
@@ -48,9 +50,7 @@ async def row_versions(dsn: str) -> dict[str, list[Any]]:
 
 
 async def test_unchanged_corpus_is_verified_and_recompiled_without_a_write(pools: Pools, database: str) -> None:
-    await write(pools, journal(30))
-    await wish(pools)
-    await compiled(pools, engine_on(pools))
+    await write_and_compile(pools, journal(30), engine_on(pools))
     before = await row_versions(database)
     assert [table for table in WRITTEN if not before[table]] == []
     found = await replay(engine_on(pools), pools.background, SCOPE)
@@ -86,9 +86,7 @@ async def test_wiki_compiled_during_a_verify_is_verified_at_one_revision(pools: 
         await wish(pools, now=NOW + timedelta(minutes=6))
         await compiled(pools, engine_on(pools, clock=Clock(NOW + timedelta(minutes=6))))
 
-    await write(pools, journal(6))
-    await wish(pools)
-    await compiled(pools, engine_on(pools))
+    await write_and_compile(pools, journal(6), engine_on(pools))
     found = await replay(engine_on(pools), cast("Pool", Interrupted(pools.background, at, compile_more)), SCOPE)
     assert found.differences == ()
     assert found.batches == (await replay(engine_on(pools), pools.background, SCOPE)).batches
@@ -96,9 +94,7 @@ async def test_wiki_compiled_during_a_verify_is_verified_at_one_revision(pools: 
 
 async def test_capped_plan_replays_alike_if_aggregation_sees_few_pages(pools: Pools) -> None:
     settings = capped(max_new_pages_per_job=2, max_free_aggregation_pages=3)
-    await write(pools, journal(40))
-    await wish(pools)
-    await compiled(pools, engine_on(pools, settings=settings))
+    await write_and_compile(pools, journal(40), engine_on(pools, settings=settings))
     assert len(await all_jobs(pools)) >= 3, "the plan was cut"
     found = await replay(engine_on(pools, settings=settings), pools.background, SCOPE)
     assert (found.differences, found.unreplayable) == ((), 0)
@@ -108,8 +104,7 @@ async def test_capped_plan_superseded_by_an_operator_replays_as_far_as_it_was_ap
     pools: Pools, database: str
 ) -> None:
     engine = engine_on(pools, settings=capped(max_new_pages_per_job=2))
-    await write(pools, journal(30))
-    await wish(pools)
+    await write_and_request(pools, journal(30))
     assert await worker_on(pools, engine).work_once()
     (first, *_) = await fetch(database, "SELECT slug FROM wiki_pages ORDER BY slug")
     async with scoped(pools.background, SCOPE) as connection:

@@ -22,6 +22,7 @@ from tests.support.compiler.compiling import (
     wish,
     worker_on,
     write,
+    write_and_request,
 )
 
 READ = """INSERT INTO turn_accounts (tenant_id, owner_id, receipt_id, agent_id, thread_id, model_id, is_degraded, duration_ms,
@@ -33,8 +34,7 @@ async def unread_after_a_compile(pools: Pools, clock: Clock) -> Worker:
     """Compile a wiki that rests for an hour when nobody reads it, ask for the next compile, and return who does both."""
     settings = replace(CompileSettings(), flags=Flags(unread_pause_s=3600))
     worker = worker_on(pools, engine_on(pools, settings=settings, clock=clock))
-    await write(pools, journal(10))
-    await wish(pools)
+    await write_and_request(pools, journal(10))
     assert await worker.drain() == 1
     clock.move(minutes=10)
     await write(pools, journal(5, first=10))
@@ -86,8 +86,7 @@ async def test_pause_of_the_tenant_overrides_the_environments(
     await fetch(database, "UPDATE tenants SET wiki_unread_pause_s = $1", own)
     settings = replace(CompileSettings(), flags=Flags(unread_pause_s=3600))
     worker = worker_on(pools, engine_on(pools, settings=settings, clock=clock))
-    await write(pools, journal(10))
-    await wish(pools)
+    await write_and_request(pools, journal(10))
     assert await worker.drain() == 1
     clock.move(minutes=10)
     await wish(pools, now=clock())

@@ -16,7 +16,7 @@ from store.compile.jobs import Job
 from store.content.memories import NewMemory
 from store.db.postgres import Pools, scoped
 from store.wiki import browse
-from tests.integration.compiler.passes.test_hubs import trip
+from tests.support.compiler.city_places import trip
 from tests.support.compiler.compiling import (
     NOW,
     SCOPE,
@@ -29,6 +29,7 @@ from tests.support.compiler.compiling import (
     wiki_of,
     wish,
     write,
+    write_and_compile,
 )
 
 
@@ -40,9 +41,7 @@ async def counts(dsn: str) -> dict[str, Any]:
 async def grown(pools: Pools) -> None:
     """Compile in two jobs, with caps that split plans and an operator's act in between."""
     engine = engine_on(pools, settings=capped(record_page_size=10, max_new_pages_per_job=3))
-    await write(pools, journal(30))
-    await wish(pools)
-    await compiled(pools, engine)
+    await write_and_compile(pools, journal(30), engine)
     async with scoped(pools.background, SCOPE) as connection:
         page = await browse.page_by_key(connection, SCOPE, "entity", "suerte")
         assert page is not None
@@ -101,9 +100,7 @@ async def test_hub_plan_interrupted_by_an_operator_replays_as_far_as_it_was_appl
             acted.append(first.slug)
         return await engine.planner_for(access, job)
 
-    await write(pools, trip())
-    await wish(pools)
-    await compiled(pools, replace(engine, planner_for=planner_for))
+    await write_and_compile(pools, trip(), replace(engine, planner_for=planner_for))
     assert acted
     assert await fetch(database, LEFT)
     found = await replay(engine, pools.background, SCOPE)

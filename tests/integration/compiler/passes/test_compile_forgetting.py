@@ -36,6 +36,7 @@ from tests.support.compiler.compiling import (
     wish,
     worker_on,
     write,
+    write_and_compile,
 )
 
 NAMED = NewMemory("Quentin Marsh opened a stall by the river.", "named", NOW - timedelta(days=2))
@@ -63,9 +64,7 @@ class Naming(ExtractivePlanner):
 
 
 async def test_words_of_other_memories_on_a_deleted_page_are_read_again(pools: Pools) -> None:
-    await write(pools, [NAMED, LEFT])
-    await wish(pools)
-    await compiled(pools, engine_on(pools, planner=Naming()))
+    await write_and_compile(pools, [NAMED, LEFT], engine_on(pools, planner=Naming()))
     assert "page /wiki/entity/quentin-marsh" in await wiki_of(pools)
     await forget(pools, "named")
     await again(pools, planner=Naming())
@@ -84,9 +83,7 @@ async def test_words_of_other_memories_on_a_deleted_page_are_read_again(pools: P
 
 @pytest.mark.parametrize("place", ["before_commit", "applied"])
 async def test_death_of_a_worker_keeps_the_reread_queue(pools: Pools, place: str) -> None:
-    await write(pools, [NAMED, LEFT])
-    await wish(pools)
-    await compiled(pools, engine_on(pools, planner=Naming()))
+    await write_and_compile(pools, [NAMED, LEFT], engine_on(pools, planner=Naming()))
     await forget(pools, "named")
     clock, places = Clock(NOW + timedelta(minutes=6)), [place]
     await wish(pools, now=clock())
@@ -104,9 +101,7 @@ async def test_death_of_a_worker_keeps_the_reread_queue(pools: Pools, place: str
 
 
 async def test_preview_shows_the_reread_queue(pools: Pools) -> None:
-    await write(pools, journal(6))
-    await wish(pools)
-    await compiled(pools, engine_on(pools))
+    await write_and_compile(pools, journal(6), engine_on(pools))
     access = PooledAccess(pools.background, SCOPE)
     assert (await preview(engine_on(pools), access)).memory_count == 0
     async with scoped(pools.background, SCOPE) as connection:
@@ -115,9 +110,7 @@ async def test_preview_shows_the_reread_queue(pools: Pools) -> None:
 
 
 async def test_queued_memory_that_was_forgotten_blocks_no_job(pools: Pools, database: str) -> None:
-    await write(pools, [NAMED, LEFT])
-    await wish(pools)
-    await compiled(pools, engine_on(pools, planner=Naming()))
+    await write_and_compile(pools, [NAMED, LEFT], engine_on(pools, planner=Naming()))
     await fetch(database, "DELETE FROM memories WHERE memory_id = 'left'")
     async with scoped(pools.background, SCOPE) as connection:
         assert await ledger.queue_reread(connection, SCOPE, ["left", "never"], now=NOW) == 1
@@ -155,9 +148,7 @@ async def test_memory_forgotten_and_rewritten_within_one_job_keeps_none_of_its_o
                 await write(pools, anew)
             return await super().plan_leaf(batch)
 
-    await write(pools, told)
-    await wish(pools)
-    await compiled(pools, engine_on(pools))
+    await write_and_compile(pools, told, engine_on(pools))
     assert "wiki_pages.title" in await columns_with(database, "zwitscher")
     await write(pools, journal(12))
     await again(pools, planner=Forgetting())
@@ -169,9 +160,11 @@ async def test_memory_forgotten_and_rewritten_within_one_job_keeps_none_of_its_o
 
 
 async def test_archived_page_cites_nothing_for_a_removed_summary(pools: Pools, database: str) -> None:
-    await write(pools, [NewMemory(f"Old Otto Kramer mended the roof of shed {n}.", f"o{n}", NOW) for n in range(3)])
-    await wish(pools)
-    await compiled(pools, engine_on(pools))
+    await write_and_compile(
+        pools,
+        [NewMemory(f"Old Otto Kramer mended the roof of shed {n}.", f"o{n}", NOW) for n in range(3)],
+        engine_on(pools),
+    )
     await write(pools, [NewMemory(f"Nothing of note was seen on day {n}.", f"o{n}", NOW) for n in range(3)])
     await again(pools)
     (page,) = await fetch(database, "SELECT status, summary FROM wiki_pages")
@@ -215,9 +208,7 @@ class NamingOnce(ExtractivePlanner):
 async def test_name_goes_with_the_last_memory_that_says_it_in_any_order_of_forgetting(
     pools: Pools, order: tuple[str, str]
 ) -> None:
-    await write(pools, [NAMED, CLOSED, LEFT])
-    await wish(pools)
-    await compiled(pools, engine_on(pools, planner=NamingOnce()))
+    await write_and_compile(pools, [NAMED, CLOSED, LEFT], engine_on(pools, planner=NamingOnce()))
     for at, memory_id in enumerate(order):
         assert "page /wiki/entity/quentin-marsh" in await wiki_of(pools)
         await forget(pools, memory_id)
@@ -226,9 +217,7 @@ async def test_name_goes_with_the_last_memory_that_says_it_in_any_order_of_forge
 
 
 async def test_name_from_an_old_text_goes_when_its_memory_is_forgotten(pools: Pools) -> None:
-    await write(pools, [NAMED, LEFT])
-    await wish(pools)
-    await compiled(pools, engine_on(pools, planner=Naming()))
+    await write_and_compile(pools, [NAMED, LEFT], engine_on(pools, planner=Naming()))
     await write(pools, [replace(NAMED, text="Somebody opened a stall by the river.")], now=NOW + timedelta(minutes=5))
     await again(pools, minutes=6, planner=Naming())
     await forget(pools, "named")
@@ -247,9 +236,7 @@ async def test_section_of_a_hub_goes_with_its_last_memory(pools: Pools, database
                 one = placed(number, name, "Austin")
                 tags = ["restaurant" if kind == "restaurants" else "cafe"]
                 told.append(replace(one, metadata={**one.metadata, "tags": tags}))
-    await write(pools, told)
-    await wish(pools)
-    await compiled(pools, engine_on(pools))
+    await write_and_compile(pools, told, engine_on(pools))
     later = [
         NewMemory(f"Nobody could find a free chair at {name} in Austin on day {n}.", f"l{name}{n}", NOW)
         for name in kinds["coffee"]

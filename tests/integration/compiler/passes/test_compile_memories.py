@@ -28,6 +28,7 @@ from tests.support.compiler.compiling import (
     NOW,
     SCOPE,
     Clock,
+    OtherListing,
     again,
     all_jobs,
     capped,
@@ -40,6 +41,8 @@ from tests.support.compiler.compiling import (
     wish,
     worker_on,
     write,
+    write_and_compile,
+    write_and_request,
 )
 
 PAGE = "page /wiki/entity/renee-castellano"
@@ -54,9 +57,7 @@ async def outcomes(pools: Pools) -> dict[str, tuple[str, str]]:
 async def test_soft_reset_leaves_no_withdrawn_word_on_a_page(pools: Pools, database: str, is_edited: bool) -> None:
     told = [NewMemory(f"We saw Quentin Marsh beside a kumquat tree, visit {at}.", f"q{at}", NOW) for at in range(3)]
     words = "SELECT body_md AS words FROM wiki_page_sections UNION ALL SELECT summary FROM wiki_pages"
-    await write(pools, [*journal(6), *told])
-    await wish(pools)
-    await compiled(pools, engine_on(pools))
+    await write_and_compile(pools, [*journal(6), *told], engine_on(pools))
     assert any("kumquat" in row["words"] for row in await fetch(database, words))
     if is_edited:
         await write(pools, [replace(one, text=f"Nothing of note was seen on day {one.memory_id}.") for one in told])
@@ -70,9 +71,7 @@ async def test_soft_reset_leaves_no_withdrawn_word_on_a_page(pools: Pools, datab
 
 
 async def test_unchanged_corpus_read_again_changes_nothing(pools: Pools, database: str) -> None:
-    await write(pools, journal(30))
-    await wish(pools)
-    await compiled(pools, engine_on(pools))
+    await write_and_compile(pools, journal(30), engine_on(pools))
     before = await wiki_of(pools)
     pages = "SELECT xmin::text, page_id::text AS id FROM wiki_pages"
     state = f"{pages} UNION ALL SELECT xmin::text, section_id::text FROM wiki_page_sections ORDER BY 2"
@@ -86,9 +85,7 @@ async def test_unchanged_corpus_read_again_changes_nothing(pools: Pools, databas
 
 
 async def test_edited_memory_changes_exactly_what_it_fed(pools: Pools) -> None:
-    await write(pools, journal(30))
-    await wish(pools)
-    await compiled(pools, engine_on(pools))
+    await write_and_compile(pools, journal(30), engine_on(pools))
     before = await wiki_of(pools)
     old = journal(1)[0]
     await write(pools, [replace(old, text=old.text.replace("swam at eight", "played the accordion"))])
@@ -103,9 +100,7 @@ async def test_edited_memory_changes_exactly_what_it_fed(pools: Pools) -> None:
 
 async def test_forgotten_memory_leaves_no_word_behind(pools: Pools, database: str) -> None:
     secret = NewMemory("Renee Castellano told Dale Whitaker that the vault opens with 4417.", "secret", NOW)
-    await write(pools, [*journal(12), secret])
-    await wish(pools)
-    await compiled(pools, engine_on(pools))
+    await write_and_compile(pools, [*journal(12), secret], engine_on(pools))
     assert any(b"4417" in body for body in (await wiki_of(pools)).values())
     await forget(pools, "secret")
     await again(pools)
@@ -120,9 +115,11 @@ async def test_forgotten_memory_leaves_no_word_behind(pools: Pools, database: st
 
 
 async def test_page_of_forgotten_memories_is_deleted_and_one_edited_away_is_archived(pools: Pools) -> None:
-    await write(pools, [NewMemory(f"Old Otto Kramer mended the roof of shed {n}.", f"o{n}", NOW) for n in range(3)])
-    await wish(pools)
-    await compiled(pools, engine_on(pools))
+    await write_and_compile(
+        pools,
+        [NewMemory(f"Old Otto Kramer mended the roof of shed {n}.", f"o{n}", NOW) for n in range(3)],
+        engine_on(pools),
+    )
     name = next(one for one in await wiki_of(pools) if "kramer" in one)
     await write(pools, [NewMemory(f"Nothing of note was seen on day {n}.", f"o{n}", NOW) for n in range(3)])
     await again(pools)
@@ -171,9 +168,7 @@ class Picky(ExtractivePlanner):
 
 
 async def test_memory_that_breaks_a_batch_is_quarantined_and_the_rest_compiled(pools: Pools) -> None:
-    await write(pools, journal(30))
-    await wish(pools)
-    await compiled(pools, engine_on(pools, planner=Picky("m00017")))
+    await write_and_compile(pools, journal(30), engine_on(pools, planner=Picky("m00017")))
     (job,) = await all_jobs(pools)
     assert job.status is JobStatus.SUCCEEDED
     assert job.metrics["quarantined"] == {"ValueError": 1}
@@ -195,8 +190,7 @@ class Busy(ExtractivePlanner):
 
 
 async def test_throttling_quarantines_nothing(pools: Pools) -> None:
-    await write(pools, journal(10))
-    await wish(pools)
+    await write_and_request(pools, journal(10))
     planner, clock = Busy(), Clock()
     engine = engine_on(pools, planner=planner, clock=clock)
     for _ in range(10):
@@ -224,8 +218,7 @@ class Fatal(ExtractivePlanner):
 
 
 async def test_memory_that_kills_workers_is_quarantined_in_the_end(pools: Pools) -> None:
-    await write(pools, journal(6))
-    await wish(pools)
+    await write_and_request(pools, journal(6))
     clock = Clock()
     engine = engine_on(pools, planner=Fatal("m00004"), clock=clock, settings=capped(record_page_size=3))
     deaths = 0
@@ -247,8 +240,7 @@ class Failing(ExtractivePlanner):
 
 
 async def test_failing_job_waits_longer_each_time_and_is_given_up(pools: Pools) -> None:
-    await write(pools, journal(6))
-    await wish(pools)
+    await write_and_request(pools, journal(6))
     clock, waits = Clock(), list[float]()
     worker = worker_on(pools, engine_on(pools, planner=Failing(), clock=clock))
     for _ in range(5):
@@ -262,9 +254,7 @@ async def test_failing_job_waits_longer_each_time_and_is_given_up(pools: Pools) 
 
 
 async def test_noise_is_skipped_and_counted(pools: Pools) -> None:
-    await write(pools, [*journal(5), NewMemory("!!!", "noise")])
-    await wish(pools)
-    await compiled(pools, engine_on(pools))
+    await write_and_compile(pools, [*journal(5), NewMemory("!!!", "noise")], engine_on(pools))
     (job,) = await all_jobs(pools)
     assert job.metrics["records_filtered"] == 1
     assert sum(job.metrics["filtered"].values()) == 1
@@ -279,8 +269,7 @@ async def test_sixteen_writers_and_four_workers_lose_and_duplicate_nothing(pools
 
     async def writer(number: int) -> None:
         for step in range(3):
-            await write(pools, journal(2, first=(number * 3 + step) * 2))
-            await wish(pools)
+            await write_and_request(pools, journal(2, first=(number * 3 + step) * 2))
 
     await asyncio.gather(*(writer(number) for number in range(16)))
     for worker in workers:
@@ -297,22 +286,11 @@ async def test_sixteen_writers_and_four_workers_lose_and_duplicate_nothing(pools
     assert await fetch(database, twice) == []
 
 
-class Listless(PostgresSubstrate):
-    """The built-in memories with another listing."""
-
-    listed = MemoryListing()
-
-    async def listing(self, scope: Scope) -> MemoryListing:
-        return self.listed
-
-
 @pytest.mark.parametrize("is_complete", [True, False])
 async def test_empty_listing_of_a_backend_archives_nothing(pools: Pools, *, is_complete: bool) -> None:
-    await write(pools, journal(30))
-    await wish(pools)
-    await compiled(pools, engine_on(pools))
+    await write_and_compile(pools, journal(30), engine_on(pools))
     before = await wiki_of(pools)
-    substrate = Listless(pools.background)
+    substrate = OtherListing(pools.background)
     substrate.listed = MemoryListing({}, is_complete)
     engine = engine_on(pools, substrate=substrate)
     with pytest.raises(ListingUnsafe):
@@ -322,9 +300,7 @@ async def test_empty_listing_of_a_backend_archives_nothing(pools: Pools, *, is_c
 
 
 async def test_sweep_finds_deletions_that_sent_no_notice(pools: Pools, database: str) -> None:
-    await write(pools, journal(30))
-    await wish(pools)
-    await compiled(pools, engine_on(pools))
+    await write_and_compile(pools, journal(30), engine_on(pools))
     await fetch(database, "DELETE FROM memories WHERE memory_id = 'm00003'")
     swept = await sweep(engine_on(pools), pools.background, SCOPE)
     assert (swept.gone, swept.renamed) == (1, 0)
@@ -343,18 +319,14 @@ async def test_memory_compiled_during_a_listing_is_not_taken_for_deleted(pools: 
             await compiled(pools, engine_on(pools, clock=later))
             return listing
 
-    await write(pools, journal(12))
-    await wish(pools)
-    await compiled(pools, engine_on(pools))
+    await write_and_compile(pools, journal(12), engine_on(pools))
     found = await sweep(engine_on(pools, substrate=Slow(pools.background), clock=later), pools.background, SCOPE)
     assert (found.gone, found.missed) == (0, 0)
 
 
 async def test_sweep_follows_a_memory_to_its_new_id(pools: Pools, database: str) -> None:
     entries = [replace(one, document_id=f"d{one.memory_id}") for one in journal(30)]
-    await write(pools, entries)
-    await wish(pools)
-    await compiled(pools, engine_on(pools))
+    await write_and_compile(pools, entries, engine_on(pools))
     before = await wiki_of(pools)
     async with scoped(pools.background, SCOPE) as connection:
         await answers.put(connection, SCOPE, b"asked", answer=b"{}", memory_ids=["m00003"], now=NOW)
@@ -373,10 +345,8 @@ async def test_sweep_follows_a_memory_to_its_new_id(pools: Pools, database: str)
 
 
 async def test_operator_may_let_a_sweep_archive_most_pages(pools: Pools) -> None:
-    await write(pools, journal(30))
-    await wish(pools)
-    await compiled(pools, engine_on(pools))
-    substrate = Listless(pools.background)
+    await write_and_compile(pools, journal(30), engine_on(pools))
+    substrate = OtherListing(pools.background)
     substrate.listed = MemoryListing({"m00000": ListingRow("", text_hash(journal(1)[0].text))}, is_complete=True)
     careful = replace(CompileSettings(), patience=Patience(archive_pages_needing_word=2))
     engine = engine_on(pools, substrate=substrate, clock=Clock(NOW + timedelta(minutes=6)), settings=careful)
@@ -389,11 +359,9 @@ async def test_operator_may_let_a_sweep_archive_most_pages(pools: Pools) -> None
 
 
 async def test_operator_cannot_make_an_incomplete_listing_count_as_complete(pools: Pools) -> None:
-    await write(pools, journal(30))
-    await wish(pools)
-    await compiled(pools, engine_on(pools))
+    await write_and_compile(pools, journal(30), engine_on(pools))
     before = await wiki_of(pools)
-    engine = engine_on(pools, substrate=Listless(pools.background), clock=Clock(NOW + timedelta(minutes=6)))
+    engine = engine_on(pools, substrate=OtherListing(pools.background), clock=Clock(NOW + timedelta(minutes=6)))
     await wish(pools, trigger=Trigger.ADMIN, options=JobOptions(may_archive_many=True), now=engine.now())
     await compiled(pools, engine)
     job = (await all_jobs(pools))[-1]

@@ -22,10 +22,9 @@ from models.language.remote import RemoteModel
 from store.compile.jobs import Job, JobStatus
 from store.content.memories import NewMemory
 from store.db.postgres import Pools, scoped
-from tests.integration.compiler.planners.test_misbehaving_models import AUSTIN, TORONTO, hub, leaf, places
-from tests.integration.compiler.planners.test_model_compiles import engine_with, model, script, site  # noqa: F401  # fixtures
-from tests.stand_ins.model_script import Ask, Behaviour, Say, Throttle
+from tests.stand_ins.model_script import Throttle
 from tests.stand_ins.model_server import ModelServer
+from tests.support.compiler.city_places import AUSTIN, TORONTO, about_places, places, trip
 from tests.support.compiler.compiling import (
     HOUSEMATE,
     NOW,
@@ -40,13 +39,10 @@ from tests.support.compiler.compiling import (
     wish,
     worker_on,
     write,
+    write_and_compile,
+    write_and_request,
 )
-
-
-def trip() -> list[NewMemory]:
-    """Return memories of places of one journey, all with one tag: their hubs are told by metadata alone."""
-    told = {"journal_id": "j1", "journal_title": "Summer trip", "tags": ["bbq"]}
-    return [replace(one, metadata={"place": {"name": one.metadata["place"]["name"]}, **told}) for one in places()]
+from tests.support.compiler.model_engines import engine_with
 
 
 def shape(wiki: dict[str, bytes]) -> set[str]:
@@ -73,8 +69,7 @@ async def test_hubs_do_not_depend_on_the_caps_that_cut_a_job(pools: Pools, caps:
     await compiled(pools, engine_on(pools, settings=capped(record_page_size=page_size)), scope=HOUSEMATE)
     whole = shape(await wiki_of(pools, scope=HOUSEMATE))
     assert {"page /wiki/topic/summer-trip", "page /wiki/topic/bbq"} <= whole
-    await write(pools, trip())
-    await wish(pools)
+    await write_and_request(pools, trip())
     engine = engine_on(pools, settings=capped(**caps))
     await compiled(pools, engine)
     assert len(await all_jobs(pools)) > 1
@@ -144,9 +139,7 @@ async def test_pages_beyond_an_aggregation_are_seen_next_or_by_the_next_job_if_t
 ) -> None:
     planner = Counting()
     engine = looking(pools, planner, is_paid=is_paid)
-    await write(pools, town())
-    await wish(pools)
-    await compiled(pools, engine)
+    await write_and_compile(pools, town(), engine)
     every = {f"{name} {kind}".lower().replace(" ", "-") for kind in KINDS for name in PLACES}
     assert max(map(len, planner.shown)) <= 8
     assert set.union(*planner.shown) == every
@@ -213,8 +206,7 @@ async def test_score_counts_the_links_of_its_own_job(pools: Pools, database: str
         NewMemory(f"Renee Castellano {said} that day.", f"renee-{said}", NOW, metadata={"place": {"city": "Lisbon"}})
         for said in ("danced", "slept")
     ]
-    await write(pools, [*town(), *more, *guest])
-    await wish(pools)
+    await write_and_request(pools, [*town(), *more, *guest])
     engine = engine_on(pools)
     await compiled(pools, engine)
     found = await fetch(database, SCORES)
@@ -240,8 +232,7 @@ async def test_worker_that_dies_after_an_aggregation_leaves_the_rest_to_the_next
 
     planner = Counting()
     engine = looking(pools, planner, is_paid=is_paid, clock=clock)
-    await write(pools, town())
-    await wish(pools)
+    await write_and_request(pools, town())
     assert not await worker_on(pools, replace(engine, checkpoint=dies)).drain_scope(SCOPE)
     assert len(planner.shown) == 1
     clock.move(minutes=2)  # its lease runs out
@@ -250,23 +241,15 @@ async def test_worker_that_dies_after_an_aggregation_leaves_the_rest_to_the_next
     assert len(await fetch(database, LISTED)) == len(PLACES) * len(CITIES)
 
 
-def about_places(ask: Ask) -> Behaviour:
-    """Plan pages for the places and the hub of Austin."""
-    if ask.schema_name == "leaf_plan":
-        return Say(leaf(ask))
-    return Say(hub(ask, AUSTIN)) if ask.schema_name == "aggregation_plan" else Say("Written.")
-
-
 async def test_throttled_aggregation_is_done_later(
     pools: Pools,
-    model: RemoteModel,  # noqa: F811  # the fixture
-    site: ModelServer,  # noqa: F811  # the fixture
+    model: RemoteModel,
+    site: ModelServer,
 ) -> None:
     site.by_request = lambda ask: Throttle() if ask.schema_name == "aggregation_plan" else about_places(ask)
     clock = Clock()
     engine = engine_with(pools, model, clock=clock)
-    await write(pools, places())
-    await wish(pools)
+    await write_and_request(pools, places())
     await worker_on(pools, engine).drain_scope(SCOPE)
     (job,) = await all_jobs(pools)
     assert (job.status, job.attempt) == (JobStatus.PENDING, 0)
@@ -281,13 +264,13 @@ async def test_throttled_aggregation_is_done_later(
 
 async def test_aggregation_above_the_cost_ceiling_is_left_to_the_next_job(
     pools: Pools,
-    model: RemoteModel,  # noqa: F811  # the fixture
-    site: ModelServer,  # noqa: F811  # the fixture
+    model: RemoteModel,
+    site: ModelServer,
 ) -> None:
     site.by_request = about_places
-    await write(pools, places())
-    await wish(pools)
-    await compiled(pools, engine_with(pools, model, costs=Costs(per_job_usd=1e-9, call_deadline_s=60.0)))
+    await write_and_compile(
+        pools, places(), engine_with(pools, model, costs=Costs(per_job_usd=1e-9, call_deadline_s=60.0))
+    )
     found = await all_jobs(pools)
     assert [(job.status, job.metrics["aggregation_error"]) for job in found] == [(JobStatus.SUCCEEDED, "")] * 2
     assert [job.metrics["aggregation_planner_calls"] for job in found] == [0, 1]

@@ -12,12 +12,23 @@ from models.language.remote import RemoteModel
 from store.compile.jobs import JobStatus
 from store.content.memories import NewMemory
 from store.db.postgres import Pools
-from tests.integration.compiler.passes.test_hubs import about_places
-from tests.integration.compiler.planners.test_misbehaving_models import AUSTIN, TORONTO, hub, places
-from tests.integration.compiler.planners.test_model_compiles import engine_with, model, site  # noqa: F401  # fixtures
 from tests.stand_ins.model_script import Ask, Behaviour, Cut, Say
 from tests.stand_ins.model_server import ModelServer
-from tests.support.compiler.compiling import SCOPE, Clock, all_jobs, compiled, fetch, wiki_of, wish, worker_on, write
+from tests.support.compiler.city_places import AUSTIN, TORONTO, about_places, hub, places
+from tests.support.compiler.compiling import (
+    SCOPE,
+    Clock,
+    all_jobs,
+    compiled,
+    fetch,
+    wiki_of,
+    wish,
+    worker_on,
+    write,
+    write_and_compile,
+    write_and_request,
+)
+from tests.support.compiler.model_engines import engine_with
 
 NO_USE = Cut('{"newPages": [')
 LOOKS = "SELECT options ->> 'failed' AS failed FROM compile_batches WHERE kind = 'aggregation' ORDER BY batch_seq"
@@ -28,7 +39,7 @@ def narrow(engine: Engine, *, most: int) -> Engine:
     return replace(engine, settings=replace(engine.settings, caps=replace(Caps(), max_aggregation_pages=most)))
 
 
-def aggregations(site: ModelServer) -> list[str]:  # noqa: F811  # not the fixture
+def aggregations(site: ModelServer) -> list[str]:  # not the fixture
     """Return what the model was asked to aggregate."""
     return [ask.user for ask in site.asks if ask.schema_name == "aggregation_plan"]
 
@@ -36,15 +47,13 @@ def aggregations(site: ModelServer) -> list[str]:  # noqa: F811  # not the fixtu
 async def test_each_unplannable_window_is_asked_about_once(
     pools: Pools,
     database: str,
-    model: RemoteModel,  # noqa: F811  # the fixture
-    site: ModelServer,  # noqa: F811  # the fixture
+    model: RemoteModel,
+    site: ModelServer,
 ) -> None:
     site.by_request = lambda ask: NO_USE if ask.schema_name == "aggregation_plan" else about_places(ask)
     clock = Clock()
     engine = narrow(engine_with(pools, model, clock=clock), most=2)
-    await write(pools, places())
-    await wish(pools)
-    await compiled(pools, engine)
+    await write_and_compile(pools, places(), engine)
     asked = aggregations(site)
     assert len(asked) == len(set(asked)) == len((*AUSTIN, *TORONTO)) / 2
     found = await all_jobs(pools)
@@ -71,8 +80,8 @@ async def test_each_unplannable_window_is_asked_about_once(
 
 async def test_pages_after_an_unplannable_window_get_their_hub(
     pools: Pools,
-    model: RemoteModel,  # noqa: F811  # the fixture
-    site: ModelServer,  # noqa: F811  # the fixture
+    model: RemoteModel,
+    site: ModelServer,
 ) -> None:
     def answer(ask: Ask) -> Behaviour:
         if ask.schema_name != "aggregation_plan":
@@ -81,9 +90,7 @@ async def test_pages_after_an_unplannable_window_get_their_hub(
 
     site.by_request = answer
     engine = narrow(engine_with(pools, model), most=3)
-    await write(pools, places())
-    await wish(pools)
-    await compiled(pools, engine)
+    await write_and_compile(pools, places(), engine)
     found = await all_jobs(pools)
     assert [job.metrics["aggregation_failed"] for job in found] == [1, 0]
     assert [job.metrics["cap_hit"] for job in found] == ["aggregation_pages", ""]
@@ -97,8 +104,8 @@ async def test_pages_after_an_unplannable_window_get_their_hub(
 async def test_worker_that_dies_after_a_failed_aggregation_does_not_pay_twice(
     pools: Pools,
     database: str,
-    model: RemoteModel,  # noqa: F811  # the fixture
-    site: ModelServer,  # noqa: F811  # the fixture
+    model: RemoteModel,
+    site: ModelServer,
 ) -> None:
     site.by_request = lambda ask: NO_USE if ask.schema_name == "aggregation_plan" else about_places(ask)
     clock, passed = Clock(), list[str]()
@@ -109,8 +116,7 @@ async def test_worker_that_dies_after_a_failed_aggregation_does_not_pay_twice(
             raise asyncio.CancelledError
 
     engine = engine_with(pools, model, clock=clock)
-    await write(pools, places())
-    await wish(pools)
+    await write_and_request(pools, places())
     assert not await worker_on(pools, replace(engine, checkpoint=dies)).drain_scope(SCOPE)
     assert passed[-1] == "stored"
     clock.move(minutes=2)  # its lease runs out
@@ -130,15 +136,13 @@ WAITING = (
 async def test_failed_promotion_is_not_asked_again_until_something_changes(
     pools: Pools,
     database: str,
-    model: RemoteModel,  # noqa: F811  # the fixture
-    site: ModelServer,  # noqa: F811  # the fixture
+    model: RemoteModel,
+    site: ModelServer,
 ) -> None:
     site.by_request = about_places
     clock = Clock()
     engine = engine_with(pools, model, clock=clock)
-    await write(pools, places())
-    await wish(pools)
-    await compiled(pools, engine)
+    await write_and_compile(pools, places(), engine)
     assert await fetch(database, WAITING)
     site.by_request = lambda ask: NO_USE if ask.schema_name == "aggregation_plan" else about_places(ask)
     for _ in range(3):
@@ -152,14 +156,12 @@ async def test_failed_promotion_is_not_asked_again_until_something_changes(
 async def test_replay_asks_no_model_and_ends_at_a_forgotten_answer(
     pools: Pools,
     database: str,
-    model: RemoteModel,  # noqa: F811  # the fixture
-    site: ModelServer,  # noqa: F811  # the fixture
+    model: RemoteModel,
+    site: ModelServer,
 ) -> None:
     site.by_request = about_places
     engine = engine_with(pools, model)
-    await write(pools, places())
-    await wish(pools)
-    await compiled(pools, engine)
+    await write_and_compile(pools, places(), engine)
     before, asked = await wiki_of(pools), len(site.asks)
     await fetch(database, "DELETE FROM model_answers")
     found = await replay(engine, pools.background, SCOPE)

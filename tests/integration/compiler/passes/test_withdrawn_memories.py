@@ -18,7 +18,6 @@ from tests.support.compiler.compiling import (
     again,
     all_jobs,
     capped,
-    compiled,
     engine_on,
     fetch,
     forget,
@@ -27,6 +26,8 @@ from tests.support.compiler.compiling import (
     wish,
     worker_on,
     write,
+    write_and_compile,
+    write_and_request,
 )
 
 PAGE = "page /wiki/entity/renee-castellano"
@@ -45,9 +46,7 @@ async def test_memory_forgotten_during_its_compile_leaves_no_word_and_no_row(poo
             return await super().plan_leaf(batch)
 
     secret = NewMemory("Renee Castellano told Dale Whitaker that the vault opens with 4417.", "secret", NOW)
-    await write(pools, [*journal(12), secret])
-    await wish(pools)
-    await compiled(pools, engine_on(pools, planner=Forgetting()))
+    await write_and_compile(pools, [*journal(12), secret], engine_on(pools, planner=Forgetting()))
     await again(pools)
     after = await wiki_of(pools)
     assert PAGE in after
@@ -59,9 +58,7 @@ async def test_memory_forgotten_during_its_compile_leaves_no_word_and_no_row(poo
 
 async def test_ignored_name_keeps_no_quote_of_an_edited_memory(pools: Pools, database: str) -> None:
     told = NewMemory("Renee Castellano heard Ottilie Brandt play the kumquat song.", "said", NOW)
-    await write(pools, [*journal(12), told])
-    await wish(pools)
-    await compiled(pools, engine_on(pools))
+    await write_and_compile(pools, [*journal(12), told], engine_on(pools))
     quotes = (
         "SELECT s.quote, m.mention_id FROM wiki_mention_sightings s JOIN wiki_unresolved_mentions m USING (mention_id)"
     )
@@ -75,8 +72,7 @@ async def test_ignored_name_keeps_no_quote_of_an_edited_memory(pools: Pools, dat
 
 async def test_words_left_by_a_capped_plan_are_updated_by_an_edit_after_its_rest_is_superseded(pools: Pools) -> None:
     told = journal(12)
-    await write(pools, told)
-    await wish(pools)
+    await write_and_request(pools, told)
     worker = worker_on(pools, engine_on(pools, settings=capped(max_new_pages_per_job=2)))
     assert await worker.work_once()
     (job, _) = await all_jobs(pools)
@@ -91,9 +87,7 @@ async def test_words_left_by_a_capped_plan_are_updated_by_an_edit_after_its_rest
 
 async def test_edit_whose_rebuild_was_capped_is_redone_when_the_rest_is_superseded(pools: Pools) -> None:
     told = journal(12)
-    await write(pools, told)
-    await wish(pools)
-    await compiled(pools, engine_on(pools))
+    await write_and_compile(pools, told, engine_on(pools))
     await write(pools, [replace(one, text=one.text.replace("met again", "sang along")) for one in told])
     clock = Clock(NOW + timedelta(minutes=3))
     await wish(pools, now=clock())
@@ -108,9 +102,7 @@ async def test_edit_whose_rebuild_was_capped_is_redone_when_the_rest_is_supersed
 
 async def test_edited_memory_supports_no_page_or_link_that_it_no_longer_names(pools: Pools, database: str) -> None:
     told = journal(12)
-    await write(pools, told)
-    await wish(pools)
-    await compiled(pools, engine_on(pools))
+    await write_and_compile(pools, told, engine_on(pools))
     cites = "SELECT DISTINCT slug FROM wiki_section_sources JOIN wiki_pages USING (page_id) WHERE source_ref = 'm00000'"
     links = "SELECT count(*) FROM wiki_link_evidence WHERE ref = 'm00000' AND origin = 'co_mention'"
     before = {row["slug"] for row in await fetch(database, cites)}

@@ -12,7 +12,7 @@ from compiler.state import row_mapping
 from store.content.memories import NewMemory
 from store.db.postgres import Pools, scoped
 from store.wiki import candidates
-from tests.support.compiler.compiling import NOW, SCOPE, all_jobs, compiled, engine_on, wish, write
+from tests.support.compiler.compiling import NOW, SCOPE, all_jobs, engine_on, write_and_compile
 
 SAID = (
     ("Rosalind", "Hey Theo! Guess what, I finally took my nephew Anselm to Lake Orta last Saturday."),
@@ -51,9 +51,7 @@ async def pages_of(pools: Pools) -> list[Page]:
 
 async def test_conversation_becomes_pages_of_its_own_words(pools: Pools) -> None:
     told = conversation()
-    await write(pools, told)
-    await wish(pools)
-    await compiled(pools, engine_on(pools))
+    await write_and_compile(pools, told, engine_on(pools))
     assert sum(job.metrics["records_read"] for job in await all_jobs(pools)) == len(told)
     pages, texts = await pages_of(pools), {one.memory_id: one.text for one in told}
     titles = {page.title for page in pages}
@@ -71,9 +69,7 @@ async def test_conversation_becomes_pages_of_its_own_words(pools: Pools) -> None
 
 
 async def test_conversation_leaves_no_broken_link(pools: Pools) -> None:
-    await write(pools, conversation())
-    await wish(pools)
-    await compiled(pools, engine_on(pools))
+    await write_and_compile(pools, conversation(), engine_on(pools))
     async with scoped(pools.background, SCOPE) as connection:
         report = await lint.look(connection, SCOPE, now=NOW)
         assert await candidates.duplicate_titles(connection, SCOPE) == 0

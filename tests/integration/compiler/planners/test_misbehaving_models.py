@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -25,17 +24,16 @@ from sidecar.rpc.messages import compile_messages
 from store.compile import jobs, scopes
 from store.compile.jobs import JobOptions, JobStatus, Trigger
 from store.content import memories
-from store.content.memories import NewMemory
 from store.db.postgres import Pools, scoped
-from tests.integration.compiler.passes.test_compile_memories import Listless
-from tests.integration.compiler.planners.test_model_compiles import engine_with, model, script, site  # noqa: F401  # fixtures
 from tests.stand_ins import plan_answers
 from tests.stand_ins.model_script import Ask, Behaviour, Gate, Late, Say
 from tests.stand_ins.model_server import ModelServer
+from tests.support.compiler.city_places import AUSTIN, TORONTO, hub, leaf, places
 from tests.support.compiler.compiling import (
     NOW,
     SCOPE,
     Clock,
+    OtherListing,
     all_jobs,
     compiled,
     engine_on,
@@ -45,54 +43,17 @@ from tests.support.compiler.compiling import (
     wish,
     worker_on,
     write,
+    write_and_compile,
+    write_and_request,
 )
+from tests.support.compiler.model_engines import engine_with, script
 
-AUSTIN = ("Casa Lola", "Lime Yard", "Suerte", "Haus Hof")
-TORONTO = ("Bar Isabel", "Pai Kitchen")
 KEYS = frozenset(metrics.empty())
-
-
-def places() -> list[NewMemory]:
-    """Return two memories of each place, with the city in their metadata."""
-    every = [(name, "Austin") for name in AUSTIN] + [(name, "Toronto") for name in TORONTO]
-    return [
-        NewMemory(
-            f"{name} in {city} had a long line at door {at}.",
-            f"{name.replace(' ', '-')}-{at}".lower(),
-            NOW - timedelta(hours=number * 3 + at),
-            metadata={"place": {"name": name, "city": city}},
-        )
-        for number, (name, city) in enumerate(every)
-        for at in range(2)
-    ]
-
-
-def leaf(ask: Ask) -> dict[str, Any]:
-    """Plan a page for each place, whose summary tells its city."""
-    memories = plan_answers.lines_of(ask.user, "MEMORIES")
-    made = []
-    for name in (*AUSTIN, *TORONTO):
-        refs = [one["ref"] for one in memories if name in one["text"]]
-        city = "Toronto" if name in TORONTO else "Austin"
-        if refs:
-            made.append({**plan_answers.new_page(name, refs, body=f"Long lines at {name}."), "summary": f"In {city}."})
-    return plan_answers.leaf(newPages=made, pageUpdates=[])
-
-
-def hub(ask: Ask, names: Sequence[str]) -> dict[str, Any]:
-    """Plan the hub of Austin with one list."""
-    (refs,) = (one["source_refs"] for one in plan_answers.lines_of(ask.user, "CANDIDATES") if one["title"] == "Austin")
-    children = [("entity", name.lower().replace(" ", "-")) for name in names]
-    listed = {**plan_answers.rollup("new:austin", "places", children), "source_refs": refs}
-    made = {**plan_answers.new_page("Austin", refs, kind="topic"), "sections": []}
-    return plan_answers.aggregation(newPages=[made], parentSectionUpdates=[listed])
 
 
 async def compiled_with(pools: Pools, engine: Engine) -> dict[str, Any]:
     """Compile the places, and return the metrics of the one job, which ended well."""
-    await write(pools, places())
-    await wish(pools)
-    await compiled(pools, engine)
+    await write_and_compile(pools, places(), engine)
     (job,) = await all_jobs(pools)
     assert job.status is JobStatus.SUCCEEDED, job.error
     assert not job.metrics["aggregation_error"]
@@ -121,8 +82,8 @@ EXPECTED = {"casa-lola", "lime-yard", "suerte", "haus-hof"}
 async def test_badly_planned_hub_lists_each_of_its_own_pages_once(
     pools: Pools,
     database: str,
-    model: RemoteModel,  # noqa: F811  # the fixture
-    site: ModelServer,  # noqa: F811  # the fixture
+    model: RemoteModel,
+    site: ModelServer,
     ill: str,
 ) -> None:
     def answer(ask: Ask) -> Behaviour:
@@ -151,9 +112,7 @@ async def test_each_signal_of_the_score_is_observed_end_to_end(pools: Pools, dat
     for number, one in enumerate(places()):
         tags = ["food", "loud"] if number % 2 else ["food"]
         told.append(replace(one, metadata={**one.metadata, "tags": tags}, occurred_at=NOW - timedelta(days=3 * number)))
-    await write(pools, told)
-    await wish(pools)
-    await compiled(pools, engine_on(pools))
+    await write_and_compile(pools, told, engine_on(pools))
     (kept,) = await fetch(
         database,
         "SELECT s.aggregation, s.body_md FROM wiki_page_sections s JOIN wiki_pages p USING (page_id)"
@@ -179,13 +138,12 @@ async def test_each_signal_of_the_score_is_observed_end_to_end(pools: Pools, dat
 
 async def test_late_answer_makes_the_job_wait(
     pools: Pools,
-    model: RemoteModel,  # noqa: F811  # the fixture
-    site: ModelServer,  # noqa: F811  # the fixture
+    model: RemoteModel,
+    site: ModelServer,
 ) -> None:
     gate, clock = Gate(), Clock()
     site.by_request = lambda ask: Late(gate, Say("too late"))
-    await write(pools, journal(6))
-    await wish(pools)
+    await write_and_request(pools, journal(6))
     hasty = engine_with(pools, model, costs=Costs(call_deadline_s=2.0), clock=clock)
     await worker_on(pools, hasty).work_once()
     gate.open()
@@ -207,8 +165,8 @@ async def test_late_answer_makes_the_job_wait(
 async def test_late_answer_for_a_forgotten_memory_is_not_cached(
     pools: Pools,
     database: str,
-    model: RemoteModel,  # noqa: F811  # the fixture
-    site: ModelServer,  # noqa: F811  # the fixture
+    model: RemoteModel,
+    site: ModelServer,
 ) -> None:
     """An operator's preview holds no lease: while its model thinks, a worker rebuilds what the memory fed, and lets go of it."""
     gate, clock = Gate(), Clock(NOW + timedelta(minutes=6))
@@ -251,7 +209,7 @@ async def test_every_finished_job_has_every_metric(pools: Pools, database: str, 
     elif ending == "skipped":
         await fetch(database, "UPDATE tenants SET wiki_compile_enabled = false")
     elif ending == "refused":
-        engine = engine_on(pools, clock=clock, substrate=Listless(pools.background))
+        engine = engine_on(pools, clock=clock, substrate=OtherListing(pools.background))
     else:
         async with scoped(pools.background, SCOPE) as connection:
             await jobs.cancel(connection, SCOPE, ticket.job_id, now=NOW)

@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from compiler.job.compilation import BatchDeps, Engine
 from compiler.operations.replay import replay
 from compiler.plan.contract import BatchMemory, Draft, PageKey, PageType, Section
 from compiler.planners.model_planner import CostMeter, ModelPlanner
-from compiler.settings import CompileSettings, Costs
-from compiler.state.access import Access, PooledAccess
+from compiler.settings import Costs
+from compiler.state.access import PooledAccess
 from models.language.language import DEFAULT_MODEL_ID
-from models.language.openai_compatible import openai_model
 from models.language.remote import RemoteModel
-from models.transport.openai_client import OpenAIConfig
-from models.transport.provider import RetryPolicy
-from models.transport.resilience import BreakerPolicy
 from store.compile import answers
-from store.compile.jobs import Job, JobStatus
+from store.compile.jobs import JobStatus
 from store.db.postgres import Pools, scoped
 from tests.stand_ins import plan_answers
-from tests.stand_ins.model_script import Ask, Behaviour, Break, Cut, Garble, HangUp, Say, Throttle
-from tests.stand_ins.model_server import ModelServer, model_server
+from tests.stand_ins.model_script import Behaviour, Break, Cut, Garble, HangUp, Say, Throttle
+from tests.stand_ins.model_server import ModelServer
 from tests.support.compiler.compiling import (
     NAMES,
     NOW,
@@ -42,80 +36,14 @@ from tests.support.compiler.compiling import (
     wish,
     worker_on,
     write,
+    write_and_compile,
+    write_and_request,
 )
-
-# Nothing opens the breaker for long: what is tested is what the compile makes of each answer.
-HASTY = RetryPolicy(backoff_s=0.001, longest_backoff_s=0.002, breaker=BreakerPolicy(open_s=0.01, longest_open_s=0.01))
-
-
-def planned(user: str) -> dict[str, Any]:
-    """Return a good leaf plan: a page for each known name that is not shown as a page, citing the memories it stands in."""
-    memories, pages = plan_answers.lines_of(user, "MEMORIES"), plan_answers.lines_of(user, "PAGES")
-    known = {page["title"]: page["id"] for page in pages}
-    new, updates = [], []
-    for name in NAMES:
-        refs = [one["ref"] for one in memories if name in one["text"]]
-        if refs and name in known:
-            section = {
-                "slug": "overview",
-                "heading": "Overview",
-                "proposed_body_md": f"{name}, again.",
-                "source_refs": refs,
-            }
-            updates.append({"pageId": known[name], "sections": [section], "aliases": []})
-        elif refs:
-            new.append(
-                plan_answers.new_page(name, refs, body=f"{name} was seen {len(refs)} times. **{NAMES[0]}** too.")
-            )
-    return plan_answers.leaf(newPages=new, pageUpdates=updates)
-
-
-def script(spoil: Callable[[dict[str, Any]], dict[str, Any]] = lambda plan: plan) -> Callable[[Ask], Behaviour]:
-    """Return a model that plans well, but for what `spoil` does to its leaf plans, and whose writer repeats the proposal."""
-
-    def answer(ask: Ask) -> Behaviour:
-        if ask.schema_name == "leaf_plan":
-            return Say(spoil(planned(ask.user)))
-        if ask.schema_name == "aggregation_plan":
-            return Say(plan_answers.aggregation())
-        return Say("Written by the section writer.")
-
-    return answer
-
-
-@pytest.fixture
-def site() -> Iterator[ModelServer]:
-    with model_server() as served:
-        served.by_request = script()
-        yield served
-
-
-@pytest.fixture
-async def model(site: ModelServer) -> AsyncIterator[RemoteModel]:
-    made = openai_model(OpenAIConfig(f"{site.url}/v1"), patience=HASTY)
-    yield made
-    await made.close()
-
-
-def engine_with(pools: Pools, model: RemoteModel, *, costs: Costs | None = None, clock: Clock | None = None) -> Engine:
-    engine = engine_on(
-        pools, settings=replace(CompileSettings(), costs=costs or Costs(call_deadline_s=60.0)), clock=clock
-    )
-
-    async def planner_for(access: Access, job: Job) -> BatchDeps:
-        async with access.reading() as connection:
-            today = await answers.spent(connection, access.scope, now=engine.now())
-        meter = CostMeter(engine.settings.costs, float(job.metrics.get("cost_usd", 0.0)), today)
-        model_id = job.options.model_id or DEFAULT_MODEL_ID
-        return BatchDeps(ModelPlanner(model, model_id, access, engine.settings.costs, meter, engine.now), meter)
-
-    return replace(engine, planner_for=planner_for)
+from tests.support.compiler.model_engines import engine_with, script
 
 
 async def test_model_makes_pages_with_a_known_cost(pools: Pools, model: RemoteModel, site: ModelServer) -> None:
-    await write(pools, journal(20))
-    await wish(pools)
-    await compiled(pools, engine_with(pools, model))
+    await write_and_compile(pools, journal(20), engine_with(pools, model))
     (job,) = await all_jobs(pools)
     assert (job.status, job.metrics["pages_created"]) == (JobStatus.SUCCEEDED, len(NAMES))
     assert job.metrics["planner_calls"] == 1
@@ -131,9 +59,7 @@ async def test_model_makes_pages_with_a_known_cost(pools: Pools, model: RemoteMo
 async def test_answered_request_is_never_paid_twice(
     pools: Pools, model: RemoteModel, site: ModelServer, database: str
 ) -> None:
-    await write(pools, journal(20))
-    await wish(pools)
-    await compiled(pools, engine_with(pools, model))
+    await write_and_compile(pools, journal(20), engine_with(pools, model))
     asked, before = len(site.asks), await wiki_of(pools)
     found = await replay(engine_with(pools, model), pools.background, SCOPE)
     assert (found.is_identical, found.model_calls, len(site.asks)) == (True, 0, asked)
@@ -143,9 +69,7 @@ async def test_answered_request_is_never_paid_twice(
 async def test_log_is_replayed_with_the_planner_that_made_it(
     pools: Pools, model: RemoteModel, site: ModelServer, database: str
 ) -> None:
-    await write(pools, journal(20))
-    await wish(pools)
-    await compiled(pools, engine_with(pools, model))
+    await write_and_compile(pools, journal(20), engine_with(pools, model))
     clock = Clock(NOW + timedelta(minutes=6))
     await write(pools, journal(10, first=20))
     await wish(pools, now=clock())
@@ -161,9 +85,7 @@ async def test_log_is_replayed_with_the_planner_that_made_it(
 
 async def test_changed_section_goes_through_the_writer(pools: Pools, model: RemoteModel, site: ModelServer) -> None:
     engine = engine_with(pools, model)
-    await write(pools, journal(20))
-    await wish(pools)
-    await compiled(pools, engine)
+    await write_and_compile(pools, journal(20), engine)
     await write(pools, journal(6, first=20))
     clock = Clock(NOW + timedelta(minutes=6))
     await wish(pools, now=clock())
@@ -175,9 +97,7 @@ async def test_changed_section_goes_through_the_writer(pools: Pools, model: Remo
 
 async def test_invented_ids_prove_nothing_and_are_counted(pools: Pools, model: RemoteModel, site: ModelServer) -> None:
     site.by_request = script(plan_answers.hallucinated)
-    await write(pools, journal(20))
-    await wish(pools)
-    await compiled(pools, engine_with(pools, model))
+    await write_and_compile(pools, journal(20), engine_with(pools, model))
     (job,) = await all_jobs(pools)
     assert job.status is JobStatus.SUCCEEDED
     assert sum(job.metrics["rejections"].values()) >= len(NAMES)
@@ -188,9 +108,7 @@ async def test_double_brackets_and_bad_links_never_reach_a_page(
     pools: Pools, model: RemoteModel, site: ModelServer
 ) -> None:
     site.by_request = script(plan_answers.with_wikilinks)
-    await write(pools, journal(20))
-    await wish(pools)
-    await compiled(pools, engine_with(pools, model))
+    await write_and_compile(pools, journal(20), engine_with(pools, model))
     wiki = await wiki_of(pools)
     bodies = b"".join(wiki.values())
     assert b"[[" not in bodies
@@ -213,9 +131,7 @@ def with_bad_items(plan: dict[str, Any]) -> dict[str, Any]:
 
 async def test_bad_item_is_dropped_alone_and_counted(pools: Pools, model: RemoteModel, site: ModelServer) -> None:
     site.by_request = script(with_bad_items)
-    await write(pools, journal(20))
-    await wish(pools)
-    await compiled(pools, engine_with(pools, model))
+    await write_and_compile(pools, journal(20), engine_with(pools, model))
     (job,) = await all_jobs(pools)
     figures = job.metrics
     assert (job.status, figures["pages_created"], figures["planner_calls"]) == (JobStatus.SUCCEEDED, len(NAMES), 1)
@@ -237,9 +153,7 @@ async def test_plan_without_a_good_item_is_malformed_and_not_cached(
     good = script()
     ill = {"newPages": [{"type": "place", "title": "Austin"}]}
     site.by_request = lambda ask: Say(ill) if len(site.asks) == 1 else good(ask)
-    await write(pools, journal(20))
-    await wish(pools)
-    await compiled(pools, engine_with(pools, model))
+    await write_and_compile(pools, journal(20), engine_with(pools, model))
     (job,) = await all_jobs(pools)
     assert (job.status, job.metrics["records_quarantined"]) == (JobStatus.SUCCEEDED, 0)
     assert job.metrics["batches"] >= 2
@@ -252,18 +166,14 @@ async def test_uncited_sections_get_no_sources(
     pools: Pools, model: RemoteModel, site: ModelServer, database: str
 ) -> None:
     site.by_request = script(plan_answers.uncited)
-    await write(pools, journal(20))
-    await wish(pools)
-    await compiled(pools, engine_with(pools, model))
+    await write_and_compile(pools, journal(20), engine_with(pools, model))
     assert await fetch(database, "SELECT 1 FROM wiki_section_sources") == []
 
 
 async def test_useless_answer_is_paid_for(pools: Pools, model: RemoteModel, site: ModelServer) -> None:
     good = script()
     site.by_request = lambda ask: Cut('{"newPages": [') if ask.schema_name == "aggregation_plan" else good(ask)
-    await write(pools, journal(20))
-    await wish(pools)
-    await compiled(pools, engine_with(pools, model))
+    await write_and_compile(pools, journal(20), engine_with(pools, model))
     (job,) = await all_jobs(pools)
     assert (job.metrics["aggregation_error"], job.metrics["aggregation_planner_calls"]) == ("OutputTruncated", 1)
     assert job.metrics["cost_by_pass"]["aggregation"] > 0
@@ -288,9 +198,7 @@ async def test_cached_answer_is_deleted_with_each_memory_it_used(
 
 async def test_truncated_answer_halves_the_batch(pools: Pools, model: RemoteModel, site: ModelServer) -> None:
     site.then(Cut('{"pageUpdates": ['))
-    await write(pools, journal(20))
-    await wish(pools)
-    await compiled(pools, engine_with(pools, model))
+    await write_and_compile(pools, journal(20), engine_with(pools, model))
     (job,) = await all_jobs(pools)
     assert (job.status, job.metrics["records_read"], job.metrics["records_quarantined"]) == (JobStatus.SUCCEEDED, 20, 0)
     assert job.metrics["batches"] >= 2
@@ -305,8 +213,7 @@ async def test_model_that_always_fails_fails_the_job_and_quarantines_nothing(
 ) -> None:
     site.by_request = lambda ask: broken
     clock = Clock()
-    await write(pools, journal(60))
-    await wish(pools)
+    await write_and_request(pools, journal(60))
     worker = worker_on(pools, engine_with(pools, model, clock=clock))
     await worker.drain()
     job, later = await all_jobs(pools)
@@ -342,8 +249,7 @@ async def test_job_falls_back_to_no_model_if_asked_to(
     pools: Pools, model: RemoteModel, site: ModelServer, database: str
 ) -> None:
     site.by_request = lambda ask: Say("no")
-    await write(pools, journal(20))
-    await wish(pools)
+    await write_and_request(pools, journal(20))
     engine = engine_with(pools, model)
     patience = replace(engine.settings.patience, extractive_takes_over=True)
     engine = replace(engine, settings=replace(engine.settings, patience=patience))
@@ -364,8 +270,7 @@ async def test_memory_quarantined_by_a_failing_model_is_read_again_when_it_answe
 ) -> None:
     good, clock = script(), Clock()
     site.by_request = lambda ask: good(ask) if "Cafe Luna" in ask.user else Say("no")
-    await write(pools, journal(1))
-    await wish(pools)
+    await write_and_request(pools, journal(1))
     await worker_on(pools, engine_with(pools, model, clock=clock)).drain()
     assert (await all_jobs(pools))[0].metrics["records_quarantined"] == 1
     for behaviour, status in ((lambda ask: Say("no"), JobStatus.FAILED), (good, JobStatus.SUCCEEDED)):
@@ -385,9 +290,7 @@ async def test_poison_memory_is_quarantined_if_the_model_works(
     good = script()
     poison = {f"visit {at}." for at in (3, 4, 5, 6, 11)}
     site.by_request = lambda ask: Say("no") if any(one in ask.user for one in poison) else good(ask)
-    await write(pools, journal(20))
-    await wish(pools)
-    await compiled(pools, engine_with(pools, model))
+    await write_and_compile(pools, journal(20), engine_with(pools, model))
     (job,) = await all_jobs(pools)
     assert (job.status, job.metrics["records_quarantined"]) == (JobStatus.SUCCEEDED, len(poison))
     assert job.metrics["quarantined"] == {"MalformedOutput": len(poison)}
@@ -404,8 +307,7 @@ async def test_single_memory_is_quarantined_only_if_the_model_works(
 ) -> None:
     good = script()
     site.by_request = lambda ask: Say("no") if is_model or "visit 0." in ask.user else good(ask)
-    await write(pools, journal(1))
-    await wish(pools)
+    await write_and_request(pools, journal(1))
     await worker_on(pools, engine_with(pools, model)).drain()
     job, *later = await all_jobs(pools)
     assert (job.status, len(later)) == ((JobStatus.FAILED, 1) if is_model else (JobStatus.SUCCEEDED, 0))
@@ -418,8 +320,7 @@ async def test_unreachable_model_makes_the_job_wait(
 ) -> None:
     site.by_request = lambda ask: trouble
     clock = Clock()
-    await write(pools, journal(20))
-    await wish(pools)
+    await write_and_request(pools, journal(20))
     await worker_on(pools, engine_with(pools, model, clock=clock)).work_once()
     (job,) = await all_jobs(pools)
     assert (job.status, job.attempt) == (JobStatus.PENDING, 0)
@@ -434,9 +335,7 @@ async def test_unreachable_model_makes_the_job_wait(
 async def test_failed_aggregation_fails_no_leaf_work(pools: Pools, model: RemoteModel, site: ModelServer) -> None:
     good = script()
     site.by_request = lambda ask: Cut("{") if ask.schema_name == "aggregation_plan" else good(ask)
-    await write(pools, journal(20))
-    await wish(pools)
-    await compiled(pools, engine_with(pools, model))
+    await write_and_compile(pools, journal(20), engine_with(pools, model))
     (job,) = await all_jobs(pools)
     assert (job.status, job.metrics["aggregation_error"]) == (JobStatus.SUCCEEDED, "OutputTruncated")
     assert job.metrics["pages_created"] == len(NAMES)
@@ -445,9 +344,9 @@ async def test_failed_aggregation_fails_no_leaf_work(pools: Pools, model: Remote
 async def test_job_stops_at_its_cost_ceiling_and_the_next_continues(
     pools: Pools, model: RemoteModel, site: ModelServer
 ) -> None:
-    await write(pools, journal(120))
-    await wish(pools)
-    await compiled(pools, engine_with(pools, model, costs=Costs(per_job_usd=1e-9, call_deadline_s=60.0)))
+    await write_and_compile(
+        pools, journal(120), engine_with(pools, model, costs=Costs(per_job_usd=1e-9, call_deadline_s=60.0))
+    )
     found = await all_jobs(pools)
     assert len(found) > 2
     assert all(job.metrics["planner_calls"] + job.metrics["aggregation_planner_calls"] <= 1 for job in found)
