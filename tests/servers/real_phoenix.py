@@ -16,9 +16,9 @@ from sidecar.runtime.settings import Settings
 from sidecar.telemetry import names
 from sidecar.telemetry.watch import WatchConfig
 from tests.acceptance.telemetry.test_compile_traces import answer, working
-from tests.acceptance.telemetry.test_tracing import ASKED, SAMPLED, TRACE, observed, traced
 from tests.stand_ins.model_server import model_server
 from tests.support.served.site import ready
+from tests.support.served.traces import ASKED, SAMPLED, TRACE, observed, traced
 from tests.support.served.turns import asking, fill
 from tests.support.served.wiki_site import JOURNAL, retain_journal
 

@@ -2,35 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
-from sidecar.cli.root import run
 from sidecar.cli.turns.top import _quantile, glance_of
 from store.accounting import costs
 from store.accounting.costs import CompileCall
 from store.db.postgres import scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
+from tests.support.served.commands import said, told
 from tests.support.served.site import Site
 from tests.support.served.turns import THREAD, asking, explained, fill
-
-
-async def said(site: Site, capsys: pytest.CaptureFixture[str], *arguments: str, admin: bool = False) -> tuple[int, str]:
-    """Run a command beside the server, and return its exit code and what it wrote."""
-    token = ["--address", site.app.addresses[0], "--token", site.token(admin=admin)]
-    code = await asyncio.to_thread(run, [*arguments, *token])
-    return code, capsys.readouterr().out
-
-
-async def told(site: Site, capsys: pytest.CaptureFixture[str], *arguments: str, admin: bool = False) -> Any:
-    """Return a command's JSON."""
-    code, text = await said(site, capsys, *arguments, "--json", admin=admin)
-    assert code == 0, text
-    return json.loads(text)
 
 
 async def test_turns_top_and_cost_agree(site: Site, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from html import unescape
@@ -25,6 +24,7 @@ from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import cost_pb2
 from store.db.postgres import scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
+from tests.support.served.console_browser import asked, browser, word_of
 from tests.support.served.site import Caller, Site, served
 from tests.support.served.turns import BOAT, QUESTION, THREAD, asking, explained, fill
 from tests.support.waiting import next_round
@@ -45,35 +45,6 @@ async def desk(settings: Settings) -> AsyncIterator[Site]:
     async with served(replace(settings, console_listen="127.0.0.1:0")) as site:
         await fill(site)
         yield site
-
-
-@asynccontextmanager
-async def browser(site: Site, *, admin: bool = False, signs_in: bool = True) -> AsyncIterator[httpx.AsyncClient]:
-    """Yield a browser at the console, signed in."""
-    base = f"http://{site.app.console_address}"
-    async with httpx.AsyncClient(base_url=base, headers={"origin": base}, timeout=60) as client:
-        if signs_in:
-            answer = await client.post("/login", data={"token": site.token(admin=admin)})
-            assert answer.status_code == 303
-            if admin:
-                word = await word_of(client, "/owner")
-                assert (await client.post("/owner", data={"word": word, "owner": "mara"})).status_code == 303
-        yield client
-
-
-async def word_of(client: httpx.AsyncClient, page: str) -> str:
-    """Return the word that a page's forms bear."""
-    found = re.search(r'name="word" value="([^"]+)"', (await client.get(page)).text)
-    assert found is not None
-    return found[1]
-
-
-async def asked(site: Site) -> str:
-    """Assemble the question, and return the receipt's id once it is written."""
-    caller = site.caller()
-    receipt_id = (await caller.AssembleContext(asking())).assembly.receipt_id
-    await explained(caller, receipt_id)
-    return str(receipt_id)
 
 
 async def test_every_page_needs_a_session(desk: Site) -> None:

@@ -19,8 +19,8 @@ from store.compile import jobs, ledger
 from store.compile.ledger import LedgerEntry, MemoryOutcome
 from store.db.postgres import scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
-from tests.acceptance.http.test_console import asked, browser, word_of
 from tests.support.compiler.wiki_pages import NOW
+from tests.support.served.console_browser import asked, browser, word_of
 from tests.support.served.site import Site, served
 from tests.support.served.turns import THREAD, asking, assembled, fill, knobs, said
 from tests.support.served.wiki_site import worked

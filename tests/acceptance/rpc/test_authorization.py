@@ -23,7 +23,7 @@ from sidecar.runtime.errors import SettingInvalid
 from sidecar.runtime.settings import Settings
 from sidecar.v1 import admin_pb2, knowledge_pb2, memory_pb2, profile_pb2
 from sidecar.v1 import context_pb2 as pb
-from tests.integration.rpc.test_mutual_tls import Authority, uri
+from tests.support.rpc.certificates import Authority, uri
 from tests.support.served.site import Caller, Site, served
 from tests.support.served.turns import BOAT, asking, assembled, explained, fill, refusal
 

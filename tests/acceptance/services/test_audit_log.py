@@ -11,8 +11,8 @@ from sidecar.runtime.settings import Settings
 from sidecar.v1 import admin_pb2, memory_pb2
 from sidecar.v1 import context_pb2 as pb
 from store.scope import owner_uuid
-from tests.acceptance.cli.test_cli_cost import told
-from tests.acceptance.http.test_console import browser
+from tests.support.served.commands import told
+from tests.support.served.console_browser import browser
 from tests.support.served.site import Site, served
 from tests.support.served.turns import as_superuser, fill, locked, refusal, until_count
 from tests.support.waiting import until

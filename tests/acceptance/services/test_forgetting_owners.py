@@ -12,7 +12,7 @@ import pytest
 from sidecar.cli.root import run
 from sidecar.cli.shared.failures import USAGE
 from sidecar.v1 import admin_pb2, context_pb2, memory_pb2
-from tests.acceptance.cli.test_cli_cost import told
+from tests.support.served.commands import told
 from tests.support.served.site import Caller, Site
 from tests.support.served.turns import (
     QUESTION,

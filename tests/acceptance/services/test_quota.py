@@ -10,7 +10,7 @@ import pytest
 from sidecar.runtime.settings import Settings
 from sidecar.v1 import admin_pb2, cost_pb2, memory_pb2
 from sidecar.v1 import context_pb2 as pb
-from tests.acceptance.cli.test_cli_cost import told
+from tests.support.served.commands import told
 from tests.support.served.site import Caller, Site, served
 from tests.support.served.turns import as_superuser, fill, refusal, said
 

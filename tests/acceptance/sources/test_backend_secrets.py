@@ -13,12 +13,12 @@ from sidecar.runtime.settings import Settings
 from sidecar.telemetry import names
 from sidecar.v1 import admin_pb2, backends_pb2, items_pb2, profile_pb2
 from tests.acceptance.sources.test_backends import KEEL, WAITS_MS, base, found, tools_entry
-from tests.acceptance.telemetry.test_tracing import SAMPLED, SENDING, observed, traced
 from tests.stand_ins import hindsight, s3
 from tests.stand_ins.aws import Aws, Fault
 from tests.support.backends.aws_site import CANARY, stand_in
 from tests.support.served.backed import SOURCES
 from tests.support.served.collector import collecting
+from tests.support.served.traces import SAMPLED, SENDING, observed, traced
 from tests.support.served.turns import asking, explained, fill, report
 
 

@@ -29,12 +29,12 @@ from sidecar.telemetry.watch import Watch, WatchConfig
 from sidecar.v1 import compile_pb2, cost_pb2, memory_pb2
 from sidecar.v1.compile_pb2_grpc import CompileServiceStub
 from sidecar.worker.worker_process import keep_child, work
-from tests.acceptance.telemetry.test_tracing import SAMPLED, SENDING, TRACE, observed, traced
 from tests.contract.project.test_deployment_files import LABELS, OURS, expressions
 from tests.stand_ins import plan_answers
 from tests.stand_ins.model_script import Ask, Behaviour, Cut, Refuse, Say
 from tests.stand_ins.model_server import model_server
 from tests.support.served.collector import Collector, attributes, collecting
+from tests.support.served.traces import SAMPLED, SENDING, TRACE, observed, traced
 from tests.support.served.turns import refusal
 from tests.support.served.wiki_site import JOURNAL, WikiCaller, retain_journal, streamed
 

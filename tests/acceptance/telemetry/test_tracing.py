@@ -6,7 +6,6 @@ import json
 import logging
 import re
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,7 +17,6 @@ import grpc
 import httpx
 import pytest
 
-from sidecar.process.app import running
 from sidecar.runtime.settings import Settings
 from sidecar.telemetry import names
 from sidecar.telemetry.compiles import JobRecord, JobStep, ModelCall
@@ -27,14 +25,10 @@ from sidecar.telemetry.logs import JsonLines
 from sidecar.telemetry.watch import Watch, WatchConfig, config_of
 from sidecar.v1 import context_pb2 as pb
 from tests.support.served.collector import Collector, attributes, collecting
-from tests.support.served.site import Caller, Site
+from tests.support.served.traces import ASKED, PARENT, SAMPLED, SENDING, TRACE, UNSAMPLED, observed, traced
 from tests.support.served.turns import QUESTION, THREAD, asking, fill
 
-TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
-SAMPLED, UNSAMPLED = f"00-{TRACE}-{PARENT}-01", f"00-{TRACE}-{PARENT}-00"
 ASKING = asking()
-SENDING = WatchConfig(sends_spans=True, sends_metrics=True, metrics_every_s=0.2, slow_turn_s=1e9)
-ASKED = {"thread", "knowledge", "memory", "wiki"}
 
 
 @pytest.fixture
@@ -44,23 +38,6 @@ async def collector(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Collector]
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", one.target)
         monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "50")
         yield one
-
-
-@asynccontextmanager
-async def observed(settings: Settings, config: WatchConfig) -> AsyncIterator[Site]:
-    """Yield a sidecar under a watch of its own."""
-    watch = Watch(config)
-    try:
-        async with running(settings, watch=watch) as app, grpc.aio.insecure_channel(app.addresses[0]) as channel:
-            yield Site(app, settings, channel)
-    finally:
-        watch.stop()
-
-
-def traced(site: Site, traceparent: str) -> Caller:
-    """Return a caller whose calls belong to a trace."""
-    token = ("authorization", f"Bearer {site.token()}")
-    return Caller(site.channel, (token, ("traceparent", traceparent)))
 
 
 async def test_turn_is_a_trace_within_the_callers_with_a_span_per_source(

@@ -12,7 +12,7 @@ from sidecar.rpc.auth.authentication import Authenticator
 from sidecar.rpc.auth.certificates import AuthContext, Callers, read_client_names
 from sidecar.rpc.auth.identity import Grant, IdentitySettings, Role
 from sidecar.runtime.errors import CertificateUnknown, SettingInvalid
-from tests.integration.rpc.test_mutual_tls import Authority, uri
+from tests.support.rpc.certificates import Authority, uri
 
 ANN = {"tenant": "acme", "owners": ["ann"], "agent": "planner"}
 PLANNER = "uri:spiffe://corp/planner"
