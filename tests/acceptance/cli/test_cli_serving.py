@@ -16,7 +16,8 @@ from uuid import uuid4
 import pytest
 
 from tests.support.places import ROOT
-from tests.support.served.command_line import PATIENCE_S, migrated, outcome, serving
+from tests.support.served.command_line import migrated, outcome, serving
+from tests.support.waiting import PATIENCE_S
 
 DATA = ROOT / "sidecar" / "demo" / "data"
 

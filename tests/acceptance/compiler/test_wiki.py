@@ -18,6 +18,7 @@ from store.db.postgres import scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
 from tests.support.served.site import Site
 from tests.support.served.wiki_site import WikiCaller, retain_journal, streamed, worked
+from tests.support.waiting import PATIENCE_S
 
 MARA: dict[str, Any] = {"owner_id": "mara"}
 
@@ -323,7 +324,7 @@ async def test_cancelled_stream_leaves_nothing_behind_and_a_stop_ends_it(site: S
     stream = compiled.WatchJob(pb.WatchJobRequest(**MARA, job_id=job.job_id))
     assert (await stream.read()).job.status == pb.JOB_STATUS_PENDING
     stream.cancel()
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         await door.wait_idle()
     stream = compiled.WatchJob(pb.WatchJobRequest(**MARA, job_id=job.job_id))
     assert (await stream.read()).job.status == pb.JOB_STATUS_PENDING
@@ -331,7 +332,7 @@ async def test_cancelled_stream_leaves_nothing_behind_and_a_stop_ends_it(site: S
     with pytest.raises(grpc.aio.AioRpcError) as ended:
         await stream.read()
     assert ended.value.code() is grpc.StatusCode.UNAVAILABLE
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         await door.wait_idle()
 
 

@@ -13,8 +13,7 @@ import pytest
 
 from sidecar.runtime.settings import Settings
 from tests.support.served.site import Site, served
-
-PATIENCE_S = 120
+from tests.support.waiting import PATIENCE_S
 
 
 @pytest.fixture

@@ -22,12 +22,12 @@ from tests.support.served.fault_world import (
     CLEAR,
     FAULTS,
     NEW_CLIENT,
-    PATIENCE_S,
     Callers,
     Ledger,
     Sidecar,
     kill_all,
 )
+from tests.support.waiting import PATIENCE_S
 
 CAMPAIGN = 60
 SEED = 12

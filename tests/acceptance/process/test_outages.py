@@ -40,10 +40,10 @@ from tests.support.served.turns import (
     said,
     statuses,
 )
+from tests.support.waiting import PATIENCE_S
 
 WITHOUT = knobs(items_pb2.SOURCE_THREAD, required=False)
 WELL = {"THREAD": "OK", "KNOWLEDGE": "OK", "MEMORY": "OK", "WIKI": "OK", "WORKSPACE": "SKIPPED", "TOOLS": "SKIPPED"}
-PATIENCE_S = 600  # far more than a loaded machine needs
 CALL_S = 60.0  # the most that the service lets a call take
 HASTY_CALL_S = 10.0
 

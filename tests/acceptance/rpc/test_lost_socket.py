@@ -12,8 +12,8 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from sidecar.runtime.settings import Settings
 from tests.support.served.site import Site, served
 from tests.support.served.turns import assembled
+from tests.support.waiting import PATIENCE_S
 
-PATIENCE_S = 120.0  # far more than a loaded machine needs
 NEW_CLIENT = [
     ("grpc.use_local_subchannel_pool", 1),  # else it would share the connection that another channel has
     ("grpc.initial_reconnect_backoff_ms", 100),

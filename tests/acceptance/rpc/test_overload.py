@@ -22,6 +22,7 @@ from sidecar.v1 import items_pb2, memory_pb2
 from store.scope import Scope, tenant_uuid
 from tests.support.served.site import Caller, Site
 from tests.support.served.turns import asking, assembled, fill, knobs, said, until_as_few_tasks_as
+from tests.support.waiting import PATIENCE_S
 
 PLACES, PLACES_PER_TENANT, WAITING = 3, 2, 2
 FOREVER_S = 600.0  # longer than any test runs: what is refused was refused for want of room, not of time
@@ -46,7 +47,7 @@ class Slow:
 
     async def until_asked(self, count: int) -> None:
         """Wait until so many of the tenant's turns have a place."""
-        async with asyncio.timeout(60), self._asked:
+        async with asyncio.timeout(PATIENCE_S), self._asked:
             await self._asked.wait_for(lambda: self.asked_count >= count)
 
 
@@ -126,7 +127,7 @@ async def test_cancelled_waiting_call_gives_its_slot_to_the_next(narrow: Site, s
 
 async def patiently(caller: Caller, request: pb.AssembleContextRequest) -> pb.Assembly:
     """Return the turn's context, asked for again for as long as there is no room for it."""
-    async with asyncio.timeout(240):
+    async with asyncio.timeout(PATIENCE_S):
         while True:
             try:
                 return await assembled(caller, request, timeout=60.0)

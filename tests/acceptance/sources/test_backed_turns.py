@@ -17,7 +17,15 @@ from tests.stand_ins.aws import Fault, Reply
 from tests.stand_ins.hindsight import Refusal
 from tests.support.backends.aws_site import CANARY, use_credentials
 from tests.support.databases import database_clone
-from tests.support.served.backed import EXAMPLES, PATIENCE_S, SOURCES, StandIns, at_stand_ins, standing_in, written
+from tests.support.served.backed import (
+    EXAMPLES,
+    SOURCE_DEADLINE_S,
+    SOURCES,
+    StandIns,
+    at_stand_ins,
+    standing_in,
+    written,
+)
 from tests.support.served.site import Site, ready, served
 from tests.support.served.turns import THREAD, asking, assembled, explained, fill, report, statuses
 
@@ -146,7 +154,7 @@ EVENTS = [
 def patiently() -> pb.AssembleContextRequest:
     """Return the question with more time for every source than a busy machine needs."""
     sources = [getattr(items_pb2, f"SOURCE_{source.name}") for source in SOURCES]
-    return asking(overrides={"sources": [{"source": one, "deadline_ms": PATIENCE_S * 1000} for one in sources]})
+    return asking(overrides={"sources": [{"source": one, "deadline_ms": SOURCE_DEADLINE_S * 1000} for one in sources]})
 
 
 async def asked(site: Site, owner: str = OWNER) -> tuple[pb.Assembly, pb.Receipt]:

@@ -37,8 +37,8 @@ from tests.support.served.collector import Collector, attributes, collecting
 from tests.support.served.traces import SAMPLED, SENDING, TRACE, observed, traced
 from tests.support.served.turns import refusal
 from tests.support.served.wiki_site import JOURNAL, WikiCaller, retain_journal, streamed
+from tests.support.waiting import PATIENCE_S
 
-PATIENCE_S = 120.0
 KEY = "sk-canary-73c1e0"
 
 

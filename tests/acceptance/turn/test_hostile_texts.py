@@ -27,7 +27,7 @@ from tests.stand_ins import hindsight as hindsight_stand_in
 from tests.stand_ins.hindsight import FakeHindsight
 from tests.support.databases import database_clone
 from tests.support.hostile_texts import KINDS, hostile, storable
-from tests.support.served.backed import PATIENCE_S, tool_server
+from tests.support.served.backed import SOURCE_DEADLINE_S, tool_server
 from tests.support.served.site import Caller, Site, ready, served
 from tests.support.served.turns import asking, assembled, recount, statuses
 
@@ -91,7 +91,7 @@ class Grounds:
 async def _grounds(migrated_template: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Grounds]:
     home = tmp_path_factory.mktemp("hostile")
     with hindsight_stand_in.serving() as remote, tool_server() as tools:
-        text = BACKENDS.format(hindsight=remote.url, tools=tools, patience=PATIENCE_S)
+        text = BACKENDS.format(hindsight=remote.url, tools=tools, patience=SOURCE_DEADLINE_S)
         (home / "backends.toml").write_text(text)
         folder = home / "workspaces" / str(tenant_uuid(TENANT))
         folder.mkdir(parents=True)
@@ -245,7 +245,7 @@ KNOBS |= {items_pb2.SOURCE_WIKI: 1_000, items_pb2.SOURCE_WORKSPACE: 1_000, items
 
 def _question(batch: Batch, message: str, **fields: Any) -> pb.AssembleContextRequest:
     sources = [
-        profile_pb2.SourceKnobs(source=source, top_k=most, deadline_ms=PATIENCE_S * 1000)
+        profile_pb2.SourceKnobs(source=source, top_k=most, deadline_ms=SOURCE_DEADLINE_S * 1000)
         for source, most in KNOBS.items()
     ]
     overrides = profile_pb2.Profile(sources=sources, history_turns=150, budget_tokens=60_000)
@@ -255,7 +255,7 @@ def _question(batch: Batch, message: str, **fields: Any) -> pb.AssembleContextRe
 
 async def _asked(grounds: Grounds, request: pb.AssembleContextRequest) -> tuple[pb.Assembly, dict[str, Any]]:
     """Return a turn that every source answered and that is within its pool, and its receipt."""
-    answer = await assembled(grounds.agent, request, timeout=PATIENCE_S)
+    answer = await assembled(grounds.agent, request, timeout=SOURCE_DEADLINE_S)
     told = [(one.status, one.reason) for one in answer.sources]
     assert set(statuses(answer).values()) <= {"OK", "EMPTY", "SKIPPED"}, told
     assert not [one for one in answer.decisions if one.decision == items_pb2.DECISION_UNUSABLE]

@@ -27,7 +27,6 @@ LANGUAGES: dict[str, Any] = json.loads(
     (ROOT / "tests" / "support" / "store" / "languages.json").read_text(encoding="utf-8")
 )
 MODEL = "gpt-4o"
-PATIENCE_S = 120
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -20,11 +20,10 @@ from tests.stand_ins.model_server import ModelServer, model_server
 from tests.support.places import ROOT
 from tests.support.served.site import Site, ready, served
 from tests.support.served.turns import assembled, report
-from tests.support.waiting import until
+from tests.support.waiting import PATIENCE_S, until
 
 KEY = "sk-of-a-test"
 DIMENSIONS = 1024
-PATIENCE_S = 120.0  # far more than a loaded machine needs
 TOPICS = (("tooth", "dentist"), ("sloop", "boat"), ("roses", "garden"))
 TOLD = ("My tooth hurt until it was pulled.", "We sold the sloop in May.", "The roses want water.")
 

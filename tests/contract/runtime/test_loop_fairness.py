@@ -6,7 +6,7 @@ import asyncio
 from contextlib import suppress
 
 from sidecar.runtime.loop_fairness import OnePerIteration
-from tests.support.waiting import next_round
+from tests.support.waiting import PATIENCE_S, next_round
 
 
 async def test_concurrent_tasks_run_one_per_loop_round() -> None:
@@ -40,5 +40,5 @@ async def test_cancelled_or_failed_task_delays_no_other() -> None:
         task.cancel()
     with suppress(ValueError):
         await failing()
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         assert await passing()

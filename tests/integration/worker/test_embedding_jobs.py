@@ -34,7 +34,7 @@ from tests.support.store.embedding_world import (
     until_embedded,
 )
 from tests.support.store.notes import as_admin
-from tests.support.waiting import next_round, until
+from tests.support.waiting import PATIENCE_S, next_round, until
 
 PRESENT = partial(datetime.now, UTC)
 VECTORS = ("turn_vectors", "memory_vectors", "chunk_vectors", "section_vectors", "page_vectors")
@@ -191,7 +191,7 @@ async def test_service_embeds_existing_and_arriving_texts(pools: Pools, database
     async with asyncpg.create_pool(database, min_size=1, max_size=1) as admin:
         await admin.execute("DELETE FROM places_to_embed")
     task = asyncio.create_task(embedding_by("one", pools, await numbered(pools, embedder)).keep())
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_S):
         await embedder.more.wait()
         embedder.more.clear()
         await remember(pools, "written since")
@@ -213,7 +213,7 @@ async def test_failing_place_delays_no_other(pools: Pools, database: str) -> Non
     await say(pools, "poison")
     await remember(pools, "Mara has a boat")
     task = asyncio.create_task(embedding_by("one", pools, await numbered(pools, Choosy())).keep())
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_S):
         await done.wait()
     await until(lambda: as_admin(database, "SELECT count(*) FROM memory_vectors"))
     task.cancel()
@@ -239,7 +239,7 @@ async def test_place_is_embedded_by_one_process_at_a_time(pools: Pools, topics: 
     (place,) = await embeddings.waiting(pools.background, limit=10)
     held = Held()
     first = asyncio.create_task(embedding_by("one", pools, await numbered(pools, held)).go(place))
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_S):
         await held.arrived.wait()
     assert await embedding_by("two", pools, topics).go(place) is None
     held.opened.set()
@@ -311,7 +311,7 @@ async def test_cancelled_process_releases_its_place_at_once(pools: Pools, topics
     (place,) = await embeddings.waiting(pools.background, limit=10)
     held = Held()
     first = asyncio.create_task(embedding_by("one", pools, await numbered(pools, held)).go(place))
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_S):
         await held.arrived.wait()
     first.cancel()
     await asyncio.gather(first, return_exceptions=True)

@@ -30,7 +30,7 @@ from tests.support.places import ROOT
 DOCUMENT = ROOT / "docs" / "backends.md"
 EXAMPLES = re.findall(r"```toml\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
 TOOL_SERVER = [sys.executable, "-m", "tests.stand_ins.tool_server"]
-PATIENCE_S = 50
+SOURCE_DEADLINE_S = 50
 ON_AWS = frozenset({"bedrock_knowledge", "rerank", "agentcore"})
 
 Tables = dict[str, list[dict[str, Any]]]
@@ -89,7 +89,7 @@ def at_stand_ins(text: str, services: StandIns) -> Tables:
     tables: Tables = tomllib.loads(text)
     for kind, entries in tables.items():
         for entry in entries:
-            entry |= {"deadline_s": PATIENCE_S, "hedge": False}
+            entry |= {"deadline_s": SOURCE_DEADLINE_S, "hedge": False}
             if kind in ON_AWS:
                 entry["endpoint_url"] = services.aws.url
             elif kind == "workspace_s3":

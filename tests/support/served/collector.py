@@ -12,7 +12,7 @@ from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2, metric
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2, trace_service_pb2_grpc
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 
-PATIENCE_S = 60.0
+from tests.support.waiting import PATIENCE_S
 
 
 class Collector(trace_service_pb2_grpc.TraceServiceServicer):

@@ -15,9 +15,9 @@ from typing import Any
 
 from sidecar.client import Sidecar
 from tests.support.databases import database_clone
+from tests.support.waiting import PATIENCE_S
 
 START_S = 300.0
-PATIENCE_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,9 +28,8 @@ from store.embedded.layout import Layout
 from tests.support.compiler.compiling import DEEDS, NAMES
 from tests.support.served.site import Caller
 from tests.support.served.turns import asking, detailed, said
-from tests.support.waiting import think, until
+from tests.support.waiting import PATIENCE_S, think, until
 
-PATIENCE_S = 600.0  # far more than a loaded machine needs
 CALL_S = 60.0
 OWNERS = ("mara", "noor", "ivo")
 NEW_CLIENT = [("grpc.initial_reconnect_backoff_ms", 50), ("grpc.max_reconnect_backoff_ms", 200)]

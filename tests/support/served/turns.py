@@ -28,7 +28,7 @@ from tests.support.waiting import until, until_equal
 
 THREAD, QUESTION, MODEL = "harbour", "Where does the boat winter?", "gpt-4o"
 ACTIVE = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
-PATIENCE_S = 25
+SOURCE_DEADLINE_S = 25
 WAITING = f"{ACTIVE} AND wait_event_type = 'Lock'"
 LOCAL = (items_pb2.SOURCE_THREAD, items_pb2.SOURCE_KNOWLEDGE, items_pb2.SOURCE_MEMORY, items_pb2.SOURCE_WIKI)
 BOAT = "The boat Calypso winters in the old dock."
@@ -91,7 +91,7 @@ def asking(message: str = QUESTION, **fields: Any) -> pb.AssembleContextRequest:
     for number in LOCAL:
         own = named.get(number) or request.overrides.sources.add(source=number)
         if not own.HasField("deadline_ms"):
-            own.deadline_ms = PATIENCE_S * 1000
+            own.deadline_ms = SOURCE_DEADLINE_S * 1000
     return request
 
 
@@ -208,7 +208,7 @@ async def locked(site: Site, table: str) -> AsyncIterator[None]:
 
 async def until_count(site: Site, counting: str, wanted: int) -> None:
     """Wait until a query returns the number, for less time than a query may run uncancelled."""
-    await until_equal(lambda: as_superuser(site, counting), wanted, PATIENCE_S)
+    await until_equal(lambda: as_superuser(site, counting), wanted, SOURCE_DEADLINE_S)
 
 
 async def until_as_few_tasks_as(count: int) -> None:

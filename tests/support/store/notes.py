@@ -12,12 +12,11 @@ import pytest
 from store.db.postgres import Pools, PoolsConfig, installation, open_pools
 from store.db.queries import Connection
 from store.scope import Scope
-from tests.support.waiting import until_equal
+from tests.support.waiting import PATIENCE_S, until_equal
 
 ADA = Scope(uuid4(), uuid4())
 BOB = Scope(ADA.tenant_id, uuid4())
 EVE = Scope(uuid4(), uuid4())
-PATIENCE_S = 30
 CONFIG = PoolsConfig(turn_connections=2, background_connections=2, turn_wait_s=30.0, turn_acquire_deadline_s=30.0)
 
 SCHEMA = """

@@ -18,7 +18,7 @@ from store.db.postgres import Pools, scoped
 from store.db.queries import Connection
 from store.scope import Scope
 from store.tenancy import tenants
-from tests.support.store.notes import PATIENCE_S
+from tests.support.waiting import PATIENCE_S
 
 SCOPE = Scope(UUID(int=1), UUID(int=11))
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

@@ -9,10 +9,10 @@ import pytest
 from store.db.notices import Listener, Notice, listen
 from tests.support.store.notes import (
     OURS,
-    PATIENCE_S,
     as_admin,
     dsn_fixture,
 )
+from tests.support.waiting import PATIENCE_S
 
 FIXTURES = (dsn_fixture,)  # found by pytest in the names of this module
 

@@ -38,7 +38,6 @@ from tests.support.store.server_use import (
 )
 from tests.support.waiting import until, until_blocking, until_equal
 
-PATIENCE_S = 120.0  # far more than a loaded machine needs
 FIXTURES = (
     new_user_fixture,
     new_dir_fixture,

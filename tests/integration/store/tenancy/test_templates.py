@@ -13,6 +13,7 @@ from store.db.postgres import Pools, PoolsConfig, open_pools, tenant_scoped
 from store.errors import VersionConflict
 from store.tenancy import templates, tenants
 from store.tenancy.templates import Level, NewVersion, ProfileVersion
+from tests.support.waiting import PATIENCE_S
 
 TENANT, OTHER = UUID(int=1), UUID(int=2)
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -138,7 +139,7 @@ async def test_listeners_are_notified_of_a_write_after_its_commit(pools: Pools, 
             await templates.put(connection, TENANT, NewVersion(DEFAULT, {}, "ops"), now=NOW)
             await listener.execute("SELECT 1")
             assert heard.empty()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_S):
             assert await heard.get() == str(TENANT)
         assert heard.empty()
     finally:
