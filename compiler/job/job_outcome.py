@@ -77,6 +77,11 @@ def outcome_of(error: Exception, run: Run) -> Result:
     return Result(waiting, resume_at=now + timedelta(seconds=delay_s))
 
 
+def handed_back(resume_at: datetime) -> Result:
+    """Return the outcome of a job that its worker hands back; the attempt does not count."""
+    return Result(Ending(JobStatus.PENDING), resume_at=resume_at, counts_as_attempt=False)
+
+
 def is_of_aggregation(error: Exception) -> bool:
     """Return whether an aggregation's error is only recorded, rather than ending the job or making it wait."""
     if isinstance(error, StoreError):

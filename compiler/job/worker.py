@@ -1,24 +1,25 @@
-"""The worker: finds a scope with work, holds it by lease and fence, does one of its jobs, and settles it.
+"""The worker: finds scopes with work, holds each by lease and fence, does one of its jobs, and settles it; several at once.
 
-Notices wake it; polling is the fallback. The heartbeat runs on the event loop while planning runs on threads. A worker
-that lost its lease stops at once, and the fence rejects anything it still tries to write.
-"""
+Notices wake it; polling is the fallback. The heartbeat runs on the event loop while planning runs on threads. A worker that lost
+its lease stops at once, and the fence rejects anything it still tries to write."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from compiler.errors import CompileError, LeaseLost, ListingUnsafe, NotCompiledYet
 from compiler.job import metrics
 from compiler.job.compilation import Claim, Engine, compile_job
-from compiler.job.job_outcome import Result
+from compiler.job.job_outcome import Result, handed_back
 from compiler.job.quarantine import MODEL_FAULTS
 from compiler.job.reconciliation import sweep
+from compiler.job.scope_slots import ScopeSlot, ScopeSlots, watched
 from compiler.state.access import PooledAccess
 from compiler.state.substrates import dirty_now
 from models.errors import ModelsError
@@ -44,13 +45,19 @@ _MOST_DOUBLINGS = 6
 
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
-    """The worker's lease holder name and waiting times. `rebuild_every_s` is the interval of the search for lost hints."""
+    """The worker's lease holder name, waiting times, and how many scopes it works on at once.
+
+    `rebuild_every_s` is the interval of the search for lost hints, `stall_s` how long a compile may wait for an answer
+    before it counts as held up.
+    """
 
     holder: str
     lease_s: float = 60.0
     poll_s: float = 5.0
     rebuild_every_s: float = 60.0
     grace_s: float = 10.0
+    scopes_at_once: int = 4
+    stall_s: float = 60.0
 
 
 @dataclass(slots=True)
@@ -65,6 +72,11 @@ class Worker:
     woken: asyncio.Event = field(default_factory=asyncio.Event)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     _rebuilt_at: datetime | None = None
+    _places: ScopeSlots = field(init=False)
+    _doing: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._places = ScopeSlots(self.settings.scopes_at_once, self.settings.stall_s)
 
     def wake(self) -> None:
         """Look for work now."""
@@ -76,31 +88,84 @@ class Worker:
         self.woken.set()
 
     async def run(self) -> None:
-        """Work until `stop`."""
-        while not self.stopping.is_set():
-            self.woken.clear()
+        """Work until `stop`, on several scopes at once; then wait until all have ended or were handed back."""
+        try:
+            while not self.stopping.is_set():
+                self.woken.clear()
+                for place in self._places.to_release():
+                    self._release(place)
+                try:
+                    has_begun = not self._places.is_full and await self._begin_one()
+                except DatabaseUnavailable as error:
+                    log.warning("worker_waits", extra={"error": type(error).__name__})
+                    has_begun = False
+                self._reap()
+                if not has_begun and not self.stopping.is_set():
+                    await self._rest()
+            while self._doing:
+                await asyncio.wait(self._doing, return_when=asyncio.FIRST_COMPLETED)
+                self._reap()
+        finally:
+            for task in self._doing:
+                task.cancel()
+            await asyncio.gather(*self._doing, return_exceptions=True)
+
+    async def _begin_one(self) -> bool:
+        """Begin a job of a due scope; False if there is none to begin now."""
+        for hint in self._places.in_turn(await self._due()):
+            if self.stopping.is_set():
+                return False
+            now = self.engine.now()
+            doing = await self._taken(hint, may_compile=self._places.may_compile())
+            if doing is None:
+                continue
+            place, work = doing
+            self._places.taken[hint.scope] = place
+            task = asyncio.create_task(self._do(hint, work, now))
+            task.add_done_callback(lambda _: self.woken.set())
+            self._doing.add(task)
+            return True
+        return False
+
+    async def _do(self, hint: Hint, work: Awaitable[None], now: datetime) -> None:
+        try:
+            await work
+            await self._settle_hint(hint, now)
+        finally:
+            del self._places.taken[hint.scope]
+
+    def _reap(self) -> None:
+        """Forget what has ended. Raises what failed, unless the database is only gone for now: leases then run out."""
+        for task in [one for one in self._doing if one.done()]:
+            self._doing.discard(task)
             try:
-                worked = await self.work_once()
+                task.result()
             except DatabaseUnavailable as error:
                 log.warning("worker_waits", extra={"error": type(error).__name__})
-                worked = False
-            if not worked and not self.stopping.is_set():
-                await self._rest()
+
+    def _release(self, place: ScopeSlot) -> None:
+        """Hand a compile back that has waited too long for an answer, so that others get its place."""
+        place.is_released = True
+        log.warning("compile_held_up", extra={"stall_s": self.settings.stall_s})
+        if place.work is not None:
+            place.work.cancel()
 
     async def work_once(self) -> bool:
         """Do one job of one scope, and return whether there was one."""
-        now = self.engine.now()
-        async with installation(self.pool, role=DatabaseRole.WORKER) as connection:
-            if self._rebuilt_at is None or (now - self._rebuilt_at).total_seconds() >= self.settings.rebuild_every_s:
-                await ready.rebuild(connection)
-                self._rebuilt_at = now
-            hints = await ready.due(connection, now=now, limit=_TRIED_AT_ONCE)
-        for hint in hints:
+        for hint in await self._due():
             if self.stopping.is_set():
                 return False
             if await self._follow(hint):
                 return True
         return False
+
+    async def _due(self) -> list[Hint]:
+        now = self.engine.now()
+        async with installation(self.pool, role=DatabaseRole.WORKER) as connection:
+            if self._rebuilt_at is None or (now - self._rebuilt_at).total_seconds() >= self.settings.rebuild_every_s:
+                await ready.rebuild(connection)
+                self._rebuilt_at = now
+            return await ready.due(connection, now=now, limit=_TRIED_AT_ONCE)
 
     async def drain(self) -> int:
         """Do jobs until none is due, and return how many: for demos, commands and tests."""
@@ -126,16 +191,33 @@ class Worker:
     async def _follow(self, hint: Hint) -> bool:
         """Do a job of the hinted scope; False if another worker holds the scope or there is no job."""
         now = self.engine.now()
-        claim = await self._claim(hint.scope)
+        doing = await self._taken(hint)
+        if doing is not None:
+            await doing[1]
+            await self._settle_hint(hint, now)
+        return doing is not None
+
+    async def _taken(
+        self, hint: Hint, *, may_compile: bool = True
+    ) -> tuple[ScopeSlot, Coroutine[Any, Any, None]] | None:
+        """Claim a job of the hinted scope and return what does it; None if there is none, which moves the hint."""
+        now = self.engine.now()
+        began_at = asyncio.get_running_loop().time()
+        claim = await self._claim(hint.scope) if may_compile else None
         if claim is not None:
             await self._serve(hint)
-            await self._compile(hint.scope, claim)
-        other = None if claim is not None else await self._claim_other(hint.scope)
+            place = ScopeSlot(hint.scope, is_compile=True, began_at=began_at)
+            return place, self._compile(claim, place)
+        other = await self._claim_other(hint.scope)
         if other is not None:
             await self._serve(hint)
-            await self._do_other(hint.scope, other)
-        await self._settle_hint(hint, now)
-        return claim is not None or other is not None
+            return ScopeSlot(hint.scope, is_compile=False, began_at=began_at), self._do_other(hint.scope, other)
+        if may_compile:
+            await self._settle_hint(hint, now)
+        else:
+            async with installation(self.pool, role=DatabaseRole.WORKER) as connection:
+                await ready.settle(connection, hint, next_at=now + timedelta(seconds=self.settings.poll_s))
+        return None
 
     async def _claim(self, scope: Scope) -> Claim | None:
         now = self.engine.now()
@@ -161,9 +243,10 @@ class Worker:
                 row = await scopes.read(connection, scope) or row
         return Claim(job, row)
 
-    async def _compile(self, scope: Scope, claim: Claim) -> None:
+    async def _compile(self, claim: Claim, place: ScopeSlot) -> None:
+        scope = place.scope
         access = PooledAccess(self.pool, scope)
-        work = asyncio.create_task(self._work(access, claim))
+        work = place.work = asyncio.create_task(self._work(access, claim, watched(self.engine, place, self.wake)))
         beat = asyncio.create_task(self._beat(scope, claim.row.fence, work))
         stop = asyncio.create_task(self._break_off(work))
         try:
@@ -175,10 +258,11 @@ class Worker:
             own = asyncio.current_task()
             if own is None or own.cancelling():
                 raise
-            if not self.stopping.is_set():
+            if not self.stopping.is_set() and not place.is_released:
                 log.warning("lease_lost", extra={"job_id": str(claim.job.job_id)})
                 return
-            result = _handed_back(self.engine.now())
+            wait_s = self.engine.settings.patience.throttled_delay_s if place.is_released else 0.0
+            result = handed_back(self.engine.now() + timedelta(seconds=wait_s))
         finally:
             beat.cancel()
             stop.cancel()
@@ -186,11 +270,11 @@ class Worker:
                 work.cancel()
         await self._settle(scope, claim, result)
 
-    async def _work(self, access: PooledAccess, claim: Claim) -> Result:
+    async def _work(self, access: PooledAccess, claim: Claim, engine: Engine) -> Result:
         """Do the job. If an operator confirmed archiving many pages, sweep first."""
         if claim.job.options.may_archive_many and claim.job.parent_job_id is None:
             try:
-                await sweep(self.engine, self.pool, access.scope, may_archive_many=True)
+                await sweep(engine, self.pool, access.scope, may_archive_many=True)
             except (CompileError, StoreError) as error:
                 status = JobStatus.FAILED if isinstance(error, ListingUnsafe) else JobStatus.PENDING
                 figures = metrics.merged(metrics.empty(), claim.job.metrics)
@@ -198,7 +282,7 @@ class Worker:
                 return Result(ending, resume_at=self.engine.now() + timedelta(seconds=_RETRY_S))
             async with access.reading() as connection:
                 claim = Claim(claim.job, await scopes.read(connection, access.scope) or claim.row)
-        return await compile_job(self.engine, access, claim)
+        return await compile_job(engine, access, claim)
 
     async def _beat(self, scope: Scope, fence: int, work: asyncio.Task[Result]) -> None:
         """Renew the lease; cancel the work once the lease is lost."""
@@ -314,9 +398,3 @@ class Worker:
         next_at = min(known) if known else None
         async with installation(self.pool, role=DatabaseRole.WORKER) as connection:
             await ready.settle(connection, hint, next_at=next_at)
-
-
-def _handed_back(now: datetime) -> Result:
-    """Return the outcome of a job that this worker hands back because it stops; the attempt does not count."""
-    ending = Ending(JobStatus.PENDING)
-    return Result(ending, resume_at=now, counts_as_attempt=False)

@@ -123,8 +123,11 @@ class Settings:
     """Seconds that a lease on a wiki outlives its worker."""
     worker_poll_s: float = 5.0
     """Seconds between a worker's checks for jobs when no notice comes."""
+    worker_scopes: int = 4
+    """Wikis that a worker compiles at once while it waits for models. Those whose model or memory service does not answer
+    keep at most half of these places."""
     worker_pool_size: int = 4
-    """Database connections of a worker."""
+    """Database connections of a worker, at least one more than the wikis it compiles at once."""
     thread_summaries: str = "extractive"
     """Writes the summaries of long threads: `extractive` (no model), `bedrock` or `openai`. The last two use the planner's
     model, server and key."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime
+from uuid import UUID
 
 from sidecar.telemetry import calls, names
 from sidecar.telemetry.calls import CallTrace
@@ -54,18 +56,12 @@ class _Batch:
 
 
 class JobClock:
-    """Records a job's checkpoints and model calls, at most ten thousand. One job at a time."""
+    """Records one job's checkpoints and model calls, at most ten thousand."""
 
     def __init__(self, now: Callable[[], datetime]) -> None:
         self._now = now
         self._notes: list[tuple[str, datetime] | JobStep] = []
-        self.root: CallTrace | None = None
-
-    def begin(self) -> CallTrace:
-        """Clear the records, and return the trace ids of the job that begins."""
-        self._notes = []
-        self.root = calls.begin_job()
-        return self.root
+        self.root: CallTrace = calls.begin_job()
 
     def mark(self, place: str) -> None:
         """Record a checkpoint."""
@@ -101,3 +97,32 @@ class JobClock:
         if batch.calls or batch.marks.keys() & {"frozen", "applied"}:
             steps += batch.steps(len(steps))
         return _Batch()
+
+
+class JobClocks:
+    """The clocks of the jobs under way; a checkpoint or call is recorded for the job of the task that passes it."""
+
+    def __init__(self, now: Callable[[], datetime]) -> None:
+        self._now = now
+        self._clocks: dict[UUID, JobClock] = {}
+        self._own: ContextVar[JobClock | None] = ContextVar("job_clock", default=None)
+
+    def begin(self, job_id: UUID) -> CallTrace:
+        """Start a job's clock for this task and those it starts, and return the job's trace ids."""
+        clock = self._clocks[job_id] = JobClock(self._now)
+        self._own.set(clock)
+        return clock.root
+
+    def mark(self, place: str) -> None:
+        """Record a checkpoint of this task's job."""
+        if (clock := self._own.get()) is not None:
+            clock.mark(place)
+
+    def asked(self, call: ModelCall, began_at: datetime, error: str = "") -> None:
+        """Record a model call of this task's job that has just ended."""
+        if (clock := self._own.get()) is not None:
+            clock.asked(call, began_at, error)
+
+    def ended(self, job_id: UUID) -> JobClock | None:
+        """Return a job's clock and forget it; None for a job that never planned."""
+        return self._clocks.pop(job_id, None)

@@ -27,6 +27,7 @@ from compiler.state.access import Access
 from models.language.language import TokenUsage
 from sidecar.runtime import database, embedders, language_models, memory_trimming
 from sidecar.runtime.database import Database
+from sidecar.runtime.errors import SettingInvalid
 from sidecar.runtime.gc_tuning import calm_collector
 from sidecar.runtime.settings import Settings
 from sidecar.runtime.supervisor import Supervisor
@@ -34,7 +35,7 @@ from sidecar.services.threads import KIND as SUMMARY_KIND
 from sidecar.telemetry import calls
 from sidecar.telemetry.compiles import JobRecord, ModelCall, count, tally
 from sidecar.telemetry.figures import Figures
-from sidecar.telemetry.job_clock import JobClock
+from sidecar.telemetry.job_clock import JobClocks
 from sidecar.telemetry.watch import Watch
 from sidecar.worker import compile_engine, embedding_jobs, summary_model, thread_summaries
 from sidecar.worker.embedding_jobs import Embedding
@@ -61,7 +62,7 @@ async def work(settings: Settings, watch: Watch | None = None, *, ends_with_pare
         await database.check(where)
         pools = await open_pools(where.dsn, _pools_config(settings))
         stack.push_async_callback(pools.close)
-        clock = JobClock(compile_engine.now)
+        clock = JobClocks(compile_engine.now)
         asked = partial(_asked, clock, PROVIDERS.get(settings.compile_planner, ""))
         engine = await stack.enter_async_context(compile_engine.engine(settings, pools.background, told=asked))
         chosen = await embedders.choose_or_go_without(settings, pools.background)
@@ -104,22 +105,22 @@ async def _stop_with_parent(worker: Worker) -> None:
     worker.stop()
 
 
-def _noted(engine: Engine, clock: JobClock) -> Engine:
+def _noted(engine: Engine, clock: JobClocks) -> Engine:
     """Return the engine with its checkpoints recorded, and each job in its own trace."""
 
     async def planner_for(access: Access, job: Job) -> BatchDeps:
-        calls.enter(clock.begin())
+        calls.enter(clock.begin(job.job_id))
         return await engine.planner_for(access, job)
 
     return replace(engine, planner_for=planner_for, checkpoint=partial(_passed, clock, engine.checkpoint))
 
 
-def _passed(clock: JobClock, further: Callable[[str], None], place: str) -> None:
+def _passed(clock: JobClocks, further: Callable[[str], None], place: str) -> None:
     clock.mark(place)
     further(place)
 
 
-def _asked(clock: JobClock, provider: str, asked: ModelQuestion) -> None:
+def _asked(clock: JobClocks, provider: str, asked: ModelQuestion) -> None:
     """Record a model call, without its text."""
     request, answer = asked.request, asked.answer
     usage = answer.usage if answer else TokenUsage(0, 0)
@@ -142,14 +143,15 @@ def _asked(clock: JobClock, provider: str, asked: ModelQuestion) -> None:
 
 
 def _told(
-    clock: JobClock, watch: Watch | None, further: Callable[[JobRecord], None] | None, job: Job, ending: Ending
+    clock: JobClocks, watch: Watch | None, further: Callable[[JobRecord], None] | None, job: Job, ending: Ending
 ) -> None:
     """Emit the job's trace and metrics, if there is a watch."""
-    steps, now = clock.taken(), compile_engine.now()
+    own, now = clock.ended(job.job_id), compile_engine.now()
+    steps = own.taken() if own else ()
     began, status = job.claimed_at or job.created_at, ending.status.value
     record = JobRecord(
         job.job_id, status, job.trigger.value, began, now, ending.metrics, steps, ending.error, job.traceparent,
-        clock.root.span if clock.root else None,
+        own.root.span if own else None,
     )  # fmt: skip
     if watch is not None:
         watch.job_told(record)
@@ -201,10 +203,16 @@ async def _sweep(engine: Engine, pool: Pool, scope: Scope, subject: str) -> None
 
 
 def worker_settings(settings: Settings) -> WorkerSettings:
-    """Return the worker's id, lease and polling times from the settings."""
+    """Return the worker's id, lease, polling times and places from the settings. Raises SettingInvalid."""
     holder = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
+    if settings.worker_scopes < 1:
+        raise SettingInvalid("SIDECAR_WORKER_SCOPES", "0 would compile nothing", "set 1 or more")
     return WorkerSettings(
-        holder, lease_s=settings.worker_lease_s, poll_s=settings.worker_poll_s, grace_s=settings.drain_grace_s / 2
+        holder,
+        lease_s=settings.worker_lease_s,
+        poll_s=settings.worker_poll_s,
+        grace_s=settings.drain_grace_s / 2,
+        scopes_at_once=settings.worker_scopes,
     )
 
 
@@ -265,6 +273,6 @@ async def _ended(child: asyncio.subprocess.Process, grace_s: float) -> None:
 def _pools_config(settings: Settings) -> PoolsConfig:
     return PoolsConfig(
         turn_connections=1,
-        background_connections=max(2, settings.worker_pool_size),
+        background_connections=max(settings.worker_scopes + 1, settings.worker_pool_size),
         statement_cache_size=settings.statement_cache_size,
     )

@@ -15,17 +15,23 @@ from store.compile.jobs import PROGRESS, JobStatus
 from store.content.memories import NewMemory
 from store.db import notices
 from store.db.postgres import Pools
-from tests.support.compiler.compiling import all_jobs, journal, wiki_of, wish, write
+from store.scope import Scope
+from tests.integration.compiler.planners.test_model_compiles import script
+from tests.stand_ins.model_script import Gate, Late
+from tests.stand_ins.model_server import ModelServer, model_server
+from tests.support.compiler.compiling import SCOPE, STRANGER, all_jobs, fetch, journal, wiki_of, wish, write
 from tests.support.places import ROOT
 
 DEADLINE_S = 120.0  # far more than a loaded machine needs
 
 
 @asynccontextmanager
-async def working(dsn: str, directory: Path, *options: str) -> AsyncIterator[asyncio.subprocess.Process]:
-    """Yield `sidecar worker` on the database, killed at the end if it still runs."""
+async def working(
+    dsn: str, directory: Path, *options: str, **further: str
+) -> AsyncIterator[asyncio.subprocess.Process]:
+    """Yield `sidecar worker` on the database, killed at the end if it still runs; `further` are variables for it."""
     own = {name: value for name, value in os.environ.items() if not name.startswith("SIDECAR_")}
-    environment = {**own, "SIDECAR_DATABASE_URL": dsn, "SIDECAR_DATA_DIR": str(directory)}
+    environment = {**own, "SIDECAR_DATABASE_URL": dsn, "SIDECAR_DATA_DIR": str(directory), **further}
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "sidecar", "worker", *options),
         cwd=ROOT,
@@ -41,14 +47,14 @@ async def working(dsn: str, directory: Path, *options: str) -> AsyncIterator[asy
             await process.wait()
 
 
-async def until_done(pools: Pools, dsn: str, count: int) -> None:
+async def until_done(pools: Pools, dsn: str, count: int, *, scope: Scope = SCOPE) -> None:
     """Wait until so many jobs have succeeded: looked at whenever one has moved."""
     moved = asyncio.Event()
     listener = notices.Listener(on_notice=lambda _: moved.set(), on_connected=moved.set)
     listening = asyncio.create_task(notices.listen(dsn, [PROGRESS], listener))
     try:
         async with asyncio.timeout(DEADLINE_S):
-            while sum(job.status is JobStatus.SUCCEEDED for job in await all_jobs(pools)) < count:
+            while sum(job.status is JobStatus.SUCCEEDED for job in await all_jobs(pools, scope=scope)) < count:
                 await moved.wait()
                 moved.clear()
     finally:
@@ -80,3 +86,45 @@ async def test_worker_whose_parent_died_stops_by_itself(database: str, tmp_path:
         process.stdin.close()
         async with asyncio.timeout(DEADLINE_S):
             assert await process.wait() == 0
+
+
+async def test_wikis_compiled_at_once_survive_a_stop_and_a_kill(pools: Pools, database: str, tmp_path: Path) -> None:
+    now = datetime.now(UTC)
+    for scope in (SCOPE, STRANGER):
+        await write(pools, journal(6), scope=scope, now=now)
+        await wish(pools, scope=scope, now=now)
+    with model_server() as site:
+        gate, answer = Gate(), script()
+        site.by_request = lambda ask: Late(gate, answer(ask))
+        variables = {
+            "SIDECAR_COMPILE_PLANNER": "openai",
+            "SIDECAR_COMPILE_BASE_URL": f"{site.url}/v1",
+            "SIDECAR_WORKER_LEASE_S": "2",
+            "SIDECAR_WORKER_POLL_S": "0.2",
+            "SIDECAR_DRAIN_GRACE_S": "0.2",
+        }
+        async with working(database, tmp_path, **variables) as process:
+            await until_asked(pools, site, 2)
+            process.send_signal(signal.SIGTERM)
+            assert await asyncio.wait_for(process.wait(), DEADLINE_S) == 0
+        found = [job for scope in (SCOPE, STRANGER) for job in await all_jobs(pools, scope=scope)]
+        assert [(job.status, job.attempt) for job in found] == [(JobStatus.PENDING, 0)] * 2
+        async with working(database, tmp_path, **variables) as process:
+            await until_asked(pools, site, 4)
+            process.kill()
+            await process.wait()
+        gate.open()
+        async with working(database, tmp_path, **variables):
+            for scope in (SCOPE, STRANGER):
+                await until_done(pools, database, 1, scope=scope)
+    read = await fetch(
+        database, "SELECT count(*), count(DISTINCT (owner_id, memory_id)) FROM memory_ledger WHERE outcome = 'applied'"
+    )
+    assert read == [(12, 12)]
+
+
+async def until_asked(pools: Pools, site: ModelServer, count: int) -> None:
+    """Wait until the model server was asked so often."""
+    async with asyncio.timeout(DEADLINE_S):
+        while len(site.asks) < count:
+            await all_jobs(pools)
