@@ -22,8 +22,15 @@ from compiler.settings import Costs
 from compiler.state.access import Access
 from compiler.state.views import cited_on
 from models.errors import AnswerUnusable, MalformedOutput, ProviderError
-from models.language.kept_answers import answer_bytes, answer_from
-from models.language.language import AnswerSchema, ConverseAnswer, ConverseRequest, LanguageModel, answer_key
+from models.language.language import (
+    AnswerSchema,
+    ConverseAnswer,
+    ConverseRequest,
+    LanguageModel,
+    answer_bytes,
+    answer_from,
+    answer_key,
+)
 from store.accounting import costs
 from store.accounting.costs import CompileCall
 from store.compile import answers, ledger

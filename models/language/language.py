@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Final, Protocol
 
 DEFAULT_MODEL_ID: Final = "openai.gpt-oss-120b-1:0"
@@ -107,3 +107,14 @@ def answer_key(request: ConverseRequest) -> bytes:
     shape = None if request.schema is None else [request.schema.name, request.schema.schema]
     parts = [request.model_id, request.prompt_version, request.system, request.user, shape]
     return hashlib.sha256(json.dumps(parts, separators=(",", ":"), default=dict).encode()).digest()
+
+
+def answer_bytes(answer: ConverseAnswer) -> bytes:
+    """Return an answer as JSON, for the cache: the store keeps it under `answer_key`."""
+    return json.dumps(asdict(answer)).encode()
+
+
+def answer_from(content: bytes) -> ConverseAnswer:
+    """Return the answer that `answer_bytes` wrote."""
+    fields = json.loads(content)
+    return ConverseAnswer(**fields | {"usage": TokenUsage(**fields["usage"])})

@@ -52,7 +52,7 @@ class Provider:
         self._endpoints: OrderedDict[str, Endpoint] = OrderedDict()
         self._policy = CallPolicy(
             failures=(ProviderError,),
-            judge=_judged,
+            judge=_classify,
             max_attempts=patience.max_attempts,
             backoff_s=patience.backoff_s,
             longest_backoff_s=patience.longest_backoff_s,
@@ -92,7 +92,8 @@ def _reason(failed: AttemptsFailed) -> Exception:
     return reason
 
 
-def _judged(error: Exception) -> Verdict:
+def _classify(error: Exception) -> Verdict:
+    """Return whether an error may be retried, whether it is an outage, and the wait that the provider named."""
     wait_s = error.retry_after_s if isinstance(error, ProviderError) else None
     is_outage = isinstance(error, ModelUnavailable | ModelTimeout)
     return Verdict(isinstance(error, Throttled | ModelUnavailable), is_outage=is_outage, retry_after_s=wait_s)

@@ -1,7 +1,7 @@
 """The admin service: a tenant's agents, spaces and workspaces, its state, the revocation of its tokens, forgetting owners, and
 the list of what admins read and changed.
 
-Every call needs the admin role. Only the way between messages and values stands here; the use cases are in
+Every call needs the admin role. Converts between messages and values; the use cases are in
 `sidecar.services.tenants`.
 """
 
@@ -26,23 +26,23 @@ _FIRST = datetime.min.replace(tzinfo=UTC)
 
 
 class AdminService:
-    """Sets a tenant up."""
+    """Sets up a tenant."""
 
     def __init__(self, tenants: Tenants) -> None:
         self._tenants = tenants
 
     async def put_agent(self, request: pb.PutAgentRequest, call: Call) -> pb.PutAgentResponse:
-        """Make an agent or give it another template, in force from its next turn."""
+        """Create an agent or change its template, in force from its next turn."""
         await self._tenants.put_agent(call.admin_tenant(request), request.agent_id, request.template_id)
         return pb.PutAgentResponse()
 
     async def put_space(self, request: pb.PutSpaceRequest, call: Call) -> pb.PutSpaceResponse:
-        """Make a space or give it another name."""
+        """Create a space or change its name."""
         await self._tenants.put_space(call.admin_tenant(request), request.space_id, request.name)
         return pb.PutSpaceResponse()
 
     async def put_workspace(self, request: pb.PutWorkspaceRequest, call: Call) -> pb.PutWorkspaceResponse:
-        """Say where a workspace's files are, or take the workspace away."""
+        """Set the location of a workspace's files, or remove the workspace."""
         tenant_id = call.admin_tenant(request)
         level = _LEVELS.get(request.level)
         if level is None:

@@ -1,6 +1,6 @@
 """The backend service: a tenant's switches, approved tools and webhooks. Every call needs the admin role.
 
-Only the way between messages and values stands here; the use cases are in `sidecar.services.backends`.
+Converts between messages and values; the use cases are in `sidecar.services.backends`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SERVICE = pb.DESCRIPTOR.services_by_name["BackendService"]
 
 
 class BackendService:
-    """Decides about backends; turns see it from the next one on."""
+    """Switches backends and approves tools; the next turn sees the change."""
 
     def __init__(self, backends: Backends) -> None:
         self._backends = backends
@@ -37,12 +37,12 @@ class BackendService:
         return pb.SwitchBackendResponse()
 
     async def list_tools(self, request: pb.ListToolsRequest, call: Call) -> pb.ListToolsResponse:
-        """Return what the tenant's servers declare now; one that does not answer is named with why."""
+        """Return the tools that the tenant's servers declare now, and the servers that do not answer, with reasons."""
         found, problems = await self._backends.tools(call.admin_tenant(request), request.backend)
         return pb.ListToolsResponse(tools=[_tool(backend, one) for backend, one in found], problems=problems)
 
     async def approve_tool(self, request: pb.ApproveToolRequest, call: Call) -> pb.ApproveToolResponse:
-        """Approve a tool as it is declared now. Raises FailedPrecondition when that is not what was looked at."""
+        """Approve a tool as declared now. Raises FailedPrecondition if its declaration's hash is not the given one."""
         tenant_id = call.admin_tenant(request)
         approved = await self._backends.approve_tool(
             tenant_id, request.backend, request.tool, schema_hash=request.schema_hash, author=call.identity.subject
@@ -50,19 +50,19 @@ class BackendService:
         return pb.ApproveToolResponse(tool=_tool(request.backend, approved))
 
     async def revoke_tool(self, request: pb.RevokeToolRequest, call: Call) -> pb.RevokeToolResponse:
-        """Take a tool's approval back, also where the server no longer has it."""
+        """Revoke a tool's approval, even if the server no longer declares the tool."""
         tenant_id = call.admin_tenant(request)
         was_approved = await self._backends.revoke_tool(tenant_id, request.backend, request.tool)
         return pb.RevokeToolResponse(was_approved=was_approved)
 
     async def test_tool(self, request: pb.TestToolRequest, call: Call) -> pb.TestToolResponse:
-        """Call a tool once. Only one that a turn could call once it is approved: a test must not write either."""
+        """Call a tool once. It must be one that a turn could call if approved: a test must not write either."""
         tenant_id = call.admin_tenant(request)
         texts = await self._backends.test_tool(tenant_id, request.backend, request.tool, request.question)
         return pb.TestToolResponse(texts=texts)
 
     async def create_webhook(self, request: pb.CreateWebhookRequest, call: Call) -> pb.CreateWebhookResponse:
-        """Make the owner's webhook of a backend, or return the one there is."""
+        """Create the owner's webhook of a backend, or return the existing one."""
         known = await self._backends.create_webhook(call.admin_scope(request), request.backend)
         return pb.CreateWebhookResponse(
             webhook_id=str(known.subscription_id),
@@ -71,7 +71,7 @@ class BackendService:
         )
 
     async def delete_webhook(self, request: pb.DeleteWebhookRequest, call: Call) -> pb.DeleteWebhookResponse:
-        """Remove the owner's webhook of a backend."""
+        """Delete the owner's webhook of a backend."""
         was_there = await self._backends.delete_webhook(call.admin_scope(request), request.backend)
         return pb.DeleteWebhookResponse(was_there=was_there)
 

@@ -1,6 +1,6 @@
 """The compile service: queues compiles, shows and follows them, and keeps the wiki in order.
 
-Only the way between messages and values stands here; the use cases are in `sidecar.services.compiles` and `upkeep`.
+Converts between messages and values; the use cases are in `sidecar.services.compiles` and `upkeep`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _ORIGINS: Mapping[int, LinkOrigin] = {
 
 
 class CompileService:
-    """Queues compiles and follows them, and keeps the wiki in order."""
+    """Queues and follows compiles, and maintains the wiki."""
 
     def __init__(self, compiles: Compiles, upkeep: Upkeep) -> None:
         self._compiles = compiles
@@ -121,7 +121,7 @@ class CompileService:
         return pb.RetryQuarantinedResponse(memory_count=count, job=None if job is None else write.job(job))
 
     async def reset_cursor(self, request: pb.ResetCursorRequest, call: Call) -> pb.ResetCursorResponse:
-        """Set the scope back. Raises FailedPrecondition while a job runs."""
+        """Reset the scope to its beginning. Raises FailedPrecondition while a job runs."""
         scope = call.admin_scope(request)
         mode = read_choice("mode", request.mode, _MODES)
         done = await self._upkeep.reset(scope, mode=mode, is_dry=request.dry_run)
@@ -130,7 +130,7 @@ class CompileService:
         )
 
     async def run_lint(self, request: pb.RunLintRequest, call: Call) -> pb.RunLintResponse:
-        """Return what is amiss, and queue what can be compiled of it."""
+        """Return the lint findings, and queue a compile for the held names among them."""
         return write.lint(*await self._upkeep.lint(call.admin_scope(request), is_dry=request.dry_run))
 
     async def backfill_links(self, request: pb.BackfillLinksRequest, call: Call) -> pb.BackfillLinksResponse:
@@ -144,7 +144,7 @@ class CompileService:
         )
 
     async def rollback_links(self, request: pb.RollbackLinksRequest, call: Call) -> pb.RollbackLinksResponse:
-        """Take one class of evidence away."""
+        """Remove one class of evidence."""
         scope = call.admin_scope(request)
         origin = _ORIGINS.get(request.origin)
         if origin is None:
@@ -168,7 +168,7 @@ class CompileService:
             yield pb.ExportVaultResponse(path=path, content=text, file_count=count)
 
     async def verify_rebuild(self, request: pb.VerifyRebuildRequest, call: Call) -> pb.VerifyRebuildResponse:
-        """Rebuild the wiki aside from its log, and return what differs."""
+        """Replay the log into a separate wiki, and return the differences."""
         found = await self._upkeep.verify(call.admin_scope(request))
         return pb.VerifyRebuildResponse(
             is_identical=found.is_identical,
@@ -195,7 +195,7 @@ class CompileService:
         )
 
     async def measure_reads(self, request: pb.MeasureReadsRequest, call: Call) -> pb.MeasureReadsResponse:
-        """Return what turns read of the wiki beside what compiling it cost."""
+        """Return the turns' use of the wiki and the cost of compiling it."""
         scope = call.scope(request)
         since = read_time("since_time", request.since_time) if request.HasField("since_time") else None
         return write.reads(*await self._upkeep.reads(scope, since=since))

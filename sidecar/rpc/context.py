@@ -41,7 +41,7 @@ TurnRepeats = RepeatedAnswers[tuple[Scope, str, str], pb.AssembleContextResponse
 
 @dataclass(frozen=True, slots=True)
 class ContextDeps:
-    """What the service works with."""
+    """The dependencies of the service."""
 
     assembler: Assembler
     replayer: Replayer
@@ -88,7 +88,7 @@ class ContextService:
         return await self._receipts.stands(scope, self._parts.clocks.now() - timedelta(seconds=age_s))
 
     async def report_usage(self, request: pb.ReportUsageRequest, call: Call) -> pb.ReportUsageResponse:
-        """Keep what the provider counted and learn from it. Raises NotFound for a receipt that is unknown or out of reach."""
+        """Store the provider's counts and learn from them. Raises NotFound for a receipt that is unknown or out of reach."""
         scope = call.scope(request)
         usage = ReportedUsage(
             input_tokens=request.input_tokens,
@@ -102,7 +102,7 @@ class ContextService:
         return pb.ReportUsageResponse(expected_input_tokens=learned.expected_input_tokens, ratio=learned.ratio)
 
     async def append_turns(self, request: pb.AppendTurnsRequest, call: Call) -> pb.AppendTurnsResponse:
-        """Write turns to the thread; those it has already are left as they are."""
+        """Append turns to the thread; existing ones stay unchanged."""
         scope = call.scope(request)
         check_count("turns", request.turns, most=MAX_TURNS)
         read = partial(turns.read_turn, now=self._parts.clocks.now())
@@ -113,14 +113,14 @@ class ContextService:
         )
 
     async def explain_assembly(self, request: pb.ExplainAssemblyRequest, call: Call) -> pb.ExplainAssemblyResponse:
-        """Return a receipt, whole."""
+        """Return a complete receipt."""
         scope = call.scope(request)
         receipt = await self._receipt(scope, "receipt_id", request.receipt_id, call)
         asked = await self._parts.replayer.asked(scope, receipt)
         return pb.ExplainAssemblyResponse(receipt=explanations.write_receipt(receipt, asked))
 
     async def replay_assembly(self, request: pb.ReplayAssemblyRequest, call: Call) -> pb.ReplayAssemblyResponse:
-        """Fit a stored assembly again under other knobs. Raises TextsDropped when its texts are gone."""
+        """Fit a stored assembly again with other knobs. Raises TextsDropped if its texts are no longer kept."""
         scope = call.scope(request)
         overrides = read_knobs("overrides", request.overrides)
         receipt = await self._receipt(scope, "receipt_id", request.receipt_id, call)
@@ -131,7 +131,7 @@ class ContextService:
         )
 
     async def diff_assemblies(self, request: pb.DiffAssembliesRequest, call: Call) -> pb.DiffAssembliesResponse:
-        """Say what differs between two receipts."""
+        """Return the differences between two receipts."""
         scope = call.scope(request)
         before = await self._receipt(scope, "before_receipt_id", request.before_receipt_id, call)
         after = await self._receipt(scope, "after_receipt_id", request.after_receipt_id, call)
@@ -171,7 +171,7 @@ class ContextService:
         return pb.ListTurnsResponse(turns=written, next_page_token=token)
 
     async def notify_retained(self, request: pb.NotifyRetainedRequest, call: Call) -> pb.NotifyRetainedResponse:
-        """Mark the owner's scope as due for a compile; that a store fails is an outcome, never the caller's failure."""
+        """Queue a compile of the owner's scope; a failure of the store is an outcome, not an error."""
         scope = call.scope(request)
         outcome = await self._memories.notify_retained(scope)
         return pb.NotifyRetainedResponse(outcome=pb.NotifyOutcome.Value(f"NOTIFY_OUTCOME_{outcome}"))

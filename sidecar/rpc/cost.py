@@ -1,6 +1,6 @@
 """The cost service: what turns and compiles spent, and a tenant's budgets.
 
-Only the way between messages and values stands here; the use cases are in `sidecar.services.costs`.
+Converts between messages and values; the use cases are in `sidecar.services.costs`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class CostService:
         return pb.ListTurnCostsResponse(turns=written, next_page_token=token)
 
     async def list_spending(self, request: pb.ListSpendingRequest, call: Call) -> pb.ListSpendingResponse:
-        """Return what was spent, by one key: an owner's, or an admin's whole tenant's."""
+        """Return spending by one key: an owner's, or an admin's whole tenant's."""
         since, until = self._span(request)
         of, key = _whose(request, call), _KEYS.get(request.by, "")
         rows = await self._costs.spent(of, since=since, until=until, by="" if key == "source" else key)
@@ -61,13 +61,13 @@ class CostService:
     async def list_compile_spending(
         self, request: pb.ListCompileSpendingRequest, call: Call
     ) -> pb.ListCompileSpendingResponse:
-        """Return what compiling spent, by pass and model: an owner's wiki, or an admin's whole tenant's."""
+        """Return compile spending by pass and model: of an owner's wiki, or of an admin's whole tenant."""
         since, until = self._span(request)
         rows = await self._costs.passes(_whose(request, call), since=since, until=until)
         return pb.ListCompileSpendingResponse(rows=[pb.CompileSpendingRow(**asdict(row)) for row in rows[:MAX_ROWS]])
 
     async def put_budget(self, request: pb.PutBudgetRequest, call: Call) -> pb.PutBudgetResponse:
-        """Make a budget or change it."""
+        """Create or change a budget."""
         require_admin(call.identity)
         given = request.budget
         wanted = BudgetRequest(
@@ -82,7 +82,7 @@ class CostService:
         return pb.PutBudgetResponse()
 
     async def delete_budget(self, request: pb.DeleteBudgetRequest, call: Call) -> pb.DeleteBudgetResponse:
-        """Remove a budget with its alerts."""
+        """Delete a budget with its alerts."""
         tenant_id = call.admin_tenant(request)
         return pb.DeleteBudgetResponse(was_there=await self._costs.delete_budget(tenant_id, request.name))
 
@@ -95,7 +95,7 @@ class CostService:
         )
 
     async def get_storage(self, request: pb.GetStorageRequest, call: Call) -> pb.GetStorageResponse:
-        """Return how many bytes an owner's turns and memories hold, and the quota."""
+        """Return the bytes of an owner's turns and memories, and the quota."""
         scope = call.scope(request)
         held, quota_bytes = await self._costs.storage(scope)
         return pb.GetStorageResponse(stored_bytes=held, quota_bytes=quota_bytes)
@@ -144,17 +144,8 @@ def _turn(row: TurnAccount) -> pb.TurnCost:
 
 def _rows(rows: list[Spent], key: str) -> list[pb.SpendingRow]:
     sums = by_source(rows) if key == "source" else by_key(rows)
-    return [
-        pb.SpendingRow(
-            key=one.key,
-            turn_count=one.turn_count,
-            input_tokens=one.input_tokens,
-            output_tokens=one.output_tokens,
-            cost_usd=one.cost_usd,
-            unpriced_tokens=one.unpriced_tokens,
-        )
-        for one in sums[:MAX_ROWS]
-    ]
+    names = pb.SpendingRow.DESCRIPTOR.fields_by_name
+    return [pb.SpendingRow(**{name: getattr(one, name) for name in names}) for one in sums[:MAX_ROWS]]
 
 
 def _whose(request: pb.ListSpendingRequest | pb.ListCompileSpendingRequest, call: Call) -> Scope | UUID:

@@ -1,6 +1,6 @@
 """The knowledge service: bases, the templates, agents and spaces they are assigned to, and the documents read into them.
 
-Only the way between messages and values stands here; the use cases are in `sidecar.services.knowledge`.
+Converts between messages and values; the use cases are in `sidecar.services.knowledge`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class KnowledgeService:
         self._knowledge = knowledge
 
     async def create_base(self, request: pb.CreateBaseRequest, call: Call) -> pb.CreateBaseResponse:
-        """Make a base, or return the one of this name as it is."""
+        """Create a base, or return the existing one with this name."""
         base = await self._knowledge.create_base(call.admin_tenant(request), request.name, request.description)
         return pb.CreateBaseResponse(base=_write_base(base))
 
@@ -42,7 +42,7 @@ class KnowledgeService:
         return pb.ListBasesResponse(bases=written, next_page_token=token)
 
     async def ingest(self, request: pb.IngestRequest, call: Call) -> pb.IngestResponse:
-        """Read a document into a base; the content it has already is not read again."""
+        """Ingest a document into a base; unchanged content is not read again."""
         stored, outcome = await self._knowledge.ingest(
             call.admin_tenant(request), request.base, request.path, request.content, is_large=call.is_large
         )
@@ -62,7 +62,7 @@ class KnowledgeService:
         return pb.ListDocumentsResponse(documents=written, next_page_token=token)
 
     async def delete_document(self, request: pb.DeleteDocumentRequest, call: Call) -> pb.DeleteDocumentResponse:
-        """Remove a document with its chunks; one that is not there is removed already. Raises NotFound for a base."""
+        """Delete a document with its chunks; a missing one counts as deleted. Raises NotFound for a base."""
         await self._knowledge.delete_document(call.admin_tenant(request), request.base, request.path)
         return pb.DeleteDocumentResponse()
 
@@ -73,7 +73,7 @@ class KnowledgeService:
         return pb.AssignBaseResponse()
 
     async def unassign_base(self, request: pb.UnassignBaseRequest, call: Call) -> pb.UnassignBaseResponse:
-        """Take an assignment back, if there is one. Raises NotFound for an unknown base."""
+        """Remove an assignment, if there is one. Raises NotFound for an unknown base."""
         tenant_id = call.admin_tenant(request)
         await self._knowledge.unassign_base(tenant_id, request.base, _read_level(request.level), request.ref)
         return pb.UnassignBaseResponse()

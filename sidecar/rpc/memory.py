@@ -1,6 +1,6 @@
 """The memory service: writes, lists, returns and forgets an owner's memories.
 
-Only the way between messages and values stands here; the use cases are in `sidecar.services.memories`.
+Converts between messages and values; the use cases are in `sidecar.services.memories`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class MemoryService:
         self._memories = memories
 
     async def retain(self, request: pb.RetainRequest, call: Call) -> pb.RetainResponse:
-        """Write memories, and say which ids they have and how many were new or changed."""
+        """Write memories, and return their ids and how many were new or changed."""
         scope = call.scope(request)
         check_count("memories", request.memories, most=MAX_MEMORIES)
         most_trusted = AuthorityTier.USER if call.identity.role is Role.ADMIN else AuthorityTier.AGENT

@@ -1,6 +1,6 @@
 """The profile service: reads the knobs of a level or of a turn, writes new versions, lists and rolls them back.
 
-Only the way between messages and values stands here; the use cases are in `sidecar.services.profiles`.
+Converts between messages and values; the use cases are in `sidecar.services.profiles`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LEVELS = names_of(pb.ProfileLevel)
 
 
 class ProfileService:
-    """Keeps the versioned knobs of each level."""
+    """Stores the versioned knobs of each level."""
 
     def __init__(self, profiles: Profiles) -> None:
         self._profiles = profiles

@@ -1,6 +1,6 @@
 """The wiki service: an owner's pages to read, search and draw, and an operator's acts on them, which need the admin role.
 
-Only the way between messages and values stands here; the use cases are in `sidecar.services.wiki`.
+Converts between messages and values; the use cases are in `sidecar.services.wiki`.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ _ORDERS: Mapping[int, _Order] = {
 
 
 class WikiService:
-    """Reads an owner's wiki, and lets an operator put it right."""
+    """Reads an owner's wiki, and lets an operator correct it."""
 
     def __init__(self, wiki: Wiki) -> None:
         self._wiki = wiki
 
     async def get_page(self, request: pb.GetPageRequest, call: Call) -> pb.GetPageResponse:
-        """Return a page whole. Raises NotFound."""
+        """Return a complete page. Raises NotFound."""
         scope = call.scope(request)
         found = await self._wiki.page(scope, request.page, with_texts=request.with_source_texts, most_links=LINKS_SHOWN)
         return write.whole(found.whole, found.parent, found.links, found.counts)
@@ -95,7 +95,7 @@ class WikiService:
         return pb.ChildrenResponse(children=written, next_page_token=token)
 
     async def graph(self, request: pb.GraphRequest, call: Call) -> pb.GraphResponse:
-        """Return a part of the wiki to draw."""
+        """Return a part of the wiki as a graph."""
         scope = call.scope(request)
         depth = read_int("depth", request.depth, least=0, most=MAX_DEPTH) or 1
         most_pages = read_int("most_pages", request.most_pages, least=0, most=MAX_GRAPH_PAGES) or _GRAPH_PAGES
@@ -126,13 +126,13 @@ class WikiService:
         return pb.ListMentionsResponse(mentions=written, next_page_token=token)
 
     async def ignore_mention(self, request: pb.IgnoreMentionRequest, call: Call) -> pb.IgnoreMentionResponse:
-        """Set a held name aside. Raises NotFound."""
+        """Ignore a held name. Raises NotFound."""
         scope = call.admin_scope(request)
         await self._wiki.ignore_mention(scope, read_uuid("mention_id", request.mention_id))
         return pb.IgnoreMentionResponse()
 
     async def add_alias(self, request: pb.AddAliasRequest, call: Call) -> pb.AddAliasResponse:
-        """Give a page a name, and return it as it is kept."""
+        """Add a name to a page, and return it as stored."""
         _, kept = await self._wiki.add_alias(call.admin_scope(request), request.page, request.alias)
         return pb.AddAliasResponse(alias=write.alias(kept))
 
@@ -142,7 +142,7 @@ class WikiService:
         return pb.ArchivePageResponse(page=write.page(row))
 
     async def delete_page(self, request: pb.DeletePageRequest, call: Call) -> pb.DeletePageResponse:
-        """Delete a page, and return it as it was; one that is not there is gone already."""
+        """Delete a page, and return it as it was; None if there is none."""
         row = await self._wiki.delete_page(call.admin_scope(request), request.page)
         return pb.DeletePageResponse(page=write.page(row) if row else None)
 
@@ -155,7 +155,7 @@ class WikiService:
         return pb.SuppressPromotionResponse(section=write.section(section))
 
     async def undo_promotion(self, request: pb.UndoPromotionRequest, call: Call) -> pb.UndoPromotionResponse:
-        """Take a promotion back, and return the section."""
+        """Undo a promotion, and return the section."""
         scope = call.admin_scope(request)
         section = await self._wiki.undo_promotion(scope, request.page, request.section_slug)
         return pb.UndoPromotionResponse(section=write.section(section))

@@ -28,7 +28,7 @@ MAX_QUESTION_CHARS = 4_000
 
 
 class Backends:
-    """Decides about backends. `places` are the configured ones by tenant and name; a name that is not there is NotFound."""
+    """Switches backends and approves tools. `places` are the configured backends by tenant and name; others raise NotFound."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Backends:
             await backends.put_switch(connection, tenant_id, Switch(backend, is_off, reason, author, now))
 
     async def tools(self, tenant_id: UUID, backend: str = "") -> tuple[list[tuple[str, Offered]], list[str]]:
-        """Return what the tenant's servers, or the one named, declare now, and why each other one did not answer."""
+        """Return the tools that the tenant's servers, or the named one, declare now, and why each other server did not answer."""
         if backend:
             wanted = {backend: self._keeper(tenant_id, backend)}
         else:
@@ -90,20 +90,20 @@ class Backends:
         return await _offered(keeper, tenant_id, found.name)
 
     async def revoke_tool(self, tenant_id: UUID, backend: str, tool: str) -> bool:
-        """Take a tool's approval back, also where its server no longer has it; return whether it was approved."""
+        """Revoke a tool's approval, even if its server no longer declares it; return whether it was approved."""
         read_name("backend", backend)
         read_name("tool", tool)
         async with self._writing(tenant_id) as (connection, _):
             return await backends.revoke(connection, tenant_id, backend=backend, tool=tool)
 
     async def test_tool(self, tenant_id: UUID, backend: str, tool: str, question: str) -> Sequence[str]:
-        """Call a tool once, and return its texts. Only one that a turn could call: a test must not write either."""
+        """Call a tool once, and return its texts. It must be one that a turn could call: a test must not write either."""
         keeper = self._keeper(tenant_id, backend)
         read_text("question", question, max_chars=MAX_QUESTION_CHARS, min_chars=1)
         return await keeper.tried((await _suited(keeper, tenant_id, tool)).tool.name, question)
 
     async def create_webhook(self, scope: Scope, backend: str) -> Subscription:
-        """Make the owner's webhook of a backend, or return the one there is."""
+        """Create the owner's webhook of a backend, or return the existing one."""
         self._place(scope.tenant_id, backend)
         now = self._now()
         async with scoped(self._pool, scope) as connection:
@@ -113,7 +113,7 @@ class Backends:
             )
 
     async def delete_webhook(self, scope: Scope, backend: str) -> bool:
-        """Remove the owner's webhook of a backend; return whether there was one."""
+        """Delete the owner's webhook of a backend; return whether there was one."""
         read_name("backend", backend)
         async with scoped(self._pool, scope) as connection:
             known = await webhooks.of_backend(connection, scope, backend)

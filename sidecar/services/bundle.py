@@ -1,4 +1,4 @@
-"""The services of a process, together: what the doors are handed."""
+"""The services of a process, as passed to the gRPC and HTTP servers."""
 
 from __future__ import annotations
 

@@ -88,19 +88,19 @@ class Compiles:
         self._now = now
 
     async def start(self, scope: Scope, options: JobOptions) -> tuple[Enqueued, Job]:
-        """Queue a compile, and return its job and whether that is a new one. Raises FailedPrecondition for the model too."""
+        """Queue a compile, and return its job and whether that is new. Raises FailedPrecondition, for an unusable model too."""
         self._check_model(options.model_id)
         return await self._start(scope, options)
 
     async def preview(self, scope: Scope, *, model_id: str) -> Preview:
-        """Return what the next batch would change; a model may be asked, and costs. Raises FailedPrecondition."""
+        """Return the changes of the next batch; this may call a model, which costs. Raises FailedPrecondition."""
         self._check_model(model_id)
         async with scoped(self._pool, scope) as connection:
             await check_compiled(connection, scope, now=self._now())
         return await preview(self._engine, PooledAccess(self._pool, scope), model_id=model_id)
 
     async def run_again(self, scope: Scope, job_id: UUID) -> Job:
-        """Queue what a job was asked for once more. Raises FailedPrecondition while it has not ended."""
+        """Queue a job with the options of an ended one. Raises FailedPrecondition if that has not ended."""
         job = await self.job(scope, job_id)
         if job.status in UNDER_WAY:
             raise FailedPrecondition("job", "has not ended yet; stop it first, or wait")
@@ -140,7 +140,7 @@ class Compiles:
         return job
 
     async def standing(self, scope: Scope) -> ScopeRow | None:
-        """Return how far the wiki has come; None before its first compile is queued."""
+        """Return the compile state of the wiki; None before its first compile is queued."""
         async with scoped(self._pool, scope, read_only=True) as connection:
             return await scopes.read(connection, scope)
 
@@ -150,7 +150,7 @@ class Compiles:
             return await overview.growth(connection, scope)
 
     async def standings(self, tenant_id: UUID) -> tuple[list[tuple[Scope, ScopeRow]], int]:
-        """Return how far up to MAX_SCOPES of the tenant's wikis have come, the farthest behind first, and how many it has."""
+        """Return the compile states of up to MAX_SCOPES wikis of the tenant, the largest lag first, and how many it has."""
         known = await self._scopes(tenant_id)
         gate = asyncio.Semaphore(_AT_ONCE)
 
@@ -164,7 +164,7 @@ class Compiles:
         return rows, len(known)
 
     async def _scopes(self, tenant_id: UUID) -> Sequence[Scope]:
-        """Return the tenant's scopes that have a wiki, or work that waits."""
+        """Return the tenant's scopes that have a wiki or pending work."""
         now = self._now()
         async with installation(self._pool, read_only=True) as connection:
             busy = [hint.scope for hint in await ready.due(connection, now=now, limit=_MOST_KNOWN)]
@@ -183,7 +183,7 @@ class Compiles:
 
 
 async def moved_or_stopping(moved: asyncio.Event, stopping: asyncio.Event, *, poll_s: float = POLL_S) -> bool:
-    """Wait until the job may have moved, at most the poll; return whether the process begins to end instead."""
+    """Wait until the job may have moved, at most `poll_s`; return whether the process is stopping."""
     waits = [asyncio.ensure_future(moved.wait()), asyncio.ensure_future(stopping.wait())]
     try:
         await asyncio.wait(waits, timeout=poll_s, return_when=asyncio.FIRST_COMPLETED)
@@ -197,7 +197,7 @@ async def moved_or_stopping(moved: asyncio.Event, stopping: asyncio.Event, *, po
 
 
 async def check_compiled(connection: Connection, scope: Scope, *, now: datetime) -> None:
-    """Make the tenant unless it is there. Raises FailedPrecondition where its compile is off."""
+    """Create the tenant if it is missing. Raises FailedPrecondition if its compile is off."""
     await tenants.ensure_tenant(connection, scope.tenant_id, now=now)
     if not await jobs.is_enabled(connection, scope):
         raise _compile_is_off()
@@ -206,7 +206,7 @@ async def check_compiled(connection: Connection, scope: Scope, *, now: datetime)
 async def start_compile(
     connection: Connection, scope: Scope, *, trigger: Trigger, options: JobOptions | None = None, now: datetime
 ) -> tuple[Enqueued, Job]:
-    """Queue a compile in a transaction that goes on, and return its job. Raises FailedPrecondition where compile is off."""
+    """Queue a compile in the caller's transaction, and return its job. Raises FailedPrecondition if compile is off."""
     ticket = await jobs.enqueue(connection, scope, trigger=trigger, options=options, now=now)
     job = await jobs.get(connection, scope, ticket.job_id) if ticket.job_id is not None else None
     if job is None:
@@ -215,7 +215,7 @@ async def start_compile(
 
 
 async def queue_compile(pool: Pool, scope: Scope, *, now: datetime) -> Enqueued:
-    """Queue a compile of memories that were written, and return what came of it: FAILED where the store fails.
+    """Queue a compile of memories that were written, and return the outcome: FAILED if the store fails.
 
     It never raises a StoreError: the memories are written already, and the next compile reads them too.
     """

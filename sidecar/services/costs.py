@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -36,7 +36,7 @@ _MOST_TENANTS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class BudgetRequest:
-    """A budget as it is asked for: `percents` None keeps those it has, and none at all means the default ones."""
+    """A requested budget: `percents` None keeps the present ones, and an empty list means the defaults."""
 
     name: str
     covers: str
@@ -70,32 +70,32 @@ class CostAccounts:
             return (await costs.of_receipts(connection, scope, [receipt_id])).get(receipt_id)
 
     async def spent(self, of: Scope | UUID, *, since: datetime, until: datetime, by: str = "") -> list[Spent]:
-        """Return what turns spent in the span, by one of `costs.KEYS` and model; by model alone for an empty key."""
+        """Return the turns' spending in the span, by one of `costs.KEYS` and model; by model alone for an empty key."""
         async with self._reading(of) as connection:
             if isinstance(of, Scope):
                 return await costs.of_owner(connection, of, since=since, until=until, by=by)
             return await costs.of_tenant(connection, of, since=since, until=until, by=by)
 
     async def compile_cost_usd(self, tenant_id: UUID, *, since: datetime, until: datetime) -> float:
-        """Return what a tenant's compiles cost in the span."""
+        """Return the cost of a tenant's compiles in the span."""
         async with tenant_scoped(self._pool, tenant_id, read_only=True) as connection:
             days = await costs.of_compiles(connection, tenant_id, since=since, until=until)
         return sum(day.cost_usd for day in days)
 
     async def passes(self, of: Scope | UUID, *, since: datetime, until: datetime) -> list[PassSpent]:
-        """Return what compiling spent in the span, by pass and model."""
+        """Return the spending of compiles in the span, by pass and model."""
         async with self._reading(of) as connection:
             if isinstance(of, Scope):
                 return await costs.passes_of_owner(connection, of, since=since, until=until)
             return await costs.passes_of_tenant(connection, of, since=since, until=until)
 
     async def storage(self, scope: Scope) -> tuple[int, int]:
-        """Return how many bytes the owner's turns and memories hold, and the quota for them."""
+        """Return the bytes of the owner's turns and memories, and their quota."""
         async with scoped(self._pool, scope, read_only=True) as connection:
             return await storage.stored_bytes(connection, scope), self._quota_bytes
 
     async def put_budget(self, tenant_id: UUID, request: BudgetRequest) -> None:
-        """Make a budget or change it. Raises InvalidArgument."""
+        """Create or change a budget. Raises InvalidArgument."""
         percents = _checked(request)
         now = self._now()
         async with tenant_scoped(self._pool, tenant_id) as connection:
@@ -103,18 +103,11 @@ class CostAccounts:
             if percents is None:
                 known = {one.name: one.percents for one in await budgets.every(connection, tenant_id)}
                 percents = known.get(request.name)
-            budget = Budget(
-                name=request.name,
-                covers=request.covers,
-                ref=request.ref,
-                period=request.period,
-                limit_usd=request.limit_usd,
-                percents=percents or DEFAULT_PERCENTS,
-            )
+            budget = Budget(**{**asdict(request), "percents": percents or DEFAULT_PERCENTS})
             await budgets.put(connection, tenant_id, budget, now=now)
 
     async def delete_budget(self, tenant_id: UUID, name: str) -> bool:
-        """Remove a budget with its alerts; return whether there was one."""
+        """Delete a budget with its alerts; return whether it existed."""
         read_name("name", name)
         async with tenant_scoped(self._pool, tenant_id) as connection:
             return await budgets.delete(connection, tenant_id, name)
@@ -132,7 +125,7 @@ class CostAccounts:
 
 
 def _checked(request: BudgetRequest) -> tuple[int, ...] | None:
-    """Return the request's percents, sorted, each once. Raises InvalidArgument for whatever is unusable."""
+    """Return the request's percents, sorted and distinct. Raises InvalidArgument for an unusable field."""
     if request.covers not in COVERS:
         raise InvalidArgument("budget.covers", "is not said", "send TENANT, OWNER, AGENT or MODEL")
     if request.period not in PERIODS:
@@ -152,7 +145,7 @@ def _checked(request: BudgetRequest) -> tuple[int, ...] | None:
 
 @dataclass(slots=True)
 class Sum:
-    """What is added up under one key. `unpriced_tokens` are those of models without a known price."""
+    """The sums of one key. `unpriced_tokens` are those of models without a known price."""
 
     key: str
     turn_count: int = 0
@@ -164,7 +157,7 @@ class Sum:
 
 
 def account_cost(account: TurnAccount) -> float | None:
-    """Return what a turn cost in USD, as far as it is known: its output only where it was reported."""
+    """Return the cost of a turn in USD, as far as it is known: its output is included only if it was reported."""
     model, used = CATALOG.find(account.model_id), account.reported
     if model is None:
         return None
@@ -176,7 +169,7 @@ def account_cost(account: TurnAccount) -> float | None:
 
 
 def spent_cost(spent: Spent) -> float | None:
-    """Return what turns of one model cost in USD; None without a known price."""
+    """Return the cost of turns of one model in USD; None without a known price."""
     model = CATALOG.find(spent.model_id)
     if model is None:
         return None
@@ -190,7 +183,7 @@ def spent_cost(spent: Spent) -> float | None:
 
 
 def by_key(rows: Iterable[Spent]) -> list[Sum]:
-    """Return the sums by key over all models, the dearest first."""
+    """Return the sums by key over all models, the highest cost first."""
     sums: dict[str, Sum] = {}
     for row in rows:
         one = sums.setdefault(row.key, Sum(row.key))
@@ -222,7 +215,7 @@ def by_source(rows: Iterable[Spent]) -> list[Sum]:
 
 
 def period_start(period: str, now: datetime) -> datetime:
-    """Return when the day or the month (UTC) of an instant began."""
+    """Return the start of the day or month (UTC) of an instant."""
     day = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     return day.replace(day=1) if period == "month" else day
 
@@ -233,22 +226,22 @@ def crossed(budget: Budget, spent_usd: float) -> list[int]:
 
 
 class BudgetWatch:
-    """Looks at every budget again and again: a share that was crossed is noted, logged and told, once in a period."""
+    """Checks every budget periodically: a crossed share is stored, logged and counted, once per period."""
 
     def __init__(self, pool: Pool, *, now: Callable[[], datetime], told: Callable[[int], None]) -> None:
-        """Look through the pool. `told` hears each share that was crossed, in percent."""
+        """Read through the pool. `told` is called with each crossed share, in percent."""
         self._pool = pool
         self._now = now
         self._told = told
 
     async def run(self) -> None:
-        """Look once in half a minute, until cancelled."""
+        """Check every half a minute until cancelled."""
         while True:
             await self.look()
             await asyncio.sleep(_LOOK_EVERY_S)
 
     async def look(self) -> None:
-        """Look at every tenant's budgets now."""
+        """Check every tenant's budgets now."""
         async with installation(self._pool) as connection:
             tenant_ids = await budgets.tenants(connection, limit=_MOST_TENANTS)
         for tenant_id in tenant_ids:
@@ -266,7 +259,7 @@ class BudgetWatch:
             await self._tell(connection, tenant_id, (budget, since, spent_usd))
 
     async def _compiled_for(self, tenant_id: UUID, budget: Budget, since: datetime, now: datetime) -> float:
-        """Return what compiling the wiki of the budget's owner cost: an owner's row is read in the owner's name."""
+        """Return the compile cost of the wiki of the budget's owner, read in that owner's scope."""
         scope = Scope(tenant_id, owner_uuid(budget.ref))
         async with scoped(self._pool, scope, read_only=True) as connection:
             passes = await costs.passes_of_owner(connection, scope, since=since, until=now)
@@ -283,7 +276,7 @@ class BudgetWatch:
 
 
 async def _spent_usd(connection: Connection, tenant_id: UUID, budget: Budget, span: tuple[datetime, datetime]) -> float:
-    """Return what turns cost of what the budget covers, with the compiles of a tenant or a model: those have no agent."""
+    """Return the turns' cost under the budget, with the compiles if it covers a tenant or a model: compiles have no agent."""
     since, until = span
     by = "" if budget.covers == "tenant" else budget.covers
     rows = await costs.of_tenant(connection, tenant_id, since=since, until=until, by=by)

@@ -31,7 +31,7 @@ READERS = 2
 
 
 class Knowledge:
-    """Keeps a tenant's bases; `now` tells the time of a write.
+    """Stores a tenant's bases; `now` tells the time of a write.
 
     `count` counts the tokens that bound a chunk of a document of up to 1 MiB; larger ones are read in a process that counts
     in o200k_base. Methods that name a base raise NotFound for one that is unknown, or out of the caller's `reach`.
@@ -45,7 +45,7 @@ class Knowledge:
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="reader")
 
     async def create_base(self, tenant_id: UUID, name: str, description: str) -> Base:
-        """Make a base, or return the one of this name as it is."""
+        """Create a base, or return the existing one with this name."""
         read_name("name", name)
         read_text("description", description, max_chars=MAX_DESCRIPTION_CHARS)
         now = self._now()
@@ -61,7 +61,7 @@ class Knowledge:
     async def ingest(
         self, tenant_id: UUID, base: str, path: str, content: bytes, *, is_large: bool
     ) -> tuple[Document, PutOutcome]:
-        """Read a document into a base; the content it has already is not read again. A large one is read in a process."""
+        """Ingest a document into a base; unchanged content is not read again. A large one is read in a child process."""
         read_name("base", base)
         _check_path(path)
         if len(content) > MAX_DOCUMENT_BYTES:
@@ -97,7 +97,7 @@ class Knowledge:
     async def chunk_with_neighbours(
         self, tenant_id: UUID, chunk_id: UUID, *, reach: Reach | None
     ) -> Sequence[ChunkThere]:
-        """Return a chunk between its neighbours. Raises NotFound for one that is gone or in no base in reach."""
+        """Return a chunk with its neighbours. Raises NotFound for one that is deleted or out of reach."""
         async with tenant_scoped(self._pool, tenant_id, read_only=True) as connection:
             among = await documents.within(connection, tenant_id, reach)
             rows = await overview.chunk_around(connection, tenant_id, chunk_id, among=among)
@@ -106,7 +106,7 @@ class Knowledge:
         return rows
 
     async def delete_document(self, tenant_id: UUID, base: str, path: str) -> None:
-        """Remove a document with its chunks; one that is not there is removed already."""
+        """Delete a document with its chunks; a missing one counts as deleted."""
         read_name("base", base)
         _check_path(path)
         async with tenant_scoped(self._pool, tenant_id) as connection:
@@ -118,7 +118,7 @@ class Knowledge:
         await self._assigning(documents.assign, tenant_id, base, Assignment(level, read_id("ref", ref)))
 
     async def unassign_base(self, tenant_id: UUID, base: str, level: str, ref: str) -> None:
-        """Take an assignment back, if there is one."""
+        """Remove an assignment, if there is one."""
         await self._assigning(documents.unassign, tenant_id, base, Assignment(level, read_id("ref", ref)))
 
     async def _assigning(

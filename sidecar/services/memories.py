@@ -63,7 +63,7 @@ class MemoryHistory:
 
 
 class Memories:
-    """Keeps memories in the built-in store; `now` tells the time of a write, `is_compiled` whose wikis are made from it.
+    """Stores memories in the built-in store; `now` tells the time of a write, `is_compiled` whose wikis are made from it.
 
     `forgot` is called with the owner of a memory that was forgotten, ahead of the notice. An owner's turns and memories hold
     at most `quota_bytes`, 0 for any number.
@@ -115,7 +115,7 @@ class Memories:
         return memory
 
     async def notify_retained(self, scope: Scope) -> Enqueued:
-        """Queue a compile of memories that were retained elsewhere, and return what came of it."""
+        """Queue a compile of memories that were retained elsewhere, and return the outcome."""
         return await queue_compile(self._pool, scope, now=self._now())
 
     async def page(
@@ -200,7 +200,7 @@ class Memories:
             raise FailedPrecondition("memory_ids", error.detail) from error
 
     async def forget(self, scope: Scope, memory_id: str) -> None:
-        """Forget a memory and what receipts, summaries and the wiki hold of it; one that is not there is forgotten already.
+        """Forget a memory and its traces in receipts, summaries and the wiki; a missing one counts as forgotten.
 
         Summaries that rest on it are made anew without it; one with fewer than two sources left is forgotten too.
         """

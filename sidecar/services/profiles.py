@@ -32,7 +32,7 @@ _TENANT = Level("tenant")
 
 @dataclass(frozen=True, slots=True)
 class SourceSwitches:
-    """Which sources the turns of a tenant ask, and which of the others the tenant's own level switches off."""
+    """The sources that a tenant's turns use, and which of the others the tenant's own level switches off."""
 
     enabled: frozenset[str]
     off_here: frozenset[str]
@@ -66,7 +66,7 @@ class Profiles:
             return await templates.newest(connection, tenant_id, level)
 
     async def in_force(self, tenant_id: UUID, *, agent_id: str, space_id: str) -> InForce:
-        """Return the profile of a turn of the agent in the space, as the rows say it now."""
+        """Return the profile of a turn of the agent in the space, read from the database."""
         async with tenant_scoped(self._pool, tenant_id, read_only=True) as connection:
             return await profile_cache.read(
                 connection, tenant_id, agent_id=agent_id, space_id=space_id, base=self._base
@@ -106,7 +106,7 @@ class Profiles:
         return written
 
     async def source_switches(self, tenant_id: UUID) -> SourceSwitches:
-        """Return how the tenant's sources are switched. What is off at a template, agent or space is not told."""
+        """Return the switches of the tenant's sources, without those of templates, agents and spaces."""
         async with tenant_scoped(self._pool, tenant_id, read_only=True) as connection:
             newest = await templates.newest(connection, tenant_id, _TENANT)
             in_force = await profile_cache.read(connection, tenant_id, agent_id="", space_id="", base=self._base)

@@ -49,7 +49,7 @@ class Receipts:
         self._meters = meters
 
     async def get(self, scope: Scope, receipt_id: UUID, *, reach: Reach | None) -> StoredReceipt:
-        """Return a receipt within reach; one still on its way to the database is waited for.
+        """Return a receipt within reach; waits for one that is still queued.
 
         Raises ReceiptDropped for one that was never written, NotFound for one that is unknown or out of reach.
         """
@@ -79,7 +79,7 @@ class Receipts:
     async def report_usage(
         self, scope: Scope, receipt_id: UUID, usage: ReportedUsage, *, reach: Reach | None
     ) -> LearnedUsage:
-        """Keep what the provider counted, and learn from the first report about a receipt. Raises what `get` raises."""
+        """Store the provider's counts, and learn from the first report about a receipt. Raises what `get` raises."""
         read_item_ids("used_item_ids", usage.used_item_ids)
         for name in _COUNTS:
             read_int(name, getattr(usage, name), least=0, most=_MAX_TOKENS)

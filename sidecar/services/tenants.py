@@ -32,7 +32,7 @@ _GRACE_S = 300.0
 
 
 class Tenancy:
-    """Looks tenants up, and creates a verified tenant at its first call: the issuer of tokens decides which tenants there are."""
+    """Looks up tenants, and creates a verified tenant at its first call: the issuer of tokens decides which tenants exist."""
 
     def __init__(self, pool: Pool, *, now: Callable[[], datetime], clock: Callable[[], float]) -> None:
         self._pool = pool
@@ -47,7 +47,7 @@ class Tenancy:
         return None if tenant is None else tenant.tokens_not_before
 
     def forget(self, tenant_id: UUID | None = None) -> None:
-        """Read a tenant anew, because it changed; without one, every tenant, because they may have."""
+        """Drop a changed tenant from the cache; without one, all tenants."""
         self._known.forget(lambda known: tenant_id in {None, known})
 
     async def _read(self, tenant_id: UUID) -> Tenant | None:
@@ -60,7 +60,7 @@ class Tenancy:
 
 
 class Tenants:
-    """Sets a tenant up and forgets its owners; `now` tells the time of a write.
+    """Sets up a tenant and forgets its owners; `now` tells the time of a write.
 
     `changed` is called with the tenant whose state changed, and `forgot` with the forgotten owner, ahead of the notice.
     """
@@ -87,21 +87,21 @@ class Tenants:
         return tenant
 
     async def put_agent(self, tenant_id: UUID, agent_id: str, template_id: str) -> None:
-        """Make an agent or give it another template, the default one for an empty id; in force from its next turn."""
+        """Create an agent or change its template (the default one for an empty id); in force from its next turn."""
         read_id("agent_id", agent_id)
         template_id = read_id("template_id", template_id, is_optional=True) or DEFAULT_TEMPLATE
         async with self._writing(tenant_id) as (connection, now):
             await tenants.put_agent(connection, tenant_id, agent_id, template_id=template_id, now=now)
 
     async def put_space(self, tenant_id: UUID, space_id: str, name: str) -> None:
-        """Make a space or give it another name of up to 300 characters."""
+        """Create a space or change its name, of up to 300 characters."""
         read_id("space_id", space_id)
         read_text("name", name, max_chars=MAX_NAME_CHARS)
         async with self._writing(tenant_id) as (connection, now):
             await tenants.put_space(connection, tenant_id, space_id, name=name, now=now)
 
     async def put_workspace(self, tenant_id: UUID, level: str, ref: str, location: str) -> None:
-        """Say in which directory below the tenant's folder a workspace's files are; an empty one takes the workspace away.
+        """Set the directory of a workspace's files below the tenant's folder; an empty one removes the workspace.
 
         `level` is `tenant`, with an empty `ref`, or `template` or `agent`.
         """
@@ -147,7 +147,7 @@ class Tenants:
         limit: int,
         before: tuple[datetime, UUID] | None = None,
     ) -> list[Entry]:
-        """Return up to `limit` entries of what admins read and changed, newest first; about one owner where one is named."""
+        """Return up to `limit` audit entries of admins' calls, newest first; only about one owner if named."""
         async with tenant_scoped(self._pool, tenant_id, read_only=True) as connection:
             return await audit.page(
                 connection, tenant_id, about_owner=about_owner, since=since, limit=limit, before=before

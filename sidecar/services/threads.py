@@ -40,7 +40,7 @@ STEP_TURNS = 20
 
 
 class Threads:
-    """Keeps an owner's threads; `now` tells the time of a write.
+    """Stores an owner's threads; `now` tells the time of a write.
 
     An owner's turns and memories hold at most `quota_bytes`, 0 for any number.
     """

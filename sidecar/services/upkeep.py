@@ -47,7 +47,7 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """How many records an import created, updated and left as they were, and the compile of them if one was queued."""
+    """The numbers of records that an import created, updated and left unchanged, and the compile job if one was queued."""
 
     created: int
     updated: int
@@ -57,7 +57,7 @@ class Imported:
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """A page with how many turns read it, how many answers used it, and its share of what compiling cost."""
+    """A page with the number of turns that read it, of answers that used it, and its share of the compile cost."""
 
     page: PageRow
     reads: int
@@ -67,7 +67,7 @@ class Worth:
 
 @dataclass(frozen=True, slots=True)
 class ReadsAgainstCost:
-    """What turns read since an instant: the most read pages, and those written most that no turn read.
+    """The turns' reads since an instant: the most read pages, and the most expensive ones that no turn read.
 
     `is_cut` says that the newest 500 turns begin there, which is less than a month.
     """
@@ -81,7 +81,7 @@ class ReadsAgainstCost:
 
 
 class Upkeep:
-    """Keeps an owner's wiki in order; `now` tells the time of an act.
+    """Maintains an owner's wiki; `now` tells the time of an act.
 
     An owner's turns and memories hold at most `quota_bytes`, 0 for any number. Methods that write
     raise FailedPrecondition where the tenant's compile is off.
@@ -94,11 +94,11 @@ class Upkeep:
         self._quota_bytes = quota_bytes
 
     async def reset(self, scope: Scope, *, mode: ResetMode, is_dry: bool) -> Reset:
-        """Set the wiki back to its beginning. Raises FailedPrecondition while a job runs."""
+        """Reset the wiki to its beginning. Raises FailedPrecondition while a job runs."""
         return await self._done(scope, lambda one: upkeep.reset(one, scope, mode=mode, now=self._now()), is_dry=is_dry)
 
     async def lint(self, scope: Scope, *, is_dry: bool) -> tuple[LintFindings, Job | None]:
-        """Return what is amiss, and the compile that was queued of what can be compiled."""
+        """Return the lint findings, and the job queued for the held names among them."""
         async with scoped(self._pool, scope, read_only=is_dry) as connection:
             if is_dry:
                 report = await lint.look(connection, scope, now=self._now())
@@ -126,7 +126,7 @@ class Upkeep:
         return done.with_more(await upkeep.backfill(connection, scope, after=done.reached, now=self._now()))
 
     async def rollback_links(self, scope: Scope, *, origin: LinkOrigin, prefix: str, is_dry: bool) -> Rollback:
-        """Take away one class of evidence whose context begins with a prefix of up to 300 characters."""
+        """Remove one class of evidence whose context begins with a prefix of up to 300 characters."""
         read_text("context_prefix", prefix, max_chars=MAX_PREFIX_CHARS)
         return await self._done(
             scope,
@@ -135,7 +135,7 @@ class Upkeep:
         )
 
     async def density(self, scope: Scope) -> Density:
-        """Return how dense the wiki is."""
+        """Return the wiki's density."""
         async with self._reading(scope) as connection:
             return await rows.density(connection, scope)
 
@@ -145,7 +145,7 @@ class Upkeep:
             yield vault.path_of(page), text
 
     async def verify(self, scope: Scope) -> ReplayedLog:
-        """Rebuild the wiki aside from its log, and return what differs."""
+        """Replay the log into a separate wiki, and return the differences."""
         return await replay(self._engine, self._pool, scope)
 
     async def import_records(self, scope: Scope, records: Sequence[NewMemory], *, has_more: bool) -> Imported:
@@ -182,7 +182,7 @@ class Upkeep:
             return await overview.quarantine_reasons(connection, scope)
 
     async def retry(self, scope: Scope, memory_ids: Sequence[str] = ()) -> tuple[int, Job | None]:
-        """Have those memories in quarantine read again, the first 1,000 of all where none is named, and queue the compile.
+        """Queue quarantined memories to be read again (the first 1,000 if none is named), and the compile that reads them.
 
         Return how many there were, and the compile; without any, none is queued.
         """
@@ -197,7 +197,7 @@ class Upkeep:
         return count, job
 
     async def reads(self, scope: Scope, *, since: datetime | None) -> tuple[Reads, dict[UUID, PageRow]]:
-        """Return what turns read since an instant, a month ago by default, beside its cost, and the pages that were read."""
+        """Return the turns' reads since an instant (a month ago by default) with the compile cost, and the pages read."""
         since = since or self._now() - timedelta(days=_READ_DAYS)
         async with self._reading(scope) as connection:
             found = await rows.reads(connection, scope, since=since)
@@ -205,7 +205,7 @@ class Upkeep:
         return found, {page.page_id: page for page in pages if page is not None}
 
     async def reads_against_cost(self, scope: Scope) -> ReadsAgainstCost:
-        """Return the 50 most read pages of the newest turns, 500 or a month of them, and the 10 dearest that no turn read."""
+        """Return the 50 most read pages of the newest turns (500, or a month's), and the 10 most expensive unread ones."""
         month = self._now() - timedelta(days=_READ_DAYS)
         async with self._reading(scope) as connection:
             oldest = await overview.instant_of_turn(connection, scope, MAX_TURNS_MEASURED)
@@ -228,7 +228,7 @@ class Upkeep:
         return scoped(self._pool, scope, read_only=True)
 
     async def _done(self, scope: Scope, act: Callable[[Connection], Awaitable[V]], *, is_dry: bool) -> V:
-        """Return what an act did; a dry run is rolled back. Raises FailedPrecondition."""
+        """Return the effect of an operation; a dry run is rolled back. Raises FailedPrecondition."""
         try:
             async with scoped(self._pool, scope) as connection:
                 await check_compiled(connection, scope, now=self._now())
@@ -244,7 +244,7 @@ class Upkeep:
 
 
 class _RolledBack(Exception):
-    """Ends a transaction that only looked."""
+    """Rolls back the transaction of a dry run."""
 
     def __init__(self, result: Any) -> None:
         super().__init__()
@@ -254,7 +254,7 @@ class _RolledBack(Exception):
 async def _worths(
     connection: Connection, scope: Scope, reads: Reads, cited: Cited, page_ids: Sequence[UUID]
 ) -> list[Worth]:
-    """Return pages with how they were read, and the share of the cost that falls to the memories they began to cite."""
+    """Return pages with their reads, and their share of the cost by the memories that they began to cite."""
     found = []
     for page_id in page_ids:
         row = await browse.page(connection, scope, page_id)

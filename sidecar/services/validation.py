@@ -38,7 +38,7 @@ def read_name(field: str, value: str) -> str:
 
 
 def read_id(field: str, value: str, *, is_optional: bool = False) -> str:
-    """Return an id that callers chose: 1 to 200 printable characters, not blank; empty only where it is optional."""
+    """Return an id chosen by a caller: 1 to 200 printable characters, not blank; empty only where it is optional."""
     if not value and is_optional:
         return value
     if not value.strip() or len(value) > MAX_EXTERNAL_ID_CHARS or not value.isprintable():
@@ -57,7 +57,7 @@ def read_item_ids(field: str, values: Sequence[str]) -> tuple[str, ...]:
 
 
 def read_uuid(field: str, value: str) -> UUID:
-    """Return an id that this service made."""
+    """Return an id made by this service."""
     try:
         return UUID(value)
     except ValueError as error:

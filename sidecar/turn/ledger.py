@@ -75,7 +75,7 @@ class Ledger:
         self.tokens = [0] * len(stock.items)
         self.kept: dict[int, str] = {}
         self.refusals: dict[int, NoRoom] = {}
-        self.fallen: dict[int, Representative] = {}
+        self.duplicates: dict[int, Representative] = {}
         self.deferred: dict[int, Representative] = {}
         self.steps: list[Step] = []
         self.has_freed = False
@@ -109,7 +109,7 @@ class Ledger:
         blocks, groups, sections = pieces.blocks, pieces.groups, pieces.sections
         sources, lead, thread = self.sources, Form.LEAD, Source.THREAD
         for place in places:
-            if place in kept or (place in akin and self._falls(place)):
+            if place in kept or (place in akin and self._drop_if_covered(place)):
                 continue
             block, group, section = blocks[place], groups[place], sections[place]
             source, form = sources[place], forms[place]
@@ -180,7 +180,7 @@ class Ledger:
         items, kinship = self.stock.items, self.stock.kinship
         for place in sorted({place for turn_id in turn_ids & self._drawn.keys() for place in self._drawn[turn_id]}):
             turns = kinship.turns[place]
-            if place in self.fallen or place >= len(items) or items[place].source is spared:
+            if place in self.duplicates or place >= len(items) or items[place].source is spared:
                 continue
             if self._view.issuperset(turns):
                 self._yield(place, Representative(turns[0], how, text=self._text_of(turns)))
@@ -209,13 +209,13 @@ class Ledger:
         """Mark every item left out that the context now says as a duplicate."""
         for place in sorted(self.stock.kinship.akin):
             if place < len(self.forms) and place not in self.kept:
-                self._falls(place)
+                self._drop_if_covered(place)
 
     def representative(self, place: int) -> Representative | None:
         """Return what says a dropped item in the context; None if the item is not a duplicate."""
-        found = self.fallen.get(place)
-        while found and found.place in self.fallen:
-            found = self.fallen[found.place]
+        found = self.duplicates.get(place)
+        while found and found.place in self.duplicates:
+            found = self.duplicates[found.place]
         return found if found and (found.place < 0 or found.place in self.kept) else None
 
     def _speaks(self, place: int) -> None:
@@ -242,16 +242,16 @@ class Ledger:
         for covered in kinship.covers.get(place, ()):
             by = self._stood_for[kinship.kinds[covered]] = Representative(item.id, "stands for it", place, item.text)
             if covered in self.kept and says(by.text, self._item(covered).text):
-                self._fall(covered, by)
+                self._drop(covered, by)
 
-    def _falls(self, place: int) -> bool:
+    def _drop_if_covered(self, place: int) -> bool:
         """Drop the item if the context says it, or defer it if the context says it in part; return whether it does.
 
         A pinned item stays, whatever the context says.
         """
         if place < self.stock.pinned_count:
             return False
-        if place in self.fallen or (self._defers and place in self.deferred):
+        if place in self.duplicates or (self._defers and place in self.deferred):
             return True
         kinship, item = self.stock.kinship, self.stock.items[place]
         kind = kinship.kinds[place]
@@ -261,7 +261,7 @@ class Ledger:
             if by and not self._is_whole(by):
                 return self._defer(place, by)
         if by:
-            self._fall(place, by)
+            self._drop(place, by)
             return True
         by = self._stood_for.get(kind) if item.source is not Source.THREAD else None
         return self._yield(place, by) if by else False
@@ -273,7 +273,7 @@ class Ledger:
     def _yield(self, place: int, by: Representative) -> bool:
         """Drop the item if its representative says each of its sentences, otherwise defer it; return whether it is out."""
         if self._item(place).source is Source.THREAD or says(by.text, self._item(place).text):
-            self._fall(place, by)
+            self._drop(place, by)
             return True
         return self._defer(place, by)
 
@@ -292,10 +292,10 @@ class Ledger:
     def _item(self, place: int) -> Item:
         return self.stock.items[place]
 
-    def _fall(self, place: int, by: Representative) -> None:
+    def _drop(self, place: int, by: Representative) -> None:
         if place < self.stock.pinned_count:
             return
-        self.fallen[place] = by
+        self.duplicates[place] = by
         self.refusals.pop(place, None)
         if self._remove(place):
             self._say(place, by)

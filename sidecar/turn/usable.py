@@ -104,7 +104,7 @@ def _marked(question: Fitting, faults: dict[_Part, str]) -> Fitting:
     return replace(
         question,
         reports=tuple(
-            _with(report, [_fallen(item, faults.get((number, place))) for place, item in enumerate(report.items)])
+            _with(report, [_faulty(item, faults.get((number, place))) for place, item in enumerate(report.items)])
             for number, report in enumerate(question.reports)
         ),
         history=tuple(
@@ -115,7 +115,7 @@ def _marked(question: Fitting, faults: dict[_Part, str]) -> Fitting:
     )
 
 
-def _fallen(item: Item, fault: str | None) -> Item:
+def _faulty(item: Item, fault: str | None) -> Item:
     return item._replace(fault=fault, at=None, signature=None, relevance=0.0) if fault else item
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from uuid import UUID
 
 from store.db import queries
-from store.db.queries import Connection
+from store.db.queries import Connection, value_of
 
 _sql = queries.load(__file__)
 MAX_BUDGETS = 100
@@ -42,17 +42,8 @@ class Alert:
 
 async def put(connection: Connection, tenant_id: UUID, budget: Budget, *, now: datetime) -> None:
     """Create a budget, or update the one with its name."""
-    await _sql.put_budget(
-        connection,
-        tenant_id=tenant_id,
-        name=budget.name,
-        covers=budget.covers,
-        ref=budget.ref,
-        period=budget.period,
-        limit_usd=budget.limit_usd,
-        percents=[str(percent) for percent in budget.percents],
-        now=now,
-    )
+    columns = {**asdict(budget), "percents": [str(percent) for percent in budget.percents]}
+    await _sql.put_budget(connection, tenant_id=tenant_id, **columns, now=now)
 
 
 async def delete(connection: Connection, tenant_id: UUID, name: str) -> bool:
@@ -64,31 +55,18 @@ async def delete(connection: Connection, tenant_id: UUID, name: str) -> bool:
 async def every(connection: Connection, tenant_id: UUID) -> list[Budget]:
     """Return a tenant's budgets in order of name, at most `MAX_BUDGETS`."""
     rows = await _sql.list_budgets(connection, tenant_id=tenant_id, limit=MAX_BUDGETS)
-    names = ("name", "covers", "ref", "period", "limit_usd")
-    return [Budget(**{name: row[name] for name in names}, percents=tuple(map(int, row["percents"]))) for row in rows]
+    return [value_of(Budget, row, percents=tuple(map(int, row["percents"]))) for row in rows]
 
 
 async def raise_alert(connection: Connection, tenant_id: UUID, alert: Alert) -> bool:
     """Record an alert, and return whether it is new: each share of a budget raises one alert per period."""
-    return bool(
-        await _sql.raise_alert(
-            connection,
-            tenant_id=tenant_id,
-            name=alert.name,
-            period_start=alert.period_start,
-            percent=alert.percent,
-            spent_usd=alert.spent_usd,
-            limit_usd=alert.limit_usd,
-            now=alert.raised_at,
-        )
-    )
+    return bool(await _sql.raise_alert(connection, tenant_id=tenant_id, **asdict(alert)))
 
 
 async def alerts(connection: Connection, tenant_id: UUID, *, limit: int) -> list[Alert]:
     """Return a tenant's newest alerts."""
     rows = await _sql.list_alerts(connection, tenant_id=tenant_id, limit=limit)
-    names = ("name", "period_start", "percent", "spent_usd", "limit_usd", "raised_at")
-    return [Alert(**{name: row[name] for name in names}) for row in rows]
+    return [value_of(Alert, row) for row in rows]
 
 
 async def tenants(connection: Connection, *, limit: int) -> list[UUID]:

@@ -20,7 +20,7 @@ SELECT name, covers, ref, period, limit_usd, percents FROM cost_budgets WHERE te
 -- name: raise_alert!
 -- Records that a share of a budget was reached, once per period.
 INSERT INTO cost_alerts (tenant_id, name, period_start, percent, spent_usd, limit_usd, raised_at)
-VALUES (:tenant_id, :name, :period_start, :percent, :spent_usd, :limit_usd, :now)
+VALUES (:tenant_id, :name, :period_start, :percent, :spent_usd, :limit_usd, :raised_at)
 ON CONFLICT (tenant_id, name, period_start, percent) DO NOTHING;
 
 -- name: list_alerts

@@ -4,14 +4,14 @@ applied elsewhere."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
 from store.accounting.receipts import NewReceipt, ReportedUsage
 from store.db import queries
-from store.db.queries import Connection
+from store.db.queries import Connection, value_of
 from store.scope import Scope
 
 _sql = queries.load(__file__)
@@ -182,12 +182,7 @@ async def page(
         before=before_at,
         before_id=before_id,
         limit=limit,
-        thread_id=filters.thread_id,
-        agent_id=filters.agent_id,
-        model_id=filters.model_id,
-        degraded_only=filters.degraded_only,
-        failed_source=filters.failed_source,
-        least_ms=filters.least_ms,
+        **asdict(filters),
     )
     return [_account(row) for row in rows]
 
@@ -219,7 +214,7 @@ async def of_compiles(
 ) -> list[CompileSpent]:
     """Return a tenant's compile cost by day and model, for the whole days (UTC) of `since` to `until`, both included."""
     rows = await _sql.compile_spending(connection, tenant_id=tenant_id, **_days(since, until))
-    return [CompileSpent(row["day"], row["model_id"], row["cost_usd"]) for row in rows]
+    return [value_of(CompileSpent, row) for row in rows]
 
 
 async def add_compile_call(connection: Connection, scope: Scope, call: CompileCall, *, now: datetime) -> None:
@@ -228,13 +223,8 @@ async def add_compile_call(connection: Connection, scope: Scope, call: CompileCa
         connection,
         **scope.key,
         day=_day(now),
-        in_pass=call.in_pass,
-        model_id=call.model_id,
-        input_tokens=call.input_tokens,
-        output_tokens=call.output_tokens,
-        cached_tokens=call.cached_tokens,
+        **{**asdict(call), "cost_usd": call.cost_usd or 0.0},
         unpriced_tokens=call.input_tokens + call.output_tokens if call.cost_usd is None else 0,
-        cost_usd=call.cost_usd or 0.0,
     )
 
 
@@ -254,8 +244,7 @@ async def passes_of_tenant(
 
 
 def _passes(rows: Sequence[Any]) -> list[PassSpent]:
-    counts = ("call_count", "input_tokens", "output_tokens", "cached_tokens", "unpriced_tokens", "cost_usd")
-    found = [PassSpent(row["pass"], row["model_id"], **{name: row[name] for name in counts}) for row in rows]
+    found = [value_of(PassSpent, row, in_pass=row["pass"]) for row in rows]
     return sorted(found, key=lambda one: (-one.cost_usd, -one.input_tokens, one.in_pass, one.model_id))
 
 
@@ -268,23 +257,12 @@ def _day(at: datetime) -> str:
 
 
 def _spent(row: Any) -> Spent:
-    names = ("key", "model_id", "turn_count", "reported_count", "prompt_tokens", "frame_tokens", *_REPORTED)
-    return Spent(
-        **{name: row[name] for name in names},
-        source_tokens={source: int(row[f"{source}_tokens"]) for source in SOURCES},
-    )
+    return value_of(Spent, row, source_tokens={source: int(row[f"{source}_tokens"]) for source in SOURCES})
 
 
 def _account(row: Any) -> TurnAccount:
-    names = ("receipt_id", "agent_id", "thread_id", "model_id", "is_degraded", "duration_ms", "created_at")
     reported = None
     if row["reported_input_tokens"] is not None:
         reported = ReportedUsage(**{name: row[f"reported_{name}"] for name in _REPORTED}, used_item_ids=())
-    return TurnAccount(
-        **{name: row[name] for name in names},
-        failed_sources=tuple(row["failed_sources"]),
-        prompt_tokens=row["prompt_tokens"],
-        frame_tokens=row["frame_tokens"],
-        source_tokens={source: row[f"{source}_tokens"] for source in SOURCES},
-        reported=reported,
-    )
+    failed, tokens = tuple(row["failed_sources"]), {source: row[f"{source}_tokens"] for source in SOURCES}
+    return value_of(TurnAccount, row, failed_sources=failed, source_tokens=tokens, reported=reported)

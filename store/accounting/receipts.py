@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -157,16 +157,7 @@ async def report_usage(
     key = {**scope.key, "receipt_id": receipt_id}
     await _sql.lock_receipt(connection, **key)
     is_known = await _sql.is_reported(connection, **key)
-    await _sql.report_usage(
-        connection,
-        **key,
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
-        cache_read_tokens=usage.cache_read_tokens,
-        cache_write_tokens=usage.cache_write_tokens,
-        used_item_ids=list(usage.used_item_ids),
-        now=now,
-    )
+    await _sql.report_usage(connection, **key, **{**asdict(usage), "used_item_ids": list(usage.used_item_ids)}, now=now)
     return not is_known
 
 

@@ -1,7 +1,7 @@
 """A cache of model answers by the hash of the question, with the memories each one was shown, and the spend per day.
 
 Every function takes a connection inside a scoped transaction. An answer is bytes here;
-`models/language/kept_answers.py` reads them.
+`models/language/language.py` reads them.
 """
 
 from __future__ import annotations

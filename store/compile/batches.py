@@ -16,7 +16,7 @@ import orjson
 
 from store.compile.ledger import LedgerEntry, MemoryOutcome
 from store.db import queries
-from store.db.queries import Connection, Json
+from store.db.queries import Connection, Json, value_of
 from store.scope import Scope
 from store.wiki.candidates import Place
 
@@ -168,23 +168,9 @@ def _columns(batch: Batch) -> dict[str, object]:
 
 
 def _batch(row: Any) -> Batch:
-    return Batch(
-        row["batch_seq"],
-        BatchKind(row["kind"]),
-        row["job_id"],
-        row["revision"],
-        row["cursor_from"],
-        row["cursor_to"],
-        row["read_through"],
-        tuple(row["memory_ids"]),
-        tuple(row["content_hashes"]),
-        tuple(row["seen_memory_ids"]),
-        row["items"],
-        row["items_applied"],
-        tuple(_entry(one) for one in row["verdicts"]),
-        row["counters"],
-        row["options"],
-    )
+    listed = {name: tuple(row[name]) for name in ("memory_ids", "content_hashes", "seen_memory_ids")}
+    entries = tuple(_entry(one) for one in row["verdicts"])
+    return value_of(Batch, row, kind=BatchKind(row["kind"]), entries=entries, **listed)
 
 
 def _written(entry: LedgerEntry) -> list[str]:

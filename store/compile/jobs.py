@@ -18,7 +18,7 @@ from opentelemetry import trace
 
 from store.compile import ready, scopes
 from store.db import queries
-from store.db.queries import Connection
+from store.db.queries import Connection, value_of
 from store.errors import AlreadyExists
 from store.scope import Scope
 
@@ -338,21 +338,6 @@ def _job(row: Any) -> Job:
     options = JobOptions(
         given.get("model_id", ""), tuple(given.get("mention_ids", ())), given.get("may_archive_many", False)
     )
-    return Job(
-        row["job_id"],
-        JobStatus(row["status"]),
-        Trigger(row["trigger"]),
-        row["attempt"],
-        options,
-        row["metrics"],
-        row["error"],
-        row["parent_job_id"],
-        row["sequence"],
-        row["hops"],
-        row["cancel_requested"],
-        row["created_at"],
-        row["not_before"],
-        row["claimed_at"],
-        row["finished_at"],
-        given.get("traceparent", ""),
-    )
+    status, trigger = JobStatus(row["status"]), Trigger(row["trigger"])
+    traceparent = given.get("traceparent", "")
+    return value_of(Job, row, status=status, trigger=trigger, options=options, traceparent=traceparent)

@@ -1,6 +1,6 @@
-"""Queries of the operator views: quarantined memories, growth of a wiki, jobs by instant, location of a turn or chunk.
+"""Queries of the operator views: quarantined memories, growth of a wiki, jobs by instant and status, place of a turn or chunk.
 
-Every function takes a connection inside a scoped transaction. Only `retry` writes.
+Every function takes a connection inside a scoped transaction, except `job_counts`. Only `retry` writes.
 """
 
 from __future__ import annotations
@@ -30,6 +30,15 @@ class QuarantinedRow:
     updated_at: datetime
     occurred_at: datetime
     text: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class JobCount:
+    """The number of jobs in a status, and when the oldest was queued."""
+
+    status: str
+    job_count: int
+    oldest_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,3 +145,9 @@ async def chunk_around(
     """Return a chunk with its neighbours; empty if it is gone, or if `among` is given and does not hold its base."""
     rows = await _sql.chunk_around(connection, tenant_id=tenant_id, chunk_id=chunk_id, around=around, among=among)
     return [ChunkThere(**row) for row in rows]
+
+
+async def job_counts(connection: Connection) -> list[JobCount]:
+    """Return the counts of waiting, running and failed jobs over all tenants."""
+    rows = await _sql.job_counts(connection)
+    return [JobCount(row["status"], row["job_count"], row["oldest_at"]) for row in rows]

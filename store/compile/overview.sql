@@ -81,3 +81,7 @@ JOIN chunks c ON c.tenant_id = o.tenant_id AND c.document_id = o.document_id
 JOIN documents d ON d.tenant_id = c.tenant_id AND d.document_id = c.document_id
 WHERE o.tenant_id = :tenant_id AND o.chunk_id = :chunk_id AND (:among::uuid[] IS NULL OR o.base_id = ANY(:among::uuid[]))
 ORDER BY c.position;
+
+-- name: job_counts
+-- Waiting, running and failed compile jobs over all tenants: how many, and when the oldest was queued.
+SELECT status, job_count, oldest_at FROM compile_state();

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from store.db import queries
-from store.db.queries import Connection
+from store.db.queries import Connection, value_of
 from store.scope import Scope
 
 _sql = queries.load(__file__)
@@ -152,4 +152,4 @@ async def rewind(connection: Connection, scope: Scope, *, now: datetime) -> None
 
 
 def _row(row: Any) -> ScopeRow:
-    return ScopeRow(**{name: row[name] for name in ScopeRow.__slots__})
+    return value_of(ScopeRow, row)

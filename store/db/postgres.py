@@ -13,7 +13,6 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import UUID
 
@@ -182,9 +181,7 @@ class Transaction:
         self._connection = connection
         return connection
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         connection, self._connection = self._connection, None
         assert connection is not None, "a transaction is entered before it is left"
         if error is None:

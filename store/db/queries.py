@@ -17,7 +17,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from aiosql.adapters.asyncpg import AsyncPGAdapter
 from aiosql.query_loader import QueryLoader
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record] | PoolConnectionProxy[asyncpg.Record]"
 _JSON_ARRAY = re.compile(r"\$(\d+)::jsonb?\[\]")
 Call: TypeAlias = Callable[..., Awaitable[Any]]
+V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,11 @@ class Queries:
 def load(module_file: str) -> Queries:
     """Return the queries of a module's twin, the .sql file of the same name. Raises QueryFileInvalid."""
     return Queries(read(Path(module_file).with_suffix(".sql")))
+
+
+def value_of(kind: type[V], row: Any, /, **made: Any) -> V:
+    """Return the row as a value of a dataclass with slots: each field from the column of its name, except those given."""
+    return kind(**{name: row[name] for name in kind.__slots__ if name not in made}, **made)  # type: ignore[attr-defined]  # it has
 
 
 def all_queries() -> tuple[Query, ...]:

@@ -5,12 +5,12 @@ The backends themselves are defined in the process's configuration; here they ar
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from uuid import UUID
 
 from store.db import queries
-from store.db.queries import Connection
+from store.db.queries import Connection, value_of
 
 _sql = queries.load(__file__)
 
@@ -39,34 +39,18 @@ class Approval:
 
 async def put_switch(connection: Connection, tenant_id: UUID, switch: Switch) -> None:
     """Set a backend's switch."""
-    await _sql.put_switch(
-        connection,
-        tenant_id=tenant_id,
-        backend=switch.backend,
-        is_off=switch.is_off,
-        reason=switch.reason,
-        author=switch.author,
-        now=switch.changed_at,
-    )
+    await _sql.put_switch(connection, tenant_id=tenant_id, **asdict(switch))
 
 
 async def switches(connection: Connection, tenant_id: UUID) -> tuple[Switch, ...]:
     """Return the tenant's switches that were ever set, in order of backend."""
     rows = await _sql.list_switches(connection, tenant_id=tenant_id)
-    return tuple(Switch(row["backend"], row["is_off"], row["reason"], row["author"], row["changed_at"]) for row in rows)
+    return tuple(value_of(Switch, row) for row in rows)
 
 
 async def approve(connection: Connection, tenant_id: UUID, approval: Approval) -> None:
     """Approve a tool with its present schema, replacing an earlier approval."""
-    await _sql.put_approval(
-        connection,
-        tenant_id=tenant_id,
-        backend=approval.backend,
-        tool=approval.tool,
-        schema_hash=approval.schema_hash,
-        author=approval.author,
-        now=approval.approved_at,
-    )
+    await _sql.put_approval(connection, tenant_id=tenant_id, **asdict(approval))
 
 
 async def revoke(connection: Connection, tenant_id: UUID, *, backend: str, tool: str) -> bool:
@@ -77,6 +61,4 @@ async def revoke(connection: Connection, tenant_id: UUID, *, backend: str, tool:
 async def approvals(connection: Connection, tenant_id: UUID) -> tuple[Approval, ...]:
     """Return the tenant's approvals, in order of backend and tool."""
     rows = await _sql.list_approvals(connection, tenant_id=tenant_id)
-    return tuple(
-        Approval(row["backend"], row["tool"], row["schema_hash"], row["author"], row["approved_at"]) for row in rows
-    )
+    return tuple(value_of(Approval, row) for row in rows)

@@ -1,7 +1,7 @@
 -- name: put_switch!
 -- Sets a backend's switch.
 INSERT INTO backend_switches (tenant_id, backend, is_off, reason, author, changed_at)
-VALUES (:tenant_id, :backend, :is_off, :reason, :author, :now)
+VALUES (:tenant_id, :backend, :is_off, :reason, :author, :changed_at)
 ON CONFLICT (tenant_id, backend) DO UPDATE SET is_off = excluded.is_off, reason = excluded.reason, author = excluded.author,
     changed_at = excluded.changed_at;
 
@@ -12,7 +12,7 @@ SELECT backend, is_off, reason, author, changed_at FROM backend_switches WHERE t
 -- name: put_approval!
 -- Approves a tool with a schema.
 INSERT INTO tool_approvals (tenant_id, backend, tool, schema_hash, author, approved_at)
-VALUES (:tenant_id, :backend, :tool, :schema_hash, :author, :now)
+VALUES (:tenant_id, :backend, :tool, :schema_hash, :author, :approved_at)
 ON CONFLICT (tenant_id, backend, tool) DO UPDATE SET schema_hash = excluded.schema_hash, author = excluded.author,
     approved_at = excluded.approved_at;
 

@@ -95,7 +95,7 @@ class Visit:
 
     @property
     def services(self) -> Services:
-        """What the visitor acts and reads through."""
+        """The services that the page uses."""
         return self.desk.services
 
     @property
@@ -127,7 +127,7 @@ class Visit:
         return resolve_scope(self.identity, "", self.session.owner)
 
     def filtered_agent(self, asked: str) -> str:
-        """Return whose turns are looked for: an agent's own, or the one that an admin asks for, empty for all."""
+        """Return the agent to filter by: an agent's own, or the one that an admin names; empty for all."""
         return asked if self.is_admin else self.identity.agent_id
 
     async def page(self, template: str, **values: Any) -> Response:
@@ -135,11 +135,11 @@ class Visit:
         return HTMLResponse(await aside(partial(render, template, visit=self, **values)))
 
     def tell(self, text: str, *, undo: str = "", undo_text: str = "Undo", **fields: str) -> None:
-        """Have the next page say what was done, and how it is taken back."""
+        """Show a note on the next page: what was done, and how to undo it."""
         self.session.notes.append(Note(text, undo, undo_text, fields))
 
     def require_admin(self) -> None:
-        """Raise PermissionDenied for everybody else."""
+        """Raise PermissionDenied unless the visitor is an admin."""
         if not self.is_admin:
             raise PermissionDenied
 

@@ -1,1 +1,1 @@
-"""Messages of the contract made from values, and values read from messages. Nothing here asks the store."""
+"""Messages of the contract made from values, and values read from messages. Nothing here reads the store."""

@@ -1,4 +1,4 @@
-"""The messages of the compile service, made of values of the store and the compiler. Nothing here asks for anything."""
+"""The messages of the compile service, made of values of the store and the compiler. Pure."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def density(found: Density) -> pb.LinkDensityResponse:
 
 
 def reads(found: Reads, pages: Mapping[Any, PageRow]) -> pb.MeasureReadsResponse:
-    """Return what turns read of the wiki beside what compiling it cost."""
+    """Return the turns' use of the wiki and the cost of compiling it."""
     rows = [
         pb.PageReads(page=wiki_messages.page(pages[page_id]), assembly_count=assemblies, answer_count=answers)
         for page_id, (assemblies, answers) in found.by_page.items()

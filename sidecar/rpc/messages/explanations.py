@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from typing import Any
 
 from models.tokens.catalog import CATALOG, TokenSpending, cost_usd
@@ -142,10 +143,4 @@ def _decision(source: Source, item: Mapping[str, Any]) -> items_pb2.CandidateDec
 
 
 def _usage(usage: ReportedUsage) -> pb.UsageReport:
-    return pb.UsageReport(
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
-        cache_read_tokens=usage.cache_read_tokens,
-        cache_write_tokens=usage.cache_write_tokens,
-        used_item_ids=usage.used_item_ids,
-    )
+    return pb.UsageReport(**asdict(usage))

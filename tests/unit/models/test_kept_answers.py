@@ -8,8 +8,15 @@ from typing import Any
 
 import pytest
 
-from models.language.kept_answers import answer_bytes, answer_from
-from models.language.language import AnswerSchema, ConverseAnswer, ConverseRequest, TokenUsage, answer_key
+from models.language.language import (
+    AnswerSchema,
+    ConverseAnswer,
+    ConverseRequest,
+    TokenUsage,
+    answer_bytes,
+    answer_from,
+    answer_key,
+)
 
 REQUEST = ConverseRequest("m", "system", "user", 10, 1.0, AnswerSchema("s", {"type": "object"}), prompt_version="1")
 ANSWER = ConverseAnswer("m", "text ✓", "end_turn", TokenUsage(10, 2, 1), {"n": 2**70, "s": ["é"]}, 0.5, 2, "tool")
