@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,6 +18,15 @@ from tests.support.served.site import Caller, Site
 from tests.support.served.turns import THREAD, asking, explained, fill, refusal
 
 PRICE_PER_TOKEN = 2.5e-6  # of gpt-4o's input
+
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest.fixture
+def site(shared_site: Site, tenant: str) -> Site:
+    """The module's sidecar, called by a tenant of the test's own."""
+    return replace(shared_site, tenant=tenant)
 
 
 async def turn(caller: Caller, **fields: Any) -> context_pb2.Receipt:

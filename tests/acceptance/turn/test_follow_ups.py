@@ -25,7 +25,7 @@ OTHERS = {
 
 @pytest.fixture
 async def agent(site: Site) -> Caller:
-    agent, admin = await fill(site), site.caller("acme", admin=True)
+    agent, admin = await fill(site), site.caller(admin=True)
     await agent.AppendTurns(pb.AppendTurnsRequest(thread_id=THREAD, turns=said(*TALK)))
     for path, content in {"towers.md": GUIDE, **OTHERS}.items():
         await admin.Ingest(knowledge_pb2.IngestRequest(base="handbook", path=path, content=content))

@@ -12,12 +12,14 @@ from typing import Any
 
 import grpc
 import pytest
+import pytest_asyncio
 from google.protobuf.json_format import MessageToDict
 
 from sidecar.process.app import running
 from sidecar.runtime.settings import Settings
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import items_pb2, memory_pb2, profile_pb2
+from store.scope import tenant_uuid
 from tests.support.served.site import Caller, Site
 from tests.support.served.turns import (
     LOCAL,
@@ -37,13 +39,23 @@ from tests.support.served.turns import (
 )
 
 CLAUDE = "claude-sonnet-4-5"
+REPORTS = "SELECT report_count FROM owner_calibrations WHERE tenant_id = $1"
 SUMMARY = (
     "INSERT INTO thread_summaries SELECT tenant_id, owner_id, thread_id, 4, 'The boat leaked and was caulked.',"
-    " ARRAY['turn:1'], now() FROM threads"
+    " ARRAY['turn:1'], now() FROM threads ON CONFLICT DO NOTHING"
 )
 
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
 @pytest.fixture
+def site(shared_site: Site, tenant: str) -> Site:
+    """The module's sidecar, called by a tenant of the test's own."""
+    return replace(shared_site, tenant=tenant)
+
+
+@pytest_asyncio.fixture(loop_scope="module")
 async def agent(site: Site) -> Caller:
     return await fill(site)
 
@@ -253,7 +265,7 @@ async def test_usage_reports_teach_a_models_ratio_to_their_tenant_alone(site: Si
     after = await assembled(agent, asking(model_id=CLAUDE))
     assert after.budget.message_tokens > before.budget.message_tokens
     assert after.budget.used_tokens > before.budget.used_tokens
-    for tenant, owner in (("other", "mara"), ("acme", "noor")):
+    for tenant, owner in ((f"other-{site.tenant}", "mara"), (site.tenant, "noor")):
         stranger = await fill(site, tenant=tenant, owner=owner)
         budget = (await assembled(stranger, asking(model_id=CLAUDE))).budget
         told = (budget.message_tokens, budget.headroom_tokens)
@@ -289,7 +301,7 @@ async def test_receipt_teaches_once_whatever_is_reported_later(site: Site, agent
     answer = await assembled(agent, asking(model_id=CLAUDE))
     for input_tokens in (900, 950, 1000, 1050, 1100, 1150):
         assert (await reported(agent, answer.receipt_id, input_tokens)).ratio == 1.0
-    assert await as_superuser(site, "SELECT report_count FROM owner_calibrations") == 1
+    assert await as_superuser(site, REPORTS, tenant_uuid(site.tenant)) == 1
 
 
 async def test_repeated_report_teaches_nothing_more(site: Site, agent: Caller) -> None:
@@ -297,7 +309,7 @@ async def test_repeated_report_teaches_nothing_more(site: Site, agent: Caller) -
     for _ in range(3):
         await reported(agent, answer.receipt_id, 900, used_item_ids=[answer.items[0].id])
     await asyncio.gather(*(reported(agent, answer.receipt_id, 900) for _ in range(8)))
-    learned = await as_superuser(site, "SELECT report_count FROM owner_calibrations")
+    learned = await as_superuser(site, REPORTS, tenant_uuid(site.tenant))
     assert learned == 1
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from sidecar.context.assembler import Clocks
 from sidecar.runtime.settings import Settings
@@ -37,7 +39,16 @@ LISTENERS = "FROM pg_stat_activity WHERE datname = current_database() AND query 
 KEPT, SHORTENED = items_pb2.DECISION_KEPT, items_pb2.DECISION_SHORTENED
 
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
 @pytest.fixture
+def site(shared_site: Site, tenant: str) -> Site:
+    """The module's sidecar, called by a tenant of the test's own."""
+    return replace(shared_site, tenant=tenant)
+
+
+@pytest_asyncio.fixture(loop_scope="module")
 async def agent(site: Site) -> Caller:
     """An agent whose owner has something in every source."""
     return await fill(site)
@@ -244,7 +255,7 @@ async def test_unknown_thread_is_empty_and_the_other_sources_answer(agent: Calle
 
 
 async def test_owner_without_data_gets_an_answer(site: Site) -> None:
-    answer = await assembled(site.caller("acme", "newborn"), asking(QUESTION))
+    answer = await assembled(site.caller(owner="newborn"), asking(QUESTION))
     assert set(statuses(answer).values()) == {"EMPTY", "SKIPPED"}
     assert not answer.degraded
     assert answer.items == []

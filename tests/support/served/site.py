@@ -33,15 +33,16 @@ from sidecar.v1.wiki_pb2_grpc import WikiServiceStub
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A served sidecar and how to call it."""
+    """A served sidecar and how to call it, by default as a caller of `tenant`."""
 
     app: App
     settings: Settings
     channel: grpc.aio.Channel
+    tenant: str = "acme"
 
     def token(
         self,
-        tenant: str = "acme",
+        tenant: str = "",
         owner: str = "mara",
         *,
         agent: str = "assistant",
@@ -49,6 +50,7 @@ class Site:
         spaces: tuple[str, ...] | None = None,
     ) -> str:
         """Return a token for an agent of the owner, or for an admin of the tenant."""
+        tenant = tenant or self.tenant
         grant = Grant(tenant, role=Role.ADMIN) if admin else Grant(tenant, (owner,), agent, spaces=spaces)
         return mint(grant, identity_settings(self.settings), now_s=time.time(), token_id=uuid4().hex, lifetime_s=600)
 

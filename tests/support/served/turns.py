@@ -48,7 +48,7 @@ EXCHANGES = (
 )
 
 
-async def fill(site: Site, *, tenant: str = "acme", owner: str = "mara") -> Caller:
+async def fill(site: Site, *, tenant: str = "", owner: str = "mara") -> Caller:
     """Store the world for one owner, and return a caller that acts for it."""
     agent, admin = site.caller(tenant, owner), site.caller(tenant, admin=True)
     await agent.AppendTurns(pb.AppendTurnsRequest(thread_id=THREAD, turns=said(*EXCHANGES)))
@@ -65,9 +65,9 @@ async def fill(site: Site, *, tenant: str = "acme", owner: str = "mara") -> Call
     return agent
 
 
-async def put_page(site: Site, page: NewPage, *, tenant: str = "acme", owner: str = "mara") -> None:
+async def put_page(site: Site, page: NewPage, *, tenant: str = "", owner: str = "mara") -> None:
     """Write a wiki page, which no call does yet."""
-    scope = Scope(tenant_uuid(tenant), owner_uuid(owner))
+    scope = Scope(tenant_uuid(tenant or site.tenant), owner_uuid(owner))
     async with scoped(site.app.pools.background, scope) as connection:
         await pages.put_page(connection, scope, page, now=datetime(2026, 5, 1, tzinfo=UTC))
 
