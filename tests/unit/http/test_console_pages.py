@@ -11,6 +11,7 @@ import pytest
 from sidecar.http.console import turn_pages
 from sidecar.http.console.charts import share_chart
 from sidecar.http.console.desk import PLACES
+from sidecar.http.console.guard import name_of
 from sidecar.http.console.sentences import marked
 from sidecar.http.console.writing import SHOWN_KINDS, markdown, moment, place_of
 from store.accounting.receipts import ReportedUsage, StoredReceipt
@@ -152,3 +153,26 @@ def test_markdown_adds_no_markup_of_its_own(text: str) -> None:
 def test_every_view_has_its_own_name_and_path() -> None:
     rows = [one for _, views in PLACES for one in views]
     assert len(dict(rows)) == len({place for _, place in rows}) == len(rows)
+
+
+@pytest.mark.parametrize(
+    ("host", "name"),
+    [
+        ("localhost:7435", "localhost"),
+        ("[::1]:7435", "::1"),
+        ("EVIL.example", "evil.example"),
+        ("", ""),
+        ("[x", ""),
+        ("127.0.0.1", "127.0.0.1"),
+        ("[::1].evil.com", ""),
+        ("[::1]evil.com:80", ""),
+        ("::1", ""),
+        ("[localhost]", ""),
+        ("localhost:7435:1", ""),
+        ("localhost:x", ""),
+        ("localhost@evil.com", ""),
+        ("localhost/evil", ""),
+    ],
+)
+def test_host_header_is_parsed(host: str, name: str) -> None:
+    assert name_of(host) == name
