@@ -44,7 +44,10 @@ _SUFFIXES = {"wikitexts": ".txt"}  # as plain text: one paragraph of a hundred t
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One question to ask: its owner, sources, token budget (None for the default), allocation and thread."""
+    """One question to ask: its owner, sources, token budget (None for the default), allocation and thread.
+
+    `system_tokens` are those of the caller's system prompt and tools. With `is_full` the whole budget is filled.
+    """
 
     owner: str
     message: str
@@ -52,6 +55,8 @@ class Asked:
     budget_tokens: int | None
     allocation: str = "priority"
     thread: str = THREAD
+    system_tokens: int = 0
+    is_full: bool = False
 
 
 class World:
@@ -101,7 +106,11 @@ class World:
     async def ask(self, asked: Asked) -> context_pb2.Assembly:
         """Return the assembly of one turn."""
         request = context_pb2.AssembleContextRequest(
-            thread_id=asked.thread, message=asked.message, model_id=MODEL, overrides=_overrides(asked)
+            thread_id=asked.thread,
+            message=asked.message,
+            model_id=MODEL,
+            overrides=_overrides(asked),
+            system=context_pb2.Spent(tokens=asked.system_tokens),
         )
         call = self._call["AssembleContext"]
         answer: context_pb2.AssembleContextResponse = await call(request, metadata=self._proof(asked.owner), timeout=30)

@@ -45,8 +45,6 @@ class KnowledgeSource:
 
 
 def _item(found: RecalledChunk, coverage: float, rank: int) -> Item:
-    page = f"page {found.page}" if found.page is not None else ""
-    section = ", ".join(filter(None, (_without_title(found.heading, found.title), page)))
     chunk_id = str(found.chunk_id)
     return Item(
         id=f"chunk:{chunk_id}",
@@ -62,12 +60,16 @@ def _item(found: RecalledChunk, coverage: float, rank: int) -> Item:
         signature=found.signature,
         position=found.position,
         group=str(found.document_id),
-        section=section,
+        section=section_of(found),
     )
 
 
-def _without_title(heading: str, title: str) -> str:
-    """Return the path of headings without the document's title, which often is the first of them."""
-    if heading == title:
-        return ""
-    return heading.removeprefix(f"{title}{HEADING_GAP}")
+def section_of(found: RecalledChunk) -> str:
+    """Return the headings above a chunk and its page, without what its title and its own first line say already."""
+    headings = found.heading.split(HEADING_GAP) if found.heading else []
+    if headings[:1] == [found.title]:
+        del headings[0]
+    if headings and found.text.lstrip("# ").startswith(f"{headings[-1]}\n"):
+        del headings[-1]
+    page = f"page {found.page}" if found.page is not None else ""
+    return ", ".join(filter(None, (HEADING_GAP.join(headings), page)))
