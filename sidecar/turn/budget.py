@@ -201,6 +201,7 @@ class _Sharing:
             limit_tokens=min(limit_tokens, self.ledger.left_tokens - owed_tokens),
             most_turns=self._profile.history_turns - turns,
             step_tokens=step_tokens,
+            step_turns=max(1, self._profile.history_turns // 2),
         )
         for unit in older[:count]:
             self.ledger.steps.append((unit.turns[-1].id, Form.FULL, True))

@@ -116,29 +116,35 @@ def _cut_exchange(history: History, limit_tokens: int, meter: TokenCounter) -> E
     return _as_exchange(history.exchange, shortened, meter)
 
 
-def recent(older: Sequence[Unit], *, limit_tokens: int, most_turns: int, step_tokens: int = 0) -> int:
+def recent(
+    older: Sequence[Unit], *, limit_tokens: int, most_turns: int, step_tokens: int = 0, step_turns: int = 1
+) -> int:
     """Return how many of the older units, given newest first, the window holds within both limits.
 
-    With a step it begins only where the thread's own tokens cross a multiple of the step, so that it keeps its beginning for
-    many turns; then it may hold less than would fit.
+    With steps it begins only where the thread's own tokens cross a multiple of `step_tokens` (or, where the limit on turns
+    comes first, its turns one of `step_turns`), so that it keeps its beginning for many turns; then it may hold less than
+    would fit.
     """
     # Threads kept elsewhere do not tell how much was said before a turn.
     is_aligned = step_tokens > 0 and any(unit.turns[0].tokens_before for unit in older)
-    chosen = tokens = turns = 0
+    by_tokens = by_turns = tokens = turns = 0
     for count, unit in enumerate(older, start=1):
         tokens, turns = tokens + unit.tokens, turns + len(unit.turns)
-        if tokens > limit_tokens or turns > most_turns:
-            break
-        if not is_aligned or _opens_step(unit, older[count : count + 1], step_tokens):
-            chosen = count
-    return chosen
+        if turns > most_turns:
+            return max(by_tokens, by_turns)
+        if tokens > limit_tokens:
+            return by_tokens
+        first, before = unit.turns[0], [one.turns[0] for one in older[count : count + 1]]
+        if not is_aligned or _crosses(first.tokens_before, [one.tokens_before for one in before], step_tokens):
+            by_tokens = count
+        if _crosses(first.position, [one.position for one in before], step_turns):
+            by_turns = count
+    return by_tokens
 
 
-def _opens_step(unit: Unit, before: Sequence[Unit], step_tokens: int) -> bool:
-    tokens = unit.turns[0].tokens_before
-    if not before:
-        return tokens == 0
-    return tokens // step_tokens > before[0].turns[0].tokens_before // step_tokens
+def _crosses(place: int, before: Sequence[int], step: int) -> bool:
+    """Return whether a multiple of the step lies between the unit before, if any, and this one."""
+    return place // step > before[0] // step if before else place == 0
 
 
 def fates(history: History, exchange: Exchange, older_count: int) -> Iterator[TurnFate]:

@@ -288,6 +288,17 @@ def test_wide_window_begins_on_a_grid_of_the_threads_tokens(pool: int) -> None:
     assert len(set(starts)) <= 1 + 400 * 50 // 1_024
 
 
+def test_window_of_many_short_turns_moves_by_half_of_the_turns_that_it_may_hold() -> None:
+    lengths, starts = [], []
+    for said in range(1, 300, 2):
+        window = window_of(fitted(history=long_talk(said, 10), profile=a_profile(history_turns=50)))
+        starts.append(window[0])
+        lengths.append(len(window))
+    assert max(lengths) <= 50
+    assert min(lengths[26:]) >= 24
+    assert len(set(starts)) <= 1 + 300 // 25
+
+
 def test_narrow_window_is_not_aligned() -> None:
     starts = {window_of(fitted(history=long_talk(count, 10), budget_tokens=3_999))[0] for count in range(101, 301, 2)}
     assert len(starts) == 100
