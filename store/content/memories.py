@@ -374,7 +374,9 @@ def _memory(row: Any) -> Memory:
         MemoryStatus(row["status"]),
         row["confidence"],
         row["authority"],
-        *(tuple(row[name]) for name in ("domains_json", "source_episodes_json", "source_events_json")),
+        tuple(row["domains_json"]),
+        tuple(row["source_episodes_json"]),
+        tuple(row["source_events_json"]),
         row["is_pinned"],
     )
 
