@@ -5,6 +5,7 @@ The evidence is collected once per run, by the product's sources, from the datab
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.recall import samples
-from bench.recall.cases import CORPORA, Conversation, DocumentQuestion
+from bench.recall.cases import CORPORA, SETS, Conversation, DocumentQuestion
 from bench.recall.samples import Gatherer
 from bench.recall.tally import samples_file
 from bench.recall.training import Sample, train, with_pages, write
@@ -31,15 +32,16 @@ from sidecar.turn.weights import BY_VECTORS, RankerWeights
 from store.content import embedders
 from store.db.postgres import Pools
 
-PROVENANCE = """Data: LoCoMo (snap-research/LoCoMo as corrected by dial481/locomo-audit, CC BY-NC 4.0: measured, never shipped),
-five conversations of ten, question categories 1 to 4; and the chunking_evaluation questions (MIT) over three of five corpora.
-Candidates, evidence and features are those of the product's own sources (`python -m bench recall --write-weights`). Pools: turns
-alone; with observations as facts; with chunks; all three; and pools that hold no answer, so that a low relevance means what it
-says. Ridge 100 on standardised features. Pages, compiled from the observations without a model, are judged as
-passages, moved so that their mean relevance is the share of those that add evidence to the 2,000 most relevant tokens of turns
-and observations (from runs `--with-wiki` only): next to none do, because what they say is there already. Embedder:
-all-MiniLM-L6-v2-int8. Date: {}. Recency is not among the features: in this data the newest turns are never asked for, and the
-recency guard stands elsewhere."""
+PROVENANCE = """Made by `python -m bench recall --data DIR --split 0 --write-weights` on {}, from data with the SHA-256
+{}.
+Data: LoCoMo (snap-research/LoCoMo as corrected by dial481/locomo-audit, CC BY-NC 4.0: measured, never shipped), five
+conversations of ten, question categories 1 to 4; REALTALK (danny911kr/REALTALK), five chats of ten; and the chunking_evaluation
+questions (MIT) over three of five corpora. Candidates, evidence and features are those of the product's own sources. Pools: turns
+alone; with observations as facts; with chunks; all three; and pools that hold no answer, so that a low relevance is calibrated.
+Ridge 100 on standardised features. Embedder: all-MiniLM-L6-v2-int8. Pages are judged as passages, shifted so that their mean
+relevance is the share of pages that add evidence to the 2,000 most relevant tokens of turns and observations (from runs
+`--with-wiki` only; else as far from a passage as before): next to none do, because those tokens hold their content already.
+Recency is not a feature: no question in this data asks for the newest turns, and recency is guarded elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +61,10 @@ class Gathered:
     pages: list[Sample]
 
 
-async def folds(
-    pools: Pools, told: Sequence[Conversation], asked: Sequence[DocumentQuestion], *, count: int, keep: Path | None
-) -> list[Fold]:
-    """Return so many folds, each with weights trained without it; one fold of all and the shipped weights for 0."""
-    if not count:
+def folds(gathered: Gathered | None, told: Sequence[Conversation], *, count: int) -> list[Fold]:
+    """Return so many folds of the conversations asked, each with weights trained without it; the shipped weights for 0."""
+    if not count or gathered is None:
         return [Fold(tuple(told), frozenset(CORPORA), BY_VECTORS)]
-    gathered = await evidence(pools, told, asked, keep=keep)
     made = []
     for number in range(count):
         own, corpora = tuple(told[number::count]), frozenset(CORPORA[number::count])
@@ -75,17 +74,21 @@ async def folds(
     return made
 
 
-async def write_weights(
-    path: Path, pools: Pools, told: Sequence[Conversation], asked: Sequence[DocumentQuestion], *, keep: Path | None
-) -> None:
+def write_weights(path: Path, gathered: Gathered, *, data: Path) -> None:
     """Write the weights that are shipped, trained on all."""
-    gathered = await evidence(pools, told, asked, keep=keep)
-    provenance = PROVENANCE.format(date.today())  # noqa: DTZ011
+    provenance = PROVENANCE.format(date.today(), _data_hash(data))  # noqa: DTZ011
     seeing, blind = (train(gathered.samples, is_blind=is_blind) for is_blind in (False, True))
     write(path, with_pages(seeing, gathered.pages), with_pages(blind, gathered.pages), provenance=provenance)
 
 
-async def evidence(
+def _data_hash(data: Path) -> str:
+    """Return the SHA-256 of the files that the weights are trained on, in order of name."""
+    files = [data / name / "conversations.json" for name in SETS]
+    files += [data / "kb" / "questions.json", *(data / "kb" / f"{name}.md" for name in CORPORA)]
+    return hashlib.sha256(b"".join(file.read_bytes() for file in sorted(files))).hexdigest()
+
+
+async def gather(
     pools: Pools, told: Sequence[Conversation], asked: Sequence[DocumentQuestion], *, keep: Path | None
 ) -> Gathered:
     """Return what all questions show, brought by the product's sources, or kept by an earlier run."""

@@ -19,7 +19,7 @@ from bench.recall import follow_ups
 from bench.recall.asking import Asking, some
 from bench.recall.baselines import Baselines
 from bench.recall.cases import SETS, Conversation, conversations, document_questions
-from bench.recall.folds import Fold, folds, write_weights
+from bench.recall.folds import Fold, folds, gather, write_weights
 from bench.recall.follow_ups import FOLLOW_UPS
 from bench.recall.tally import Journal, Tally
 from bench.recall.world import Asked, World
@@ -49,6 +49,10 @@ class Plan:
     write: Path | None = None
     only: int | None = None
 
+    def trained(self) -> tuple[Conversation, ...]:
+        """Return the conversations of all sets, on which weights are trained."""
+        return tuple(one for name in SETS for one in conversations(self.data, name)[: self.only])
+
     @property
     def told(self) -> str:
         """The plan's identity; outcomes of a plan with another identity are not reused."""
@@ -62,10 +66,12 @@ async def measure(plan: Plan) -> Tally:
     told = conversations(plan.data, plan.name)[: plan.only]
     asked = document_questions(plan.data)
     tally, journal = Tally(), Journal(plan.keep, plan=plan.told)
-    async with _filled(plan, told) as (world, pools):
-        if plan.write is not None:
-            await write_weights(plan.write, pools, told, asked, keep=plan.keep)
-        made = await folds(pools, told, asked, count=plan.folds, keep=plan.keep)
+    trained = plan.trained() if plan.folds or plan.write else told
+    async with _filled(plan, trained) as (world, pools):
+        evidence = await gather(pools, trained, asked, keep=plan.keep) if plan.folds or plan.write else None
+        if plan.write is not None and evidence is not None:
+            write_weights(plan.write, evidence, data=plan.data)
+        made = folds(evidence, told, count=plan.folds)
         _say(f"{len(made)} folds trained")
         asking = Asking(world, journal, tally, share=plan.share, with_wiki=plan.with_wiki)
         embedder = LocalEmbedder(MiniLM())

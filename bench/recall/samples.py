@@ -69,7 +69,7 @@ async def of_conversation(gatherer: Gatherer, conversation: Conversation) -> lis
         }
         held = {
             "thread": [text in gold for text in found["thread"].texts],
-            "memory": [item_id in facts for item_id in found["memory"].ids],
+            "memory": [item_id in facts for item_id in found["memory"].ids] if "memory" in found else [],
             "knowledge": [False] * len(found["knowledge"].ids),
         }
         folds = frozenset({conversation.name})
@@ -127,7 +127,7 @@ async def of_documents(
         texts = [squash(text) for text in found["knowledge"].texts]
         held = {
             "thread": [False] * len(found["thread"].ids),
-            "memory": [False] * len(found["memory"].ids),
+            "memory": [False] * len(found["memory"].ids) if "memory" in found else [],
             "knowledge": [any(sentence in text for sentence in question.sentences) for text in texts],
         }
         samples += _samples(reading, found, held, _DOCUMENT_POOLS[:1], frozenset({question.corpus}))
@@ -144,6 +144,8 @@ def _samples(
     folds: frozenset[str],
 ) -> Iterator[Sample]:
     for pool in pools:
+        if not all(source in found for source in pool):
+            continue
         labels = np.array([label for source in pool for label in held[source]], np.float64)
         if len(labels):
             whole, *_ = features(reading, [found[source] for source in pool])

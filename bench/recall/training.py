@@ -17,6 +17,9 @@ from sidecar.turn.rank import NAMES
 from sidecar.turn.weights import BY_VECTORS, BY_WORDS, RankerWeights
 
 RIDGE = 100.0
+_TITLE = '''"""The ranker's weights and their origin. Written by training, read by `rank`; do not edit by hand.
+
+'''
 WITHOUT_VECTORS = frozenset({"cosine", "cosine_gap", "near_cosine", "local_cosine"})
 
 _Matrix = NDArray[np.float64]
@@ -80,8 +83,14 @@ def _moved(logits: _Matrix, wanted: float) -> float:
 
 
 def write(path: Path, by_vectors: RankerWeights, by_words: RankerWeights, *, provenance: str) -> None:
-    """Write the module of weights, with where they come from in its docstring."""
-    path.write_text(_MODULE.format(provenance=provenance, by_vectors=_table(by_vectors), by_words=_table(by_words)))
+    """Write these weights and their provenance into the module of weights; the others in it stay."""
+    _, *rest = path.read_text().split('"""\n')
+    text = '"""\n'.join((_TITLE + provenance + "\n", *rest))
+    for name, weights in (("BY_VECTORS", by_vectors), ("BY_WORDS", by_words)):
+        start = text.index(f"{name}: Final = ")
+        end = text.index("\n)\n", start) + len("\n)\n")
+        text = text[:start] + f"{name}: Final = {_table(weights)}\n" + text[end:]
+    path.write_text(text)
 
 
 def _fit(table: _Matrix, labels: _Matrix) -> _Matrix:
@@ -118,32 +127,4 @@ def _probability(scores: _Matrix) -> _Matrix:
 
 def _table(weights: RankerWeights) -> str:
     rows = "".join(f'        "{name}": {weights.of[name]},\n' for name in NAMES if name in weights.of)
-    return f"Weights(\n    bias={weights.bias},\n    of={{\n{rows}    }},\n)"
-
-
-_MODULE = '''"""The ranker's weights, and where they come from. Written by training, read by `rank`; not edited by hand.
-
-{provenance}
-"""
-
-from __future__ import annotations
-
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
-
-
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """A logistic model: what a unit of each feature adds to the log odds, and what they are without any."""
-
-    bias: float
-    of: Mapping[str, float]
-
-
-BY_VECTORS: Final = {by_vectors}
-"""For candidates that have a vector."""
-
-BY_WORDS: Final = {by_words}
-"""For candidates without one, and for all of them where no embedder is set up."""
-'''
+    return f"RankerWeights(\n    bias={weights.bias},\n    of={{\n{rows}    }},\n)"

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from difflib import SequenceMatcher
 from typing import Final
 
 from sidecar.turn.periods import Period, named_in
@@ -19,6 +20,8 @@ MAX_PARTS: Final = 4
 
 _LONG_WORDS = 40
 _HEAD_CHARS, _TAIL_CHARS = 8_000, 2_000  # the question usually stands at either end of a pasted document
+_LEAST_SPELT, _LEAST_ALIKE = 5, 0.7  # of names in two spellings: letters, and their share in common
+_UNSOUNDED, _DOUBLED = re.compile("[aeiouyh]"), re.compile(r"(.)\1+")
 _LEAST_CHARS = 7  # of a name and its misspelling together: shorter words are one edit from too many others
 _SENTENCE = re.compile(r"[^.!?。！？\n]*(?:[.!?。！？]+(?=\s|$|[^\x00-\x7f])|[.!?](?=\S)[^.!?。！？\n]*)*")
 _QUESTION = re.compile(r"[?？]\W*$|か[。\s]*$")
@@ -157,10 +160,24 @@ def _named(text: str, speakers: Iterable[str]) -> dict[str, str]:
         if word in known:
             named[written] = known[word]
         elif written[:1].isupper() and word not in STOP_WORDS:
-            near = [name for name in known if len(name) + len(word) >= _LEAST_CHARS and is_one_edit(word, name)]
+            near = [name for name in known if _is_misspelt(word, name)]
             if near:
                 named[written] = known[near[0]]
     return named
+
+
+def _is_misspelt(word: str, name: str) -> bool:
+    """Return whether a word is the name with one letter wrong, or the same name as another language spells it ("Mohammed")."""
+    if len(name) + len(word) >= _LEAST_CHARS and is_one_edit(word, name):
+        return True
+    if min(len(word), len(name)) < _LEAST_SPELT or word[0] != name[0] or _sounds(word) != _sounds(name):
+        return False
+    return SequenceMatcher(None, word, name, autojunk=False).ratio() >= _LEAST_ALIKE
+
+
+def _sounds(word: str) -> str:
+    """Return the consonants of a word, doubled ones once and without the mute h: spellings of one name share them."""
+    return _DOUBLED.sub(r"\1", _UNSOUNDED.sub("", word))
 
 
 def is_one_edit(one: str, other: str) -> bool:

@@ -105,3 +105,14 @@ def test_hostile_messages_are_read_quickly(message: str) -> None:
 )  # fmt: skip
 def test_one_edit_inserts_deletes_replaces_or_swaps_a_letter(one: str, other: str, is_one: bool) -> None:
     assert is_one_edit(one, other) is is_one_edit(other, one) is is_one
+
+
+@pytest.mark.parametrize("written", ["Muhammad", "Mohammed", "Mohamed", "Muhhamed's"])
+def test_a_name_is_known_in_another_spelling(written: str) -> None:
+    assert read(f"What does {written} like?", speakers=["Muhhamed", "Fahim Khan"], today=TODAY).named == {"muhhamed"}
+
+
+@pytest.mark.parametrize("written", ["Korean", "Mahmoud", "Milan", "Nebraska"])
+def test_a_word_that_only_resembles_a_name_is_not_taken_for_it(written: str) -> None:
+    speakers = ["Karina", "Muhhamed", "Melanie", "Nebraas"]
+    assert not read(f"Who likes {written} food?", speakers=speakers, today=TODAY).named

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import runpy
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from bench.recall.training import Sample, with_pages
+from bench.recall.training import Sample, with_pages, write
+from sidecar.turn import weights
 from sidecar.turn.rank import NAMES
 from sidecar.turn.weights import BY_VECTORS, BY_WORDS, RankerWeights
 
@@ -38,3 +42,15 @@ def test_held_back_cases_do_not_move_the_weight() -> None:
 def test_without_pages_the_weight_keeps_its_distance_from_a_passages() -> None:
     assert with_pages(BY_VECTORS, []).of["is_page"] == pytest.approx(BY_VECTORS.of["is_page"])
     assert with_pages(BY_WORDS, []).of["is_page"] == pytest.approx(BY_WORDS.of["is_page"])
+
+
+def test_written_weights_are_read_back_and_the_others_stay(tmp_path: Path) -> None:
+    module = tmp_path / "weights.py"
+    module.write_text(Path(weights.__file__).read_text())
+    seeing, blind = RankerWeights(-1.5, {"coverage": 0.25, "cosine": 2.0}), RankerWeights(0.5, {"coverage": 1.0})
+    write(module, seeing, blind, provenance="Made up, on no data.")
+    written = runpy.run_path(str(module))
+    for name, fitted in (("BY_VECTORS", seeing), ("BY_WORDS", blind), ("LEANING", weights.LEANING)):
+        assert (written[name].bias, written[name].of) == (fitted.bias, fitted.of)
+    assert "Made up, on no data." in written["__doc__"]
+    assert module.read_text().count('"""') == Path(weights.__file__).read_text().count('"""')
