@@ -114,7 +114,7 @@ async def _gathered(pools: Pools, told: Sequence[Conversation], asked: Sequence[
         },
     )
     of_all = [sample for one in told for sample in await samples.of_conversation(gatherer, one)]
-    of_all += await samples.of_documents(gatherer, asked, told)
+    of_all += await samples.of_documents(gatherer, asked, [one for one in told if one.facts])
     pages = [sample for one in told for sample in await samples.of_pages(gatherer, one)]
     embedder.close()
     return Gathered(of_all, pages)

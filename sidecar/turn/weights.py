@@ -1,13 +1,14 @@
 """The ranker's weights and their origin. Written by training, read by `rank`; do not edit by hand.
 
-Data: LoCoMo (snap-research/LoCoMo with the corrections of dial481/locomo-audit, CC BY-NC 4.0: measured on, never shipped), five
-conversations of ten, question categories 1 to 4; and the chunking_evaluation questions (MIT) over three of its five corpora.
-Candidates, evidence and features come from the product's own sources on Postgres (`python -m bench recall --write-weights`).
-Pools: turns alone; with observations as facts; with chunks; all three; and pools that hold no answer, so that a low relevance
-is calibrated. Ridge 100 on standardised features. Embedder: all-MiniLM-L6-v2-int8. Date: 2026-11-22.
-Pages, compiled from the observations without a model, are judged as passages, shifted so that their mean relevance equals the
-share of pages that add evidence to the 2,000 most relevant tokens of turns and observations. Almost none do, because those
-tokens already hold their content (51 of 30,080, on half of the questions; by words a passage's weight put it at 1 in 50).
+Made by `python -m bench recall --data DIR --split 0 --write-weights` on 2026-11-23, from data with the SHA-256
+4e87bdd4f16f5fac9e3c103981e03a5c85d7a81f912ed0937c29a3713071d21e.
+Data: LoCoMo (snap-research/LoCoMo as corrected by dial481/locomo-audit, CC BY-NC 4.0: measured, never shipped), five
+conversations of ten, question categories 1 to 4; REALTALK (danny911kr/REALTALK), five chats of ten; and the chunking_evaluation
+questions (MIT) over three of five corpora. Candidates, evidence and features are those of the product's own sources. Pools: turns
+alone; with observations as facts; with chunks; all three; and pools that hold no answer, so that a low relevance is calibrated.
+Ridge 100 on standardised features. Embedder: all-MiniLM-L6-v2-int8. Pages are judged as passages, shifted so that their mean
+relevance is the share of pages that add evidence to the 2,000 most relevant tokens of turns and observations (from runs
+`--with-wiki` only; else as far from a passage as before): next to none do, because those tokens hold their content already.
 Recency is not a feature: no question in this data asks for the newest turns, and recency is guarded elsewhere.
 """
 
@@ -27,47 +28,47 @@ class RankerWeights:
 
 
 BY_VECTORS: Final = RankerWeights(
-    bias=-6.6017,
+    bias=-5.4273,
     of={
-        "coverage": -0.3201,
-        "coverage_gap": 2.3092,
-        "joint_coverage": 2.3661,
-        "local_coverage": 1.1348,
-        "cosine": 0.9094,
-        "cosine_gap": 5.1957,
-        "near_cosine": 1.7188,
-        "local_cosine": 2.8374,
-        "same_speaker": 0.9173,
-        "other_speaker": -2.1982,
-        "in_period": 1.1415,
-        "length": 0.1931,
-        "is_question": -0.8192,
-        "times": 0.317,
-        "names": 0.3002,
-        "is_fact": 1.1133,
-        "is_passage": -2.3584,
-        "is_page": -2.6,
+        "coverage": -0.2997,
+        "coverage_gap": 2.2061,
+        "joint_coverage": 1.9001,
+        "local_coverage": 1.4478,
+        "cosine": 1.1537,
+        "cosine_gap": 4.9657,
+        "near_cosine": 1.5899,
+        "local_cosine": 2.8153,
+        "same_speaker": 0.6439,
+        "other_speaker": -2.3929,
+        "in_period": 0.9554,
+        "length": 0.0237,
+        "is_question": -0.8783,
+        "times": 0.3231,
+        "names": 0.264,
+        "is_fact": 0.8654,
+        "is_passage": -2.4278,
+        "is_page": -2.6694,
     },
 )
 """For candidates with a vector."""
 
 BY_WORDS: Final = RankerWeights(
-    bias=-6.7883,
+    bias=-5.3276,
     of={
-        "coverage": -0.5879,
-        "coverage_gap": 3.6447,
-        "joint_coverage": 3.6563,
-        "local_coverage": 2.7234,
-        "same_speaker": 1.0404,
-        "other_speaker": -2.1648,
-        "in_period": 1.3439,
-        "length": 0.2012,
-        "is_question": -0.7914,
-        "times": 0.3118,
-        "names": 0.2542,
-        "is_fact": 0.8979,
-        "is_passage": -1.7412,
-        "is_page": -5.1,
+        "coverage": -0.4701,
+        "coverage_gap": 3.5659,
+        "joint_coverage": 3.021,
+        "local_coverage": 2.9243,
+        "same_speaker": 0.8176,
+        "other_speaker": -2.3247,
+        "in_period": 1.1437,
+        "length": -0.0212,
+        "is_question": -0.8161,
+        "times": 0.3307,
+        "names": 0.214,
+        "is_fact": 0.7271,
+        "is_passage": -1.6699,
+        "is_page": -5.0287,
     },
 )
 """For candidates without a vector, so for all of them without an embedder."""
@@ -80,7 +81,12 @@ MAY_LEAN: Final = RankerWeights(
         "length": 1.4474,
     },
 )
-"""Whether a message may lean on its thread, judged by itself."""
+"""Whether a message may lean on its thread, judged by itself.
+
+Fitted, as `LEANING`, on 703 follow-ups of CANARD (aagohary/canard, CC BY-SA 4.0: measured, never shipped) in their dialogs, with
+half of each answer's words, and without answers; against their rewrites in other dialogs, LoCoMo's and REALTALK's questions in
+their own conversations (weight 4) and chunking_evaluation's questions in dialogs. Ridge 1.
+"""
 
 LEANING: Final = RankerWeights(
     bias=-0.5228,
