@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,16 +14,11 @@ from sidecar.v1 import admin_pb2, backends_pb2, items_pb2, profile_pb2
 from tests.acceptance.sources.test_backends import KEEL, WAITS_MS, base, found, tools_entry
 from tests.stand_ins import hindsight, s3
 from tests.stand_ins.aws import Aws, Fault
-from tests.support.backends.aws_site import CANARY, stand_in
+from tests.support.backends.aws_site import CANARY
 from tests.support.served.backed import SOURCES
 from tests.support.served.collector import collecting
 from tests.support.served.traces import SAMPLED, SENDING, observed, traced
 from tests.support.served.turns import asking, explained, fill, report
-
-
-@pytest.fixture(name="aws")
-def _aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[Aws]:
-    yield from stand_in(monkeypatch)
 
 
 def _entries(aws: Aws, hindsight_url: str, files_url: str) -> str:

@@ -8,7 +8,7 @@ import logging
 import re
 import sys
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -26,18 +26,13 @@ from sidecar.v1 import context_pb2 as pb
 from store.scope import owner_uuid
 from tests.stand_ins import hindsight
 from tests.stand_ins.aws import Aws, Fault, Held, Reply
-from tests.support.backends.aws_site import CANARY, stand_in, use_credentials
+from tests.support.backends.aws_site import CANARY, use_credentials
 from tests.support.served.backed import DOCUMENT, EXAMPLES
 from tests.support.served.site import Site, served
 from tests.support.served.turns import THREAD, asking, assembled, explained, fill, refusal, report, statuses
 
 WAITS_MS = 50_000
 MODEL_EXAMPLES = re.findall(r"```sh\n(SIDECAR_.*?)\n```", DOCUMENT.read_text(), re.DOTALL)
-
-
-@pytest.fixture(name="aws")
-def _aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[Aws]:
-    yield from stand_in(monkeypatch)
 
 
 def base(

@@ -23,7 +23,6 @@ from sidecar.turn.items import Source, Status
 from sidecar.worker.agentcore_feed import AgentCoreSubstrate
 from store.scope import Scope
 from tests.stand_ins.aws import Aws, Fault, Reply
-from tests.support.backends.aws_site import stand_in
 
 MEMORY = "acme_memory-ABCDEFGHIJ"
 OWNER = UUID(int=7)
@@ -31,11 +30,6 @@ SCOPE = Scope(UUID(int=1), OWNER)
 NAMESPACE = f"/actors/{OWNER}"
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 OPERATIONS = ("RetrieveMemoryRecords", "ListMemoryRecords", "ListEvents")
-
-
-@pytest.fixture(name="aws")
-def _aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[Aws]:
-    yield from stand_in(monkeypatch)
 
 
 @contextmanager

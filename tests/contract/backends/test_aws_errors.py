@@ -24,7 +24,7 @@ from sidecar.backends.errors import (
 )
 from sidecar.context.ports import BackendError
 from tests.stand_ins.aws import Aws, Fault, Reply, Slow
-from tests.support.backends.aws_site import CANARY, stand_in
+from tests.support.backends.aws_site import CANARY
 from tests.support.waiting import until
 
 ASKED = {
@@ -84,11 +84,6 @@ def test_every_declared_error_of_a_backend_is_classified(code: str, status: int)
 @pytest.mark.parametrize(("code", "status"), sorted(declared("bedrock-runtime", "Converse", "InvokeModel")))
 def test_every_declared_error_of_a_model_is_classified(code: str, status: int) -> None:
     assert type(provider_error(ProviderRefusal(status, code))).__name__ == MODELS[code]
-
-
-@pytest.fixture(name="aws")
-def _aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[Aws]:
-    yield from stand_in(monkeypatch)
 
 
 @contextmanager

@@ -29,7 +29,7 @@ from sidecar.backends.errors import (
 from sidecar.context.ports import BackendError
 from sidecar.turn.items import Status
 from tests.stand_ins.aws import Aws, Fault, Held, Raw, Reply
-from tests.support.backends.aws_site import CANARY, stand_in
+from tests.support.backends.aws_site import CANARY
 from tests.support.waiting import until
 
 BASE = "ABCDEFGHIJ"
@@ -41,11 +41,6 @@ def result(text: str, **fields: Any) -> dict[str, Any]:
 
 
 ONE = Reply({"retrievalResults": [result("Boats stand on blocks.", score=0.5)]})
-
-
-@pytest.fixture(name="aws")
-def _aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[Aws]:
-    yield from stand_in(monkeypatch)
 
 
 @contextmanager

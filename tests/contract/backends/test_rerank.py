@@ -22,15 +22,10 @@ from sidecar.backends.rerank import MAX_CHARS, MAX_TEXTS, BedrockRerank, Reranki
 from sidecar.context.ports import BackendError
 from sidecar.turn.items import Status
 from tests.stand_ins.aws import Aws, Behaviour, Fault, Raw, Reply
-from tests.support.backends.aws_site import CANARY, stand_in
+from tests.support.backends.aws_site import CANARY
 
 ARN = "arn:aws:bedrock:eu-central-1::foundation-model/amazon.rerank-v1:0"
 TEXTS = ["Rope.", "Boats stand on blocks.", "Tides."]
-
-
-@pytest.fixture(name="aws")
-def _aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[Aws]:
-    yield from stand_in(monkeypatch)
 
 
 @contextmanager
