@@ -18,7 +18,7 @@ from store.content.recalling import Recalled, RecallQuery, recalled
 from store.content.tiers import MemoryStatus
 from store.db import queries
 from store.db.pacing import QUICK_CHARS, STATEMENT_CHARS, in_slices, slices
-from store.db.queries import Connection
+from store.db.queries import Connection, value_of
 from store.scope import Scope
 from store.text.texts import Signature
 
@@ -361,24 +361,8 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _memory(row: Any) -> Memory:
-    return Memory(
-        row["memory_id"],
-        row["text"],
-        row["occurred_at"],
-        row["document_id"],
-        row["metadata"],
-        tuple(row["turn_ids"]),
-        row["created_at"],
-        row["updated_at"],
-        row["memory_type"],
-        MemoryStatus(row["status"]),
-        row["confidence"],
-        row["authority"],
-        tuple(row["domains_json"]),
-        tuple(row["source_episodes_json"]),
-        tuple(row["source_events_json"]),
-        row["is_pinned"],
-    )
+    listed = {name: tuple(row[f"{name}_json"]) for name in ("domains", "source_episodes", "source_events")}
+    return value_of(Memory, row, turn_ids=tuple(row["turn_ids"]), status=MemoryStatus(row["status"]), **listed)
 
 
 def _recalled(*columns: Any) -> Iterable[RecalledMemory]:

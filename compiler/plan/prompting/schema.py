@@ -24,15 +24,16 @@ def _array(items: Schema) -> Schema:
 
 
 _SECTION = _object(slug=_TEXT, heading=_TEXT, body_md=_TEXT, source_refs=_TEXTS)
-_NEW_PAGE = _object(
-    type=_TYPE,
-    slug=_TEXT,
-    title=_TEXT,
-    summary=_TEXT,
-    aliases=_TEXTS,
-    source_refs=_TEXTS,
-    sections=_array(_SECTION),
-)
+_PAGE: Final[Schema] = {
+    "type": _TYPE,
+    "slug": _TEXT,
+    "title": _TEXT,
+    "summary": _TEXT,
+    "aliases": _TEXTS,
+    "source_refs": _TEXTS,
+    "sections": _array(_SECTION),
+}
+_NEW_PAGE = _object(**_PAGE)
 _PAGE_UPDATE = _object(
     pageId=_TEXT,
     sections=_array(_object(slug=_TEXT, heading=_TEXT, proposed_body_md=_TEXT, source_refs=_TEXTS)),
@@ -44,17 +45,7 @@ _MENTION = _object(
     context=_TEXT,
     source_ref=_TEXT,
 )
-_PROMOTION = _object(
-    mentionId=_TEXT,
-    reason=_TEXT,
-    type=_TYPE,
-    slug=_TEXT,
-    title=_TEXT,
-    summary=_TEXT,
-    aliases=_TEXTS,
-    source_refs=_TEXTS,
-    sections=_array(_SECTION),
-)
+_PROMOTION = _object(mentionId=_TEXT, reason=_TEXT, **_PAGE)
 _LINK = _object(fromType=_TYPE, fromSlug=_TEXT, toType=_TYPE, toSlug=_TEXT, context=_TEXT)
 _ROLLUP = _object(
     pageId=_TEXT,
@@ -74,19 +65,6 @@ _SECTION_PROMOTION = _object(
     newPage=_NEW_PAGE,
 )
 
-ARRAYS = (
-    "pageUpdates",
-    "newPages",
-    "unresolvedMentions",
-    "promotions",
-    "pageLinks",
-    "parentSectionUpdates",
-    "sectionPromotions",
-)
-PLAN: Final[Schema] = {
-    "type": "object",
-    "anyOf": [{"properties": {name: {"type": "array"}}, "required": [name]} for name in ARRAYS],
-}
 LEAF: Final[Schema] = _object(
     pageUpdates=_array(_PAGE_UPDATE),
     newPages=_array(_NEW_PAGE),
@@ -96,9 +74,10 @@ LEAF: Final[Schema] = _object(
     parentSectionUpdates=_array(_ROLLUP),
     sectionPromotions=_array(_SECTION_PROMOTION),
 )
-AGGREGATION: Final[Schema] = _object(
-    parentSectionUpdates=_array(_ROLLUP),
-    sectionPromotions=_array(_SECTION_PROMOTION),
-    newPages=_array(_NEW_PAGE),
-    pageLinks=_array(_LINK),
-)
+ARRAYS = tuple(LEAF["properties"])
+PLAN: Final[Schema] = {
+    "type": "object",
+    "anyOf": [{"properties": {name: {"type": "array"}}, "required": [name]} for name in ARRAYS],
+}
+_AGGREGATED = ("parentSectionUpdates", "sectionPromotions", "newPages", "pageLinks")
+AGGREGATION: Final[Schema] = _object(**{name: LEAF["properties"][name] for name in _AGGREGATED})

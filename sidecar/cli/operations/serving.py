@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from sidecar import telemetry
-from sidecar.cli.operations import embedding, migrating
+from sidecar.cli.operations import embedding
 from sidecar.cli.operations.embedding import EmbedReport
 from sidecar.cli.shared import drawing
 from sidecar.cli.shared.output import Voice
@@ -23,7 +23,10 @@ from sidecar.demo import corpus, story
 from sidecar.demo.story import Story
 from sidecar.process import app
 from sidecar.runtime import settings
+from sidecar.runtime.database import bring_up_to_date, migrations, reached
+from sidecar.runtime.settings import Settings
 from sidecar.telemetry import watch
+from store.db import migrate as ledger
 from store.db.migrate import MigrationReport, MigrationState
 
 _LINES_SHOWN = 6
@@ -74,13 +77,31 @@ def migrate(voice: Voice, action: str | None, dry_run: bool) -> None:
     read = settings.read(os.environ)
     with _runner() as runner:
         if action == "status":
-            voice.show(runner.run(migrating.status(read)), _draw_states)
+            voice.show(runner.run(_states(read)), _draw_states)
         else:
-            report = runner.run(migrating.apply(read, dry_run=dry_run))
+            report = runner.run(_migrate(read, dry_run=dry_run))
             if voice.is_json:
-                voice.document(migrating.facts(report))
+                voice.document(_facts(report))
             else:
                 voice.show(report, _draw_report)
+
+
+async def _migrate(settings: Settings, *, dry_run: bool) -> MigrationReport:
+    """Apply the pending migrations and return the report. Raises the errors of `store.db.migrate`."""
+    async with reached(settings) as database:
+        return await bring_up_to_date(database, dry_run=dry_run)
+
+
+def _facts(report: MigrationReport) -> dict[str, Any]:
+    """Return a report as a JSON document; that of a dry run says what would be applied, never that anything was."""
+    done = "would_apply" if report.is_dry_run else "applied"
+    return {done: report.applied, "skipped": report.skipped, "is_dry_run": report.is_dry_run}
+
+
+async def _states(settings: Settings) -> tuple[MigrationState, ...]:
+    """Return the state of every migration. Raises the errors of `store.db.migrate`."""
+    async with reached(settings) as database:
+        return await ledger.status(database.direct_dsn, migrations())
 
 
 @click.command(short_help="Compute the missing vectors of stored texts.")
