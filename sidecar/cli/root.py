@@ -62,6 +62,7 @@ _COMMANDS = {
         "sidecar.cli.operations.cost", "budget", "Set spending limits and show their alerts; needs an admin's token."
     ),
     "cost": Lazy("sidecar.cli.operations.cost", "cost", "Show spending."),
+    "decay": Lazy("sidecar.cli.content.decay", "decay", "Compress aged candidates into summaries."),
     "demo": Lazy("sidecar.cli.operations.serving", "demo", "Load a demo, ask one question, show the context."),
     "diff": Lazy("sidecar.cli.turns.context", "diff", "Compare two assemblies."),
     "doctor": Lazy("sidecar.cli.operations.doctor", "doctor", "Check this machine's setup, and show fixes."),

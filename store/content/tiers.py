@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
 from enum import IntEnum, StrEnum
 
 
@@ -31,6 +33,16 @@ class AuthorityTier(IntEnum):
     def trust_rank(self) -> int:
         """Return 0 for the least trusted tier, 3 for the most."""
         return int(self)
+
+
+@dataclass(frozen=True, slots=True)
+class AgedCandidate:
+    """A candidate that may be compressed."""
+
+    memory_id: str
+    text: str
+    occurred_at: datetime
+    document_id: str
 
 
 def least_trusted(authorities: Iterable[str]) -> str:

@@ -44,6 +44,7 @@ TABLES = (
     "wiki_page_sections",
     "page_vectors",
     "wiki_pages",
+    "decay_jobs",
     "memory_vectors",
     "memory_supersessions",
     "memory_status_changes",

@@ -116,6 +116,10 @@ DELETE FROM wiki_pages WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
 -- Deletes an owner's rows.
 DELETE FROM memory_vectors WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
 
+-- name: forget_decay_jobs!
+-- Deletes an owner's rows.
+DELETE FROM decay_jobs WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
 -- name: forget_memory_supersessions!
 -- Deletes an owner's rows.
 DELETE FROM memory_supersessions WHERE tenant_id = :tenant_id AND owner_id = :owner_id;

@@ -209,3 +209,27 @@ class MemorySupersession:
     evidence: str
     create_time: datetime | None = None
     undo_time: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DecayGroup:
+    """Candidates that go together: those of one document, or of one month."""
+
+    memory_ids: tuple[str, ...]
+    saved_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class DecayJob:
+    """A job that compresses candidates."""
+
+    job_id: str
+    kind: str
+    summary_method: str
+    source_ids: tuple[str, ...]
+    state: str
+    result_id: str
+    failure: str
+    schedule_time: datetime | None = None
+    create_time: datetime | None = None
+    end_time: datetime | None = None

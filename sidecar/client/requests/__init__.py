@@ -10,6 +10,8 @@ from datetime import datetime
 from sidecar.client.answers import (
     AssemblyDiff,
     AuditEntry,
+    DecayGroup,
+    DecayJob,
     Document,
     Ingested,
     KnowledgeBase,
@@ -188,6 +190,49 @@ class CompressMemories(Request[Memory]):
 
     reads = Inner("memory")
     memory_ids: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainDecay(Request[tuple[DecayGroup, ...]]):
+    """Shows which candidates a policy would compress together, and what that saves. Writes nothing."""
+
+    reads = Inner("groups")
+    age_days: int | None = None
+    most_sources: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleDecay(Request[tuple[DecayJob, ...]]):
+    """Queues a job for each group of candidates that a policy would compress together."""
+
+    reads = Inner("jobs")
+    age_days: int | None = None
+    most_sources: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunDecay(Request[DecayJob]):
+    """Runs a decay job, the given one or the oldest that is due. One that has ended stays as it ended."""
+
+    reads = Inner("job")
+    job_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CancelDecay(Request[DecayJob]):
+    """Cancels a decay job that has not started."""
+
+    reads = Inner("job")
+    job_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListDecayJobs(Request[Page[DecayJob]]):
+    """Lists an owner's decay jobs, newest first."""
+
+    reads = Listed("jobs")
+    page_size: int = 0
+    page_token: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

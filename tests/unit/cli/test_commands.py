@@ -35,6 +35,7 @@ def test_every_command_is_registered() -> None:
         "backends list", "backends off", "backends on", "backends webhook",
         "tools approve", "tools list", "tools revoke", "tools test",
         "assemble", "audit", "demo", "embed", "diff", "explain", "health", "ingest",
+        "decay cancel", "decay explain", "decay jobs", "decay run", "decay schedule",
         "memory accept", "memory compress", "memory forget", "memory get", "memory history", "memory import",
         "memory list", "memory pin", "memory reject", "memory unpin", "migrate",
         "profile get", "profile history", "profile rollback", "profile set", "replay",

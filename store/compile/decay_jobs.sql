@@ -1,0 +1,61 @@
+-- name: insert_job!
+-- Inserts a job that waits; one that exists stays.
+INSERT INTO decay_jobs (tenant_id, owner_id, job_id, kind, summary_method, source_ids, policy, state, scheduled_for, created_at)
+VALUES (:tenant_id, :owner_id, :job_id, :kind, :summary_method, :source_ids, :policy, 'pending', :scheduled_for, :created_at)
+ON CONFLICT (tenant_id, owner_id, job_id) DO NOTHING;
+
+-- name: claim_job^
+-- Claims the given job, or the oldest one that is due; a job whose lease ended is due again.
+UPDATE decay_jobs SET state = 'in_progress', lease_until = :lease_until, fencing_token = fencing_token + 1
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND job_id = (
+    SELECT job_id FROM decay_jobs
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND job_id = coalesce(:job_id::uuid, job_id)
+        AND (state = 'pending' AND (scheduled_for <= :now::timestamptz OR :job_id::uuid IS NOT NULL)
+            OR state = 'in_progress' AND lease_until <= :now::timestamptz)
+    ORDER BY scheduled_for, job_id LIMIT 1 FOR UPDATE SKIP LOCKED)
+RETURNING job_id, kind, summary_method, source_ids, policy, state, scheduled_for, created_at, ended_at, fencing_token, result_id,
+    failure;
+
+-- name: end_job$
+-- Ends a job for the holder of its fencing token; returns nothing for another.
+UPDATE decay_jobs SET state = :state, result_id = :result_id, failure = :failure, ended_at = :now, lease_until = NULL
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND job_id = :job_id AND fencing_token = :fencing_token
+    AND state = 'in_progress'
+RETURNING job_id;
+
+-- name: cancel_job$
+-- Cancels a job that has not started.
+UPDATE decay_jobs SET state = 'cancelled', ended_at = :now
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND job_id = :job_id AND state = 'pending'
+RETURNING job_id;
+
+-- name: list_jobs
+-- An owner's jobs, newest first.
+SELECT job_id, kind, summary_method, source_ids, policy, state, scheduled_for, created_at, ended_at, fencing_token, result_id,
+    failure
+FROM decay_jobs
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND (created_at, job_id) < (:before::timestamptz, :before_id::uuid)
+ORDER BY created_at DESC, job_id DESC LIMIT :limit;
+
+-- name: get_job^
+-- One job, or no row.
+SELECT job_id, kind, summary_method, source_ids, policy, state, scheduled_for, created_at, ended_at, fencing_token, result_id,
+    failure
+FROM decay_jobs WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND job_id = :job_id;
+
+-- name: aged_candidates
+-- Candidates from before an instant that are in no summary and in no waiting job, oldest first.
+SELECT m.memory_id, m.text, m.occurred_at, m.document_id FROM memories m
+WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.status = 'candidate' AND m.occurred_at < :before::timestamptz
+    AND NOT EXISTS (SELECT 1 FROM memory_supersessions s WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id
+        AND s.superseded_id = m.memory_id AND s.reason = 'compressed' AND s.undone_at IS NULL)
+    AND NOT EXISTS (SELECT 1 FROM decay_jobs j WHERE j.tenant_id = :tenant_id AND j.owner_id = :owner_id
+        AND j.state IN ('pending', 'in_progress') AND m.memory_id = ANY(j.source_ids))
+ORDER BY m.occurred_at, m.memory_id LIMIT :limit;
+
+-- name: forget_sources!
+-- Takes forgotten memories out of the jobs that have not ended.
+UPDATE decay_jobs SET source_ids = ARRAY(
+    SELECT s.source_id FROM unnest(source_ids) WITH ORDINALITY AS s (source_id, place)
+    WHERE s.source_id <> ALL(:memory_ids::text[]) ORDER BY s.place)
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND source_ids && :memory_ids::text[];
