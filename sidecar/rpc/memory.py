@@ -120,7 +120,7 @@ class MemoryService:
         """Run a decay job. Raises NotFound for an unknown one."""
         job_id = read_uuid("job_id", request.job_id) if request.job_id else None
         job = await self._memories.run_decay(call.scope(request), job_id)
-        return pb.RunDecayResponse(job=job and _write_job(job))
+        return pb.RunDecayResponse(job=None if job is None else _write_job(job))
 
     async def cancel_decay(self, request: pb.CancelDecayRequest, call: Call) -> pb.CancelDecayResponse:
         """Cancel a decay job that has not started. Raises NotFound or FailedPrecondition."""

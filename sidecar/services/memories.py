@@ -24,7 +24,7 @@ from sidecar.services.validation import check_count, read_id, read_text
 from sidecar.turn.leads import MAX_LEAD_LINES, lead
 from store.accounting import receipts
 from store.compile import decay_jobs, ledger, scopes
-from store.compile.decay_jobs import DecayJob
+from store.compile.decay_jobs import DecayJob, DecayJobState
 from store.compile.jobs import Enqueued
 from store.compile.ledger import LedgerEntry
 from store.content import memories, storage, supersessions
@@ -241,13 +241,13 @@ class Memories:
         return known
 
     async def cancel_decay(self, scope: Scope, job_id: UUID) -> DecayJob:
-        """Cancel a job that has not started. Raises NotFound, and FailedPrecondition for one that has."""
+        """Cancel a job that has not started, or was cancelled. Raises NotFound, and FailedPrecondition for any other."""
         async with scoped(self._pool, scope) as connection:
-            is_cancelled = await decay_jobs.cancel(connection, scope, job_id, now=self._now())
+            await decay_jobs.cancel(connection, scope, job_id, now=self._now())
             known = await decay_jobs.get(connection, scope, job_id)
         if known is None:
             raise NotFound("decay job")
-        if not is_cancelled:
+        if known.state is not DecayJobState.CANCELLED:
             raise FailedPrecondition("job_id", f"the job is {known.state}; only pending ones are cancelled")
         return known
 

@@ -79,9 +79,9 @@ async def end(connection: Connection, scope: Scope, job: DecayJob) -> bool:
     return await _sql.end_job(connection, **scope.key, **held, **outcome) is not None
 
 
-async def cancel(connection: Connection, scope: Scope, job_id: UUID, *, now: datetime) -> bool:
-    """Cancel a job that has not started; False for any other."""
-    return await _sql.cancel_job(connection, **scope.key, job_id=job_id, now=now) is not None
+async def cancel(connection: Connection, scope: Scope, job_id: UUID, *, now: datetime) -> None:
+    """Cancel a job that has not started; any other stays."""
+    await _sql.cancel_job(connection, **scope.key, job_id=job_id, now=now)
 
 
 async def get(connection: Connection, scope: Scope, job_id: UUID) -> DecayJob | None:

@@ -23,11 +23,10 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND job_id = :job_id AND f
     AND state = 'in_progress'
 RETURNING job_id;
 
--- name: cancel_job$
+-- name: cancel_job!
 -- Cancels a job that has not started.
 UPDATE decay_jobs SET state = 'cancelled', ended_at = :now
-WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND job_id = :job_id AND state = 'pending'
-RETURNING job_id;
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND job_id = :job_id AND state = 'pending';
 
 -- name: list_jobs
 -- An owner's jobs, newest first.

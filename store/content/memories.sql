@@ -127,7 +127,7 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = :memory_id
 -- name: lock_memories
 -- Locks memories by id until the transaction ends, and returns them.
 SELECT memory_id, text, occurred_at, document_id, metadata, turn_ids, created_at, updated_at, memory_type, status, confidence,
-    authority, domains_json, source_episodes_json, source_events_json
+    authority, domains_json, source_episodes_json, source_events_json, pinned_at IS NOT NULL AS is_pinned
 FROM memories WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memory_ids::text[])
 ORDER BY memory_id FOR UPDATE;
 

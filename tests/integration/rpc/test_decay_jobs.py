@@ -43,8 +43,9 @@ async def candidates(service: MemoryService, *ids: str, document_id: str = "", d
     await service.retain(pb.RetainRequest(memories=new), an_agent())
 
 
-async def schedule(service: MemoryService, **policy: int) -> list[pb.DecayJob]:
-    return list((await service.schedule_decay(pb.ScheduleDecayRequest(**policy), an_agent())).jobs)
+async def schedule(service: MemoryService, *, age_days: int = 30, most_sources: int = 20) -> list[pb.DecayJob]:
+    request = pb.ScheduleDecayRequest(age_days=age_days, most_sources=most_sources)
+    return list((await service.schedule_decay(request, an_agent())).jobs)
 
 
 async def run(service: MemoryService, job_id: str = "") -> pb.RunDecayResponse:
@@ -100,9 +101,11 @@ async def test_cancelled_job_never_runs_and_its_candidates_are_free_again(servic
     cancelled = await service.cancel_decay(pb.CancelDecayRequest(job_id=job.job_id), an_agent())
     assert cancelled.job.state == "cancelled"
     assert not (await run(service)).HasField("job")
-    with pytest.raises(FailedPrecondition, match="cancelled"):
-        await service.cancel_decay(pb.CancelDecayRequest(job_id=job.job_id), an_agent())
-    assert len(await schedule(service)) == 1
+    assert await service.cancel_decay(pb.CancelDecayRequest(job_id=job.job_id), an_agent()) == cancelled
+    [second] = await schedule(service)
+    await run(service)
+    with pytest.raises(FailedPrecondition, match="completed"):
+        await service.cancel_decay(pb.CancelDecayRequest(job_id=second.job_id), an_agent())
 
 
 async def test_unknown_jobs_and_policies_out_of_bounds_are_refused(service: MemoryService) -> None:
