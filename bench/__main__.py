@@ -28,7 +28,7 @@ BENCHES = (
     "views",
     "writes",
 )
-ON_DATA = ("bursts", "cache", "names", "pages", "recall")
+ON_DATA = ("bursts", "cache", "calibrate", "names", "pages", "recall")
 RECALL_SETS = ("locomo", "realtalk", "followups")
 
 

@@ -24,7 +24,7 @@ FOLLOW_UPS = "followups"
 VARIANTS = ("follow-ups", "follow-ups, half of each answer", "follow-ups, users' turns only")
 """The threads in which a follow-up is asked: the dialog so far, the same with half of each answer's words, without answers."""
 
-_OWNER = "reader"
+OWNER = "reader"
 _BUDGETS = (1_000, 2_000)
 _SOURCES = frozenset({"thread", "knowledge"})
 _LEAST_CHARS = 20  # a shorter answer stands in the base by chance
@@ -109,8 +109,8 @@ async def fill(world: World, told: Iterable[Dialog], asked: Sequence[FollowUp]) 
     await world.put_base({f"{one.name}.md": f"# {one.title}\n\n{one.text}\n".encode() for one in told})
     for question in asked:
         for variant in VARIANTS:
-            await world.put_turns(_OWNER, question.thread(variant), question.said(variant))
-    await world.until_made([_OWNER])
+            await world.put_turns(OWNER, question.thread(variant), question.said(variant))
+    await world.until_made([OWNER])
 
 
 async def ask(world: World, journal: Journal, tally: Tally, asked: Sequence[FollowUp]) -> None:
@@ -140,7 +140,7 @@ async def _found(world: World, question: FollowUp, name: str, asked: tuple[str, 
     message, thread = asked
     found, over_budget = [], 0
     for budget in _BUDGETS:
-        assembly = await world.ask(Asked(_OWNER, message, _SOURCES, budget, thread=thread))
+        assembly = await world.ask(Asked(OWNER, message, _SOURCES, budget, thread=thread))
         is_over = count([context_of(assembly)], "o200k_base")[0] > budget
         read = squash(" ".join(item.text for item in assembly.items if item.source == SOURCE_KNOWLEDGE))
         over_budget += is_over

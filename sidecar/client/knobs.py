@@ -16,6 +16,9 @@ Knobs = Mapping[str, Value]
 
 SOURCES = ("thread", "knowledge", "memory", "wiki", "workspace", "tools")
 ALLOCATIONS = ("priority", "seed_order", "pooled")
+SPENDS = ("frugal", "balanced", "full")
+WORDS: Mapping[str, Sequence[str]] = {"allocation": ALLOCATIONS, "spend": SPENDS}
+"""The values of the knobs that take a word, in the order of their numbers on the wire."""
 
 OF_A_SOURCE: Mapping[str, type] = {
     "enabled": bool,
@@ -28,6 +31,7 @@ OF_A_SOURCE: Mapping[str, type] = {
     "deadline_ms": int,
 }
 OF_A_TURN: Mapping[str, type] = {
+    "spend": str,
     "allocation": str,
     "history_turns": int,
     "history_tail_tokens": int,
@@ -99,8 +103,8 @@ def check(name: str, value: Value) -> Value:
         return float(value)
     if given is not kind:  # isinstance would accept true as 1
         raise UnusableKnob(name, value, _wanted(kind))
-    if kind is str and value not in ALLOCATIONS:
-        raise UnusableKnob(name, value, f"one of {', '.join(ALLOCATIONS)}")
+    if kind is str and value not in WORDS[name]:
+        raise UnusableKnob(name, value, f"one of {', '.join(WORDS[name])}")
     return value
 
 
@@ -114,16 +118,15 @@ def to_wire(knobs: Knobs) -> dict[str, Any]:
         if dot:
             sources.setdefault(source, {"source": f"SOURCE_{source.upper()}"})[knob] = checked
         else:
-            fields[name] = f"ALLOCATION_{str(checked).upper()}" if name == "allocation" else checked
+            fields[name] = f"{name.upper()}_{str(checked).upper()}" if name in WORDS else checked
     return {**fields, "sources": [sources[source] for source in SOURCES if source in sources]}
 
 
 def from_wire(profile: Any) -> dict[str, Value]:
     """Return the knobs set in a Profile message: those of a turn first, then those of sources, in the order of sources."""
     knobs: dict[str, Value] = {}
-    if profile.allocation:
-        knobs["allocation"] = ALLOCATIONS[profile.allocation - 1]
-    knobs |= {name: getattr(profile, name) for name in OF_A_TURN if name != "allocation" and profile.HasField(name)}
+    knobs |= {name: words[number - 1] for name, words in WORDS.items() if (number := getattr(profile, name))}
+    knobs |= {name: getattr(profile, name) for name in OF_A_TURN if name not in WORDS and profile.HasField(name)}
     for entry in sorted(profile.sources, key=lambda entry: int(entry.source)):
         if entry.source:
             prefix = SOURCES[entry.source - 1]

@@ -18,6 +18,7 @@ from sidecar.runtime.ttl_cache import TtlCache
 from sidecar.turn.conversation import MOST_TURNS, in_thread, vector_in_thread
 from sidecar.turn.leaning import may_lean
 from sidecar.turn.reading import Reading, read
+from sidecar.turn.worth import TRAINED_EMBEDDER, message_score
 from store.content import threads
 from store.content.recalling import EarlierTurn, literal
 from store.db.postgres import Pool, scoped
@@ -38,11 +39,15 @@ ALONE = "read without its thread: the last turns could not be read in time"
 
 @dataclass(frozen=True, slots=True)
 class Understood:
-    """A message as read, with its vectors. `without_meaning` says why they, or its thread, are missing."""
+    """A message as read, with its vectors. `without_meaning` says why they, or its thread, are missing.
+
+    `vector` is the whole message's, of an embedder that `message_score` can read.
+    """
 
     reading: Reading
     meaning: Meaning | None
     without_meaning: str = ""
+    vector: Sequence[float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +104,10 @@ class QueryReader:
         if thread_id and may_lean(reading):
             earlier = await self._earlier(scope, thread_id, client_turn_id, due_s)
             reading = in_thread(reading, earlier.turns)
-        understood = await self._embedded(reading, earlier, due_s)
+        understood = await self._embedded(replace(reading, score=message_score(message, None)), earlier, due_s)
+        if understood.vector is not None:
+            score = message_score(message, understood.vector)
+            understood = replace(understood, reading=replace(understood.reading, score=score, has_vector=True))
         return replace(
             understood, without_meaning="; ".join(filter(None, (understood.without_meaning, earlier.why_none)))
         )
@@ -126,7 +134,8 @@ class QueryReader:
             there = vector_in_thread(told[0], earlier.turns, [said.get(turn.position) for turn in earlier.turns])
             told = [*told[: len(own)], there.tolist()]
         written = tuple(literal(vector) for vector in told)
-        return Understood(reading, Meaning(self._embedder.embedder_no, written))
+        vector = told[0] if self._embedder.embedder.name == TRAINED_EMBEDDER else None
+        return Understood(reading, Meaning(self._embedder.embedder_no, written), vector=vector)
 
     async def _earlier(self, scope: Scope, thread_id: str, client_turn_id: str, due_s: float) -> _Earlier:
         """Return the thread's last turns, with their vectors if there is an embedder; none if they cannot be read in time."""

@@ -34,6 +34,7 @@ from sidecar.turn.pool import PromptTokens, TokenPool, pool_of
 from sidecar.turn.profile import Profile
 from sidecar.turn.reading import MessageReading
 from sidecar.turn.render import Message, Rendering, RenderOptions, render
+from sidecar.turn.worth import Prospects
 from store.text.texts import Signature
 
 __all__ = ["Fitted", "Fitting", "PromptTokens", "Share", "fit", "pool_of"]
@@ -65,6 +66,11 @@ class Fitting:
     fence_tag: str = "000000"
     cache_minimum_tokens: int = DEFAULT_CACHE_MINIMUM_TOKENS
     reading: MessageReading | None = None
+
+    @property
+    def prospects(self) -> Prospects:
+        """Whether the message asks for anything, and whether an answer was found; certain if it was not read."""
+        return Prospects(self.reading.asks, self.reading.holds) if self.reading else Prospects()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,15 +104,21 @@ class Fitted:
     steps: tuple[Step, ...]
     is_exchange_cut: bool
 
+    @property
+    def has_found_nothing(self) -> bool:
+        """Whether no item is in the context but pinned ones."""
+        return not any(fate.form and not fate.item.is_pinned for fate in self.fates)
+
 
 def fit(question: Fitting, meter: TokenCounter) -> Fitted:
     """Return the context that fits the question's pool. Raises PoolTooSmall."""
     profile = question.profile
     pool = pool_of(profile, window_tokens=question.window_tokens, spent=question.spent, meter=meter)
-    offers = gather(question.reports, profile, question.seen_item_ids)
+    offers = gather(question.reports, profile, question.seen_item_ids, question.prospects)
     said = question.history if profile.knobs(Source.THREAD).enabled else ()
     thread = history.read(sendable(said, question.fence_tag, meter))
-    stock = _stock(question, offers, thread, meter, pool_tokens=pool.pool_tokens)
+    recall_tokens = min(pool.pool_tokens, profile.recall_tokens or pool.pool_tokens)
+    stock = _stock(question, offers, thread, meter, pool_tokens=recall_tokens)
     # A ratio learned from reports may make the notice larger than the smallest pool; then no item goes in either.
     has_notice = stock.prices.notice <= pool.pool_tokens // 2
     room_tokens = pool.pool_tokens - stock.prices.notice if has_notice else pool.pool_tokens
@@ -114,8 +126,8 @@ def fit(question: Fitting, meter: TokenCounter) -> Fitted:
     ledger.pin(pool.pool_tokens // 2 if has_notice else 0)
     exchange = history.fit_exchange(thread, ledger.left_tokens, meter)
     # A cut exchange takes the whole pool: the few tokens that the cut leaves stay unused.
-    ledger.left_tokens = max(0, ledger.left_tokens - thread.exchange_tokens) if has_notice else 0
-    shared = share(PoolDemand(stock, exchange, thread.older, pool.pool_tokens), profile, ledger)
+    ledger.left_tokens = max(0, min(ledger.left_tokens - thread.exchange_tokens, recall_tokens)) if has_notice else 0
+    shared = share(PoolDemand(stock, exchange, thread.older, recall_tokens), profile, ledger)
     before = question.spent.system_tokens + question.spent.tool_tokens
     page = RenderOptions(question.fence_tag, before, question.cache_minimum_tokens, has_notice)
     rendering = _rendered(shared.ledger, _messages(exchange, thread, shared), page, pool, meter)

@@ -55,6 +55,7 @@ class Decision(StrEnum):
     DEDUPED_INTO = "deduped_into"
     OVER_BUDGET = "over_budget"
     BELOW_CUTOFF = "below_cutoff"
+    BELOW_WORTH = "below_worth"
     LATE = "late"
     ALREADY_SEEN = "already_seen"
     UNUSABLE = "unusable"

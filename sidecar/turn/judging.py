@@ -9,18 +9,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from sidecar.turn.items import Item, SourceReport, columns_of
+from sidecar.turn.items import Item, Source, SourceReport, columns_of
 from sidecar.turn.rank import rank
 from sidecar.turn.reading import Reading
+from sidecar.turn.worth import Prospects, prospects
 
 _Judgements = Mapping[str, tuple[float, tuple[tuple[str, float], ...]]]
 
 
 class Judged(NamedTuple):
-    """The judged reports, and how far the message leans on its thread, 0 to 1."""
+    """The judged reports, how far the message leans on its thread, 0 to 1, and whether an answer is to be expected."""
 
     reports: tuple[SourceReport, ...]
     leaning: float
+    prospects: Prospects
 
 
 def judge(reports: Sequence[SourceReport], reading: Reading) -> Judged:
@@ -34,7 +36,8 @@ def judge(reports: Sequence[SourceReport], reading: Reading) -> Judged:
     judgements = zip(ranked.relevances, ranked.features, strict=True)
     told = {id(one): dict(zip(one.ids, judgements, strict=False)) for one in fit}
     ordered = tuple(_ordered(report, told.get(id(report.candidates), {})) for report in reports)
-    return Judged(ordered, ranked.leaning)
+    found = (item.relevance for report in ordered if report.source is not Source.WORKSPACE for item in report.items)
+    return Judged(ordered, ranked.leaning, prospects(reading.score, found, has_vector=reading.has_vector))
 
 
 def _ordered(report: SourceReport, told: _Judgements) -> SourceReport:

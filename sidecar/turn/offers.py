@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import lt
 
-from sidecar.turn.fuse import best, order
+from sidecar.turn.fuse import best, order, relevances
 from sidecar.turn.items import Decision, Fate, Item, Source, SourceReport, Status
 from sidecar.turn.profile import Profile
+from sidecar.turn.worth import Prospects, SpendRule, worth
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +27,13 @@ class Offers:
         return [fate.item for fate in self.refused if fate.decision is Decision.ALREADY_SEEN]
 
 
-def gather(reports: Iterable[SourceReport], profile: Profile, seen_item_ids: frozenset[str]) -> Offers:
-    """Return the offers under the profile. The result does not depend on the order of reports or their items."""
+def gather(
+    reports: Iterable[SourceReport], profile: Profile, seen_item_ids: frozenset[str], prospects: Prospects
+) -> Offers:
+    """Return the offers under the profile. The result does not depend on the order of reports or their items.
+
+    What is not worth its tokens does not compete.
+    """
     by_source: dict[Source, list[Item]] = {}
     refused: list[Fate] = []
     for report in reports:
@@ -43,7 +49,8 @@ def gather(reports: Iterable[SourceReport], profile: Profile, seen_item_ids: fro
         if profile.knobs(source).enabled:
             pinned += [item for item in ranked if item.is_pinned]
             ranked = [item for item in ranked if not item.is_pinned]
-        competing += _admitted(source, ranked, profile, seen_item_ids, refused)
+        admitted = _admitted(source, ranked, profile, seen_item_ids, refused)
+        competing += _worth_it(source, admitted, profile.rule, prospects, refused)
     if len(competing) > profile.max_items:
         chosen = best(competing, profile.max_items)
         past = Counter(map(id, competing)) - Counter(map(id, chosen))
@@ -80,6 +87,33 @@ def _admitted(
     past = f"past the {knobs.top_k} items of {source} that may compete (top_k)"
     refused += [Fate(item, Decision.BELOW_CUTOFF, past) for item in ranked[knobs.top_k :]]
     return admitted
+
+
+def _worth_it(
+    source: Source, items: list[Item], rule: SpendRule, prospects: Prospects, refused: list[Fate]
+) -> list[Item]:
+    """Return the items worth their tokens; add the fates of the others to `refused`.
+
+    Files that were put in a workspace are wanted, and a source without relevances cannot be judged.
+    """
+    if source is Source.WORKSPACE or not rule.least_worth or not any(relevances(items)):
+        return items
+    if prospects.asks < rule.least_asking:
+        reason = f"the message asks for nothing here: {prospects.asks:.3f} is below {rule.least_asking:g}"
+        refused += [Fate(item, Decision.BELOW_WORTH, reason) for item in items]
+        return []
+    kept = []
+    for item, relevance in zip(items, relevances(items), strict=True):
+        value = worth(relevance, item.text, prospects.holds)
+        if value >= rule.least_worth and relevance >= rule.least_relevance:
+            kept.append(item)
+        elif value < rule.least_worth:
+            reason = f"its worth of {value:.6f} is below {rule.least_worth:g}"
+            refused.append(Fate(item, Decision.BELOW_WORTH, reason))
+        else:
+            reason = f"its relevance of {relevance:.3f} is below {rule.least_relevance:g}"
+            refused.append(Fate(item, Decision.BELOW_WORTH, reason))
+    return kept
 
 
 def _turned_away(item: Item, seen_item_ids: frozenset[str]) -> Fate:

@@ -16,10 +16,9 @@ from typing import Any
 from sidecar.runtime.errors import InvalidArgument
 from sidecar.turn.items import Source
 from sidecar.turn.leads import MAX_LEAD_LINES
+from sidecar.turn.worth import RULES, Spend, SpendRule
 
 LOCAL_DEADLINE_MS, REMOTE_DEADLINE_MS = 250, 2500
-WIDE_WINDOW_TOKENS = 128_000
-"""The default cap on the pool: filling a window of a million tokens would be paid for at every turn."""
 
 
 class InvalidKnob(InvalidArgument):
@@ -54,10 +53,12 @@ class Profile:
 
     `history_turns` bounds the window of recent turns; `history_tail_tokens` (or an eighth of the pool, if less; a sixteenth
     under 4,000 tokens) bounds the part before the last exchange. Candidates below `relevance_knee` take part in no tier.
-    `budget_tokens` bounds the pool whatever the model's window. With `thread_summary` the summary of older turns takes part.
+    `budget_tokens` bounds the pool whatever the model's window; without it, `spend` bounds what is recalled. With
+    `thread_summary` the summary of older turns takes part.
     """
 
     sources: tuple[SourceKnobs, ...]
+    spend: Spend = Spend.BALANCED
     allocation: Allocation = Allocation.PRIORITY
     history_turns: int = 50
     history_tail_tokens: int = 2048
@@ -66,9 +67,19 @@ class Profile:
     response_reserve_tokens: int = 2048
     system_prompt_tokens: int = 0
     tool_tokens: int = 0
-    budget_tokens: int | None = WIDE_WINDOW_TOKENS
+    budget_tokens: int | None = None
     max_items: int = 1000
     thread_summary: bool = False
+
+    @property
+    def rule(self) -> SpendRule:
+        """The numbers beneath `spend`. Seed order is literal: it judges nothing."""
+        return RULES[Spend.FULL if self.allocation is Allocation.SEED_ORDER else self.spend]
+
+    @property
+    def recall_tokens(self) -> int | None:
+        """The bound on what is recalled or older than the last exchange; none if the profile sets a budget."""
+        return self.rule.recall_tokens if self.budget_tokens is None else None
 
     def knobs(self, source: Source) -> SourceKnobs:
         """Return one source's knobs."""
@@ -77,7 +88,7 @@ class Profile:
     def as_mapping(self) -> dict[str, Any]:
         """Return every knob as plain JSON; `parse_layer` and `merge` turn it back into this profile."""
         named = {knob: getattr(self, knob) for knob in _TURN_KNOBS}
-        named["allocation"] = self.allocation.value
+        named |= {"allocation": self.allocation.value, "spend": self.spend.value}
         return named | {"sources": {source.value: asdict(self.knobs(source)) for source in Source}}
 
 
@@ -200,6 +211,12 @@ def _allocation(field: str, value: Any) -> Allocation:
     return Allocation(value)
 
 
+def _spend(field: str, value: Any) -> Spend:
+    if not isinstance(value, str) or value not in set(Spend):
+        raise InvalidKnob(field, f"is {_shown(value)}", f"use one of {', '.join(Spend)}")
+    return Spend(value)
+
+
 def _require_mapping(field: str, value: Any) -> None:
     if not isinstance(value, Mapping):
         raise InvalidKnob(field, f"is {_shown(value)}", "send an object of knobs by name")
@@ -225,6 +242,7 @@ _SOURCE_KNOBS: Mapping[str, _Check] = {
     "deadline_ms": _whole(1, 60_000),
 }
 _TURN_KNOBS: Mapping[str, _Check] = {
+    "spend": _spend,
     "allocation": _allocation,
     "history_turns": _whole(0, 10_000),
     "history_tail_tokens": _TOKENS,

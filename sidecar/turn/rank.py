@@ -18,6 +18,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from sidecar.turn.calibration import CALIBRATION
 from sidecar.turn.evidence import Evidence
 from sidecar.turn.leaning import leaning
 from sidecar.turn.reading import Reading
@@ -40,6 +41,7 @@ _TIME_UNSPACED = re.compile("昨日|今日|明日|先[週月]|今[週月年]|来
 _ORDINALS: Final = ("st", "nd", "rd", "th")
 _WORD = re.compile(r"\w+")
 _HALF: Final = 0.5
+_LEAST: Final = 1e-6
 _MARKS: Final = ".,;:!?()[]…\"“”'’"
 
 _Matrix = NDArray[np.float64]
@@ -113,6 +115,7 @@ def rank(reading: Reading, candidates: Sequence[Candidates]) -> Ranked:
         leans = leaning(reading, own.max(axis=0), logits[-1])
         relevances = (1 - leans) * relevances + leans * _probabilities(logits[-1])
         chosen = chosen if leans < _HALF else np.full_like(chosen, len(own))
+    relevances = _calibrated(relevances, candidates)
     best = np.stack(tables)[chosen, np.arange(logits.shape[1])]
     named = [tuple(zip(compress(NAMES, row), filter(None, row), strict=True)) for row in best.round(4).tolist()]
     trust = np.array([share for one in candidates for share in one.trust or repeat(1.0, len(one.ids))])
@@ -128,6 +131,19 @@ def features(reading: Reading, candidates: Sequence[Candidates]) -> list[_Matrix
         columns = _searched(Evidence._make(part), sets_bar if sets_bar.any() else ~sets_bar) | written
         tables.append(np.column_stack([columns[name] for name in NAMES]))
     return tables
+
+
+def _calibrated(relevances: _Matrix, candidates: Sequence[Candidates]) -> _Matrix:
+    """Return the relevances as probabilities that were observed for their kind."""
+    odds = np.log(np.clip(relevances, _LEAST, 1 - _LEAST) / np.clip(1 - relevances, _LEAST, 1 - _LEAST))
+    start = 0
+    for one in candidates:
+        part = slice(start, start := start + len(one.ids))
+        if knots := CALIBRATION.get(one.kind.value):
+            given, observed = np.array(knots).T
+            beyond = odds[part] - np.clip(odds[part], given[0], given[-1])
+            odds[part] = np.interp(odds[part], given, observed) + beyond
+    return _probabilities(odds)
 
 
 def _evidence(candidates: Sequence[Candidates]) -> Evidence:

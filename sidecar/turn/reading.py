@@ -13,10 +13,14 @@ from difflib import SequenceMatcher
 from typing import Final
 
 from sidecar.turn.periods import Period, named_in
+from sidecar.turn.worth import Prospects
 from store.text.texts import fold, query_words
 from store.text.words import STOP_WORDS
 
 MAX_PARTS: Final = 4
+
+CERTAIN: Final = 35.0
+"""The log odds of what is not in doubt."""
 
 _LONG_WORDS = 40
 _HEAD_CHARS, _TAIL_CHARS = 8_000, 2_000  # the question usually stands at either end of a pasted document
@@ -78,7 +82,8 @@ class Reading:
     """A parsed message. The first part is the whole without courtesies; the others are its questions, if several.
 
     `speakers` are the folded names of the thread's speakers, `named` those that the message names (one typo allowed), and
-    `name_words` the words of those names. With `thread`, the last part is the message in its thread.
+    `name_words` the words of those names. With `thread`, the last part is the message in its thread. `score` are the log odds
+    that it asks for something, by how it reads alone; `has_vector` says whether its vector was read for it.
     """
 
     parts: tuple[QuestionPart, ...]
@@ -87,6 +92,8 @@ class Reading:
     name_words: frozenset[str] = frozenset()
     periods: tuple[Period, ...] = ()
     thread: InThread | None = None
+    score: float = CERTAIN
+    has_vector: bool = False
 
     @property
     def own_parts(self) -> tuple[QuestionPart, ...]:
@@ -103,17 +110,22 @@ class Reading:
 class MessageReading:
     """How a message was read, as receipts tell it: its parts, the words of its thread that were searched beside its own, and
     how far it leans on the thread, 0 to 1.
+
+    `asks` is the probability that it asks for anything, `holds` that what was found holds an answer.
     """
 
     parts: tuple[str, ...]
     thread_words: tuple[str, ...] = ()
     leaning: float = 0.0
+    asks: float = 1.0
+    holds: float = 1.0
 
 
-def message_reading(reading: Reading, leaning: float) -> MessageReading:
+def message_reading(reading: Reading, leaning: float, prospects: Prospects) -> MessageReading:
     """Return how the message was read. Without leaning, words of the thread changed nothing and are left out."""
     said = tuple(reading.thread.weights) if reading.thread and leaning else ()
-    return MessageReading(tuple(part.text for part in reading.own_parts), said, leaning)
+    parts = tuple(part.text for part in reading.own_parts)
+    return MessageReading(parts, said, leaning, round(prospects.asks, 4), round(prospects.holds, 4))
 
 
 def read(message: str, *, speakers: Sequence[str] = (), today: date) -> Reading:

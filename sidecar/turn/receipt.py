@@ -40,6 +40,7 @@ from sidecar.turn.render import Rendering, digest, message_parts
 VERSION = 3
 """The version of the rendering rules. An older receipt is replayed by the current rules, and the difference notes it."""
 
+_BEFORE_SPEND = {"spend": "full"}  # receipts of earlier releases name no `spend`: all the room was used
 _PLACES = {source: place for place, source in enumerate(Source)}
 
 
@@ -131,7 +132,7 @@ def replay(details: Mapping[str, Any], texts: Mapping[bytes, str], *, fence_tag:
     known = {digest.hex(): text for digest, text in texts.items()} | {"": ""}
     pool = details["pool"]
     return Fitting(
-        profile=merge(parse_layer(details["profile"]["knobs"])),
+        profile=merge(parse_layer(_BEFORE_SPEND | details["profile"]["knobs"])),
         window_tokens=pool["window_tokens"],
         spent=PromptTokens(
             system_tokens=pool["system_tokens"],
@@ -145,7 +146,16 @@ def replay(details: Mapping[str, Any], texts: Mapping[bytes, str], *, fence_tag:
         seen_item_ids=frozenset(details["seen_item_ids"]),
         fence_tag=fence_tag,
         cache_minimum_tokens=details["cache_minimum_tokens"],
+        reading=_prospects_of(details),
     )
+
+
+def _prospects_of(details: Mapping[str, Any]) -> MessageReading | None:
+    """Return as much of how the message was read as a fitting needs; None in receipts of earlier releases."""
+    row = details.get("reading")
+    if not row or "asks" not in row:
+        return None
+    return MessageReading((), (), row["leaning"], row["asks"], row["holds"])
 
 
 def _reading(reading: MessageReading | None, texts: _Texts) -> dict[str, Any] | None:
@@ -155,6 +165,8 @@ def _reading(reading: MessageReading | None, texts: _Texts) -> dict[str, Any] | 
         "parts": [texts.keep(part) for part in reading.parts],
         "thread_words": texts.keep(" ".join(reading.thread_words)),
         "leaning": reading.leaning,
+        "asks": reading.asks,
+        "holds": reading.holds,
     }
 
 
@@ -171,9 +183,8 @@ def reading_of(details: Mapping[str, Any], texts: Mapping[bytes, str]) -> Messag
     if not row or asked_hashes(details) - texts.keys():
         return None
     words = texts.get(bytes.fromhex(row["thread_words"]), "")
-    return MessageReading(
-        tuple(texts[bytes.fromhex(part)] for part in row["parts"]), tuple(words.split()), row["leaning"]
-    )
+    parts = tuple(texts[bytes.fromhex(part)] for part in row["parts"])
+    return MessageReading(parts, tuple(words.split()), row["leaning"], row.get("asks", 1.0), row.get("holds", 1.0))
 
 
 def _sources(question: Fitting, fitted: Fitted, texts: _Texts) -> list[dict[str, Any]]:

@@ -218,6 +218,7 @@ class Assembly(_message.Message):
     STABLE_PREFIX_TOKENS_FIELD_NUMBER: _builtins.int
     LAST_EXCHANGE_CUT_FIELD_NUMBER: _builtins.int
     CONVERSATION_MISSING_FIELD_NUMBER: _builtins.int
+    NOTHING_FOUND_FIELD_NUMBER: _builtins.int
     READING_FIELD_NUMBER: _builtins.int
     receipt_id: _builtins.str
     """The assembly's receipt."""
@@ -235,6 +236,8 @@ class Assembly(_message.Message):
     """Whether the thread's recent turns could not be read, so that the messages lack them. Only if the profile does not
     require the thread; otherwise the call fails.
     """
+    nothing_found: _builtins.bool
+    """Whether nothing was recalled: no source had anything that is worth its tokens. Replay with `spend` full to see what was left out."""
     @_builtins.property
     def items(self) -> _containers.RepeatedCompositeFieldContainer[_items_pb2.Item]:
         """The items in the context, in order."""
@@ -279,11 +282,12 @@ class Assembly(_message.Message):
         stable_prefix_tokens: _builtins.int = ...,
         last_exchange_cut: _builtins.bool = ...,
         conversation_missing: _builtins.bool = ...,
+        nothing_found: _builtins.bool = ...,
         reading: _items_pb2.MessageReading | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "reading", b"reading"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "content_sha256", b"content_sha256", "conversation_missing", b"conversation_missing", "decisions", b"decisions", "degraded", b"degraded", "items", b"items", "last_exchange_cut", b"last_exchange_cut", "messages", b"messages", "profile_version", b"profile_version", "reading", b"reading", "receipt_id", b"receipt_id", "sources", b"sources", "stable_prefix_tokens", b"stable_prefix_tokens", "system_blocks", b"system_blocks"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "content_sha256", b"content_sha256", "conversation_missing", b"conversation_missing", "decisions", b"decisions", "degraded", b"degraded", "items", b"items", "last_exchange_cut", b"last_exchange_cut", "messages", b"messages", "nothing_found", b"nothing_found", "profile_version", b"profile_version", "reading", b"reading", "receipt_id", b"receipt_id", "sources", b"sources", "stable_prefix_tokens", b"stable_prefix_tokens", "system_blocks", b"system_blocks"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -159,6 +159,8 @@ class _DecisionEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Decision.Val
     """Its source answered after the deadline."""
     DECISION_ALREADY_SEEN: _Decision.ValueType  # 7
     """It is among the request's `seen_item_ids`."""
+    DECISION_BELOW_WORTH: _Decision.ValueType  # 9
+    """It is not worth its tokens under the profile's `spend`, whatever room is left."""
     DECISION_UNUSABLE: _Decision.ValueType  # 8
     """It could not be scored, counted or rendered; the reason has the error."""
 
@@ -181,6 +183,8 @@ DECISION_LATE: Decision.ValueType  # 6
 """Its source answered after the deadline."""
 DECISION_ALREADY_SEEN: Decision.ValueType  # 7
 """It is among the request's `seen_item_ids`."""
+DECISION_BELOW_WORTH: Decision.ValueType  # 9
+"""It is not worth its tokens under the profile's `spend`, whatever room is left."""
 DECISION_UNUSABLE: Decision.ValueType  # 8
 """It could not be scored, counted or rendered; the reason has the error."""
 Global___Decision: _TypeAlias = Decision  # noqa: Y015
@@ -340,8 +344,14 @@ class MessageReading(_message.Message):
     PARTS_FIELD_NUMBER: _builtins.int
     THREAD_WORDS_FIELD_NUMBER: _builtins.int
     LEANING_FIELD_NUMBER: _builtins.int
+    ASKS_FIELD_NUMBER: _builtins.int
+    HOLDS_FIELD_NUMBER: _builtins.int
     leaning: _builtins.float
     """How far the message leans on its thread, 0 to 1: the weight of the message in its thread in every relevance."""
+    asks: _builtins.float
+    """The probability that it asks for anything that is recalled, 0 to 1."""
+    holds: _builtins.float
+    """The probability that an answer is among what was found, 0 to 1."""
     @_builtins.property
     def parts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The parts that were searched for: the whole message without courtesies, then each of its questions if there are several."""
@@ -356,10 +366,12 @@ class MessageReading(_message.Message):
         parts: _abc.Iterable[_builtins.str] | None = ...,
         thread_words: _abc.Iterable[_builtins.str] | None = ...,
         leaning: _builtins.float = ...,
+        asks: _builtins.float = ...,
+        holds: _builtins.float = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["leaning", b"leaning", "parts", b"parts", "thread_words", b"thread_words"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["asks", b"asks", "holds", b"holds", "leaning", b"leaning", "parts", b"parts", "thread_words", b"thread_words"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

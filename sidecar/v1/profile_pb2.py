@@ -26,7 +26,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from sidecar.v1 import items_pb2 as sidecar_dot_v1_dot_items__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18sidecar/v1/profile.proto\x12\nsidecar.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16sidecar/v1/items.proto\"\xe9\x02\n\x0bSourceKnobs\x12\"\n\x06source\x18\x01 \x01(\x0e\x32\x12.sidecar.v1.Source\x12\x14\n\x07\x65nabled\x18\x02 \x01(\x08H\x00\x88\x01\x01\x12\x15\n\x08required\x18\x03 \x01(\x08H\x01\x88\x01\x01\x12\x15\n\x08priority\x18\x04 \x01(\x05H\x02\x88\x01\x01\x12\x12\n\x05top_k\x18\x05 \x01(\x05H\x03\x88\x01\x01\x12\x19\n\x0c\x66loor_tokens\x18\x06 \x01(\x05H\x04\x88\x01\x01\x12\x1b\n\x0e\x63\x65iling_tokens\x18\x07 \x01(\x05H\x05\x88\x01\x01\x12\x18\n\x0b\x64\x65\x61\x64line_ms\x18\x08 \x01(\x05H\x06\x88\x01\x01\x12\x18\n\x0b\x66loor_share\x18\t \x01(\x01H\x07\x88\x01\x01\x42\n\n\x08_enabledB\x0b\n\t_requiredB\x0b\n\t_priorityB\x08\n\x06_top_kB\x0f\n\r_floor_tokensB\x11\n\x0f_ceiling_tokensB\x0e\n\x0c_deadline_msB\x0e\n\x0c_floor_share\"\xcb\x04\n\x07Profile\x12(\n\x07sources\x18\x01 \x03(\x0b\x32\x17.sidecar.v1.SourceKnobs\x12*\n\nallocation\x18\x02 \x01(\x0e\x32\x16.sidecar.v1.Allocation\x12\x1a\n\rhistory_turns\x18\x03 \x01(\x05H\x00\x88\x01\x01\x12 \n\x13history_tail_tokens\x18\x04 \x01(\x05H\x01\x88\x01\x01\x12\x1b\n\x0erelevance_knee\x18\x05 \x01(\x01H\x02\x88\x01\x01\x12\x17\n\nlead_lines\x18\x06 \x01(\x05H\x03\x88\x01\x01\x12$\n\x17response_reserve_tokens\x18\x07 \x01(\x05H\x04\x88\x01\x01\x12!\n\x14system_prompt_tokens\x18\x08 \x01(\x05H\x05\x88\x01\x01\x12\x18\n\x0btool_tokens\x18\t \x01(\x05H\x06\x88\x01\x01\x12\x1a\n\rbudget_tokens\x18\n \x01(\x05H\x07\x88\x01\x01\x12\x16\n\tmax_items\x18\x0b \x01(\x05H\x08\x88\x01\x01\x12\x1b\n\x0ethread_summary\x18\x0c \x01(\x08H\t\x88\x01\x01\x42\x10\n\x0e_history_turnsB\x16\n\x14_history_tail_tokensB\x11\n\x0f_relevance_kneeB\r\n\x0b_lead_linesB\x1a\n\x18_response_reserve_tokensB\x17\n\x15_system_prompt_tokensB\x0e\n\x0c_tool_tokensB\x10\n\x0e_budget_tokensB\x0c\n\n_max_itemsB\x11\n\x0f_thread_summary\"\xbe\x01\n\x0eProfileVersion\x12\'\n\x05level\x18\x01 \x01(\x0e\x32\x18.sidecar.v1.ProfileLevel\x12\x0b\n\x03ref\x18\x02 \x01(\t\x12\x0f\n\x07version\x18\x03 \x01(\x05\x12$\n\x07profile\x18\x04 \x01(\x0b\x32\x13.sidecar.v1.Profile\x12\x0e\n\x06\x61uthor\x18\x05 \x01(\t\x12/\n\x0b\x63reate_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x80\x01\n\x11GetProfileRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\'\n\x05level\x18\x02 \x01(\x0e\x32\x18.sidecar.v1.ProfileLevel\x12\x0b\n\x03ref\x18\x03 \x01(\t\x12\x10\n\x08\x61gent_id\x18\x04 \x01(\t\x12\x10\n\x08space_id\x18\x05 \x01(\t\"K\n\x12GetProfileResponse\x12$\n\x07profile\x18\x01 \x01(\x0b\x32\x13.sidecar.v1.Profile\x12\x0f\n\x07version\x18\x02 \x01(\t\"\x9c\x01\n\x11SetProfileRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\'\n\x05level\x18\x02 \x01(\x0e\x32\x18.sidecar.v1.ProfileLevel\x12\x0b\n\x03ref\x18\x03 \x01(\t\x12$\n\x07profile\x18\x04 \x01(\x0b\x32\x13.sidecar.v1.Profile\x12\x18\n\x10\x65xpected_version\x18\x05 \x01(\x05\"A\n\x12SetProfileResponse\x12+\n\x07version\x18\x01 \x01(\x0b\x32\x1a.sidecar.v1.ProfileVersion\"\x8c\x01\n\x1aListProfileVersionsRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\'\n\x05level\x18\x02 \x01(\x0e\x32\x18.sidecar.v1.ProfileLevel\x12\x0b\n\x03ref\x18\x03 \x01(\t\x12\x11\n\tpage_size\x18\x04 \x01(\x05\x12\x12\n\npage_token\x18\x05 \x01(\t\"d\n\x1bListProfileVersionsResponse\x12,\n\x08versions\x18\x01 \x03(\x0b\x32\x1a.sidecar.v1.ProfileVersion\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"r\n\x16RollbackProfileRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\'\n\x05level\x18\x02 \x01(\x0e\x32\x18.sidecar.v1.ProfileLevel\x12\x0b\n\x03ref\x18\x03 \x01(\t\x12\x0f\n\x07version\x18\x04 \x01(\x05\"F\n\x17RollbackProfileResponse\x12+\n\x07version\x18\x01 \x01(\x0b\x32\x1a.sidecar.v1.ProfileVersion*s\n\nAllocation\x12\x1a\n\x16\x41LLOCATION_UNSPECIFIED\x10\x00\x12\x17\n\x13\x41LLOCATION_PRIORITY\x10\x01\x12\x19\n\x15\x41LLOCATION_SEED_ORDER\x10\x02\x12\x15\n\x11\x41LLOCATION_POOLED\x10\x03*\x95\x01\n\x0cProfileLevel\x12\x1d\n\x19PROFILE_LEVEL_UNSPECIFIED\x10\x00\x12\x18\n\x14PROFILE_LEVEL_TENANT\x10\x01\x12\x1a\n\x16PROFILE_LEVEL_TEMPLATE\x10\x02\x12\x17\n\x13PROFILE_LEVEL_AGENT\x10\x03\x12\x17\n\x13PROFILE_LEVEL_SPACE\x10\x04\x32\xf8\x02\n\x0eProfileService\x12P\n\nGetProfile\x12\x1d.sidecar.v1.GetProfileRequest\x1a\x1e.sidecar.v1.GetProfileResponse\"\x03\x90\x02\x01\x12K\n\nSetProfile\x12\x1d.sidecar.v1.SetProfileRequest\x1a\x1e.sidecar.v1.SetProfileResponse\x12k\n\x13ListProfileVersions\x12&.sidecar.v1.ListProfileVersionsRequest\x1a\'.sidecar.v1.ListProfileVersionsResponse\"\x03\x90\x02\x01\x12Z\n\x0fRollbackProfile\x12\".sidecar.v1.RollbackProfileRequest\x1a#.sidecar.v1.RollbackProfileResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18sidecar/v1/profile.proto\x12\nsidecar.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16sidecar/v1/items.proto\"\xe9\x02\n\x0bSourceKnobs\x12\"\n\x06source\x18\x01 \x01(\x0e\x32\x12.sidecar.v1.Source\x12\x14\n\x07\x65nabled\x18\x02 \x01(\x08H\x00\x88\x01\x01\x12\x15\n\x08required\x18\x03 \x01(\x08H\x01\x88\x01\x01\x12\x15\n\x08priority\x18\x04 \x01(\x05H\x02\x88\x01\x01\x12\x12\n\x05top_k\x18\x05 \x01(\x05H\x03\x88\x01\x01\x12\x19\n\x0c\x66loor_tokens\x18\x06 \x01(\x05H\x04\x88\x01\x01\x12\x1b\n\x0e\x63\x65iling_tokens\x18\x07 \x01(\x05H\x05\x88\x01\x01\x12\x18\n\x0b\x64\x65\x61\x64line_ms\x18\x08 \x01(\x05H\x06\x88\x01\x01\x12\x18\n\x0b\x66loor_share\x18\t \x01(\x01H\x07\x88\x01\x01\x42\n\n\x08_enabledB\x0b\n\t_requiredB\x0b\n\t_priorityB\x08\n\x06_top_kB\x0f\n\r_floor_tokensB\x11\n\x0f_ceiling_tokensB\x0e\n\x0c_deadline_msB\x0e\n\x0c_floor_share\"\xed\x04\n\x07Profile\x12(\n\x07sources\x18\x01 \x03(\x0b\x32\x17.sidecar.v1.SourceKnobs\x12*\n\nallocation\x18\x02 \x01(\x0e\x32\x16.sidecar.v1.Allocation\x12\x1a\n\rhistory_turns\x18\x03 \x01(\x05H\x00\x88\x01\x01\x12 \n\x13history_tail_tokens\x18\x04 \x01(\x05H\x01\x88\x01\x01\x12\x1b\n\x0erelevance_knee\x18\x05 \x01(\x01H\x02\x88\x01\x01\x12\x17\n\nlead_lines\x18\x06 \x01(\x05H\x03\x88\x01\x01\x12$\n\x17response_reserve_tokens\x18\x07 \x01(\x05H\x04\x88\x01\x01\x12!\n\x14system_prompt_tokens\x18\x08 \x01(\x05H\x05\x88\x01\x01\x12\x18\n\x0btool_tokens\x18\t \x01(\x05H\x06\x88\x01\x01\x12\x1a\n\rbudget_tokens\x18\n \x01(\x05H\x07\x88\x01\x01\x12\x16\n\tmax_items\x18\x0b \x01(\x05H\x08\x88\x01\x01\x12\x1b\n\x0ethread_summary\x18\x0c \x01(\x08H\t\x88\x01\x01\x12 \n\x05spend\x18\r \x01(\x0e\x32\x11.sidecar.v1.SpendB\x10\n\x0e_history_turnsB\x16\n\x14_history_tail_tokensB\x11\n\x0f_relevance_kneeB\r\n\x0b_lead_linesB\x1a\n\x18_response_reserve_tokensB\x17\n\x15_system_prompt_tokensB\x0e\n\x0c_tool_tokensB\x10\n\x0e_budget_tokensB\x0c\n\n_max_itemsB\x11\n\x0f_thread_summary\"\xbe\x01\n\x0eProfileVersion\x12\'\n\x05level\x18\x01 \x01(\x0e\x32\x18.sidecar.v1.ProfileLevel\x12\x0b\n\x03ref\x18\x02 \x01(\t\x12\x0f\n\x07version\x18\x03 \x01(\x05\x12$\n\x07profile\x18\x04 \x01(\x0b\x32\x13.sidecar.v1.Profile\x12\x0e\n\x06\x61uthor\x18\x05 \x01(\t\x12/\n\x0b\x63reate_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x80\x01\n\x11GetProfileRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\'\n\x05level\x18\x02 \x01(\x0e\x32\x18.sidecar.v1.ProfileLevel\x12\x0b\n\x03ref\x18\x03 \x01(\t\x12\x10\n\x08\x61gent_id\x18\x04 \x01(\t\x12\x10\n\x08space_id\x18\x05 \x01(\t\"K\n\x12GetProfileResponse\x12$\n\x07profile\x18\x01 \x01(\x0b\x32\x13.sidecar.v1.Profile\x12\x0f\n\x07version\x18\x02 \x01(\t\"\x9c\x01\n\x11SetProfileRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\'\n\x05level\x18\x02 \x01(\x0e\x32\x18.sidecar.v1.ProfileLevel\x12\x0b\n\x03ref\x18\x03 \x01(\t\x12$\n\x07profile\x18\x04 \x01(\x0b\x32\x13.sidecar.v1.Profile\x12\x18\n\x10\x65xpected_version\x18\x05 \x01(\x05\"A\n\x12SetProfileResponse\x12+\n\x07version\x18\x01 \x01(\x0b\x32\x1a.sidecar.v1.ProfileVersion\"\x8c\x01\n\x1aListProfileVersionsRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\'\n\x05level\x18\x02 \x01(\x0e\x32\x18.sidecar.v1.ProfileLevel\x12\x0b\n\x03ref\x18\x03 \x01(\t\x12\x11\n\tpage_size\x18\x04 \x01(\x05\x12\x12\n\npage_token\x18\x05 \x01(\t\"d\n\x1bListProfileVersionsResponse\x12,\n\x08versions\x18\x01 \x03(\x0b\x32\x1a.sidecar.v1.ProfileVersion\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"r\n\x16RollbackProfileRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\'\n\x05level\x18\x02 \x01(\x0e\x32\x18.sidecar.v1.ProfileLevel\x12\x0b\n\x03ref\x18\x03 \x01(\t\x12\x0f\n\x07version\x18\x04 \x01(\x05\"F\n\x17RollbackProfileResponse\x12+\n\x07version\x18\x01 \x01(\x0b\x32\x1a.sidecar.v1.ProfileVersion*s\n\nAllocation\x12\x1a\n\x16\x41LLOCATION_UNSPECIFIED\x10\x00\x12\x17\n\x13\x41LLOCATION_PRIORITY\x10\x01\x12\x19\n\x15\x41LLOCATION_SEED_ORDER\x10\x02\x12\x15\n\x11\x41LLOCATION_POOLED\x10\x03*T\n\x05Spend\x12\x15\n\x11SPEND_UNSPECIFIED\x10\x00\x12\x10\n\x0cSPEND_FRUGAL\x10\x01\x12\x12\n\x0eSPEND_BALANCED\x10\x02\x12\x0e\n\nSPEND_FULL\x10\x03*\x95\x01\n\x0cProfileLevel\x12\x1d\n\x19PROFILE_LEVEL_UNSPECIFIED\x10\x00\x12\x18\n\x14PROFILE_LEVEL_TENANT\x10\x01\x12\x1a\n\x16PROFILE_LEVEL_TEMPLATE\x10\x02\x12\x17\n\x13PROFILE_LEVEL_AGENT\x10\x03\x12\x17\n\x13PROFILE_LEVEL_SPACE\x10\x04\x32\xf8\x02\n\x0eProfileService\x12P\n\nGetProfile\x12\x1d.sidecar.v1.GetProfileRequest\x1a\x1e.sidecar.v1.GetProfileResponse\"\x03\x90\x02\x01\x12K\n\nSetProfile\x12\x1d.sidecar.v1.SetProfileRequest\x1a\x1e.sidecar.v1.SetProfileResponse\x12k\n\x13ListProfileVersions\x12&.sidecar.v1.ListProfileVersionsRequest\x1a\'.sidecar.v1.ListProfileVersionsResponse\"\x03\x90\x02\x01\x12Z\n\x0fRollbackProfile\x12\".sidecar.v1.RollbackProfileRequest\x1a#.sidecar.v1.RollbackProfileResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,32 +37,34 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_PROFILESERVICE'].methods_by_name['GetProfile']._serialized_options = b'\220\002\001'
   _globals['_PROFILESERVICE'].methods_by_name['ListProfileVersions']._loaded_options = None
   _globals['_PROFILESERVICE'].methods_by_name['ListProfileVersions']._serialized_options = b'\220\002\001'
-  _globals['_ALLOCATION']._serialized_start=2111
-  _globals['_ALLOCATION']._serialized_end=2226
-  _globals['_PROFILELEVEL']._serialized_start=2229
-  _globals['_PROFILELEVEL']._serialized_end=2378
+  _globals['_ALLOCATION']._serialized_start=2145
+  _globals['_ALLOCATION']._serialized_end=2260
+  _globals['_SPEND']._serialized_start=2262
+  _globals['_SPEND']._serialized_end=2346
+  _globals['_PROFILELEVEL']._serialized_start=2349
+  _globals['_PROFILELEVEL']._serialized_end=2498
   _globals['_SOURCEKNOBS']._serialized_start=98
   _globals['_SOURCEKNOBS']._serialized_end=459
   _globals['_PROFILE']._serialized_start=462
-  _globals['_PROFILE']._serialized_end=1049
-  _globals['_PROFILEVERSION']._serialized_start=1052
-  _globals['_PROFILEVERSION']._serialized_end=1242
-  _globals['_GETPROFILEREQUEST']._serialized_start=1245
-  _globals['_GETPROFILEREQUEST']._serialized_end=1373
-  _globals['_GETPROFILERESPONSE']._serialized_start=1375
-  _globals['_GETPROFILERESPONSE']._serialized_end=1450
-  _globals['_SETPROFILEREQUEST']._serialized_start=1453
-  _globals['_SETPROFILEREQUEST']._serialized_end=1609
-  _globals['_SETPROFILERESPONSE']._serialized_start=1611
-  _globals['_SETPROFILERESPONSE']._serialized_end=1676
-  _globals['_LISTPROFILEVERSIONSREQUEST']._serialized_start=1679
-  _globals['_LISTPROFILEVERSIONSREQUEST']._serialized_end=1819
-  _globals['_LISTPROFILEVERSIONSRESPONSE']._serialized_start=1821
-  _globals['_LISTPROFILEVERSIONSRESPONSE']._serialized_end=1921
-  _globals['_ROLLBACKPROFILEREQUEST']._serialized_start=1923
-  _globals['_ROLLBACKPROFILEREQUEST']._serialized_end=2037
-  _globals['_ROLLBACKPROFILERESPONSE']._serialized_start=2039
-  _globals['_ROLLBACKPROFILERESPONSE']._serialized_end=2109
-  _globals['_PROFILESERVICE']._serialized_start=2381
-  _globals['_PROFILESERVICE']._serialized_end=2757
+  _globals['_PROFILE']._serialized_end=1083
+  _globals['_PROFILEVERSION']._serialized_start=1086
+  _globals['_PROFILEVERSION']._serialized_end=1276
+  _globals['_GETPROFILEREQUEST']._serialized_start=1279
+  _globals['_GETPROFILEREQUEST']._serialized_end=1407
+  _globals['_GETPROFILERESPONSE']._serialized_start=1409
+  _globals['_GETPROFILERESPONSE']._serialized_end=1484
+  _globals['_SETPROFILEREQUEST']._serialized_start=1487
+  _globals['_SETPROFILEREQUEST']._serialized_end=1643
+  _globals['_SETPROFILERESPONSE']._serialized_start=1645
+  _globals['_SETPROFILERESPONSE']._serialized_end=1710
+  _globals['_LISTPROFILEVERSIONSREQUEST']._serialized_start=1713
+  _globals['_LISTPROFILEVERSIONSREQUEST']._serialized_end=1853
+  _globals['_LISTPROFILEVERSIONSRESPONSE']._serialized_start=1855
+  _globals['_LISTPROFILEVERSIONSRESPONSE']._serialized_end=1955
+  _globals['_ROLLBACKPROFILEREQUEST']._serialized_start=1957
+  _globals['_ROLLBACKPROFILEREQUEST']._serialized_end=2071
+  _globals['_ROLLBACKPROFILERESPONSE']._serialized_start=2073
+  _globals['_ROLLBACKPROFILERESPONSE']._serialized_end=2143
+  _globals['_PROFILESERVICE']._serialized_start=2501
+  _globals['_PROFILESERVICE']._serialized_end=2877
 # @@protoc_insertion_point(module_scope)

@@ -49,6 +49,34 @@ ALLOCATION_POOLED: Allocation.ValueType  # 3
 """One list by relevance; priority breaks ties."""
 Global___Allocation: _TypeAlias = Allocation  # noqa: Y015
 
+class _Spend:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _SpendEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Spend.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    SPEND_UNSPECIFIED: _Spend.ValueType  # 0
+    """Inherited."""
+    SPEND_FRUGAL: _Spend.ValueType  # 1
+    """Only what very likely helps, at most 4,000 tokens."""
+    SPEND_BALANCED: _Spend.ValueType  # 2
+    """What is worth its tokens, at most 16,000. The default."""
+    SPEND_FULL: _Spend.ValueType  # 3
+    """Everything that fits, at most 128,000 tokens."""
+
+class Spend(_Spend, metaclass=_SpendEnumTypeWrapper):
+    """How much a turn spends on what may help."""
+
+SPEND_UNSPECIFIED: Spend.ValueType  # 0
+"""Inherited."""
+SPEND_FRUGAL: Spend.ValueType  # 1
+"""Only what very likely helps, at most 4,000 tokens."""
+SPEND_BALANCED: Spend.ValueType  # 2
+"""What is worth its tokens, at most 16,000. The default."""
+SPEND_FULL: Spend.ValueType  # 3
+"""Everything that fits, at most 128,000 tokens."""
+Global___Spend: _TypeAlias = Spend  # noqa: Y015
+
 class _ProfileLevel:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -186,6 +214,7 @@ class Profile(_message.Message):
     BUDGET_TOKENS_FIELD_NUMBER: _builtins.int
     MAX_ITEMS_FIELD_NUMBER: _builtins.int
     THREAD_SUMMARY_FIELD_NUMBER: _builtins.int
+    SPEND_FIELD_NUMBER: _builtins.int
     allocation: Global___Allocation.ValueType
     """How tokens are shared."""
     history_turns: _builtins.int
@@ -203,13 +232,17 @@ class Profile(_message.Message):
     tool_tokens: _builtins.int
     """Tokens of the tool definitions, when the request gives none."""
     budget_tokens: _builtins.int
-    """Maximum tokens of the pool; 128,000 unless a level sets another, so that a large window is not filled by default."""
+    """Maximum tokens of the pool. If absent, `spend` bounds what is recalled or older than the last exchange, and the window bounds
+    the last exchange.
+    """
     max_items: _builtins.int
     """Maximum number of items of one assembly, 1 to 10,000."""
     thread_summary: _builtins.bool
     """Whether the summary of the thread's older turns may take part, with at most a sixteenth of a pool of 2,000 tokens or more. Off
     by default.
     """
+    spend: Global___Spend.ValueType
+    """How much a turn spends on what may help. Pinned items and workspace files are not judged, nor is anything in seed order."""
     @_builtins.property
     def sources(self) -> _containers.RepeatedCompositeFieldContainer[Global___SourceKnobs]:
         """Knobs by source; at most one entry a source."""
@@ -229,10 +262,11 @@ class Profile(_message.Message):
         budget_tokens: _builtins.int | None = ...,
         max_items: _builtins.int | None = ...,
         thread_summary: _builtins.bool | None = ...,
+        spend: Global___Spend.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_budget_tokens", b"_budget_tokens", "_history_tail_tokens", b"_history_tail_tokens", "_history_turns", b"_history_turns", "_lead_lines", b"_lead_lines", "_max_items", b"_max_items", "_relevance_knee", b"_relevance_knee", "_response_reserve_tokens", b"_response_reserve_tokens", "_system_prompt_tokens", b"_system_prompt_tokens", "_thread_summary", b"_thread_summary", "_tool_tokens", b"_tool_tokens", "budget_tokens", b"budget_tokens", "history_tail_tokens", b"history_tail_tokens", "history_turns", b"history_turns", "lead_lines", b"lead_lines", "max_items", b"max_items", "relevance_knee", b"relevance_knee", "response_reserve_tokens", b"response_reserve_tokens", "system_prompt_tokens", b"system_prompt_tokens", "thread_summary", b"thread_summary", "tool_tokens", b"tool_tokens"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_budget_tokens", b"_budget_tokens", "_history_tail_tokens", b"_history_tail_tokens", "_history_turns", b"_history_turns", "_lead_lines", b"_lead_lines", "_max_items", b"_max_items", "_relevance_knee", b"_relevance_knee", "_response_reserve_tokens", b"_response_reserve_tokens", "_system_prompt_tokens", b"_system_prompt_tokens", "_thread_summary", b"_thread_summary", "_tool_tokens", b"_tool_tokens", "allocation", b"allocation", "budget_tokens", b"budget_tokens", "history_tail_tokens", b"history_tail_tokens", "history_turns", b"history_turns", "lead_lines", b"lead_lines", "max_items", b"max_items", "relevance_knee", b"relevance_knee", "response_reserve_tokens", b"response_reserve_tokens", "sources", b"sources", "system_prompt_tokens", b"system_prompt_tokens", "thread_summary", b"thread_summary", "tool_tokens", b"tool_tokens"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_budget_tokens", b"_budget_tokens", "_history_tail_tokens", b"_history_tail_tokens", "_history_turns", b"_history_turns", "_lead_lines", b"_lead_lines", "_max_items", b"_max_items", "_relevance_knee", b"_relevance_knee", "_response_reserve_tokens", b"_response_reserve_tokens", "_system_prompt_tokens", b"_system_prompt_tokens", "_thread_summary", b"_thread_summary", "_tool_tokens", b"_tool_tokens", "allocation", b"allocation", "budget_tokens", b"budget_tokens", "history_tail_tokens", b"history_tail_tokens", "history_turns", b"history_turns", "lead_lines", b"lead_lines", "max_items", b"max_items", "relevance_knee", b"relevance_knee", "response_reserve_tokens", b"response_reserve_tokens", "sources", b"sources", "spend", b"spend", "system_prompt_tokens", b"system_prompt_tokens", "thread_summary", b"thread_summary", "tool_tokens", b"tool_tokens"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__budget_tokens: _TypeAlias = _typing.Literal["budget_tokens"]  # noqa: Y015
     _WhichOneofArgType__budget_tokens: _TypeAlias = _typing.Literal["_budget_tokens", b"_budget_tokens"]  # noqa: Y015

@@ -56,6 +56,11 @@ def _notes(given: Assembly) -> Iterator[str]:
     if given.last_exchange_cut:
         yield "The last exchange was too long for the pool: its middle is cut."
     yield from _reading(given.reading)
+    if given.nothing_found:
+        again = (
+            f" See what was left out with: sidecar replay {given.receipt_id} --spend full" if given.receipt_id else ""
+        )
+        yield f"Nothing was recalled: nothing found is worth its tokens.{again}"
     if given.conversation_missing:
         yield "The conversation is missing: the thread's recent turns could not be read."
     if given.degraded:

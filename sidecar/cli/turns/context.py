@@ -25,11 +25,17 @@ from sidecar.client import knobs
 @click.option("--tool-tokens", "tools", type=click.IntRange(min=0), help="Tokens of your tool definitions.")
 @click.option("--reserve", "response_reserve_tokens", type=click.IntRange(min=0), help="Tokens kept for the answer.")
 @click.option("--budget", type=click.IntRange(min=0), help="An upper bound on the pool, in tokens.")
+@click.option("--spend", help="How much to recall: frugal, balanced (default) or full.")
 @click.option("--set", "assignments", multiple=True, metavar="KNOB=VALUE", help="A knob for this turn; repeatable.")
 @click.option("--context-only", is_flag=True, help="Show only the context.")
 @connected
 def assemble(
-    session: CommandSession, context_only: bool, budget: int | None, assignments: Sequence[str], **given: Any
+    session: CommandSession,
+    context_only: bool,
+    budget: int | None,
+    spend: str | None,
+    assignments: Sequence[str],
+    **given: Any,
 ) -> None:
     """Assemble one turn's context and show it with the budget and a line per source.
 
@@ -38,7 +44,7 @@ def assemble(
       sidecar assemble "When do I fly back?" --thread t1 --model gpt-4o
       sidecar assemble "When do I fly back?" --model gpt-4o --set knowledge.top_k=5 --json
     """
-    overrides = _overrides(assignments, {"budget_tokens": budget}) or None
+    overrides = _overrides(assignments, {"budget_tokens": budget, "spend": spend}) or None
     assembly = session.client.assemble_context(overrides=overrides, **given)
     session.voice.show(assembly, drawing.context if context_only else drawing.assembly)
 
@@ -65,6 +71,7 @@ def explain(session: CommandSession, receipt: str, source: str) -> None:
 @click.option(
     "--priority", multiple=True, metavar="SOURCE=N", help="Another priority of a source, 1 first; repeatable."
 )
+@click.option("--spend", help="frugal, balanced or full.")
 @click.option("--allocation", help="priority, seed_order or pooled.")
 @click.option("--set", "assignments", multiple=True, metavar="KNOB=VALUE", help="Any other knob; repeatable.")
 @connected
@@ -76,7 +83,7 @@ def replay(session: CommandSession, receipt: str, assignments: Sequence[str], **
       sidecar replay 0198c0de-… --budget 2000 --top-k knowledge=5 --priority memory=1
     """
     of_sources = [*_of_sources("top_k", given["top_k"]), *_of_sources("priority", given["priority"])]
-    plain = {"budget_tokens": given["budget"], "allocation": given["allocation"]}
+    plain = {"budget_tokens": given["budget"], "allocation": given["allocation"], "spend": given["spend"]}
     overrides = _overrides([*assignments, *of_sources], plain)
     session.voice.show(session.client.replay_assembly(receipt_id=receipt, overrides=overrides), drawing.replay)
 

@@ -95,8 +95,8 @@ class DecisionChange:
 
     source: str  # thread, knowledge, memory, wiki, workspace or tools
     item_id: str
-    before: str  # kept, shortened, deduped_into, over_budget, below_cutoff, late, already_seen or unusable
-    after: str  # kept, shortened, deduped_into, over_budget, below_cutoff, late, already_seen or unusable
+    before: str  # kept, shortened, deduped_into, over_budget, below_cutoff, late, already_seen, below_worth or unusable
+    after: str  # kept, shortened, deduped_into, over_budget, below_cutoff, late, already_seen, below_worth or unusable
     reason: str
 
 

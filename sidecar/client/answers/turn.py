@@ -95,12 +95,15 @@ class Budget:
 class MessageReading:
     """How the message was read: its parts, the words of its thread searched beside its own, and how far it leans on the thread.
 
-    `leaning` is 0 to 1: the weight that the message in its thread has in every relevance.
+    `leaning` is 0 to 1: the weight that the message in its thread has in every relevance. `asks` is the probability that the
+    message asks for anything that is recalled, `holds` that an answer is among what was found.
     """
 
     parts: tuple[str, ...]
     thread_words: tuple[str, ...] = ()
     leaning: float = 0.0
+    asks: float = 1.0
+    holds: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +118,8 @@ class Assembly:
     nothing is recalled again, and the provider's cache keeps all that stands before them.
 
     `conversation_missing` means that the thread's recent turns could not be read, and the profile allows that; the requests
-    tell the model so.
+    tell the model so. `nothing_found` means that nothing was worth its tokens; a replay with `spend` full shows what was left
+    out.
     """
 
     receipt_id: str
@@ -132,6 +136,7 @@ class Assembly:
     last_exchange_cut: bool
     conversation_missing: bool = False
     reading: MessageReading | None = None
+    nothing_found: bool = False
 
     def to_bedrock_converse(
         self,

@@ -60,6 +60,7 @@ def _fill(into: pb.Assembly, assembly: Assembly) -> None:
     into.stable_prefix_tokens = rendering.stable_prefix_tokens
     into.last_exchange_cut = fitted.is_exchange_cut
     into.conversation_missing = assembly.is_conversation_missing
+    into.nothing_found = fitted.has_found_nothing
     if assembly.reading is not None:
         write_reading(into.reading, assembly.reading)
 
@@ -69,6 +70,7 @@ def write_reading(into: items_pb2.MessageReading, reading: MessageReading) -> No
     into.parts.extend(reading.parts)
     into.thread_words.extend(reading.thread_words)
     into.leaning = reading.leaning
+    into.asks, into.holds = reading.asks, reading.holds
 
 
 def _write_item(into: pb.Assembly, fate: Fate, form: items_pb2.Form.ValueType) -> None:

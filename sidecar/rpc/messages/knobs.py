@@ -12,18 +12,19 @@ from typing import Any
 from sidecar.runtime.errors import InvalidArgument
 from sidecar.turn.items import Source
 from sidecar.turn.profile import Allocation, InvalidKnob, parse_layer
+from sidecar.turn.worth import Spend
 from sidecar.v1 import items_pb2
 from sidecar.v1 import profile_pb2 as pb
 
 _SOURCES: Mapping[items_pb2.Source.ValueType, Source] = {
     items_pb2.Source.Value(f"SOURCE_{source.name}"): source for source in Source
 }
-_ALLOCATIONS: Mapping[pb.Allocation.ValueType, Allocation] = {
-    pb.Allocation.Value(f"ALLOCATION_{one.name}"): one for one in Allocation
+_WORDS: Mapping[str, Mapping[str, int]] = {
+    "allocation": {one.value: pb.Allocation.Value(f"ALLOCATION_{one.name}") for one in Allocation},
+    "spend": {one.value: pb.Spend.Value(f"SPEND_{one.name}") for one in Spend},
 }
 _SOURCE_NUMBERS = {source.value: number for number, source in _SOURCES.items()}
-_ALLOCATION_NUMBERS = {one.value: number for number, one in _ALLOCATIONS.items()}
-_TURN_KNOBS = [name for name in pb.Profile.DESCRIPTOR.fields_by_name if name not in {"sources", "allocation"}]
+_TURN_KNOBS = [name for name in pb.Profile.DESCRIPTOR.fields_by_name if name not in {"sources", *_WORDS}]
 _SOURCE_KNOBS = [name for name in pb.SourceKnobs.DESCRIPTOR.fields_by_name if name != "source"]
 
 
@@ -33,11 +34,12 @@ def read_knobs(field: str, profile: pb.Profile) -> dict[str, Any]:
     Raises InvalidArgument, whose field begins with `field`.
     """
     knobs: dict[str, Any] = _set_knobs(profile, _TURN_KNOBS)
-    if profile.allocation:
-        allocation = _ALLOCATIONS.get(profile.allocation)
-        if allocation is None:
-            raise InvalidArgument(f"{field}.allocation", "is unknown", f"use one of {', '.join(Allocation)}")
-        knobs["allocation"] = allocation.value
+    for name, words in _WORDS.items():
+        if number := getattr(profile, name):
+            word = next((word for word, known in words.items() if known == number), None)
+            if word is None:
+                raise InvalidArgument(f"{field}.{name}", "is unknown", f"use one of {', '.join(words)}")
+            knobs[name] = word
     if profile.sources:
         knobs["sources"] = _read_sources(f"{field}.sources", profile)
     try:
@@ -49,8 +51,9 @@ def read_knobs(field: str, profile: pb.Profile) -> dict[str, Any]:
 
 def write_knobs(knobs: Mapping[str, Any]) -> pb.Profile:
     """Return the mapping as a message. What this release does not know, and what is none, is left out."""
-    allocation = _ALLOCATION_NUMBERS.get(knobs.get("allocation", ""), pb.ALLOCATION_UNSPECIFIED)
-    profile = pb.Profile(allocation=allocation)
+    profile = pb.Profile()
+    for name, words in _WORDS.items():
+        setattr(profile, name, words.get(knobs.get(name, ""), 0))
     _set(profile, _TURN_KNOBS, knobs)
     for name, number in _SOURCE_NUMBERS.items():
         if name in knobs.get("sources", {}):

@@ -17,7 +17,7 @@ def _value(name: str) -> st.SearchStrategy[Any]:
         bool: st.booleans(),
         int: st.integers(0, 10_000),
         float: st.floats(0, 1),
-        str: st.sampled_from(knobs.ALLOCATIONS),
+        str: st.sampled_from(knobs.WORDS.get(name, ("",))),
     }
     return values[kind]
 

@@ -86,7 +86,7 @@ def a_result(call_id: str, content: str = "found") -> dict[str, Any]:
 
 def a_profile(**knobs: Any) -> Profile:
     """Return a profile in which everything may take part, with these knobs."""
-    return merge(parse_layer({"thread_summary": True} | knobs))
+    return merge(parse_layer({"thread_summary": True, "spend": "full"} | knobs))
 
 
 def reports_of(*items: Item) -> tuple[SourceReport, ...]:
@@ -224,6 +224,7 @@ def _grown_profile(rng: Random) -> Profile:
         relevance_knee=rng.choice((0.0, 0.2, 0.6)),
         max_items=rng.choice((8, 1000)),
         thread_summary=rng.random() < 0.7,
+        spend=rng.choice(("full", "full", "balanced", "frugal")),
     )
 
 

@@ -294,7 +294,8 @@ class TestKnobs:
         assert set(knobs.OF_A_TURN) == whole
         assert set(knobs.OF_A_SOURCE) == of_source
         assert [f"SOURCE_{name.upper()}" for name in knobs.SOURCES] == list(items_pb2.Source.keys())[1:]
-        assert [f"ALLOCATION_{name.upper()}" for name in knobs.ALLOCATIONS] == list(profile_pb2.Allocation.keys())[1:]
+        for name, kind in (("allocation", profile_pb2.Allocation), ("spend", profile_pb2.Spend)):
+            assert [f"{name.upper()}_{word.upper()}" for word in knobs.WORDS[name]] == list(kind.keys())[1:]
 
     def test_assignments_are_parsed_by_kind_and_an_empty_one_resets_the_knob(self) -> None:
         texts = ["knowledge.top_k=20", "allocation=pooled", "wiki.enabled=no", "relevance_knee=1", "max_items="]
@@ -314,7 +315,7 @@ class TestKnobs:
         "name", ["topk", "knowledge.topk", "moon.top_k", "", ".", "knowledge.", "knowledge.top_k.x"]
     )
     def test_an_unknown_knob_is_named_with_the_known_ones(self, name: str) -> None:
-        with pytest.raises(knobs.UnknownKnob, match="no knob; known are allocation") as refused:
+        with pytest.raises(knobs.UnknownKnob, match="no knob; known are spend") as refused:
             knobs.read_assignments([f"{name}=1"])
         assert refused.value.name == name
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from sidecar.turn.fuse import is_calibrated, order, relevances
 from sidecar.turn.items import Item, Source, SourceReport, Status
 from sidecar.turn.offers import gather
+from sidecar.turn.worth import Prospects
 from tests.support.turn.turn_cases import a_profile, an_item
 
 PROFILE = a_profile()
@@ -56,11 +57,11 @@ def test_arrival_order_does_not_change_the_offers() -> None:
     reports = [
         SourceReport(source, Status.OK, tuple(item for item in items if item.source is source)) for source in Source
     ]
-    expected = gather(reports, PROFILE, frozenset()).items
+    expected = gather(reports, PROFILE, frozenset(), Prospects()).items
     for seed in range(5):
         rng = random.Random(seed)
         mixed = [replace(report, items=tuple(rng.sample(report.items, len(report.items)))) for report in reports]
-        assert gather(rng.sample(mixed, len(mixed)), PROFILE, frozenset()).items == expected
+        assert gather(rng.sample(mixed, len(mixed)), PROFILE, frozenset(), Prospects()).items == expected
 
 
 def test_priority_breaks_ties_only_if_all_is_pooled() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from sidecar.turn.items import Source
 from sidecar.turn.profile import DEFAULTS, Allocation, InvalidKnob, merge, parse_layer
+from sidecar.turn.worth import Spend
 from tests.support.turn.turn_cases import a_profile
 
 
@@ -93,6 +94,7 @@ def test_meaningless_knob_is_refused_by_name_with_a_fix(knobs: Any, field: str, 
 
 def test_every_knob_has_an_effect_on_the_profile() -> None:
     profile = a_profile(
+        spend="frugal",
         allocation="pooled",
         history_turns=1,
         history_tail_tokens=2,
@@ -107,6 +109,7 @@ def test_every_knob_has_an_effect_on_the_profile() -> None:
     )
     assert profile == replace(
         DEFAULTS,
+        spend=Spend.FRUGAL,
         allocation=Allocation.POOLED,
         history_turns=1,
         history_tail_tokens=2,

@@ -10,6 +10,7 @@ from sys import getrefcount
 import numpy as np
 import pytest
 
+from sidecar.turn.calibration import CALIBRATION
 from sidecar.turn.evidence import Evidence, of_shares
 from sidecar.turn.rank import NAMES, CandidateKind, Candidates, Ranked, rank
 from sidecar.turn.reading import Reading, read
@@ -125,10 +126,15 @@ def test_the_receipt_names_the_features_that_count() -> None:
 
 
 @pytest.mark.parametrize(("numbers", "weights"), [(GOOD, BY_VECTORS), (blind(0.5, 0.6, 0.6), BY_WORDS)])
-def test_relevance_follows_from_the_features_and_weights_alone(numbers: Numbers, weights: RankerWeights) -> None:
+def test_relevance_follows_from_the_features_weights_and_calibration_alone(
+    numbers: Numbers, weights: RankerWeights
+) -> None:
     told = ranked(candidate(numbers, speaker="Rui"))
     log_odds = weights.bias + sum(weights.of.get(name, 0.0) * value for name, value in told.features[0])
-    assert told.relevances[0] == pytest.approx(1 / (1 + exp(-log_odds)), abs=1e-5)
+    given, observed = zip(*CALIBRATION["turn"], strict=True)
+    beyond = log_odds - min(max(log_odds, given[0]), given[-1])
+    log_odds = float(np.interp(log_odds, given, observed)) + beyond
+    assert told.relevances[0] == pytest.approx(1 / (1 + exp(-log_odds)), abs=1e-3)
 
 
 def test_every_weight_belongs_to_a_feature() -> None:

@@ -18,6 +18,7 @@ from sidecar.services.costs import account_cost
 from sidecar.turn.difference import compare
 from sidecar.turn.items import Source
 from sidecar.turn.profile import InvalidKnob
+from sidecar.turn.worth import Spend
 from store.accounting.costs import Filters, TurnAccount
 from store.accounting.receipts import StoredReceipt
 from store.scope import Scope
@@ -94,6 +95,7 @@ async def show_turn(visit: Visit) -> Response:
         replayed=replayed,
         replayed_pool=turn_pages.fitted_stripes(replayed.assembly.fitted) if replayed else [],
         overrides=overrides,
+        spends=list(Spend),
         trouble=trouble,
         most_chars=None if visit.query.get("whole") == "1" else _MOST_CHARS,
         most_messages=_MESSAGES,
@@ -131,10 +133,12 @@ async def _account(visit: Visit, scope: Scope, receipt_id: UUID) -> tuple[TurnAc
 
 
 def read_overrides(query: Mapping[str, str]) -> dict[str, Any]:
-    """Return the knobs that the sliders of the page set."""
+    """Return the knobs that the page sets."""
     overrides: dict[str, Any] = {}
     if (budget := query.get("budget", "")).isdecimal() and len(budget) < _MOST_DIGITS:
         overrides["budget_tokens"] = int(budget)
+    if (spend := query.get("spend", "")) in set(Spend):
+        overrides["spend"] = spend
     of_sources: dict[str, dict[str, int]] = {}
     for source in Source:
         for knob in ("top_k", "priority"):

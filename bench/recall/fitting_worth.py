@@ -1,0 +1,327 @@
+"""Fits the numbers beside the ranker's weights: the calibration of relevance by kind, and whether a message asks for anything.
+
+Pure, on rows of what recall brought for real questions, small talk and questions about other people's conversations.
+"""
+
+from __future__ import annotations
+
+import random
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidecar.turn.weights import RankerWeights
+from sidecar.turn.worth import message_features, recall_features
+
+FOLDS = 5
+TALK, STRANGER, ASKING = "small talk", "stranger", "asking"
+EDGES = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+
+_RIDGE, _GATE_RIDGE = 10.0, 1.0
+_VECTOR_SCALE = 4.0  # brings a unit vector's dimensions near the size of standardised features
+_KNOTS, _LEAST_GOLD = 12, 15
+_STEPS = 40
+
+_Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What recall brought for one message: the candidates' kinds, log odds before calibration, and which hold evidence.
+
+    `group` names the kind of message, `fold` what it belongs to, so that nothing is tested on its own neighbours.
+    """
+
+    group: str
+    fold: str
+    message: str
+    vector: _Matrix
+    kinds: Sequence[str] = ()
+    odds: _Matrix = field(default_factory=lambda: np.zeros(0))
+    gold: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """All fitted numbers, as `sidecar/turn/calibration.py` holds them."""
+
+    calibration: Mapping[str, tuple[tuple[float, float], ...]]
+    message: RankerWeights
+    vector: tuple[float, ...]
+    message_by_words: RankerWeights
+    asks: RankerWeights
+    asks_by_words: RankerWeights
+    holds: RankerWeights
+
+
+def fit_all(rows: Sequence[Row]) -> Numbers:
+    """Return the numbers fitted on all rows."""
+    knots = calibrate([row for row in rows if _is_real(row)])
+    message, vector = _message_model(rows, by_vector=True)
+    by_words, _ = _message_model(rows, by_vector=False)
+    return Numbers(
+        knots,
+        message,
+        tuple(vector.round(4).tolist()),
+        by_words,
+        _gate(rows, knots, by_vector=True),
+        _gate(rows, knots, by_vector=False),
+        _holding(rows, knots),
+    )
+
+
+def calibrate(rows: Sequence[Row]) -> dict[str, tuple[tuple[float, float], ...]]:
+    """Return for each kind log odds as given and as observed, rising; a kind with little evidence is left out.
+
+    Bins hold equal evidence. What was observed is smoothed by half a candidate and made to rise (pool adjacent violators).
+    """
+    told = {}
+    for kind in sorted({kind for row in rows for kind in row.kinds}):
+        odds = np.concatenate([row.odds[np.array(row.kinds) == kind] for row in rows])
+        gold = np.concatenate([row.gold[np.array(row.kinds) == kind] for row in rows])
+        if gold.sum() >= _LEAST_GOLD:
+            told[kind] = _knots(odds, gold)
+    return told
+
+
+def calibrated(knots: Mapping[str, Sequence[tuple[float, float]]], row: Row) -> _Matrix:
+    """Return the row's relevances under a calibration."""
+    odds = row.odds.copy()
+    for kind, pairs in knots.items():
+        own = np.array(row.kinds) == kind
+        given, observed = np.array(pairs).T
+        beyond = odds[own] - np.clip(odds[own], given[0], given[-1])
+        odds[own] = np.interp(odds[own], given, observed) + beyond
+    return np.asarray(1 / (1 + np.exp(-np.clip(odds, -35, 35))))
+
+
+def bins(rows: Sequence[Row], relevances: Sequence[_Matrix], kind: str) -> list[tuple[float, float, float]]:
+    """Return for each bin of relevance its upper edge, the expected evidence of a kind in it, and the observed."""
+    told, expected = (
+        [],
+        np.concatenate([one[np.array(row.kinds) == kind] for one, row in zip(relevances, rows, strict=True)]),
+    )
+    observed = np.concatenate([row.gold[np.array(row.kinds) == kind] for row in rows])
+    low = 0.0
+    for high in EDGES:
+        own = (expected > low) & (expected <= high)
+        told.append((high, float(expected[own].sum()), float(observed[own].sum())))
+        low = high
+    return told
+
+
+def passing(rows: Sequence[Row], least_asking: float) -> dict[str, float]:
+    """Return for each group the share of messages that are taken to ask for something, by numbers fitted without their fold."""
+    names = sorted({row.fold for row in rows})
+    random.Random(3).shuffle(names)
+    passed: dict[str, list[bool]] = {}
+    for number in range(FOLDS):
+        held = set(names[number::FOLDS])
+        shown = [row for row in rows if row.fold not in held]
+        fitted = fit_all(shown)
+        for row in rows:
+            if row.fold in held and row.kinds:
+                score = _score(fitted.message, message_features(row.message)) + float(np.dot(fitted.vector, row.vector))
+                features = recall_features(calibrated(fitted.calibration, row).tolist()) | {"message": score}
+                chance = 1 / (1 + np.exp(-_score(fitted.asks, features)))
+                passed.setdefault(row.group, []).append(bool(chance >= least_asking))
+    return {group: sum(told) / len(told) for group, told in passed.items()}
+
+
+def write(path: Path, numbers: Numbers, *, provenance: str) -> None:
+    """Write the module of fitted numbers, with where they come from in its docstring."""
+    knots = "".join(f'    "{kind}": {_pairs(pairs)},\n' for kind, pairs in numbers.calibration.items())
+    vector = textwrap.fill(", ".join(map(str, numbers.vector)), 120, subsequent_indent="    ")
+    path.write_text(
+        _MODULE.format(
+            provenance=provenance,
+            knots=knots,
+            message=_table(numbers.message),
+            vector=vector,
+            by_words=_table(numbers.message_by_words),
+            asks=_table(numbers.asks),
+            asks_by_words=_table(numbers.asks_by_words),
+            holds=_table(numbers.holds),
+        )
+    )
+
+
+def _is_real(row: Row) -> bool:
+    return row.group not in {TALK, STRANGER, ASKING}
+
+
+def _knots(odds: _Matrix, gold: NDArray[np.bool_]) -> tuple[tuple[float, float], ...]:
+    order = np.argsort(odds)
+    odds, gold = odds[order], gold[order].astype(np.float64)
+    count = int(max(3, min(_KNOTS, gold.sum() // _LEAST_GOLD)))
+    cuts = np.searchsorted(np.cumsum(gold) / gold.sum(), np.arange(1, count) / count, side="right")
+    groups = [
+        [odds[part].mean(), gold[part].sum(), len(part)] for part in np.split(np.arange(len(odds)), cuts) if len(part)
+    ]
+    merged: list[list[float]] = []
+    for group in groups:
+        merged.append(group)
+        while len(merged) > 1 and _share(merged[-1]) <= _share(merged[-2]):
+            upper, lower = merged.pop(), merged.pop()
+            size = upper[2] + lower[2]
+            middle = (upper[0] * upper[2] + lower[0] * lower[2]) / size
+            merged.append([middle, upper[1] + lower[1], size])
+    return tuple(
+        (round(float(middle), 4), round(float(np.log(share / (1 - share))), 4)) for middle, share in _shares(merged)
+    )
+
+
+def _shares(groups: Sequence[Sequence[float]]) -> list[tuple[float, float]]:
+    return [(_middle(one), _share(one)) for one in groups]
+
+
+def _middle(group: Sequence[float]) -> float:
+    return group[0]
+
+
+def _share(group: Sequence[float]) -> float:
+    _, gold, size = group
+    return (gold + 0.5) / (size + 1)
+
+
+def _message_model(rows: Sequence[Row], *, by_vector: bool) -> tuple[RankerWeights, _Matrix]:
+    """Return the weights of a message's form, and of its vector; small talk against all that asks for something."""
+    table, names = _forms(rows)
+    middle, spread = table.mean(axis=0), np.maximum(table.std(axis=0), 1e-9)
+    vectors = np.stack([row.vector for row in rows]) * _VECTOR_SCALE
+    columns = np.column_stack([(table - middle) / spread, *([vectors] if by_vector else [])])
+    labels = np.array([row.group != TALK for row in rows], np.float64)
+    fitted = _fit(columns, labels, _balance([row.group for row in rows]), _RIDGE)
+    of = fitted[: len(names)] / spread
+    bias = float(fitted[-1] - (of * middle).sum())
+    weights = RankerWeights(round(bias, 4), dict(zip(names, of.round(4).tolist(), strict=True)))
+    return weights, fitted[len(names) : -1] * _VECTOR_SCALE if by_vector else np.zeros(vectors.shape[1])
+
+
+def _forms(rows: Sequence[Row]) -> tuple[_Matrix, list[str]]:
+    told = [message_features(row.message) for row in rows]
+    names = list(told[0])
+    return np.array([[one[name] for name in names] for one in told]), names
+
+
+def _balance(groups: Sequence[str]) -> _Matrix:
+    """Return weights so that small talk counts as much as all else, and own questions in many languages as a fifth of it."""
+    kinds = np.array(groups)
+    talk, asking = kinds == TALK, kinds == ASKING
+    real = ~talk & ~asking
+    weights = np.ones(len(kinds))
+    weights[talk] = 0.7 * real.sum() / max(1, talk.sum())
+    weights[asking] = 0.5 * real.sum() / max(1, asking.sum())
+    return weights
+
+
+def _gate(rows: Sequence[Row], knots: Mapping[str, Sequence[tuple[float, float]]], *, by_vector: bool) -> RankerWeights:
+    """Return the weights of whether a message asks for something, on scores by models fitted without the message."""
+    asked = [row for row in rows if row.kinds and row.group not in {STRANGER, ASKING}]
+    scores: dict[int, float] = {}
+    for number in range(FOLDS):
+        shown = [row for row in rows if _fold_of(row.message) != number]
+        weights, vector = _message_model(shown, by_vector=by_vector)
+        for row in asked:
+            if _fold_of(row.message) == number:
+                scores[id(row)] = _score(weights, message_features(row.message)) + float(np.dot(vector, row.vector))
+    table = [recall_features(calibrated(knots, row).tolist()) | {"message": scores[id(row)]} for row in asked]
+    labels = np.array([row.group != TALK for row in asked], np.float64)
+    return _logistic(table, labels)
+
+
+def _holding(rows: Sequence[Row], knots: Mapping[str, Sequence[tuple[float, float]]]) -> RankerWeights:
+    """Return the weights of whether what was found holds an answer: own questions against those about others."""
+    asked = [row for row in rows if row.group == STRANGER or (_is_real(row) and row.gold.any())]
+    table = [recall_features(calibrated(knots, row).tolist()) for row in asked]
+    return _logistic(table, np.array([row.group != STRANGER for row in asked], np.float64))
+
+
+def _logistic(table: Sequence[Mapping[str, float]], labels: _Matrix) -> RankerWeights:
+    names = list(table[0])
+    columns = np.array([[one[name] for name in names] for one in table])
+    middle, spread = columns.mean(axis=0), np.maximum(columns.std(axis=0), 1e-9)
+    weights = np.where(labels > 0, 1.0, labels.sum() / max(1.0, (1 - labels).sum()))
+    fitted = _fit((columns - middle) / spread, labels, weights, _GATE_RIDGE)
+    of = fitted[:-1] / spread
+    return RankerWeights(
+        round(float(fitted[-1] - (of * middle).sum()), 4), dict(zip(names, of.round(4).tolist(), strict=True))
+    )
+
+
+def _fit(columns: _Matrix, labels: _Matrix, weights: _Matrix, ridge: float) -> _Matrix:
+    """Return logistic coefficients by Newton's method, the bias last and unpenalised."""
+    table = np.column_stack([columns, np.ones(len(columns))])
+    penalty = np.full(table.shape[1], ridge)
+    penalty[-1] = 1e-6
+    fitted = np.zeros(table.shape[1])
+    for _ in range(_STEPS):
+        told = 1 / (1 + np.exp(-np.clip(table @ fitted, -35, 35)))
+        slope = table.T @ (weights * (told - labels)) + penalty * fitted
+        curvature = (table * (weights * told * (1 - told))[:, None]).T @ table + np.diag(penalty)
+        step = np.linalg.solve(curvature, slope)
+        fitted = fitted - step
+        if np.abs(step).max() < 1e-6:
+            break
+    return fitted
+
+
+def _fold_of(message: str) -> int:
+    return random.Random(message).randrange(FOLDS)
+
+
+def _score(weights: RankerWeights, features: Mapping[str, float]) -> float:
+    return weights.bias + sum(weight * features[name] for name, weight in weights.of.items())
+
+
+def _pairs(pairs: Sequence[tuple[float, float]]) -> str:
+    return "(" + ", ".join(f"({given}, {observed})" for given, observed in pairs) + ",)"
+
+
+def _table(weights: RankerWeights) -> str:
+    rows = "".join(f'        "{name}": {weight},\n' for name, weight in weights.of.items())
+    return f"RankerWeights(\n    bias={weights.bias},\n    of={{\n{rows}    }},\n)"
+
+
+_MODULE = '''"""Fitted numbers beside the ranker's weights. Written by `python -m bench calibrate`; do not edit by hand.
+
+{provenance}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from sidecar.turn.weights import RankerWeights
+
+CALIBRATION: Final[Mapping[str, tuple[tuple[float, float], ...]]] = {{
+{knots}}}
+"""By kind of candidate: log odds as the ranker gives them, and those observed. Between them a line, beyond them a shift."""
+
+MESSAGE: Final = {message}
+"""How a message reads, with its vector: log odds that it asks for something."""
+
+# fmt: off
+MESSAGE_VECTOR: Final[tuple[float, ...]] = (
+    {vector},
+)
+# fmt: on
+"""What each dimension of the message's vector adds to these."""
+
+MESSAGE_BY_WORDS: Final = {by_words}
+"""The same without a vector."""
+
+ASKS: Final = {asks}
+"""Whether a message asks for something, by how it reads and by what recall brings back."""
+
+ASKS_BY_WORDS: Final = {asks_by_words}
+"""The same for messages read without a vector."""
+
+HOLDS: Final = {holds}
+"""Whether what recall brings back holds an answer."""
+'''

@@ -1,0 +1,130 @@
+"""Decides what is worth its tokens: whether a message asks for anything, and which items may help more than they cost.
+
+Both are judged before any room is shared out, whatever the pool and the priorities. `calibration` holds the fitted numbers.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+
+from sidecar.turn.calibration import ASKS, ASKS_BY_WORDS, HOLDS, MESSAGE, MESSAGE_BY_WORDS, MESSAGE_VECTOR
+from sidecar.turn.weights import RankerWeights
+from store.text.texts import query_words
+
+TRAINED_EMBEDDER: Final = "all-MiniLM-L6-v2-int8"
+"""The embedder whose vectors of messages the fitted numbers can read."""
+
+_READ_CHARS: Final = 2_000
+_BYTES_A_TOKEN, _LEAST_TOKENS = 4, 4
+_FIFTH = 4
+_HOLDS_EXPONENT = 0.25
+_WORD = re.compile(r"\w+")
+_QUESTION_MARKS: Final = frozenset("?？؟¿")
+_CALLS: Final = frozenset("!！¡")
+
+
+class Spend(StrEnum):
+    """How much a turn may spend on what may help: little, what is worth it, or all the room there is."""
+
+    FRUGAL = "frugal"
+    BALANCED = "balanced"
+    FULL = "full"
+
+
+@dataclass(frozen=True, slots=True)
+class SpendRule:
+    """The numbers beneath a choice of `Spend`.
+
+    `least_worth` is the least of an item's worth (see `worth`), `least_relevance` of its relevance, `least_asking` of the
+    probability that the message asks for anything. `recall_tokens` bounds what is recalled or older than the last exchange,
+    if no budget is set.
+    """
+
+    least_worth: float
+    least_relevance: float
+    least_asking: float
+    recall_tokens: int
+
+
+RULES: Final = {
+    Spend.FRUGAL: SpendRule(least_worth=0.002, least_relevance=0.1, least_asking=0.3, recall_tokens=4_000),
+    Spend.BALANCED: SpendRule(least_worth=0.0005, least_relevance=0.0, least_asking=0.12, recall_tokens=16_000),
+    Spend.FULL: SpendRule(least_worth=0.0, least_relevance=0.0, least_asking=0.0, recall_tokens=128_000),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Prospects:
+    """How a message stands with what recall brought: the probability that it asks for anything, and that an answer is there."""
+
+    asks: float = 1.0
+    holds: float = 1.0
+
+
+def message_score(text: str, vector: Sequence[float] | None) -> float:
+    """Return the log odds that a message asks for something, by how it reads alone: its form and, if given, its vector."""
+    features = message_features(text)
+    if vector is None:
+        return _score(MESSAGE_BY_WORDS, features)
+    return _score(MESSAGE, features) + float(np.dot(np.array(MESSAGE_VECTOR), np.array(vector)))
+
+
+def prospects(score: float, relevances: Iterable[float], *, has_vector: bool) -> Prospects:
+    """Return the prospects of a message with this `message_score`, given the relevances of all that recall brought."""
+    features = recall_features(relevances) | {"message": score}
+    asks = ASKS if has_vector else ASKS_BY_WORDS
+    return Prospects(_probability(asks, features), _probability(HOLDS, features))
+
+
+def recall_features(relevances: Iterable[float]) -> dict[str, float]:
+    """Return what recall brought, in log odds: the best relevance, the fifth best, and the log of their sum."""
+    best = sorted(relevances, reverse=True)
+    fifth = best[_FIFTH] if len(best) > _FIFTH else 0.0
+    return {"best": _log_odds(best[0] if best else 0.0), "fifth": _log_odds(fifth), "sum": math.log(sum(best) + 1e-3)}
+
+
+def worth(relevance: float, text: str, holds: float) -> float:
+    """Return what an item is worth: its relevance times the fourth root of `holds`, over the root of its tokens.
+
+    Measured: more of `holds` loses evidence of real questions, and without it a question about another person's conversation
+    recalls thousands of tokens. Tokens are guessed from bytes, so that no tokenizer decides.
+    """
+    size = len(text) if text.isascii() else len(text.encode(errors="replace"))
+    return relevance * holds**_HOLDS_EXPONENT / math.sqrt(max(_LEAST_TOKENS, size / _BYTES_A_TOKEN))
+
+
+def message_features(text: str) -> Mapping[str, float]:
+    """Return the form of a message: its marks, its counts of words, and the shares of letters and digits."""
+    read = text[:_READ_CHARS]
+    words, telling = _WORD.findall(read), query_words(read)
+    chars = max(1, len(read))
+    return {
+        "is_question": float(not _QUESTION_MARKS.isdisjoint(read)),
+        "words": math.log1p(len(words)),
+        "telling": math.log1p(len(telling)),
+        "telling_share": len(telling) / max(1, len(words)),
+        "digits": sum(map(str.isdigit, read)) / chars,
+        "letters": sum(map(str.isalpha, read)) / chars,
+        "is_call": float(not _CALLS.isdisjoint(read)),
+        "length": math.log(max(1, len(read.encode(errors="replace")))),
+    }
+
+
+def _log_odds(relevance: float) -> float:
+    bounded = min(max(relevance, 1e-6), 1 - 1e-6)
+    return math.log(bounded / (1 - bounded))
+
+
+def _score(weights: RankerWeights, features: Mapping[str, float]) -> float:
+    return weights.bias + sum(weight * features[name] for name, weight in weights.of.items())
+
+
+def _probability(weights: RankerWeights, features: Mapping[str, float]) -> float:
+    return 1 / (1 + math.exp(-max(-35.0, min(35.0, _score(weights, features)))))

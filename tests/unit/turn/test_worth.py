@@ -1,0 +1,120 @@
+"""What is not worth its tokens stays out, whatever room is left."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sidecar.turn import receipt
+from sidecar.turn.fitting import Fitted, fit
+from sidecar.turn.items import Decision, Item, Source
+from sidecar.turn.profile import Profile
+from sidecar.turn.reading import MessageReading
+from sidecar.turn.worth import RULES, Spend, prospects, recall_features, worth
+from tests.support.turn import turn_laws as laws
+from tests.support.turn.turn_cases import METER, a_fitting, a_profile, a_turn, an_item, kept_ids
+
+GOOD = an_item("good", "Anna moved to Lisbon in May", relevance=0.4)
+POOR = an_item("poor", "Bruno walks in the rain with his dog", relevance=0.0001)
+BALANCED = a_profile(spend="balanced")
+
+
+def fitted_with(*items: Item, profile: Profile = BALANCED, reading: MessageReading | None = None) -> Fitted:
+    return fit(replace(a_fitting(*items, profile=profile), reading=reading), METER)
+
+
+def reasons(result: Fitted) -> dict[str, str]:
+    return {fate.item.id: fate.reason for fate in result.fates if fate.decision is Decision.BELOW_WORTH}
+
+
+@pytest.mark.parametrize("allocation", ["priority", "pooled"])
+def test_what_is_not_worth_its_tokens_stays_out_with_its_number(allocation: str) -> None:
+    result = fitted_with(GOOD, POOR, profile=a_profile(spend="balanced", allocation=allocation))
+    assert kept_ids(result) == ["good"]
+    assert reasons(result) == {"poor": f"its worth of {worth(0.0001, POOR.text, 1.0):.6f} is below 0.0005"}
+
+
+def test_full_takes_all_that_fits_and_seed_order_is_literal() -> None:
+    assert set(kept_ids(fitted_with(GOOD, POOR, profile=a_profile(spend="full")))) == {"good", "poor"}
+    literal = a_profile(spend="frugal", allocation="seed_order")
+    assert set(kept_ids(fitted_with(GOOD, POOR, profile=literal))) == {"good", "poor"}
+
+
+def test_a_floor_is_for_what_is_worth_it() -> None:
+    profile = a_profile(spend="balanced", sources={"memory": {"floor_tokens": 500}})
+    assert kept_ids(fitted_with(POOR, profile=profile)) == []
+
+
+def test_the_judgement_is_the_same_in_every_pool() -> None:
+    for budget in (64, 200, 5_000):
+        assert reasons(fitted_with(GOOD, POOR, profile=a_profile(spend="balanced", budget_tokens=budget))).keys() == {
+            "poor"
+        }
+
+
+def test_workspace_files_and_sources_without_relevances_are_not_judged() -> None:
+    file = an_item("file", "House rules", Source.WORKSPACE, relevance=0.00001)
+    unjudged = an_item("tool", "An answer of a tool", Source.TOOLS, relevance=0.0)
+    assert set(kept_ids(fitted_with(file, unjudged))) == {"file", "tool"}
+
+
+def test_a_message_that_asks_for_nothing_gets_nothing_but_workspace_files() -> None:
+    file = an_item("file", "House rules", Source.WORKSPACE, relevance=0.3)
+    reading = MessageReading(("Thanks!",), asks=0.01)
+    result = fitted_with(GOOD, file, reading=reading)
+    assert kept_ids(result) == ["file"]
+    assert reasons(result)["good"].startswith("the message asks for nothing here: 0.010")
+    assert fitted_with(GOOD, reading=reading).has_found_nothing
+    assert kept_ids(fitted_with(GOOD, reading=reading, profile=a_profile(spend="full"))) == ["good"]
+
+
+def test_where_no_answer_is_to_be_expected_less_is_worth_it() -> None:
+    item = an_item("item", "Anna moved to Lisbon in May", relevance=0.003)
+    assert kept_ids(fitted_with(item)) == ["item"]
+    assert kept_ids(fitted_with(item, reading=MessageReading(("?",), holds=0.001))) == []
+
+
+def test_what_was_left_out_is_one_replay_with_full_away() -> None:
+    question = replace(a_fitting(GOOD, POOR, profile=BALANCED), reading=MessageReading(("Where?",), asks=0.05))
+    result = fit(question, METER)
+    assert kept_ids(result) == []
+    details, texts = receipt.write(laws.ASKED, question, result)
+    again = receipt.replay(details, texts, fence_tag=question.fence_tag)
+    assert fit(again, METER).fates == result.fates
+    full = replace(again, profile=a_profile(spend="full"))
+    assert set(kept_ids(fit(full, METER))) == {"good", "poor"}
+
+
+def test_receipts_of_earlier_releases_are_replayed_in_full() -> None:
+    question = a_fitting(GOOD, POOR, profile=a_profile(spend="full"))
+    details, texts = receipt.write(laws.ASKED, question, fit(question, METER))
+    knobs = {
+        name: value for name, value in details["profile"]["knobs"].items() if name not in {"spend", "thread_summary"}
+    }
+    old = {**details, "profile": {**details["profile"], "knobs": knobs}, "reading": None}
+    assert set(kept_ids(fit(receipt.replay(old, texts, fence_tag=question.fence_tag), METER))) == {"good", "poor"}
+
+
+def test_recall_is_bounded_by_default_and_the_last_exchange_by_the_window_alone() -> None:
+    many = [an_item(f"m{n}", f"fact{n} " * 100, relevance=0.9) for n in range(120)]
+    question = a_fitting(*many, history=(a_turn(1, "user", "long " * 20_000),), profile=BALANCED)
+    result = fit(replace(question, window_tokens=400_000), METER)
+    recalled = sum(block.tokens for block in result.rendering.blocks)
+    assert 10_000 < recalled <= RULES[Spend.BALANCED].recall_tokens
+    assert not result.is_exchange_cut
+    assert result.rendering.tokens > 20_000
+
+
+def test_worth_is_relevance_over_the_root_of_the_tokens() -> None:
+    assert worth(0.3, "x" * 400, 1.0) == pytest.approx(0.03)
+    assert worth(0.3, "x" * 400, 0.0625) == pytest.approx(0.015)
+    assert worth(0.3, "", 1.0) == worth(0.3, "x" * 16, 1.0)
+
+
+def test_recall_is_told_by_its_best_relevances_and_their_sum() -> None:
+    told = recall_features([0.1, 0.5, 0.2])
+    assert (told["best"], told["fifth"]) == (pytest.approx(0.0), pytest.approx(-13.8155, abs=1e-3))
+    nothing = prospects(35.0, [], has_vector=True)
+    assert 0 <= nothing.asks <= 1
+    assert 0 <= nothing.holds <= 1
