@@ -1,7 +1,7 @@
 """Fitted numbers beside the ranker's weights. Written by `python -m bench calibrate`; do not edit by hand.
 
-Fitted by `bench/recall/fitting_worth.py` on 1,904 messages asked through the service on 2026-11-22, with the weights of
-that day, before messages were read in their thread; run the command anew after the weights change. The data's SHA-256
+Fitted by `bench/recall/fitting_worth.py` on 1,904 messages asked through the service on 2026-11-22, judged anew with the
+weights trained on real chats; messages were not read in their thread. Run the command anew to mend that. The data's SHA-256
 begins 8fea5d09bb08414d. Data: LoCoMo, REALTALK, chunking_evaluation, CANARD (measured on, never shipped) and
 `bench/small_talk.json` (own). Relevance is calibrated by kind, on what recall brings to the default turn. A message asks
 for something if it is no small talk.
@@ -16,42 +16,41 @@ from sidecar.turn.weights import RankerWeights
 
 CALIBRATION: Final[Mapping[str, tuple[tuple[float, float], ...]]] = {
     "fact": (
-        (-8.0768, -7.1241),
-        (-5.4784, -5.4471),
-        (-4.5171, -4.2581),
-        (-3.8317, -3.4801),
-        (-3.1544, -3.0176),
-        (-2.441, -2.2754),
-        (-1.7706, -1.6191),
-        (-1.1447, -1.083),
-        (-0.3605, -0.4608),
-        (0.8009, -0.0471),
-        (2.0819, 0.8168),
+        (-7.8631, -7.1221),
+        (-5.3791, -5.4641),
+        (-4.4391, -4.2686),
+        (-3.7807, -3.4165),
+        (-3.1244, -3.0751),
+        (-2.3698, -2.2602),
+        (-1.7442, -1.3678),
+        (-1.19, -0.9662),
+        (-0.4486, -0.4911),
+        (0.7125, -0.0471),
+        (1.9873, 0.8168),
     ),
     "passage": (
-        (-9.151, -7.5281),
-        (-3.2965, -2.3828),
-        (-2.7194, -1.8433),
-        (-2.4018, -1.3288),
-        (-2.095, -1.1609),
-        (-1.8268, -0.6008),
-        (-1.5815, -0.2847),
-        (-1.1537, -0.2014),
-        (-0.1562, 0.3016),
+        (-9.0481, -7.5269),
+        (-3.3769, -2.5793),
+        (-2.7833, -1.8054),
+        (-2.4809, -1.3099),
+        (-2.1629, -1.2883),
+        (-1.7886, -0.4722),
+        (-1.2505, -0.134),
+        (-0.2803, 0.3341),
     ),
     "turn": (
-        (-9.4562, -7.6178),
-        (-6.4983, -5.4535),
-        (-5.7002, -4.9176),
-        (-5.056, -4.1651),
-        (-4.5149, -3.8343),
-        (-3.9016, -3.4619),
-        (-3.1852, -2.9344),
-        (-2.439, -2.226),
-        (-1.7198, -1.6444),
-        (-0.9328, -1.0888),
-        (0.0294, -0.6055),
-        (1.2777, -0.0288),
+        (-8.9653, -7.6335),
+        (-6.0733, -5.3937),
+        (-5.3788, -4.7448),
+        (-4.7774, -4.377),
+        (-4.2261, -3.6025),
+        (-3.682, -3.4517),
+        (-3.0037, -2.8341),
+        (-2.3467, -2.1473),
+        (-1.662, -1.732),
+        (-0.8934, -1.1083),
+        (-0.0341, -0.5565),
+        (1.2058, -0.2333),
     ),
 }
 """By kind of candidate: log odds as the ranker gives them, and those observed. Between them a line, beyond them a shift."""
@@ -122,12 +121,12 @@ MESSAGE_BY_WORDS: Final = RankerWeights(
 """The same without a vector."""
 
 ASKS: Final = RankerWeights(
-    bias=0.5507,
+    bias=0.553,
     of={
-        "best": 1.534,
-        "fifth": -0.0236,
-        "sum": -1.3608,
-        "message": 1.3277,
+        "best": 1.5328,
+        "fifth": -0.0046,
+        "sum": -1.4037,
+        "message": 1.3354,
     },
 )
 """Whether a message asks for something, by how it reads and by what recall brings back."""
@@ -144,11 +143,11 @@ ASKS_BY_WORDS: Final = RankerWeights(
 """The same for messages read without a vector."""
 
 HOLDS: Final = RankerWeights(
-    bias=7.7028,
+    bias=7.9292,
     of={
-        "best": 2.158,
-        "fifth": 0.6057,
-        "sum": -2.5157,
+        "best": 1.9706,
+        "fifth": 0.766,
+        "sum": -2.6694,
     },
 )
 """Whether what recall brings back holds an answer."""
