@@ -46,10 +46,11 @@ class KnowledgeSource:
 
 def _item(found: RecalledChunk, coverage: float, rank: int) -> Item:
     chunk_id = str(found.chunk_id)
+    section, text = under_headings(found)
     return Item(
         id=f"chunk:{chunk_id}",
         source=Source.KNOWLEDGE,
-        text=found.text,
+        text=text,
         rank=rank,
         relevance=coverage,
         header=found.title,
@@ -60,16 +61,19 @@ def _item(found: RecalledChunk, coverage: float, rank: int) -> Item:
         signature=found.signature,
         position=found.position,
         group=str(found.document_id),
-        section=section_of(found),
+        section=section,
     )
 
 
-def section_of(found: RecalledChunk) -> str:
-    """Return the headings above a chunk and its page, without what its title and its own first line say already."""
+def under_headings(found: RecalledChunk) -> tuple[str, str]:
+    """Return the headings above a chunk with its page, and its text, neither with what stands above it already.
+
+    The document's title stands above the headings, and the headings above the text, which often begins with the last of them.
+    """
     headings = found.heading.split(HEADING_GAP) if found.heading else []
+    first, _, rest = found.text.partition("\n")
+    says = first.strip("# ") in {found.title, *headings[-1:]} and bool(rest.strip())
     if headings[:1] == [found.title]:
         del headings[0]
-    if headings and found.text.lstrip("# ").startswith(f"{headings[-1]}\n"):
-        del headings[-1]
     page = f"page {found.page}" if found.page is not None else ""
-    return ", ".join(filter(None, (HEADING_GAP.join(headings), page)))
+    return ", ".join(filter(None, (HEADING_GAP.join(headings), page))), rest.lstrip() if says else found.text

@@ -181,12 +181,13 @@ def _best_group_last(places: list[int], ledger: Ledger) -> list[int]:
     opened: dict[int, tuple[float, int]] = {}
     for place in places:
         section, begun = pieces.sections[place], (moments[place], items[place].position)
-        opened[section] = min(begun, opened.get(section, begun))
+        if pieces.section_lines[section]:
+            opened[section] = min(begun, opened.get(section, begun))
 
     def key(place: int) -> tuple[Any, ...]:
         item, section = items[place], pieces.sections[place]
-        in_section = (moments[place], item.position, item.text, place)
-        return (-best[pieces.groups[place]], opened[section], section, *in_section)
+        own = (moments[place], item.position)
+        return (-best[pieces.groups[place]], opened.get(section, own), section, *own, item.text, place)
 
     return sorted(places, key=key)
 

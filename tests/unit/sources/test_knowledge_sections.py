@@ -1,10 +1,10 @@
-"""The line above a chunk says what neither its document's title nor its own first line says."""
+"""Above a chunk stand its document's title and its headings, each once."""
 
 from __future__ import annotations
 
 from uuid import UUID
 
-from sidecar.sources.knowledge import section_of
+from sidecar.sources.knowledge import under_headings
 from store.content.documents import RecalledChunk
 from store.text.texts import Signature
 from tests.support.each import each
@@ -17,20 +17,21 @@ def a_chunk(heading: str, text: str = "Quiet from ten.", page: int | None = None
 
 
 @each(
-    ("chunk", "section"),
+    ("chunk", "section", "text"),
     [
-        (a_chunk(""), ""),
-        (a_chunk("House rules"), ""),
-        (a_chunk("House rules > Noise"), "Noise"),
-        (a_chunk("Noise > At night"), "Noise > At night"),
-        (a_chunk("House rules > Noise", "Noise\n\nQuiet from ten."), ""),
-        (a_chunk("House rules > Noise", "## Noise\n\nQuiet from ten."), ""),
-        (a_chunk("House rules > Noise > At night", "At night\nQuiet."), "Noise"),
-        (a_chunk("Noise", "Noise is forbidden."), "Noise"),
-        (a_chunk("House rules of the block"), "House rules of the block"),
-        (a_chunk("", page=3), "page 3"),
-        (a_chunk("House rules > Noise", page=3), "Noise, page 3"),
+        (a_chunk(""), "", "Quiet from ten."),
+        (a_chunk("House rules"), "", "Quiet from ten."),
+        (a_chunk("House rules", "House rules\n\nQuiet from ten."), "", "Quiet from ten."),
+        (a_chunk("House rules > Noise"), "Noise", "Quiet from ten."),
+        (a_chunk("Noise > At night"), "Noise > At night", "Quiet from ten."),
+        (a_chunk("House rules > Noise", "Noise\n\nQuiet from ten."), "Noise", "Quiet from ten."),
+        (a_chunk("House rules > Noise", "## Noise\n\nQuiet from ten."), "Noise", "Quiet from ten."),
+        (a_chunk("House rules > Noise > At night", "At night\nQuiet."), "Noise > At night", "Quiet."),
+        (a_chunk("Noise", "Noise is forbidden.\nDrums too."), "Noise", "Noise is forbidden.\nDrums too."),
+        (a_chunk("Noise", "Noise"), "Noise", "Noise"),
+        (a_chunk("", page=3), "page 3", "Quiet from ten."),
+        (a_chunk("House rules > Noise", page=3), "Noise, page 3", "Quiet from ten."),
     ],
 )
-def test_section_repeats_neither_the_title_nor_the_first_line(chunk: RecalledChunk, section: str) -> None:
-    assert section_of(chunk) == section
+def test_a_title_and_a_heading_stand_once_above_a_chunk(chunk: RecalledChunk, section: str, text: str) -> None:
+    assert under_headings(chunk) == (section, text)

@@ -146,6 +146,15 @@ def test_a_section_stands_once_where_its_first_item_does() -> None:
     assert [line.split()[2] for line in lines if line.startswith("[")] == ["0a", "2a", "1a", "3a"]
 
 
+def test_items_without_a_section_stand_where_they_were_written() -> None:
+    items = [
+        an_item(f"k{n}", f"rule {n}a of boats", Source.KNOWLEDGE, header="Rules", section=section, position=n)
+        for n, section in enumerate(("", "Night", ""))
+    ]
+    lines = fitted(*items).rendering.blocks[1].text.splitlines()[1:-1]
+    assert [line.split()[2] for line in lines if line.startswith("[")] == ["0a", "1a", "2a"]
+
+
 def test_ties_go_by_text_and_not_by_ids() -> None:
     texts = ["ferry times", "boat hire", "canal walks"]
     for ids in (("a", "b", "c"), ("c", "a", "b")):
