@@ -23,7 +23,7 @@ import uvloop
 
 from bench.figures import Figure, at_least, at_most, plain
 from bench.recall.cases import Conversation, conversations, document_questions
-from bench.recall.measuring import served_world
+from bench.recall.measuring import served
 from bench.recall.world import Asked, World
 from models.tokens.catalog import CATALOG, TokenSpending, cost_usd
 from models.tokens.encodings import count
@@ -81,7 +81,7 @@ async def _measured(scale: float, data: Path) -> list[Figure]:
     answers = _answers(data)
     documents = [one.text for one in document_questions(data)]
     talked = {kind: _Talked() for kind in KINDS}
-    async with served_world() as world:
+    async with served() as world:
         await world.fill(told, data)
         await world.compile(told)
         for conversation in told:

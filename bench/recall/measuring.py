@@ -98,7 +98,7 @@ async def _follow_ups(plan: Plan) -> Tally:
     tally, journal = Tally(), Journal(plan.keep, plan=plan.told)
     dialogs = follow_ups.dialogs(plan.data)
     asked = some(follow_ups.questions(dialogs), plan.share)
-    async with served_world() as world:
+    async with served() as world:
         await follow_ups.fill(world, dialogs, asked)
         _say("the data are in")
         await follow_ups.ask(world, journal, tally, asked)
@@ -108,7 +108,7 @@ async def _follow_ups(plan: Plan) -> Tally:
 
 @asynccontextmanager
 async def _filled(plan: Plan, told: Sequence[Conversation]) -> AsyncIterator[tuple[World, Pools]]:
-    async with served_world() as world:
+    async with served() as world:
         await world.fill(told, plan.data)
         if plan.with_wiki:
             _say(f"{await world.compile(told)} pages compiled")
@@ -117,7 +117,7 @@ async def _filled(plan: Plan, told: Sequence[Conversation]) -> AsyncIterator[tup
 
 
 @asynccontextmanager
-async def served_world() -> AsyncIterator[World]:
+async def served() -> AsyncIterator[World]:
     """Yield a sidecar as it is installed, with its worker in a process beside it."""
     options = [("grpc.max_receive_message_length", -1)]
     async with (

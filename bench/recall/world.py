@@ -192,4 +192,5 @@ def _overrides(asked: Asked) -> profile_pb2.Profile:
         for name in sorted(named)
     ]
     allocation = profile_pb2.Allocation.Value(f"ALLOCATION_{asked.allocation.upper()}")
-    return profile_pb2.Profile(sources=knobs, allocation=allocation, budget_tokens=asked.budget_tokens)
+    spend = profile_pb2.SPEND_FULL if asked.is_full else profile_pb2.SPEND_UNSPECIFIED
+    return profile_pb2.Profile(sources=knobs, allocation=allocation, budget_tokens=asked.budget_tokens, spend=spend)

@@ -139,7 +139,9 @@ def recent(
             by_tokens = count
         if _crosses(first.position, [one.position for one in before], step_turns):
             by_turns = count
-    return by_tokens
+    # Of a longer thread only as many turns are read as the window may hold.
+    is_cut = is_aligned and older[-1].turns[0].tokens_before > 0
+    return max(by_tokens, by_turns) if is_cut else by_tokens
 
 
 def _crosses(place: int, before: Sequence[int], step: int) -> bool:
