@@ -70,7 +70,7 @@ def run(*, scale: float, data: Path, write: bool = True) -> list[Figure]:
 
 async def _rows(data: Path, scale: float) -> list[Row]:
     rows: list[Row] = []
-    async with measuring.served_world() as world:
+    async with measuring.served() as world:
         told = [one for name in SETS for one in conversations(data, name)]
         await world.fill(told, data)
         _say(f"{await world.compile([one for one in told if one.facts])} pages; asking")
@@ -81,7 +81,7 @@ async def _rows(data: Path, scale: float) -> list[Row]:
         rows += await asking.small_talk([(one.name, THREAD) for one in told])
         rows += await asking.own_questions()
         asking.close()
-    async with measuring.served_world() as world:
+    async with measuring.served() as world:
         dialogs = follow_ups.dialogs(data)
         asked = random.Random(4).sample(follow_ups.questions(dialogs), round(_FOLLOW_UPS * min(1.0, scale)))
         await follow_ups.fill(world, dialogs, asked)

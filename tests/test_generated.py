@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 from pathlib import Path
 
 import grpc_tools
 from grpc_tools import protoc
 
+from sidecar.rpc.server import SERVICE_NAMES
 from tests.support.places import ROOT
 
 PROTOS = sorted((ROOT / "proto/sidecar/v1").glob("*.proto"))
@@ -26,3 +28,8 @@ def test_the_generated_code_is_fresh(tmp_path: Path) -> None:
 def test_the_client_mirrors_the_contract() -> None:
     made = runpy.run_path(str(ROOT / "proto/make_client.py"))["make"]()
     assert {path: (ROOT / path).read_text() for path in made} == made
+
+
+def test_health_and_reflection_name_every_service_of_the_contract() -> None:
+    declared = {name for path in PROTOS for name in re.findall(r"^service (\w+)", path.read_text(), re.MULTILINE)}
+    assert {name.rpartition(".")[2] for name in SERVICE_NAMES} == declared

@@ -25,7 +25,17 @@ from sidecar.runtime.errors import SettingInvalid, StartRefused
 from sidecar.runtime.settings import Settings
 from sidecar.services.audit import AuditLog
 from sidecar.telemetry.watch import Watch
-from sidecar.v1 import admin_pb2, compile_pb2, context_pb2, cost_pb2, knowledge_pb2, memory_pb2, profile_pb2, wiki_pb2
+from sidecar.v1 import (
+    admin_pb2,
+    backends_pb2,
+    compile_pb2,
+    context_pb2,
+    cost_pb2,
+    knowledge_pb2,
+    memory_pb2,
+    profile_pb2,
+    wiki_pb2,
+)
 
 log = logging.getLogger(__name__)
 
@@ -41,8 +51,10 @@ _PATIENCE_S = 5.0
 _FAREWELL_S = 1.0  # for answers on their way out
 _SOCKETS_EVERY_S = 0.5
 
-_CONTRACT = (context_pb2, memory_pb2, knowledge_pb2, profile_pb2, admin_pb2, wiki_pb2, compile_pb2, cost_pb2)
-_SERVICE_NAMES = tuple(one.full_name for file in _CONTRACT for one in file.DESCRIPTOR.services_by_name.values())
+_CONTRACT = (
+    context_pb2, memory_pb2, knowledge_pb2, profile_pb2, admin_pb2, backends_pb2, wiki_pb2, compile_pb2, cost_pb2,
+)  # fmt: skip
+SERVICE_NAMES = tuple(one.full_name for file in _CONTRACT for one in file.DESCRIPTOR.services_by_name.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +88,7 @@ class GrpcServer:
     async def listen(self) -> None:
         """Open every address of the settings and start. Raises SettingInvalid for one that cannot be opened."""
         self.addresses = await self._serve(self._settings.listen)
-        for name in ("", *_SERVICE_NAMES):
+        for name in ("", *SERVICE_NAMES):
             await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
 
     async def keep_sockets(self) -> None:
@@ -163,7 +175,7 @@ async def start(
         health_pb2_grpc.add_HealthServicer_to_server(servicer, server)
         server.add_generic_rpc_handlers(generic)
         if not settings.production:
-            reflection.enable_server_reflection((*_SERVICE_NAMES, health.SERVICE_NAME, reflection.SERVICE_NAME), server)
+            reflection.enable_server_reflection((*SERVICE_NAMES, health.SERVICE_NAME, reflection.SERVICE_NAME), server)
         return server
 
     listening = GrpcServer(make, servicer, Gate(door, authenticator), settings)

@@ -97,7 +97,7 @@ def worth(relevance: float, text: str, holds: float) -> float:
     recalls thousands of tokens. Tokens are guessed from bytes, so that no tokenizer decides.
     """
     size = len(text) if text.isascii() else len(text.encode(errors="replace"))
-    return relevance * holds**_HOLDS_EXPONENT / math.sqrt(max(_LEAST_TOKENS, size / _BYTES_A_TOKEN))
+    return float(relevance * holds**_HOLDS_EXPONENT / math.sqrt(max(_LEAST_TOKENS, size / _BYTES_A_TOKEN)))
 
 
 def message_features(text: str) -> Mapping[str, float]:

@@ -16,10 +16,10 @@ from store.content.memories import NewMemory
 from store.db import notices
 from store.db.postgres import Pools
 from store.scope import Scope
-from tests.integration.compiler.planners.test_model_compiles import script
 from tests.stand_ins.model_script import Gate, Late
 from tests.stand_ins.model_server import ModelServer, model_server
 from tests.support.compiler.compiling import SCOPE, STRANGER, all_jobs, fetch, journal, wiki_of, wish, write
+from tests.support.compiler.model_engines import script
 from tests.support.places import ROOT
 
 DEADLINE_S = 120.0  # far more than a loaded machine needs

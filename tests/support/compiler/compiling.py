@@ -85,7 +85,7 @@ def engine_on(
     )
 
 
-def worker_on(pools: Pools, engine: Engine, *, holder: str = "one", **settings: float) -> Worker:
+def worker_on(pools: Pools, engine: Engine, *, holder: str = "one", **settings: Any) -> Worker:
     return Worker(pools.background, engine, WorkerSettings(holder, **settings))
 
 

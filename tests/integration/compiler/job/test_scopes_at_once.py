@@ -16,16 +16,14 @@ from store.compile import background
 from store.compile.jobs import JobStatus
 from store.db.postgres import Pools, scoped
 from store.scope import Scope
-from tests.integration.compiler.planners.test_model_compiles import engine_with, model, script, site
 from tests.stand_ins.model_script import Ask, Behaviour, Gate, Late
 from tests.stand_ins.model_server import ModelServer
 from tests.support.compiler.compiling import NOW, Clock, all_jobs, journal, wish, write
+from tests.support.compiler.model_engines import engine_with, script
 
 PATIENCE_S = 120.0  # far more than a loaded machine needs
 SCOPES = tuple(Scope(UUID(int=tenant), UUID(int=100 + tenant)) for tenant in range(1, 6))
 LAST = SCOPES[-1]
-
-__all__ = ["model", "site"]
 
 
 @asynccontextmanager
