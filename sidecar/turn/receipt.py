@@ -183,7 +183,7 @@ def reading_of(details: Mapping[str, Any], texts: Mapping[bytes, str]) -> Messag
     if not row or asked_hashes(details) - texts.keys():
         return None
     words = texts.get(bytes.fromhex(row["thread_words"]), "")
-    parts = tuple(texts[bytes.fromhex(part)] for part in row["parts"])
+    parts = tuple(texts[bytes.fromhex(part)] if part else "" for part in row["parts"])
     return MessageReading(parts, tuple(words.split()), row["leaning"], row.get("asks", 1.0), row.get("holds", 1.0))
 
 
