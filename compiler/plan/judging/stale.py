@@ -43,6 +43,7 @@ from compiler.plan.judging.finishing import SUMMARY
 from compiler.plan.judging.writing import page_names
 from compiler.plan.names import naming
 from compiler.plan.names.locating import tag_names
+from compiler.plan.names.themes import theme_of, themes_in
 from compiler.plan.text import markdown
 from compiler.plan.text.rollup import rolled_up
 
@@ -183,8 +184,12 @@ class _Stale:
         return departing.present(self.view, sources)
 
     def _speaking(self, page: Page, sources: Iterable[CitedMemory]) -> tuple[BatchMemory, ...]:
-        """Return the cited memories that exist; for an entity's page, without edited ones that no longer name it."""
+        """Return the cited memories that exist; for an entity's or a theme's page, without edited ones that no longer name it."""
         present = self._present(sources)
+        if theme := theme_of(markdown.plain_key(page.title)):
+            return tuple(
+                one for one in present if one.memory_id not in self.view.changed or theme in themes_in(one.text)
+            )
         if page.key.type is not PageType.ENTITY:
             return present
         names = page_names(page)

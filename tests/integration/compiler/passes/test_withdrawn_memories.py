@@ -62,9 +62,11 @@ async def test_ignored_name_keeps_no_quote_of_an_edited_memory(pools: Pools, dat
     quotes = (
         "SELECT s.quote, m.mention_id FROM wiki_mention_sightings s JOIN wiki_unresolved_mentions m USING (mention_id)"
     )
-    (held,) = [row for row in await fetch(database, quotes) if "kumquat" in row["quote"]]
+    held = [row for row in await fetch(database, quotes) if "kumquat" in row["quote"]]
+    assert held
     async with scoped(pools.background, SCOPE) as connection:
-        assert await acts.ignore_mention(connection, SCOPE, held["mention_id"], now=NOW)
+        for row in held:
+            assert await acts.ignore_mention(connection, SCOPE, row["mention_id"], now=NOW)
     await write(pools, [replace(told, text="Renee Castellano heard Ottilie Brandt play the quince song.")])
     await again(pools)
     assert not [row for row in await fetch(database, quotes) if "kumquat" in row["quote"]]
