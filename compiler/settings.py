@@ -61,6 +61,9 @@ class Sight:
     max_memory_chars: int = 120_000
 
 
+WHOLE_SIGHT = Sight(candidate_budget_tokens=10_000_000, max_candidates=2_000, max_mentions=20_000)
+
+
 @dataclass(frozen=True, slots=True)
 class Patience:
     """Lease, retries and the limits of a sweep that no operator confirmed.

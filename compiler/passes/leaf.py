@@ -32,8 +32,9 @@ from compiler.plan.judging.finishing import Bodies
 from compiler.plan.names import merge
 from compiler.plan.names.merge import Matches, Names
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
+from compiler.planners import extractive
 from compiler.planners.planner import Planner, Proposed, Rebuilder
-from compiler.settings import CompileSettings
+from compiler.settings import WHOLE_SIGHT, CompileSettings
 from compiler.state import views
 from compiler.state.access import Access
 from compiler.state.substrates import MemorySubstrate
@@ -83,7 +84,8 @@ async def plan_leaf(
 
     `near` are the pages that vector search found when the batch was first planned; None searches.
     """
-    looking = Looking(deps.settings.sight, deps.count_tokens, near)
+    sight = WHOLE_SIGHT if deps.planner.name == extractive.NAME else deps.settings.sight
+    looking = Looking(sight, deps.count_tokens, near)
     batch = await _batch(access, deps, memories, looking, mention_ids)
     proposed = await deps.planner.plan_leaf(batch)
     decision, pages = await _decided(access, deps, batch, proposed)

@@ -19,8 +19,8 @@ from compiler.plan.names.locating import city_of, place_name, types_of
 from compiler.plan.names.naming import holds
 from compiler.plan.names.openings import opening
 from compiler.plan.names.spotting import NameKind
-from compiler.plan.names.subjects import Subject, subjects
-from compiler.plan.names.themes import theme_of, themes_in
+from compiler.plan.names.subjects import Subject, remembered, subjects
+from compiler.plan.names.themes import themes_in
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.plan.proposal import (
     HeldName,
@@ -53,11 +53,11 @@ def plan_leaf(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES) -> Proposal
     promoted: list[MentionPromotion] = []
     for subject in subjects(batch, gazetteer=gazetteer):
         mention = None if subject.page else held.pop(subject.key, None)
-        found = _excerpts(subject, [*_before(mention, earlier), *subject.memories.values()])
+        found = _excerpts(subject)
         if subject.page is not None:
             updates.extend(_updates(subject, subject.page, found))
-        elif len(found) < _least(subject):
-            mentions.extend(_held(subject, found))
+        elif not subject.is_sure or len(found) < _least(subject):
+            mentions.append(_held(subject))
         elif mention is not None:
             promoted.append(MentionPromotion(mention.key, _page(subject, found), "seen in two memories"))
         else:
@@ -97,23 +97,15 @@ def _least(subject: Subject) -> int:
     return MIN_THEME_MEMORIES if subject.kind is NameKind.THEME else MIN_MEMORIES
 
 
-def _before(mention: Mention | None, earlier: dict[str, BatchMemory]) -> list[BatchMemory]:
-    seen = (one.source.memory_id for one in mention.sightings) if mention else ()
-    return [earlier[one] for one in seen if one in earlier]
-
-
-def _excerpts(subject: Subject, memories: Iterable[BatchMemory]) -> list[tuple[BatchMemory, tuple[str, ...]]]:
-    keys = subject.keys
-    every = {memory.memory_id: memory for memory in memories}
-    found = ((memory, excerpt(memory, keys)) for memory in every.values())
+def _excerpts(subject: Subject) -> list[tuple[BatchMemory, tuple[str, ...]]]:
+    every = sorted(subject.memories.values(), key=lambda memory: (memory.occurred_at, memory.memory_id))
+    found = ((memory, excerpt(memory, subject.keys)) for memory in every)
     return [(memory, said) for memory, said in found if said]
 
 
 def _updates(subject: Subject, page: Page, found: list[tuple[BatchMemory, tuple[str, ...]]]) -> Iterable[PageUpdate]:
-    known = {plain_key(alias.display) for alias in page.aliases}
-    aliases = tuple(_alias(subject, name) for name in sorted(subject.names) if plain_key(name) not in known)
-    if found or aliases:
-        yield PageUpdate(page.key, arrange(found, page, subject.keys), aliases)
+    aliases = tuple(_alias(subject, name) for name in sorted(subject.names))
+    yield PageUpdate(page.key, arrange(found, page, subject.keys), aliases)
 
 
 def _page(subject: Subject, found: list[tuple[BatchMemory, tuple[str, ...]]]) -> ProposedPage:
@@ -146,20 +138,17 @@ def _place_summary(memory: BatchMemory, keys: Iterable[str]) -> str:
     return escape(f"{kind.capitalize()} in {city}.")
 
 
-def _held(subject: Subject, found: list[tuple[BatchMemory, tuple[str, ...]]]) -> Iterable[HeldName]:
-    if found:
-        yield HeldName(subject.title, PageType.ENTITY, found[0][1][0], tuple(memory.memory_id for memory, _ in found))
+def _held(subject: Subject) -> HeldName:
+    kind = PageType.TOPIC if subject.kind is NameKind.THEME else PageType.ENTITY
+    return HeldName(subject.title, kind, "", tuple(sorted(subject.memories)))
 
 
-def _left_over(mentions: Iterable[Mention], earlier: dict[str, BatchMemory]) -> Iterable[MentionPromotion]:
+def _left_over(mentions: Iterable[Mention], earlier: Mapping[str, BatchMemory]) -> Iterable[MentionPromotion]:
     """Yield mentions that no new memory names but that have enough earlier memories."""
     for mention in sorted(mentions, key=lambda one: one.key):
-        key = plain_key(mention.alias)
-        kind = NameKind.THEME if theme_of(key) else NameKind.THING
-        subject = Subject(key, kind, names={mention.alias: 1})
-        subject.named_in[mention.alias] = {one.source.memory_id for one in mention.sightings}
-        found = _excerpts(subject, _before(mention, earlier))
-        if len(found) >= _least(subject):
+        subject = remembered(mention, earlier)
+        found = _excerpts(subject)
+        if subject.is_sure and len(found) >= _least(subject):
             yield MentionPromotion(mention.key, _page(subject, found), "seen often enough")
 
 

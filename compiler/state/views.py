@@ -126,7 +126,9 @@ async def _candidates(
     alike = _likest(await candidates.by_likeness(connection, scope, unknown, least=sight.likeness, each=_LIKE_EACH))
     found.update(one.page_id for one in alike)
     labels = {one.page_id: one.alias for one in alike} | labels
-    ranked = sorted(found, key=lambda page_id: (-found[page_id], labels[page_id], page_id))[:_MOST_LOADED]
+    ranked = sorted(found, key=lambda page_id: (-found[page_id], labels[page_id], page_id))[
+        : max(_MOST_LOADED, sight.max_candidates)
+    ]
     hubs = await candidates.top_hubs(connection, scope, limit=sight.top_hubs)
     silent = lookup.unnamed(memories, sought, (*known, *(one.name for one in alike)))
     about = await candidates.about(connection, scope, lookup.telling_words(silent), each=_AKIN_EACH)

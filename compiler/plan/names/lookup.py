@@ -69,8 +69,9 @@ def names_in(memories: Iterable[BatchMemory]) -> Sought:
             for key in found:
                 where[key] = where.get(key, 0) | bit
         for title in themes_in(memory.text):
-            where[plain_key(title)] = where.get(plain_key(title), 0) | bit
-            keys[plain_key(title)] = None
+            for key in alias_keys(title):
+                keys[key] = None
+                where[key] = where.get(key, 0) | bit
         for gram in _grams(plain.split()):
             where[gram] = where.get(gram, 0) | bit
     room = max(0, MAX_KEYS - len(keys))

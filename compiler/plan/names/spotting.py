@@ -104,8 +104,12 @@ def known_names(names: Iterable[str]) -> Known:
 
 
 def spotted(text: str, known: Known) -> list[Spotted]:
-    """Return the names in a text: known ones, longest first, then runs of capitalised words in the rest."""
+    """Return the names in a text: known ones, longest first, then runs of capitalised words in the rest.
+
+    A known name within a longer run is not it, so that a run means the same whichever names are known.
+    """
     tokens = _TOKEN.findall(text)
+    certain = {_key(one.name) for one in _runs(tokens) if not one.is_initial}
     places = [at for at, token in enumerate(tokens) if token[0].isalnum()]
     keys = [_key(tokens[at]) for at in places]
     found: list[Spotted] = []
@@ -114,8 +118,8 @@ def spotted(text: str, known: Known) -> list[Spotted]:
         if not words:
             continue
         start, end = places[at], places[at + len(words) - 1] + 1
-        if _has_capital(tokens[start:end]):
-            found.append(Spotted(_written(tokens[start:end])))
+        if _has_capital(tokens[start:end]) and not _is_within(tokens, start, end):
+            found.append(Spotted(_written(tokens[start:end]), is_initial=" ".join(words) not in certain))
             tokens[start:end] = [_NO_TOKEN] * (end - start)
             keys[at : at + len(words)] = [_NO_TOKEN] * len(words)
     found.extend(Spotted(name) for name in known.unspaced if name in text)
@@ -178,13 +182,28 @@ def _named(run: list[str], *, is_initial: bool, is_named: bool = False) -> Itera
         start += 1
     words = run[start:end]
     if words and len(words) <= MAX_RUN_WORDS and not all(map(_is_common, words)) and not _is_code(words):
-        is_doubtful = (is_initial and start == 0) or (len(words) == 1 and plain_key(_bare(words[0])) in COMMON_WORDS)
-        yield Spotted(" ".join([*words[:-1], _bare(words[-1])]), is_initial=is_doubtful and not is_named)
+        opens, common = is_initial and start == 0, len(words) == 1 and plain_key(_bare(words[0])) in COMMON_WORDS
+        if is_named or not (opens and common):
+            yield Spotted(" ".join([*words[:-1], _bare(words[-1])]), is_initial=(opens or common) and not is_named)
 
 
 def _is_code(words: list[str]) -> bool:
     """Return whether a word alone is too short for a name: a letter, or a letter with a digit."""
     return len(words) == 1 and (len(words[0]) < 2 or (len(words[0]) == 2 and not words[0].isalpha()))
+
+
+def _is_within(tokens: list[str], start: int, end: int) -> bool:
+    """Return whether a longer name goes on before or after these tokens, with or without a joining word."""
+    after = end + 1 if end < len(tokens) and tokens[end].lower() in CONNECTORS else end
+    before = start - 2 if start and tokens[start - 1].lower() in CONNECTORS else start - 1
+    is_owner = _bare(tokens[end - 1]) != tokens[end - 1]
+    return (not is_owner and after < len(tokens) and _is_telling(tokens[after])) or (
+        before >= 0 and _is_telling(tokens[before]) and _bare(tokens[before]) == tokens[before]
+    )
+
+
+def _is_telling(token: str) -> bool:
+    return token != _NO_TOKEN and _is_capital(token) and not _is_common(token)
 
 
 def _written(tokens: list[str]) -> str:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from compiler.plan.batch import LeafBatch
-from compiler.plan.contract import BatchMemory, Page
-from compiler.plan.names.spotting import NameKind, Spotted, known_names, spotted, told
+from compiler.plan.contract import BatchMemory, Mention, Page
+from compiler.plan.names.spotting import NameKind, Spotted, known_names, runs, spotted, told
 from compiler.plan.names.themes import is_form, themes_in
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.plan.text.markdown import alias_keys, plain_key
@@ -66,20 +67,64 @@ class Subject:
 
 
 def subjects(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES) -> list[Subject]:
-    """Return the subjects of the batch, by key: certain names, and those with a page or a mention."""
+    """Return the subjects of the batch, by key; a held one with the earlier memories that it was seen in.
+
+    Names that may be common words are returned too, uncertain, so that no sighting of theirs is lost.
+    """
     pages = _pages(batch.pages)
-    held = {plain_key(mention.alias) for mention in batch.mentions}
+    held = {plain_key(mention.alias): mention for mention in batch.mentions}
     found = _seen(batch.memories, {*map(plain_key, pages), *held})
+    earlier = {memory.memory_id: memory for memory in batch.earlier}
     for key, subject in found.items():
         subject.page = pages.get(key)
+        if subject.page is None and key in held:
+            _recall(subject, held[key], earlier)
         if gazetteer.is_known_city(key) and subject.kind is NameKind.THING:
             subject.kind = NameKind.CITY
-    called = {
-        plain_key(name) for memory in batch.memories for name in _CALLED.findall(memory.text) if name[0].isupper()
-    }
-    known = called | held
-    sure = {key: one for key, one in sorted(found.items()) if one.is_sure or one.page is not None or key in known}
-    return list(_joined(sure, batch.memories).values())
+        subject.is_sure |= subject.page is not None
+    for key in _called(found.values()):
+        found[key].is_sure = True
+    sure = {key: one for key, one in sorted(found.items()) if one.is_sure}
+    doubtful = {key: one for key, one in found.items() if not one.is_sure}
+    every = {**_joined(sure), **doubtful}
+    return [every[key] for key in sorted(every)]
+
+
+def remembered(mention: Mention, earlier: Mapping[str, BatchMemory]) -> Subject:
+    """Return the subject of a held name that no new memory contains, with the memories that it was seen in."""
+    subject = Subject(plain_key(mention.alias))
+    _recall(subject, mention, earlier)
+    return subject
+
+
+def _recall(subject: Subject, mention: Mention, earlier: Mapping[str, BatchMemory]) -> None:
+    """Add the earlier sightings of a held name, as they are read today."""
+    for memory_id in (one.source.memory_id for one in mention.sightings):
+        memory = earlier.get(memory_id)
+        if memory is None:
+            continue
+        same = [one for one in names_of(memory) if plain_key(one.name) == subject.key]
+        for one in same or (Spotted(mention.alias, is_initial=True),):
+            subject.see(one, memory)
+
+
+def _called(subjects: Iterable[Subject]) -> set[str]:
+    """Return the keys of the subjects that a memory uses as a form of address."""
+    return {one.key for one in subjects if any(one.key in _addressed(memory.text) for memory in one.memories.values())}
+
+
+@lru_cache(maxsize=4096)
+def _addressed(text: str) -> frozenset[str]:
+    return frozenset(plain_key(name) for name in _CALLED.findall(text) if name[0].isupper())
+
+
+def names_of(memory: BatchMemory) -> list[Spotted]:
+    """Return the names and themes of a memory, without names that are only known from elsewhere."""
+    return [*told(memory), *runs(memory.text), *_themes(memory)]
+
+
+def _themes(memory: BatchMemory) -> Iterable[Spotted]:
+    return (Spotted(title, NameKind.THEME, is_told=True) for title in themes_in(memory.text))
 
 
 def _pages(pages: Iterable[Page]) -> dict[str, Page]:
@@ -95,16 +140,15 @@ def _seen(memories: Iterable[BatchMemory], known: Collection[str]) -> dict[str, 
     lookout = known_names({*known, *(plain_key(one.name) for _, names in every for one in names)})
     found: dict[str, Subject] = {}
     for memory, names in every:
-        themes = (Spotted(title, NameKind.THEME, is_told=True) for title in themes_in(memory.text))
-        for one in (*names, *spotted(memory.text, lookout), *themes):
+        for one in (*names, *spotted(memory.text, lookout), *_themes(memory)):
             key = plain_key(one.name)
             if key and (one.kind is NameKind.THEME or one.is_told or not is_form(key)):
                 found.setdefault(key, Subject(key)).see(one, memory)
     return found
 
 
-def _joined(found: dict[str, Subject], memories: Iterable[BatchMemory]) -> dict[str, Subject]:
-    called = {plain_key(name) for memory in memories for name in _CALLED.findall(memory.text)}
+def _joined(found: dict[str, Subject]) -> dict[str, Subject]:
+    called = _called(found.values())
     kept = dict(found)
     for key in sorted(found, key=lambda one: (len(one), one)):
         subject = found[key]
