@@ -16,7 +16,7 @@ from compiler.job.job_outcome import is_poison
 from compiler.job.run import MOST_SUPERSEDED, Frozen, Run
 from compiler.passes import aggregation, leaf
 from compiler.passes.leaf import Planned
-from compiler.plan.contract import BatchMemory
+from compiler.plan.contract import BatchMemory, ScoreHubs
 from compiler.state.views import Look
 from models.errors import ProviderError
 from store.compile import batches
@@ -37,6 +37,8 @@ async def aggregate(run: Run, *, is_linking: bool) -> None:
         since = await batches.aggregated_before(connection, run.access.scope, run.job.job_id)
     while not run.figures["aggregation_done"] and await _look(run, since, is_linking=is_linking):
         pass
+    while run.is_free and run.figures["aggregation_done"] and not run.is_capped and await _promote(run, since):
+        pass
     job_id, reached, _ = await _reached(run)
     if reached is not None and job_id == run.job.job_id and not _is_cut(run):
         run.cap("aggregation_pages")
@@ -50,6 +52,21 @@ async def _look(run: Run, since: int, *, is_linking: bool) -> bool:
     behind = reached or (run.row.aggregated_revision, "", "")
     look = Look(behind, run.most_aggregated, is_linking, is_for_change=is_failed, is_whole=not run.is_free)
     return await _until_done(run, since, partial(_planned, run, look)) and not _is_cut(run)
+
+
+async def _promote(run: Run, since: int) -> bool:
+    """Promote the sections that the last aggregation found ready; False once nothing changes any more.
+
+    Without this, when a section is promoted would depend on the number of jobs.
+    """
+    look = Look((run.row.aggregated_revision, "", ""), run.most_aggregated, is_linking=False)
+
+    async def plan(memories: tuple[BatchMemory, ...]) -> Planned | None:
+        planned = await _planned(run, look, memories)
+        is_change = planned is not None and any(not isinstance(item, ScoreHubs) for item in planned.items)
+        return planned if is_change else None
+
+    return await _until_done(run, since, plan) and not _is_cut(run)
 
 
 async def _planned(run: Run, look: Look, memories: tuple[BatchMemory, ...]) -> Planned | None:

@@ -6,7 +6,7 @@ Nothing is written to the wiki here. The same memories over the same wiki give t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -93,7 +93,7 @@ async def plan_leaf(
     memories_cited = await _cited_by_long(access, deps, decision, bodies, pages)
     async with access.reading() as connection:
         items = await _finished(connection, access.scope, decision, bodies, pages, memories_cited)
-        linked = await _linked(connection, access.scope, memories, items) if is_linking else PlanDecision()
+        linked = await _linked(connection, access.scope, batch, items) if is_linking else PlanDecision()
     return Planned(
         (*items, *linked.items),
         decision.counters,
@@ -231,26 +231,39 @@ async def _finished(
     return await asyncio.to_thread(finish, decision, bodies, known, existing)
 
 
-async def _linked(
-    connection: Connection, scope: Scope, memories: tuple[BatchMemory, ...], items: Iterable[Item]
-) -> PlanDecision:
-    """Return the deterministic links of the memories, given the wiki after the items."""
+async def _linked(connection: Connection, scope: Scope, batch: LeafBatch, items: Iterable[Item]) -> PlanDecision:
+    """Return the deterministic links of the batch's memories, and of earlier ones that a new page cites, after the items.
+
+    The pairs of an earlier memory are chosen anew among all its pages; those not chosen any more are dropped.
+    """
+    citing = list(_citing(items))
+    cited = {memory_id for _, memory_ids in citing for memory_id in memory_ids}
+    earlier = tuple(memory for memory in batch.earlier if memory.memory_id in cited)
+    memories = (*batch.memories, *earlier)
     fed = await views.feeding(connection, scope, memories)
     titles = await views.topics_titled(connection, scope, memories)
+    for item in items:
+        if isinstance(item, CreatePage) and item.page.key.type is PageType.TOPIC:
+            titles.setdefault(fold(item.page.title), item.page.key)
     own = {memory.memory_id for memory in memories}
+    for key, memory_ids in citing:
+        for memory_id in own & memory_ids:
+            fed.setdefault(memory_id, set()).add(key)
+    standing = await views.co_mentions(connection, scope, [memory.memory_id for memory in earlier])
+    return await asyncio.to_thread(links.emit, memories, fed, titles, standing)
+
+
+def _citing(items: Iterable[Item]) -> Iterator[tuple[PageKey, set[str]]]:
+    """Yield the entity pages that the items write, with the memories that their sections cite."""
     for item in items:
         if isinstance(item, CreatePage):
-            if item.page.key.type is PageType.TOPIC:
-                titles.setdefault(fold(item.page.title), item.page.key)
             sections, key = item.page.sections, item.page.key
         elif isinstance(item, WriteSection):
             sections, key = (item.section,), item.page
         else:
             continue
         if key.type is PageType.ENTITY:
-            for memory_id in own.intersection(source.memory_id for section in sections for source in section.sources):
-                fed.setdefault(memory_id, set()).add(key)
-    return await asyncio.to_thread(links.emit, memories, fed, titles)
+            yield key, {source.memory_id for section in sections for source in section.sources}
 
 
 def _seen(batch: LeafBatch) -> frozenset[str]:

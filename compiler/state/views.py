@@ -218,6 +218,14 @@ async def topics_titled(connection: Connection, scope: Scope, memories: Iterable
     return {alias: pages[0] for alias, pages in _meant(hits).items()}
 
 
+async def co_mentions(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> tuple[WriteLink, ...]:
+    """Return the present links between pages of one memory, for each of the memories."""
+    causes = (
+        [_cause(row) for row in await candidates.links_of_refs(connection, scope, memory_ids)] if memory_ids else []
+    )
+    return tuple(one for one in causes if one.origin is LinkOrigin.CO_MENTION)
+
+
 async def stale_view(
     connection: Connection,
     scope: Scope,

@@ -12,6 +12,7 @@ from itertools import combinations
 from compiler.plan.batch import ParentCandidate
 from compiler.plan.contract import (
     BatchMemory,
+    DropLink,
     LinkKind,
     LinkOrigin,
     PageKey,
@@ -47,21 +48,28 @@ def to_parents(
 
 
 def emit(
-    memories: Iterable[BatchMemory], fed: Mapping[str, Iterable[PageKey]], parents: Mapping[str, PageKey]
+    memories: Iterable[BatchMemory],
+    fed: Mapping[str, Iterable[PageKey]],
+    parents: Mapping[str, PageKey],
+    standing: Iterable[WriteLink] = (),
 ) -> PlanDecision:
     """Return the memories' links as items, with counters for every stage.
 
-    `fed` maps a memory's id to the pages that cite it after the batch, `parents` a folded title to its topic page.
+    `fed` maps a memory's id to the pages that cite it after the batch, `parents` a folded title to its topic page. `standing`
+    are present links between pages of one memory; those that are not among its pairs are dropped.
     """
     every = tuple(memories)
     gathering = Gathering()
     for link in _to_parents(every, fed, parents, gathering):
         gathering.items.append(link)
         gathering.count("deterministic_edges")
+    paired: dict[WriteLink, None] = {}
     for memory in every:
         pairs = list(_pairs(fed.get(memory.memory_id, ()), gathering))
         gathering.count("co_mention_edges", len(pairs))
-        gathering.add(_co_mention(source, target, memory) for source, target in pairs)
+        paired.update((_co_mention(source, target, memory), None) for source, target in pairs)
+    gathering.add(DropLink(link) for link in standing if link not in paired)
+    gathering.add(paired)
     return gathering.decision()
 
 
