@@ -21,7 +21,7 @@ MIN_TITLE_WORDS = 2
 
 _DECIDED = re.compile(
     r"""(?<!not\s)(?<!n't\s)\b(?:
-        (?:decided|chose|opted|agreed|resolved)\s(?:together\s|finally\s|today\s)?(?:to|on|against|that\swe|that\si)
+        (?:decided|chose|opted|we\sagreed|resolved)\s(?:together\s|finally\s|today\s)?(?:to|on|against|that\swe|that\si)
         | made\s(?:up\s(?:my|our|his|her|their)\smind|(?:the|a)\sdecision)\sto
         | settled\son | (?:i|we)(?:['’]ll|\swill|['’]m\sgoing\sto|['’]re\sgoing\sto)\sgo\swith
         | decidi(?:mos|ram|u)? | decid[ií](?:eron|ó)? | opt[eé]i?\spor | beschlossen, | entschieden,

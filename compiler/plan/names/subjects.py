@@ -23,6 +23,9 @@ SHORTEST_NICKNAME = 3
 _CALLED = re.compile(
     r"(?:^|[,.!?:]\s*|\b(?i:hey|hi|hello|thanks|thank you|wow|bye|yeah|yes|sure|congrats|love you)\s+)([^\W\d_]+)\s*[!,.?]"
 )
+_GREETED = re.compile(
+    r"(?:\b(?i:hey|hi|hello|thanks|thank you|wow|bye|congrats|love you)\s+|,\s*)([^\W\d_]+)\s*(?:[!?]|\.(?:\s|$))"
+)
 
 
 @dataclass(slots=True)
@@ -82,8 +85,8 @@ def subjects(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES) -> list[Subj
         if gazetteer.is_known_city(key) and subject.kind is NameKind.THING:
             subject.kind = NameKind.CITY
         subject.is_sure |= subject.page is not None
-    for key in _called(found.values()):
-        found[key].is_sure = True
+    for subject in found.values():
+        subject.is_sure |= any(subject.key in _greeted(memory.text) for memory in subject.memories.values())
     sure = {key: one for key, one in sorted(found.items()) if one.is_sure}
     doubtful = {key: one for key, one in found.items() if not one.is_sure}
     every = {**_joined(sure), **doubtful}
@@ -116,6 +119,12 @@ def _called(subjects: Iterable[Subject]) -> set[str]:
 @lru_cache(maxsize=4096)
 def _addressed(text: str) -> frozenset[str]:
     return frozenset(plain_key(name) for name in _CALLED.findall(text) if name[0].isupper())
+
+
+@lru_cache(maxsize=4096)
+def _greeted(text: str) -> frozenset[str]:
+    """Return the keys of names in a greeting, or at the end of a clause: no adverb before a comma is among them."""
+    return frozenset(plain_key(name) for name in _GREETED.findall(text) if name[0].isupper())
 
 
 def names_of(memory: BatchMemory) -> list[Spotted]:

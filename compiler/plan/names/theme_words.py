@@ -320,11 +320,12 @@ Taxes: taxes tax_return irs impuestos impostos steuern steuererklarung impots
 """
 
 _NO_THEMES = """
--: nature_of nature_is dynamic_nature by_nature under_the_weather second_family piece_of_cake state_of_the_art
-  family_saga book_a book_it booked_a book_the to_book can_book french_press bucket_of_fish match_made party_to
-  dog_tired run_errands running_late running_out in_the_running class_act school_of_thought doctor_who hot_dog
-  hot_dogs cat_nap community_college music_to_my_ears painted_a_picture_of_how paint_a_picture trans_fat horsepower
-  film_on play_house car_crash_of pet_peeve pet_peeves fish_out tech_support swim_lane sing_up rock_bottom
+-: diving_into downward_dog dive_into nature_of nature_is dynamic_nature by_nature under_the_weather second_family
+  piece_of_cake state_of_the_art family_saga book_a book_it booked_a book_the to_book can_book french_press
+  bucket_of_fish match_made party_to dog_tired run_errands running_late running_out in_the_running class_act
+  school_of_thought doctor_who hot_dog hot_dogs cat_nap community_college music_to_my_ears painted_a_picture_of_how
+  paint_a_picture trans_fat horsepower film_on play_house car_crash_of pet_peeve pet_peeves fish_out tech_support
+  swim_lane sing_up rock_bottom
 """
 
 THEME_LINES = tuple(

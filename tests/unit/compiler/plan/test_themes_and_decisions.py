@@ -108,6 +108,16 @@ def test_a_common_word_with_a_capital_is_no_certain_name(text: str, sure: list[s
     assert [one.name for one in runs(text) if not one.is_initial] == sure
 
 
+def test_an_adverb_before_a_comma_is_no_form_of_address() -> None:
+    proposal = extractive.plan_leaf(
+        batch(
+            memory("m1", "Personally, we never liked the old tram route."),
+            memory("m2", "Personally, the new tram route is far too long."),
+        )
+    )
+    assert [one.title for one in proposal.new_pages] == []
+
+
 def test_what_a_person_likes_visits_and_who_is_related_has_its_own_section() -> None:
     proposal = extractive.plan_leaf(
         batch(
