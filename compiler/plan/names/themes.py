@@ -54,13 +54,12 @@ def _is_capital(word: str) -> bool:
     return len(word) > 1 and word[0].isupper() and plain_key(word) not in _NO_NAMES
 
 
-@cache
 def is_form(key: str) -> bool:
     """Return whether a plain key is a form of a theme."""
-    return any(key in forms for _, forms in _themes())
+    first, _, _ = key.partition(" ")
+    return first in _forms() and key in _forms()[first][1]
 
 
-@cache
 def theme_of(key: str) -> str:
     """Return the title of the theme whose title has this plain key; empty if there is none."""
     return _titles().get(key, "")
