@@ -302,10 +302,11 @@ async def test_lint_queues_names_due_for_promotion_and_a_preview_queues_nothing(
 
 
 async def test_reads_are_measured_beside_the_cost_of_compiling(site: Site, compiled: WikiCaller) -> None:
-    from sidecar.v1 import context_pb2
+    from sidecar.v1 import context_pb2, profile_pb2
 
     agent = site.caller("acme", "mara")
     request = context_pb2.AssembleContextRequest(message="What do we know about Casa Lola?", model_id="gpt-4o")
+    request.overrides.spend = profile_pb2.SPEND_FULL
     assembly = (await agent.AssembleContext(request)).assembly
     held = [item for item in assembly.items if item.id.startswith("page:")]
     assert held, "the turn recalls the page"
