@@ -8,15 +8,15 @@ the probe.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from compiler.errors import ModelFailing
-from compiler.job.run import Frozen, Run, entry_of
+from compiler.job.reading import ReadBatch
+from compiler.job.run import Frozen, Held, Run, entry_of
 from compiler.passes.leaf import Planned
 from compiler.plan.contract import BatchMemory
 from compiler.planners.planner import ExtractivePlanner
-from compiler.state.substrates import FeedPage, content_hash
+from compiler.state.substrates import content_hash
 from models.errors import AnswerUnusable, InvalidRequest, ProviderError
 from store.compile.batches import BatchKind
 from store.compile.ledger import LedgerEntry, MemoryOutcome
@@ -27,63 +27,46 @@ ALIKE = 3
 MODEL_FAULTS = ("MalformedOutput", "ModelRefused", "OutputTruncated")
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
-    """A memory that failed alone, with the reason and the feed page it was read in."""
+async def take(run: Run, error: Exception, batch: ReadBatch) -> None:
+    """Hold a memory that failed alone, or set it aside. Raises ModelFailing, PlanSuperseded.
 
-    reason: str
-    reading: FeedPage
-    memories: tuple[BatchMemory, ...]
+    A memory from the reread queue is decided on at once: the cursor does not pass it, so it would be read again
+    immediately.
+    """
+    reason = type(error).__name__
+    run.held.append(Held(reason, batch.page, batch.fresh))
+    is_models = isinstance(error, ProviderError)
+    if not is_models and len(run.held) == 1:
+        await set_aside(run)
+    elif not is_models or run.has_rereads or sum(one.reason == reason for one in run.held) >= ALIKE:
+        await settle(run)
 
 
-@dataclass(slots=True)
-class Quarantine:
-    """The memories that a job is about to set aside. The cursor stays before the first of them until then."""
+async def settle(run: Run) -> None:
+    """Set the held memories aside if the planner's probe succeeds. Raises ModelFailing, PlanSuperseded."""
+    if run.held:
+        await _probe(run)
+        await set_aside(run)
 
-    run: Run
-    held: list[Held] = field(default_factory=list)
 
-    async def take(
-        self, error: Exception, reading: FeedPage, memories: Sequence[BatchMemory], *, is_reread: bool
-    ) -> None:
-        """Hold a memory that failed alone, or set it aside. Raises ModelFailing, PlanSuperseded.
+async def set_aside(run: Run) -> None:
+    """Quarantine the held memories with their reasons, and move the cursor past them. Raises PlanSuperseded."""
+    held, run.held = run.held, []
+    for one in held:
+        entries = tuple(
+            entry_of(entry(memory), outcome=MemoryOutcome.QUARANTINED, reason=one.reason) for memory in one.memories
+        )
+        await run.commit(Planned(), Frozen(BatchKind.LEAF, one.reading.cursor, one.reading.read_through, entries))
 
-        A memory from the reread queue is decided on at once: the cursor does not pass it, so it would be read again
-        immediately.
-        """
-        reason = type(error).__name__
-        self.held.append(Held(reason, reading, tuple(memories)))
-        if not isinstance(error, ProviderError) and len(self.held) == 1:
-            await self.set_aside()
-        elif (
-            not isinstance(error, ProviderError) or is_reread or sum(one.reason == reason for one in self.held) >= ALIKE
-        ):
-            await self.settle()
 
-    async def settle(self) -> None:
-        """Set the held memories aside if the planner's probe succeeds. Raises ModelFailing, PlanSuperseded."""
-        if not self.held:
-            return
-        await self._probe(self.held[-1].reason)
-        await self.set_aside()
-
-    async def set_aside(self) -> None:
-        """Quarantine the held memories with their reasons, and move the cursor past them. Raises PlanSuperseded."""
-        held, self.held = self.held, []
-        for one in held:
-            entries = tuple(
-                entry_of(entry(memory), outcome=MemoryOutcome.QUARANTINED, reason=one.reason) for memory in one.memories
-            )
-            frozen = Frozen(BatchKind.LEAF, one.reading.cursor, one.reading.read_through, entries)
-            await self.run.commit(Planned(), frozen)
-
-    async def _probe(self, reason: str) -> None:
-        try:
-            await self.run.deps.planner.probe()
-        except (AnswerUnusable, InvalidRequest) as error:
-            self.held.clear()
-            log.error("model_failing", extra={"error": reason, "planner": self.run.deps.planner.name})
-            raise ModelFailing(type(error).__name__) from error
+async def _probe(run: Run) -> None:
+    try:
+        await run.deps.planner.probe()
+    except (AnswerUnusable, InvalidRequest) as error:
+        reason = run.held[-1].reason
+        run.held.clear()
+        log.error("model_failing", extra={"error": reason, "planner": run.deps.planner.name})
+        raise ModelFailing(type(error).__name__) from error
 
 
 def go_on_without_model(run: Run, error: ModelFailing) -> None:

@@ -1,4 +1,4 @@
-"""A running job: stores a plan, and applies it with the cursor in one transaction.
+"""The state of a running job. It stores a plan, and applies it with the cursor in one transaction.
 
 A plan is stored before it is applied, and applied only at the revision it was made for.
 Metrics are committed together with the rows that they count.
@@ -17,14 +17,15 @@ from compiler.job import metrics
 from compiler.passes import forgetting
 from compiler.passes.leaf import LeafDeps, Planned
 from compiler.plan import codec
-from compiler.plan.contract import Item, Rejection
+from compiler.plan.contract import BatchMemory, Item, Rejection
 from compiler.plan.prompting import prompt
 from compiler.plan.version import RULES
-from compiler.settings import CompileSettings
+from compiler.settings import CompileSettings, Flags
 from compiler.state import apply
 from compiler.state.access import Access
 from compiler.state.apply import ApplyOptions
 from compiler.state.reducer import RemainingCaps
+from compiler.state.substrates import FeedPage
 from store.compile import batches, jobs, ledger, scopes
 from store.compile.batches import Batch, BatchKind
 from store.compile.jobs import Job, Trigger
@@ -62,9 +63,23 @@ class Frozen:
     entries: tuple[LedgerEntry, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A memory that failed alone, with the reason and the feed page it was read in."""
+
+    reason: str
+    reading: FeedPage
+    memories: tuple[BatchMemory, ...]
+
+
 @dataclass(slots=True)
 class Run:
-    """One claim of one job. `row` is the scope's row as this worker last read it, `figures` the job's metrics."""
+    """One claim of one job: everything that changes while it runs.
+
+    `row` is the scope's row as this worker last read it, `figures` the job's metrics. `position` is the feed position up
+    to which memories were read. Of a batch that failed, `suspects` memories remain to be read again, `limit` at a time.
+    `held` are those that failed alone.
+    """
 
     access: Access
     job: Job
@@ -75,6 +90,14 @@ class Run:
     checkpoint: Callable[[str], None] = lambda place: None
     figures: dict[str, Any] = field(default_factory=metrics.empty)
     is_capped: bool = False
+    flags: Flags = field(default_factory=Flags)
+    position: str = ""
+    has_rereads: bool = True
+    is_drained: bool = False
+    suspects: int = 0
+    limit: int = 0
+    superseded_in_a_row: int = 0
+    held: list[Held] = field(default_factory=list)
 
     @property
     def settings(self) -> CompileSettings:
@@ -103,6 +126,22 @@ class Run:
         is_import = self.job.trigger is Trigger.BOOTSTRAP_IMPORT
         most = caps.max_records_per_bootstrap_job if is_import else caps.max_records_per_job
         return max(0, most - int(self.figures["records_read"]))
+
+    def start_reading(self) -> None:
+        """Read the feed from the scope's cursor on."""
+        self.position = self.deps.substrate.resume(self.access.scope, self.row.cursor)
+        self.is_drained, self.suspects, self.limit = False, 0, 0
+
+    def passed(self, reading: FeedPage, count: int) -> None:
+        """Go on after the `count` memories of a feed page."""
+        self.superseded_in_a_row = 0
+        self.suspects = self.limit = max(0, self.suspects - count)
+        self.position = max(reading.cursor, self.position)
+        self.is_drained = reading.is_drained
+
+    def halve(self, count: int) -> None:
+        """Read the `count` memories of the last batch again, at first the first half."""
+        self.suspects, self.limit = count, count // 2
 
     def cap(self, name: str) -> None:
         """Record the cap that ends the job."""

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import uuid4
 
+from compiler.job import reading
 from compiler.job.compilation import Engine
 from compiler.passes import leaf
 from compiler.passes.leaf import LeafDeps
 from compiler.plan import codec, intake
 from compiler.plan.contract import BatchMemory, Item
 from compiler.state.access import Access
-from compiler.state.substrates import content_hash
 from store.compile import batches, ledger, scopes
 from store.compile.jobs import Job, JobOptions, JobStatus, Trigger
 
@@ -36,8 +36,10 @@ async def preview(engine: Engine, access: Access, *, model_id: str = "") -> Prev
     if planned is not None and planned.items is not None:
         rest = codec.load(planned.items[planned.items_applied :])
         return Preview(len(planned.memory_ids), rest, {})
-    fresh = await _fresh(access, await _next(engine, access, row.cursor if row else ""))
-    kept, dropped = intake.sift(fresh)
+    memories = await _next(engine, access, row.cursor if row else "")
+    async with access.reading() as connection:
+        known = await ledger.read(connection, access.scope, [memory.memory_id for memory in memories])
+    kept, dropped = intake.sift(reading.fresh(memories, known))
     if not kept:
         return Preview(0, (), Counter(one.reason for one in dropped))
     made = await engine.planner_for(access, _job(model_id, engine.now()))
@@ -57,18 +59,6 @@ async def _next(engine: Engine, access: Access, cursor: str) -> tuple[BatchMemor
         return tuple(there[memory_id] for memory_id in owed if memory_id in there)
     position = engine.substrate.resume(scope, cursor)
     return (await engine.substrate.changed_after(scope, position, limit=most)).memories
-
-
-async def _fresh(access: Access, memories: tuple[BatchMemory, ...]) -> tuple[BatchMemory, ...]:
-    """Return the memories that are new or changed since the ledger's row, each once."""
-    last = {memory.memory_id: memory for memory in memories}
-    async with access.reading() as connection:
-        known = await ledger.read(connection, access.scope, list(last))
-    return tuple(
-        memory
-        for memory in last.values()
-        if memory.memory_id not in known or known[memory.memory_id].content_hash != content_hash(memory)
-    )
 
 
 def _job(model_id: str, now: datetime) -> Job:
