@@ -7,16 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
+import orjson
 import pytest
 
 from compiler.passes import forgetting
 from compiler.plan.batch import LeafBatch
 from compiler.plan.contract import BatchMemory
+from compiler.plan.version import RULES
 from compiler.planners.planner import ExtractivePlanner, Proposed
 from compiler.state.substrates import Feed, FeedPage, MemoryListing, PostgresSubstrate
-from store.compile import scopes
+from store.compile import batches, scopes
 from store.content import memories
-from store.db.postgres import Pools, scoped
+from store.db.postgres import DatabaseRole, Pools, scoped
 from store.scope import Scope
 from tests.support.compiler.compiling import (
     NOW,
@@ -151,6 +153,30 @@ async def test_rest_of_a_capped_plan_is_stored_with_the_memories_it_saw(pools: P
     (row,) = await fetch(database, "SELECT * FROM compile_batches")
     assert (row["status"], row["items_applied"] > 0, row["items"] is not None) == ("planned", True, True)
     assert set(row["seen_memory_ids"]) >= set(row["memory_ids"]) == {f"m{number:05}" for number in range(12)}
+
+
+async def test_capped_plan_logged_by_an_older_version_is_finished(pools: Pools, database: str) -> None:
+    """The older version wrote the row at once, in the transaction that applied the first items, and with its own rules."""
+    undisturbed = Scope(UUID(int=703), SCOPE.owner_id)
+    for scope in (SCOPE, undisturbed):
+        await write(pools, journal(12), scope=scope)
+        await wish(pools, scope=scope)
+    settings = capped(max_new_pages_per_job=2)
+    await compiled(pools, engine_on(pools, settings=settings), scope=undisturbed)
+    assert await worker_on(pools, engine_on(pools, settings=settings)).work_once()
+    async with scoped(pools.background, SCOPE, role=DatabaseRole.WORKER) as connection:
+        kept = await batches.planned(connection, SCOPE)
+        assert kept is not None
+        assert kept.items is not None
+        assert 0 < kept.items_applied < len(kept.items)
+        older = replace(kept, options={**kept.options, "rules": RULES - 1, "prompts": []})
+        await batches.store(connection, SCOPE, older, orjson.dumps(kept.items), now=NOW)
+    planner = Noting()
+    await compiled(pools, engine_on(pools, settings=settings, planner=planner))
+    assert planner.told == []
+    assert await wiki_of(pools) == await wiki_of(pools, scope=undisturbed)
+    rows = await fetch(database, "SELECT * FROM compile_batches WHERE tenant_id = $1", SCOPE.tenant_id)
+    assert {(row["status"], row["items"]) for row in rows} == {("applied", None)}
 
 
 @pytest.mark.parametrize(
