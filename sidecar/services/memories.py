@@ -15,7 +15,7 @@ from compiler.decay.compress import MAX_SOURCES, compress_candidate_memories, re
 from compiler.decay.policy import DecayGroup, DecayPolicy, groups
 from compiler.decay.runner import run_decay_job
 from compiler.decay.summary import ulid
-from compiler.errors import CompressionRefused
+from compiler.errors import CompressionRefused, LeaseLost
 from compiler.passes import forgetting
 from models.tokens.meters import stored_counts
 from sidecar.runtime.errors import FailedPrecondition, InvalidArgument, NotFound
@@ -205,7 +205,7 @@ class Memories:
             raise FailedPrecondition("memory_ids", error.detail) from error
 
     async def explain_decay(self, scope: Scope, policy: DecayPolicy) -> list[DecayGroup]:
-        """Return which candidates the policy would compress together, and what that saves; nothing is written."""
+        """Return which of the 10,000 oldest candidates the policy would compress together; nothing is written."""
         _check_policy(policy)
         before = self._now() - timedelta(days=policy.age_days)
         async with scoped(self._pool, scope, read_only=True) as connection:
@@ -231,7 +231,10 @@ class Memories:
 
         A job that has ended is returned as it ended. Raises NotFound for an unknown one.
         """
-        job = await run_decay_job(self._pool, scope, now=self._now, new_id=self._new_id, job_id=job_id)
+        try:
+            job = await run_decay_job(self._pool, scope, now=self._now, new_id=self._new_id, job_id=job_id)
+        except LeaseLost:  # another process took it over, and ends it
+            job = None
         if job is not None or job_id is None:
             return job
         async with scoped(self._pool, scope, read_only=True) as connection:

@@ -57,7 +57,8 @@ def _id(memory: RecalledMemory) -> str:
 
 
 def _pinned_item(memory: RecalledMemory, rank: int) -> Item:
-    return _item(memory, 1.0, rank, 0)._replace(header="", lead="", is_pinned=True)
+    header = "" if memory.status == MemoryStatus.ACCEPTED else _header(memory)
+    return _item(memory, 1.0, rank, 0)._replace(header=header, lead="", is_pinned=True)
 
 
 def _trust(memory: RecalledMemory) -> float:

@@ -1,10 +1,11 @@
-"""Fitted numbers beside the ranker's weights. Written by `python -m bench calibrate`; do not edit by hand.
+"""Fitted numbers beside the ranker's weights. `python -m bench calibrate` writes this module; do not edit it by hand.
 
-Fitted by `bench/recall/fitting_worth.py` on 1,904 messages asked through the service on 2026-11-22, judged anew with the
-weights trained on real chats; messages were not read in their thread. Run the command anew to mend that. The data's SHA-256
-begins 8fea5d09bb08414d. Data: LoCoMo, REALTALK, chunking_evaluation, CANARD (measured on, never shipped) and
-`bench/small_talk.json` (own). Relevance is calibrated by kind, on what recall brings to the default turn. A message asks
-for something if it is no small talk.
+These numbers are not from a run of that command: its functions in `bench/recall/fitting_worth.py` fitted them on 1,904 messages
+asked through the service on 2026-11-22, before messages were read in their thread. The relevances were computed again with the
+weights trained on real chats; `ASKS_BY_WORDS` and the numbers of the message alone were not. The data's SHA-256 begins
+8fea5d09bb08414d. Data: LoCoMo, REALTALK, chunking_evaluation, CANARD (measured on, never shipped) and `bench/small_talk.json`
+(own). Relevance is calibrated by kind, on what recall brings to the default turn. A message asks for something if it is no
+small talk.
 """
 
 from __future__ import annotations

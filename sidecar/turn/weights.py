@@ -1,6 +1,7 @@
 """The ranker's weights and their origin. Written by training, read by `rank`; do not edit by hand.
 
-Made by `python -m bench recall --data DIR --split 0 --write-weights` on 2026-11-23, from data with the SHA-256
+Fitted on 2026-11-23 by the functions that `python -m bench recall --data DIR --split 0 --write-weights` calls, on candidates
+gathered beforehand in the same way, from data with the SHA-256
 4e87bdd4f16f5fac9e3c103981e03a5c85d7a81f912ed0937c29a3713071d21e.
 Data: LoCoMo (snap-research/LoCoMo as corrected by dial481/locomo-audit, CC BY-NC 4.0: measured, never shipped), five
 conversations of ten, question categories 1 to 4; REALTALK (danny911kr/REALTALK), five chats of ten; and the chunking_evaluation
@@ -85,7 +86,7 @@ MAY_LEAN: Final = RankerWeights(
 
 Fitted, as `LEANING`, on 703 follow-ups of CANARD (aagohary/canard, CC BY-SA 4.0: measured, never shipped) in their dialogs, with
 half of each answer's words, and without answers; against their rewrites in other dialogs, LoCoMo's and REALTALK's questions in
-their own conversations (weight 4) and chunking_evaluation's questions in dialogs. Ridge 1.
+their own conversations (weight 4) and chunking_evaluation's questions in dialogs. Ridge 1. No command here makes these two anew.
 """
 
 LEANING: Final = RankerWeights(

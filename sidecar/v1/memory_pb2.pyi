@@ -31,7 +31,7 @@ class _MemoryStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_MemorySt
     MEMORY_STATUS_UNSPECIFIED: _MemoryStatus.ValueType  # 0
     """Not given: a new memory is accepted, a known one keeps its status."""
     MEMORY_STATUS_CANDIDATE: _MemoryStatus.ValueType  # 1
-    """Recalled as unconfirmed, below what is accepted; not compiled."""
+    """Recalled as unconfirmed, with at most half of its relevance; not compiled."""
     MEMORY_STATUS_ACCEPTED: _MemoryStatus.ValueType  # 2
     """Recalled and compiled."""
     MEMORY_STATUS_REJECTED: _MemoryStatus.ValueType  # 3
@@ -43,7 +43,7 @@ class MemoryStatus(_MemoryStatus, metaclass=_MemoryStatusEnumTypeWrapper):
 MEMORY_STATUS_UNSPECIFIED: MemoryStatus.ValueType  # 0
 """Not given: a new memory is accepted, a known one keeps its status."""
 MEMORY_STATUS_CANDIDATE: MemoryStatus.ValueType  # 1
-"""Recalled as unconfirmed, below what is accepted; not compiled."""
+"""Recalled as unconfirmed, with at most half of its relevance; not compiled."""
 MEMORY_STATUS_ACCEPTED: MemoryStatus.ValueType  # 2
 """Recalled and compiled."""
 MEMORY_STATUS_REJECTED: MemoryStatus.ValueType  # 3

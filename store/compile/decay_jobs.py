@@ -100,7 +100,7 @@ async def page(
 
 
 async def aged_candidates(connection: Connection, scope: Scope, *, before: datetime, limit: int) -> list[AgedCandidate]:
-    """Return candidates from before an instant that are in no summary and in no waiting job, oldest first."""
+    """Return candidates from before an instant that are no summaries, in no summary and in no waiting job, oldest first."""
     rows = await _sql.aged_candidates(connection, **scope.key, before=before, limit=limit)
     return [AgedCandidate(**dict(row)) for row in rows]
 

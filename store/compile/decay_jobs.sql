@@ -43,9 +43,10 @@ SELECT job_id, kind, summary_method, source_ids, policy, state, scheduled_for, c
 FROM decay_jobs WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND job_id = :job_id;
 
 -- name: aged_candidates
--- Candidates from before an instant that are in no summary and in no waiting job, oldest first.
+-- Candidates from before an instant that are no summaries, in no summary and in no waiting job, oldest first.
 SELECT m.memory_id, m.text, m.occurred_at, m.document_id FROM memories m
-WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.status = 'candidate' AND m.occurred_at < :before::timestamptz
+WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.status = 'candidate' AND m.memory_type <> 'summary'
+    AND m.occurred_at < :before::timestamptz
     AND NOT EXISTS (SELECT 1 FROM memory_supersessions s WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id
         AND s.superseded_id = m.memory_id AND s.reason = 'compressed' AND s.undone_at IS NULL)
     AND NOT EXISTS (SELECT 1 FROM decay_jobs j WHERE j.tenant_id = :tenant_id AND j.owner_id = :owner_id

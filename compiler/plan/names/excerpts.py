@@ -94,8 +94,8 @@ def arrange(
 ) -> tuple[ProposedSection, ...]:
     """Return sections for the sentences about the subject with these keys.
 
-    What a person visits, likes, and who is related to them has a section of its own; the rest goes to the overview until it is
-    full, then to one section per month. Sections are split when full.
+    A person's visits, preferences and relations have sections of their own; the rest goes to the overview until it is full,
+    then to one section per month. Sections are split when full.
 
     A line already on the page stays where it is.
     """

@@ -25,7 +25,7 @@ _most_option = click.option(
 
 @click.group()
 def decay() -> None:
-    """Compress aged candidates into summaries; the sources stay and rank below."""
+    """Compress aged candidates into summaries; the sources stay, with half of their relevance."""
 
 
 @decay.command(short_help="Show what would be compressed together.")

@@ -192,7 +192,7 @@ def _draw_history(history: MemoryHistory) -> Iterator[Any]:
 @click.argument("memory_ids", metavar="MEMORY...", nargs=-1, required=True)
 @connected
 def compress_memories(session: CommandSession, memory_ids: tuple[str, ...]) -> None:
-    """Compress candidates into one summary, itself a candidate. The sources stay, and rank below it.
+    """Compress candidates into one summary, itself a candidate. The sources stay, with half of their relevance.
 
     \b
     Example:

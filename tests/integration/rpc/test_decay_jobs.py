@@ -85,6 +85,14 @@ async def test_scheduled_jobs_compress_their_frozen_sources_and_a_rerun_changes_
     assert await fetch(database, "SELECT count(*) FROM memories WHERE memory_type = 'summary'") == [(1,)]
 
 
+async def test_summaries_are_not_compressed_again_by_a_policy(service: MemoryService) -> None:
+    for at in range(4):
+        await candidates(service, f"a{at}", f"b{at}")
+    assert len(await schedule(service, most_sources=4)) == 2
+    assert {(await run(service)).job.state for _ in range(2)} == {"completed"}
+    assert await schedule(service) == []
+
+
 async def test_job_whose_sources_changed_status_fails_with_the_reason(service: MemoryService) -> None:
     await candidates(service, "a", "b")
     await schedule(service)

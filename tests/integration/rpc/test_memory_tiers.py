@@ -176,6 +176,18 @@ async def test_candidate_is_recalled_below_an_accepted_memory_and_shown_as_uncon
     assert 0 < relevance["memory:m1"] <= 0.5 * relevance["memory:m2"] * 1.01
 
 
+async def test_pinned_candidate_is_still_shown_as_unconfirmed(service: MemoryService, pools: Pools) -> None:
+    pinned = [
+        pb.NewMemory(memory_id="m1", text="Answer in Portuguese.", status=CANDIDATE, pinned=True),
+        pb.NewMemory(memory_id="m2", text="Allergic to nuts.", pinned=True),
+    ]
+    await retain(service, *pinned)
+    answer = await MemorySource(pools.turn).find(QUERY, SCOPE, SourceLimits(top_k=10, lead_lines=1))
+    headers = {item.id: item.header for item in answer.items if item.is_pinned}
+    assert "unconfirmed" in headers["memory:m1"]
+    assert headers["memory:m2"] == ""
+
+
 async def test_wiki_drops_a_memory_that_is_rejected_and_takes_it_back_when_accepted(pools: Pools) -> None:
     clock, engine = Clock(NOW), engine_on(pools)
     service = Memories(pools, now=clock)

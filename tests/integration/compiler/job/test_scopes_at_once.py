@@ -18,10 +18,10 @@ from store.db.postgres import Pools, scoped
 from store.scope import Scope
 from tests.stand_ins.model_script import Ask, Behaviour, Gate, Late
 from tests.stand_ins.model_server import ModelServer
+from tests.support import waiting
 from tests.support.compiler.compiling import NOW, Clock, all_jobs, journal, wish, write
 from tests.support.compiler.model_engines import engine_with, script
 
-PATIENCE_S = 120.0  # far more than a loaded machine needs
 SCOPES = tuple(Scope(UUID(int=tenant), UUID(int=100 + tenant)) for tenant in range(1, 6))
 LAST = SCOPES[-1]
 
@@ -39,9 +39,11 @@ async def running(worker: Worker) -> AsyncIterator[None]:
 
 async def until(pools: Pools, holds: Callable[[list[JobStatus]], bool]) -> None:
     """Wait until something holds, given the status of each scope's only job."""
-    async with asyncio.timeout(PATIENCE_S):
-        while not holds(await statuses(pools)):
-            pass
+
+    async def is_so() -> bool:
+        return holds(await statuses(pools))
+
+    await waiting.until(is_so)
 
 
 def asked(site: ModelServer, place: str) -> int:
@@ -86,17 +88,21 @@ async def test_a_hanging_server_keeps_half_of_the_places_free_and_everything_is_
     async def other(scope: Scope, subject: str) -> None:
         done.set()
 
-    settings = WorkerSettings("one", scopes_at_once=4, stall_s=0.2, poll_s=0.05, grace_s=PATIENCE_S)
+    settings = WorkerSettings("one", scopes_at_once=4, stall_s=0.2, poll_s=0.05, grace_s=waiting.PATIENCE_S)
     worker = Worker(pools.background, engine_with(pools, model, clock=clock), settings, {"other": other})
     async with running(worker):
         await until(pools, lambda found: asked(site, place) >= 2 and at_most_half_run(found))
         async with scoped(pools.background, LAST) as connection:
             await background.enqueue(connection, LAST, kind="other", subject="", now=NOW)
-        await asyncio.wait_for(done.wait(), PATIENCE_S)
+        await asyncio.wait_for(done.wait(), waiting.PATIENCE_S)
         assert at_most_half_run(await statuses(pools))
         gate.open()
-        clock.move(hours=1)
-        await until(pools, all_succeeded)
+
+        def succeed_in_time(found: list[JobStatus]) -> bool:
+            clock.move(hours=1)  # a compile that a slow machine holds up again waits by this clock
+            return all_succeeded(found)
+
+        await until(pools, succeed_in_time)
 
 
 async def test_a_stop_hands_every_scope_back_and_each_is_compiled_once_afterwards(
@@ -122,7 +128,7 @@ async def test_a_lost_lease_ends_one_scope_and_not_the_other(
     gate = Gate()
     site.by_request = hanging(gate, "leaf_plan")
     await queued(pools, *SCOPES[:2])
-    settings = WorkerSettings("one", lease_s=0.3, poll_s=0.05, grace_s=PATIENCE_S)
+    settings = WorkerSettings("one", lease_s=0.3, poll_s=0.05, grace_s=waiting.PATIENCE_S)
     worker = Worker(pools.background, engine_with(pools, model), settings)
     async with running(worker):
         await until(pools, lambda _: asked(site, "leaf_plan") >= 2)
