@@ -22,15 +22,17 @@ from store.scope import Scope
 _TURN = (
     (True, ("history", "thread_summary", "recall_turns")),
     (False, ("assigned_bases", "recall_chunks")),
-    (True, ("recall_memories",)),
+    (True, ("pinned_memories", "recall_memories")),
     (True, ("recall_wiki",)),
 )
 """The sources' transactions: whether they see an owner's rows, and the queries they ask."""
 
 _NO_POOL: Any = None  # an opening is a text: no connection is needed to read it
 
-Asked = Mapping[str, Mapping[str, str]]
-"""A question as the parameters of each of its queries, by the query's name and the parameter's; lists in Postgres' braces."""
+Asked = Mapping[str, Mapping[str, str | None]]
+"""A question as the parameters of each of its queries, by the query's name and the parameter's; lists in Postgres' braces,
+None for NULL.
+"""
 
 
 class PgbenchFailed(RuntimeError):
@@ -97,14 +99,15 @@ def _opening(scope: Scope, *, is_owners: bool) -> list[str]:
     return [f"{statement.strip()};" for statement in opened.opening.split(";") if statement.strip()]
 
 
-def _with_variables(query: Query, given: Mapping[str, str], prefix: str, values: dict[str, str]) -> str:
+def _with_variables(query: Query, given: Mapping[str, str | None], prefix: str, values: dict[str, str]) -> str:
     """Return the query on one line, a variable for each parameter; pgbench knows no empty ones, so those stand as text."""
 
     def variable(number: re.Match[str]) -> str:
         name = query.parameters[int(number[1]) - 1]
-        if not given[name]:
-            return "''"
-        values[f"{prefix}_{name}"] = given[name]
+        value = given[name]
+        if not value:
+            return "NULL" if value is None else "''"
+        values[f"{prefix}_{name}"] = value
         return f":{prefix}_{name}"
 
     return " ".join(re.sub(r"\$(\d+)", variable, query.sql).split()).rstrip(";") + ";"

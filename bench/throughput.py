@@ -256,7 +256,7 @@ def _asked(reading: Reading, bases: Sequence[UUID], meaning: Meaning) -> pgbench
     owner = tenant | {"owner_id": str(corpus.SCOPE.owner_id)}
     thread = owner | {"thread_id": corpus.THREAD}
     means = {"embedder_no": str(meaning.embedder_no), "vectors": _braced(meaning.vectors)}
-    words = {"words": _braced(reading.words), **means}
+    words: dict[str, str | None] = {"words": _braced(reading.words), "weights": None, **means}
     window = {"client_turn_id": "", "window_tokens": "120000", "window_turns": str(DEFAULTS.history_turns)}
     return {
         "history": thread | window,
@@ -264,6 +264,7 @@ def _asked(reading: Reading, bases: Sequence[UUID], meaning: Meaning) -> pgbench
         "recall_turns": thread | words | _limit(Source.THREAD),
         "assigned_bases": tenant | {"template_id": "default", "agent_id": calling.AGENT, "space_id": ""},
         "recall_chunks": tenant | {"base_ids": _braced(map(str, bases))} | words | _limit(Source.KNOWLEDGE),
+        "pinned_memories": owner,
         "recall_memories": owner | words | _limit(Source.MEMORY),
         "recall_wiki": owner | words | _limit(Source.WIKI),
     }
