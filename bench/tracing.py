@@ -62,8 +62,8 @@ def _cost_ms(rounds: int, flags: str) -> float:
 def _one(watch: Watch, metadata: dict[str, str | bytes], receipt: NewReceipt) -> None:
     watched = watch.call(_METHOD, metadata, lambda error: "UNKNOWN")
     with calls.within(watched.call), watched:
-        watched.call.is_told = True
-    watch.turn_told(receipt, watched.call)
+        watched.call.has_receipt = True
+    watch.turn_written(receipt, watched.call)
 
 
 def _timed(work: Callable[[], None]) -> float:

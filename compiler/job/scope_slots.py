@@ -115,18 +115,18 @@ class _WatchedPlanner:
         return self.planner.name
 
     async def plan_leaf(self, batch: LeafBatch) -> Proposed:
-        return await self._told(self.planner.plan_leaf(batch))
+        return await self._answered(self.planner.plan_leaf(batch))
 
     async def write_section(self, draft: Draft) -> str:
-        return await self._told(self.planner.write_section(draft))
+        return await self._answered(self.planner.write_section(draft))
 
     async def plan_aggregation(self, view: AggregationView) -> Proposed:
-        return await self._told(self.planner.plan_aggregation(view))
+        return await self._answered(self.planner.plan_aggregation(view))
 
     async def probe(self) -> None:
-        await self._told(self.planner.probe())
+        await self._answered(self.planner.probe())
 
-    async def _told(self, asked: Awaitable[T]) -> T:
+    async def _answered(self, asked: Awaitable[T]) -> T:
         answer = await asked
         self.move()
         return answer

@@ -62,13 +62,13 @@ class WorkerSettings:
 
 @dataclass(slots=True)
 class Worker:
-    """Does jobs until stopped. `handlers` do background jobs by kind; `told` is called with each finished job and its ending."""
+    """Does jobs until stopped. `handlers` do background jobs by kind; `on_finished` gets each finished job and its ending."""
 
     pool: Pool
     engine: Engine
     settings: WorkerSettings
     handlers: Mapping[str, Handler] = field(default_factory=dict)
-    told: Callable[[Job, Ending], None] = lambda job, ending: None
+    on_finished: Callable[[Job, Ending], None] = lambda job, ending: None
     woken: asyncio.Event = field(default_factory=asyncio.Event)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     _rebuilt_at: datetime | None = None
@@ -329,7 +329,7 @@ class Worker:
                     not_before = now + timedelta(seconds=wait_s)
                     await jobs.continue_job(connection, scope, job, not_before=not_before, now=now)
             await scopes.release(connection, scope, claim.row.fence, now=now)
-        self.told(job, ending)
+        self.on_finished(job, ending)
         log.info(
             "job_ended",
             extra={

@@ -122,8 +122,8 @@ def _alias(subject: Subject, name: str) -> ProposedName:
 def _summary(subject: Subject, found: list[tuple[BatchMemory, tuple[str, ...]]]) -> tuple[str, str]:
     """Return a line about the subject and its memory's id: for a place what and where it is, else a sentence that names it."""
     for memory, _ in found:
-        if told := _place_summary(memory, subject.keys):
-            return told, memory.memory_id
+        if place := _place_summary(memory, subject.keys):
+            return place, memory.memory_id
     every = {sentence: memory.memory_id for memory, said in reversed(found) for sentence in reversed(said)}
     best = opening(reversed(every), subject.keys)
     return escape(best), every[best]

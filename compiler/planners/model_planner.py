@@ -111,7 +111,7 @@ class CostMeter:
 
 @dataclass(frozen=True, slots=True)
 class ModelPlanner:
-    """Asks `model` under `model_id` for one scope, which has its own cache of answers. `told` is called with each question."""
+    """Asks `model` under `model_id` for one scope, which has its own cache of answers. `on_question` gets each question."""
 
     model: LanguageModel
     model_id: str
@@ -120,7 +120,7 @@ class ModelPlanner:
     meter: CostMeter
     now: Callable[[], datetime]
     max_memory_chars: int = 120_000
-    told: Callable[[ModelQuestion], None] = lambda asked: None
+    on_question: Callable[[ModelQuestion], None] = lambda asked: None
 
     @property
     def name(self) -> str:
@@ -179,7 +179,7 @@ class ModelPlanner:
         kept = await self._kept(key, seen)
         if kept is not None:
             self.meter.count(kept, of_pass, is_kept=True)
-            self.told(ModelQuestion(request, of_pass, self.now(), kept, is_kept=True))
+            self.on_question(ModelQuestion(request, of_pass, self.now(), kept, is_kept=True))
             return kept
         await self._check()
         answer = await self._bought(request, asked, of_pass)
@@ -200,15 +200,15 @@ class ModelPlanner:
             if asked.schema is not None:
                 _read(answer, asked)
         except AnswerUnusable as error:
-            self.told(ModelQuestion(request, of_pass, began_at, error.answer, type(error).__name__))
+            self.on_question(ModelQuestion(request, of_pass, began_at, error.answer, type(error).__name__))
             self.meter.count(error.answer, of_pass, is_of_use=False)
             async with self.access.writing() as connection:
                 await self._spend(connection, error.answer, of_pass)
             raise
         except ProviderError as error:
-            self.told(ModelQuestion(request, of_pass, began_at, error=type(error).__name__))
+            self.on_question(ModelQuestion(request, of_pass, began_at, error=type(error).__name__))
             raise
-        self.told(ModelQuestion(request, of_pass, began_at, answer))
+        self.on_question(ModelQuestion(request, of_pass, began_at, answer))
         self.meter.count(answer, of_pass)
         return answer
 

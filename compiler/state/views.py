@@ -278,14 +278,14 @@ async def aggregation_view(
     rest = await load(connection, scope, {*waiting, *above, *named} - {recent.ids[key] for key in recent.pages})
     whole = Stored({**recent.pages, **rest.pages}, {**recent.ids, **rest.ids})
     pages = [page for _, page in sorted(whole.pages.items()) if page.is_active]
-    told = sorted({memory_id for one in found for memory_id in one.memory_ids})
-    fed = {key for keys in (await _feeding(connection, scope, told)).values() for key in keys}
+    cited = sorted({memory_id for one in found for memory_id in one.memory_ids})
+    fed = {key for keys in (await _feeding(connection, scope, cited)).values() for key in keys}
     others = await _others(
         connection, scope, pages, {*sorted(fed)[:_MOST_FED], *(key for one in found for key in one.pages)}
     )
     known = {page.key for page in (*pages, *others)}
     left = [page for key, page in sorted(lean.items()) if key not in known]
-    more = [*told, *await _told_by_others(connection, scope, (*pages, *others), left)]
+    more = [*cited, *await _told_by_others(connection, scope, (*pages, *others), left)]
     view = AggregationView(
         tuple(pages),
         found,
@@ -299,18 +299,18 @@ async def aggregation_view(
 
 
 async def _recent(
-    connection: Connection, scope: Scope, changed: Sequence[UUID], told: tuple[ParentCandidate, ...], look: Look
+    connection: Connection, scope: Scope, changed: Sequence[UUID], known: tuple[ParentCandidate, ...], look: Look
 ) -> tuple[Stored, tuple[ParentCandidate, ...], dict[PageKey, Page]]:
     """Return the changed pages to show whole, the candidates of memories and pages, and the outlines of the other pages."""
     if look.is_whole:
         recent = await load(connection, scope, changed)
-        return recent, parents.merge_candidates(told, parents.from_pages(recent.pages.values())), {}
+        return recent, parents.merge_candidates(known, parents.from_pages(recent.pages.values())), {}
     rows = await candidates.outlines(connection, scope, changed)
     lean = {row["page_id"]: outline(row) for row in rows}
     first = {row["page_id"] for row in rows if row["has_list"] or row["type"] != PageType.ENTITY}
     first |= {page_id for page_id, page in lean.items() if parents.city_in_summary(page.summary)}
     recent = await load(connection, scope, first)
-    found = parents.merge_candidates(told, parents.from_pages(recent.pages.values()))
+    found = parents.merge_candidates(known, parents.from_pages(recent.pages.values()))
     joining = membership.may_join(found, lean.values())
     rest = await load(
         connection, scope, [id_ for id_, page in lean.items() if page.key in joining and id_ not in first]

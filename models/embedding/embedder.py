@@ -145,12 +145,12 @@ class _Lane:
             if answer is None or answer.done():
                 continue
             if vector is None:
-                _fail(answer, _told(error))
+                _fail(answer, _error_of(error))
             else:
                 answer.set_result(vector)
 
 
-def _told(error: BaseException | None) -> BaseException:
+def _error_of(error: BaseException | None) -> BaseException:
     """Return the error to raise for a failed run: any error of the encoder's libraries becomes one type."""
     if error is None:
         return EmbedderClosed()

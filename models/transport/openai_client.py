@@ -100,7 +100,7 @@ def _object(body: bytes) -> dict[str, Any] | None:
 
 def _refusal(response: httpx.Response, fields: Mapping[str, Any] | None, key: str) -> ProviderRefusal:
     """Return the server's refusal. Gateways also send errors with status 200; then the error's code is the status."""
-    said = _said(fields)
+    said = _error_fields(fields)
     code, status = str(said.get("code") or said.get("type") or ""), response.status_code
     if response.is_success:
         status = int(code) if code.isdecimal() and len(code) == 3 else 502
@@ -108,7 +108,7 @@ def _refusal(response: httpx.Response, fields: Mapping[str, Any] | None, key: st
     return ProviderRefusal(status, code, message.replace(key, "…") if key else message, retry_after_s(response.headers))
 
 
-def _said(fields: Mapping[str, Any] | None) -> Mapping[str, Any]:
+def _error_fields(fields: Mapping[str, Any] | None) -> Mapping[str, Any]:
     """Return the error's fields: OpenAI nests them, older vLLM does not, Ollama and FastAPI send a text."""
     if fields is None:
         return {"message": "not a JSON object"}

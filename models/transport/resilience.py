@@ -212,8 +212,8 @@ class _Call(Generic[T]):
             value = await self._attempt(self._ends_s - started_s)
         except self._policy.failures as error:
             verdict = self._policy.judge(error)
-            told = self._endpoint.breaker.failed if verdict.is_outage else self._endpoint.breaker.succeeded
-            told(permit, self._now_s())
+            settle = self._endpoint.breaker.failed if verdict.is_outage else self._endpoint.breaker.succeeded
+            settle(permit, self._now_s())
             return _Outcome(error=error, verdict=verdict)
         now_s = self._now_s()
         self._endpoint.breaker.succeeded(permit, now_s)

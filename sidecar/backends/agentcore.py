@@ -63,8 +63,8 @@ class MemoryRecord:
     @property
     def fingerprint(self) -> str:
         """A hash that changes with the record: the service stores no modification time."""
-        told = "\n".join((self.record_id, self.text, self.strategy_id, repr(sorted(self.metadata.items()))))
-        return sha256(told.encode(errors="replace")).hexdigest()
+        content = "\n".join((self.record_id, self.text, self.strategy_id, repr(sorted(self.metadata.items()))))
+        return sha256(content.encode(errors="replace")).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -235,13 +235,13 @@ def translated(backend: str, error: Exception) -> BackendError:
 
 
 def _answered(backend: str, error: Any) -> BackendError:
-    told = error.response.get("Error", {})
+    problem = error.response.get("Error", {})
     metadata = error.response.get("ResponseMetadata", {})
     status = metadata.get("HTTPStatusCode", 500)
-    code = str(told.get("Code") or status)
+    code = str(problem.get("Code") or status)
     shown = code if _CODE.fullmatch(code) else str(status)
     after_s = retry_after_s(metadata.get("HTTPHeaders", {}))
-    return _kind(status, code, str(told.get("Message", "")))(backend, shown, retry_after_s=after_s)
+    return _kind(status, code, str(problem.get("Message", "")))(backend, shown, retry_after_s=after_s)
 
 
 def _kind(status: int, code: str, message: str) -> type[BackendError]:

@@ -205,7 +205,7 @@ def _named(problem: BaseException | None) -> str:
 def _declared(tool: Tool) -> Declared:
     hints, schema = tool.annotations, tool.input_schema
     meta = tool.meta or {}
-    told = {
+    definition = {
         "name": tool.name,
         "description": tool.description,
         "input": schema,
@@ -219,7 +219,7 @@ def _declared(tool: Tool) -> Declared:
         is_read_only=bool(hints and hints.read_only_hint) and not (hints and hints.destructive_hint),
         is_search_safe=meta.get("search_safe") is True,
         required=frozenset(map(str, schema.get("required", ()))),
-        schema_hash=sha256(orjson.dumps(told, option=orjson.OPT_SORT_KEYS)).digest(),
+        schema_hash=sha256(orjson.dumps(definition, option=orjson.OPT_SORT_KEYS)).digest(),
     )
 
 

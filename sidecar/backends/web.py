@@ -72,8 +72,8 @@ class Refusals:
 
     def kind(self, status: int, body: bytes) -> type[BackendError] | None:
         """Return the error class for a known phrase, or None if only the status matters."""
-        told = body[:2000].lower()
-        return next((kind for (code, phrase), kind in self.known.items() if code == status and phrase in told), None)
+        text = body[:2000].lower()
+        return next((kind for (code, phrase), kind in self.known.items() if code == status and phrase in text), None)
 
 
 async def get(backend: str, service: httpx.AsyncClient, request: httpx.Request, refusals: Refusals) -> Got:
@@ -114,9 +114,9 @@ async def _body(backend: str, response: httpx.Response) -> bytes:
     return bytes(chunks)
 
 
-def _refused(backend: str, response: httpx.Response, told: type[BackendError] | None) -> BackendError:
+def _refused(backend: str, response: httpx.Response, problem: type[BackendError] | None) -> BackendError:
     status = response.status_code
     after_s = retry_after_s(response.headers)
     usual = BackendThrottled if status == 503 and after_s is not None else _BY_STATUS.get(status)
-    kind = told or usual or (BackendUnavailable if status >= 499 else BackendMisused)
+    kind = problem or usual or (BackendUnavailable if status >= 499 else BackendMisused)
     return kind(backend, str(status), retry_after_s=after_s)

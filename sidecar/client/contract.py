@@ -79,8 +79,8 @@ def exchange(channel: Any, request: Request[Any], *, stance: Stance, token: str)
 
 def _checked(token: str) -> str:
     if not _TOKEN.fullmatch(token):
-        told = "token: holds a character that no token has, a space or a line's end maybe; take it whole and alone."
-        raise CallRefused(told, code="UNAUTHENTICATED", field="token")
+        message = "token: holds a character that no token has, a space or a line's end maybe; take it whole and alone."
+        raise CallRefused(message, code="UNAUTHENTICATED", field="token")
     return token
 
 
@@ -107,10 +107,10 @@ def repeatable() -> Iterator[tuple[str, str]]:
 def message_of(request: Request[Any], stance: Stance) -> Message:
     """Return the message of a request. Raises RequestUnusable with the name of the unusable field."""
     kind = GetMessageClass(METHODS[type(request).__name__].input_type)
-    whose = {"tenant_id": stance.tenant_id, "owner_id": stance.owner_id}
+    scope = {"tenant_id": stance.tenant_id, "owner_id": stance.owner_id}
     if getattr(request, "whole_tenant", False):
-        del whose["owner_id"]  # a request for the whole tenant names no owner
-    named = {name: whose[name] for name in whose.keys() & kind.DESCRIPTOR.fields_by_name.keys()}
+        del scope["owner_id"]  # a request for the whole tenant names no owner
+    named = {name: scope[name] for name in scope.keys() & kind.DESCRIPTOR.fields_by_name.keys()}
     try:
         fields = {**named, **fields_of(request, kind.DESCRIPTOR)}
     except (UnknownKnob, UnusableKnob) as error:

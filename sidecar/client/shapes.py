@@ -228,9 +228,9 @@ def _stretches(conversation: Conversation, *, is_one_text: bool = False) -> list
     ]
     spoken = [turn for turn in turns if turn.role != "system" and (turn.parts or turn.text.strip())]
     sides = [list(side) for _, side in groupby(spoken, key=_is_assistant)]
-    pairs = [_answered(asked, told) if conversation.has_tools else [] for asked, told in pairwise(sides)]
+    pairs = [_answered(asked, answered) if conversation.has_tools else [] for asked, answered in pairwise(sides)]
     around = zip(sides, [*pairs, []], [[], *pairs], strict=True)
-    return _with_sendable_ids([_stretch(side, asked=asked, told=told) for side, asked, told in around])
+    return _with_sendable_ids([_stretch(side, asked=asked, answered=answered) for side, asked, answered in around])
 
 
 def _turns_to_cache(conversation: Conversation) -> list[Message]:
@@ -248,9 +248,9 @@ def _is_assistant(turn: Message) -> bool:
     return turn.role == "assistant"
 
 
-def _answered(asked: Iterable[Message], told: Iterable[Message]) -> list[tuple[ToolCall, ToolResult]]:
+def _answered(asked: Iterable[Message], answered: Iterable[Message]) -> list[tuple[ToolCall, ToolResult]]:
     """Return the calls of one side that the next side answers, with their results, in the order of the calls."""
-    waiting = [part for turn in told for part in turn.parts if isinstance(part, ToolResult)]
+    waiting = [part for turn in answered for part in turn.parts if isinstance(part, ToolResult)]
     pairs = []
     for call in (part for turn in asked for part in turn.parts if isinstance(part, ToolCall) and _is_assistant(turn)):
         result = next((result for result in waiting if result.call_id == call.id), None)
@@ -263,9 +263,9 @@ def _answered(asked: Iterable[Message], told: Iterable[Message]) -> list[tuple[T
 _Pairs = list[tuple[ToolCall, ToolResult]]
 
 
-def _stretch(side: Sequence[Message], *, asked: _Pairs, told: _Pairs) -> _Stretch:
+def _stretch(side: Sequence[Message], *, asked: _Pairs, answered: _Pairs) -> _Stretch:
     calls = tuple(call for call, _ in asked)
-    results = tuple(result for _, result in told)
+    results = tuple(result for _, result in answered)
     sent: list[ToolCall | ToolResult] = [*calls, *results]
     texts: list[str] = []
     cached = 0

@@ -57,24 +57,24 @@ def _check_items(items: tuple[Item, ...], source: Source) -> None:
         raise Garbage("its items are not a tuple of items")
     if not items:
         return
-    told = columns_of(items)
-    if set(told["source"]) != {source}:
+    columns = columns_of(items)
+    if set(columns["source"]) != {source}:
         raise Garbage("an item belongs to another source")
-    _check_texts([*told["id"], *told["text"], *told["header"], *told["lead"]], "an item")
-    if "" in told["id"] or max(map(len, told["id"])) > MOST_ID_CHARS:
+    _check_texts([*columns["id"], *columns["text"], *columns["header"], *columns["lead"]], "an item")
+    if "" in columns["id"] or max(map(len, columns["id"])) > MOST_ID_CHARS:
         raise Garbage(f"an item's id is not of 1 to {MOST_ID_CHARS} characters")
-    known = len(set(told["id"]))
-    if known < len(items) and known < len(set(zip(told["id"], told["text"], strict=True))):
+    known = len(set(columns["id"]))
+    if known < len(items) and known < len(set(zip(columns["id"], columns["text"], strict=True))):
         raise Garbage("two items have one id and different texts")
-    is_number = set(map(type, told["relevance"])) <= _NUMBERS
-    if not is_number or False in [0.0 <= relevance <= 1.0 for relevance in told["relevance"]]:
+    is_number = set(map(type, columns["relevance"])) <= _NUMBERS
+    if not is_number or False in [0.0 <= relevance <= 1.0 for relevance in columns["relevance"]]:
         raise Garbage("a relevance is not between 0 and 1")
-    if any(told["features"]):
+    if any(columns["features"]):
         raise Garbage("an item has features before it is judged")
-    _check_places([*told["rank"], *told["position"]], "an item")
-    _check_times(told["at"], "an item")
-    _check_signatures(told["signature"])
-    _check_references(told["provenance"], told["stands_for"])
+    _check_places([*columns["rank"], *columns["position"]], "an item")
+    _check_times(columns["at"], "an item")
+    _check_signatures(columns["signature"])
+    _check_references(columns["provenance"], columns["stands_for"])
 
 
 def _check_places(places: Sequence[int], what: str) -> None:

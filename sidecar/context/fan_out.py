@@ -259,16 +259,16 @@ class FanOut:
 
     async def _report(self, asked: _Asked, asking: FanOutQuery) -> SourceReport:
         began, source = self._clock(), asked.source
-        report = told = None
+        report = outcome = None
         try:
-            report = told = await self._attempt(asked, asking)
+            report = outcome = await self._attempt(asked, asking)
         except BackendError as error:
             # It is one tenant's backend with its own breaker; the source may work for other tenants.
             log.warning("backend_failed", extra={"source": source.value, "backend": error.backend, "code": error.code})
-            told = SourceReport(source, error.status, reason=str(error))
+            outcome = SourceReport(source, error.status, reason=str(error))
         finally:
             self._settle(asked, report)
-        timed = replace(told, latency_ms=(self._clock() - began) * 1000, attempts=1)
+        timed = replace(outcome, latency_ms=(self._clock() - began) * 1000, attempts=1)
         if timed.status in (Status.OK, Status.EMPTY) and not timed.is_partial:
             self._kept.keep(timed, _question(source, asking), began_s=began)
         return self._stands_in(timed, asking) if timed.status in _FAILED else timed
@@ -330,7 +330,7 @@ class FanOut:
             raise
         except Exception as error:  # a source's failure becomes a report
             log.warning("source_failed", extra={"source": source.value, "error": type(error).__name__}, exc_info=error)
-            return SourceReport(source, Status.ERROR, reason=_told(error))
+            return SourceReport(source, Status.ERROR, reason=_reason_of(error))
         finally:
             asked.timeout = None
         asked.answer = answer
@@ -394,7 +394,7 @@ def _question(source: Source, asking: FanOutQuery) -> KeptQuestion:
     return (source, asking.scope, asking.profile_version, query.template_id, query.agent_id, query.space_id, text)
 
 
-def _told(error: Exception) -> str:
+def _reason_of(error: Exception) -> str:
     """Return the text of a failure for a caller: our own errors' messages, only the type name of others."""
     own = type(error).__module__.partition(".")[0] in {"store", "models", "sidecar"}
     return str(error) if own else f"it failed with {type(error).__name__}"

@@ -144,8 +144,8 @@ class BackendError(Exception):
     is_outage: ClassVar[bool] = False
 
     def __init__(self, backend: str, code: str = "", *, retry_after_s: float | None = None) -> None:
-        told = " ".join(cleandoc(type(self).__doc__ or "").split())
-        super().__init__(f"{backend}: {told}" + (f" ({code})" if code else ""))
+        problem = " ".join(cleandoc(type(self).__doc__ or "").split())
+        super().__init__(f"{backend}: {problem}" + (f" ({code})" if code else ""))
         self.backend = backend
         self.code = code
         self.retry_after_s = retry_after_s

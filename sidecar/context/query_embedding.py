@@ -128,13 +128,13 @@ class QueryReader:
             self._trouble = FAILED
             return Understood(reading, None, FAILED)
         self._trouble = ""
-        told = vectors.tolist()
+        found = vectors.tolist()
         if reading.thread:
-            said = {**earlier.vectors, **dict(zip(missing, told[len(own) :], strict=True))}
-            there = vector_in_thread(told[0], earlier.turns, [said.get(turn.position) for turn in earlier.turns])
-            told = [*told[: len(own)], there.tolist()]
-        written = tuple(literal(vector) for vector in told)
-        vector = told[0] if self._embedder.embedder.name == TRAINED_EMBEDDER else None
+            said = {**earlier.vectors, **dict(zip(missing, found[len(own) :], strict=True))}
+            there = vector_in_thread(found[0], earlier.turns, [said.get(turn.position) for turn in earlier.turns])
+            found = [*found[: len(own)], there.tolist()]
+        written = tuple(literal(vector) for vector in found)
+        vector = found[0] if self._embedder.embedder.name == TRAINED_EMBEDDER else None
         return Understood(reading, Meaning(self._embedder.embedder_no, written), vector=vector)
 
     async def _earlier(self, scope: Scope, thread_id: str, client_turn_id: str, due_s: float) -> _Earlier:

@@ -31,7 +31,7 @@ _OWNERS_A_SWEEP = 1_000
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 1.0
 
 _Key = tuple[Scope, UUID]
-Told = Callable[[NewReceipt, CallTrace | None], None]
+OnReceipt = Callable[[NewReceipt, CallTrace | None], None]
 
 
 def _ignore(receipt: NewReceipt, call: CallTrace | None) -> None:
@@ -48,11 +48,11 @@ class ReceiptWriter:
         capacity: int,
         keep_texts_days: int,
         clock: Callable[[], datetime],
-        told: Told = _ignore,
+        on_receipt: OnReceipt = _ignore,
     ) -> None:
-        """Write to the pool. `told` is called with each receipt and the call that made it."""
+        """Write to the pool. `on_receipt` is called with each receipt and the call that made it."""
         self._pool = pool
-        self._told = told
+        self._on_receipt = on_receipt
         self._queue: asyncio.Queue[tuple[_Key, Callable[[], NewReceipt]]] = asyncio.Queue(capacity)
         self._on_their_way: dict[_Key, asyncio.Future[None]] = {}
         self._keep_texts = timedelta(days=keep_texts_days)
@@ -67,7 +67,7 @@ class ReceiptWriter:
 
         def make_and_tell() -> NewReceipt:
             receipt = make()
-            self._told(receipt, call)
+            self._on_receipt(receipt, call)
             return receipt
 
         try:
@@ -77,7 +77,7 @@ class ReceiptWriter:
         else:
             self._on_their_way[key] = asyncio.get_running_loop().create_future()
             if call is not None:
-                call.is_told = True
+                call.has_receipt = True
 
     def was_dropped(self, scope: Scope, receipt_id: UUID) -> bool:
         """Return whether this receipt is among the last 10,000 that this process dropped."""

@@ -60,7 +60,7 @@ async def read_apart(path: str, content: bytes) -> PreparedDocument:
         start_new_session=True,  # a PDF's reader is a grandchild, which must end with the child
     )
     try:
-        head, *lines = await _told(child, path, content)
+        head, *lines = await _read_output(child, path, content)
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
@@ -72,7 +72,7 @@ async def read_apart(path: str, content: bytes) -> PreparedDocument:
     )
 
 
-async def _told(child: asyncio.subprocess.Process, path: str, content: bytes) -> list[Any]:
+async def _read_output(child: asyncio.subprocess.Process, path: str, content: bytes) -> list[Any]:
     """Return the child's head, and its lines as they came."""
     assert child.stdin is not None
     assert child.stdout is not None
@@ -103,8 +103,8 @@ def _lines(path: str, content: bytes) -> Iterator[Any]:
     except IngestError as error:
         yield {"error": type(error).__name__, "detail": error.detail}
         return
-    told = {"title": document.title, "media_type": document.media_type, "chunks": len(document.chunks)}
-    yield told | {"sha256": document.content_hash.hex()}
+    described = {"title": document.title, "media_type": document.media_type, "chunks": len(document.chunks)}
+    yield described | {"sha256": document.content_hash.hex()}
     for start in range(0, len(document.chunks), _CHUNKS_A_LINE):
         prepared = prepare_chunks(document.title, document.chunks[start : start + _CHUNKS_A_LINE])
         yield [_row(one.chunk, one.derived) for one in prepared]

@@ -44,10 +44,10 @@ def pdf_parts(
         raise TooLarge(name, f"it takes more than {bounds.cpu_s} s of the processor to read")
     if done.returncode:
         raise UnreadableDocument(name, "its reader broke down")
-    return _told(name, json.loads(done.stdout), bounds)
+    return _document_of(name, json.loads(done.stdout), bounds)
 
 
-def _told(name: str, answer: dict[str, Any], bounds: ProcessLimits) -> tuple[str, list[DocumentPart]]:
+def _document_of(name: str, answer: dict[str, Any], bounds: ProcessLimits) -> tuple[str, list[DocumentPart]]:
     match answer["outcome"]:
         case "read":
             return answer["title"], [DocumentPart(*fields) for fields in answer["parts"]]

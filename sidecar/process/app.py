@@ -328,7 +328,7 @@ def _receipt_writer(deps: _BaseDeps) -> ReceiptWriter:
         capacity=deps.settings.receipt_queue,
         keep_texts_days=deps.settings.receipt_text_days,
         clock=deps.clocks.now,
-        told=deps.watch.turn_told,
+        on_receipt=deps.watch.turn_written,
     )
 
 
@@ -348,7 +348,7 @@ def _keep_up(deps: _BaseDeps, writer: ReceiptWriter) -> None:
     figures, start = deps.watch.figures, deps.supervisor.start
     start("receipts", writer.run)
     start("memory", memory_trimming.keep_trimmed)
-    start("budgets", BudgetWatch(pool, now=now, told=figures.alerted).run)
+    start("budgets", BudgetWatch(pool, now=now, on_crossed=figures.alerted).run)
     start("compile_figures", partial(keep_counted, pool, figures, now=now))
     start("receipt_texts", partial(receipt_writer.sweep_texts, pool, clock=now, every_s=_SWEEP_EVERY_S))
 

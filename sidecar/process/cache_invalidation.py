@@ -35,7 +35,7 @@ class TenantCaches:
 
     async def listen(self, dsn: str) -> None:
         """Handle the database's notices until cancelled. Raises what `store.db.notices` raises."""
-        listener = notices.Listener(on_notice=self._heard, on_connected=self._connected)
+        listener = notices.Listener(on_notice=self._on_notice, on_connected=self._connected)
         await notices.listen(dsn, [PROFILE_CHANGED, PROGRESS, FORGOTTEN], listener)
 
     def changed(self, tenant_id: UUID | None = None) -> None:
@@ -49,7 +49,7 @@ class TenantCaches:
         self.progress.missed()
         self.forgot(None)
 
-    def _heard(self, notice: notices.Notice) -> None:
+    def _on_notice(self, notice: notices.Notice) -> None:
         if notice.channel == PROGRESS:
             self.progress.moved(notice.payload)
             return

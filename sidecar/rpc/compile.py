@@ -19,6 +19,7 @@ from sidecar.rpc.transport.paging import ListCall
 from sidecar.rpc.transport.validation import read_choice, read_each, read_time
 from sidecar.runtime.errors import InvalidArgument
 from sidecar.services.compiles import Compiles
+from sidecar.services.memories import MAX_TEXT_CHARS
 from sidecar.services.upkeep import Upkeep
 from sidecar.services.validation import check_count, read_id, read_text, read_uuid
 from sidecar.v1 import compile_pb2 as pb
@@ -27,7 +28,6 @@ from store.compile.jobs import Enqueued, JobOptions
 from store.content.memories import NewMemory
 
 MAX_RECORDS = 1_000
-MAX_TEXT_CHARS = 100_000
 MAX_NAME_CHARS = 800
 MAX_NAMES = 100
 MOST_DIFFERENCES = 50
@@ -92,13 +92,13 @@ class CompileService:
         """Yield the job as it stands and whenever it has changed, until it has ended. Raises NotFound, Stopping."""
         scope = call.scope(request)
         job_id = read_uuid("job_id", request.job_id)
-        told: pb.WatchJobResponse | None = None
+        sent: pb.WatchJobResponse | None = None
         async with aclosing(self._compiles.follow(scope, job_id, call.stopping)) as looks:
             async for job in looks:
                 response = pb.WatchJobResponse(job=write.job(job))
-                if response != told:
+                if response != sent:
                     yield response
-                    told = response
+                    sent = response
 
     async def cancel_job(self, request: pb.CancelJobRequest, call: Call) -> pb.CancelJobResponse:
         """Cancel a job, and return it as it stands. One that has ended stays as it is."""

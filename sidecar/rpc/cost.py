@@ -51,7 +51,7 @@ class CostService:
     async def list_spending(self, request: pb.ListSpendingRequest, call: Call) -> pb.ListSpendingResponse:
         """Return spending by one key: an owner's, or an admin's whole tenant's."""
         since, until = self._span(request)
-        of, key = _whose(request, call), _KEYS.get(request.by, "")
+        of, key = _spender(request, call), _KEYS.get(request.by, "")
         rows = await self._costs.spent(of, since=since, until=until, by="" if key == "source" else key)
         compiles_usd = (
             0.0 if isinstance(of, Scope) else await self._costs.compile_cost_usd(of, since=since, until=until)
@@ -63,7 +63,7 @@ class CostService:
     ) -> pb.ListCompileSpendingResponse:
         """Return compile spending by pass and model: of an owner's wiki, or of an admin's whole tenant."""
         since, until = self._span(request)
-        rows = await self._costs.passes(_whose(request, call), since=since, until=until)
+        rows = await self._costs.passes(_spender(request, call), since=since, until=until)
         return pb.ListCompileSpendingResponse(rows=[pb.CompileSpendingRow(**asdict(row)) for row in rows[:MAX_ROWS]])
 
     async def put_budget(self, request: pb.PutBudgetRequest, call: Call) -> pb.PutBudgetResponse:
@@ -148,7 +148,7 @@ def _rows(rows: list[Spent], key: str) -> list[pb.SpendingRow]:
     return [pb.SpendingRow(**{name: getattr(one, name) for name in names}) for one in sums[:MAX_ROWS]]
 
 
-def _whose(request: pb.ListSpendingRequest | pb.ListCompileSpendingRequest, call: Call) -> Scope | UUID:
+def _spender(request: pb.ListSpendingRequest | pb.ListCompileSpendingRequest, call: Call) -> Scope | UUID:
     """Return the owner's scope, or the tenant's id where its whole spending is asked for. Raises InvalidArgument for both."""
     if not request.whole_tenant:
         return call.scope(request)

@@ -228,11 +228,11 @@ def crossed(budget: Budget, spent_usd: float) -> list[int]:
 class BudgetWatch:
     """Checks every budget periodically: a crossed share is stored, logged and counted, once per period."""
 
-    def __init__(self, pool: Pool, *, now: Callable[[], datetime], told: Callable[[int], None]) -> None:
-        """Read through the pool. `told` is called with each crossed share, in percent."""
+    def __init__(self, pool: Pool, *, now: Callable[[], datetime], on_crossed: Callable[[int], None]) -> None:
+        """Read through the pool. `on_crossed` is called with each crossed share, in percent."""
         self._pool = pool
         self._now = now
-        self._told = told
+        self._on_crossed = on_crossed
 
     async def run(self) -> None:
         """Check every half a minute until cancelled."""
@@ -272,7 +272,7 @@ class BudgetWatch:
             if await budgets.raise_alert(connection, tenant_id, alert):
                 facts = {"budget": budget.name, "percent": percent, "spent_usd": round(spent_usd, 4)}
                 log.warning("budget_crossed", extra=facts | {"limit_usd": budget.limit_usd})
-                self._told(percent)
+                self._on_crossed(percent)
 
 
 async def _spent_usd(connection: Connection, tenant_id: UUID, budget: Budget, span: tuple[datetime, datetime]) -> float:

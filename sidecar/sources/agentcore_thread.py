@@ -143,5 +143,5 @@ def _parts(block: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def _result_text(content: object) -> str:
     if not isinstance(content, list):
         return plain_text(content)
-    told = [one.get("text", one.get("json", one)) if isinstance(one, Mapping) else one for one in content]
-    return "\n".join(one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in told)
+    parts = [one.get("text", one.get("json", one)) if isinstance(one, Mapping) else one for one in content]
+    return "\n".join(one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in parts)

@@ -78,7 +78,7 @@ class _Asked:
 
 
 @dataclass(slots=True)
-class _Heard:
+class _Answered:
     """The results of one turn: answers and failures by source, and the sources that did not apply."""
 
     answers: list[tuple[NamedSource, SourceAnswer]] = field(default_factory=list)
@@ -169,26 +169,26 @@ async def _merged(
     asked: _Asked, query: SourceQuery, scope: Scope, limits: SourceLimits, notes: list[str]
 ) -> SourceAnswer:
     ends_s = asyncio.get_running_loop().time() + limits.deadline_s - _MERGING_S
-    heard = await _heard(asked, query, scope, limits)
-    ours: list[Sequence[Item]] = [answer.items for place, answer in heard.answers if place.name == BUILT_IN]
-    theirs: list[Sequence[Item]] = [answer.items for place, answer in heard.answers if place.name != BUILT_IN]
+    answered = await _ask_all(asked, query, scope, limits)
+    ours: list[Sequence[Item]] = [answer.items for place, answer in answered.answers if place.name == BUILT_IN]
+    theirs: list[Sequence[Item]] = [answer.items for place, answer in answered.answers if place.name != BUILT_IN]
     if asked.reranker and sum(map(len, theirs)) > 1:
         theirs = [await _reranked(asked.reranker, query, by_rank(theirs), ends_s, notes)]
     items = by_rank([*ours, *theirs])[: limits.top_k]
-    candidates = next((answer.candidates for _, answer in heard.answers if answer.candidates), None)
-    told = [_note(place, problem) for place, problem in heard.failures]
-    if heard.failures and not items:
-        first = heard.failures[0][1]
-        raise first.beside(told[1:]) if isinstance(first, BackendError) else first
-    if not heard.answers:
-        raise heard.skipped[0]
-    notes += [note for _, answer in heard.answers for note in answer.notes]
-    told += [one for _, answer in heard.answers for one in answer.failures]
+    candidates = next((answer.candidates for _, answer in answered.answers if answer.candidates), None)
+    failures = [_note(place, problem) for place, problem in answered.failures]
+    if answered.failures and not items:
+        first = answered.failures[0][1]
+        raise first.beside(failures[1:]) if isinstance(first, BackendError) else first
+    if not answered.answers:
+        raise answered.skipped[0]
+    notes += [note for _, answer in answered.answers for note in answer.notes]
+    failures += [one for _, answer in answered.answers for one in answer.failures]
     judged_by = candidates and candidates.only({item.id for item in items})
-    return SourceAnswer(items, notes=tuple(notes), failures=tuple(told), candidates=judged_by)
+    return SourceAnswer(items, notes=tuple(notes), failures=tuple(failures), candidates=judged_by)
 
 
-async def _heard(asked: _Asked, query: SourceQuery, scope: Scope, limits: SourceLimits) -> _Heard:
+async def _ask_all(asked: _Asked, query: SourceQuery, scope: Scope, limits: SourceLimits) -> _Answered:
     """Query all sources and return their results within the time limit."""
     tasks = [asyncio.create_task(place.source.find(query, scope, limits)) for place in asked.places]
     try:
@@ -196,16 +196,16 @@ async def _heard(asked: _Asked, query: SourceQuery, scope: Scope, limits: Source
     finally:
         for task in tasks:
             task.cancel()
-    heard = _Heard()
+    answered = _Answered()
     for place, task in zip(asked.places, tasks, strict=True):
         problem = _problem(place, task)
         if problem is None:
-            heard.answers.append((place, task.result()))
+            answered.answers.append((place, task.result()))
         elif isinstance(problem, SourceSkipped):
-            heard.skipped.append(problem)
+            answered.skipped.append(problem)
         else:
-            heard.failures.append((place, problem))
-    return heard
+            answered.failures.append((place, problem))
+    return answered
 
 
 async def _reranked(
@@ -224,7 +224,7 @@ async def _reranked(
         return items
     relevances = sorted((item.relevance for item in items), reverse=True)
     pairs = zip(places, relevances, strict=True)
-    return [items[place]._replace(rank=rank, relevance=told) for rank, (place, told) in enumerate(pairs)]
+    return [items[place]._replace(rank=rank, relevance=failures) for rank, (place, failures) in enumerate(pairs)]
 
 
 def by_rank(answers: Iterable[Sequence[Item]]) -> tuple[Item, ...]:

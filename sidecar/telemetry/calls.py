@@ -28,13 +28,13 @@ _MAX_STATE_CHARS = 512
 class CallTrace:
     """A running call: its span's ids, the caller's span if sent, and its start (wall clock, ns).
 
-    `is_told` is set once the receipt writer will write the call's span.
+    `has_receipt` is set once the receipt writer will write the call's span.
     """
 
     span: SpanContext
     parent: SpanContext | None
     began_ns: int
-    is_told: bool = field(default=False)
+    has_receipt: bool = field(default=False)
 
     @property
     def trace_id(self) -> str:

@@ -108,12 +108,12 @@ def tally(record: JobRecord) -> dict[str, Any]:
     }
 
 
-def count(told: Mapping[str, Any], figures: Figures) -> None:
+def count(finished: Mapping[str, Any], figures: Figures) -> None:
     """Add a job's `tally` to the metrics."""
-    figures.job(told["status"], told["duration_s"])
-    for call in told["calls"]:
+    figures.job(finished["status"], finished["duration_s"])
+    for call in finished["calls"]:
         figures.model_call(call)
-    for reason, many in told["rejections"].items():
+    for reason, many in finished["rejections"].items():
         figures.rejected(str(reason), int(many))
 
 

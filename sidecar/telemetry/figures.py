@@ -87,12 +87,12 @@ class Figures:
         """Count a compile job that has ended."""
         self._jobs.of(status).observe(duration_s)
 
-    def model_call(self, told: Mapping[str, Any]) -> None:
+    def model_call(self, call: Mapping[str, Any]) -> None:
         """Count a compile's model call from `compiles.tally`."""
-        asked = ("chat", told["provider"], told["model"])
-        self._model_calls.of(*asked, told["error"]).observe(told["duration_s"])
+        asked = ("chat", call["provider"], call["model"])
+        self._model_calls.of(*asked, call["error"]).observe(call["duration_s"])
         for kind in ("input", "output"):
-            self._model_tokens.of(*asked, kind, told["pass"]).observe(told[f"{kind}_tokens"])
+            self._model_tokens.of(*asked, kind, call["pass"]).observe(call[f"{kind}_tokens"])
 
     def rejected(self, reason: str, count: int) -> None:
         """Count rejected parts of plans."""

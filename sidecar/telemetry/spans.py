@@ -156,7 +156,13 @@ class SpanMaker:
         if self._keeps_content:
             attributes[names.DOCUMENTS] = [f"{item['id']} {item['relevance']:.4f}" for item in row["items"]]
         at_ns = ns_of(receipt.created_at)
-        return Made(f"retrieval {source}", attributes, SpanKind.CLIENT, status if is_failure else "", _told(row, at_ns))
+        return Made(
+            f"retrieval {source}",
+            attributes,
+            SpanKind.CLIENT,
+            status if is_failure else "",
+            _decisions(row, at_ns),
+        )
 
 
 def ns_of(moment: datetime) -> int:
@@ -187,7 +193,7 @@ def _fitting(receipt: NewReceipt) -> Made:
     )
 
 
-def _told(row: Mapping[str, Any], at_ns: int) -> tuple[Event, ...]:
+def _decisions(row: Mapping[str, Any], at_ns: int) -> tuple[Event, ...]:
     """Return one event per kind of decision on a source's candidates, not one per candidate."""
     counts = Counter(item["decision"] for item in row["items"])
     tokens: Counter[str] = Counter()

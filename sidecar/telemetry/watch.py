@@ -111,13 +111,13 @@ class Watch:
         self.figures.call(method, code, duration_s)
         if messages is not None:
             self.figures.streamed(method, messages)
-        if self._processor is None or call.is_told:
+        if self._processor is None or call.has_receipt:
             return
         is_slow = messages is None and duration_s >= self._config.slow_turn_s  # a stream may last as long as it is read
         if call.span.trace_flags.sampled or code in SERVER_ERRORS or is_slow:
             self.emit([self._maker.of_call(call, method, code=code, ended_ns=ended_ns, messages=messages)])
 
-    def turn_told(self, receipt: NewReceipt, call: CallTrace | None) -> None:
+    def turn_written(self, receipt: NewReceipt, call: CallTrace | None) -> None:
         """Count a turn and make its spans from its receipt. Slow and degraded turns are kept whatever the sampler decided."""
         duration_s = receipt.duration_ms / 1000
         self.figures.turn(receipt.details, duration_s=duration_s, is_degraded=receipt.is_degraded)
@@ -127,7 +127,7 @@ class Watch:
         if call.span.trace_flags.sampled or is_odd:
             self.emit(self._maker.of_turn(receipt, call))
 
-    def job_told(self, record: JobRecord) -> None:
+    def job_ended(self, record: JobRecord) -> None:
         """Count a finished compile job and make its trace: jobs are few, so all are kept."""
         compiles.count(compiles.tally(record), self.figures)
         if self._processor is not None:

@@ -46,12 +46,12 @@ def _yield_to_facts(items: Sequence[Item], scores: list[float], profile: Profile
         return
     scored = dict(zip([item.id for item in items], scores, strict=True))
     is_tiered = profile.allocation is Allocation.PRIORITY
-    heard: set[str] = set()
+    told_twice: set[str] = set()
     for item, score in facts:
         is_first = is_tiered and item.relevance >= profile.relevance_knee
-        heard.update(ref for ref in item.stands_for if ref in scored and (is_first or score >= scored[ref]))
-    for place, item in enumerate(items if heard else ()):
-        if item.source is Source.THREAD and item.id in heard:
+        told_twice.update(ref for ref in item.stands_for if ref in scored and (is_first or score >= scored[ref]))
+    for place, item in enumerate(items if told_twice else ()):
+        if item.source is Source.THREAD and item.id in told_twice:
             scores[place] *= _HEARD
 
 
@@ -69,7 +69,10 @@ def is_calibrated(items: Sequence[Item], relevances: Sequence[float]) -> bool:
 
 def relevances(items: Sequence[Item]) -> list[float]:
     """Return each item's relevance, clamped to 0 to 1; NaN and infinity count as 0."""
-    return [told if 0.0 <= (told := item.relevance) <= 1.0 else float(1.0 < told < math.inf) for item in items]
+    return [
+        relevance if 0.0 <= (relevance := item.relevance) <= 1.0 else float(1.0 < relevance < math.inf)
+        for item in items
+    ]
 
 
 def _scored(items: Sequence[Item]) -> tuple[list[Item], list[float]]:

@@ -159,17 +159,17 @@ def _meant(match: re.Match[str]) -> Iterator[tuple[str, int, int]]:
     """Yield the characters that a match encodes, each with start and end. Line breaks become U+E000."""
     kind, start, end = match.lastgroup, match.start(), match.end()
     assert kind is not None, "every alternative has a name"
-    told = match[kind]
+    code = match[kind]
     if kind == "bytes":
-        yield from _of_bytes(told, start)
+        yield from _of_bytes(code, start)
         return
-    for char in _CHARACTERS[kind](told):
+    for char in _CHARACTERS[kind](code):
         yield "\ue000" if char in _BREAKS else char, start, end
 
 
-def _of_bytes(told: str, start: int) -> Iterator[tuple[str, int, int]]:
+def _of_bytes(code: str, start: int) -> Iterator[tuple[str, int, int]]:
     """Yield the characters of encoded bytes as UTF-8; an invalid byte stands for itself."""
-    digits = list(_BYTE.finditer(told))
+    digits = list(_BYTE.finditer(code))
     data = bytes(int(match[0], 16) for match in digits)
     place = 0
     for char in data.decode(errors="surrogateescape"):
@@ -192,20 +192,20 @@ def _called(name: str) -> str:
 
 
 _CHARACTERS: Mapping[str, Callable[[str], str]] = {
-    "decimal": lambda told: _of_code(int(told)),
-    "hexadecimal": lambda told: _of_code(int(told, 16)),
-    "name": lambda told: html5.get(f"{told};") or html5.get(told, f"&{told};"),
-    "four": lambda told: _of_code(int(told, 16)),
+    "decimal": lambda code: _of_code(int(code)),
+    "hexadecimal": lambda code: _of_code(int(code, 16)),
+    "name": lambda code: html5.get(f"{code};") or html5.get(code, f"&{code};"),
+    "four": lambda code: _of_code(int(code, 16)),
     "ampersand": lambda _: "&",
     "percent": lambda _: "%",
-    "web": lambda told: _of_code(int(told, 16)),
-    "pair": lambda told: bytes.fromhex(told[:4] + told[-4:]).decode("utf-16-be"),
-    "braced": lambda told: _of_code(int(told, 16)),
-    "eight": lambda told: _of_code(int(told, 16)),
+    "web": lambda code: _of_code(int(code, 16)),
+    "pair": lambda code: bytes.fromhex(code[:4] + code[-4:]).decode("utf-16-be"),
+    "braced": lambda code: _of_code(int(code, 16)),
+    "eight": lambda code: _of_code(int(code, 16)),
     "called": _called,
-    "octal": lambda told: chr(int(told, 8)),
-    "css": lambda told: chr(int(told, 16)),
-    "control": lambda told: _NAMED[told],
-    "seven": lambda told: _SEVEN[told],
-    "break": lambda told: "\n",
+    "octal": lambda code: chr(int(code, 8)),
+    "css": lambda code: chr(int(code, 16)),
+    "control": lambda code: _NAMED[code],
+    "seven": lambda code: _SEVEN[code],
+    "break": lambda code: "\n",
 }

@@ -194,8 +194,8 @@ def _sources(question: Fitting, fitted: Fitted, texts: _Texts) -> list[dict[str,
         fates[id(fate.item)].append(fate)
     shares = {share.source: _fields(share) for share in fitted.shares}
     unasked = [SourceReport(source, Status.SKIPPED, reason="it was not asked") for source in Source]
-    told = {report.source for report in question.reports}
-    reports = [*question.reports, *(report for report in unasked if report.source not in told)]
+    known = {report.source for report in question.reports}
+    reports = [*question.reports, *(report for report in unasked if report.source not in known)]
     rows = []
     for report in sorted(reports, key=lambda report: _PLACES[report.source]):
         account = {
@@ -316,8 +316,8 @@ def _rendered(rendering: Rendering) -> dict[str, Any]:
 def _report(row: Mapping[str, Any], texts: Mapping[str, str]) -> SourceReport:
     source = Source(row["source"])
     items = tuple(_item(source, item, texts) for item in row["items"])
-    told = (row["reason"], row["latency_ms"], row["attempts"])
-    return SourceReport(source, Status(row["status"]), items, *told, is_partial=row.get("is_partial", False))
+    measured = (row["reason"], row["latency_ms"], row["attempts"])
+    return SourceReport(source, Status(row["status"]), items, *measured, is_partial=row.get("is_partial", False))
 
 
 def _item(source: Source, row: Mapping[str, Any], texts: Mapping[str, str]) -> Item:

@@ -77,11 +77,11 @@ async def engine(
     pool: Pool,
     *,
     substrate: MemorySubstrate | None = None,
-    told: Callable[[ModelQuestion], None] = lambda asked: None,
+    on_question: Callable[[ModelQuestion], None] = lambda asked: None,
 ) -> AsyncIterator[Engine]:
     """Yield what compiles as the settings say; without a substrate the tenants' own are read. Raises SettingInvalid.
 
-    `told` hears of each question to a model.
+    `on_question` hears of each question to a model.
     """
     bounds = compile_settings(settings)
     model = language_models.made(settings, "SIDECAR_COMPILE_PLANNER", settings.compile_planner)
@@ -91,7 +91,7 @@ async def engine(
         async with memory_feeds.fed(settings.backends, os.environ, PostgresSubstrate(pool), now=now) as fed:
             yield Engine(
                 substrate or fed,
-                Hands(model, bounds, now, places, told).for_job,
+                Hands(model, bounds, now, places, on_question).for_job,
                 bounds,
                 now,
                 count,
@@ -111,7 +111,7 @@ class Hands:
     bounds: CompileSettings
     clock: Callable[[], datetime]
     gazetteer: Gazetteer
-    told: Callable[[ModelQuestion], None] = lambda asked: None
+    on_question: Callable[[ModelQuestion], None] = lambda asked: None
 
     async def for_job(self, access: Access, job: Job) -> BatchDeps:
         """Return the job's planner and what it spends."""
@@ -122,4 +122,6 @@ class Hands:
         meter = CostMeter(self.bounds.costs, float(job.metrics.get("cost_usd", 0.0)), today)
         model_id = job.options.model_id or self.bounds.model_id
         most, costs = self.bounds.sight.max_memory_chars, self.bounds.costs
-        return BatchDeps(ModelPlanner(self.model, model_id, access, costs, meter, self.clock, most, self.told), meter)
+        return BatchDeps(
+            ModelPlanner(self.model, model_id, access, costs, meter, self.clock, most, self.on_question), meter
+        )

@@ -34,19 +34,19 @@ class ByTenant:
 
     async def changed_after(self, scope: Scope, cursor: str, *, limit: int) -> FeedPage:
         """Return at most `limit` memories after the cursor. Raises MemoriesUnavailable."""
-        with _told():
+        with _as_unavailable():
             return await self._of(scope).changed_after(scope, cursor, limit=limit)
 
     async def fetch(self, scope: Scope, memory_ids: Sequence[str]) -> Mapping[str, BatchMemory]:
         """Return the memories that exist, by id. Raises MemoriesUnavailable."""
         if not memory_ids:
             return {}
-        with _told():
+        with _as_unavailable():
             return await self._of(scope).fetch(scope, memory_ids)
 
     async def listing(self, scope: Scope) -> MemoryListing:
         """Return every memory; the listing is complete. Raises MemoriesUnavailable."""
-        with _told():
+        with _as_unavailable():
             return await self._of(scope).listing(scope)
 
     def _of(self, scope: Scope) -> MemorySubstrate:
@@ -86,7 +86,7 @@ async def fed(
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _as_unavailable() -> Iterator[None]:
     try:
         yield
     except BackendError as error:

@@ -66,8 +66,8 @@ class ModelWriter:
         except ProviderError as error:
             return _without(error)
         await self._count(scope, answer)
-        told = (answer.parsed or {}).get("summary", "")
-        return kept_text(str(told)).strip()[:most_chars]
+        summary = (answer.parsed or {}).get("summary", "")
+        return kept_text(str(summary)).strip()[:most_chars]
 
     async def _may_ask(self, scope: Scope) -> bool:
         if self.per_day_usd is None:

@@ -64,7 +64,7 @@ async def work(settings: Settings, watch: Watch | None = None, *, ends_with_pare
         stack.push_async_callback(pools.close)
         clock = JobClocks(compile_engine.now)
         asked = partial(_asked, clock, PROVIDERS.get(settings.compile_planner, ""))
-        engine = await stack.enter_async_context(compile_engine.engine(settings, pools.background, told=asked))
+        engine = await stack.enter_async_context(compile_engine.engine(settings, pools.background, on_question=asked))
         chosen = await embedders.choose_or_go_without(settings, pools.background)
         stack.push_async_callback(chosen.close)
         vectors = embedding_jobs.embedding_here(chosen.numbered, settings, pools.background, now=compile_engine.now)
@@ -76,7 +76,7 @@ async def work(settings: Settings, watch: Watch | None = None, *, ends_with_pare
             _noted(engine, clock),
             worker_settings(settings),
             {**handlers(pools.background, vectors, writer), SWEEP: partial(_sweep, engine, pools.background)},
-            partial(_told, clock, watch, _tell_parent if ends_with_parent else None),
+            partial(_on_finished, clock, watch, _write_tally if ends_with_parent else None),
         )
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -142,7 +142,7 @@ def _asked(clock: JobClocks, provider: str, asked: ModelQuestion) -> None:
     clock.asked(call, asked.began_at, asked.error)
 
 
-def _told(
+def _on_finished(
     clock: JobClocks, watch: Watch | None, further: Callable[[JobRecord], None] | None, job: Job, ending: Ending
 ) -> None:
     """Emit the job's trace and metrics, if there is a watch."""
@@ -154,12 +154,12 @@ def _told(
         own.root.span if own else None,
     )  # fmt: skip
     if watch is not None:
-        watch.job_told(record)
+        watch.job_ended(record)
     if further is not None:
         further(record)
 
 
-def _tell_parent(record: JobRecord) -> None:
+def _write_tally(record: JobRecord) -> None:
     """Write a job's counts to standard output: the parent's metrics cover both processes."""
     with contextlib.suppress(BrokenPipeError):  # it has died: this process ends for that reason in a moment
         sys.stdout.buffer.write(orjson.dumps(tally(record)) + b"\n")
@@ -251,11 +251,11 @@ async def _run_child(settings: Settings, where: Database, figures: Figures) -> i
             await _ended(child, settings.drain_grace_s)
 
 
-async def count_jobs(told: asyncio.StreamReader, figures: Figures) -> None:
+async def count_jobs(lines: asyncio.StreamReader, figures: Figures) -> None:
     """Count each job that a worker reports, until its output ends; lines that are no valid tally are ignored."""
-    while not told.at_eof():
+    while not lines.at_eof():
         try:
-            if line := await told.readline():
+            if line := await lines.readline():
                 count(orjson.loads(line), figures)
         except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
             log.warning("tally_unreadable", extra={"error": type(error).__name__})

@@ -302,5 +302,5 @@ def _document(row: Any) -> Document:
 
 
 def _chunks(*columns: Any) -> Iterable[RecalledChunk]:
-    *told, signatures = columns
-    return map(RecalledChunk, *told, map(Signature.unpack, signatures))
+    *values, signatures = columns
+    return map(RecalledChunk, *values, map(Signature.unpack, signatures))

@@ -366,6 +366,6 @@ def _memory(row: Any) -> Memory:
 
 
 def _recalled(*columns: Any) -> Iterable[RecalledMemory]:
-    *told, turn_ids, statuses, confidences, authorities, compressed, signatures = columns
+    *values, turn_ids, statuses, confidences, authorities, compressed, signatures = columns
     trust = (statuses, confidences, authorities, compressed)
-    return map(RecalledMemory, *told, map(tuple, turn_ids), *trust, map(Signature.unpack, signatures))
+    return map(RecalledMemory, *values, map(tuple, turn_ids), *trust, map(Signature.unpack, signatures))

@@ -178,9 +178,9 @@ def _passages(*columns: Any) -> Iterable[Passage | None]:
     return map(_passage, zip(*columns, strict=True))
 
 
-def _passage(told: tuple[Any, ...]) -> Passage | None:
+def _passage(row: tuple[Any, ...]) -> Passage | None:
     """Return the passage of a row, or None if the page is archived or has no summary."""
-    _, *head, text, memory_ids, signature, slug, heading, position = told
+    _, *head, text, memory_ids, signature, slug, heading, position = row
     if not text:
         return None
     return Passage(PageHead(*head), text, tuple(memory_ids), Signature.unpack(signature), slug, heading, position)

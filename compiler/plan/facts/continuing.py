@@ -118,10 +118,10 @@ class _Telling:
             found = {place for one in said for place in self._holding.get(one.words, ())}
             return sorted({self._sentences[place][0] for place in found})
         gist = facts.gist(said, self._own)
-        told = {place for fact in gist.facts for place in self._holding.get(f"={fact}", ())}
+        holding = {place for fact in gist.facts for place in self._holding.get(f"={fact}", ())}
         shared = Counter(place for stem in gist.stems for place in self._holding.get(stem, ()))
-        told |= {place for place, count in shared.items() if count * 3 >= self._words[place]}
-        return sorted({self._sentences[place][0] for place in told})
+        holding |= {place for place, count in shared.items() if count * 3 >= self._words[place]}
+        return sorted({self._sentences[place][0] for place in holding})
 
     def _tokens(self, one: facts.Sentence) -> frozenset[str]:
         if self._is_quoted:

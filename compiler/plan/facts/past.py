@@ -40,8 +40,8 @@ _ORIGINS = {
 def origin(memory: BatchMemory) -> Origin:
     """Return a memory's origin by its metadata's `origin` (else `source`, `source_type` or `role`); else the user."""
     given = (memory.metadata.get(key) for key in ORIGIN_KEYS)
-    told = (_ORIGINS.get(one.strip().casefold()) for one in given if isinstance(one, str))
-    return next((one for one in told if one is not None), Origin.USER)
+    origins = (_ORIGINS.get(one.strip().casefold()) for one in given if isinstance(one, str))
+    return next((one for one in origins if one is not None), Origin.USER)
 
 
 def split(markdown: str) -> tuple[str, tuple[str, ...]]:
@@ -101,5 +101,5 @@ def plain(markdown: str) -> str:
 
 
 def _line(word: str, said: str, memory: BatchMemory | None) -> str:
-    told = f"{origin(memory)}, {memory.occurred_at.date().isoformat()}" if memory else Origin.USER
-    return f"- {word} ({told}): {escape(one_line(said))}"
+    label = f"{origin(memory)}, {memory.occurred_at.date().isoformat()}" if memory else Origin.USER
+    return f"- {word} ({label}): {escape(one_line(said))}"

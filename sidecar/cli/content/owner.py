@@ -51,8 +51,8 @@ def forget(session: CommandSession, yes: bool) -> None:
       sidecar owner forget --owner mara --yes --json
     """
     if not yes:
-        whose = f"of the owner {session.owner!r}" if session.owner else "of the token's owner"
-        session.voice.confirm(f"Delete everything {whose}? This cannot be undone.")
+        scope = f"of the owner {session.owner!r}" if session.owner else "of the token's owner"
+        session.voice.confirm(f"Delete everything {scope}? This cannot be undone.")
     session.voice.show(session.client.forget_owner(), _draw)
 
 

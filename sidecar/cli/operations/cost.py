@@ -36,8 +36,8 @@ def show(session: CommandSession, by: str, days: int, whole_tenant: bool) -> Non
     """
     _check_owner(whole_tenant=whole_tenant)
     since = datetime.now(UTC) - timedelta(days=days)
-    told = session.client.list_spending(by=by, whole_tenant=whole_tenant, since_time=since)
-    session.voice.show(told, lambda given: _draw(given, by))
+    answer = session.client.list_spending(by=by, whole_tenant=whole_tenant, since_time=since)
+    session.voice.show(answer, lambda given: _draw(given, by))
 
 
 @cost.command(short_help="Show the spending of compiles.")
@@ -78,7 +78,7 @@ def _draw_compiles(rows: Sequence[CompileSpendingRow]) -> Iterator[Any]:
     yield f"compiles ${sum(row.cost_usd for row in rows):.4f}"
 
 
-def _draw(told: SpendingTold, by: str) -> Iterator[Any]:
+def _draw(answer: SpendingTold, by: str) -> Iterator[Any]:
     names = (by, "turns", "input", "output", "cost", "without a price")
     yield drawing.rows(
         names,
@@ -87,11 +87,11 @@ def _draw(told: SpendingTold, by: str) -> Iterator[Any]:
                 row.key or "–", f"{row.turn_count:,}", f"{row.input_tokens:,}", f"{row.output_tokens:,}",
                 f"${row.cost_usd:.4f}", f"{row.unpriced_tokens:,}",
             )
-            for row in told.rows
+            for row in answer.rows
         ),
         empty="No turns in this time; one begins with: sidecar assemble",
     )  # fmt: skip
-    yield f"turns ${sum(row.cost_usd for row in told.rows):.4f}, compiles ${told.compile_cost_usd:.4f}"
+    yield f"turns ${sum(row.cost_usd for row in answer.rows):.4f}, compiles ${answer.compile_cost_usd:.4f}"
 
 
 @click.group()
@@ -111,7 +111,7 @@ def list_budgets(session: CommandSession) -> None:
     session.voice.show(session.client.list_budgets(), _draw_budgets)
 
 
-def _draw_budgets(told: BudgetsTold) -> Iterator[Any]:
+def _draw_budgets(answer: BudgetsTold) -> Iterator[Any]:
     yield drawing.rows(
         ("name", "covers", "period", "limit", "alerts at"),
         (
@@ -122,11 +122,11 @@ def _draw_budgets(told: BudgetsTold) -> Iterator[Any]:
                 f"${one.limit_usd:,.2f}",
                 ", ".join(map(str, one.percents)),
             )
-            for one in told.budgets
+            for one in answer.budgets
         ),
         empty="No budgets yet; set one with: sidecar budget set",
     )
-    for alert in told.alerts:
+    for alert in answer.alerts:
         spent = f"${alert.spent_usd:,.4f} of ${alert.limit_usd:,.2f}"
         yield f"{drawing.moment(alert.raise_time)} {alert.name}: {alert.percent} % is spent, {spent}"
 
@@ -153,7 +153,7 @@ def put(session: CommandSession, percents: Sequence[int], **given: Any) -> None:
       sidecar budget set march --limit-usd 50 --percent 80 --percent 100
     """
     session.client.put_budget(budget=NewBudget(percents=tuple(percents), **given))
-    session.voice.show({"name": given["name"], "set": True}, lambda told: [f"budget {told['name']} is set"])
+    session.voice.show({"name": given["name"], "set": True}, lambda answer: [f"budget {answer['name']} is set"])
 
 
 @budget.command(short_help="Remove a budget.")
@@ -168,5 +168,5 @@ def remove(session: CommandSession, name: str) -> None:
     """
     was_there = session.client.delete_budget(name=name)
     session.voice.show(
-        {"name": name, "was_there": was_there}, lambda told: ["removed" if told["was_there"] else "there was none"]
+        {"name": name, "was_there": was_there}, lambda answer: ["removed" if answer["was_there"] else "there was none"]
     )

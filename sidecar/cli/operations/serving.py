@@ -158,22 +158,22 @@ def demo(voice: Voice) -> None:
     """
     read = settings.read(os.environ)
     with _runner() as runner:
-        told = runner.run(story.run(read, voice))
-    voice.show(told, _draw_story)
+        answer = runner.run(story.run(read, voice))
+    voice.show(answer, _draw_story)
 
 
-def _draw_story(told: Story) -> Iterator[Any]:
-    whose = f"--tenant {corpus.TENANT} --owner {corpus.OWNER}"
-    asking = f"--thread {corpus.THREAD} --model {corpus.MODEL} {whose}"
-    yield f"{told.message}\n"
-    yield from drawing.assembly(told.assembly, shortest_lines=_LINES_SHOWN)
-    new = ", ".join(f"{count} {name}" for name, count in told.loaded.items())
-    yield f"loaded and answered in {told.seconds:.1f} s; written in this run: {new}"
+def _draw_story(answer: Story) -> Iterator[Any]:
+    scope = f"--tenant {corpus.TENANT} --owner {corpus.OWNER}"
+    asking = f"--thread {corpus.THREAD} --model {corpus.MODEL} {scope}"
+    yield f"{answer.message}\n"
+    yield from drawing.assembly(answer.assembly, shortest_lines=_LINES_SHOWN)
+    new = ", ".join(f"{count} {name}" for name, count in answer.loaded.items())
+    yield f"loaded and answered in {answer.seconds:.1f} s; written in this run: {new}"
     yield "\nTry next, the first one in a terminal of its own:"
     program = _program()
     yield f"  {program} serve"
     yield f'  {program} assemble "When does wave 5 run now, and who decides?" {asking}'
-    yield f"  {program} explain {told.assembly.receipt_id} {whose}"
+    yield f"  {program} explain {answer.assembly.receipt_id} {scope}"
 
 
 def _program() -> str:

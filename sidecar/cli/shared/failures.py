@@ -68,7 +68,7 @@ class ConfirmationMissing(CommandFailed):
         return str(type(self).__doc__)
 
 
-def told_errors() -> tuple[type[Exception], ...]:
+def user_errors() -> tuple[type[Exception], ...]:
     """Return the classes of errors whose texts are for people."""
     return tuple(getattr(sys.modules[module], name) for module, name in _TREES if module in sys.modules)
 

@@ -55,7 +55,7 @@ def speaking(work: Command) -> Command:
         voice = Voice(is_json)
         try:
             code = work(voice=voice, **given)
-        except failures.told_errors() as error:
+        except failures.user_errors() as error:
             fail(voice, error)
         raise click.exceptions.Exit(code or failures.OK)
 

@@ -170,13 +170,13 @@ def route(desk: Desk, path: str, work: Work, *, methods: Sequence[str] = ("GET",
             desk.sessions.close(session_id)
             return _to_sign_in(request)
         except FormUnusable as error:
-            return told(error, 413)
+            return error_page(error, 413)
         except InvalidArgument as error:
             if error.field == "owner_id":
                 return RedirectResponse("/owner", 303)
-            return told(error, 400)
+            return error_page(error, 400)
         except _KNOWN as error:
-            return told(error, _STATUS.get(row_of(error).code.name, 500))
+            return error_page(error, _STATUS.get(row_of(error).code.name, 500))
 
     return Route(path, watched, methods=list(methods))
 
@@ -210,7 +210,7 @@ _STATUS = {
 }
 
 
-def told(error: Exception, status: int) -> Response:
+def error_page(error: Exception, status: int) -> Response:
     """Return the page of a failure; what is not meant for callers stays out of it, and is logged."""
     row = row_of(error)
     if row.is_hidden:

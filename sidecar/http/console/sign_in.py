@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from sidecar.http.console.desk import Desk, FormUnusable, Visit, read_form, route, told
+from sidecar.http.console.desk import Desk, FormUnusable, Visit, error_page, read_form, route
 from sidecar.http.console.sessions import COOKIE
 from sidecar.http.console.writing import aside, render
 from sidecar.rpc.auth.identity import resolve_scope
@@ -30,7 +30,7 @@ def routes(desk: Desk) -> list[BaseRoute]:
         try:
             form = await read_form(request)
         except FormUnusable as error:
-            return told(error, 413)
+            return error_page(error, 413)
         token = "".join(form.get("token", "").split())
         if not token.isascii() or not token:
             return await _form(request, "Paste a token.", 401)

@@ -203,8 +203,10 @@ def _candidate(source: str, item: Mapping[str, Any], used: set[str]) -> Candidat
 
 def _waited_ms(row: Mapping[str, Any], receipt: StoredReceipt) -> float:
     """Return how long a source was waited for: one that was given up on tells no time of its own, and all of it went by."""
-    told: float = row["latency_ms"]
-    return told or (receipt.details.get("timings", {}).get("asking_ms", 0.0) if row["status"] == "TIMEOUT" else 0.0)
+    latency_ms: float = row["latency_ms"]
+    return latency_ms or (
+        receipt.details.get("timings", {}).get("asking_ms", 0.0) if row["status"] == "TIMEOUT" else 0.0
+    )
 
 
 def use(receipt: StoredReceipt) -> Use | None:

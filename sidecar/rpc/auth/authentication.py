@@ -31,7 +31,7 @@ from sidecar.runtime.errors import (
 
 log = logging.getLogger(__name__)
 
-_MOST_TOLD = 1_000
+_MOST_LOGGED = 1_000
 
 NotBefore = Callable[[UUID], Awaitable[datetime | None]]
 Metadata = Sequence[tuple[str, str | bytes]]
@@ -91,7 +91,7 @@ class UnclaimedSpaces:
 
     def __init__(self, *, is_allowed: bool) -> None:
         self._is_allowed = is_allowed
-        self._told: set[tuple[UUID, str]] = set()
+        self._logged: set[tuple[UUID, str]] = set()
         self.count = 0
 
     def settled(self, identity: Identity) -> Identity:
@@ -100,8 +100,8 @@ class UnclaimedSpaces:
             return identity
         self.count += 1
         caller = (identity.tenant_id, identity.subject)
-        if caller not in self._told and len(self._told) < _MOST_TOLD:
-            self._told.add(caller)
+        if caller not in self._logged and len(self._logged) < _MOST_LOGGED:
+            self._logged.add(caller)
             log.warning(
                 "spaces_unclaimed",
                 extra={"tenant_id": str(identity.tenant_id), "subject": identity.subject, "agent": identity.agent_id},

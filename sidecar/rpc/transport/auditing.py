@@ -64,12 +64,12 @@ def named(fields: Mapping[str, Any]) -> str:
     found = []
     for name, value in fields.items():
         values = [value] if isinstance(value, str) else list(value)[:_MOST_VALUES]
-        told = [one for one in values if one and name != "tenant_id" and _is_told(name, one)]
-        found += [f"{name}={','.join(told)}"] if told else []
+        shown = [one for one in values if one and name != "tenant_id" and _is_public(name, one)]
+        found += [f"{name}={','.join(shown)}"] if shown else []
     return " ".join(found)
 
 
-def _is_told(name: str, value: str) -> bool:
+def _is_public(name: str, value: str) -> bool:
     """Return whether a field's value is an id or an operator's name. A page may be named by its title, an owner's text."""
     return name.endswith(("_id", "_ids")) or name in _NAMES or (name == "page" and _is_uuid(value))
 

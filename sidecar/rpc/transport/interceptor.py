@@ -86,12 +86,12 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpc
             return await answer(context, path, work())
         watched = self._watch.call(path, public_metadata(context.invocation_metadata() or ()), code_name)
 
-        async def told() -> Answer:
+        async def answering() -> Answer:
             with watched:
                 return await work()
 
         with calls.within(watched.call):
-            return await answer(context, path, told())
+            return await answer(context, path, answering())
 
     @contextmanager
     def _counted(self) -> Iterator[None]:
@@ -139,11 +139,13 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpc
         self, path: str, context: Any, responses: AsyncGenerator[Answer]
     ) -> AsyncGenerator[Answer]:
         """Yield the responses, traced; if one fails, end the call with the failure's status."""
-        async with aclosing(self._told_stream(path, context, responses)) as told:
-            while (response := await answer(context, path, anext(told, _END))) is not _END:
+        async with aclosing(self._traced_stream(path, context, responses)) as stream:
+            while (response := await answer(context, path, anext(stream, _END))) is not _END:
                 yield response
 
-    async def _told_stream(self, path: str, context: Any, responses: AsyncGenerator[Answer]) -> AsyncGenerator[Answer]:
+    async def _traced_stream(
+        self, path: str, context: Any, responses: AsyncGenerator[Answer]
+    ) -> AsyncGenerator[Answer]:
         """Yield the responses, traced. The span is current while a response is made, not while it is sent."""
         async with aclosing(responses):
             if self._watch is None:

@@ -64,7 +64,7 @@ def _retry_in_a_second(error: Exception) -> Any:
     return _retry_after(1.0)
 
 
-def _retry_when_told(error: errors.Overloaded) -> Any:
+def _retry_after_error(error: errors.Overloaded) -> Any:
     return _retry_after(error.retry_after_s)
 
 
@@ -171,7 +171,7 @@ TABLE: Mapping[type[Exception], Row] = {
     ),
     errors.TextsDropped: Row(Code.FAILED_PRECONDITION, "TEXTS_DROPPED", details=_violated),
     errors.RequestIdReused: Row(Code.ALREADY_EXISTS, "REQUEST_ID_REUSED"),
-    errors.Overloaded: Row(Code.RESOURCE_EXHAUSTED, "OVERLOADED", details=_retry_when_told),
+    errors.Overloaded: Row(Code.RESOURCE_EXHAUSTED, "OVERLOADED", details=_retry_after_error),
     errors.DeadlinePassed: Row(Code.DEADLINE_EXCEEDED, "DEADLINE_PASSED"),
     errors.Unavailable: Row(Code.UNAVAILABLE, "UNAVAILABLE", details=_retry_in_a_second),
     errors.Stopping: Row(Code.UNAVAILABLE, "STOPPING", details=_retry_in_a_second),

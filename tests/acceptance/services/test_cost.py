@@ -144,7 +144,7 @@ async def test_crossed_budget_alerts_once_for_each_share(site: Site) -> None:
                          ("idle", {"covers": cost_pb2.BUDGET_COVER_AGENT, "ref": "nobody"})):  # fmt: skip
         await admin.PutBudget(budget(name=name, limit_usd=1e-9, percents=[100], **fields))
     heard: list[int] = []
-    watch = BudgetWatch(site.app.pools.background, now=lambda: datetime.now(UTC), told=heard.append)
+    watch = BudgetWatch(site.app.pools.background, now=lambda: datetime.now(UTC), on_crossed=heard.append)
     await watch.look()
     await watch.look()
     told = await admin.ListBudgets(cost_pb2.ListBudgetsRequest())

@@ -156,7 +156,7 @@ async def test_compile_job_is_its_own_trace_linked_to_the_requesting_call(collec
         traceparent=SAMPLED,
     )  # fmt: skip
     watch = Watch(WatchConfig(sends_spans=True))
-    watch.job_told(record)
+    watch.job_ended(record)
     await collector.wait_for(lambda: len(collector.spans) == 4)
     watch.stop()
     (job,), (batch,), (chat,) = (collector.named(name) for name in (names.COMPILE, names.BATCH, "chat gpt-oss-120b"))

@@ -55,7 +55,7 @@ async def test_budget_counts_the_cost_of_compiles(
     async with tenant_scoped(spent.background, TENANT) as connection:
         for name, limit_usd in (("just", max(spent_usd, 0.5)), ("above", spent_usd + 0.5)):
             await budgets.put(connection, TENANT, Budget(name, covers, ref, period, limit_usd, (100,)), now=NOW)
-    await BudgetWatch(spent.background, now=lambda: NOW, told=heard.append).look()
+    await BudgetWatch(spent.background, now=lambda: NOW, on_crossed=heard.append).look()
     async with tenant_scoped(spent.background, TENANT, read_only=True) as connection:
         alerts = await budgets.alerts(connection, TENANT, limit=9)
     assert [(one.name, one.spent_usd) for one in alerts] == ([("just", spent_usd)] if spent_usd else [])

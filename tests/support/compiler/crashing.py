@@ -33,7 +33,7 @@ async def main(dsn: str, url: str, scope: Scope, after: int) -> None:
     async with model_at(url) as model:
         made = replace(engine(pools, Stepping(model, step), Clock(LATER)), checkpoint=step)
         worker = worker_on(pools, made, holder="doomed")
-        worker.told = lambda job, ending: step("settled")
+        worker.on_finished = lambda job, ending: step("settled")
         await worker.drain_scope(scope)
     await pools.close()
     print(after - left)

@@ -108,7 +108,7 @@ def test_an_unknown_knob_is_named_with_the_known_ones(capsys: pytest.CaptureFixt
     ],
 )
 def test_each_kind_of_error_has_its_exit_code(error: Exception, code: int) -> None:
-    assert isinstance(error, failures.told_errors())
+    assert isinstance(error, failures.user_errors())
     assert failures.exit_code(error) == code
 
 
