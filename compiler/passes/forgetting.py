@@ -1,7 +1,8 @@
 """Removal of what was kept of forgotten memories: when they are forgotten, and again when the pages they fed are rebuilt.
 
 In between, a turn may have read those pages and a model may have answered a question asked earlier. Both times are
-noted, so that a receipt written afterwards for a turn that read before keeps none of the memories' words.
+noted, so that a receipt written afterwards for a turn that read before keeps none of the memories' words. `rebuild` leaves
+nothing in between: it rebuilds the pages in the transaction that forgets.
 """
 
 from __future__ import annotations
@@ -9,15 +10,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
+from compiler.passes import leaf
+from compiler.passes.leaf import LeafDeps
 from compiler.plan.contract import DeletePage, Item
+from compiler.plan.version import RULES
+from compiler.planners.planner import ExtractivePlanner
+from compiler.settings import CompileSettings
+from compiler.state import apply
+from compiler.state.access import OpenTransactionAccess
+from compiler.state.apply import UNLIMITED, ApplyOptions
+from compiler.state.substrates import OpenTransactionSubstrate
 from store.accounting import receipts
 from store.compile import answers, batches, ledger, scopes
+from store.compile.batches import Batch, BatchKind
 from store.content import feed
 from store.db.queries import Connection
 from store.scope import Scope
 from store.tenancy import forgotten
 from store.tenancy.forgotten import Notes
 from store.wiki import upkeep
+
+_AT_ONCE = 200
 
 
 async def forget(
@@ -36,6 +49,43 @@ async def forget(
     through = await feed.announce_forgotten(connection, scope) if is_built_in else None
     await scopes.mark_dirty(connection, scope, through=through, now=now)
     return notes
+
+
+async def rebuild(connection: Connection, scope: Scope, memory_ids: Sequence[str], *, now: datetime) -> Notes:
+    """Rebuild what forgotten memories fed, in this transaction and without a model; `forget` was called for them before.
+
+    A section that is left holds the other memories' own sentences. Each part of the work is logged as a batch. The caller
+    passes the returned notes to `forgotten.date` after the commit.
+    """
+    access = OpenTransactionAccess(connection, scope)
+    deps = LeafDeps(ExtractivePlanner(), OpenTransactionSubstrate(connection), CompileSettings(), len)
+    notes: dict[bytes, None] = {}
+    for start in range(0, len(memory_ids), _AT_ONCE):
+        some = memory_ids[start : start + _AT_ONCE]
+        row = await scopes.lock(connection, scope, now=now)
+        planned = await leaf.plan_stale(access, deps, changed=frozenset(), gone=frozenset(some))
+        notes |= dict.fromkeys(await settle(connection, scope, some, planned.items))
+        await ledger.queue_reread(connection, scope, planned.options["again"], now=now)
+        await apply.write(connection, scope, planned.items, ApplyOptions(UNLIMITED, row.wiki_revision + 1, now))
+        known = await ledger.read(connection, scope, some)
+        await ledger.drop(connection, scope, some)
+        if planned.items:
+            await scopes.bump_revision(connection, scope, now=now)
+            batch = Batch(
+                batch_seq=await scopes.next_batch_seq(connection, scope, now=now),
+                kind=BatchKind.STALE,
+                job_id=None,
+                revision=row.wiki_revision,
+                cursor_from=row.cursor,
+                cursor_to=row.cursor,
+                read_through=row.read_through,
+                memory_ids=tuple(known),
+                content_hashes=tuple(entry.content_hash.hex() for entry in known.values()),
+                entries=tuple(known.values()),
+                options={**planned.options, "rules": RULES, "planner": deps.planner.name, "prompts": []},
+            )
+            await batches.log_applied(connection, scope, batch, now=now)
+    return tuple(notes)
 
 
 async def withdraw(connection: Connection, scope: Scope, memory_ids: Sequence[str], *, now: datetime) -> None:
@@ -72,8 +122,8 @@ async def _let_go(connection: Connection, scope: Scope, memory_ids: Sequence[str
     notes = await forgotten.note(connection, scope, memory_ids, page_ids)
     known = await ledger.read(connection, scope, memory_ids)
     hashes = [entry.text_hash for entry in known.values() if entry.text_hash]
-    await receipts.forget_texts(connection, scope, hashes)
-    await receipts.forget_texts_resting_on(connection, scope, memory_ids, page_ids)
+    refs = [*(("memory", one) for one in memory_ids), *(("page", str(one)) for one in page_ids)]
+    await receipts.forget_texts(connection, scope, hashes, refs)
     await _drop_quotes(connection, scope, memory_ids)
     return notes
 

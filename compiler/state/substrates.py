@@ -17,6 +17,7 @@ import orjson
 from compiler.plan.contract import BatchMemory
 from store.content import feed
 from store.db.postgres import DatabaseRole, Pool, scoped
+from store.db.queries import Connection
 from store.scope import Scope
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -144,6 +145,17 @@ class PostgresSubstrate:
         return MemoryListing(
             {row.memory_id: ListingRow(row.document_id, row.text_hash) for row in rows}, is_complete=True
         )
+
+
+class OpenTransactionSubstrate(PostgresSubstrate):
+    """The built-in memories as one open transaction sees them, its own writes included; it is read by id alone."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def fetch(self, scope: Scope, memory_ids: Sequence[str]) -> Mapping[str, BatchMemory]:
+        """Return the memories that exist."""
+        return {row.memory_id: _memory(row) for row in await feed.by_ids(self._connection, scope, memory_ids)}
 
 
 class TimedSubstrate:

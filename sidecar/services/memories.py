@@ -274,15 +274,16 @@ class Memories:
             now = self._now()
             remade, emptied = await remake_summaries(connection, scope, [memory_id], now=now)
             gone = [memory, *emptied]
-            for one in (*gone, *remade):
-                await receipts.forget_texts(connection, scope, _kept_forms(one.text))
             gone_ids = [one.memory_id for one in gone]
             freed_bytes = await storage.of_memories(connection, scope, gone_ids)
             for gone_id in gone_ids:
                 await memories.forget(connection, scope, gone_id)
+            hashes = {kept for one in (*gone, *remade) for kept in _kept_forms(one.text)}
+            await receipts.forget_texts(connection, scope, hashes)
             await decay_jobs.forget_sources(connection, scope, gone_ids)
             await scopes.lock(connection, scope, now=now)  # turns read on while a running compile is waited for
             notes = await forgetting.forget(connection, scope, gone_ids, now=now)
+            notes += await forgetting.rebuild(connection, scope, gone_ids, now=now)
             await storage.add(connection, scope, -freed_bytes)
         self._forgot(scope)
         async with scoped(self._pool, scope) as connection:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -11,6 +11,7 @@ from uuid import UUID
 from store.db import queries
 from store.db.queries import Connection
 from store.scope import Reach, Scope
+from store.text.quoting import is_said_by
 
 _sql = queries.load(__file__)
 _END_OF_TIME = datetime.max.replace(tzinfo=UTC)
@@ -91,21 +92,26 @@ async def keep_texts(connection: Connection, scope: Scope, texts: Mapping[bytes,
         await _sql.keep_texts(connection, **key, text_hashes=hashes, texts=[texts[one] for one in hashes])
 
 
-async def forget_texts(connection: Connection, scope: Scope, hashes: Sequence[bytes]) -> None:
-    """Delete an owner's texts before they expire, because their content was forgotten. Receipts stay, without them."""
-    key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
-    await _sql.forget_texts(connection, **key, text_hashes=list(hashes))
-
-
-async def forget_texts_resting_on(
-    connection: Connection, scope: Scope, memory_ids: Sequence[str], page_ids: Sequence[UUID] = ()
+async def forget_texts(
+    connection: Connection, scope: Scope, hashes: Collection[bytes], refs: Collection[tuple[str, str]] = ()
 ) -> None:
-    """Delete, before they expire, the texts of candidates that cite one of the memories or come from one of the pages, and
-    blank their headings and labels in receipts."""
+    """Delete, before they expire, an owner's texts under the hashes, and those of candidates and turns resting on the references
+    (kind, id), because their content was forgotten. Headings and labels of such candidates are blanked; receipts stay.
+
+    A text stays if all it says is said by memories that are not among the references: the ones it is drawn from, or one with the
+    same text.
+    """
+    if not hashes and not refs:
+        return
     key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
-    resting = {"memory_ids": list(memory_ids), "page_ids": [str(page_id) for page_id in page_ids]}
-    await _sql.forget_texts_resting_on(connection, **key, **resting)
-    await _sql.blank_names_resting_on(connection, **key, **resting)
+    pairs = {"kinds": [kind for kind, _ in refs], "refs": [ref for _, ref in refs]}
+    gone = [ref for kind, ref in refs if kind == "memory"]
+    rows = await _sql.texts_at_stake(connection, **key, **pairs, memory_ids=gone, text_hashes=list(hashes))
+    lost = [row["text_hash"] for row in rows if not is_said_by(row["text"], row["others"])]
+    if lost:
+        await _sql.forget_texts(connection, **key, text_hashes=lost)
+    if refs:
+        await _sql.blank_names_resting_on(connection, **key, **pairs)
 
 
 async def get(

@@ -105,25 +105,43 @@ DELETE FROM receipt_texts WHERE tenant_id = :tenant_id AND owner_id = :owner_id 
 -- Deletes an owner's texts before they expire, because their content was forgotten.
 DELETE FROM receipt_texts WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND text_hash = ANY(:text_hashes::bytea[]);
 
--- name: forget_texts_resting_on!
--- Deletes the texts of candidates in an owner's receipts that cite one of the memories or come from one of the pages.
-DELETE FROM receipt_texts WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND text_hash = ANY(ARRAY(
-    SELECT decode(kept.text_hash, 'hex')
-    FROM receipts AS r, jsonb_array_elements(r.details->'sources') AS source, jsonb_array_elements(source->'items') AS item,
-        unnest(ARRAY[item->>'text', item->>'lead']) AS kept (text_hash)
-    WHERE r.tenant_id = :tenant_id AND r.owner_id = :owner_id AND kept.text_hash <> '' AND EXISTS (
-        SELECT 1 FROM jsonb_array_elements(item->'provenance') AS ref
-        WHERE (ref->>0 = 'memory' AND ref->>1 = ANY(:memory_ids::text[]))
-            OR (ref->>0 = 'page' AND ref->>1 = ANY(:page_ids::text[])))));
+-- name: texts_at_stake
+-- The texts of an owner's receipts under the given hashes, and of candidates and turns that rest on one of the references; each with the
+-- texts of the memories that it is said to come from or that say the same, without the given memories.
+WITH named AS MATERIALIZED (
+    SELECT decode(kept.text_hash, 'hex') AS text_hash, item->'provenance' AS provenance
+    FROM receipts AS r CROSS JOIN LATERAL (
+        SELECT item FROM jsonb_array_elements(r.details->'sources') AS source, jsonb_array_elements(source->'items') AS item
+        UNION ALL SELECT jsonb_build_object('text', turn->>'text', 'lead', turn->>'parts',
+                'provenance', jsonb_build_array(jsonb_build_array('turn', turn->>'id', '')))
+            FROM jsonb_array_elements(r.details->'history'->'turns') AS turn
+        UNION ALL SELECT jsonb_build_object('text', summary->>'text', 'lead', summary->'item'->>'lead', 'provenance',
+                coalesce((SELECT jsonb_agg(jsonb_build_array('turn', id, '')) FROM jsonb_array_elements(summary->'turn_ids') AS id), '[]')
+                || jsonb_build_array(jsonb_build_array('thread', r.thread_id, '')))
+            FROM (SELECT r.details->'history'->'summary' AS summary) AS s WHERE jsonb_typeof(summary) = 'object'
+    ) AS held (item), unnest(ARRAY[item->>'text', item->>'lead']) AS kept (text_hash)
+    WHERE r.tenant_id = :tenant_id AND r.owner_id = :owner_id AND kept.text_hash <> ''
+), at_stake AS MATERIALIZED (
+    SELECT n.text_hash FROM named AS n WHERE EXISTS (
+        SELECT 1 FROM jsonb_array_elements(n.provenance) AS ref JOIN unnest(:kinds::text[], :refs::text[]) AS gone (kind, id)
+            ON ref->>0 = gone.kind AND ref->>1 = gone.id)
+    UNION SELECT given.text_hash FROM unnest(:text_hashes::bytea[]) AS given (text_hash)
+)
+SELECT t.text_hash, t.text, ARRAY(
+    SELECT m.text FROM memories AS m
+    WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.memory_id <> ALL(:memory_ids::text[]) AND (m.text_hash = t.text_hash
+        OR m.memory_id IN (SELECT ref->>1 FROM named AS n, jsonb_array_elements(n.provenance) AS ref
+            WHERE n.text_hash = t.text_hash AND ref->>0 = 'memory'))) AS others
+FROM at_stake JOIN receipt_texts AS t ON t.tenant_id = :tenant_id AND t.owner_id = :owner_id AND t.text_hash = at_stake.text_hash;
 
 -- name: blank_names_resting_on!
--- Blanks the headings and labels of the same candidates in an owner's receipts; ids, positions and figures stay.
+-- Blanks the headings and labels of candidates in an owner's receipts that rest on one of the references; ids, positions and figures
+-- stay.
 UPDATE receipts AS r SET details = jsonb_set(r.details, '{sources}', (
     SELECT jsonb_agg(CASE WHEN jsonb_typeof(source->'items') = 'array' AND source->'items' <> '[]' THEN jsonb_set(source, '{items}', (
         SELECT jsonb_agg(CASE WHEN EXISTS (
-                SELECT 1 FROM jsonb_array_elements(item->'provenance') AS ref
-                WHERE (ref->>0 = 'memory' AND ref->>1 = ANY(:memory_ids::text[]))
-                    OR (ref->>0 = 'page' AND ref->>1 = ANY(:page_ids::text[])))
+                SELECT 1 FROM jsonb_array_elements(item->'provenance') AS ref JOIN unnest(:kinds::text[], :refs::text[]) AS gone (kind, id)
+                    ON ref->>0 = gone.kind AND ref->>1 = gone.id)
             THEN item || jsonb_build_object('header', '', 'provenance', (
                 SELECT jsonb_agg(jsonb_set(ref, '{2}', '""') ORDER BY place)
                 FROM jsonb_array_elements(item->'provenance') WITH ORDINALITY AS refs (ref, place)))
@@ -132,6 +150,5 @@ UPDATE receipts AS r SET details = jsonb_set(r.details, '{sources}', (
     FROM jsonb_array_elements(r.details->'sources') WITH ORDINALITY AS sources (source, nth)))
 WHERE r.tenant_id = :tenant_id AND r.owner_id = :owner_id AND EXISTS (
     SELECT 1 FROM jsonb_array_elements(r.details->'sources') AS source, jsonb_array_elements(source->'items') AS item,
-        jsonb_array_elements(item->'provenance') AS ref
-    WHERE (ref->>0 = 'memory' AND ref->>1 = ANY(:memory_ids::text[]))
-        OR (ref->>0 = 'page' AND ref->>1 = ANY(:page_ids::text[])));
+        jsonb_array_elements(item->'provenance') AS ref JOIN unnest(:kinds::text[], :refs::text[]) AS gone (kind, id)
+            ON ref->>0 = gone.kind AND ref->>1 = gone.id);

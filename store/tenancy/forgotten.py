@@ -126,18 +126,18 @@ async def lately(connection: Connection, scope: Scope, memory_ids: Iterable[str]
 
 def without(receipt: NewReceipt, is_forgotten: Callable[[str, str], bool]) -> NewReceipt:
     """Return the receipt without the texts, headings and labels of items that cite a forgotten reference (kind, id)."""
-    lost: set[str] = set()
+    lost, said = set[str](), set[str]()
     sources = []
     for source in receipt.details.get("sources", ()):
         items = []
         for item in source["items"]:
             rests = any(is_forgotten(kind, ref) for kind, ref, _ in item["provenance"])
-            lost |= {item["text"], item["lead"]} if rests else set()
+            (lost if rests else said).update((item["text"], item["lead"]))
             items.append(_blank(item) if rests else item)
         sources.append({**source, "items": items})
     if not lost:
         return receipt
-    texts = {text_hash: text for text_hash, text in receipt.texts.items() if text_hash.hex() not in lost}
+    texts = {text_hash: text for text_hash, text in receipt.texts.items() if text_hash.hex() not in lost - said}
     return replace(receipt, details={**receipt.details, "sources": sources}, texts=texts)
 
 
