@@ -28,8 +28,9 @@ BENCHES = (
     "views",
     "writes",
 )
-ON_DATA = ("bursts", "cache", "calibrate", "names", "pages", "recall")
+ON_DATA = ("bursts", "cache", "calibrate", "names", "pages", "recall", "spend")
 RECALL_SETS = ("locomo", "realtalk", "followups")
+SPENDS = ("frugal", "balanced", "full")
 
 
 def main() -> int:
@@ -49,6 +50,8 @@ def main() -> int:
     )
     parser.add_argument("--keep", type=Path, help="recall: a folder from which a run that was broken off goes on")
     parser.add_argument("--only", type=int, metavar="N", help="recall: only the first N conversations")
+    parser.add_argument("--spend", default="", choices=SPENDS, help="recall, spend: the knob of every turn")
+    parser.add_argument("--budgets", type=_budgets, help="recall: tokens, such as 1000,2000")
     parser.add_argument("--sample", type=int, default=0, metavar="N", help="pages: print N pages drawn by the seed")
     parser.add_argument("--seed", type=int, default=1, help="pages: the seed that draws the sample")
     parser.add_argument("--owner", default="", help="pages: only the owners whose name contains this")
@@ -63,7 +66,11 @@ def main() -> int:
             "with_wiki": arguments.with_wiki,
             "keep": arguments.keep,
             "only": arguments.only,
+            "spend": arguments.spend or "full",
         }
+        on_data |= {"budgets": arguments.budgets} if arguments.budgets else {}
+    if arguments.name == "spend":
+        on_data |= {"spend": arguments.spend or "balanced"}
     if arguments.name == "pages":
         on_data |= {
             "sample": arguments.sample,
@@ -81,6 +88,10 @@ def main() -> int:
         else:
             print_table(name, figures)
     return 0
+
+
+def _budgets(text: str) -> tuple[int, ...]:
+    return tuple(int(one) for one in text.split(","))
 
 
 if __name__ == "__main__":

@@ -118,7 +118,7 @@ async def _talk(world: World, owner: str, kind: str, said: Sequence[tuple[str, s
         talked.turns += 1
         talked.recalled_tokens.append(assembly.budget.used_tokens - assembly.stable_prefix_tokens)
         talked.pay(request, _common(request, before))
-        full = await world.ask(Asked(owner, message, _SOURCES, None, thread=kind, is_full=True))
+        full = await world.ask(Asked(owner, message, _SOURCES, None, thread=kind, spend="full"))
         request_full = _recalled_first(full, message)
         for model in PRICED:
             talked.full_usd[model] += _usd(model, request_full, _common(request_full, before_full))

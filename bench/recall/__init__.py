@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -9,10 +10,10 @@ from typing import Any
 import uvloop
 
 from bench.figures import Figure, at_least, at_most, plain, quantile
-from bench.recall.asking import BUDGETS
 from bench.recall.measuring import Plan, measure
 from bench.recall.tally import Tally
 
+_NOISE = 0.003  # of the evidence, that a larger budget or a wiki may cost
 _WEIGHTS = Path("sidecar/turn/weights.py")
 _TARGETS = {
     ("turns", "verbatim"): {1_000: 0.72, 2_000: 0.82, 4_000: 0.89, 8_000: 0.945},
@@ -34,18 +35,20 @@ _WIKI = (  # with the wiki, and without it: which columns are compared
 def run(*, scale: float, data: Path, write_weights: bool = False, **how: Any) -> list[Figure]:
     """Return the figures, with weights trained without the conversations and corpora under test.
 
-    `scale` is the share of the questions that are asked; `how` are a plan's `name`, `folds`, `with_wiki`, `keep` and `only`.
+    `scale` is the share of the questions that are asked; `how` are a plan's `name`, `folds`, `with_wiki`, `keep`, `only`, `spend`
+    and `budgets`.
     """
     plan = Plan(data, share=scale, write=_WEIGHTS if write_weights else None, **how)
-    return figures(uvloop.run(measure(plan)), with_wiki=plan.with_wiki)
+    return figures(uvloop.run(measure(plan)), plan.budgets, with_wiki=plan.with_wiki)
 
 
-def figures(tally: Tally, *, with_wiki: bool) -> list[Figure]:
+def figures(tally: Tally, budgets: Sequence[int], *, with_wiki: bool) -> list[Figure]:
     """Return the figures of a tally."""
     told = [_figure(tally, name, column, budget) for name, column, budget in tally.found]
-    told += [_routing(tally, *routed) for routed in sorted(_ROUTED) if _was_asked(tally, routed[0])]
+    told += [_routing(tally, budgets, *routed) for routed in sorted(_ROUTED) if _was_asked(tally, routed[0])]
+    told += _rising(tally, budgets)
     if with_wiki:
-        told += [_with_wiki(tally, *compared, budget) for compared in _WIKI for budget in BUDGETS]
+        told += [_with_wiki(tally, *compared, budget) for compared in _WIKI for budget in budgets]
     told.append(at_most("contexts over their budget", tally.over_budget, 0, note=f"of {tally.contexts}"))
     told.append(plain("turns that lacked a source", tally.degraded))
     if tally.took_ms:
@@ -65,13 +68,23 @@ def _figure(tally: Tally, name: str, column: str, budget: int) -> Figure:
     return plain(title, share, note=note) if target is None else at_least(title, share, target, note=note)
 
 
-def _routing(tally: Tally, name: str, alone: str, most: float) -> Figure:
+def _routing(tally: Tally, budgets: Sequence[int], name: str, alone: str, most: float) -> Figure:
     """Return how much is lost to competing sources, at the budget where that is most."""
-    lost = [tally.share(alone, "verbatim", budget) - tally.share(name, "verbatim", budget) for budget in BUDGETS]
+    lost = [tally.share(alone, "verbatim", budget) - tally.share(name, "verbatim", budget) for budget in budgets]
     return at_most(f"lost to routing: {name}", max(lost), most)
+
+
+def _rising(tally: Tally, budgets: Sequence[int]) -> list[Figure]:
+    """Return how much less is found at any budget than at a smaller one, at the worst."""
+    told = []
+    for name, column in dict.fromkeys((name, column) for name, column, _ in tally.found if "baseline" not in name):
+        shares = [tally.share(name, column, budget) for budget in sorted(budgets)]
+        fallen = max((max(shares[:place]) - shares[place] for place in range(1, len(shares))), default=0.0)
+        told.append(at_most(f"lost to a larger budget: {name}, {column}", max(0.0, fallen), _NOISE))
+    return told
 
 
 def _with_wiki(tally: Tally, name: str, column: str, without: str, against: str, budget: int) -> Figure:
     """Return how much more is found with the wiki than without it."""
     gained = tally.share(name, column, budget) - tally.share(without, against, budget)
-    return at_least(f"gained by the wiki: {name}, {budget // 1000}k", gained, 0.0)
+    return at_least(f"gained by the wiki: {name}, {budget / 1000:g}k", gained, -_NOISE)

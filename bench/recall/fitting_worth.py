@@ -23,7 +23,8 @@ EDGES = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 _RIDGE, _GATE_RIDGE = 10.0, 1.0
 _VECTOR_SCALE = 4.0  # brings a unit vector's dimensions near the size of standardised features
-_KNOTS, _LEAST_GOLD = 12, 15
+_LEAST_KNOTS, _MOST_KNOTS, _GOLD_A_KNOT, _LEAST_GOLD = 3, 10, 25, 15
+_APART, _BEND_RIDGE = 0.3, 1.0
 _STEPS = 40
 
 _Matrix = NDArray[np.float64]
@@ -77,14 +78,15 @@ def fit_all(rows: Sequence[Row]) -> Numbers:
 def calibrate(rows: Sequence[Row]) -> dict[str, tuple[tuple[float, float], ...]]:
     """Return for each kind log odds as given and as observed, rising; a kind with little evidence is left out.
 
-    Bins hold equal evidence. What was observed is smoothed by half a candidate and made to rise (pool adjacent violators).
+    Between its points a curve is a line, beyond them a shift; its points are those of the greatest likelihood, so that over the
+    rows the relevances of a kind sum up to its evidence.
     """
     told = {}
     for kind in sorted({kind for row in rows for kind in row.kinds}):
         odds = np.concatenate([row.odds[np.array(row.kinds) == kind] for row in rows])
         gold = np.concatenate([row.gold[np.array(row.kinds) == kind] for row in rows])
         if gold.sum() >= _LEAST_GOLD:
-            told[kind] = _knots(odds, gold)
+            told[kind] = _knots(odds, gold.astype(np.float64))
     return told
 
 
@@ -96,7 +98,7 @@ def calibrated(knots: Mapping[str, Sequence[tuple[float, float]]], row: Row) -> 
         given, observed = np.array(pairs).T
         beyond = odds[own] - np.clip(odds[own], given[0], given[-1])
         odds[own] = np.interp(odds[own], given, observed) + beyond
-    return np.asarray(1 / (1 + np.exp(-np.clip(odds, -35, 35))))
+    return _probability(odds)
 
 
 def bins(rows: Sequence[Row], relevances: Sequence[_Matrix], kind: str) -> list[tuple[float, float, float]]:
@@ -154,38 +156,50 @@ def _is_real(row: Row) -> bool:
     return row.group not in {TALK, STRANGER, ASKING}
 
 
-def _knots(odds: _Matrix, gold: NDArray[np.bool_]) -> tuple[tuple[float, float], ...]:
-    order = np.argsort(odds)
-    odds, gold = odds[order], gold[order].astype(np.float64)
-    count = int(max(3, min(_KNOTS, gold.sum() // _LEAST_GOLD)))
-    cuts = np.searchsorted(np.cumsum(gold) / gold.sum(), np.arange(1, count) / count, side="right")
-    groups = [
-        [odds[part].mean(), gold[part].sum(), len(part)] for part in np.split(np.arange(len(odds)), cuts) if len(part)
-    ]
+def _knots(odds: _Matrix, gold: _Matrix) -> tuple[tuple[float, float], ...]:
+    """Return the points of one kind's curve: as many as the evidence bears, between them equal evidence."""
+    count = int(max(_LEAST_KNOTS, min(_MOST_KNOTS, gold.sum() // _GOLD_A_KNOT)))
+    given = np.quantile(odds[gold > 0], np.linspace(0.02, 0.98, count))
+    lowest = np.quantile(odds, 0.02)
+    given = np.unique(np.concatenate([[lowest], given[given > lowest + _APART]]).round(4))
+    given = given[np.concatenate([[True], np.diff(given) > _APART])]
+    observed = _rising(_curve(odds, gold, given))
+    return tuple(zip(given.tolist(), observed.round(4).tolist(), strict=True))
+
+
+def _curve(odds: _Matrix, gold: _Matrix, given: _Matrix) -> _Matrix:
+    """Return the observed log odds at the given ones, by Newton's method; bends are penalised, level and slope are not."""
+    inside = np.clip(odds, given[0], given[-1])
+    upper = np.clip(np.searchsorted(given, inside, side="right"), 1, len(given) - 1)
+    share = (inside - given[upper - 1]) / (given[upper] - given[upper - 1])
+    table = np.zeros((len(odds), len(given)))
+    table[np.arange(len(odds)), upper - 1], table[np.arange(len(odds)), upper] = 1 - share, share
+    slopes = np.diff(np.eye(len(given)), axis=0) / np.diff(given)[:, None]
+    penalty = _BEND_RIDGE * (np.diff(slopes, axis=0).T @ np.diff(slopes, axis=0))
+    fitted = given + np.log(gold.sum() / _probability(odds).sum())
+    for _ in range(_STEPS):
+        told = _probability(table @ fitted + odds - inside)
+        slope = table.T @ (told - gold) + penalty @ fitted
+        curvature = (table * (told * (1 - told))[:, None]).T @ table + penalty + 1e-9 * np.eye(len(given))
+        step = np.clip(np.linalg.solve(curvature, slope), -1.0, 1.0)
+        fitted = fitted - step
+        if np.abs(step).max() < 1e-6:
+            break
+    return np.asarray(fitted)
+
+
+def _rising(observed: _Matrix) -> _Matrix:
+    """Return the values made to rise, by pooling neighbours that fall."""
     merged: list[list[float]] = []
-    for group in groups:
-        merged.append(group)
-        while len(merged) > 1 and _share(merged[-1]) <= _share(merged[-2]):
-            upper, lower = merged.pop(), merged.pop()
-            size = upper[2] + lower[2]
-            middle = (upper[0] * upper[2] + lower[0] * lower[2]) / size
-            merged.append([middle, upper[1] + lower[1], size])
-    return tuple(
-        (round(float(middle), 4), round(float(np.log(share / (1 - share))), 4)) for middle, share in _shares(merged)
-    )
+    for one in observed.tolist():
+        merged.append([one])
+        while len(merged) > 1 and np.mean(merged[-1]) < np.mean(merged[-2]):
+            merged[-2:] = [merged[-2] + merged[-1]]
+    return np.concatenate([[np.mean(one)] * len(one) for one in merged])
 
 
-def _shares(groups: Sequence[Sequence[float]]) -> list[tuple[float, float]]:
-    return [(_middle(one), _share(one)) for one in groups]
-
-
-def _middle(group: Sequence[float]) -> float:
-    return group[0]
-
-
-def _share(group: Sequence[float]) -> float:
-    _, gold, size = group
-    return (gold + 0.5) / (size + 1)
+def _probability(odds: _Matrix) -> _Matrix:
+    return np.asarray(1 / (1 + np.exp(-np.clip(odds, -35, 35))))
 
 
 def _message_model(rows: Sequence[Row], *, by_vector: bool) -> tuple[RankerWeights, _Matrix]:

@@ -104,16 +104,18 @@ def questions(told: Iterable[Dialog]) -> list[FollowUp]:
     return asked
 
 
-async def fill(world: World, told: Iterable[Dialog], asked: Sequence[FollowUp]) -> None:
-    """Write every dialog's text, and a thread of each variant for each question that is asked."""
+async def fill(
+    world: World, told: Iterable[Dialog], asked: Sequence[FollowUp], variants: Sequence[str] = VARIANTS
+) -> None:
+    """Write every dialog's text, and a thread of each of the variants for each question that is asked."""
     await world.put_base({f"{one.name}.md": f"# {one.title}\n\n{one.text}\n".encode() for one in told})
     for question in asked:
-        for variant in VARIANTS:
+        for variant in variants:
             await world.put_turns(OWNER, question.thread(variant), question.said(variant))
     await world.until_made([OWNER])
 
 
-async def ask(world: World, journal: Journal, tally: Tally, asked: Sequence[FollowUp]) -> None:
+async def ask(world: World, journal: Journal, tally: Tally, asked: Sequence[FollowUp], *, spend: str) -> None:
     """Ask every follow-up as typed in each variant of its thread, and without a thread as typed and as rewritten."""
     gate = asyncio.Semaphore(_AT_ONCE)
 
@@ -122,7 +124,7 @@ async def ask(world: World, journal: Journal, tally: Tally, asked: Sequence[Foll
         outcome = journal.get(*key)
         if outcome is None:
             async with gate:
-                outcome = await _found(world, question, name, (message, thread))
+                outcome = await _found(world, question, name, (message, thread, spend))
             journal.put(outcome, *key)
         tally.add(outcome)
 
@@ -136,11 +138,11 @@ async def ask(world: World, journal: Journal, tally: Tally, asked: Sequence[Foll
             tasks.create_task(one(question, "rewritten, in its thread", rewritten, question.thread(VARIANTS[0])))
 
 
-async def _found(world: World, question: FollowUp, name: str, asked: tuple[str, str]) -> Outcome:
-    message, thread = asked
+async def _found(world: World, question: FollowUp, name: str, asked: tuple[str, str, str]) -> Outcome:
+    message, thread, spend = asked
     found, over_budget = [], 0
     for budget in _BUDGETS:
-        assembly = await world.ask(Asked(OWNER, message, _SOURCES, budget, thread=thread))
+        assembly = await world.ask(Asked(OWNER, message, _SOURCES, budget, thread=thread, spend=spend))
         is_over = count([context_of(assembly)], "o200k_base")[0] > budget
         read = squash(" ".join(item.text for item in assembly.items if item.source == SOURCE_KNOWLEDGE))
         over_budget += is_over

@@ -16,7 +16,7 @@ import grpc
 
 from bench.databases import own_database
 from bench.recall import follow_ups
-from bench.recall.asking import Asking, some
+from bench.recall.asking import BUDGETS, Asking, Terms, some
 from bench.recall.baselines import Baselines
 from bench.recall.cases import SETS, Conversation, conversations, document_questions
 from bench.recall.folds import Fold, folds, gather, write_weights
@@ -37,7 +37,8 @@ _TIMED = 60
 class Plan:
     """What to run: the data's folder, the set, the number of folds (0: the shipped weights), and the share of the questions.
 
-    `keep` is a folder from which an interrupted run continues; `only` is the number of conversations, if not all.
+    `keep` is a folder from which an interrupted run continues; `only` is the number of conversations, if not all. Each question
+    is asked at each of the budgets, in tokens, with this `spend`.
     """
 
     data: Path
@@ -48,6 +49,8 @@ class Plan:
     keep: Path | None = None
     write: Path | None = None
     only: int | None = None
+    spend: str = "full"
+    budgets: Sequence[int] = BUDGETS
 
     def trained(self) -> tuple[Conversation, ...]:
         """Return the conversations of all sets, on which weights are trained."""
@@ -56,7 +59,7 @@ class Plan:
     @property
     def told(self) -> str:
         """The plan's identity; outcomes of a plan with another identity are not reused."""
-        return f"{self.data} {self.name} {self.folds} {self.share} {self.with_wiki} {self.only}"
+        return f"{self.data} {self.name} {self.folds} {self.share} {self.with_wiki} {self.only} {self.spend} {self.budgets}"
 
 
 async def measure(plan: Plan) -> Tally:
@@ -65,7 +68,7 @@ async def measure(plan: Plan) -> Tally:
         return await _follow_ups(plan)
     told = conversations(plan.data, plan.name)[: plan.only]
     asked = document_questions(plan.data)
-    tally, journal = Tally(), Journal(plan.keep, plan=plan.told)
+    tally, journal, terms = Tally(), Journal(plan.keep, plan=plan.told), Terms(plan.spend, tuple(plan.budgets))
     trained = plan.trained() if plan.folds or plan.write else told
     async with _filled(plan, trained) as (world, pools):
         evidence = await gather(pools, trained, asked, keep=plan.keep) if plan.folds or plan.write else None
@@ -73,7 +76,7 @@ async def measure(plan: Plan) -> Tally:
             write_weights(plan.write, evidence, data=plan.data)
         made = folds(evidence, told, count=plan.folds)
         _say(f"{len(made)} folds trained")
-        asking = Asking(world, journal, tally, share=plan.share, with_wiki=plan.with_wiki)
+        asking = Asking(world, journal, tally, terms, share=plan.share, with_wiki=plan.with_wiki)
         embedder = LocalEmbedder(MiniLM())
         for number, fold in enumerate(made):
             vars(rank)["BY_VECTORS"] = fold.weights  # the weights under test, in the process that serves
@@ -101,7 +104,7 @@ async def _follow_ups(plan: Plan) -> Tally:
     async with served() as world:
         await follow_ups.fill(world, dialogs, asked)
         _say("the data are in")
-        await follow_ups.ask(world, journal, tally, asked)
+        await follow_ups.ask(world, journal, tally, asked, spend=plan.spend)
         tally.degraded = world.degraded
     return tally
 

@@ -46,7 +46,7 @@ _SUFFIXES = {"wikitexts": ".txt"}  # as plain text: one paragraph of a hundred t
 class Asked:
     """One question to ask: its owner, sources, token budget (None for the default), allocation and thread.
 
-    `system_tokens` are those of the caller's system prompt and tools. With `is_full` the whole budget is filled.
+    `system_tokens` are those of the caller's system prompt and tools, `spend` is the knob (empty for the default).
     """
 
     owner: str
@@ -56,7 +56,7 @@ class Asked:
     allocation: str = "priority"
     thread: str = THREAD
     system_tokens: int = 0
-    is_full: bool = False
+    spend: str = ""
 
 
 class World:
@@ -192,5 +192,5 @@ def _overrides(asked: Asked) -> profile_pb2.Profile:
         for name in sorted(named)
     ]
     allocation = profile_pb2.Allocation.Value(f"ALLOCATION_{asked.allocation.upper()}")
-    spend = profile_pb2.SPEND_FULL if asked.is_full else profile_pb2.SPEND_UNSPECIFIED
+    spend = profile_pb2.Spend.Value(f"SPEND_{asked.spend.upper() or 'UNSPECIFIED'}")
     return profile_pb2.Profile(sources=knobs, allocation=allocation, budget_tokens=asked.budget_tokens, spend=spend)

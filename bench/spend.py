@@ -1,0 +1,217 @@
+"""What a turn spends as it is installed, on real questions, on questions about other people and on small talk, and what it finds.
+
+Four sources take part: conversations with their observations as memories and pages compiled of them, and a base of documents;
+then dialogs about a text. Each real question is also asked with `spend` full, whose pool is the model's window of 128,000 tokens:
+evidence is told as a share of what that finds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from statistics import fmean
+
+import uvloop
+
+from bench.calibrate import told_talk
+from bench.figures import Figure, at_least, at_most, plain, quantile
+from bench.recall import cases, follow_ups
+from bench.recall.asking import context_of
+from bench.recall.cases import (
+    ADVERSARIAL,
+    SETS,
+    Conversation,
+    DocumentQuestion,
+    Question,
+    conversations,
+    document_questions,
+    squash,
+)
+from bench.recall.follow_ups import FollowUp
+from bench.recall.measuring import served
+from bench.recall.world import THREAD, Asked, World
+from sidecar.v1 import context_pb2
+from sidecar.v1.items_pb2 import SOURCE_KNOWLEDGE, SOURCE_MEMORY
+
+SMALL_TALK, STRANGERS, IN_LANGUAGES = "small talk", "about another person", "real questions in eight languages"
+_HALVES = ("fitted", "held")
+_A_CONVERSATION, _DOCUMENTS, _STRANGERS, _FOLLOW_UPS = 40, 8, 10, 160
+_THREADS = (follow_ups.VARIANTS[0], follow_ups.VARIANTS[2])
+_SOURCES = frozenset({"thread", "memory", "knowledge", "wiki"})
+_AT_ONCE, _TOLD_EVERY = 2, 100
+
+_Evidence = Callable[[context_pb2.Assembly], float]
+"""How much of its evidence a context holds, in turns, characters or answers."""
+
+
+@dataclass(slots=True)
+class Spent:
+    """What the messages of a group came to: tokens in all and recalled, how many got nothing, evidence found and by full."""
+
+    tokens: list[int] = field(default_factory=list)
+    recalled: list[int] = field(default_factory=list)
+    nothing: int = 0
+    found: float = 0.0
+    found_by_full: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Message:
+    """One message: the groups it counts in, where it is asked, and the evidence that it has, if it is a real question."""
+
+    groups: tuple[str, ...]
+    owner: str
+    text: str
+    thread: str = THREAD
+    evidence: _Evidence | None = None
+
+
+def run(*, scale: float, data: Path, spend: str = "balanced") -> list[Figure]:
+    """Return the figures; `scale` is the share of the questions asked, small talk is asked whole."""
+    return figures(uvloop.run(_measured(scale, data, spend)))
+
+
+def figures(spent: dict[str, Spent]) -> list[Figure]:
+    """Return the figures of the groups."""
+    told = []
+    for name, one in spent.items():
+        note, count = f"of {len(one.tokens)}", len(one.tokens)
+        if name.startswith(SMALL_TALK):
+            told.append(at_least(f"{name}: nothing recalled", one.nothing / count, 0.85, note=note))
+            told.append(at_most(f"{name}: tokens recalled", fmean(one.recalled), 400))
+        elif name == STRANGERS:
+            told.append(at_most(f"{name}: tokens recalled", fmean(one.recalled), 1_500, note=note))
+        elif name.startswith(IN_LANGUAGES):
+            told.append(plain(f"{name}: nothing recalled", one.nothing / count, note=note))
+        else:
+            told.append(at_most(f"{name}: tokens in all", fmean(one.tokens), 5_000, note=note))
+            told.append(plain(f"{name}: tokens in all, p95", quantile([*map(float, one.tokens)], 0.95)))
+            told.append(plain(f"{name}: of them recalled", fmean(one.recalled)))
+            told.append(at_least(f"{name}: evidence ÷ that of full", one.found / max(1e-9, one.found_by_full), 0.97))
+            told.append(at_most(f"{name}: left with nothing", one.nothing / count, 0.01))
+    return told
+
+
+async def _measured(scale: float, data: Path, spend: str) -> dict[str, Spent]:
+    spent: dict[str, Spent] = defaultdict(Spent)
+    told = [one for name in SETS for one in conversations(data, name)]
+    async with served() as world:
+        _say(f"writing {len(told)} conversations and the corpora")
+        await world.fill(told, data)
+        _say(f"{await world.compile([one for one in told if one.facts])} pages")
+        messages = list(_of_conversations(told, document_questions(data), scale))
+        messages += _talk([(one.name, THREAD) for one in told])
+        await _all(world, messages, spend, spent)
+    async with served() as world:
+        dialogs = follow_ups.dialogs(data)
+        asked = random.Random(5).sample(follow_ups.questions(dialogs), round(_FOLLOW_UPS * min(1.0, scale)))
+        _say(f"writing {len(dialogs)} texts, and threads of {len(asked)} follow-ups")
+        await follow_ups.fill(world, dialogs, asked, _THREADS)
+        messages = list(_of_dialogs(asked))
+        messages += _talk([(follow_ups.OWNER, one.thread(_THREADS[0])) for one in asked])
+        await _all(world, messages, spend, spent)
+    return spent
+
+
+def _of_conversations(
+    told: Sequence[Conversation], documents: Sequence[DocumentQuestion], scale: float
+) -> Iterable[_Message]:
+    """Yield each conversation's questions, questions to documents beside it, and another conversation's questions."""
+    for place, conversation in enumerate(told):
+        chance = random.Random(f"spend {conversation.name}")
+        group = SETS[0] if conversation.facts else SETS[1]
+        own, others = (
+            [q for q in one.questions if q.category != ADVERSARIAL] for one in (conversation, told[place - 1])
+        )
+        for question in chance.sample(own, min(len(own), round(_A_CONVERSATION * scale))):
+            evidence = partial(_turns_found, conversation, question)
+            yield _Message(("real questions", group), conversation.name, question.text, evidence=evidence)
+        for asked in chance.sample(documents, round(_DOCUMENTS * scale)):
+            evidence = partial(_sentences_found, asked)
+            yield _Message(("real questions", "documents"), conversation.name, asked.text, evidence=evidence)
+        for stranger in chance.sample(others, round(_STRANGERS * scale)):
+            yield _Message((STRANGERS,), conversation.name, stranger.text)
+
+
+def _of_dialogs(asked: Iterable[FollowUp]) -> Iterable[_Message]:
+    for question in asked:
+        for variant in _THREADS:
+            evidence = partial(_answer_found, squash(question.exchange.answer))
+            groups = ("real questions", variant)
+            yield _Message(groups, follow_ups.OWNER, question.exchange.typed, question.thread(variant), evidence)
+
+
+def _talk(places: Sequence[tuple[str, str]]) -> Iterable[_Message]:
+    """Yield small talk and real questions in many languages, each message in one of these owners' threads."""
+    for half in _HALVES:
+        for name, kind in ((SMALL_TALK, "small_talk"), (IN_LANGUAGES, "asking")):
+            for place, message in enumerate(told_talk(kind, half)):
+                yield _Message(
+                    (f"{name}, {half}",), places[place % len(places)][0], message, places[place % len(places)][1]
+                )
+
+
+async def _all(world: World, messages: Sequence[_Message], spend: str, spent: dict[str, Spent]) -> None:
+    gate, done = asyncio.Semaphore(_AT_ONCE), 0
+
+    async def one(message: _Message) -> None:
+        nonlocal done
+        async with gate:
+            await _one(world, message, spend, [spent[group] for group in message.groups])
+        done += 1
+        if done % _TOLD_EVERY == 0 or done == len(messages):
+            _say(f"{done} of {len(messages)} messages asked")
+
+    async with asyncio.TaskGroup() as tasks:
+        for message in messages:
+            tasks.create_task(one(message))
+
+
+async def _one(world: World, message: _Message, spend: str, groups: Sequence[Spent]) -> None:
+    async def ask(knob: str) -> context_pb2.Assembly:
+        return await world.ask(Asked(message.owner, message.text, _SOURCES, None, thread=message.thread, spend=knob))
+
+    assembly = await ask(spend)
+    found = found_by_full = 0.0
+    if message.evidence is not None:
+        found_by_full = message.evidence(await ask("full"))
+        found = message.evidence(assembly)
+    for one in groups:
+        one.tokens.append(assembly.budget.used_tokens)
+        one.recalled.append(assembly.budget.used_tokens - assembly.stable_prefix_tokens)
+        one.nothing += assembly.nothing_found
+        one.found += found
+        one.found_by_full += found_by_full
+
+
+def _turns_found(conversation: Conversation, question: Question, assembly: context_pb2.Assembly) -> float:
+    """Return how many of the question's turns are said, or told by an observation as a memory or on a page."""
+    context, gold = context_of(assembly), {*question.gold}
+    said, paged = squash(context), cases.plain(context)
+    kept = {item.id.removeprefix("memory:fact-") for item in assembly.items if item.source == SOURCE_MEMORY}
+    facts = (fact for n, fact in enumerate(conversation.facts) if str(n) in kept or squash(fact.text) in paged)
+    covered = {turn for fact in facts for turn in fact.turns}
+    covered |= {place for place in gold if squash(conversation.turns[place].text) in said}
+    return float(len(covered & gold))
+
+
+def _sentences_found(asked: DocumentQuestion, assembly: context_pb2.Assembly) -> float:
+    """Return the share of the answer's characters whose sentences are in the context."""
+    context, wanted = squash(context_of(assembly)), sum(map(len, asked.sentences))
+    return sum(len(one) for one in asked.sentences if one in context) / max(1, wanted)
+
+
+def _answer_found(answer: str, assembly: context_pb2.Assembly) -> float:
+    read = squash(" ".join(item.text for item in assembly.items if item.source == SOURCE_KNOWLEDGE))
+    return float(answer in read)
+
+
+def _say(what: str) -> None:
+    print(f"{time.strftime('%H:%M:%S')} {what}", file=sys.stderr, flush=True)
