@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from sidecar.turn.curves import NO_LEAD, RelevanceCurve, leads
 from sidecar.turn.weights import RankerWeights
 from sidecar.turn.worth import message_features, recall_features
 
@@ -50,7 +51,7 @@ class Row:
 class Numbers:
     """All fitted numbers, as `sidecar/turn/calibration.py` holds them."""
 
-    calibration: Mapping[str, tuple[tuple[float, float], ...]]
+    calibration: Mapping[str, RelevanceCurve]
     message: RankerWeights
     vector: tuple[float, ...]
     message_by_words: RankerWeights
@@ -61,43 +62,43 @@ class Numbers:
 
 def fit_all(rows: Sequence[Row]) -> Numbers:
     """Return the numbers fitted on all rows."""
-    knots = calibrate([row for row in rows if _is_real(row)])
+    curves = calibrate([row for row in rows if _is_real(row)])
     message, vector = _message_model(rows, by_vector=True)
     by_words, _ = _message_model(rows, by_vector=False)
     return Numbers(
-        knots,
+        curves,
         message,
         tuple(vector.round(4).tolist()),
         by_words,
-        _gate(rows, knots, by_vector=True),
-        _gate(rows, knots, by_vector=False),
-        _holding(rows, knots),
+        _gate(rows, curves, by_vector=True),
+        _gate(rows, curves, by_vector=False),
+        _holding(rows, curves),
     )
 
 
-def calibrate(rows: Sequence[Row]) -> dict[str, tuple[tuple[float, float], ...]]:
-    """Return for each kind log odds as given and as observed, rising; a kind with little evidence is left out.
+def calibrate(rows: Sequence[Row]) -> dict[str, RelevanceCurve]:
+    """Return each kind's curve; a kind with little evidence is left out.
 
-    Between its points a curve is a line, beyond them a shift; its points are those of the greatest likelihood, so that over the
-    rows the relevances of a kind sum up to its evidence.
+    Its points and the weight of leads are those of the greatest likelihood, so that over the rows the relevances of a kind sum
+    up to its evidence.
     """
     told = {}
     for kind in sorted({kind for row in rows for kind in row.kinds}):
-        odds = np.concatenate([row.odds[np.array(row.kinds) == kind] for row in rows])
-        gold = np.concatenate([row.gold[np.array(row.kinds) == kind] for row in rows])
+        own = [np.array(row.kinds) == kind for row in rows]
+        gold = np.concatenate([row.gold[one] for row, one in zip(rows, own, strict=True)])
         if gold.sum() >= _LEAST_GOLD:
-            told[kind] = _knots(odds, gold.astype(np.float64))
+            odds = [row.odds[one] for row, one in zip(rows, own, strict=True)]
+            ahead = np.concatenate([leads(one) for one in odds])
+            told[kind] = _curve(np.concatenate(odds), ahead, gold.astype(np.float64))
     return told
 
 
-def calibrated(knots: Mapping[str, Sequence[tuple[float, float]]], row: Row) -> _Matrix:
+def calibrated(curves: Mapping[str, RelevanceCurve], row: Row) -> _Matrix:
     """Return the row's relevances under a calibration."""
     odds = row.odds.copy()
-    for kind, pairs in knots.items():
+    for kind, curve in curves.items():
         own = np.array(row.kinds) == kind
-        given, observed = np.array(pairs).T
-        beyond = odds[own] - np.clip(odds[own], given[0], given[-1])
-        odds[own] = np.interp(odds[own], given, observed) + beyond
+        odds[own] = curve.observed(odds[own])
     return _probability(odds)
 
 
@@ -136,12 +137,12 @@ def passing(rows: Sequence[Row], least_asking: float) -> dict[str, float]:
 
 def write(path: Path, numbers: Numbers, *, provenance: str) -> None:
     """Write the module of fitted numbers, with where they come from in its docstring."""
-    knots = "".join(f'    "{kind}": {_pairs(pairs)},\n' for kind, pairs in numbers.calibration.items())
+    curves = "".join(f'    "{kind}": {_written(curve)},\n' for kind, curve in numbers.calibration.items())
     vector = textwrap.fill(", ".join(map(str, numbers.vector)), 120, subsequent_indent="    ")
     path.write_text(
         _MODULE.format(
             provenance=provenance,
-            knots=knots,
+            curves=curves,
             message=_table(numbers.message),
             vector=vector,
             by_words=_table(numbers.message_by_words),
@@ -156,31 +157,36 @@ def _is_real(row: Row) -> bool:
     return row.group not in {TALK, STRANGER, ASKING}
 
 
-def _knots(odds: _Matrix, gold: _Matrix) -> tuple[tuple[float, float], ...]:
-    """Return the points of one kind's curve: as many as the evidence bears, between them equal evidence."""
+def _curve(odds: _Matrix, ahead: _Matrix, gold: _Matrix) -> RelevanceCurve:
+    """Return one kind's curve, of as many points as the evidence bears, with equal evidence between them."""
     count = int(max(_LEAST_KNOTS, min(_MOST_KNOTS, gold.sum() // _GOLD_A_KNOT)))
     given = np.quantile(odds[gold > 0], np.linspace(0.02, 0.98, count))
     lowest = np.quantile(odds, 0.02)
     given = np.unique(np.concatenate([[lowest], given[given > lowest + _APART]]).round(4))
     given = given[np.concatenate([[True], np.diff(given) > _APART])]
-    observed = _rising(_curve(odds, gold, given))
-    return tuple(zip(given.tolist(), observed.round(4).tolist(), strict=True))
+    fitted = _likeliest(odds, ahead, gold, given)
+    if fitted[-1] < 0:  # a curve keeps the order of candidates
+        fitted = _likeliest(odds, np.zeros(len(odds)), gold, given)
+    observed = _rising(fitted[:-1]).round(4).tolist()
+    return RelevanceCurve(tuple(zip(given.tolist(), observed, strict=True)), round(float(fitted[-1]), 4))
 
 
-def _curve(odds: _Matrix, gold: _Matrix, given: _Matrix) -> _Matrix:
-    """Return the observed log odds at the given ones, by Newton's method; bends are penalised, level and slope are not."""
+def _likeliest(odds: _Matrix, ahead: _Matrix, gold: _Matrix, given: _Matrix) -> _Matrix:
+    """Return the observed log odds at the given ones, then the weight of leads, by Newton's method; bends are penalised."""
     inside = np.clip(odds, given[0], given[-1])
     upper = np.clip(np.searchsorted(given, inside, side="right"), 1, len(given) - 1)
     share = (inside - given[upper - 1]) / (given[upper] - given[upper - 1])
-    table = np.zeros((len(odds), len(given)))
+    table = np.zeros((len(odds), len(given) + 1))
     table[np.arange(len(odds)), upper - 1], table[np.arange(len(odds)), upper] = 1 - share, share
-    slopes = np.diff(np.eye(len(given)), axis=0) / np.diff(given)[:, None]
-    penalty = _BEND_RIDGE * (np.diff(slopes, axis=0).T @ np.diff(slopes, axis=0))
-    fitted = given + np.log(gold.sum() / _probability(odds).sum())
+    table[:, -1] = ahead
+    bends = np.diff(np.diff(np.eye(len(given)), axis=0) / np.diff(given)[:, None], axis=0)
+    penalty = 1e-6 * np.eye(len(given) + 1)
+    penalty[:-1, :-1] += _BEND_RIDGE * bends.T @ bends
+    fitted = np.append(given + np.log(gold.sum() / _probability(odds).sum()), NO_LEAD)
     for _ in range(_STEPS):
         told = _probability(table @ fitted + odds - inside)
         slope = table.T @ (told - gold) + penalty @ fitted
-        curvature = (table * (told * (1 - told))[:, None]).T @ table + penalty + 1e-9 * np.eye(len(given))
+        curvature = (table * (told * (1 - told))[:, None]).T @ table + penalty
         step = np.clip(np.linalg.solve(curvature, slope), -1.0, 1.0)
         fitted = fitted - step
         if np.abs(step).max() < 1e-6:
@@ -233,7 +239,7 @@ def _balance(groups: Sequence[str]) -> _Matrix:
     return weights
 
 
-def _gate(rows: Sequence[Row], knots: Mapping[str, Sequence[tuple[float, float]]], *, by_vector: bool) -> RankerWeights:
+def _gate(rows: Sequence[Row], curves: Mapping[str, RelevanceCurve], *, by_vector: bool) -> RankerWeights:
     """Return the weights of whether a message asks for something, on scores by models fitted without the message."""
     asked = [row for row in rows if row.kinds and row.group not in {STRANGER, ASKING}]
     scores: dict[int, float] = {}
@@ -243,15 +249,15 @@ def _gate(rows: Sequence[Row], knots: Mapping[str, Sequence[tuple[float, float]]
         for row in asked:
             if _fold_of(row.message) == number:
                 scores[id(row)] = _score(weights, message_features(row.message)) + float(np.dot(vector, row.vector))
-    table = [recall_features(calibrated(knots, row).tolist()) | {"message": scores[id(row)]} for row in asked]
+    table = [recall_features(calibrated(curves, row).tolist()) | {"message": scores[id(row)]} for row in asked]
     labels = np.array([row.group != TALK for row in asked], np.float64)
     return _logistic(table, labels)
 
 
-def _holding(rows: Sequence[Row], knots: Mapping[str, Sequence[tuple[float, float]]]) -> RankerWeights:
+def _holding(rows: Sequence[Row], curves: Mapping[str, RelevanceCurve]) -> RankerWeights:
     """Return the weights of whether what was found holds an answer: own questions against those about others."""
     asked = [row for row in rows if row.group == STRANGER or (_is_real(row) and row.gold.any())]
-    table = [recall_features(calibrated(knots, row).tolist()) for row in asked]
+    table = [recall_features(calibrated(curves, row).tolist()) for row in asked]
     return _logistic(table, np.array([row.group != STRANGER for row in asked], np.float64))
 
 
@@ -292,8 +298,9 @@ def _score(weights: RankerWeights, features: Mapping[str, float]) -> float:
     return weights.bias + sum(weight * features[name] for name, weight in weights.of.items())
 
 
-def _pairs(pairs: Sequence[tuple[float, float]]) -> str:
-    return "(" + ", ".join(f"({given}, {observed})" for given, observed in pairs) + ",)"
+def _written(curve: RelevanceCurve) -> str:
+    points = "".join(f"            ({given}, {observed}),\n" for given, observed in curve.points)
+    return f"RelevanceCurve(\n        points=(\n{points}        ),\n        lead={curve.lead},\n    )"
 
 
 def _table(weights: RankerWeights) -> str:
@@ -311,11 +318,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from sidecar.turn.curves import RelevanceCurve
 from sidecar.turn.weights import RankerWeights
 
-CALIBRATION: Final[Mapping[str, tuple[tuple[float, float], ...]]] = {{
-{knots}}}
-"""By kind of candidate: log odds as the ranker gives them, and those observed. Between them a line, beyond them a shift."""
+CALIBRATION: Final[Mapping[str, RelevanceCurve]] = {{
+{curves}}}
+"""By kind of candidate: log odds as the ranker gives them, and those observed."""
 
 MESSAGE: Final = {message}
 """How a message reads, with its vector: log odds that it asks for something."""

@@ -136,13 +136,10 @@ def features(reading: Reading, candidates: Sequence[Candidates]) -> list[_Matrix
 def _calibrated(relevances: _Matrix, candidates: Sequence[Candidates]) -> _Matrix:
     """Return the relevances as probabilities that were observed for their kind."""
     odds = np.log(np.clip(relevances, _LEAST, 1 - _LEAST) / np.clip(1 - relevances, _LEAST, 1 - _LEAST))
-    start = 0
-    for one in candidates:
-        part = slice(start, start := start + len(one.ids))
-        if knots := CALIBRATION.get(one.kind.value):
-            given, observed = np.array(knots).T
-            beyond = odds[part] - np.clip(odds[part], given[0], given[-1])
-            odds[part] = np.interp(odds[part], given, observed) + beyond
+    kinds = np.repeat([one.kind.value for one in candidates], [len(one.ids) for one in candidates])
+    for kind, curve in CALIBRATION.items():
+        own = kinds == kind
+        odds[own] = curve.observed(odds[own])
     return _probabilities(odds)
 
 

@@ -131,7 +131,7 @@ def test_relevance_follows_from_the_features_weights_and_calibration_alone(
 ) -> None:
     told = ranked(candidate(numbers, speaker="Rui"))
     log_odds = weights.bias + sum(weights.of.get(name, 0.0) * value for name, value in told.features[0])
-    given, observed = zip(*CALIBRATION["turn"], strict=True)
+    given, observed = zip(*CALIBRATION["turn"].points, strict=True)
     beyond = log_odds - min(max(log_odds, given[0]), given[-1])
     log_odds = float(np.interp(log_odds, given, observed)) + beyond
     assert told.relevances[0] == pytest.approx(1 / (1 + exp(-log_odds)), abs=1e-3)
