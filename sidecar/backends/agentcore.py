@@ -10,12 +10,13 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from hashlib import sha256
 from itertools import pairwise
 from typing import Any, TypeVar
 from uuid import UUID
 
-from sidecar.backends.asking import BackendCaller, CallLimits
+from sidecar.backends.asking import BackendCaller, CallLimits, Units, identifier, read_units
 from sidecar.backends.aws import AwsCalls, Clients, Where
 from sidecar.backends.entries import ACTOR
 from sidecar.backends.errors import AnswerUnreadable, BackendMisused
@@ -105,12 +106,12 @@ class AgentCoreMemory:
             "bedrock-agentcore", place.where, read_timeout_s=bounds.deadline_s, connections=bounds.concurrency
         )
 
-    async def recall(self, owner_id: UUID, query: str, *, limit: int) -> tuple[MemoryRecord, ...]:
+    async def recall(self, owner_id: UUID, query: str, *, limit: int) -> Units[MemoryRecord]:
         """Return at most `limit` records of the owner, best first. Raises a BackendError."""
         text = query.strip()[:MAX_QUERY_CHARS]
         count = min(limit, self.place.results, MAX_RESULTS)
         if not text or count <= 0:
-            return ()
+            return Units()
         namespace = self.place.namespace_of(owner_id)
         parameters = {
             "memoryId": self.place.memory_id,
@@ -119,9 +120,11 @@ class AgentCoreMemory:
             "maxResults": count,
         }
 
-        async def attempt() -> tuple[MemoryRecord, ...]:
+        async def attempt() -> Units[MemoryRecord]:
             response = await self._threads.run(lambda: self._client.call("retrieve_memory_records", **parameters))
-            return self._records(response, namespace)
+            told = self._readable(lambda: tuple(response["memoryRecordSummaries"]))
+            read = read_units(self.name, told, partial(_record_in, namespace=namespace))
+            return Units(tuple(record for record in read.found if record is not None), read.left_out)
 
         return await self.asking.ask(attempt)
 
@@ -134,7 +137,8 @@ class AgentCoreMemory:
 
         async def attempt() -> RecordPage:
             response = await self._threads.run(lambda: self._client.call("list_memory_records", **parameters))
-            return RecordPage(self._records(response, namespace), str(response.get("nextToken", "")))
+            records = self._readable(lambda: _records(response, namespace))
+            return RecordPage(records, str(response.get("nextToken", "")))
 
         return await self.asking.ask(attempt)
 
@@ -174,9 +178,6 @@ class AgentCoreMemory:
 
         return attempt
 
-    def _records(self, response: Mapping[str, Any], namespace: str) -> tuple[MemoryRecord, ...]:
-        return self._readable(lambda: _records(response, namespace))
-
     def _readable(self, read: Callable[[], T]) -> T:
         try:
             return read()
@@ -185,20 +186,24 @@ class AgentCoreMemory:
 
 
 def _records(response: Mapping[str, Any], namespace: str) -> tuple[MemoryRecord, ...]:
-    return tuple(
-        _record(one)
-        for one in response["memoryRecordSummaries"]
-        if namespace.strip("/") in {name.strip("/") for name in one["namespaces"]}
-    )
+    found = (_record_in(one, namespace=namespace) for one in response["memoryRecordSummaries"])
+    return tuple(record for record in found if record is not None)
+
+
+def _record_in(one: Mapping[str, Any], *, namespace: str) -> MemoryRecord | None:
+    """Return the record; None if it is of another namespace."""
+    return _record(one) if namespace.strip("/") in {name.strip("/") for name in one["namespaces"]} else None
 
 
 def _record(one: Mapping[str, Any]) -> MemoryRecord:
-    score = one.get("score")
+    score, at = one.get("score"), one.get("timestamp") or one["createdAt"]
+    if not isinstance(at, datetime):
+        raise TypeError("its time is none")
     return MemoryRecord(
-        record_id=one["memoryRecordId"],
+        record_id=identifier(one["memoryRecordId"]),
         text=readable(str(one["content"].get("text", ""))),
         strategy_id=one["memoryStrategyId"],
-        at=one.get("timestamp") or one["createdAt"],
+        at=at,
         score=None if score is None else float(score),
         metadata={name: str(next(iter(value.values()), "")) for name, value in one.get("metadata", {}).items()},
     )

@@ -1,6 +1,8 @@
 """Calls one backend within its concurrency limit, rate and deadline, with the retries and breaker of `models.transport`.
 
-Each client translates its service's errors; this module only counts them and waits.
+Each client translates its service's errors; this module only counts them and waits. It also reads the units of an answer one by
+one, so that a malformed unit falls alone. Lists that a wiki is compiled from are read whole instead: there a missing unit counts
+as deleted.
 """
 
 from __future__ import annotations
@@ -8,20 +10,22 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
 
 from models.errors import AttemptsFailed, BreakerOpen, CallTimedOut
 from models.transport.resilience import CallPolicy, Endpoint, Verdict, call
-from sidecar.backends.errors import BackendBusy, BackendResting, BackendTimedOut
+from sidecar.backends.errors import AnswerUnreadable, BackendBusy, BackendResting, BackendTimedOut
 from sidecar.context.ports import BackendError
 
 T = TypeVar("T")
 
 _RETRIED_ONCE = frozenset({"DependencyFailedException"})
 _MAX_ATTEMPTS = 3
+_MOST_ID_CHARS = 500
+_FAULTS = (KeyError, TypeError, ValueError, AttributeError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,3 +116,39 @@ class _Judge:
         self._seen[error.code] += 1
         is_worn = error.code in _RETRIED_ONCE and self._seen[error.code] > 1
         return Verdict(error.is_retryable and not is_worn, error.is_outage, error.retry_after_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Units(Generic[T]):
+    """The units that could be read, in the service's order, and what was left out, for the receipt."""
+
+    found: tuple[T, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+
+def read_units(backend: str, told: Iterable[Any], read: Callable[[Any], T]) -> Units[T]:
+    """Return the units that `read` can read. Raises AnswerUnreadable if there are some and none can be read."""
+    found, faults = list[T](), Counter[str]()
+    for one in told:
+        try:
+            found.append(read(one))
+        except _FAULTS as error:
+            faults[_fault(error)] += 1
+    if faults and not found:
+        raise AnswerUnreadable(backend, next(iter(faults)))
+    return Units(
+        tuple(found), tuple(f"{backend}: {count} unreadable, left out ({why})" for why, count in sorted(faults.items()))
+    )
+
+
+def identifier(value: object) -> str:
+    """Return the value as a unit's id. Raises ValueError if it cannot be one."""
+    text = str(value or "")
+    if not 0 < len(text) <= _MOST_ID_CHARS:
+        raise ValueError(f"an id of {len(text)} characters")
+    return text
+
+
+def _fault(error: Exception) -> str:
+    """Return what is wrong with a unit, without its content: a missing field's name, or the type of the error."""
+    return f"no {error.args[0]}" if isinstance(error, KeyError) and error.args else type(error).__name__

@@ -6,11 +6,12 @@ call and remembered. Scores are returned as received, or None: they are not comp
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sidecar.backends.asking import BackendCaller, CallLimits
+from sidecar.backends.asking import BackendCaller, CallLimits, read_units
 from sidecar.backends.aws import AwsCalls, Clients, Where
 from sidecar.backends.errors import AnswerUnreadable, BackendMisused
 from sidecar.turn.remote import readable
@@ -51,10 +52,11 @@ class RetrievedPassage:
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """The passages, best first, and the number of results without text, by kind."""
+    """The passages, best first, the number of results without text, by kind, and what could not be read."""
 
     passages: tuple[RetrievedPassage, ...]
     left_out: Mapping[str, int]
+    unreadable: tuple[str, ...] = ()
 
 
 class BedrockKnowledge:
@@ -114,19 +116,21 @@ class BedrockKnowledge:
         return response
 
     def _read(self, response: Mapping[str, Any]) -> Retrieved:
-        passages: list[RetrievedPassage] = []
-        left_out: dict[str, int] = {}
         try:
-            for result in response["retrievalResults"]:
-                kind, found = _text(result["content"])
-                text = readable(found)
-                if text.strip():
-                    passages.append(_passage(result, text))
-                else:
-                    left_out[kind] = left_out.get(kind, 0) + 1
-        except (KeyError, TypeError, AttributeError) as error:
+            told = tuple(response["retrievalResults"])
+        except (KeyError, TypeError) as error:
             raise AnswerUnreadable(self.name, type(error).__name__) from error
-        return Retrieved(tuple(passages), left_out)
+        read = read_units(self.name, told, _result)
+        left_out = Counter(kind for kind, passage in read.found if passage is None)
+        passages = tuple(passage for _, passage in read.found if passage is not None)
+        return Retrieved(passages, dict(left_out), read.left_out)
+
+
+def _result(result: Mapping[str, Any]) -> tuple[str, RetrievedPassage | None]:
+    """Return a result's kind and its passage, or None if it has no text."""
+    kind, found = _text(result["content"])
+    text = readable(found)
+    return kind, _passage(result, text) if text.strip() else None
 
 
 def _configuration(base: BedrockBase, limit: int, *, is_managed: bool) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
@@ -16,7 +16,7 @@ from urllib.parse import quote
 from uuid import UUID
 
 from sidecar.backends import web
-from sidecar.backends.asking import BackendCaller, CallLimits
+from sidecar.backends.asking import BackendCaller, CallLimits, Units, identifier, read_units
 from sidecar.backends.errors import AnswerUnreadable, BackendMissing, BackendMisused
 from sidecar.backends.secrets import Secret
 from sidecar.turn.remote import readable
@@ -109,19 +109,19 @@ class Hindsight:
         self.asking = BackendCaller(name, bounds)
         self._service = web.client(banks.url, connections=bounds.concurrency)
 
-    async def recall(self, owner_id: UUID, query: str, *, now: datetime, limit: int) -> tuple[MemoryUnit, ...]:
+    async def recall(self, owner_id: UUID, query: str, *, now: datetime, limit: int) -> Units[MemoryUnit]:
         """Return at most `limit` units of the owner's bank, best first. Raises a BackendError, NoBank among them."""
         text = _cut(query.strip()[: self.banks.query_chars], self.banks.query_chars)
         count = min(limit, self.banks.results)
         if _WORDLESS.fullmatch(text) or count <= 0:
-            return ()
+            return Units()
 
-        async def attempt() -> tuple[MemoryUnit, ...]:
+        async def attempt() -> Units[MemoryUnit]:
             try:
                 found = await self._recalled(owner_id, text, now)
             except QueryTooLong:  # older servers reject long queries, newer ones cut them
                 found = await self._recalled(owner_id, _cut(text, _SHORT_BYTES), now)
-            return found[:count]
+            return replace(found, found=found.found[:count])
 
         return await self.asking.ask(attempt)
 
@@ -149,7 +149,7 @@ class Hindsight:
         """Close the connections."""
         await self._service.aclose()
 
-    async def _recalled(self, owner_id: UUID, text: str, now: datetime) -> tuple[MemoryUnit, ...]:
+    async def _recalled(self, owner_id: UUID, text: str, now: datetime) -> Units[MemoryUnit]:
         question = {
             "query": text,
             "types": list(self.banks.types),
@@ -163,7 +163,7 @@ class Hindsight:
         body = (await self._get("POST", owner_id, "recall", json=question)).body
         try:
             results = body["results"] if "results" in body else body["memory_units"]  # its name before 0.8.4
-            return tuple(_unit(one) for one in results)
+            return read_units(self.name, results, _unit)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise AnswerUnreadable(self.name, type(error).__name__) from error
 
@@ -185,7 +185,7 @@ class Hindsight:
 def _unit(one: Mapping[str, Any]) -> MemoryUnit:
     """Parse a unit from recall or the list, which name some fields differently."""
     return MemoryUnit(
-        unit_id=readable(str(one["id"])),
+        unit_id=readable(identifier(one["id"])),
         text=readable(str(one["text"])),
         kind=readable(str(one.get("type") or one.get("fact_type") or "")),
         document_id=readable(str(one.get("document_id") or "")),

@@ -11,6 +11,8 @@ from functools import partial
 from typing import Any, Protocol
 from uuid import UUID, uuid4
 
+import numpy as np
+
 from models.tokens.meters import Meter
 from models.tokens.prices import Model
 from sidecar.context.fan_out import FanOut, FanOutQuery, Findings
@@ -18,13 +20,13 @@ from sidecar.context.fence_keys import FenceKeys
 from sidecar.context.fitting_reserve import Reserve
 from sidecar.context.ports import SourceQuery
 from sidecar.context.profile_cache import ProfileCache
-from sidecar.context.query_embedding import QueryReader
+from sidecar.context.query_embedding import QueryReader, Vector
 from sidecar.context.receipt_writer import ReceiptWriter
 from sidecar.context.token_counting import TokenMeters, history
 from sidecar.runtime.errors import RequiredSourceFailed
 from sidecar.runtime.loop_fairness import OnePerIteration
 from sidecar.telemetry import calls
-from sidecar.turn import receipt
+from sidecar.turn import receipt, remote
 from sidecar.turn.fitting import Fitted, Fitting
 from sidecar.turn.history import MESSAGE_TOKENS
 from sidecar.turn.items import Decision, Source, SourceReport, Status
@@ -33,6 +35,7 @@ from sidecar.turn.profile import Profile
 from sidecar.turn.reading import MessageReading, Reading
 from sidecar.turn.usable import decide
 from store.accounting.receipts import NewReceipt
+from store.content.recalling import numbers
 from store.scope import Scope
 
 log = logging.getLogger(__name__)
@@ -221,7 +224,20 @@ class Assembler:
             place.leave()
             if conversation is not None:
                 conversation.cancel()
-        return findings, query.reading
+        return await self._with_evidence(findings, query, asking), query.reading
+
+    async def _with_evidence(self, findings: Findings, query: SourceQuery, asking: FanOutQuery) -> Findings:
+        """Return the findings with evidence for remote texts, which come without: their words, and their vectors in time."""
+        if query.reading is None or not (texts := remote.texts_to_embed(findings.reports, query.reading)):
+            return findings
+        parts, vectors = None, dict[str, Vector]()
+        if query.meaning is not None:
+            found = sum(len(report.items) for report in findings.reports)
+            due_s = asking.due_s - asking.reserve_s(found)
+            vectors = await self._query_reader.vectors_of(texts, due_s=due_s)
+            parts = np.array([numbers(vector) for vector in query.meaning.vectors], np.float64)
+        reports = remote.with_evidence(findings.reports, query.reading, parts, vectors)
+        return replace(findings, reports=reports)
 
     async def _understood(self, asking: FanOutQuery) -> SourceQuery:
         """Return the query with the message read, and with its vectors if the embedder answers in time."""

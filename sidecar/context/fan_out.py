@@ -7,24 +7,27 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
-from models.transport.endpoint import Breaker, BreakerPolicy, BreakerState, Permit
+from models.transport.endpoint import Breaker, BreakerPolicy, BreakerState
 from sidecar.context.answer_validation import check
 from sidecar.context.kept_answers import KeptAnswers, KeptQuestion
+from sidecar.context.pinned_items import read_beside, read_items, with_pinned
 from sidecar.context.ports import (
     BackendError,
     ContextSource,
     ConversationReader,
+    PinnedReader,
     SourceAnswer,
     SourceLimits,
     SourceQuery,
     SourceSkipped,
 )
-from sidecar.turn.items import HistorySummary, Source, SourceReport, Status
-from sidecar.turn.profile import LOCAL_DEADLINE_MS, Profile
+from sidecar.context.source_call import SourceCall
+from sidecar.turn.items import HistorySummary, Item, Source, SourceReport, Status
+from sidecar.turn.profile import Profile
 from store.content.threads import StoredTurn
 from store.errors import DatabaseBusy
 from store.scope import Scope
@@ -36,10 +39,7 @@ _UNWIND_S = 0.005
 # One database serves these: probing it is cheap and a degraded turn is expensive.
 _ON_DATABASE = frozenset(Source) - {Source.TOOLS}
 _DATABASE_BREAKER = BreakerPolicy(open_s=0.25, longest_open_s=1.0)
-_TICKS = 10
-_FAIR_MS = (
-    LOCAL_DEADLINE_MS  # a timeout under a shorter deadline, which a caller may set, says nothing about the source
-)
+_APART_S = 0.1  # for pinned memories while the breaker of their source is open
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,50 +82,6 @@ class FanOutQuery:
         return self.due_s - self.reserve_s(0)
 
 
-@dataclass(slots=True)
-class _Asked:
-    """A running call to a source: its time limit, when we stop waiting for it, and its circuit breaker's permit.
-
-    A built-in source's time limit starts with its query: until then it may wait as long as the turn lasts, and a timeout
-    does not count against it.
-    """
-
-    source: Source
-    find: Callable[[SourceQuery, Scope, SourceLimits], Awaitable[SourceAnswer]]
-    time_s: float
-    due_s: float
-    permit: Permit | None = None
-    is_local: bool = False
-    has_begun: bool = True
-    is_settled: bool = False
-    timeout: asyncio.Timeout | None = None
-    answer: SourceAnswer = field(default_factory=SourceAnswer)
-
-    @property
-    def has_fair_time(self) -> bool:
-        """Whether the time limit is long enough for a healthy source to answer."""
-        return self.time_s * 1000 >= _FAIR_MS
-
-    def begin(self, now_s: float) -> None:
-        """Start the time limit of a built-in source now."""
-        if self.has_begun or self.timeout is None:
-            return
-        self.has_begun = True
-        self.time_s = max(0.0, min(self.time_s, self.due_s - now_s))
-        self._tick(_TICKS)
-
-    def _tick(self, left: int) -> None:
-        """Spend one tenth of the time limit. A blocked event loop spends one part however long it is blocked: an answer may
-        have arrived meanwhile."""
-        if self.timeout is None:
-            return
-        loop = asyncio.get_running_loop()
-        if left:
-            loop.call_later(self.time_s / _TICKS, self._tick, left - 1)
-        else:
-            self.timeout.reschedule(loop.time())
-
-
 class FanOut:
     """Asks the sources concurrently, each with its own deadline and circuit breaker.
 
@@ -162,7 +118,7 @@ class FanOut:
         is_on = asking.profile.knobs(Source.THREAD).enabled and bool(asking.query.thread_id)
         if not is_on or not isinstance(source, ConversationReader):
             return None
-        asked = _Asked(Source.THREAD, source.recent, max(0.0, asking.last_s - self._clock()), asking.last_s)
+        asked = SourceCall(Source.THREAD, source.recent, max(0.0, asking.last_s - self._clock()), asking.last_s)
         return asyncio.create_task(self._recent_turns(asked, asking))
 
     async def ask(
@@ -179,24 +135,44 @@ class FanOut:
         local = self._local(asking.scope.tenant_id)
         asked = [one for source in Source if (one := self._begin(source, asking, is_local=source in local)) is not None]
         tasks = {asyncio.create_task(self._report(one, asking)): one for one in asked}
+        pinned, pinned_due_s = self._pinned(tasks, asking)
         _when_done([task for task, one in tasks.items() if one.is_local], done_here)
         try:
             await self._wait(tasks, asking)
             if conversation is not None:
                 await asyncio.wait([conversation], timeout=max(0.0, asking.last_s + _UNWIND_S - self._clock()))
+            if pinned is not None:
+                await asyncio.wait([pinned], timeout=max(0.0, pinned_due_s - self._clock()))
         finally:
             self._abandon(task for task in tasks if not task.done())
+            if pinned is not None:
+                pinned.cancel()
         for task, one in tasks.items():
             if not task.done():  # it ignored its cancellation and may never finish
                 self._settle(one, SourceReport(one.source, Status.TIMEOUT))
         answered = {one.source: task for task, one in tasks.items()}
-        findings = Findings(tuple(self._collect(source, answered.get(source), asking) for source in Source))
+        reports = [self._collect(source, answered.get(source), asking) for source in Source]
+        if (items := read_items(pinned)) is not None:
+            reports = [with_pinned(one, items) if one.source is Source.MEMORY else one for one in reports]
+        findings = Findings(tuple(reports))
         if conversation is None:
             return findings
         is_read = conversation.done() and not conversation.cancelled()
         return _with_conversation(findings, conversation.result() if is_read else Recent(_UNREAD))
 
-    async def _recent_turns(self, asked: _Asked, asking: FanOutQuery) -> Recent:
+    def _pinned(
+        self, asked: Mapping[asyncio.Task[SourceReport], SourceCall], asking: FanOutQuery
+    ) -> tuple[asyncio.Task[tuple[Item, ...] | None] | None, float]:
+        """Return the read of the pinned memories beside their search, and when it is due; no read if memory is off."""
+        reader, knobs = self._sources.get(Source.MEMORY), asking.profile.knobs(Source.MEMORY)
+        if not knobs.enabled or not isinstance(reader, PinnedReader):
+            return None, 0.0
+        search, one = next(((task, one) for task, one in asked.items() if one.source is Source.MEMORY), (None, None))
+        time_s = one.time_s if one else min(knobs.deadline_ms / 1000, _APART_S)
+        reading = read_beside(reader, asking.scope, search, lambda: one is None or one.has_begun, time_s)
+        return asyncio.create_task(reading), min(asking.last_s, self._clock() + time_s)
+
+    async def _recent_turns(self, asked: SourceCall, asking: FanOutQuery) -> Recent:
         """Return the recent turns. A failed read is tried again: idle connections may have been lost, more than one at a time."""
         began, attempts = self._clock(), 1
         try:
@@ -210,7 +186,7 @@ class FanOut:
             report = SourceReport(asked.source, error.status, reason=str(error))
         return Recent(replace(report, latency_ms=(self._clock() - began) * 1000, attempts=attempts), asked.answer)
 
-    def _begin(self, source: Source, asking: FanOutQuery, *, is_local: bool) -> _Asked | None:
+    def _begin(self, source: Source, asking: FanOutQuery, *, is_local: bool) -> SourceCall | None:
         """Return the call to make to the source; None if it is disabled or its breaker is open."""
         knobs = asking.profile.knobs(source)
         if source not in self._sources or not knobs.enabled:
@@ -222,9 +198,9 @@ class FanOut:
         find, left_s = self._sources[source].find, max(0.0, asking.last_s - now_s)
         time_s = min(knobs.deadline_ms / 1000, left_s)
         due_s = now_s + (left_s if is_local else time_s)
-        return _Asked(source, find, time_s, due_s, permit, is_local=is_local, has_begun=not is_local)
+        return SourceCall(source, find, time_s, due_s, permit, is_local=is_local, has_begun=not is_local)
 
-    async def _wait(self, asked: Mapping[asyncio.Task[SourceReport], _Asked], asking: FanOutQuery) -> None:
+    async def _wait(self, asked: Mapping[asyncio.Task[SourceReport], SourceCall], asking: FanOutQuery) -> None:
         """Return once every source has answered or timed out, or once the findings must be fitted.
 
         A source that ignores its cancellation does not delay the return.
@@ -257,7 +233,7 @@ class FanOut:
         late = SourceReport(source, Status.TIMEOUT, reason=_LATE, attempts=1)
         return self._stands_in(late, asking)
 
-    async def _report(self, asked: _Asked, asking: FanOutQuery) -> SourceReport:
+    async def _report(self, asked: SourceCall, asking: FanOutQuery) -> SourceReport:
         began, source = self._clock(), asked.source
         report = outcome = None
         try:
@@ -278,7 +254,7 @@ class FanOut:
         top_k = asking.profile.knobs(failed.source).top_k
         return self._kept.instead_of(failed, _question(failed.source, asking), top_k=top_k)
 
-    def _settle(self, asked: _Asked, report: SourceReport | None) -> None:
+    def _settle(self, asked: SourceCall, report: SourceReport | None) -> None:
         """Report the outcome to the breaker, once. A short deadline or a cancelled call must not open it for others."""
         if asked.is_settled or asked.permit is None:
             return
@@ -305,7 +281,7 @@ class FanOut:
                 self._breakers[source].close()
         self._failing.discard(report.source)
 
-    async def _attempt(self, asked: _Asked, asking: FanOutQuery) -> SourceReport:
+    async def _attempt(self, asked: SourceCall, asking: FanOutQuery) -> SourceReport:
         source, knobs = asked.source, asking.profile.knobs(asked.source)
         limits = SourceLimits(
             knobs.top_k,
@@ -337,7 +313,15 @@ class FanOut:
         status = Status.OK if answer.items or answer.history else Status.EMPTY
         reason = "; ".join((*answer.failures, *answer.notes))
         partly = bool(answer.failures)
-        return SourceReport(source, status, answer.items, reason, is_partial=partly, candidates=answer.candidates)
+        return SourceReport(
+            source,
+            status,
+            answer.items,
+            reason,
+            is_partial=partly,
+            candidates=answer.candidates,
+            reranked=answer.reranked,
+        )
 
 
 _FAILED = frozenset({Status.TIMEOUT, Status.ERROR, Status.SHED, Status.BREAKER_OPEN})

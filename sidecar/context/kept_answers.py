@@ -59,9 +59,12 @@ class KeptAnswers:
         if self._clock() - kept_at > _STALE_AFTER_S:
             return failed
         reason = f"an answer {self._clock() - kept_at:.0f} s old stands in: {failed.reason}"
-        items = report.items[:top_k]
+        pinned = sum(item.is_pinned for item in report.items)
+        items = report.items[: pinned + top_k]
         candidates = report.candidates and report.candidates.only({item.id for item in items})
-        return replace(failed, status=Status.STALE, items=items, reason=reason, candidates=candidates)
+        return replace(
+            failed, status=Status.STALE, items=items, reason=reason, candidates=candidates, reranked=report.reranked
+        )
 
 
 def _chars(report: SourceReport) -> int:

@@ -97,7 +97,8 @@ class SourceAnswer:
     """A source's answer: items in its own rank order; for a conversation, its recent turns and summary.
 
     `failures` names each part of the source that failed, and why; `notes` go into its report. `candidates` hold the
-    evidence by which the items' relevance is judged, if the source gives any.
+    evidence by which the items' relevance is judged, if the source gives any. `reranked` are the ids of items that a
+    reranking model put in this order.
     """
 
     items: tuple[Item, ...] = ()
@@ -106,6 +107,7 @@ class SourceAnswer:
     notes: tuple[str, ...] = ()
     failures: tuple[str, ...] = ()
     candidates: Candidates | None = None
+    reranked: tuple[str, ...] = ()
 
     def first(self, count: int) -> SourceAnswer:
         """Return the answer with its pinned items, at most `count` others, and their candidates."""
@@ -134,6 +136,14 @@ class ConversationReader(Protocol):
 
     async def recent(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
         """Return the thread's newest turns within the limits, and a summary of older ones. Raises SourceSkipped."""
+
+
+@runtime_checkable
+class PinnedReader(Protocol):
+    """The memory's source, which also reads the pinned memories alone."""
+
+    async def pinned(self, scope: Scope) -> tuple[Item, ...]:
+        """Return the owner's pinned memories, without a search."""
 
 
 class BackendError(Exception):

@@ -11,6 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+import numpy as np
+from numpy.typing import NDArray
+
 from models.errors import ModelsError
 from sidecar.context.ports import Meaning
 from sidecar.runtime.embedders import BROKEN, UNSET, Numbered
@@ -27,7 +30,10 @@ from store.scope import Scope
 
 log = logging.getLogger(__name__)
 
+Vector = NDArray[np.float64]
+
 EMBED_DEADLINE_S = 0.2
+_TEXTS_DEADLINE_S = 0.4
 _SPEAKERS_DEADLINE_S, _EARLIER_DEADLINE_S = 0.1, 0.5
 _REMEMBER_S, _GRACE_S = 5.0, 600.0
 _SHARE = 4  # each step before the sources may take a quarter of the time left
@@ -111,6 +117,21 @@ class QueryReader:
         return replace(
             understood, without_meaning="; ".join(filter(None, (understood.without_meaning, earlier.why_none)))
         )
+
+    async def vectors_of(self, texts: Sequence[str], *, due_s: float) -> dict[str, Vector]:
+        """Return the vectors of the texts; none if there is no embedder, or it does not answer in time."""
+        left_s = min(_TEXTS_DEADLINE_S, due_s - self._clock())
+        if self._embedder is None or not texts or left_s <= 0:
+            return {}
+        try:
+            async with asyncio.timeout(left_s):
+                vectors = await self._embedder.embedder.embed(texts)
+        except TimeoutError:
+            return {}
+        except ModelsError as error:
+            log.warning("embedder_failed", extra={"error": type(error).__name__})
+            return {}
+        return dict(zip(texts, vectors.astype(np.float64), strict=True))
 
     async def _embedded(self, reading: Reading, earlier: _Earlier, due_s: float) -> Understood:
         """Return the reading with its vectors; that of the message in its thread is made of the others and the turns'."""

@@ -9,7 +9,7 @@ from sidecar.backends.agentcore import AgentCoreMemory, MemoryRecord
 from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery
 from sidecar.turn.items import Item, Ref, Source
 from sidecar.turn.leads import lead
-from sidecar.turn.remote import relevance
+from sidecar.turn.remote import coverage
 from store.scope import Scope
 
 
@@ -22,9 +22,10 @@ class AgentCoreMemorySource:
     async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
         """Return up to `top_k` records, best first. Raises a BackendError."""
         found = await self.memory.recall(scope.owner_id, query.text, limit=limits.top_k)
-        kept = [one for one in found if one.text.strip()]
+        kept = [one for one in found.found if one.text.strip()]
         return SourceAnswer(
-            tuple(self._item(one, rank, query.words, limits.lead_lines) for rank, one in enumerate(kept))
+            tuple(self._item(one, rank, query.words, limits.lead_lines) for rank, one in enumerate(kept)),
+            notes=found.left_out,
         )
 
     def _item(self, record: MemoryRecord, rank: int, words: Sequence[str], lead_lines: int) -> Item:
@@ -34,7 +35,7 @@ class AgentCoreMemorySource:
             source=Source.MEMORY,
             text=record.text,
             rank=rank,
-            relevance=relevance(words, record.text, rank),
+            relevance=coverage(words, record.text),
             header=f"Remembered, {record.at.date()}",
             lead=lead(record.text, lead_lines),
             provenance=(

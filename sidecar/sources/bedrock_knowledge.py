@@ -9,7 +9,7 @@ from hashlib import sha256
 from sidecar.backends.bedrock_knowledge import BedrockKnowledge, RetrievedPassage
 from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery, SourceSkipped
 from sidecar.turn.items import Item, Ref, Source
-from sidecar.turn.remote import relevance
+from sidecar.turn.remote import coverage
 from store.scope import Scope
 
 
@@ -28,7 +28,7 @@ class BedrockKnowledgeSource:
         found = await self.base.retrieve(query.text, limit=limits.top_k)
         items = [_item(self.base.name, one, rank, query.words) for rank, one in enumerate(found.passages)]
         notes = [f"{self.base.name}: {count} {kind} results have no text" for kind, count in found.left_out.items()]
-        return SourceAnswer(tuple(items), notes=tuple(notes))
+        return SourceAnswer(tuple(items), notes=(*notes, *found.unreadable))
 
 
 def _item(base: str, passage: RetrievedPassage, rank: int, words: Sequence[str]) -> Item:
@@ -42,7 +42,7 @@ def _item(base: str, passage: RetrievedPassage, rank: int, words: Sequence[str])
         source=Source.KNOWLEDGE,
         text=passage.text,
         rank=rank,
-        relevance=relevance(words, passage.text, rank),
+        relevance=coverage(words, passage.text),
         header=passage.place or passage.document_id or base,
         provenance=(Ref("document", passage.document_id or base, passage.place), Ref("backend", base, score)),
     )

@@ -19,6 +19,7 @@ from sidecar.context.ports import (
     BackendError,
     ContextSource,
     ConversationReader,
+    PinnedReader,
     SourceAnswer,
     SourceLimits,
     SourceQuery,
@@ -121,6 +122,10 @@ class SideBySide:
         is_reranked = reranker is not None and reranker.name not in off
         return await _merged(_Asked(asked, reranker if is_reranked else None), query, scope, limits, notes)
 
+    async def pinned(self, scope: Scope) -> tuple[Item, ...]:
+        """Return the pinned items of the built-in source; none if it pins nothing."""
+        return await self._built_in.pinned(scope) if isinstance(self._built_in, PinnedReader) else ()
+
 
 class Instead:
     """Replaces the built-in source by a tenant's first backend: a conversation is never merged from two records."""
@@ -172,9 +177,11 @@ async def _merged(
     answered = await _ask_all(asked, query, scope, limits)
     ours: list[Sequence[Item]] = [answer.items for place, answer in answered.answers if place.name == BUILT_IN]
     theirs: list[Sequence[Item]] = [answer.items for place, answer in answered.answers if place.name != BUILT_IN]
+    reranked: tuple[str, ...] = ()
     if asked.reranker and sum(map(len, theirs)) > 1:
-        theirs = [await _reranked(asked.reranker, query, by_rank(theirs), ends_s, notes)]
-    items = by_rank([*ours, *theirs])[: limits.top_k]
+        items, is_reranked = await _reranked(asked.reranker, query, by_rank(theirs), ends_s, notes)
+        theirs, reranked = [items], tuple([item.id for item in items]) if is_reranked else ()
+    items = _pinned_first(by_rank([*ours, *theirs]), limits.top_k)
     candidates = next((answer.candidates for _, answer in answered.answers if answer.candidates), None)
     failures = [_note(place, problem) for place, problem in answered.failures]
     if answered.failures and not items:
@@ -185,7 +192,14 @@ async def _merged(
     notes += [note for _, answer in answered.answers for note in answer.notes]
     failures += [one for _, answer in answered.answers for one in answer.failures]
     judged_by = candidates and candidates.only({item.id for item in items})
-    return SourceAnswer(items, notes=tuple(notes), failures=tuple(failures), candidates=judged_by)
+    return SourceAnswer(items, notes=tuple(notes), failures=tuple(failures), candidates=judged_by, reranked=reranked)
+
+
+def _pinned_first(items: Sequence[Item], top_k: int) -> tuple[Item, ...]:
+    """Return the pinned items, then at most `top_k` others, ranked in this order."""
+    pinned = [item for item in items if item.is_pinned]
+    others = [item for item in items if not item.is_pinned]
+    return tuple(item._replace(rank=rank) for rank, item in enumerate([*pinned, *others[:top_k]]))
 
 
 async def _ask_all(asked: _Asked, query: SourceQuery, scope: Scope, limits: SourceLimits) -> _Answered:
@@ -210,21 +224,16 @@ async def _ask_all(asked: _Asked, query: SourceQuery, scope: Scope, limits: Sour
 
 async def _reranked(
     reranker: Reranker, query: SourceQuery, items: Sequence[Item], ends_s: float, notes: list[str]
-) -> Sequence[Item]:
-    """Return the items in the reranker's order; in the given order, with a note, if it fails or is too slow.
-
-    The same relevances are reassigned in descending order, so that no later sort undoes the reranking.
-    """
+) -> tuple[Sequence[Item], bool]:
+    """Return the items in the reranker's order, and True; in the given order, with a note, if it fails or is too slow."""
     try:
         async with asyncio.timeout_at(ends_s):
             places = await reranker.order(query.text, [item.text for item in items])
     except (BackendError, TimeoutError) as error:
         why = error if isinstance(error, BackendError) else BackendTimedOut(reranker.name)
         notes.append(f"{why}; merged by rank instead")
-        return items
-    relevances = sorted((item.relevance for item in items), reverse=True)
-    pairs = zip(places, relevances, strict=True)
-    return [items[place]._replace(rank=rank, relevance=failures) for rank, (place, failures) in enumerate(pairs)]
+        return items, False
+    return [items[place]._replace(rank=rank) for rank, place in enumerate(places)], True
 
 
 def by_rank(answers: Iterable[Sequence[Item]]) -> tuple[Item, ...]:

@@ -9,7 +9,7 @@ from sidecar.backends.hindsight import Hindsight, MemoryUnit, NoBank
 from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery
 from sidecar.turn.items import Item, Ref, Source
 from sidecar.turn.leads import lead
-from sidecar.turn.remote import relevance
+from sidecar.turn.remote import coverage
 from store.scope import Scope
 
 
@@ -25,9 +25,10 @@ class HindsightSource:
             found = await self.hindsight.recall(scope.owner_id, query.text, now=query.now, limit=limits.top_k)
         except NoBank as error:
             return SourceAnswer(notes=(str(error),))
-        kept = [one for one in found if one.text.strip()]
+        kept = [one for one in found.found if one.text.strip()]
         return SourceAnswer(
-            tuple(self._item(one, rank, query.words, limits.lead_lines) for rank, one in enumerate(kept))
+            tuple(self._item(one, rank, query.words, limits.lead_lines) for rank, one in enumerate(kept)),
+            notes=found.left_out,
         )
 
     def _item(self, unit: MemoryUnit, rank: int, words: Sequence[str], lead_lines: int) -> Item:
@@ -36,7 +37,7 @@ class HindsightSource:
             source=Source.MEMORY,
             text=unit.text,
             rank=rank,
-            relevance=relevance(words, unit.text, rank),
+            relevance=coverage(words, unit.text),
             header=f"Remembered, {unit.at.date()}" if unit.at else "Remembered",
             lead=lead(unit.text, lead_lines),
             provenance=(Ref("memory", unit.unit_id, unit.document_id), Ref("backend", self.hindsight.name, unit.kind)),

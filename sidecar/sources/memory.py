@@ -51,6 +51,11 @@ class MemorySource:
         )
         return SourceAnswer((*pinned, *items), notes=query.notes, candidates=candidates).first(limits.top_k)
 
+    async def pinned(self, scope: Scope) -> tuple[Item, ...]:
+        """Return the owner's pinned memories, without a search."""
+        async with scoped(self._pool, scope, read_only=True) as connection:
+            return tuple(map(_pinned_item, await memories.pinned(connection, scope), count()))
+
 
 def _id(memory: RecalledMemory) -> str:
     return f"memory:{memory.memory_id}"

@@ -146,7 +146,7 @@ class SourceReport:
     """One source's answer: its items in its own rank order, or why there are none. Latency in milliseconds.
 
     `is_partial` means that some part of the source, named in the reason, failed. `candidates` hold the evidence by which the
-    items' relevance is judged, if the source gives any.
+    items' relevance is judged, if the source gives any. `reranked` are the ids that a tenant's own model put in this order.
     """
 
     source: Source
@@ -157,6 +157,7 @@ class SourceReport:
     attempts: int = 0
     is_partial: bool = False
     candidates: Candidates | None = None
+    reranked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

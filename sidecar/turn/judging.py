@@ -14,7 +14,9 @@ from sidecar.turn.rank import rank
 from sidecar.turn.reading import Reading
 from sidecar.turn.worth import Prospects, prospects
 
-_Judgements = Mapping[str, tuple[float, tuple[tuple[str, float], ...]]]
+_Features = tuple[tuple[str, float], ...]
+_Judged = tuple[float, _Features, Item]
+_Judgements = Mapping[str, tuple[float, _Features]]
 
 
 class Judged(NamedTuple):
@@ -43,9 +45,22 @@ def judge(reports: Sequence[SourceReport], reading: Reading) -> Judged:
 def _ordered(report: SourceReport, told: _Judgements) -> SourceReport:
     if not told or not report.items:
         return report
-    judged = [(*(told.get(item.id) or (item.relevance, item.features)), item) for item in report.items]
+    judged = _as_reranked(
+        [(*(told.get(item.id) or (item.relevance, item.features)), item) for item in report.items], report.reranked
+    )
     # Equal relevance goes by text: ids are random, and the order of the rows follows them.
     judged.sort(key=lambda one: (-one[0], one[2].text if one[2].id in told else ""))
     relevances, features, items = zip(*judged, strict=True)
     columns = columns_of(items) | {"rank": tuple(range(len(items))), "relevance": relevances, "features": features}
     return replace(report, items=tuple(map(Item, *columns.values())), candidates=None)
+
+
+def _as_reranked(judged: list[_Judged], reranked: Sequence[str]) -> list[_Judged]:
+    """Return the items with the relevances of those that were reranked handed out again in that order, highest first."""
+    if not reranked:
+        return judged
+    places = {item_id: place for place, item_id in enumerate(reranked)}
+    best = sorted((relevance for relevance, _, item in judged if item.id in places), reverse=True)
+    ordered = sorted((places[item.id], item.id) for _, _, item in judged if item.id in places)
+    handed = {item_id: relevance for (_, item_id), relevance in zip(ordered, best, strict=True)}
+    return [(handed.get(item.id, relevance), features, item) for relevance, features, item in judged]

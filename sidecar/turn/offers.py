@@ -37,11 +37,13 @@ def gather(
     by_source: dict[Source, list[Item]] = {}
     refused: list[Fate] = []
     for report in reports:
+        items = report.items
         if report.status is Status.TIMEOUT:
-            refused += [Fate(item, Decision.LATE, "its source answered after the deadline") for item in report.items]
-        else:
-            by_source.setdefault(report.source, []).extend([item for item in report.items if not item.fault])
-            refused += [Fate(item, Decision.UNUSABLE, item.fault) for item in report.items if item.fault]
+            late = [item for item in items if not item.is_pinned]
+            refused += [Fate(item, Decision.LATE, "its source answered after the deadline") for item in late]
+            items = tuple(item for item in items if item.is_pinned)  # they were read apart, in time
+        by_source.setdefault(report.source, []).extend([item for item in items if not item.fault])
+        refused += [Fate(item, Decision.UNUSABLE, item.fault) for item in items if item.fault]
     pinned: list[Item] = []
     competing: list[Item] = []
     for source in Source:

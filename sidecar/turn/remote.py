@@ -1,37 +1,145 @@
-"""Relevance of remote search results, from their words and rank; remote scores are not comparable.
+"""Evidence for texts of remote searches, made in the turn: their words and their vectors, as for our own.
 
-Pure; the sources fetch the results.
+Remote scores are not comparable. `rank` judges these texts with the model that judges all others. Pure; the sources fetch the
+results, and the assembler their vectors.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+from itertools import chain, repeat, zip_longest
 from typing import Final
 
-from store.text.texts import fold
+import numpy as np
+from numpy.typing import NDArray
 
-_WORD: Final = re.compile(r"\w+")
-_FIRST: Final = 0.6
-_HALVED_AFTER: Final = 5
+from sidecar.turn.evidence import Evidence, inverse_frequencies, weigh
+from sidecar.turn.items import Item, Source, SourceReport
+from sidecar.turn.rank import CandidateKind, Candidates
+from sidecar.turn.reading import Reading
+from store.content.recalling import MAX_WORDS, Recalled
+from store.text.texts import search_words
+
+MOST_EMBEDDED: Final = 40
+"""The remote texts of a turn that get a vector: the first of each source, in turns."""
+
+_KINDS: Final = {Source.MEMORY: CandidateKind.FACT}
 _READ_CHARS: Final = 20_000
+_EMBEDDED_CHARS: Final = 2_000
+_THREAD_WORDS: Final = 8
+_OTHER_TEXTS: Final = 20  # texts that the search left out count as holding none of the words
+_LEAST_STEM: Final = 3
+_NO_DAY: Final = date.min  # far from every period that a question names
+_ENDING = re.compile(r"(?:ings?|ed|e?s|e)$")
+
+_Numbers = NDArray[np.float64]
 
 
-def relevance(words: Sequence[str], text: str, rank: int) -> float:
-    """Return 0 to 1: the share of the question's words that the text holds, at least a minimum given by its rank.
+def coverage(words: Sequence[str], text: str) -> float:
+    """Return the share of the question's words that the text holds, 0 to 1."""
+    held = _stems(text)
+    return sum(_stem(word) in held for word in words) / max(1, len(words))
 
-    A remote search ranks by meaning, so top results count even without a shared word: 0.6 for the first, half of that for
-    the sixth, a third for the eleventh.
+
+def texts_to_embed(reports: Iterable[SourceReport], reading: Reading) -> list[str]:
+    """Return the beginnings of the remote texts that need a vector, the best of each source first."""
+    ranked = zip_longest(*(_unjudged(report, reading) for report in reports))
+    texts = dict.fromkeys(item.text[:_EMBEDDED_CHARS] for item in chain.from_iterable(ranked) if item is not None)
+    return list(texts)[:MOST_EMBEDDED]
+
+
+def with_evidence(
+    reports: Sequence[SourceReport], reading: Reading, parts: _Numbers | None, vectors: Mapping[str, _Numbers]
+) -> tuple[SourceReport, ...]:
+    """Return the reports with evidence for the items that had none.
+
+    `parts` are the unit vectors of the question's parts, `vectors` those of texts that `texts_to_embed` returned; a text
+    without one is judged by its words.
     """
-    earned = _FIRST / (1 + max(0, rank) / _HALVED_AFTER)
-    wanted = {fold(word) for word in words}
-    if not wanted:
-        return earned
-    present = wanted.intersection(_WORD.findall(fold(text[:_READ_CHARS])))
-    return max(earned, len(present) / len(wanted))
+    return tuple(
+        replace(report, candidates=_beside(report.candidates, _candidates(items, reading, parts, vectors)))
+        if (items := _unjudged(report, reading))
+        else report
+        for report in reports
+    )
 
 
 def readable(text: str) -> str:
     """Return the text made storable: lone surrogates become question marks, NUL becomes U+FFFD."""
     whole = text if text.isascii() else text.encode(errors="replace").decode()
     return whole.replace("\0", "\ufffd")
+
+
+def _unjudged(report: SourceReport, reading: Reading) -> list[Item]:
+    """Return the report's items that compete and have no evidence for this reading. Workspace files do not compete."""
+    if report.source is Source.WORKSPACE or not report.items:
+        return []
+    told = report.candidates
+    known = frozenset(told.ids if told and len(told.evidence.coverage) == len(reading.parts) else ())
+    return [item for item in report.items if not item.is_pinned and item.id not in known]
+
+
+def _candidates(
+    items: Sequence[Item], reading: Reading, parts: _Numbers | None, vectors: Mapping[str, _Numbers]
+) -> Candidates:
+    kind = _KINDS.get(items[0].source, CandidateKind.PASSAGE)
+    return Candidates(
+        kind=kind,
+        ids=[item.id for item in items],
+        texts=[item.text for item in items],
+        evidence=_evidence(items, reading, parts, vectors),
+        days=[item.at.date() if item.at else _NO_DAY for item in items],
+    )
+
+
+def _evidence(
+    items: Sequence[Item], reading: Reading, parts: _Numbers | None, vectors: Mapping[str, _Numbers]
+) -> Evidence:
+    """Return the evidence of the items. How rare a word is where they come from is not known: it is guessed from them alone."""
+    said = reading.thread.weights if reading.thread else {}
+    own = reading.words
+    words = (*own, *sorted(said, key=lambda word: (-said[word], word))[:_THREAD_WORDS])[:MAX_WORDS]
+    stems = [_stem(word) for word in words]
+    held = [[stem in found for stem in stems] for found in (_stems(item.text) for item in items)]
+    matched = [sum(1 << place for place, is_held in enumerate(one) if is_held) for one in held]
+    idfs = inverse_frequencies([sum(column) for column in zip(*held, strict=True)], len(items) + _OTHER_TEXTS)
+    weighed = [(word, idf * said.get(word, 1.0)) for word, idf in zip(words, idfs, strict=True)]
+    weights = [[weight if word in part.words else 0.0 for word, weight in weighed] for part in reading.parts]
+    cosines = [_cosines(parts, vectors.get(item.text[:_EMBEDDED_CHARS])) for item in items]
+    return weigh(Recalled(tuple(items), tuple(matched), tuple(cosines)), weights)
+
+
+def _cosines(parts: _Numbers | None, vector: _Numbers | None) -> Sequence[float]:
+    if parts is None or vector is None:
+        return ()
+    return [float(np.clip(cosine, -1.0, 1.0)) if math.isfinite(cosine) else 0.0 for cosine in parts @ vector]
+
+
+def _beside(known: Candidates | None, added: Candidates) -> Candidates:
+    """Return both as one: a source has one kind of candidates."""
+    if known is None or len(known.evidence.coverage) != len(added.evidence.coverage):
+        return added
+    days = known.days or [_NO_DAY] * len(known.ids)
+    trust = (*known.trust, *repeat(1.0, len(added.ids))) if known.trust else ()
+    return Candidates(
+        kind=known.kind,
+        ids=[*known.ids, *added.ids],
+        texts=[*known.texts, *added.texts],
+        evidence=known.evidence.beside(added.evidence),
+        days=[*days, *added.days],
+        trust=trust,
+    )
+
+
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(map(_stem, search_words(text[:_READ_CHARS]).split()))
+
+
+def _stem(word: str) -> str:
+    """Return an English word without its ending, if enough is left of it; search does so by the database's dictionary."""
+    cut = _ENDING.sub("", word) if word.isascii() else word
+    return cut if len(cut) >= _LEAST_STEM else word

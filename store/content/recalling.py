@@ -95,3 +95,8 @@ def recalled(rows: Sequence[Any], read: Callable[..., Iterable[Text | None]]) ->
 def literal(vector: Sequence[float]) -> str:
     """Return a vector in the database's text format."""
     return "[" + ",".join([f"{number:.5g}" for number in vector]) + "]"
+
+
+def numbers(vector: str) -> list[float]:
+    """Return the numbers of a vector in the database's text format."""
+    return [float(number) for number in vector[1:-1].split(",")]

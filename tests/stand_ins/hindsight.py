@@ -107,9 +107,9 @@ class FakeHindsight:
 
 
 @contextmanager
-def serving() -> Iterator[FakeHindsight]:
+def serving(fake: FakeHindsight | None = None) -> Iterator[FakeHindsight]:
     """Yield a stand-in that listens."""
-    fake = FakeHindsight()
+    fake = fake or FakeHindsight()
     with listening(_Handler, fake) as fake.url:
         yield fake
 

@@ -21,7 +21,7 @@ import pytest
 from sidecar.cli.root import run
 from sidecar.runtime.errors import SettingInvalid
 from sidecar.runtime.settings import Settings, read
-from sidecar.v1 import backends_pb2, items_pb2
+from sidecar.v1 import backends_pb2, items_pb2, profile_pb2
 from sidecar.v1 import context_pb2 as pb
 from store.scope import owner_uuid
 from tests.stand_ins import hindsight
@@ -180,7 +180,8 @@ deadline_s = 60
 
 
 def asking_tools() -> pb.AssembleContextRequest:
-    return asking(overrides={"sources": [{"source": items_pb2.SOURCE_TOOLS, "deadline_ms": WAITS_MS}]})
+    knobs = [{"source": items_pb2.SOURCE_TOOLS, "deadline_ms": WAITS_MS}]
+    return asking(overrides={"sources": knobs, "spend": profile_pb2.SPEND_FULL})
 
 
 async def test_tool_is_called_from_its_approval_to_its_revocation(

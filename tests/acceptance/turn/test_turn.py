@@ -26,6 +26,7 @@ from tests.support.served.turns import (
     assembled,
     fill,
     knobs,
+    locked,
     recount,
     report,
     said,
@@ -277,3 +278,15 @@ async def test_a_pinned_memory_stands_in_every_context_says_so_and_goes_when_for
     await agent.DeleteMemory(memory_pb2.DeleteMemoryRequest(memory_id="rule"))
     after = await assembled(agent, asking("👍"))
     assert "Portuguese" not in str(after.system_blocks)
+
+
+async def test_a_pinned_memory_stands_in_a_turn_whose_memory_search_hangs(site: Site, agent: Caller) -> None:
+    rule = memory_pb2.NewMemory(memory_id="rule", text="Mara wants answers in Portuguese.", pinned=True)
+    await agent.Retain(memory_pb2.RetainRequest(memories=[rule]))
+    async with locked(site, "memory_supersessions"):
+        answer = await assembled(agent, asking(overrides=knobs(MEMORY, deadline_ms=3_000)))
+    assert statuses(answer)["MEMORY"] == "TIMEOUT"
+    assert "its pinned memories were read apart" in report(answer, MEMORY).reason
+    assert "[p1] Mara wants answers in Portuguese.\n" in answer.system_blocks[1].text
+    assert answer.degraded
+    assert [item.id for item in answer.items if item.source == MEMORY] == ["memory:rule"]

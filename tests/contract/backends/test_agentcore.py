@@ -79,7 +79,7 @@ async def test_recall_searches_the_owners_namespace_in_the_services_order(aws: A
     first = record(1, "Calypso winters ashore.", timestamp=NOW - timedelta(days=9))
     aws.script("RetrieveMemoryRecords", Reply({"memoryRecordSummaries": [first, record(2, "Rope.", score=0.9)]}))
     with asked(aws) as memory:
-        found = await memory.recall(OWNER, "where does Calypso winter?", limit=7)
+        found = (await memory.recall(OWNER, "where does Calypso winter?", limit=7)).found
     assert [(one.text, one.score) for one in found] == [("Calypso winters ashore.", None), ("Rope.", 0.9)]
     assert found[0].at == NOW - timedelta(days=9)
     (call,) = aws.calls("RetrieveMemoryRecords")
@@ -91,7 +91,18 @@ async def test_record_of_another_namespace_is_left_out(aws: Aws) -> None:
     ours, theirs = record(1, "Ours."), record(2, "Theirs.", f"{NAMESPACE}-2")
     aws.script("RetrieveMemoryRecords", Reply({"memoryRecordSummaries": [theirs, ours, record(3, "Nobody's.", "/")]}))
     with asked(aws) as memory:
-        assert [one.text for one in await memory.recall(OWNER, "boats", limit=5)] == ["Ours."]
+        assert [one.text for one in (await memory.recall(OWNER, "boats", limit=5)).found] == ["Ours."]
+
+
+async def test_malformed_record_falls_with_a_reason_and_the_others_are_taken(aws: Aws) -> None:
+    told = [record(2, "Ours.") | {"memoryRecordId": "m" * 501}, record(3, "Ours.")]
+    aws.script("RetrieveMemoryRecords", Reply({"memoryRecordSummaries": told}))
+    with asked(aws) as memory:
+        found = await memory.recall(OWNER, "boats", limit=5)
+    assert [one.record_id for one in found.found] == [record(3, "Ours.")["memoryRecordId"]]
+    assert [one.partition(": ")[2] for one in found.left_out] == [
+        "1 unreadable, left out (ValueError)",
+    ]
 
 
 async def test_owner_may_have_another_actor_id(aws: Aws) -> None:

@@ -211,6 +211,15 @@ async def test_malformed_answer_is_an_error_and_not_an_empty_list(aws: Aws, raw:
         await base.retrieve("boats", limit=5)
 
 
+async def test_malformed_result_falls_with_a_reason_and_the_others_are_taken(aws: Aws) -> None:
+    sound = b'{"content": {"type": "TEXT", "text": "Boats winter ashore."}, "location": {}}'
+    aws.script("Retrieve", Raw(b'{"retrievalResults": [{"score": 0.4}, ' + sound + b"]}"))
+    with asked(aws) as base:
+        found = await base.retrieve("boats", limit=5)
+    assert [one.text for one in found.passages] == ["Boats winter ashore."]
+    assert [one.partition(": ")[2] for one in found.unreadable] == ["1 unreadable, left out (no content)"]
+
+
 async def test_truncated_answer_is_requested_again(aws: Aws) -> None:
     aws.script("Retrieve", Raw(b'{"retrievalResults": [', claims=500), ONE)
     with asked(aws) as base:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -96,17 +97,32 @@ async def test_malformed_answer_is_an_error(
         await hindsight.recall(owner, "boats", now=NOW, limit=5)
 
 
+async def test_malformed_unit_falls_with_a_reason_and_the_others_are_taken(
+    fake: FakeHindsight, hindsight: Hindsight, owner: UUID
+) -> None:
+    sound = {"id": "u1", "text": "The boat winters ashore.", "type": "world"}
+    bad = [{"text": "No id."}, sound | {"id": ""}, sound | {"occurred_start": "soon"}, sound | {"metadata": 3}, "text"]
+    fake.refusals = [Refusal(200, json.dumps({"results": [*bad, sound, {"id": "u2"}]}).encode())]
+    found = await hindsight.recall(owner, "boats", now=NOW, limit=5)
+    assert [(one.unit_id, one.text) for one in found.found] == [("u1", "The boat winters ashore.")]
+    assert len(fake.seen) == 1
+    told = "; ".join(found.left_out)
+    assert f"{hindsight.name}: 1 unreadable, left out (no id)" in told
+    assert "left out (no text)" in told
+    assert "soon" not in told
+
+
 async def test_unstorable_text_spoils_no_other_memory(fake: FakeHindsight, hindsight: Hindsight, owner: UUID) -> None:
     texts = ["boats: half \ud83d a pair", "boats: low \udc00", "boats: a NUL \0", "boats: sound"]
     fake.retain(str(owner), [{"content": text, "document_id": f"d{text}"} for text in texts])
     found = await hindsight.recall(owner, "boats", now=NOW, limit=9)
-    assert [one.text for one in found] == [
+    assert [one.text for one in found.found] == [
         "boats: half ? a pair",
         "boats: low ?",
         "boats: a NUL \ufffd",
         "boats: sound",
     ]
-    assert "\0" not in "".join(one.document_id for one in found)
+    assert "\0" not in "".join(one.document_id for one in found.found)
 
 
 async def test_question_is_sent_in_the_servers_form(fake: FakeHindsight, hindsight: Hindsight, owner: UUID) -> None:
@@ -124,7 +140,7 @@ async def test_server_that_refuses_long_questions_gets_a_shorter_one(
 ) -> None:
     fake.longest_query = 600
     fake.retain(str(owner), [{"content": "boats boats"}])
-    assert await hindsight.recall(owner, "boats " * 400, now=NOW, limit=5)
+    assert (await hindsight.recall(owner, "boats " * 400, now=NOW, limit=5)).found
 
 
 async def test_older_servers_field_for_results_is_understood(
@@ -132,7 +148,7 @@ async def test_older_servers_field_for_results_is_understood(
 ) -> None:
     fake.is_old = True
     fake.retain(str(owner), [{"content": "boats winter"}])
-    assert [one.text for one in await hindsight.recall(owner, "boats", now=NOW, limit=5)] == ["boats winter"]
+    assert [one.text for one in (await hindsight.recall(owner, "boats", now=NOW, limit=5)).found] == ["boats winter"]
 
 
 async def test_server_that_ignores_the_window_is_refused(
@@ -203,7 +219,7 @@ async def test_document_with_new_ids_is_the_same_memory(fake: FakeHindsight, hin
     found: list[MemoryUnit] = []
     for _ in range(2):
         fake.retain(str(owner), [{"content": "The mast is oak.", "document_id": "log"}])
-        found += await hindsight.recall(owner, "mast", now=NOW, limit=5)
+        found += (await hindsight.recall(owner, "mast", now=NOW, limit=5)).found
     assert found[0].unit_id != found[1].unit_id
     assert found[0].memory_id == found[1].memory_id
 

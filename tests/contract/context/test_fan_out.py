@@ -16,7 +16,7 @@ import pytest
 from sidecar.context.fan_out import FanOut, FanOutQuery, Findings
 from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery, SourceSkipped
 from sidecar.turn.evidence import of_shares
-from sidecar.turn.items import Item, Ref, Source, Status
+from sidecar.turn.items import Item, Ref, Source, SourceReport, Status
 from sidecar.turn.profile import LOCAL_DEADLINE_MS, merge, parse_layer
 from sidecar.turn.rank import CandidateKind, Candidates
 from store.errors import DatabaseBusy
@@ -402,3 +402,75 @@ async def test_another_owner_never_gets_a_recent_answer() -> None:
 
 def _memory_status(findings: Findings) -> Status:
     return next(report.status for report in findings.reports if report.source is Source.MEMORY)
+
+
+class Pinning(Behaving):
+    """A memory source whose pinned items can be read apart from its search."""
+
+    def __init__(self, behave: Callable[[], Awaitable[Any]], read: Callable[[], Awaitable[Any]] | None = None) -> None:
+        super().__init__(behave)
+        self._read = read
+        self.read_apart = 0
+
+    async def pinned(self, scope: Scope) -> tuple[Item, ...]:
+        self.read_apart += 1
+        if self._read:
+            await self._read()
+        return (an_item(id="memory:pinned", text="Answer in Portuguese.", is_pinned=True),)
+
+
+async def hang() -> None:
+    await asyncio.Event().wait()
+
+
+async def refuse() -> None:
+    raise DatabaseBusy("full")
+
+
+async def memory_report(source: Behaving, question: FanOutQuery, fan_out: FanOut | None = None) -> SourceReport:
+    findings = await (fan_out or fan_out_of(memory=source, wiki=good(Source.WIKI))).ask(question)
+    return next(report for report in findings.reports if report.source is Source.MEMORY)
+
+
+@pytest.mark.parametrize("behave", [hang, refuse, raising(ValueError("bug"))._behave], ids=["hung", "shed", "broken"])
+async def test_pinned_items_hold_whatever_becomes_of_the_search(behave: Callable[[], Awaitable[Any]]) -> None:
+    source = Pinning(behave)
+    report = await memory_report(source, asking(deadline_ms=300))
+    assert report.status in {Status.TIMEOUT, Status.SHED, Status.ERROR}
+    assert [(item.id, item.is_pinned, item.rank) for item in report.items] == [("memory:pinned", True, 0)]
+    assert "read apart" in report.reason
+    assert source.read_apart == 1
+
+
+async def test_pinned_items_hold_while_the_breaker_is_open_and_for_a_built_in_source() -> None:
+    source = Pinning(raising(ConnectionResetError())._behave)
+    fan_out = FanOut({Source.MEMORY: source}, clock=time.monotonic, local=lambda tenant_id: [Source.MEMORY])
+    told = [await memory_report(source, asking(deadline_ms=5_000), fan_out) for _ in range(8)]
+    assert {report.status for report in told} == {Status.ERROR, Status.BREAKER_OPEN}
+    assert all(item.is_pinned for report in told for item in report.items)
+    assert all(report.items for report in told)
+
+
+async def test_search_that_answers_is_the_only_read() -> None:
+    source = Pinning(good()._behave)
+    report = await memory_report(source, asking())
+    assert (report.status, source.read_apart, report.reason) == (Status.OK, 0, "")
+
+
+@pytest.mark.parametrize("read", [hang, refuse], ids=["hung", "shed"])
+async def test_pinned_items_that_cannot_be_read_delay_and_break_nothing(read: Callable[[], Awaitable[Any]]) -> None:
+    async with asyncio.timeout(20):
+        report = await memory_report(Pinning(hang, read), asking(deadline_ms=60))
+    assert (report.status, report.items) == (Status.TIMEOUT, ())
+
+
+async def test_partly_failed_search_keeps_its_items_and_gets_the_pinned_ones() -> None:
+    partly = SourceAnswer((an_item(),), failures=("built-in: no",))
+    report = await memory_report(Pinning(saying(partly)._behave), asking())
+    assert [(item.id, item.rank) for item in report.items] == [("memory:pinned", 0), ("memory:1", 1)]
+
+
+async def test_memory_that_is_off_reads_nothing_apart() -> None:
+    source = Pinning(hang)
+    assert (await memory_report(source, asking(enabled=False))).items == ()
+    assert source.read_apart == 0

@@ -195,10 +195,18 @@ def reranked(reranker: Backwards, *off: str, built_in: Scripted | None = None) -
 async def test_rerankers_order_of_backend_items_is_kept() -> None:
     answer = await reranked(Backwards()).find(QUERY, MINE, LIMITS)
     assert [(item.id, item.rank) for item in answer.items] == [("b", 0), ("x", 1), ("a", 2)]
-    told = [item.relevance for item in answer.items]
-    assert told == sorted(told, reverse=True)
+    assert answer.reranked == ("b", "x", "a")
     assert await found(reranked(Backwards(), built_in=bringing("ours"))) == ["ours", "b", "x", "a"]
     assert await found(reranked(Backwards(), "order")) == ["a", "x", "b"]
+
+
+async def test_pinned_items_come_first_and_take_no_place_of_others() -> None:
+    async def do() -> SourceAnswer:
+        answer = await bringing("pinned", "also pinned", "ours").do()
+        return SourceAnswer((*[one._replace(is_pinned=True) for one in answer.items[:2]], answer.items[2]))
+
+    source = SideBySide(Scripted(do), placed(one=bringing("x", "y")), Decided())
+    assert await found(source, limits=SourceLimits(2, 3)) == ["pinned", "also pinned", "x", "y"]
 
 
 async def hangs() -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sidecar.backends.asking import TokenBucket
 from sidecar.sources.composite import by_rank
-from sidecar.turn.items import Item, Source
-from sidecar.turn.remote import readable, relevance
+from sidecar.turn.items import Item, Source, SourceReport, Status
+from sidecar.turn.judging import judge
+from sidecar.turn.reading import read
+from sidecar.turn.remote import coverage, readable, with_evidence
 
 texts = st.text(max_size=40)
 
@@ -17,9 +21,19 @@ def item(name: str, rank: int) -> Item:
     return Item(name, Source.KNOWLEDGE, name, rank, 0.5)
 
 
-@given(st.lists(texts, max_size=6), texts, st.integers(0, 500))
-def test_relevance_is_between_0_and_1_and_never_grows_with_rank(words: list[str], text: str, rank: int) -> None:
-    assert 0 < relevance(words, text, rank + 1) <= relevance(words, text, rank) <= 1
+@given(texts, st.lists(texts, max_size=6))
+def test_any_remote_text_gets_evidence_and_a_relevance(message: str, found: list[str]) -> None:
+    reading = read(message, today=date(2026, 3, 1))
+    items = tuple(item(f"{place}", place)._replace(text=text) for place, text in enumerate(found))
+    (told,) = with_evidence([SourceReport(Source.KNOWLEDGE, Status.OK, items)], reading, None, {})
+    judged = judge([told], reading).reports[0].items
+    assert sorted(one.id for one in judged) == sorted(one.id for one in items)
+    assert all(0 <= one.relevance <= 1 and one.features for one in judged)
+
+
+@given(st.lists(texts, max_size=6), texts)
+def test_coverage_is_a_share(words: list[str], text: str) -> None:
+    assert 0 <= coverage(words, text) <= 1
 
 
 @given(st.text())

@@ -61,7 +61,7 @@ async def test_retained_memory_is_recalled_by_its_owner_alone(
     await retain(server_url, owner, "Calypso winters in the old dock.", "Bread is bought on Mondays.")
     other = uuid4()
     await retain(server_url, other, "Calypso is sold.")
-    found = await hindsight.recall(owner, "Where does Calypso winter?", now=datetime.now(UTC), limit=10)
+    found = (await hindsight.recall(owner, "Where does Calypso winter?", now=datetime.now(UTC), limit=10)).found
     assert found[0].text == "Calypso winters in the old dock."
     assert "Calypso is sold." not in {one.text for one in found}
     assert found[0].kind == "world"
@@ -105,10 +105,10 @@ async def test_changes_read_in_small_pages_are_the_same(server_url: str, hindsig
 async def test_document_retained_again_keeps_its_memory_ids(server_url: str, hindsight: Hindsight, owner: UUID) -> None:
     await retain(server_url, owner, "The mast is oak.", document="log")
     (before,) = await changes(hindsight, owner)
-    (recalled,) = await hindsight.recall(owner, "mast oak", now=datetime.now(UTC), limit=5)
+    (recalled,) = (await hindsight.recall(owner, "mast oak", now=datetime.now(UTC), limit=5)).found
     await retain(server_url, owner, "The mast is oak.", document="log")
     (after,) = await changes(hindsight, owner)
-    (again,) = await hindsight.recall(owner, "mast oak", now=datetime.now(UTC), limit=5)
+    (again,) = (await hindsight.recall(owner, "mast oak", now=datetime.now(UTC), limit=5)).found
     assert before.memory.memory_id == after.memory.memory_id == recalled.memory_id == again.memory_id
     assert before.memory.text_hash == after.memory.text_hash
 

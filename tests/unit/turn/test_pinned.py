@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sidecar.turn.fitting import Fitted, fit
-from sidecar.turn.items import Decision, Fate, Form, Item, Source, Zone
+from sidecar.turn.items import Decision, Fate, Form, Item, Source, Status, Zone
 from tests.support.turn import turn_laws as laws
 from tests.support.turn.turn_cases import METER, a_fitting, a_profile, a_turn, an_item, fitted, kept_ids
 
@@ -85,3 +87,11 @@ def test_an_unusable_pinned_item_falls_alone() -> None:
     result = fitted(*PINNED, as_pinned(an_item("bad", "odd", fault="it cannot be counted")))
     assert fate(result, "bad").decision is Decision.UNUSABLE
     assert set(kept_ids(result)) == {"memory:1", "memory:2"}
+
+
+def test_pinned_items_of_a_source_that_timed_out_were_read_apart_and_stand() -> None:
+    question = a_fitting(*PINNED, an_item("late", "Anna paints boats.", relevance=0.9))
+    late = tuple(replace(one, status=Status.TIMEOUT) for one in question.reports if one.source is Source.MEMORY)
+    result = fit(replace(question, reports=late), METER)
+    assert set(kept_ids(result)) == {"memory:1", "memory:2"}
+    assert fate(result, "late").decision is Decision.LATE

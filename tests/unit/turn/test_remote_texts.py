@@ -1,16 +1,103 @@
-"""Texts from remote searches: how relevant they count, what is made of them, and how several answers become one order."""
+"""Texts of remote searches: their evidence is made in the turn, and the same model judges them as all others."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, date, datetime
+
+import numpy as np
+
 from sidecar.backends.asking import TokenBucket
-from sidecar.turn.remote import readable, relevance
+from sidecar.turn.evidence import of_shares
+from sidecar.turn.items import Item, Ref, Source, SourceReport, Status
+from sidecar.turn.judging import judge
+from sidecar.turn.rank import CandidateKind, Candidates
+from sidecar.turn.reading import Reading, read
+from sidecar.turn.remote import MOST_EMBEDDED, coverage, readable, texts_to_embed, with_evidence
+
+READING = read("Where did Ana hide the spare keys?", today=date(2026, 3, 1))
+HIT, MISS = "Ana hid the spare keys beneath the blue flower pot.", "The invoice of March was paid by bank transfer."
 
 
-def test_first_result_counts_without_a_shared_word_and_a_late_one_by_its_words() -> None:
-    assert relevance(("boat",), "A vessel.", 0) == 0.6
-    assert relevance(("boat",), "A vessel.", 50) < 0.2
-    assert relevance(("boat", "winter"), "The BOAT", 50) == 0.5
-    assert relevance((), "anything", 5) == 0.3
+def remote(*texts: str, source: Source = Source.MEMORY) -> SourceReport:
+    """Return what a remote search brought: texts without evidence."""
+    items = tuple(
+        Item(f"{source}:{place}", source, text, place, 0.5, provenance=(Ref("backend", "there"),))
+        for place, text in enumerate(texts)
+    )
+    return SourceReport(source, Status.OK, items)
+
+
+def relevances(*reports: SourceReport, reading: Reading = READING) -> dict[str, float]:
+    judged = judge(with_evidence(reports, reading, None, {}), reading)
+    return {item.text: item.relevance for report in judged.reports for item in report.items}
+
+
+def test_first_remote_text_counts_by_what_it_says() -> None:
+    for source in (Source.MEMORY, Source.KNOWLEDGE, Source.TOOLS):
+        told = relevances(remote(MISS, HIT, source=source))
+        assert told[MISS] < 0.02, source
+        assert told[HIT] > 0.1, source
+
+
+def test_words_count_in_other_forms() -> None:
+    assert coverage(("keys", "hiding"), "A key is lost. Hide the other.") == 1.0
+    assert coverage(("walked",), "She walks home.") == 1.0
+    assert coverage((), "anything") == 0.0
+
+
+def test_vectors_count_as_for_our_own_texts() -> None:
+    reading = read("Which dentist do I see?", today=date(2026, 3, 1))
+    near, far = "A tooth doctor on Elm Street.", "The invoice was paid."
+    parts, vectors = np.array([[1.0, 0.0]]), {near: np.array([0.9, 0.1]), far: np.array([0.0, 1.0])}
+    judged = judge(with_evidence([remote(far, near)], reading, parts, vectors), reading)
+    assert [item.text for item in judged.reports[0].items] == [near, far]
+    assert dict(judged.reports[0].items[0].features)["cosine"] == 0.9
+
+
+def test_remote_texts_stand_beside_our_own() -> None:
+    item = Item("ours", Source.MEMORY, HIT, 0, 0.5, provenance=(Ref("memory", "ours"),))
+    candidates = Candidates(
+        CandidateKind.FACT, ["ours"], [HIT], of_shares([1.0], parts=1), days=[date(2026, 1, 1)], trust=[0.5]
+    )
+    theirs = remote(MISS, HIT)
+    both = replace(theirs, items=(item, *theirs.items), candidates=candidates)
+    (told,) = with_evidence([both], READING, None, {})
+    assert told.candidates is not None
+    assert list(told.candidates.ids) == ["ours", "memory:0", "memory:1"]
+    assert list(told.candidates.trust) == [0.5, 1.0, 1.0]
+    assert len(told.candidates.days) == 3
+    assert [one.text for one in judge([told], READING).reports[0].items] == [HIT, HIT, MISS]
+
+
+def test_a_named_day_counts_for_a_remote_text() -> None:
+    reading = read("What did Ana buy on 3 March 2026?", today=date(2026, 4, 1))
+    then, later = datetime(2026, 3, 3, tzinfo=UTC), datetime(2025, 3, 9, tzinfo=UTC)
+    report = remote("Ana bought rope.", "Ana bought flour.", "Ana bought nails.")
+    items = tuple(one._replace(at=at) for one, at in zip(report.items, (None, then, later), strict=True))
+    judged = judge(with_evidence([replace(report, items=items)], reading, None, {}), reading)
+    assert judged.reports[0].items[0].text == "Ana bought flour."
+
+
+def test_pinned_items_and_workspace_files_need_no_evidence() -> None:
+    pinned = replace(remote(MISS), items=(remote(MISS).items[0]._replace(is_pinned=True),))
+    files = remote(MISS, source=Source.WORKSPACE)
+    assert texts_to_embed([pinned, files], READING) == []
+    assert with_evidence([pinned, files], READING, None, {}) == (pinned, files)
+
+
+def test_the_best_texts_of_each_source_are_embedded_first_and_once() -> None:
+    tools = remote(*(f"result {place}" for place in range(50)), source=Source.TOOLS)
+    texts = texts_to_embed([tools, remote(HIT, HIT, "x" * 9_000)], READING)
+    assert texts[:2] == ["result 0", HIT]
+    assert (len(texts), len(set(texts)), max(map(len, texts))) == (MOST_EMBEDDED, MOST_EMBEDDED, 2_000)
+
+
+def test_a_rerankers_order_stands_and_the_relevances_stay() -> None:
+    report = replace(remote(MISS, HIT, "Ana has keys."), reranked=("memory:0", "memory:2", "memory:1"))
+    items = judge(with_evidence([report], READING, None, {}), READING).reports[0].items
+    assert [item.id for item in items] == ["memory:0", "memory:2", "memory:1"]
+    assert sorted(item.relevance for item in items) == sorted(relevances(remote(MISS, HIT, "Ana has keys.")).values())
 
 
 def test_lone_surrogates_and_nul_leave_a_mark() -> None:
