@@ -57,6 +57,7 @@ NAMES = {
     "ListBudgetsResponse": "BudgetsTold",
     "ListSpendingResponse": "SpendingTold",
     "ListToolsResponse": "ToolListing",
+    "ForgetResponse": "Forgotten",
     "MeasureReadsResponse": "ReadMeasure",
     "ReplayAssemblyResponse": "Replay",
     "ResetCursorResponse": "ResetEffect",
@@ -87,7 +88,7 @@ DEADLINES_S = {
     ),
     **dict.fromkeys(("ApproveTool", "BootstrapImport", "ListTools", "RunLint", "TestTool"), 60.0),
     "Ingest": 120.0,
-    **dict.fromkeys(("CompileNow", "ForgetOwner"), 600.0),
+    **dict.fromkeys(("CompileNow", "Forget", "ForgetOwner"), 600.0),
     **dict.fromkeys(
         ("BackfillLinks", "ExportVault", "ResetCursor", "RollbackLinks", "VerifyRebuild", "WatchJob"), 3600.0
     ),
@@ -100,6 +101,7 @@ REQUIRED = {
     "question", "receipt_id", "records", "ref", "section_slug", "space_id", "thread_id", "tool", "version",
 }  # fmt: skip
 OPTIONAL = {
+    "Forget": {"memory_id", "thread_id"},
     "GetProfile": {"agent_id", "level", "ref", "space_id", "version"},
     "ListAssemblies": {"thread_id"},
     "ListProfileVersions": {"ref"},

@@ -68,6 +68,9 @@ _COMMANDS = {
     "doctor": Lazy("sidecar.cli.operations.doctor", "doctor", "Check this machine's setup, and show fixes."),
     "embed": Lazy("sidecar.cli.operations.serving", "embed", "Compute the missing vectors of stored texts."),
     "explain": Lazy("sidecar.cli.turns.context", "explain", "Explain an assembly."),
+    "forget": Lazy(
+        "sidecar.cli.content.forget", "forget", "Forget a memory, document, thread, span of time, owner, or word."
+    ),
     "health": Lazy("sidecar.cli.operations.health", "health", "Check whether a sidecar is serving."),
     "ingest": Lazy("sidecar.cli.content.knowledge", "ingest", "Read documents into a knowledge base."),
     "memory": Lazy(

@@ -94,7 +94,7 @@ async def open_all(deps: ServingDeps, stack: AsyncExitStack) -> Doors:
     long = rpc_server.stream_options(deps.settings)
 
     def handlers(turn: MethodOptions, other: MethodOptions) -> list[grpc.GenericRpcHandler]:
-        apart = dict.fromkeys(compiles.LONG_CALLS | admin.LONG_CALLS, long)
+        apart = dict.fromkeys(compiles.LONG_CALLS | admin.LONG_CALLS | memory.LONG_CALLS, long)
         apart |= dict.fromkeys(_LARGE_WRITES, rpc_server.write_options(deps.settings, other)) | {
             "AssembleContext": turn
         }

@@ -71,7 +71,7 @@ class AdminService:
     async def forget_owner(self, request: pb.ForgetOwnerRequest, call: Call) -> pb.ForgetOwnerResponse:
         """Delete everything of an owner's, and return how many rows of each table; none of an owner without rows."""
         scope = call.admin_scope(request)
-        return pb.ForgetOwnerResponse(row_counts=await self._tenants.forget_owner(scope))
+        return pb.ForgetOwnerResponse(row_counts=await self._tenants.forget_owner(scope, is_dry_run=request.dry_run))
 
     async def list_audit_entries(self, request: pb.ListAuditEntriesRequest, call: Call) -> pb.ListAuditEntriesResponse:
         """Return a page of what admins of the tenant read and changed, newest first."""

@@ -14,6 +14,7 @@ from sidecar.rpc.auth.identity import Role
 from sidecar.rpc.transport.call import Call
 from sidecar.rpc.transport.paging import MAX_PAGE_BYTES, ListCall
 from sidecar.rpc.transport.validation import read_choice, read_each, read_struct, read_time, write_struct, write_time
+from sidecar.services.forgetting.targets import ForgetReport, Target
 from sidecar.services.memories import MAX_MEMORIES, MAX_METADATA_BYTES, Memories, check_memory
 from sidecar.services.validation import check_count, read_uuid
 from sidecar.v1 import memory_pb2 as pb
@@ -26,6 +27,7 @@ from store.content.tiers import AuthorityTier, MemoryStatus
 _STATUS_VALUES = {status: pb.MemoryStatus.Value(f"MEMORY_STATUS_{status.name}") for status in MemoryStatus}
 _STATUSES: dict[int, MemoryStatus] = {value: status for status, value in _STATUS_VALUES.items()}
 
+LONG_CALLS = frozenset({"Forget"})
 SERVICE = pb.DESCRIPTOR.services_by_name["MemoryService"]
 
 
@@ -80,6 +82,20 @@ class MemoryService:
         scope = call.scope(request)
         await self._memories.forget(scope, request.memory_id)
         return pb.DeleteMemoryResponse()
+
+    async def forget(self, request: pb.ForgetRequest, call: Call) -> pb.ForgetResponse:
+        """Forget what the request names, or show what that would touch."""
+        scope = call.scope(request)
+        target = Target(
+            memory_id=request.memory_id,
+            document_id=request.document_id,
+            thread_id=request.thread_id,
+            since=read_time("since_time", request.since_time) if request.HasField("since_time") else None,
+            until=read_time("until_time", request.until_time) if request.HasField("until_time") else None,
+            word=request.word,
+            confirmed=tuple(request.confirmed_ids),
+        )
+        return _write_report(await self._memories.forgetting.forget(scope, target, is_dry_run=request.dry_run))
 
     async def set_memory_status(self, request: pb.SetMemoryStatusRequest, call: Call) -> pb.SetMemoryStatusResponse:
         """Accept or reject a memory, or make it a candidate again. Raises NotFound."""
@@ -183,6 +199,21 @@ def _write(memory: Memory) -> pb.Memory:
         source_episodes=memory.source_episodes,
         source_events=memory.source_events,
         pinned=memory.is_pinned,
+    )
+
+
+def _write_report(report: ForgetReport) -> pb.ForgetResponse:
+    return pb.ForgetResponse(
+        is_dry_run=report.is_dry_run,
+        memory_ids=report.memory_ids,
+        summary_ids=report.summary_ids,
+        turn_ids=map(str, report.turn_ids),
+        thread_ids=report.thread_ids,
+        receipt_ids=map(str, report.receipt_ids),
+        page_ids=map(str, report.page_ids),
+        row_counts=report.row_counts,
+        hits=[pb.ForgetHit(confirm_id=one.name, kind=one.kind, excerpt=one.excerpt) for one in report.hits],
+        rows_left=report.left,
     )
 
 

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from secrets import randbits
 from uuid import UUID, uuid4
 
-from compiler.decay.compress import MAX_SOURCES, compress_candidate_memories, remake_summaries
+from compiler.decay.compress import MAX_SOURCES, compress_candidate_memories
 from compiler.decay.policy import DecayGroup, DecayPolicy, groups
 from compiler.decay.runner import run_decay_job
 from compiler.decay.summary import ulid
@@ -20,21 +20,20 @@ from compiler.passes import forgetting
 from models.tokens.meters import stored_counts
 from sidecar.runtime.errors import FailedPrecondition, InvalidArgument, NotFound
 from sidecar.services.compiles import queue_compile
+from sidecar.services.forgetting.forgetting import Forgetting
+from sidecar.services.forgetting.targets import Target
 from sidecar.services.validation import check_count, read_id, read_text
-from sidecar.turn.leads import MAX_LEAD_LINES, lead
-from store.accounting import receipts
-from store.compile import decay_jobs, ledger, scopes
+from store.compile import decay_jobs, ledger
 from store.compile.decay_jobs import DecayJob, DecayJobState
 from store.compile.jobs import Enqueued
 from store.compile.ledger import LedgerEntry
-from store.content import memories, storage, supersessions
+from store.content import memories, supersessions
 from store.content.memories import Memory, NewMemory, RecalledMemory, Retained, StatusChange, StatusDecision
 from store.content.supersessions import Supersession
 from store.content.tiers import AuthorityTier, MemoryStatus
 from store.db.postgres import Pools, scoped
 from store.scope import Scope
-from store.tenancy import forgotten, tenants
-from store.text.texts import text_hash
+from store.tenancy import tenants
 from store.wiki import browse
 from store.wiki.browse import Citation
 
@@ -87,8 +86,8 @@ class Memories:
         self._pool = pools.background
         self._now = now
         self._is_compiled = is_compiled
-        self._forgot = forgot
         self._quota_bytes = quota_bytes
+        self.forgetting = Forgetting(pools, now=now, forgot=forgot, compile_anew=self._queue_compile)
 
     async def retain(self, scope: Scope, given: Sequence[NewMemory]) -> tuple[Retained, Enqueued | None]:
         """Write up to 1,000 memories, and queue a compile; None when none was new or changed.
@@ -266,29 +265,7 @@ class Memories:
 
         Summaries that rest on it are made anew without it; one with fewer than two sources left is forgotten too.
         """
-        read_id("memory_id", memory_id)
-        async with scoped(self._pool, scope) as connection:
-            memory = await memories.get(connection, scope, memory_id)
-            if memory is None:
-                return
-            now = self._now()
-            remade, emptied = await remake_summaries(connection, scope, [memory_id], now=now)
-            gone = [memory, *emptied]
-            gone_ids = [one.memory_id for one in gone]
-            freed_bytes = await storage.of_memories(connection, scope, gone_ids)
-            for gone_id in gone_ids:
-                await memories.forget(connection, scope, gone_id)
-            hashes = {kept for one in (*gone, *remade) for kept in _kept_forms(one.text)}
-            await receipts.forget_texts(connection, scope, hashes)
-            await decay_jobs.forget_sources(connection, scope, gone_ids)
-            await scopes.lock(connection, scope, now=now)  # turns read on while a running compile is waited for
-            notes = await forgetting.forget(connection, scope, gone_ids, now=now)
-            notes += await forgetting.rebuild(connection, scope, gone_ids, now=now)
-            await storage.add(connection, scope, -freed_bytes)
-        self._forgot(scope)
-        async with scoped(self._pool, scope) as connection:
-            await forgotten.date(connection, scope, notes, clock=self._now)
-        await self._queue_compile(scope, self._now())
+        await self.forgetting.forget(scope, Target(memory_id=read_id("memory_id", memory_id)))
 
     def _new_id(self) -> str:
         return ulid(self._now(), randbits(80))
@@ -336,9 +313,3 @@ def _check_policy(policy: DecayPolicy) -> None:
         raise InvalidArgument("age_days", f"is {policy.age_days}", f"send 0 to {MAX_AGE_DAYS}")
     if not 2 <= policy.most_sources <= MAX_SOURCES:
         raise InvalidArgument("most_sources", f"is {policy.most_sources}", f"send 2 to {MAX_SOURCES}")
-
-
-def _kept_forms(text: str) -> list[bytes]:
-    """Return the hashes under which receipts may have kept the text: as it is, and by its first lines."""
-    leads = (lead(text, lines) for lines in range(1, MAX_LEAD_LINES + 1))
-    return [text_hash(form) for form in {text, *leads}]

@@ -6,7 +6,7 @@ Every method of `Tenants` opens its own transaction.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import PurePosixPath
@@ -17,6 +17,7 @@ from sidecar.runtime.ttl_cache import TtlCache
 from sidecar.services.validation import read_id, read_text
 from store.accounting import audit
 from store.accounting.audit import Entry
+from store.db import purging
 from store.db.postgres import Pool, Pools, scoped, tenant_scoped
 from store.db.queries import Connection
 from store.scope import Scope
@@ -57,6 +58,10 @@ class Tenancy:
                 await tenants.ensure_tenant(connection, tenant_id, now=self._now())
                 tenant = await tenants.get(connection, tenant_id)
         return tenant
+
+
+class _NotMeant(Exception):
+    """Rolls back the transaction of a dry run."""
 
 
 class Tenants:
@@ -127,12 +132,22 @@ class Tenants:
         async with self._writing(tenant_id) as (connection, _):
             return await tenants.revoke_tokens(connection, tenant_id, not_before=not_before or now)
 
-    async def forget_owner(self, scope: Scope) -> Mapping[str, int]:
-        """Delete everything of an owner's, and return how many rows of each table; none where the tenant is not known."""
-        async with scoped(self._pool, scope) as connection:
-            if await tenants.get(connection, scope.tenant_id) is None:
-                return {}
-            counts = await owners.forget(connection, scope)
+    async def forget_owner(self, scope: Scope, *, is_dry_run: bool = False) -> Mapping[str, int]:
+        """Delete everything of an owner's, and return how many rows of each table; none where the tenant is not known.
+
+        A dry run does it and rolls it back.
+        """
+        counts: Mapping[str, int] = {}
+        with suppress(_NotMeant):
+            async with scoped(self._pool, scope) as connection:
+                if await tenants.get(connection, scope.tenant_id) is None:
+                    return counts
+                counts = await owners.forget(connection, scope)
+                await purging.request(connection, now=self._now())
+                if is_dry_run:
+                    raise _NotMeant
+        if is_dry_run:
+            return counts
         self._forgot(scope)
         async with scoped(self._pool, scope) as connection:
             await forgotten.date_owner(connection, scope, clock=self._now)

@@ -313,19 +313,23 @@ class ForgetOwnerRequest(_message.Message):
 
     TENANT_ID_FIELD_NUMBER: _builtins.int
     OWNER_ID_FIELD_NUMBER: _builtins.int
+    DRY_RUN_FIELD_NUMBER: _builtins.int
     tenant_id: _builtins.str
     """The tenant; empty means the caller's."""
     owner_id: _builtins.str
     """The owner."""
+    dry_run: _builtins.bool
+    """Counts what would be deleted, and deletes nothing."""
     def __init__(
         self,
         *,
         tenant_id: _builtins.str = ...,
         owner_id: _builtins.str = ...,
+        dry_run: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["owner_id", b"owner_id", "tenant_id", b"tenant_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dry_run", b"dry_run", "owner_id", b"owner_id", "tenant_id", b"tenant_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

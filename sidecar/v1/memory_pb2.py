@@ -27,13 +27,17 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from sidecar.v1 import context_pb2 as sidecar_dot_v1_dot_context__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17sidecar/v1/memory.proto\x12\nsidecar.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18sidecar/v1/context.proto\"\xdc\x02\n\tNewMemory\x12\x11\n\tmemory_id\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x31\n\roccurred_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0b\x64ocument_id\x18\x04 \x01(\t\x12)\n\x08metadata\x18\x05 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x10\n\x08turn_ids\x18\x06 \x03(\t\x12\x13\n\x0bmemory_type\x18\x14 \x01(\t\x12(\n\x06status\x18\x15 \x01(\x0e\x32\x18.sidecar.v1.MemoryStatus\x12\x17\n\nconfidence\x18\x16 \x01(\x01H\x00\x88\x01\x01\x12\x11\n\tauthority\x18\x17 \x01(\t\x12\x0f\n\x07\x64omains\x18\x18 \x03(\t\x12\x13\n\x06pinned\x18\x07 \x01(\x08H\x01\x88\x01\x01\x42\r\n\x0b_confidenceB\t\n\x07_pinned\"\xc7\x03\n\x06Memory\x12\x11\n\tmemory_id\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x31\n\roccurred_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0b\x64ocument_id\x18\x04 \x01(\t\x12)\n\x08metadata\x18\x05 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x10\n\x08turn_ids\x18\x06 \x03(\t\x12/\n\x0b\x63reate_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bupdate_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0bmemory_type\x18\x14 \x01(\t\x12(\n\x06status\x18\x15 \x01(\x0e\x32\x18.sidecar.v1.MemoryStatus\x12\x12\n\nconfidence\x18\x16 \x01(\x01\x12\x11\n\tauthority\x18\x17 \x01(\t\x12\x0f\n\x07\x64omains\x18\x18 \x03(\t\x12\x17\n\x0fsource_episodes\x18\x19 \x03(\t\x12\x15\n\rsource_events\x18\x1a \x03(\t\x12\x0e\n\x06pinned\x18\t \x01(\x08\"]\n\rRetainRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\'\n\x08memories\x18\x03 \x03(\x0b\x32\x15.sidecar.v1.NewMemory\"\x86\x01\n\x0eRetainResponse\x12\x12\n\nmemory_ids\x18\x01 \x03(\t\x12\x15\n\rcreated_count\x18\x02 \x01(\x05\x12\x15\n\rupdated_count\x18\x03 \x01(\x05\x12\x32\n\x0f\x63ompile_outcome\x18\x04 \x01(\x0e\x32\x19.sidecar.v1.NotifyOutcome\"v\n\x13ListMemoriesRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\x12\x13\n\x0bpinned_only\x18\x05 \x01(\x08\"U\n\x14ListMemoriesResponse\x12$\n\x08memories\x18\x01 \x03(\x0b\x32\x12.sidecar.v1.Memory\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"]\n\x13UpdateMemoryRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x11\n\tmemory_id\x18\x03 \x01(\t\x12\x0e\n\x06pinned\x18\x04 \x01(\x08\":\n\x14UpdateMemoryResponse\x12\"\n\x06memory\x18\x01 \x01(\x0b\x32\x12.sidecar.v1.Memory\"J\n\x10GetMemoryRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x11\n\tmemory_id\x18\x03 \x01(\t\"7\n\x11GetMemoryResponse\x12\"\n\x06memory\x18\x01 \x01(\x0b\x32\x12.sidecar.v1.Memory\"M\n\x13\x44\x65leteMemoryRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x11\n\tmemory_id\x18\x03 \x01(\t\"\x16\n\x14\x44\x65leteMemoryResponse\"\x88\x01\n\x16SetMemoryStatusRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x11\n\tmemory_id\x18\x03 \x01(\t\x12(\n\x06status\x18\x04 \x01(\x0e\x32\x18.sidecar.v1.MemoryStatus\x12\x0c\n\x04rule\x18\x05 \x01(\t\"=\n\x17SetMemoryStatusResponse\x12\"\n\x06memory\x18\x01 \x01(\x0b\x32\x12.sidecar.v1.Memory\"\xc3\x01\n\x12MemoryStatusChange\x12,\n\nold_status\x18\x01 \x01(\x0e\x32\x18.sidecar.v1.MemoryStatus\x12,\n\nnew_status\x18\x02 \x01(\x0e\x32\x18.sidecar.v1.MemoryStatus\x12\x12\n\nchanged_by\x18\x03 \x01(\t\x12\x0c\n\x04rule\x18\x04 \x01(\t\x12/\n\x0b\x63hange_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"Q\n\x17GetMemoryHistoryRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x11\n\tmemory_id\x18\x03 \x01(\t\"\xa6\x01\n\x18GetMemoryHistoryResponse\x12\"\n\x06memory\x18\x01 \x01(\x0b\x32\x12.sidecar.v1.Memory\x12/\n\x07\x63hanges\x18\x02 \x03(\x0b\x32\x1e.sidecar.v1.MemoryStatusChange\x12\x35\n\rsupersessions\x18\x03 \x03(\x0b\x32\x1e.sidecar.v1.MemorySupersession\"\xc0\x01\n\x12MemorySupersession\x12\x11\n\tmemory_id\x18\x01 \x01(\t\x12\x15\n\rsuperseded_id\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12/\n\x0b\x63reate_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12-\n\tundo_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08\x65vidence\x18\x06 \x01(\t\"R\n\x17\x43ompressMemoriesRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x12\n\nmemory_ids\x18\x03 \x03(\t\">\n\x18\x43ompressMemoriesResponse\x12\"\n\x06memory\x18\x01 \x01(\x0b\x32\x12.sidecar.v1.Memory\"t\n\x13\x45xplainDecayRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x15\n\x08\x61ge_days\x18\x03 \x01(\x05H\x00\x88\x01\x01\x12\x14\n\x0cmost_sources\x18\x04 \x01(\x05\x42\x0b\n\t_age_days\">\n\x14\x45xplainDecayResponse\x12&\n\x06groups\x18\x01 \x03(\x0b\x32\x16.sidecar.v1.DecayGroup\"5\n\nDecayGroup\x12\x12\n\nmemory_ids\x18\x01 \x03(\t\x12\x13\n\x0bsaved_bytes\x18\x02 \x01(\x03\"u\n\x14ScheduleDecayRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x15\n\x08\x61ge_days\x18\x03 \x01(\x05H\x00\x88\x01\x01\x12\x14\n\x0cmost_sources\x18\x04 \x01(\x05\x42\x0b\n\t_age_days\";\n\x15ScheduleDecayResponse\x12\"\n\x04jobs\x18\x01 \x03(\x0b\x32\x14.sidecar.v1.DecayJob\"\x99\x02\n\x08\x44\x65\x63\x61yJob\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x16\n\x0esummary_method\x18\x03 \x01(\t\x12\x12\n\nsource_ids\x18\x04 \x03(\t\x12\r\n\x05state\x18\x05 \x01(\t\x12\x31\n\rschedule_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0b\x63reate_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\tresult_id\x18\t \x01(\t\x12\x0f\n\x07\x66\x61ilure\x18\n \x01(\t\"F\n\x0fRunDecayRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x0e\n\x06job_id\x18\x03 \x01(\t\"5\n\x10RunDecayResponse\x12!\n\x03job\x18\x01 \x01(\x0b\x32\x14.sidecar.v1.DecayJob\"I\n\x12\x43\x61ncelDecayRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x0e\n\x06job_id\x18\x03 \x01(\t\"8\n\x13\x43\x61ncelDecayResponse\x12!\n\x03job\x18\x01 \x01(\x0b\x32\x14.sidecar.v1.DecayJob\"b\n\x14ListDecayJobsRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"T\n\x15ListDecayJobsResponse\x12\"\n\x04jobs\x18\x01 \x03(\x0b\x32\x14.sidecar.v1.DecayJob\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t*\x82\x01\n\x0cMemoryStatus\x12\x1d\n\x19MEMORY_STATUS_UNSPECIFIED\x10\x00\x12\x1b\n\x17MEMORY_STATUS_CANDIDATE\x10\x01\x12\x1a\n\x16MEMORY_STATUS_ACCEPTED\x10\x02\x12\x1a\n\x16MEMORY_STATUS_REJECTED\x10\x03\x32\xff\x08\n\rMemoryService\x12\x44\n\x06Retain\x12\x19.sidecar.v1.RetainRequest\x1a\x1a.sidecar.v1.RetainResponse\"\x03\x90\x02\x02\x12V\n\x0cListMemories\x12\x1f.sidecar.v1.ListMemoriesRequest\x1a .sidecar.v1.ListMemoriesResponse\"\x03\x90\x02\x01\x12V\n\x0cUpdateMemory\x12\x1f.sidecar.v1.UpdateMemoryRequest\x1a .sidecar.v1.UpdateMemoryResponse\"\x03\x90\x02\x02\x12M\n\tGetMemory\x12\x1c.sidecar.v1.GetMemoryRequest\x1a\x1d.sidecar.v1.GetMemoryResponse\"\x03\x90\x02\x01\x12V\n\x0c\x44\x65leteMemory\x12\x1f.sidecar.v1.DeleteMemoryRequest\x1a .sidecar.v1.DeleteMemoryResponse\"\x03\x90\x02\x02\x12_\n\x0fSetMemoryStatus\x12\".sidecar.v1.SetMemoryStatusRequest\x1a#.sidecar.v1.SetMemoryStatusResponse\"\x03\x90\x02\x02\x12\x62\n\x10GetMemoryHistory\x12#.sidecar.v1.GetMemoryHistoryRequest\x1a$.sidecar.v1.GetMemoryHistoryResponse\"\x03\x90\x02\x01\x12\x62\n\x10\x43ompressMemories\x12#.sidecar.v1.CompressMemoriesRequest\x1a$.sidecar.v1.CompressMemoriesResponse\"\x03\x90\x02\x02\x12V\n\x0c\x45xplainDecay\x12\x1f.sidecar.v1.ExplainDecayRequest\x1a .sidecar.v1.ExplainDecayResponse\"\x03\x90\x02\x01\x12Y\n\rScheduleDecay\x12 .sidecar.v1.ScheduleDecayRequest\x1a!.sidecar.v1.ScheduleDecayResponse\"\x03\x90\x02\x02\x12\x45\n\x08RunDecay\x12\x1b.sidecar.v1.RunDecayRequest\x1a\x1c.sidecar.v1.RunDecayResponse\x12S\n\x0b\x43\x61ncelDecay\x12\x1e.sidecar.v1.CancelDecayRequest\x1a\x1f.sidecar.v1.CancelDecayResponse\"\x03\x90\x02\x02\x12Y\n\rListDecayJobs\x12 .sidecar.v1.ListDecayJobsRequest\x1a!.sidecar.v1.ListDecayJobsResponse\"\x03\x90\x02\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17sidecar/v1/memory.proto\x12\nsidecar.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18sidecar/v1/context.proto\"\xdc\x02\n\tNewMemory\x12\x11\n\tmemory_id\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x31\n\roccurred_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0b\x64ocument_id\x18\x04 \x01(\t\x12)\n\x08metadata\x18\x05 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x10\n\x08turn_ids\x18\x06 \x03(\t\x12\x13\n\x0bmemory_type\x18\x14 \x01(\t\x12(\n\x06status\x18\x15 \x01(\x0e\x32\x18.sidecar.v1.MemoryStatus\x12\x17\n\nconfidence\x18\x16 \x01(\x01H\x00\x88\x01\x01\x12\x11\n\tauthority\x18\x17 \x01(\t\x12\x0f\n\x07\x64omains\x18\x18 \x03(\t\x12\x13\n\x06pinned\x18\x07 \x01(\x08H\x01\x88\x01\x01\x42\r\n\x0b_confidenceB\t\n\x07_pinned\"\xc7\x03\n\x06Memory\x12\x11\n\tmemory_id\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x31\n\roccurred_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0b\x64ocument_id\x18\x04 \x01(\t\x12)\n\x08metadata\x18\x05 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x10\n\x08turn_ids\x18\x06 \x03(\t\x12/\n\x0b\x63reate_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bupdate_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0bmemory_type\x18\x14 \x01(\t\x12(\n\x06status\x18\x15 \x01(\x0e\x32\x18.sidecar.v1.MemoryStatus\x12\x12\n\nconfidence\x18\x16 \x01(\x01\x12\x11\n\tauthority\x18\x17 \x01(\t\x12\x0f\n\x07\x64omains\x18\x18 \x03(\t\x12\x17\n\x0fsource_episodes\x18\x19 \x03(\t\x12\x15\n\rsource_events\x18\x1a \x03(\t\x12\x0e\n\x06pinned\x18\t \x01(\x08\"]\n\rRetainRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\'\n\x08memories\x18\x03 \x03(\x0b\x32\x15.sidecar.v1.NewMemory\"\x86\x01\n\x0eRetainResponse\x12\x12\n\nmemory_ids\x18\x01 \x03(\t\x12\x15\n\rcreated_count\x18\x02 \x01(\x05\x12\x15\n\rupdated_count\x18\x03 \x01(\x05\x12\x32\n\x0f\x63ompile_outcome\x18\x04 \x01(\x0e\x32\x19.sidecar.v1.NotifyOutcome\"v\n\x13ListMemoriesRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\x12\x13\n\x0bpinned_only\x18\x05 \x01(\x08\"U\n\x14ListMemoriesResponse\x12$\n\x08memories\x18\x01 \x03(\x0b\x32\x12.sidecar.v1.Memory\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"]\n\x13UpdateMemoryRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x11\n\tmemory_id\x18\x03 \x01(\t\x12\x0e\n\x06pinned\x18\x04 \x01(\x08\":\n\x14UpdateMemoryResponse\x12\"\n\x06memory\x18\x01 \x01(\x0b\x32\x12.sidecar.v1.Memory\"J\n\x10GetMemoryRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x11\n\tmemory_id\x18\x03 \x01(\t\"7\n\x11GetMemoryResponse\x12\"\n\x06memory\x18\x01 \x01(\x0b\x32\x12.sidecar.v1.Memory\"M\n\x13\x44\x65leteMemoryRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x11\n\tmemory_id\x18\x03 \x01(\t\"\x16\n\x14\x44\x65leteMemoryResponse\"\x85\x02\n\rForgetRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x11\n\tmemory_id\x18\x03 \x01(\t\x12\x13\n\x0b\x64ocument_id\x18\x04 \x01(\t\x12\x11\n\tthread_id\x18\x05 \x01(\t\x12.\n\nsince_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nuntil_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04word\x18\x08 \x01(\t\x12\x15\n\rconfirmed_ids\x18\t \x03(\t\x12\x0f\n\x07\x64ry_run\x18\n \x01(\x08\"\x9e\x03\n\x0e\x46orgetResponse\x12\x12\n\nis_dry_run\x18\x01 \x01(\x08\x12\x12\n\nmemory_ids\x18\x02 \x03(\t\x12\x13\n\x0bsummary_ids\x18\x03 \x03(\t\x12\x10\n\x08turn_ids\x18\x04 \x03(\t\x12\x12\n\nthread_ids\x18\x05 \x03(\t\x12\x13\n\x0breceipt_ids\x18\x06 \x03(\t\x12\x10\n\x08page_ids\x18\x07 \x03(\t\x12=\n\nrow_counts\x18\x08 \x03(\x0b\x32).sidecar.v1.ForgetResponse.RowCountsEntry\x12#\n\x04hits\x18\t \x03(\x0b\x32\x15.sidecar.v1.ForgetHit\x12;\n\trows_left\x18\n \x03(\x0b\x32(.sidecar.v1.ForgetResponse.RowsLeftEntry\x1a\x30\n\x0eRowCountsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\x1a/\n\rRowsLeftEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\">\n\tForgetHit\x12\x12\n\nconfirm_id\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x0f\n\x07\x65xcerpt\x18\x03 \x01(\t\"\x88\x01\n\x16SetMemoryStatusRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x11\n\tmemory_id\x18\x03 \x01(\t\x12(\n\x06status\x18\x04 \x01(\x0e\x32\x18.sidecar.v1.MemoryStatus\x12\x0c\n\x04rule\x18\x05 \x01(\t\"=\n\x17SetMemoryStatusResponse\x12\"\n\x06memory\x18\x01 \x01(\x0b\x32\x12.sidecar.v1.Memory\"\xc3\x01\n\x12MemoryStatusChange\x12,\n\nold_status\x18\x01 \x01(\x0e\x32\x18.sidecar.v1.MemoryStatus\x12,\n\nnew_status\x18\x02 \x01(\x0e\x32\x18.sidecar.v1.MemoryStatus\x12\x12\n\nchanged_by\x18\x03 \x01(\t\x12\x0c\n\x04rule\x18\x04 \x01(\t\x12/\n\x0b\x63hange_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"Q\n\x17GetMemoryHistoryRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x11\n\tmemory_id\x18\x03 \x01(\t\"\xa6\x01\n\x18GetMemoryHistoryResponse\x12\"\n\x06memory\x18\x01 \x01(\x0b\x32\x12.sidecar.v1.Memory\x12/\n\x07\x63hanges\x18\x02 \x03(\x0b\x32\x1e.sidecar.v1.MemoryStatusChange\x12\x35\n\rsupersessions\x18\x03 \x03(\x0b\x32\x1e.sidecar.v1.MemorySupersession\"\xc0\x01\n\x12MemorySupersession\x12\x11\n\tmemory_id\x18\x01 \x01(\t\x12\x15\n\rsuperseded_id\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12/\n\x0b\x63reate_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12-\n\tundo_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08\x65vidence\x18\x06 \x01(\t\"R\n\x17\x43ompressMemoriesRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x12\n\nmemory_ids\x18\x03 \x03(\t\">\n\x18\x43ompressMemoriesResponse\x12\"\n\x06memory\x18\x01 \x01(\x0b\x32\x12.sidecar.v1.Memory\"t\n\x13\x45xplainDecayRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x15\n\x08\x61ge_days\x18\x03 \x01(\x05H\x00\x88\x01\x01\x12\x14\n\x0cmost_sources\x18\x04 \x01(\x05\x42\x0b\n\t_age_days\">\n\x14\x45xplainDecayResponse\x12&\n\x06groups\x18\x01 \x03(\x0b\x32\x16.sidecar.v1.DecayGroup\"5\n\nDecayGroup\x12\x12\n\nmemory_ids\x18\x01 \x03(\t\x12\x13\n\x0bsaved_bytes\x18\x02 \x01(\x03\"u\n\x14ScheduleDecayRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x15\n\x08\x61ge_days\x18\x03 \x01(\x05H\x00\x88\x01\x01\x12\x14\n\x0cmost_sources\x18\x04 \x01(\x05\x42\x0b\n\t_age_days\";\n\x15ScheduleDecayResponse\x12\"\n\x04jobs\x18\x01 \x03(\x0b\x32\x14.sidecar.v1.DecayJob\"\x99\x02\n\x08\x44\x65\x63\x61yJob\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x16\n\x0esummary_method\x18\x03 \x01(\t\x12\x12\n\nsource_ids\x18\x04 \x03(\t\x12\r\n\x05state\x18\x05 \x01(\t\x12\x31\n\rschedule_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0b\x63reate_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\tresult_id\x18\t \x01(\t\x12\x0f\n\x07\x66\x61ilure\x18\n \x01(\t\"F\n\x0fRunDecayRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x0e\n\x06job_id\x18\x03 \x01(\t\"5\n\x10RunDecayResponse\x12!\n\x03job\x18\x01 \x01(\x0b\x32\x14.sidecar.v1.DecayJob\"I\n\x12\x43\x61ncelDecayRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x0e\n\x06job_id\x18\x03 \x01(\t\"8\n\x13\x43\x61ncelDecayResponse\x12!\n\x03job\x18\x01 \x01(\x0b\x32\x14.sidecar.v1.DecayJob\"b\n\x14ListDecayJobsRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"T\n\x15ListDecayJobsResponse\x12\"\n\x04jobs\x18\x01 \x03(\x0b\x32\x14.sidecar.v1.DecayJob\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t*\x82\x01\n\x0cMemoryStatus\x12\x1d\n\x19MEMORY_STATUS_UNSPECIFIED\x10\x00\x12\x1b\n\x17MEMORY_STATUS_CANDIDATE\x10\x01\x12\x1a\n\x16MEMORY_STATUS_ACCEPTED\x10\x02\x12\x1a\n\x16MEMORY_STATUS_REJECTED\x10\x03\x32\xc5\t\n\rMemoryService\x12\x44\n\x06Retain\x12\x19.sidecar.v1.RetainRequest\x1a\x1a.sidecar.v1.RetainResponse\"\x03\x90\x02\x02\x12V\n\x0cListMemories\x12\x1f.sidecar.v1.ListMemoriesRequest\x1a .sidecar.v1.ListMemoriesResponse\"\x03\x90\x02\x01\x12V\n\x0cUpdateMemory\x12\x1f.sidecar.v1.UpdateMemoryRequest\x1a .sidecar.v1.UpdateMemoryResponse\"\x03\x90\x02\x02\x12M\n\tGetMemory\x12\x1c.sidecar.v1.GetMemoryRequest\x1a\x1d.sidecar.v1.GetMemoryResponse\"\x03\x90\x02\x01\x12V\n\x0c\x44\x65leteMemory\x12\x1f.sidecar.v1.DeleteMemoryRequest\x1a .sidecar.v1.DeleteMemoryResponse\"\x03\x90\x02\x02\x12\x44\n\x06\x46orget\x12\x19.sidecar.v1.ForgetRequest\x1a\x1a.sidecar.v1.ForgetResponse\"\x03\x90\x02\x02\x12_\n\x0fSetMemoryStatus\x12\".sidecar.v1.SetMemoryStatusRequest\x1a#.sidecar.v1.SetMemoryStatusResponse\"\x03\x90\x02\x02\x12\x62\n\x10GetMemoryHistory\x12#.sidecar.v1.GetMemoryHistoryRequest\x1a$.sidecar.v1.GetMemoryHistoryResponse\"\x03\x90\x02\x01\x12\x62\n\x10\x43ompressMemories\x12#.sidecar.v1.CompressMemoriesRequest\x1a$.sidecar.v1.CompressMemoriesResponse\"\x03\x90\x02\x02\x12V\n\x0c\x45xplainDecay\x12\x1f.sidecar.v1.ExplainDecayRequest\x1a .sidecar.v1.ExplainDecayResponse\"\x03\x90\x02\x01\x12Y\n\rScheduleDecay\x12 .sidecar.v1.ScheduleDecayRequest\x1a!.sidecar.v1.ScheduleDecayResponse\"\x03\x90\x02\x02\x12\x45\n\x08RunDecay\x12\x1b.sidecar.v1.RunDecayRequest\x1a\x1c.sidecar.v1.RunDecayResponse\x12S\n\x0b\x43\x61ncelDecay\x12\x1e.sidecar.v1.CancelDecayRequest\x1a\x1f.sidecar.v1.CancelDecayResponse\"\x03\x90\x02\x02\x12Y\n\rListDecayJobs\x12 .sidecar.v1.ListDecayJobsRequest\x1a!.sidecar.v1.ListDecayJobsResponse\"\x03\x90\x02\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'sidecar.v1.memory_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
+  _globals['_FORGETRESPONSE_ROWCOUNTSENTRY']._loaded_options = None
+  _globals['_FORGETRESPONSE_ROWCOUNTSENTRY']._serialized_options = b'8\001'
+  _globals['_FORGETRESPONSE_ROWSLEFTENTRY']._loaded_options = None
+  _globals['_FORGETRESPONSE_ROWSLEFTENTRY']._serialized_options = b'8\001'
   _globals['_MEMORYSERVICE'].methods_by_name['Retain']._loaded_options = None
   _globals['_MEMORYSERVICE'].methods_by_name['Retain']._serialized_options = b'\220\002\002'
   _globals['_MEMORYSERVICE'].methods_by_name['ListMemories']._loaded_options = None
@@ -44,6 +48,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_MEMORYSERVICE'].methods_by_name['GetMemory']._serialized_options = b'\220\002\001'
   _globals['_MEMORYSERVICE'].methods_by_name['DeleteMemory']._loaded_options = None
   _globals['_MEMORYSERVICE'].methods_by_name['DeleteMemory']._serialized_options = b'\220\002\002'
+  _globals['_MEMORYSERVICE'].methods_by_name['Forget']._loaded_options = None
+  _globals['_MEMORYSERVICE'].methods_by_name['Forget']._serialized_options = b'\220\002\002'
   _globals['_MEMORYSERVICE'].methods_by_name['SetMemoryStatus']._loaded_options = None
   _globals['_MEMORYSERVICE'].methods_by_name['SetMemoryStatus']._serialized_options = b'\220\002\002'
   _globals['_MEMORYSERVICE'].methods_by_name['GetMemoryHistory']._loaded_options = None
@@ -58,8 +64,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_MEMORYSERVICE'].methods_by_name['CancelDecay']._serialized_options = b'\220\002\002'
   _globals['_MEMORYSERVICE'].methods_by_name['ListDecayJobs']._loaded_options = None
   _globals['_MEMORYSERVICE'].methods_by_name['ListDecayJobs']._serialized_options = b'\220\002\001'
-  _globals['_MEMORYSTATUS']._serialized_start=3910
-  _globals['_MEMORYSTATUS']._serialized_end=4040
+  _globals['_MEMORYSTATUS']._serialized_start=4655
+  _globals['_MEMORYSTATUS']._serialized_end=4785
   _globals['_NEWMEMORY']._serialized_start=129
   _globals['_NEWMEMORY']._serialized_end=477
   _globals['_MEMORY']._serialized_start=480
@@ -84,46 +90,56 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_DELETEMEMORYREQUEST']._serialized_end=1741
   _globals['_DELETEMEMORYRESPONSE']._serialized_start=1743
   _globals['_DELETEMEMORYRESPONSE']._serialized_end=1765
-  _globals['_SETMEMORYSTATUSREQUEST']._serialized_start=1768
-  _globals['_SETMEMORYSTATUSREQUEST']._serialized_end=1904
-  _globals['_SETMEMORYSTATUSRESPONSE']._serialized_start=1906
-  _globals['_SETMEMORYSTATUSRESPONSE']._serialized_end=1967
-  _globals['_MEMORYSTATUSCHANGE']._serialized_start=1970
-  _globals['_MEMORYSTATUSCHANGE']._serialized_end=2165
-  _globals['_GETMEMORYHISTORYREQUEST']._serialized_start=2167
-  _globals['_GETMEMORYHISTORYREQUEST']._serialized_end=2248
-  _globals['_GETMEMORYHISTORYRESPONSE']._serialized_start=2251
-  _globals['_GETMEMORYHISTORYRESPONSE']._serialized_end=2417
-  _globals['_MEMORYSUPERSESSION']._serialized_start=2420
-  _globals['_MEMORYSUPERSESSION']._serialized_end=2612
-  _globals['_COMPRESSMEMORIESREQUEST']._serialized_start=2614
-  _globals['_COMPRESSMEMORIESREQUEST']._serialized_end=2696
-  _globals['_COMPRESSMEMORIESRESPONSE']._serialized_start=2698
-  _globals['_COMPRESSMEMORIESRESPONSE']._serialized_end=2760
-  _globals['_EXPLAINDECAYREQUEST']._serialized_start=2762
-  _globals['_EXPLAINDECAYREQUEST']._serialized_end=2878
-  _globals['_EXPLAINDECAYRESPONSE']._serialized_start=2880
-  _globals['_EXPLAINDECAYRESPONSE']._serialized_end=2942
-  _globals['_DECAYGROUP']._serialized_start=2944
-  _globals['_DECAYGROUP']._serialized_end=2997
-  _globals['_SCHEDULEDECAYREQUEST']._serialized_start=2999
-  _globals['_SCHEDULEDECAYREQUEST']._serialized_end=3116
-  _globals['_SCHEDULEDECAYRESPONSE']._serialized_start=3118
-  _globals['_SCHEDULEDECAYRESPONSE']._serialized_end=3177
-  _globals['_DECAYJOB']._serialized_start=3180
-  _globals['_DECAYJOB']._serialized_end=3461
-  _globals['_RUNDECAYREQUEST']._serialized_start=3463
-  _globals['_RUNDECAYREQUEST']._serialized_end=3533
-  _globals['_RUNDECAYRESPONSE']._serialized_start=3535
-  _globals['_RUNDECAYRESPONSE']._serialized_end=3588
-  _globals['_CANCELDECAYREQUEST']._serialized_start=3590
-  _globals['_CANCELDECAYREQUEST']._serialized_end=3663
-  _globals['_CANCELDECAYRESPONSE']._serialized_start=3665
-  _globals['_CANCELDECAYRESPONSE']._serialized_end=3721
-  _globals['_LISTDECAYJOBSREQUEST']._serialized_start=3723
-  _globals['_LISTDECAYJOBSREQUEST']._serialized_end=3821
-  _globals['_LISTDECAYJOBSRESPONSE']._serialized_start=3823
-  _globals['_LISTDECAYJOBSRESPONSE']._serialized_end=3907
-  _globals['_MEMORYSERVICE']._serialized_start=4043
-  _globals['_MEMORYSERVICE']._serialized_end=5194
+  _globals['_FORGETREQUEST']._serialized_start=1768
+  _globals['_FORGETREQUEST']._serialized_end=2029
+  _globals['_FORGETRESPONSE']._serialized_start=2032
+  _globals['_FORGETRESPONSE']._serialized_end=2446
+  _globals['_FORGETRESPONSE_ROWCOUNTSENTRY']._serialized_start=2349
+  _globals['_FORGETRESPONSE_ROWCOUNTSENTRY']._serialized_end=2397
+  _globals['_FORGETRESPONSE_ROWSLEFTENTRY']._serialized_start=2399
+  _globals['_FORGETRESPONSE_ROWSLEFTENTRY']._serialized_end=2446
+  _globals['_FORGETHIT']._serialized_start=2448
+  _globals['_FORGETHIT']._serialized_end=2510
+  _globals['_SETMEMORYSTATUSREQUEST']._serialized_start=2513
+  _globals['_SETMEMORYSTATUSREQUEST']._serialized_end=2649
+  _globals['_SETMEMORYSTATUSRESPONSE']._serialized_start=2651
+  _globals['_SETMEMORYSTATUSRESPONSE']._serialized_end=2712
+  _globals['_MEMORYSTATUSCHANGE']._serialized_start=2715
+  _globals['_MEMORYSTATUSCHANGE']._serialized_end=2910
+  _globals['_GETMEMORYHISTORYREQUEST']._serialized_start=2912
+  _globals['_GETMEMORYHISTORYREQUEST']._serialized_end=2993
+  _globals['_GETMEMORYHISTORYRESPONSE']._serialized_start=2996
+  _globals['_GETMEMORYHISTORYRESPONSE']._serialized_end=3162
+  _globals['_MEMORYSUPERSESSION']._serialized_start=3165
+  _globals['_MEMORYSUPERSESSION']._serialized_end=3357
+  _globals['_COMPRESSMEMORIESREQUEST']._serialized_start=3359
+  _globals['_COMPRESSMEMORIESREQUEST']._serialized_end=3441
+  _globals['_COMPRESSMEMORIESRESPONSE']._serialized_start=3443
+  _globals['_COMPRESSMEMORIESRESPONSE']._serialized_end=3505
+  _globals['_EXPLAINDECAYREQUEST']._serialized_start=3507
+  _globals['_EXPLAINDECAYREQUEST']._serialized_end=3623
+  _globals['_EXPLAINDECAYRESPONSE']._serialized_start=3625
+  _globals['_EXPLAINDECAYRESPONSE']._serialized_end=3687
+  _globals['_DECAYGROUP']._serialized_start=3689
+  _globals['_DECAYGROUP']._serialized_end=3742
+  _globals['_SCHEDULEDECAYREQUEST']._serialized_start=3744
+  _globals['_SCHEDULEDECAYREQUEST']._serialized_end=3861
+  _globals['_SCHEDULEDECAYRESPONSE']._serialized_start=3863
+  _globals['_SCHEDULEDECAYRESPONSE']._serialized_end=3922
+  _globals['_DECAYJOB']._serialized_start=3925
+  _globals['_DECAYJOB']._serialized_end=4206
+  _globals['_RUNDECAYREQUEST']._serialized_start=4208
+  _globals['_RUNDECAYREQUEST']._serialized_end=4278
+  _globals['_RUNDECAYRESPONSE']._serialized_start=4280
+  _globals['_RUNDECAYRESPONSE']._serialized_end=4333
+  _globals['_CANCELDECAYREQUEST']._serialized_start=4335
+  _globals['_CANCELDECAYREQUEST']._serialized_end=4408
+  _globals['_CANCELDECAYRESPONSE']._serialized_start=4410
+  _globals['_CANCELDECAYRESPONSE']._serialized_end=4466
+  _globals['_LISTDECAYJOBSREQUEST']._serialized_start=4468
+  _globals['_LISTDECAYJOBSREQUEST']._serialized_end=4566
+  _globals['_LISTDECAYJOBSRESPONSE']._serialized_start=4568
+  _globals['_LISTDECAYJOBSRESPONSE']._serialized_end=4652
+  _globals['_MEMORYSERVICE']._serialized_start=4788
+  _globals['_MEMORYSERVICE']._serialized_end=6009
 # @@protoc_insertion_point(module_scope)

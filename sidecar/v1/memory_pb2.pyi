@@ -527,6 +527,218 @@ class DeleteMemoryResponse(_message.Message):
 Global___DeleteMemoryResponse: _TypeAlias = DeleteMemoryResponse  # noqa: Y015
 
 @_typing.final
+class ForgetRequest(_message.Message):
+    """Forgets. Exactly one of the memory, the document, the thread, the span of time and the word is named."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TENANT_ID_FIELD_NUMBER: _builtins.int
+    OWNER_ID_FIELD_NUMBER: _builtins.int
+    MEMORY_ID_FIELD_NUMBER: _builtins.int
+    DOCUMENT_ID_FIELD_NUMBER: _builtins.int
+    THREAD_ID_FIELD_NUMBER: _builtins.int
+    SINCE_TIME_FIELD_NUMBER: _builtins.int
+    UNTIL_TIME_FIELD_NUMBER: _builtins.int
+    WORD_FIELD_NUMBER: _builtins.int
+    CONFIRMED_IDS_FIELD_NUMBER: _builtins.int
+    DRY_RUN_FIELD_NUMBER: _builtins.int
+    tenant_id: _builtins.str
+    """The tenant; empty means the caller's."""
+    owner_id: _builtins.str
+    """The owner; empty means the caller's, when it has exactly one."""
+    memory_id: _builtins.str
+    """A memory."""
+    document_id: _builtins.str
+    """The document that memories belong to."""
+    thread_id: _builtins.str
+    """A thread, with its turns, its receipts, and the memories drawn from its turns."""
+    word: _builtins.str
+    """A word or phrase, in any case, 3 to 200 characters. Without confirmed ids nothing is forgotten, and the hits are returned."""
+    dry_run: _builtins.bool
+    """Returns what would be touched, and forgets nothing."""
+    @_builtins.property
+    def since_time(self) -> _timestamp_pb2.Timestamp:
+        """The beginning of a span of time: its memories, turns and receipts, and the memories drawn from its turns."""
+
+    @_builtins.property
+    def until_time(self) -> _timestamp_pb2.Timestamp:
+        """The end of the span, not included."""
+
+    @_builtins.property
+    def confirmed_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Which hits of the word are forgotten, as kind:id. At most 1,000."""
+
+    def __init__(
+        self,
+        *,
+        tenant_id: _builtins.str = ...,
+        owner_id: _builtins.str = ...,
+        memory_id: _builtins.str = ...,
+        document_id: _builtins.str = ...,
+        thread_id: _builtins.str = ...,
+        since_time: _timestamp_pb2.Timestamp | None = ...,
+        until_time: _timestamp_pb2.Timestamp | None = ...,
+        word: _builtins.str = ...,
+        confirmed_ids: _abc.Iterable[_builtins.str] | None = ...,
+        dry_run: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["since_time", b"since_time", "until_time", b"until_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["confirmed_ids", b"confirmed_ids", "document_id", b"document_id", "dry_run", b"dry_run", "memory_id", b"memory_id", "owner_id", b"owner_id", "since_time", b"since_time", "tenant_id", b"tenant_id", "thread_id", b"thread_id", "until_time", b"until_time", "word", b"word"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ForgetRequest: _TypeAlias = ForgetRequest  # noqa: Y015
+
+@_typing.final
+class ForgetResponse(_message.Message):
+    """What was forgotten, or would be."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class RowCountsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.int
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.int = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    @_typing.final
+    class RowsLeftEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.int
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.int = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    IS_DRY_RUN_FIELD_NUMBER: _builtins.int
+    MEMORY_IDS_FIELD_NUMBER: _builtins.int
+    SUMMARY_IDS_FIELD_NUMBER: _builtins.int
+    TURN_IDS_FIELD_NUMBER: _builtins.int
+    THREAD_IDS_FIELD_NUMBER: _builtins.int
+    RECEIPT_IDS_FIELD_NUMBER: _builtins.int
+    PAGE_IDS_FIELD_NUMBER: _builtins.int
+    ROW_COUNTS_FIELD_NUMBER: _builtins.int
+    HITS_FIELD_NUMBER: _builtins.int
+    ROWS_LEFT_FIELD_NUMBER: _builtins.int
+    is_dry_run: _builtins.bool
+    """Whether nothing was forgotten: it was a dry run, or a word came without confirmed ids."""
+    @_builtins.property
+    def memory_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The memories forgotten, with summaries of which fewer than two sources are left."""
+
+    @_builtins.property
+    def summary_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The summaries made anew without what was forgotten."""
+
+    @_builtins.property
+    def turn_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The turns forgotten. Of a thread that is not forgotten whole they keep their places, empty, and are not listed any more."""
+
+    @_builtins.property
+    def thread_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The threads forgotten whole."""
+
+    @_builtins.property
+    def receipt_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The receipts deleted. Others only lost texts."""
+
+    @_builtins.property
+    def page_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The confirmed pages that were deleted; what others remember about them is compiled again. Pages that rested on forgotten
+        memories are rebuilt or deleted too.
+        """
+
+    @_builtins.property
+    def row_counts(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
+        """Rows deleted or changed, by table."""
+
+    @_builtins.property
+    def hits(self) -> _containers.RepeatedCompositeFieldContainer[Global___ForgetHit]:
+        """Where the word is held, at most 1,000 places."""
+
+    @_builtins.property
+    def rows_left(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
+        """How many of the owner's rows hold the word (after the call), by table."""
+
+    def __init__(
+        self,
+        *,
+        is_dry_run: _builtins.bool = ...,
+        memory_ids: _abc.Iterable[_builtins.str] | None = ...,
+        summary_ids: _abc.Iterable[_builtins.str] | None = ...,
+        turn_ids: _abc.Iterable[_builtins.str] | None = ...,
+        thread_ids: _abc.Iterable[_builtins.str] | None = ...,
+        receipt_ids: _abc.Iterable[_builtins.str] | None = ...,
+        page_ids: _abc.Iterable[_builtins.str] | None = ...,
+        row_counts: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
+        hits: _abc.Iterable[Global___ForgetHit] | None = ...,
+        rows_left: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["hits", b"hits", "is_dry_run", b"is_dry_run", "memory_ids", b"memory_ids", "page_ids", b"page_ids", "receipt_ids", b"receipt_ids", "row_counts", b"row_counts", "rows_left", b"rows_left", "summary_ids", b"summary_ids", "thread_ids", b"thread_ids", "turn_ids", b"turn_ids"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ForgetResponse: _TypeAlias = ForgetResponse  # noqa: Y015
+
+@_typing.final
+class ForgetHit(_message.Message):
+    """A place that holds a word."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CONFIRM_ID_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    EXCERPT_FIELD_NUMBER: _builtins.int
+    confirm_id: _builtins.str
+    """Its kind and id, such as memory:m1. Kinds: memory, turn, thread (its title), receipt, page."""
+    kind: _builtins.str
+    """memory, turn, thread, receipt or page."""
+    excerpt: _builtins.str
+    """The text around the word, up to 160 characters."""
+    def __init__(
+        self,
+        *,
+        confirm_id: _builtins.str = ...,
+        kind: _builtins.str = ...,
+        excerpt: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["confirm_id", b"confirm_id", "excerpt", b"excerpt", "kind", b"kind"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ForgetHit: _TypeAlias = ForgetHit  # noqa: Y015
+
+@_typing.final
 class SetMemoryStatusRequest(_message.Message):
     """Changes a memory's status."""
 

@@ -60,6 +60,11 @@ class MemoryServiceStub:
                 request_serializer=sidecar_dot_v1_dot_memory__pb2.DeleteMemoryRequest.SerializeToString,
                 response_deserializer=sidecar_dot_v1_dot_memory__pb2.DeleteMemoryResponse.FromString,
                 _registered_method=True)
+        self.Forget = channel.unary_unary(
+                '/sidecar.v1.MemoryService/Forget',
+                request_serializer=sidecar_dot_v1_dot_memory__pb2.ForgetRequest.SerializeToString,
+                response_deserializer=sidecar_dot_v1_dot_memory__pb2.ForgetResponse.FromString,
+                _registered_method=True)
         self.SetMemoryStatus = channel.unary_unary(
                 '/sidecar.v1.MemoryService/SetMemoryStatus',
                 request_serializer=sidecar_dot_v1_dot_memory__pb2.SetMemoryStatusRequest.SerializeToString,
@@ -136,6 +141,15 @@ class MemoryServiceServicer:
 
     def DeleteMemory(self, request, context):
         """Forgets a memory: its text is deleted when this returns.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Forget(self, request, context):
+        """Forgets what is named, and what was made of it: a memory, the memories of a document, a thread, a span of time, or what holds a
+        word. When it returns, no answer, export or cache holds the text; the database's files lose it within minutes. A dry run shows
+        what it would touch. Of a word's hits only the confirmed ones are forgotten.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -224,6 +238,11 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     servicer.DeleteMemory,
                     request_deserializer=sidecar_dot_v1_dot_memory__pb2.DeleteMemoryRequest.FromString,
                     response_serializer=sidecar_dot_v1_dot_memory__pb2.DeleteMemoryResponse.SerializeToString,
+            ),
+            'Forget': grpc.unary_unary_rpc_method_handler(
+                    servicer.Forget,
+                    request_deserializer=sidecar_dot_v1_dot_memory__pb2.ForgetRequest.FromString,
+                    response_serializer=sidecar_dot_v1_dot_memory__pb2.ForgetResponse.SerializeToString,
             ),
             'SetMemoryStatus': grpc.unary_unary_rpc_method_handler(
                     servicer.SetMemoryStatus,
@@ -402,6 +421,33 @@ class MemoryService:
             '/sidecar.v1.MemoryService/DeleteMemory',
             sidecar_dot_v1_dot_memory__pb2.DeleteMemoryRequest.SerializeToString,
             sidecar_dot_v1_dot_memory__pb2.DeleteMemoryResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Forget(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sidecar.v1.MemoryService/Forget',
+            sidecar_dot_v1_dot_memory__pb2.ForgetRequest.SerializeToString,
+            sidecar_dot_v1_dot_memory__pb2.ForgetResponse.FromString,
             options,
             channel_credentials,
             insecure,

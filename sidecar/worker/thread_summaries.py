@@ -19,6 +19,7 @@ from store.content.summaries import OlderTurn
 from store.content.threads import ThreadSummary
 from store.db.postgres import DatabaseRole, Pool, scoped
 from store.scope import Scope
+from store.tenancy import forgotten
 from store.text.sentences import sentence_spans
 from store.text.texts import query_words
 
@@ -58,7 +59,7 @@ class Summarizer:
             pass
 
     async def _fold(self, scope: Scope, thread_id: str) -> bool:
-        limit = self._writer.at_once if self._writer else _AT_ONCE
+        limit, began = self._writer.at_once if self._writer else _AT_ONCE, self._now()
         async with scoped(self._pool, scope, role=DatabaseRole.WORKER) as connection:
             before = await threads.summary(connection, scope, thread_id)
             turns = await summaries.turns_to_fold(connection, scope, thread_id, keep_turns=KEEP_TURNS, limit=limit)
@@ -66,6 +67,8 @@ class Summarizer:
             return False
         text, turn_ids = await self._text(scope, before or ThreadSummary("", 0, ()), turns)
         async with scoped(self._pool, scope, role=DatabaseRole.WORKER) as connection:
+            if await forgotten.meanwhile(connection, scope, began, now=self._now()):
+                return True  # a turn of these may have been forgotten: read them again
             reached = before.through_position if before else 0
             return await summaries.write(
                 connection,

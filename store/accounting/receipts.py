@@ -114,6 +114,17 @@ async def forget_texts(
         await _sql.blank_names_resting_on(connection, **key, **pairs)
 
 
+async def forget(connection: Connection, scope: Scope, receipt_ids: Sequence[UUID]) -> None:
+    """Delete receipts, with the texts that no other receipt of the owner names."""
+    if not receipt_ids:
+        return
+    key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id, "receipt_ids": list(receipt_ids)}
+    rows = await _sql.texts_of_receipts(connection, **key)
+    hashes = [row["text_hash"] for row in rows]
+    await _sql.forget_texts(connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id, text_hashes=hashes)
+    await _sql.delete_receipts(connection, **key)
+
+
 async def get(
     connection: Connection, scope: Scope, receipt_id: UUID, *, reach: Reach | None = None
 ) -> StoredReceipt | None:

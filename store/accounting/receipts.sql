@@ -113,10 +113,10 @@ WITH named AS MATERIALIZED (
     FROM receipts AS r CROSS JOIN LATERAL (
         SELECT item FROM jsonb_array_elements(r.details->'sources') AS source, jsonb_array_elements(source->'items') AS item
         UNION ALL SELECT jsonb_build_object('text', turn->>'text', 'lead', turn->>'parts',
-                'provenance', jsonb_build_array(jsonb_build_array('turn', turn->>'id', '')))
+                'provenance', jsonb_build_array(jsonb_build_array('turn', replace(turn->>'id', 'turn:', ''), '')))
             FROM jsonb_array_elements(r.details->'history'->'turns') AS turn
         UNION ALL SELECT jsonb_build_object('text', summary->>'text', 'lead', summary->'item'->>'lead', 'provenance',
-                coalesce((SELECT jsonb_agg(jsonb_build_array('turn', id, '')) FROM jsonb_array_elements(summary->'turn_ids') AS id), '[]')
+                coalesce((SELECT jsonb_agg(jsonb_build_array('turn', replace(id, 'turn:', ''), '')) FROM jsonb_array_elements_text(summary->'turn_ids') AS id), '[]')
                 || jsonb_build_array(jsonb_build_array('thread', r.thread_id, '')))
             FROM (SELECT r.details->'history'->'summary' AS summary) AS s WHERE jsonb_typeof(summary) = 'object'
     ) AS held (item), unnest(ARRAY[item->>'text', item->>'lead']) AS kept (text_hash)
@@ -152,3 +152,25 @@ WHERE r.tenant_id = :tenant_id AND r.owner_id = :owner_id AND EXISTS (
     SELECT 1 FROM jsonb_array_elements(r.details->'sources') AS source, jsonb_array_elements(source->'items') AS item,
         jsonb_array_elements(item->'provenance') AS ref JOIN unnest(:kinds::text[], :refs::text[]) AS gone (kind, id)
             ON ref->>0 = gone.kind AND ref->>1 = gone.id);
+
+-- name: texts_of_receipts
+-- The hashes of the texts that some receipts name and no other receipt of the owner does.
+WITH named AS MATERIALIZED (
+    SELECT r.receipt_id, kept.text_hash FROM receipts AS r CROSS JOIN LATERAL (
+        SELECT r.details->'asked'->>'message' AS text_hash
+        UNION ALL SELECT jsonb_array_elements_text(r.details->'reading'->'parts') WHERE jsonb_typeof(r.details->'reading') = 'object'
+        UNION ALL SELECT r.details->'reading'->>'thread_words'
+        UNION ALL SELECT r.details->'history'->'summary'->>'text'
+        UNION ALL SELECT r.details->'history'->'summary'->'item'->>'lead'
+        UNION ALL SELECT unnest(ARRAY[turn->>'text', turn->>'parts']) FROM jsonb_array_elements(r.details->'history'->'turns') AS turn
+        UNION ALL SELECT unnest(ARRAY[item->>'text', item->>'lead'])
+            FROM jsonb_array_elements(r.details->'sources') AS source, jsonb_array_elements(source->'items') AS item
+    ) AS kept WHERE r.tenant_id = :tenant_id AND r.owner_id = :owner_id AND kept.text_hash <> ''
+)
+SELECT DISTINCT decode(n.text_hash, 'hex') AS text_hash FROM named AS n
+WHERE n.receipt_id = ANY(:receipt_ids::uuid[]) AND NOT EXISTS (
+    SELECT 1 FROM named AS other WHERE other.text_hash = n.text_hash AND other.receipt_id <> ALL(:receipt_ids::uuid[]));
+
+-- name: delete_receipts!
+-- Deletes receipts with the usage reported for them.
+DELETE FROM receipts WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND receipt_id = ANY(:receipt_ids::uuid[]);

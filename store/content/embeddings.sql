@@ -84,7 +84,7 @@ INSERT INTO turn_vectors (tenant_id, owner_id, embedder_no, position, vector, th
 SELECT :tenant_id, :owner_id, :embedder_no, r.item, r.vector::halfvec, :ref
 FROM unnest(:items::int[], :vectors::text[]) AS r (item, vector) CROSS JOIN LATERAL (
     SELECT 1 FROM turns t
-    WHERE t.tenant_id = :tenant_id AND t.owner_id = :owner_id AND t.thread_id = :ref AND t.position = r.item LIMIT 1) here
+    WHERE t.tenant_id = :tenant_id AND t.owner_id = :owner_id AND t.thread_id = :ref AND t.position = r.item AND t.text <> '' LIMIT 1) here
 ON CONFLICT (tenant_id, owner_id, thread_id, position) DO UPDATE SET embedder_no = excluded.embedder_no, vector = excluded.vector;
 
 -- name: put_memory_vectors!

@@ -281,6 +281,14 @@ async def forget(connection: Connection, scope: Scope, memory_id: str) -> bool:
     return bool(await _sql.delete_memory(connection, **scope.key, memory_id=memory_id))
 
 
+async def forget_all(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> int:
+    """Delete memories with the bytes that they count for, and return how many existed."""
+    freed_bytes = await storage.of_memories(connection, scope, memory_ids)
+    count = await _sql.delete_memories(connection, **scope.key, memory_ids=list(memory_ids))
+    await storage.add(connection, scope, -freed_bytes)
+    return int(count)
+
+
 async def recall(connection: Connection, scope: Scope, wanted: RecallQuery) -> Recalled[RecalledMemory]:
     """Return the owner's memories that match, best first."""
     rows = await _sql.recall_memories(connection, **scope.key, **wanted.parameters())

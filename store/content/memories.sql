@@ -135,6 +135,10 @@ ORDER BY memory_id FOR UPDATE;
 -- Deletes a memory.
 DELETE FROM memories WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = :memory_id;
 
+-- name: delete_memories!
+-- Deletes memories.
+DELETE FROM memories WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memory_ids::text[]);
+
 -- name: recall_memories
 -- An owner's memories that match a question, with match data; rejected ones are left out.
 SELECT f.matched, f.cosines, f.frequencies, f.total, m.memory_id, m.text, m.occurred_at, m.document_id, m.turn_ids,

@@ -1,10 +1,10 @@
 -- name: turns_to_fold
--- Turns that are neither summarized nor among the newest, oldest first.
+-- Turns that are neither summarized nor among the newest nor forgotten, oldest first.
 SELECT t.turn_id, t.position, t.role, t.speaker, t.text FROM turns t
 WHERE t.tenant_id = :tenant_id AND t.owner_id = :owner_id AND t.thread_id = :thread_id
     AND t.position > coalesce((SELECT through_position FROM thread_summaries
         WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id), 0)
-    AND t.position <= (SELECT turn_count FROM threads
+    AND NOT (t.text = '' AND t.parts = '[]') AND t.position <= (SELECT turn_count FROM threads
         WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id) - :keep_turns::int
 ORDER BY t.position LIMIT :limit;
 

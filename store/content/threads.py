@@ -20,7 +20,7 @@ from store.db import queries
 from store.db.pacing import STATEMENT_CHARS, slices
 from store.db.queries import Connection
 from store.scope import Scope
-from store.text.texts import Signature
+from store.text.texts import Signature, signatures
 
 _sql = queries.load(__file__)
 _TURNS = UUID("6f0c7c1e-6d0b-5d0c-9a3e-0d5b7d1f8a03")
@@ -298,6 +298,33 @@ async def list_turns(
     """Return a page of the thread's turns, oldest first, after a position."""
     rows = await _sql.list_turns(connection, **_key(scope, thread_id), after=after, limit=limit)
     return [_turn(row) for row in rows]
+
+
+async def empty_turns(connection: Connection, scope: Scope, turn_ids: Sequence[UUID]) -> list[str]:
+    """Empty turns, and return the threads whose summaries held one of them and are deleted.
+
+    A turn keeps its id and place, so that a caller that sends its thread again does not bring it back. It is shown nowhere.
+    """
+    freed_bytes = await storage.of_turns(connection, scope, turn_ids)
+    await _sql.drop_turn_vectors(connection, **scope.key, turn_ids=list(turn_ids))
+    signature = signatures([""])[0].pack()
+    rows = await _sql.empty_turns(connection, **scope.key, turn_ids=list(turn_ids), signature=signature)
+    thread_ids, positions = [row["thread_id"] for row in rows], [row["position"] for row in rows]
+    dropped = await _sql.drop_summaries(connection, **scope.key, thread_ids=thread_ids, positions=positions)
+    await storage.add(connection, scope, await storage.of_turns(connection, scope, turn_ids) - freed_bytes)
+    return [row["thread_id"] for row in dropped]
+
+
+async def empty_titles(connection: Connection, scope: Scope, thread_ids: Sequence[str]) -> None:
+    """Empty the titles of threads."""
+    await _sql.empty_titles(connection, **scope.key, thread_ids=list(thread_ids))
+
+
+async def forget(connection: Connection, scope: Scope, thread_id: str, turn_ids: Sequence[UUID]) -> None:
+    """Delete a thread with its summary and its turns, which are passed."""
+    freed_bytes = await storage.of_turns(connection, scope, turn_ids)
+    await _sql.delete_thread(connection, **scope.key, thread_id=thread_id)
+    await storage.add(connection, scope, -freed_bytes)
 
 
 def turn_uuid(scope: Scope, thread_id: str, client_turn_id: str) -> UUID:

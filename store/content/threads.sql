@@ -36,7 +36,7 @@ WITH thread AS (
 ), last_user AS (  -- the current message may be stored already: it opens no exchange
     SELECT position FROM turns
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id AND role = 'user'
-        AND client_turn_id <> :client_turn_id
+        AND client_turn_id <> :client_turn_id AND NOT (text = '' AND parts = '[]')
     ORDER BY position DESC LIMIT 1
 ), in_window AS (  -- a turn that only its end lies in the window is not in it
     SELECT position + (tokens_through - o200k_tokens < (SELECT token_count FROM thread) - :window_tokens::bigint)::int
@@ -53,7 +53,7 @@ SELECT turn_id, client_turn_id, position, role, speaker, text, parts, said_at, o
     tokens_through - o200k_tokens AS tokens_before
 FROM turns
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id AND position >= (SELECT position FROM start)
-    AND client_turn_id <> :client_turn_id
+    AND client_turn_id <> :client_turn_id AND NOT (text = '' AND parts = '[]')
 ORDER BY position;
 
 -- name: thread_summary^
@@ -100,11 +100,39 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id
 ORDER BY last_turn_at DESC, thread_id DESC LIMIT :limit;
 
 -- name: list_turns
--- A page of a thread's turns, oldest first.
+-- A page of a thread's turns, oldest first, without forgotten ones.
 SELECT turn_id, client_turn_id, position, role, speaker, text, parts, said_at, o200k_tokens, is_imported FROM turns
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id AND position > :after
+    AND NOT (text = '' AND parts = '[]')
 ORDER BY position LIMIT :limit;
 
 -- name: fence_key_of_thread$
 -- The id of a thread's fence key.
 SELECT fence_key_id FROM threads WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id;
+
+-- name: empty_turns
+-- Empties turns, and returns their threads with the first place that changed. Ids and places stay.
+WITH emptied AS (
+    UPDATE turns SET text = '', parts = '[]', speaker = '', signature = :signature, word_count = 0, search_tsv = ''
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND turn_id = ANY(:turn_ids::uuid[]) AND NOT (text = '' AND parts = '[]')
+    RETURNING thread_id, position
+)
+SELECT thread_id, min(position) AS position FROM emptied GROUP BY thread_id ORDER BY thread_id;
+
+-- name: drop_turn_vectors
+-- Deletes the vectors of turns, where the database holds vectors.
+SELECT drop_turn_vectors(:tenant_id, :owner_id, :turn_ids::uuid[]);
+
+-- name: drop_summaries
+-- Deletes the summaries that reach to one of the given places, and returns their threads.
+DELETE FROM thread_summaries AS s USING unnest(:thread_ids::text[], :positions::int[]) AS r (thread_id, position)
+WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id AND s.thread_id = r.thread_id AND s.through_position >= r.position
+RETURNING s.thread_id;
+
+-- name: empty_titles!
+-- Empties the titles of threads.
+UPDATE threads SET title = '' WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = ANY(:thread_ids::text[]) AND title <> '';
+
+-- name: delete_thread!
+-- Deletes a thread with its turns and its summary.
+DELETE FROM threads WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id;

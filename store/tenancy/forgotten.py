@@ -21,11 +21,13 @@ from store.db.queries import Connection
 from store.scope import Scope
 
 Notes = tuple[bytes, ...]
+NO_NOTES: Notes = ()
 FORGOTTEN = "forgotten"
 """The channel of notices that content of an owner was forgotten. Payload: tenant id and owner id, separated by a space."""
 
 _sql = queries.load(__file__)
 _OWNER = ("owner", "")
+_EVERY_RECEIPT = ("receipts", "")
 _ANYTHING = ("anything", "")  # noted with every forgetting of the owner
 _SKEW = timedelta(seconds=1)  # allowed between the clocks of the process that forgets and the one that answers turns
 _PROCESS = uuid4()  # notes dated by this process share a clock with its turns, so they need no skew
@@ -59,6 +61,19 @@ async def note(
     return await _note(connection, scope, refs)
 
 
+async def note_refs(connection: Connection, scope: Scope, refs: Iterable[tuple[str, str]]) -> Notes:
+    """Note that content is forgotten, as `note` does, by its references (kind, id).
+
+    A receipt leaves out what rests on a turn or document, and a receipt of a thread is left out whole.
+    """
+    return await _note(connection, scope, refs)
+
+
+async def note_receipts(connection: Connection, scope: Scope) -> Notes:
+    """Note, as `note` does, that receipts of turns that began before are left out whole: any may hold what is forgotten."""
+    return await _note(connection, scope, [_EVERY_RECEIPT])
+
+
 async def note_owner(connection: Connection, scope: Scope) -> None:
     """Note that the owner is forgotten, as `note` does: receipts of turns that began before are dropped."""
     await _note(connection, scope, [_OWNER])
@@ -83,8 +98,8 @@ async def admit(
 ) -> list[NewReceipt]:
     """Return the receipts that may be stored in this transaction, without content forgotten since their turns began.
 
-    Receipts of turns that ran when the owner was forgotten are left out. For a note dated by another process, turns that began
-    up to a second later count as running too.
+    Receipts of turns that ran when the owner, their thread or every receipt was forgotten are left out. For a note dated by
+    another process, turns that began up to a second later count as running too.
     """
     key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
     rows = await _sql.forgotten_since(connection, **key, since=min(map(_began, receipts)) - _SKEW)
@@ -93,7 +108,11 @@ async def admit(
     notes = {row["ref_hash"]: _Note(row["forgotten_at"], row["dated_by"]) for row in rows}
     met: set[bytes] = set()
     known = [(one, _since(scope, notes, _began(one), met=met)) for one in receipts]
-    kept = [without(one, is_forgotten) for one, is_forgotten in known if not is_forgotten(*_OWNER)]
+    kept = [
+        without(one, is_forgotten)
+        for one, is_forgotten in known
+        if not any(is_forgotten(*ref) for ref in (_OWNER, _EVERY_RECEIPT, ("thread", one.thread_id)))
+    ]
     undated = tuple(sorted(one for one in met if notes[one].at is None))
     if undated:
         await _date(connection, scope, undated, now=clock())
@@ -104,6 +123,21 @@ async def anything_since(connection: Connection, scope: Scope, began: datetime) 
     """Return whether a committed note says that content of the owner was forgotten since `began`."""
     ref_hash, since = _hash(scope, *_ANYTHING), began - _SKEW
     return bool(await _sql.is_forgotten_since(connection, tenant_id=scope.tenant_id, ref_hash=ref_hash, since=since))
+
+
+async def meanwhile(connection: Connection, scope: Scope, began: datetime, *, now: datetime) -> bool:
+    """Return whether content of the owner was forgotten since `began`. Blocks forgetting until the transaction ends.
+
+    An undated note counts, and is dated `now`.
+    """
+    key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
+    rows = await _sql.forgotten_since(connection, **key, since=began - _SKEW)
+    refs = {_hash(scope, *_ANYTHING), _hash(scope, *_OWNER)}
+    met = [row for row in rows if row["ref_hash"] in refs]
+    undated = tuple(sorted(row["ref_hash"] for row in met if row["forgotten_at"] is None))
+    if undated:
+        await _date(connection, scope, undated, now=now)
+    return any(_Note(row["forgotten_at"], row["dated_by"]).concerns(began) for row in met)
 
 
 async def lately(connection: Connection, scope: Scope, memory_ids: Iterable[str], *, now: datetime) -> bool:
@@ -125,7 +159,8 @@ async def lately(connection: Connection, scope: Scope, memory_ids: Iterable[str]
 
 
 def without(receipt: NewReceipt, is_forgotten: Callable[[str, str], bool]) -> NewReceipt:
-    """Return the receipt without the texts, headings and labels of items that cite a forgotten reference (kind, id)."""
+    """Return the receipt without the texts, headings and labels of items that cite a forgotten reference (kind, id), and without
+    the texts of forgotten turns."""
     lost, said = set[str](), set[str]()
     sources = []
     for source in receipt.details.get("sources", ()):
@@ -135,6 +170,13 @@ def without(receipt: NewReceipt, is_forgotten: Callable[[str, str], bool]) -> Ne
             (lost if rests else said).update((item["text"], item["lead"]))
             items.append(_blank(item) if rests else item)
         sources.append({**source, "items": items})
+    history = receipt.details.get("history") or {"turns": (), "summary": None}
+    for turn in history["turns"]:
+        rests = is_forgotten("turn", turn["id"].removeprefix("turn:"))
+        (lost if rests else said).update((turn["text"], turn["parts"]))
+    summary = history["summary"]
+    if summary and any(is_forgotten("turn", one.removeprefix("turn:")) for one in summary["turn_ids"]):
+        lost.add(summary["text"])
     if not lost:
         return receipt
     texts = {text_hash: text for text_hash, text in receipt.texts.items() if text_hash.hex() not in lost - said}

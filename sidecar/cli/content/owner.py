@@ -38,9 +38,10 @@ def _draw_storage(storage: Storage) -> Iterator[str]:
 
 
 @owner.command(short_help="Delete everything of an owner.")
+@click.option("--dry-run", "is_dry_run", is_flag=True, help="Count what would be deleted; delete nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @connected
-def forget(session: CommandSession, yes: bool) -> None:
+def forget(session: CommandSession, is_dry_run: bool, yes: bool) -> None:
     """Delete the threads, memories, wiki, receipts, accounts and jobs of --owner, for good; needs an admin's token.
 
     Revoke the owner's tokens first: a running call may still write. Memories stored in another service stay there.
@@ -50,10 +51,15 @@ def forget(session: CommandSession, yes: bool) -> None:
       sidecar owner forget --owner mara
       sidecar owner forget --owner mara --yes --json
     """
-    if not yes:
+    forget_everything(session, yes=yes, is_dry_run=is_dry_run)
+
+
+def forget_everything(session: CommandSession, *, yes: bool, is_dry_run: bool) -> None:
+    """Delete everything of the session's owner after asking, and show what was deleted; a dry run only counts."""
+    if not yes and not is_dry_run:
         scope = f"of the owner {session.owner!r}" if session.owner else "of the token's owner"
         session.voice.confirm(f"Delete everything {scope}? This cannot be undone.")
-    session.voice.show(session.client.forget_owner(), _draw)
+    session.voice.show(session.client.forget_owner(dry_run=is_dry_run), _draw)
 
 
 def _draw(counts: Mapping[str, int]) -> Iterator[Any]:

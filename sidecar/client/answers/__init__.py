@@ -180,6 +180,31 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What was forgotten, or would be."""
+
+    is_dry_run: bool
+    memory_ids: tuple[str, ...]
+    summary_ids: tuple[str, ...]
+    turn_ids: tuple[str, ...]
+    thread_ids: tuple[str, ...]
+    receipt_ids: tuple[str, ...]
+    page_ids: tuple[str, ...]
+    row_counts: Mapping[str, int]
+    hits: tuple[ForgetHit, ...]
+    rows_left: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetHit:
+    """A place that holds a word."""
+
+    confirm_id: str
+    kind: str
+    excerpt: str
+
+
+@dataclass(frozen=True, slots=True)
 class MemoryStatusChange:
     """A change of a memory's status."""
 

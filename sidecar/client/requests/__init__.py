@@ -13,6 +13,7 @@ from sidecar.client.answers import (
     DecayGroup,
     DecayJob,
     Document,
+    Forgotten,
     Ingested,
     KnowledgeBase,
     Memory,
@@ -161,6 +162,25 @@ class DeleteMemory(Request[None]):
 
     reads = Nothing()
     memory_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forget(Request[Forgotten]):
+    """Forgets what is named, and what was made of it: a memory, the memories of a document, a thread, a span of time,
+    or what holds a word. When it returns, no answer, export or cache holds the text; the database's files lose it
+    within minutes. A dry run shows what it would touch. Of a word's hits only the confirmed ones are forgotten.
+    """
+
+    reads = Whole(Forgotten)
+    deadline_s = 600.0
+    memory_id: str = ""
+    document_id: str = ""
+    thread_id: str = ""
+    since_time: datetime | None = None
+    until_time: datetime | None = None
+    word: str = ""
+    confirmed_ids: Sequence[str] = ()
+    dry_run: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -406,6 +426,7 @@ class ForgetOwner(Request[Mapping[str, int]]):
 
     reads = Inner("row_counts")
     deadline_s = 600.0
+    dry_run: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,6 +26,7 @@ from sidecar.telemetry.watch import Watch
 
 HEALTH = "/grpc.health.v1.Health/"
 
+_FORGETTING = frozenset({"Forget", "DeleteMemory"})
 _END: Any = object()
 Answer = TypeVar("Answer")
 
@@ -184,8 +185,9 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpc
                         yield message.SerializeToString()
 
     def _audited(self, call: Call, request: Message) -> AbstractContextManager[Any]:
-        """Return a context manager that audits an admin's call; other callers are not audited."""
-        if self._audit is None or call.identity.role is not Role.ADMIN:
+        """Return a context manager that audits an admin's call, and every caller's forgetting; other calls are not audited."""
+        is_noted = call.identity.role is Role.ADMIN or call.method.rpartition("/")[2] in _FORGETTING
+        if self._audit is None or not is_noted:
             return nullcontext()
         return Noting(self._audit, call.identity, "rpc", call.method.lstrip("/"), **of_request(request))
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from store.db.queries import Connection
 
 INSTALLATION_TABLES = frozenset(
-    {"embedders", "installation_keys", "schema_migrations", "compile_ready", "compile_served"}
+    {"embedders", "installation_keys", "schema_migrations", "compile_ready", "compile_served", "purge_queue"}
 )
 
 # SQL over `n`, the row's number; `tenant` and `owner` are expressions over it.

@@ -36,6 +36,7 @@ def test_every_command_is_registered() -> None:
         "tools approve", "tools list", "tools revoke", "tools test",
         "assemble", "audit", "demo", "embed", "diff", "explain", "health", "ingest",
         "decay cancel", "decay explain", "decay jobs", "decay run", "decay schedule",
+        "forget document", "forget memory", "forget owner", "forget range", "forget thread", "forget word",
         "memory accept", "memory compress", "memory forget", "memory get", "memory history", "memory import",
         "memory list", "memory pin", "memory reject", "memory unpin", "migrate",
         "profile get", "profile history", "profile rollback", "profile set", "replay",

@@ -32,6 +32,7 @@ NOT_OF_A_TENANT = {
     "keys.sql",
     "migrate.sql",
     "postgres.sql",
+    "purging.sql",
     "server.sql",
     "notices.sql",
     "ready.sql",

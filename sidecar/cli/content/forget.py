@@ -1,0 +1,160 @@
+"""Commands that forget: a memory, a document's memories, a thread, a span of time, an owner, or what holds a word."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+
+from sidecar.cli.content import owner as owners
+from sidecar.cli.shared import drawing
+from sidecar.cli.shared.output import printable
+from sidecar.cli.shared.session import CommandSession, connected
+from sidecar.client.answers import Forgotten
+
+_TIMES = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%SZ"]
+_dry_run_option = click.option(
+    "--dry-run", "is_dry_run", is_flag=True, help="Show what it would touch; change nothing."
+)
+_yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
+
+
+@click.group()
+def forget() -> None:
+    """Forget a memory, a document's memories, a thread, a span of time, an owner, or what holds a word.
+
+    What was made of it is made anew without it: pages, summaries, the texts that receipts keep. The database's files lose it
+    within ten minutes.
+    """
+
+
+@forget.command("memory", short_help="Forget one memory.")
+@click.argument("memory_id", metavar="MEMORY")
+@_dry_run_option
+@connected
+def forget_memory(session: CommandSession, memory_id: str, is_dry_run: bool) -> None:
+    """Forget one memory, and what was made of it.
+
+    \b
+    Example:
+      sidecar forget memory mem-0001 --dry-run
+    """
+    _forget(session, f"the memory {memory_id}", True, is_dry_run, memory_id=memory_id)
+
+
+@forget.command("document", short_help="Forget a document's memories.")
+@click.argument("document_id", metavar="DOCUMENT")
+@_dry_run_option
+@_yes_option
+@connected
+def forget_document(session: CommandSession, document_id: str, is_dry_run: bool, yes: bool) -> None:
+    """Forget the memories that belong to a document, such as a journal page or a session.
+
+    \b
+    Example:
+      sidecar forget document journal-2026-03 --dry-run
+    """
+    _forget(session, f"the memories of the document {document_id}", yes, is_dry_run, document_id=document_id)
+
+
+@forget.command("thread", short_help="Forget a thread.")
+@click.argument("thread_id", metavar="THREAD")
+@_dry_run_option
+@_yes_option
+@connected
+def forget_thread(session: CommandSession, thread_id: str, is_dry_run: bool, yes: bool) -> None:
+    """Forget a thread with its turns, its receipts, and the memories drawn from its turns.
+
+    \b
+    Example:
+      sidecar forget thread t1 --dry-run
+    """
+    _forget(session, f"the thread {thread_id}", yes, is_dry_run, thread_id=thread_id)
+
+
+@forget.command("range", short_help="Forget a span of time.")
+@click.argument("since", type=click.DateTime(_TIMES))
+@click.argument("until", type=click.DateTime(_TIMES))
+@_dry_run_option
+@_yes_option
+@connected
+def forget_range(session: CommandSession, since: datetime, until: datetime, is_dry_run: bool, yes: bool) -> None:
+    """Forget the memories, turns and receipts from SINCE up to UNTIL (not included), in UTC, and memories drawn from such turns.
+
+    \b
+    Example:
+      sidecar forget range 2026-03-01 2026-03-04 --dry-run
+    """
+    span = {"since_time": since.replace(tzinfo=UTC), "until_time": until.replace(tzinfo=UTC)}
+    _forget(session, f"everything from {since:%Y-%m-%d %H:%M} to {until:%Y-%m-%d %H:%M}", yes, is_dry_run, **span)
+
+
+@forget.command("word", short_help="Show what holds a word, and forget what you confirm.")
+@click.argument("word")
+@click.option("--confirm", "confirmed_ids", multiple=True, metavar="KIND:ID", help="A hit to forget; repeatable.")
+@_dry_run_option
+@connected
+def forget_word(session: CommandSession, word: str, confirmed_ids: tuple[str, ...], is_dry_run: bool) -> None:
+    """Show every memory, turn, thread title, receipt and page that holds WORD, and forget the hits named by --confirm.
+
+    WORD of - is read from standard input, so that no list of processes or commands holds it.
+
+    \b
+    Example:
+      sidecar forget word "Otto"
+      sidecar forget word "Otto" --confirm memory:mem-0001 --confirm turn:5b6…
+    """
+    said = sys.stdin.readline().strip() if word == "-" else word
+    done = session.client.forget(word=said, confirmed_ids=confirmed_ids, dry_run=is_dry_run)
+    session.voice.show(done, _draw)
+
+
+@forget.command("owner", short_help="Delete everything of an owner.")
+@_dry_run_option
+@_yes_option
+@connected
+def forget_owner(session: CommandSession, is_dry_run: bool, yes: bool) -> None:
+    """Delete everything of --owner, as `sidecar owner forget` does; needs an admin's token.
+
+    \b
+    Example:
+      sidecar forget owner --owner mara --dry-run
+    """
+    owners.forget_everything(session, yes=yes, is_dry_run=is_dry_run)
+
+
+def _forget(session: CommandSession, what: str, is_sure: bool, is_dry_run: bool, /, **target: Any) -> None:
+    if not is_sure and not is_dry_run:
+        found = session.client.forget(**target, dry_run=True)
+        session.voice.confirm(f"Forget {what}: {_counts(found)}? This cannot be undone.")
+    session.voice.show(session.client.forget(**target, dry_run=is_dry_run), _draw)
+
+
+def _counts(done: Forgotten) -> str:
+    counts = {
+        "memories": done.memory_ids,
+        "turns": done.turn_ids,
+        "threads": done.thread_ids,
+        "receipts": done.receipt_ids,
+        "pages": done.page_ids,
+    }
+    return ", ".join(f"{len(ids):,} {name}" for name, ids in counts.items() if ids) or "nothing"
+
+
+def _draw(done: Forgotten) -> Iterator[Any]:
+    if done.hits and done.is_dry_run and not done.row_counts:
+        yield drawing.rows(("confirm", "text"), ((one.confirm_id, printable(one.excerpt)) for one in done.hits))
+        yield "forget those you mean with --confirm KIND:ID"
+        return
+    yield f"{'would forget' if done.is_dry_run else 'forgotten'}: {_counts(done)}"
+    if done.summary_ids:
+        yield f"summaries made anew: {', '.join(done.summary_ids)}"
+    if done.row_counts:
+        yield drawing.rows(
+            ("table", "rows changed"), ((table, f"{count:,}") for table, count in sorted(done.row_counts.items()))
+        )
+    for table, count in sorted(done.rows_left.items()):
+        yield f"{count:,} rows of {table} still hold the word"

@@ -1,0 +1,1 @@
+"""Forgetting what an owner names, and purging what was deleted from the database's files."""

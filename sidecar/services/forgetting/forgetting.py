@@ -1,0 +1,232 @@
+"""The use case of forgetting: memories, turns, threads and what was kept or made of them, in one transaction.
+
+When it commits, no read, export or cache holds the text any more; what is left in the database's files goes with the next purge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from uuid import UUID
+
+from compiler.decay.compress import remake_summaries
+from compiler.operations import acts
+from compiler.passes import forgetting
+from sidecar.runtime.errors import FailedPrecondition
+from sidecar.services.forgetting.targets import MAX_HITS, ForgetReport, Target, check, chosen
+from sidecar.services.threads import KIND
+from sidecar.turn.leads import MAX_LEAD_LINES, lead
+from store.accounting import receipts
+from store.compile import background, batches, decay_jobs, ledger, scopes
+from store.content import memories, threads
+from store.db import purging
+from store.db.postgres import Pool, Pools, scoped
+from store.db.queries import Connection
+from store.scope import Scope
+from store.tenancy import forgotten, tenants, traces
+from store.tenancy.traces import WordHit
+from store.text.texts import text_hash
+from store.wiki import browse, upkeep
+
+MAX_AT_ONCE = 10_000
+
+
+class _Undone(Exception):
+    """Rolls back the transaction of a dry run."""
+
+
+@dataclass(slots=True)
+class _Found:
+    """What is to be forgotten, by id. A thread in `thread_ids` goes whole, with `turn_ids`; one in `titles` loses its title."""
+
+    memory_ids: list[str] = field(default_factory=list)
+    turn_ids: list[UUID] = field(default_factory=list)
+    thread_ids: list[str] = field(default_factory=list)
+    titles: list[str] = field(default_factory=list)
+    receipt_ids: list[UUID] = field(default_factory=list)
+    page_ids: list[UUID] = field(default_factory=list)
+    hits: tuple[WordHit, ...] = ()
+
+
+class Forgetting:
+    """Forgets what is named; `forgot` is then called with the owner, ahead of the notice, and `compile_anew` queues a compile."""
+
+    def __init__(
+        self,
+        pools: Pools,
+        *,
+        now: Callable[[], datetime],
+        forgot: Callable[[Scope], None],
+        compile_anew: Callable[[Scope, datetime], Awaitable[object]],
+    ) -> None:
+        self._pool: Pool = pools.background
+        self._now = now
+        self._forgot = forgot
+        self._compile_anew = compile_anew
+
+    async def forget(self, scope: Scope, target: Target, *, is_dry_run: bool = False) -> ForgetReport:
+        """Forget what the target names and what was made of it, and return what was touched. What is not there is forgotten.
+
+        Memories that were drawn from a forgotten turn go with it. A word without confirmed hits only returns the hits. A dry
+        run does everything and rolls it back. Raises InvalidArgument, and FailedPrecondition for more than 10,000 at once.
+        """
+        target, now = check(target), self._now()
+        report, notes = ForgetReport(is_dry_run=True), forgotten.NO_NOTES
+        with suppress(_Undone):
+            async with scoped(self._pool, scope) as connection:
+                if await tenants.get(connection, scope.tenant_id) is None:
+                    return replace(report, is_dry_run=is_dry_run)
+                found = await _find(connection, scope, target)
+                if target.word and not target.confirmed:
+                    return replace(
+                        report, hits=found.hits, left=await traces.rows_holding(connection, scope, target.word)
+                    )
+                report, notes = await _forget(connection, scope, found, target.word, now=now)
+                report = replace(report, is_dry_run=is_dry_run)
+                if is_dry_run:
+                    raise _Undone
+        if notes and not is_dry_run:
+            self._forgot(scope)
+            async with scoped(self._pool, scope) as connection:
+                await forgotten.date(connection, scope, notes, clock=self._now)
+            if report.memory_ids or report.summary_ids or report.page_ids:
+                await self._compile_anew(scope, self._now())
+        return report
+
+
+async def _find(connection: Connection, scope: Scope, target: Target) -> _Found:
+    found = _Found()
+    if target.memory_id:
+        found.memory_ids = [target.memory_id]
+    elif target.document_id:
+        found.memory_ids = await traces.memories_of_document(connection, scope, target.document_id)
+    elif target.thread_id:
+        turn_ids = await traces.turns_of_thread(connection, scope, target.thread_id)
+        found.thread_ids, found.turn_ids = [target.thread_id], turn_ids or []
+        found.receipt_ids = await traces.receipts_of_thread(connection, scope, target.thread_id)
+    elif target.word:
+        found = await _confirmed(connection, scope, target)
+    else:
+        found.memory_ids = await traces.memories_between(connection, scope, target.span)
+        found.turn_ids = await traces.turns_between(connection, scope, target.span)
+        found.receipt_ids = await traces.receipts_between(connection, scope, target.span)
+    if found.turn_ids:
+        drawn = await traces.memories_from_turns(connection, scope, found.turn_ids)
+        found.memory_ids = list(dict.fromkeys([*found.memory_ids, *drawn]))
+    if max(len(found.memory_ids), len(found.turn_ids)) > MAX_AT_ONCE:
+        problem = f"names {len(found.memory_ids):,} memories and {len(found.turn_ids):,} turns"
+        raise FailedPrecondition(
+            "target", f"{problem}; at most {MAX_AT_ONCE:,} of each are forgotten at once: send a part"
+        )
+    return found
+
+
+async def _confirmed(connection: Connection, scope: Scope, target: Target) -> _Found:
+    hits = tuple(await traces.hits(connection, scope, target.word, limit=MAX_HITS))
+    ids: dict[str, list[str]] = {}
+    for hit in chosen(target, hits):
+        ids.setdefault(hit.kind, []).append(hit.id)
+    return _Found(
+        memory_ids=ids.get("memory", []),
+        turn_ids=[UUID(one) for one in ids.get("turn", ())],
+        titles=ids.get("thread", []),
+        receipt_ids=[UUID(one) for one in ids.get("receipt", ())],
+        page_ids=[UUID(one) for one in ids.get("page", ())],
+        hits=hits,
+    )
+
+
+async def _forget(
+    connection: Connection, scope: Scope, found: _Found, word: str, *, now: datetime
+) -> tuple[ForgetReport, forgotten.Notes]:
+    before = await purging.changes_so_far(connection)
+    report = ForgetReport(is_dry_run=False, hits=found.hits)
+    has_turns = bool(found.turn_ids or found.thread_ids or found.titles)
+    notes = await _forget_turns(connection, scope, found, now=now) if has_turns else ()
+    report = replace(report, turn_ids=tuple(found.turn_ids))
+    if found.thread_ids or found.receipt_ids:
+        notes += await _forget_receipts(connection, scope, found)
+        report = replace(report, thread_ids=tuple(found.thread_ids), receipt_ids=tuple(found.receipt_ids))
+    if found.memory_ids:
+        report, more = await _forget_memories(connection, scope, found.memory_ids, report, now=now)
+        notes += more
+    if found.page_ids:
+        report = replace(report, page_ids=await _forget_pages(connection, scope, found.page_ids, now=now))
+    if word:
+        notes += await forgotten.note_receipts(connection, scope)
+        report = replace(report, left=await traces.rows_holding(connection, scope, word))
+    counts = purging.changes_since(before, await purging.changes_so_far(connection))
+    if counts:
+        await purging.request(connection, now=now)
+    return replace(report, row_counts=counts), notes
+
+
+async def _forget_memories(
+    connection: Connection, scope: Scope, memory_ids: Sequence[str], report: ForgetReport, *, now: datetime
+) -> tuple[ForgetReport, forgotten.Notes]:
+    """Forget memories. Summaries that rest on one are made anew; one with fewer than two sources left is forgotten too."""
+    held = await memories.lock(connection, scope, memory_ids)
+    if not held:
+        return report, ()
+    remade, emptied = await remake_summaries(connection, scope, list(held), now=now)
+    gone = {**held, **{one.memory_id: one for one in emptied}}
+    made_anew = [one for one in remade if one.memory_id not in gone]
+    await memories.forget_all(connection, scope, list(gone))
+    hashes = {kept for one in (*gone.values(), *made_anew) for kept in _kept_forms(one.text)}
+    await receipts.forget_texts(connection, scope, hashes)
+    await decay_jobs.forget_sources(connection, scope, list(gone))
+    await scopes.lock(connection, scope, now=now)  # turns read on while a running compile is waited for
+    notes = await forgetting.forget(connection, scope, list(gone), now=now)
+    notes += await forgetting.rebuild(connection, scope, list(gone), now=now)
+    summary_ids = tuple(one.memory_id for one in made_anew)
+    return replace(report, memory_ids=tuple(gone), summary_ids=summary_ids), notes
+
+
+async def _forget_turns(connection: Connection, scope: Scope, found: _Found, *, now: datetime) -> forgotten.Notes:
+    """Forget turns, those of whole threads with their threads; summaries that held them are made anew behind."""
+    refs = [("turn", str(one)) for one in found.turn_ids]
+    notes = await forgotten.note_refs(connection, scope, refs)
+    if found.thread_ids:
+        for thread_id in found.thread_ids:
+            await threads.forget(connection, scope, thread_id, found.turn_ids)
+    elif found.turn_ids:
+        for thread_id in await threads.empty_turns(connection, scope, found.turn_ids):
+            await background.enqueue(connection, scope, KIND, thread_id, now=now)
+    await threads.empty_titles(connection, scope, found.titles)
+    await receipts.forget_texts(connection, scope, (), refs)
+    return notes
+
+
+async def _forget_receipts(connection: Connection, scope: Scope, found: _Found) -> forgotten.Notes:
+    """Forget receipts, also those that running turns are about to write."""
+    notes = await forgotten.note_refs(connection, scope, [("thread", one) for one in found.thread_ids])
+    if not found.thread_ids:
+        notes += await forgotten.note_receipts(connection, scope)
+    await receipts.forget(connection, scope, found.receipt_ids)
+    return notes
+
+
+async def _forget_pages(
+    connection: Connection, scope: Scope, page_ids: Sequence[UUID], *, now: datetime
+) -> tuple[UUID, ...]:
+    """Delete pages that hold a word nobody remembers, and have the memories on them read again. Returns those that existed."""
+    gone = []
+    for page_id in page_ids:
+        row = await browse.page(connection, scope, page_id)
+        if row is None:
+            continue
+        behind = await upkeep.memories_behind(connection, scope, [(row.type, row.slug)])
+        await acts.delete_page(connection, scope, row, now=now)
+        await batches.forget_names(connection, scope, [(row.slug, row.path)])
+        await ledger.queue_reread(connection, scope, behind, now=now)
+        await receipts.forget_texts(connection, scope, (), [("page", str(page_id))])
+        gone.append(page_id)
+    return tuple(gone)
+
+
+def _kept_forms(text: str) -> list[bytes]:
+    """Return the hashes under which receipts may have kept the text: as it is, and by its first lines."""
+    leads = (lead(text, lines) for lines in range(1, MAX_LEAD_LINES + 1))
+    return [text_hash(form) for form in {text, *leads}]

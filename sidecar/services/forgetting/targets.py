@@ -1,0 +1,112 @@
+"""What a caller wants forgotten, and the report of what a forgetting touched. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from uuid import UUID
+
+from sidecar.runtime.errors import InvalidArgument
+from sidecar.services.validation import check_count, read_id, read_text
+from store.tenancy.traces import Span, WordHit
+
+MIN_WORD_CHARS = 3
+MAX_WORD_CHARS = 200
+MAX_HITS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What to forget: exactly one of a memory, a document of memories, a thread, a span of time, and a word.
+
+    Of what holds a word, only the `confirmed` hits (kind:id) are forgotten.
+    """
+
+    memory_id: str = ""
+    document_id: str = ""
+    thread_id: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+    word: str = ""
+    confirmed: tuple[str, ...] = ()
+
+    @property
+    def span(self) -> Span:
+        """The span of time. Raises AssertionError where none is named."""
+        assert self.since is not None, "a span is named"
+        assert self.until is not None, "a span is named"
+        return Span(self.since, self.until)
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetReport:
+    """What a forgetting touched, or would touch: ids, and the number of rows deleted or changed by table.
+
+    `summary_ids` are summaries made anew without what was forgotten; those with fewer than two sources left are among
+    `memory_ids`. `hits` are the places that hold the word, `left` the rows that still hold it afterwards, by table.
+    """
+
+    is_dry_run: bool
+    memory_ids: tuple[str, ...] = ()
+    summary_ids: tuple[str, ...] = ()
+    turn_ids: tuple[UUID, ...] = ()
+    thread_ids: tuple[str, ...] = ()
+    receipt_ids: tuple[UUID, ...] = ()
+    page_ids: tuple[UUID, ...] = ()
+    row_counts: Mapping[str, int] = field(default_factory=dict)
+    hits: tuple[WordHit, ...] = ()
+    left: Mapping[str, int] = field(default_factory=dict)
+
+
+def check(target: Target) -> Target:
+    """Return the target with its word stripped. Raises InvalidArgument, which names the field and the fix."""
+    named = [
+        name
+        for name, is_given in (
+            ("memory_id", target.memory_id),
+            ("document_id", target.document_id),
+            ("thread_id", target.thread_id),
+            ("since_time", target.since or target.until),
+            ("word", target.word),
+        )
+        if is_given
+    ]
+    if len(named) != 1:
+        problem = f"comes with {named[1]}" if named else "is empty, and so is everything else"
+        choice = "send one of memory_id, document_id, thread_id, since_time with until_time, and word"
+        raise InvalidArgument(named[0] if named else "memory_id", problem, choice)
+    read_id("memory_id", target.memory_id, is_optional=True)
+    read_id("document_id", target.document_id, is_optional=True)
+    read_id("thread_id", target.thread_id, is_optional=True)
+    _check_span(target)
+    if target.confirmed and not target.word:
+        raise InvalidArgument("confirmed_ids", "comes without a word", "leave it out, or send the word")
+    check_count("confirmed_ids", target.confirmed, most=MAX_HITS)
+    word = target.word.strip()
+    if target.word:
+        read_text("word", word, min_chars=MIN_WORD_CHARS, max_chars=MAX_WORD_CHARS)
+    return replace(target, word=word)
+
+
+def _check_span(target: Target) -> None:
+    if target.since is None and target.until is None:
+        return
+    if target.since is None or target.until is None:
+        missing = "since_time" if target.since is None else "until_time"
+        raise InvalidArgument(missing, "is missing", "send both ends of the span")
+    if target.until <= target.since:
+        raise InvalidArgument("until_time", "is not after since_time", "send a later instant; it is not included")
+
+
+def chosen(target: Target, hits: tuple[WordHit, ...]) -> tuple[WordHit, ...]:
+    """Return the hits that the target confirms. Raises InvalidArgument for one that is no hit."""
+    by_name = {hit.name: hit for hit in hits}
+    for place, name in enumerate(target.confirmed):
+        if name not in by_name:
+            raise InvalidArgument(
+                f"confirmed_ids[{place}]",
+                "holds no such word",
+                "send the kind:id of a hit as a call without ids shows it",
+            )
+    return tuple(by_name[name] for name in dict.fromkeys(target.confirmed))

@@ -1,0 +1,117 @@
+"""Purging: removing from the database's files what was deleted from its tables.
+
+A deleted row's bytes stay in their page, in the indexes, in the log and in the planner's samples until something overwrites
+them. A purge writes the tables anew and removes the log's old files. Forgettings request it; sessions that may still see the
+rows hold it up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+import asyncpg
+
+from store.db import queries
+from store.db.postgres import direct
+from store.db.queries import Connection
+
+_sql = queries.load(__file__)
+_MOST_TRIES = 30
+_MOST_SEGMENTS = 200
+
+# What keeps the books of other rows: ids, times and numbers. No forgetting takes a text out of these.
+_BOOKS = frozenset(
+    (
+        "background_jobs",
+        "compile_ready",
+        "forgotten_refs",
+        "memory_feeds",
+        "owner_storage",
+        "places_to_embed",
+        "purge_queue",
+        "wiki_compile_cursors",
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeReport:
+    """What a purge did: requests settled and left, tables written anew, tables that were in use, and what the role may not do."""
+
+    settled: int = 0
+    left: int = 0
+    tables: tuple[str, ...] = ()
+    busy: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+
+
+async def changes_so_far(connection: Connection) -> dict[str, int]:
+    """Return how many rows the session changed or deleted, by table. Only the difference of two readings has a meaning."""
+    return {row["table_name"]: row["row_count"] for row in await _sql.changes_so_far(connection)}
+
+
+def changes_since(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
+    """Return what was done between two readings, without the tables that hold no texts."""
+    counts = {table: count - before.get(table, 0) for table, count in after.items() if table not in _BOOKS}
+    return {table: count for table, count in counts.items() if count > 0}
+
+
+async def request(connection: Connection, *, now: datetime) -> None:
+    """Request a purge of what the open transaction deletes."""
+    await _sql.request_purge(connection, now=now)
+
+
+async def purge(dsn: str, *, is_asked: bool = False) -> PurgeReport:
+    """Remove from the files what was forgotten by requests that no session sees any more; nothing without requests.
+
+    `is_asked` purges without a request too. Each table is written anew in a transaction of its own, in which nobody reads it;
+    a table that stays in use for half a minute is left for the next purge, with all requests. Needs the owner of the tables.
+    Raises DatabaseUnavailable, DatabaseRefused.
+    """
+    async with direct(dsn) as connection:
+        if not await _sql.take_purge(connection):
+            return PurgeReport()
+        rows = await _sql.requested(connection)
+        due = [row["requested_by"] for row in rows if not row["is_seen"]]
+        if not due and not is_asked:
+            return PurgeReport(left=len(rows))
+        await _sql.wait_briefly(connection)
+        tables = [row["table_name"] for row in await _sql.tables_with_texts(connection)]
+        busy = [table for table in tables if not await _is_rewritten(connection, table)]
+        refused = await _clear_rest(connection)
+        if busy:
+            return PurgeReport(0, len(rows), tuple(set(tables) - set(busy)), tuple(busy), refused)
+        await _sql.settle_requests(connection, requests=due)
+        return PurgeReport(len(due), len(rows) - len(due), tuple(tables), (), refused)
+
+
+async def _is_rewritten(connection: Connection, table: str) -> bool:
+    for _ in range(_MOST_TRIES):
+        try:
+            await _sql.rewrite_table(connection, table_name=table)
+        except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError):
+            continue
+        return True
+    return False
+
+
+async def _clear_rest(connection: Connection) -> tuple[str, ...]:
+    """Clear the samples and the log, and return what the role may not do: the operator of the server does it."""
+    refused = []
+    for name, clear in (("planner samples", _sql.rewrite_statistics), ("log", _clear_log)):
+        try:
+            await clear(connection)
+        except (asyncpg.InsufficientPrivilegeError, asyncpg.LockNotAvailableError):
+            refused.append(name)
+    return tuple(refused)
+
+
+async def _clear_log(connection: Connection) -> None:
+    """Use up the log's files that wait under names to come, since they hold what they held before, and remove the old ones."""
+    for _ in range(_MOST_SEGMENTS):
+        await _sql.switch_log(connection)
+        if not await _sql.waiting_segments(connection):
+            break
+    await _sql.checkpoint(connection)

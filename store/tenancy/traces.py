@@ -1,0 +1,99 @@
+"""What is to be forgotten, found by what a caller names, and what still holds a word.
+
+Every function takes a connection inside a transaction of the scope that is passed. Ids only, but for the excerpts of `hits`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from store.db import queries
+from store.db.queries import Connection
+from store.scope import Scope
+
+_sql = queries.load(__file__)
+
+
+@dataclass(frozen=True, slots=True)
+class WordHit:
+    """A memory, turn, thread, receipt or page that holds a word, by its id, with at most 160 characters around the word."""
+
+    kind: str
+    id: str
+    excerpt: str
+
+    @property
+    def name(self) -> str:
+        """The name to confirm it by, such as `memory:m1`."""
+        return f"{self.kind}:{self.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A span of time, the end not included."""
+
+    since: datetime
+    until: datetime
+
+
+async def memories_of_document(connection: Connection, scope: Scope, document_id: str) -> list[str]:
+    """Return the owner's memories of a document."""
+    rows = await _sql.memories_of_document(connection, **scope.key, document_id=document_id)
+    return [row["memory_id"] for row in rows]
+
+
+async def memories_from_turns(connection: Connection, scope: Scope, turn_ids: Collection[UUID]) -> list[str]:
+    """Return the owner's memories that were drawn from one of the turns."""
+    rows = await _sql.memories_from_turns(connection, **scope.key, turn_ids=[str(one) for one in turn_ids])
+    return [row["memory_id"] for row in rows]
+
+
+async def memories_between(connection: Connection, scope: Scope, span: Span) -> list[str]:
+    """Return the owner's memories of a span of time."""
+    rows = await _sql.memories_between(connection, **scope.key, since=span.since, until=span.until)
+    return [row["memory_id"] for row in rows]
+
+
+async def turns_of_thread(connection: Connection, scope: Scope, thread_id: str) -> list[UUID] | None:
+    """Return a thread's turns; None if the owner has no such thread."""
+    if not await _sql.is_thread(connection, **scope.key, thread_id=thread_id):
+        return None
+    return [row["turn_id"] for row in await _sql.turns_of_thread(connection, **scope.key, thread_id=thread_id)]
+
+
+async def turns_between(connection: Connection, scope: Scope, span: Span) -> list[UUID]:
+    """Return the owner's turns of a span of time, without those forgotten already."""
+    rows = await _sql.turns_between(connection, **scope.key, since=span.since, until=span.until)
+    return [row["turn_id"] for row in rows]
+
+
+async def receipts_of_thread(connection: Connection, scope: Scope, thread_id: str) -> list[UUID]:
+    """Return the receipts of a thread."""
+    rows = await _sql.receipts_of_thread(connection, **scope.key, thread_id=thread_id)
+    return [row["receipt_id"] for row in rows]
+
+
+async def receipts_between(connection: Connection, scope: Scope, span: Span) -> list[UUID]:
+    """Return the owner's receipts of a span of time."""
+    rows = await _sql.receipts_between(connection, **scope.key, since=span.since, until=span.until)
+    return [row["receipt_id"] for row in rows]
+
+
+async def hits(connection: Connection, scope: Scope, word: str, *, limit: int) -> list[WordHit]:
+    """Return up to `limit` places of the owner's that hold a word, in any case."""
+    rows = await _sql.hits(connection, **scope.key, word=word, limit=limit)
+    return [WordHit(row["kind"], row["id"], row["excerpt"]) for row in rows]
+
+
+async def rows_holding(connection: Connection, scope: Scope, word: str) -> dict[str, int]:
+    """Return how many of the owner's rows hold a word, in any case and any column, by table."""
+    rows = await _sql.rows_holding(connection, **scope.key, word=word)
+    return {row["table_name"]: row["row_count"] for row in rows}
+
+
+async def owners_with_receipts(connection: Connection, tenant_id: UUID) -> list[UUID]:
+    """Return the tenant's owners that have receipts."""
+    return [row["owner_id"] for row in await _sql.owners_with_receipts(connection, tenant_id=tenant_id)]

@@ -1,0 +1,65 @@
+-- name: memories_of_document
+-- The owner's memories of a document.
+SELECT memory_id FROM memories WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND document_id = :document_id ORDER BY memory_id;
+
+-- name: memories_from_turns
+-- The owner's memories that were drawn from one of the turns.
+SELECT memory_id FROM memories
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND turn_ids && :turn_ids::text[] ORDER BY memory_id;
+
+-- name: memories_between
+-- The owner's memories of a span of time.
+SELECT memory_id FROM memories
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND occurred_at >= :since::timestamptz AND occurred_at < :until::timestamptz
+ORDER BY memory_id;
+
+-- name: turns_of_thread
+-- A thread's turns.
+SELECT turn_id FROM turns WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id ORDER BY position;
+
+-- name: turns_between
+-- The owner's turns of a span of time, without those forgotten already.
+SELECT turn_id FROM turns
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND said_at >= :since::timestamptz AND said_at < :until::timestamptz
+    AND NOT (text = '' AND parts = '[]') ORDER BY turn_id;
+
+-- name: receipts_of_thread
+-- The receipts of a thread.
+SELECT receipt_id FROM receipts WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id;
+
+-- name: receipts_between
+-- The owner's receipts of a span of time.
+SELECT receipt_id FROM receipts
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND created_at >= :since::timestamptz AND created_at < :until::timestamptz;
+
+-- name: is_thread$
+-- Whether the owner has the thread.
+SELECT EXISTS (SELECT FROM threads WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id);
+
+-- name: hits
+-- Where the owner's rows hold a word, in any case: memories, turns, titles of threads, receipts and pages, with the text around it.
+SELECT hit.kind, hit.id, substr(hit.text, greatest(1, strpos(lower(hit.text), lower(:word)) - 60), 160) AS excerpt FROM (
+    SELECT 1 AS place, 'memory' AS kind, memory_id AS id,
+        concat_ws(' ', text, document_id, metadata::text, domains_json::text, memory_type, authority) AS text
+    FROM memories WHERE tenant_id = :tenant_id AND owner_id = :owner_id
+    UNION ALL SELECT 2, 'turn', turn_id::text, concat_ws(' ', speaker, text, parts::text)
+    FROM turns WHERE tenant_id = :tenant_id AND owner_id = :owner_id
+    UNION ALL SELECT 3, 'thread', thread_id, title FROM threads WHERE tenant_id = :tenant_id AND owner_id = :owner_id
+    UNION ALL SELECT 4, 'receipt', r.receipt_id::text, concat_ws(' ', (SELECT string_agg(t.text, ' ') FROM receipt_texts AS t
+            WHERE t.tenant_id = :tenant_id AND t.owner_id = :owner_id AND strpos(lower(t.text), lower(:word)) > 0
+                AND strpos(r.details::text, encode(t.text_hash, 'hex')) > 0), r.details::text)
+    FROM receipts AS r WHERE r.tenant_id = :tenant_id AND r.owner_id = :owner_id
+    UNION ALL SELECT 5, 'page', p.page_id::text, concat_ws(' ', p.title, p.summary, array_to_string(p.tags, ' '),
+        (SELECT string_agg(a.display, ' ') FROM wiki_page_aliases AS a WHERE a.tenant_id = :tenant_id AND a.page_id = p.page_id),
+        (SELECT string_agg(concat_ws(' ', s.heading, s.body_md), ' ') FROM wiki_page_sections AS s
+            WHERE s.tenant_id = :tenant_id AND s.page_id = p.page_id))
+    FROM wiki_pages AS p WHERE p.tenant_id = :tenant_id AND p.owner_id = :owner_id
+) AS hit WHERE strpos(lower(hit.text), lower(:word)) > 0 ORDER BY hit.place, hit.id LIMIT :limit;
+
+-- name: rows_holding
+-- The tables in which the owner's rows hold a word, with how many.
+SELECT table_name, row_count FROM rows_holding(:tenant_id, :owner_id, :word);
+
+-- name: owners_with_receipts
+-- The tenant's owners that have receipts.
+SELECT owner_id FROM owners_with_receipts(:tenant_id);
