@@ -14,7 +14,7 @@ from uuid import UUID
 from compiler.errors import PlanSuperseded
 from compiler.job.job_outcome import is_poison
 from compiler.job.run import MOST_SUPERSEDED, Frozen, Run
-from compiler.passes import aggregation, leaf
+from compiler.passes import aggregation, leaf, rejudging
 from compiler.passes.leaf import Planned
 from compiler.plan.contract import BatchMemory, ScoreHubs
 from compiler.state.views import Look
@@ -26,6 +26,7 @@ from store.wiki.candidates import Place
 log = logging.getLogger(__name__)
 
 MOST_MEMORIES = 2_000
+MOST_REJUDGED = 3
 
 
 async def aggregate(run: Run, *, is_linking: bool) -> None:
@@ -44,6 +45,19 @@ async def aggregate(run: Run, *, is_linking: bool) -> None:
         run.cap("aggregation_pages")
     if is_linking and not run.is_capped and not run.figures["links_done"]:
         await _until_done(run, since, partial(leaf.plan_links, run.access))
+
+
+async def judge_anew(run: Run, *, is_linking: bool) -> None:
+    """Judge related names anew, until nothing changes: pages then do not depend on the order of the memories."""
+    async with run.access.reading() as connection:
+        since = await batches.aggregated_before(connection, run.access.scope, run.job.job_id)
+
+    async def plan(memories: tuple[BatchMemory, ...]) -> Planned | None:
+        return await rejudging.plan_rejudging(run.access, run.deps, memories, is_linking=is_linking)
+
+    for _ in range(MOST_REJUDGED):
+        if _is_cut(run) or not await _until_done(run, since, plan, BatchKind.LEAF):
+            return
 
 
 async def _look(run: Run, since: int, *, is_linking: bool) -> bool:
@@ -96,7 +110,10 @@ def _is_cut(run: Run) -> bool:
 
 
 async def _until_done(
-    run: Run, since: int, plan: Callable[[tuple[BatchMemory, ...]], Awaitable[Planned | None]]
+    run: Run,
+    since: int,
+    plan: Callable[[tuple[BatchMemory, ...]], Awaitable[Planned | None]],
+    kind: BatchKind = BatchKind.AGGREGATION,
 ) -> bool:
     """Plan and apply; plan anew from the memories that are left when the wiki changed in between.
 
@@ -109,7 +126,7 @@ async def _until_done(
             return False
         planned = replace(planned, options={**planned.options, "since": since})
         try:
-            await run.commit(planned, Frozen(BatchKind.AGGREGATION, run.row.cursor, run.row.read_through))
+            await run.commit(planned, Frozen(kind, run.row.cursor, run.row.read_through))
             return True
         except PlanSuperseded:
             await run.superseded()

@@ -99,8 +99,8 @@ async def _work(run: Run) -> None:
     run.start_reading()
     while await _compile_next(run):
         pass
-    if not run.is_capped or run.figures["cap_hit"] == "records":
-        await _aggregate(run)
+    if run.figures["cap_hit"] in ("", "records"):
+        await _close(run)
 
 
 async def _compile_next(run: Run) -> bool:
@@ -262,6 +262,13 @@ async def _note_read(run: Run, page: FeedPage) -> None:
         await scopes.read_up_to(
             connection, run.access.scope, fence=run.row.fence, read_through=page.read_through, now=run.now()
         )
+
+
+async def _close(run: Run) -> None:
+    if run.is_free:
+        await closing.judge_anew(run, is_linking=run.flags.deterministic_linking_enabled)
+    if run.figures["cap_hit"] in ("", "records"):
+        await _aggregate(run)
 
 
 async def _aggregate(run: Run) -> None:

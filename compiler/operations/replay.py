@@ -19,7 +19,7 @@ from compiler.job.job_outcome import is_poison
 from compiler.job.run import Frozen, Run
 from compiler.operations import upkeep
 from compiler.operations.upkeep import ResetMode
-from compiler.passes import aggregation, leaf
+from compiler.passes import aggregation, leaf, rejudging
 from compiler.passes.leaf import LeafDeps, Planned
 from compiler.plan import codec
 from compiler.plan.contract import BatchMemory, PageKey, PageType
@@ -249,9 +249,12 @@ class _Replay:
         if batch.kind is BatchKind.STALE:
             changed, gone = frozenset(options.get("changed", ())), frozenset(options.get("gone", ()))
             return await leaf.plan_stale(access, run.deps, changed=changed, gone=gone)
-        if batch.kind is BatchKind.AGGREGATION:
+        is_linking = bool(options.get("is_linking", True))
+        if batch.kind is BatchKind.AGGREGATION or options.get("is_rejudging"):
             read = [memory for batch_seq, memory in self.read if batch_seq > options.get("since", 0)]
             every = tuple({one.memory_id: one for one in read[-MOST_MEMORIES:]}.values())
+            if options.get("is_rejudging"):
+                return await rejudging.plan_rejudging(access, run.deps, every, is_linking=is_linking)
             if options.get("links"):
                 return await leaf.plan_links(access, every)
             planned = await self._looked(batch, run, every)
@@ -264,7 +267,6 @@ class _Replay:
         shown = tuple(memory for memory in memories if memory.memory_id in kept)
         if "failed" in options or not (shown or asked):
             return Planned()
-        is_linking = bool(options.get("is_linking", True))
         near = tuple(PageKey(PageType(kind), slug) for kind, slug in options.get("near", ()))
         return await leaf.plan_leaf(access, run.deps, shown, mention_ids=asked, is_linking=is_linking, near=near)
 

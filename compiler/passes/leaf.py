@@ -236,8 +236,8 @@ async def _linked(connection: Connection, scope: Scope, batch: LeafBatch, items:
 
     The pairs of an earlier memory are chosen anew among all its pages; those not chosen any more are dropped.
     """
-    citing = list(_citing(items))
-    cited = {memory_id for _, memory_ids in citing for memory_id in memory_ids}
+    writing = list(citing(items))
+    cited = {memory_id for _, memory_ids in writing for memory_id in memory_ids}
     earlier = tuple(memory for memory in batch.earlier if memory.memory_id in cited)
     memories = (*batch.memories, *earlier)
     fed = await views.feeding(connection, scope, memories)
@@ -246,14 +246,14 @@ async def _linked(connection: Connection, scope: Scope, batch: LeafBatch, items:
         if isinstance(item, CreatePage) and item.page.key.type is PageType.TOPIC:
             titles.setdefault(fold(item.page.title), item.page.key)
     own = {memory.memory_id for memory in memories}
-    for key, memory_ids in citing:
+    for key, memory_ids in writing:
         for memory_id in own & memory_ids:
             fed.setdefault(memory_id, set()).add(key)
     standing = await views.co_mentions(connection, scope, [memory.memory_id for memory in earlier])
     return await asyncio.to_thread(links.emit, memories, fed, titles, standing)
 
 
-def _citing(items: Iterable[Item]) -> Iterator[tuple[PageKey, set[str]]]:
+def citing(items: Iterable[Item]) -> Iterator[tuple[PageKey, set[str]]]:
     """Yield the entity pages that the items write, with the memories that their sections cite."""
     for item in items:
         if isinstance(item, CreatePage):

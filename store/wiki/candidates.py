@@ -125,6 +125,35 @@ async def by_beginnings(
     return [(row["beginning"], row["alias"], row["page_id"]) for row in rows]
 
 
+async def held_among(connection: Connection, scope: Scope, names: Sequence[str]) -> list[str]:
+    """Return those of the folded names that are held."""
+    if not names:
+        return []
+    return [row["alias_normalized"] for row in await _sql.held_among(connection, **scope.key, names=_lines(names))]
+
+
+async def mentions_by_beginnings(
+    connection: Connection, scope: Scope, beginnings: Sequence[str], *, each: int
+) -> list[tuple[str, str]]:
+    """Return (beginning, name) for open mentions whose folded name continues one of the beginnings after a space.
+
+    At most `each` names per beginning.
+    """
+    if not beginnings:
+        return []
+    rows = await _sql.mentions_by_beginning(connection, **scope.key, beginnings=list(beginnings), each=each)
+    return [(row["beginning"], row["alias_normalized"]) for row in rows]
+
+
+async def acted_on(connection: Connection, scope: Scope, keys: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return those of the pages (type, slug) that an operator's act names."""
+    if not keys:
+        return []
+    types, slugs = (list(column) for column in zip(*keys, strict=True))
+    rows = await _sql.pages_acted_on(connection, **scope.key, types=types, slugs=slugs)
+    return [(row["type"], row["slug"]) for row in rows]
+
+
 async def about(connection: Connection, scope: Scope, texts: Sequence[Sequence[str]], *, each: int) -> list[UUID]:
     """Return the active pages that share the rarest words with the texts, given as words: at most `each` per text."""
     pairs = [(number, word) for number, words in enumerate(texts) for word in dict.fromkeys(words)]

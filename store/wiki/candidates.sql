@@ -227,3 +227,29 @@ SELECT count(*) FROM wiki_pages p WHERE p.tenant_id = :tenant_id AND p.owner_id 
         AND w.source_ref = ANY(:memory_ids::text[]))
     AND NOT EXISTS (SELECT 1 FROM wiki_section_sources w WHERE w.tenant_id = :tenant_id AND w.page_id = p.page_id
         AND w.source_ref <> ALL(:memory_ids::text[]));
+
+-- name: mentions_by_beginning
+-- Open mentions whose name continues a given one after a space. Names are compared by bytes.
+SELECT r.beginning, m.alias_normalized FROM unnest(:beginnings::text[]) AS r (beginning)
+CROSS JOIN LATERAL (
+    SELECT alias_normalized FROM wiki_unresolved_mentions
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'open'
+        AND alias_normalized ~>=~ (r.beginning || ' ') AND alias_normalized ~<~ (r.beginning || '!')
+    ORDER BY alias_normalized USING ~<~ LIMIT :each) m
+ORDER BY r.beginning, m.alias_normalized;
+
+-- name: pages_acted_on
+-- Those of some pages that an operator's act names.
+SELECT r.type, r.slug FROM unnest(:types::text[], :slugs::text[]) AS r (type, slug)
+WHERE EXISTS (SELECT 1 FROM compile_batches b
+    WHERE b.tenant_id = :tenant_id AND b.owner_id = :owner_id AND b.kind = 'operator' AND b.items IS NOT NULL
+        AND jsonb_path_exists(b.items,
+            '$[*].page ? (@.type == $type && @.slug == $slug || @.key.type == $type && @.key.slug == $slug)',
+            jsonb_build_object('type', r.type, 'slug', r.slug)));
+
+-- name: held_among
+-- Those of some folded names, given one per line, that are open mentions.
+WITH asked AS MATERIALIZED (SELECT unnest(string_to_array(:names::text, chr(10))) AS alias)
+SELECT alias_normalized FROM wiki_unresolved_mentions
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'open' AND alias_normalized IN (SELECT alias FROM asked)
+ORDER BY alias_normalized;

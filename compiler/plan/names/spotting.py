@@ -109,7 +109,8 @@ def spotted(text: str, known: Known) -> list[Spotted]:
     A known name within a longer run is not it, so that a run means the same whichever names are known.
     """
     tokens = _TOKEN.findall(text)
-    certain = {_key(one.name) for one in _runs(tokens) if not one.is_initial}
+    spans = list(_spans(tokens))
+    certain = {_key(one.name) for _, _, one in spans if not one.is_initial}
     places = [at for at, token in enumerate(tokens) if token[0].isalnum()]
     keys = [_key(tokens[at]) for at in places]
     found: list[Spotted] = []
@@ -118,18 +119,20 @@ def spotted(text: str, known: Known) -> list[Spotted]:
         if not words:
             continue
         start, end = places[at], places[at + len(words) - 1] + 1
-        if _has_capital(tokens[start:end]) and not _is_within(tokens, start, end):
+        if not _has_capital(tokens[start:end]) or _is_within(tokens, start, end):
+            continue
+        if not any(begin <= start and end <= stop and end - start < stop - begin for begin, stop, _ in spans):
             found.append(Spotted(_written(tokens[start:end]), is_initial=" ".join(words) not in certain))
             tokens[start:end] = [_NO_TOKEN] * (end - start)
             keys[at : at + len(words)] = [_NO_TOKEN] * len(words)
     found.extend(Spotted(name) for name in known.unspaced if name in text)
-    found.extend(_runs(tokens))
+    found.extend(one for _, _, one in _spans(tokens))
     return found
 
 
 def runs(text: str) -> list[Spotted]:
     """Return the runs of capitalised words in a text, without words that are capitalised only because they start a sentence."""
-    return list(_runs(_TOKEN.findall(text)))
+    return [one for _, _, one in _spans(_TOKEN.findall(text))]
 
 
 def _listed(value: object, kind: NameKind) -> Iterator[Spotted]:
@@ -146,11 +149,12 @@ def _listed(value: object, kind: NameKind) -> Iterator[Spotted]:
             yield from _listed(one, kind)
 
 
-def _runs(tokens: Iterable[str]) -> Iterator[Spotted]:
+def _spans(tokens: Iterable[str]) -> Iterator[tuple[int, int, Spotted]]:
+    """Yield the names that runs of capitalised words are, each with its first token and the one after its last."""
     run: list[str] = []
     starts = initial = True
     before = called = ""
-    for token in (*tokens, "."):
+    for at, token in enumerate((*tokens, ".")):
         if token != _NO_TOKEN and _is_capital(token):
             if not run:
                 initial, called = starts, before
@@ -158,7 +162,7 @@ def _runs(tokens: Iterable[str]) -> Iterator[Spotted]:
         elif run and token.lower() in CONNECTORS:
             run.append(token)
         elif run:
-            yield from _named(run, is_initial=initial, is_named=called in NAMING)
+            yield from _named(run, at - len(run), is_initial=initial, is_named=called in NAMING)
             run = []
         before = token.lower() if token not in _JOINING else before
         if token not in _JOINING:
@@ -167,8 +171,8 @@ def _runs(tokens: Iterable[str]) -> Iterator[Spotted]:
             starts = False
 
 
-def _named(run: list[str], *, is_initial: bool, is_named: bool = False) -> Iterator[Spotted]:
-    """Yield the run as a name, without common words at its ends; nothing if only common words are left.
+def _named(run: list[str], at: int, *, is_initial: bool, is_named: bool = False) -> Iterator[tuple[int, int, Spotted]]:
+    """Yield the run that begins at a token as a name, without common words at its ends; nothing if only these are left.
 
     Within a sentence, a capitalised common word belongs to the name (Under Armour), unless it is always capitalised.
     """
@@ -180,11 +184,14 @@ def _named(run: list[str], *, is_initial: bool, is_named: bool = False) -> Itera
         if run[start] in NAME_OPENERS and start + 1 < end and run[start + 1].lower() not in CONNECTORS:
             break
         start += 1
+    if is_initial and start == 0 and run[1:2] == ["the"] and end > 2:
+        start = 2
     words = run[start:end]
     if words and len(words) <= MAX_RUN_WORDS and not all(map(_is_common, words)) and not _is_code(words):
         opens, common = is_initial and start == 0, len(words) == 1 and plain_key(_bare(words[0])) in COMMON_WORDS
         if is_named or not (opens and common):
-            yield Spotted(" ".join([*words[:-1], _bare(words[-1])]), is_initial=(opens or common) and not is_named)
+            name = " ".join([*words[:-1], _bare(words[-1])])
+            yield at + start, at + end, Spotted(name, is_initial=(opens or common) and not is_named)
 
 
 def _is_code(words: list[str]) -> bool:

@@ -6,6 +6,7 @@ A nickname or a first name joins the only subject that it can stand for; an ambi
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -59,14 +60,23 @@ class Subject:
 
     @property
     def title(self) -> str:
-        """The name as it occurs most often."""
-        return min(self.names, key=lambda name: (-self.names[name], name))
+        """The name that occurs most often, in the spelling with the most capitals: `Vinland Saga`, not `vinland Saga`."""
+        counts: Counter[str] = Counter()
+        for name, count in self.names.items():
+            counts[plain_key(name)] += count
+        best = min(counts, key=lambda key: (-counts[key], key))
+        spellings = (name for name in self.names if plain_key(name) == best)
+        return min(spellings, key=lambda name: (-_capitals(name), -self.names[name], name))
 
     @property
     def keys(self) -> frozenset[str]:
         """The plain keys of all its names, including the page's."""
         of_page = (plain_key(alias.display) for alias in self.page.aliases) if self.page else ()
         return frozenset(key for key in (*map(plain_key, self.names), *of_page) if key)
+
+
+def _capitals(name: str) -> int:
+    return sum(word[0].isupper() for word in name.split())
 
 
 def subjects(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES) -> list[Subject]:
@@ -167,7 +177,7 @@ def _joined(found: dict[str, Subject]) -> dict[str, Subject]:
             del kept[key]
         elif subject.page is None and subject.kind in (NameKind.THING, NameKind.PERSON) and " " not in key:
             longer = _longer(key, kept, is_called=key in called and subject.kind is NameKind.THING)
-            if longer is not None:
+            if longer is not None and (subject.kind is NameKind.THING or longer.kind is NameKind.PERSON):
                 longer.take(subject)
                 del kept[key]
     return kept

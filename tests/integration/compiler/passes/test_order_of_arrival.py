@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from datetime import timedelta
 
 import orjson
 import pytest
 
+from compiler.operations import acts
 from compiler.operations.replay import replay
 from store.content.memories import NewMemory
-from store.db.postgres import Pools
+from store.db.postgres import Pools, scoped
+from store.wiki import browse, candidates
+from store.wiki.browse import PageRow
 from tests.support.compiler.compiling import (
     HOUSEMATE,
     NOW,
@@ -39,11 +43,48 @@ SAID = (
     "Brisa, Corvo, Odile, Tarkin and Ximena cooked for forty guests.",
     "Ximena met Corvo and Brisa at the harbour in the rain.",
     "The dog of Ximena chased Corvo around the fountain.",
+    "Ximena rowed across the lake to Velmar before breakfast.",
+    "The baker of Velmar sells a very dark loaf with seeds.",
+    "They danced in the rain at Velmar Castle until midnight.",
+    "The tower of Velmar Castle is closed for repairs until June.",
+    "Corvo photographed a Thornwick in the reeds near the mill.",
+    "Two Thornwicks built a nest behind the old mill wheel.",
+    "Everyone at the mill counts the Thornwicks in early spring.",
+    "Odile found an old map of the osier Marsh in the attic.",
+    "Herons sleep at the Osier Marsh when the wind turns north.",
+    "A guide at the Osier Marsh lends rubber boots to visitors.",
+)
+FIRST = (
+    "Ximena rowed across the lake to Velmar before breakfast.",
+    "The baker of Velmar sells a very dark loaf with seeds.",
+)
+LATER = (
+    "They danced in the rain at Velmar Castle until midnight.",
+    "The tower of Velmar Castle is closed for repairs until June.",
+)
+LAST = (
+    "The cellar of Velmar Abbey smells of apples and old wood.",
+    "Two monks of Velmar Abbey keep bees behind the chapel.",
 )
 
 
-def memories() -> list[NewMemory]:
-    return [NewMemory(text, f"m{at:03}", NOW - timedelta(hours=100 - at)) for at, text in enumerate(SAID)]
+def memories(said: Sequence[str] = SAID, *, first: int = 0) -> list[NewMemory]:
+    return [NewMemory(text, f"m{at:03}", NOW - timedelta(hours=100 - at)) for at, text in enumerate(said, first)]
+
+
+async def told(pools: Pools, entries: list[NewMemory], clock: Clock) -> dict[str, bytes]:
+    """Compile the memories in a job of their own, and return the wiki."""
+    await write(pools, entries)
+    clock.move(minutes=6)
+    await wish(pools, now=clock())
+    await compiled(pools, engine_on(pools, clock=clock))
+    return await wiki_of(pools)
+
+
+async def page_named(pools: Pools, name: str) -> PageRow | None:
+    async with scoped(pools.background, SCOPE) as connection:
+        found = await candidates.by_aliases(connection, SCOPE, [name])
+        return await browse.page(connection, SCOPE, found[0][1]) if found else None
 
 
 def shape(wiki: dict[str, bytes]) -> set[tuple[str, ...]]:
@@ -85,3 +126,35 @@ async def test_the_same_memories_give_the_same_pages_however_they_came(
     assert found ^ whole == set()
     replayed = await replay(engine, pools.background, SCOPE)
     assert (replayed.differences, replayed.unreplayable) == ((), 0)
+
+
+async def test_page_whose_name_is_judged_away_is_folded_into_what_took_its_place(pools: Pools) -> None:
+    clock = Clock()
+    before = await told(pools, memories(FIRST), clock)
+    assert "page /wiki/entity/velmar" in before
+    after = await told(pools, memories(LATER + LATER[:1], first=2), clock)
+    assert not {"page /wiki/entity/velmar"} & after.keys()
+    page = await page_named(pools, "velmar")
+    assert page is not None
+    assert page.slug == "velmar-castle"
+    assert {one[1] for one in shape(after) if one[0] == "page /wiki/entity/velmar-castle"} >= {"m000", "m001"}
+    again = await told(pools, memories(LAST, first=5), clock)
+    assert "page /wiki/entity/velmar" in again, "a second longer name makes the short one ambiguous"
+    cited = {one[1] for one in shape(again) if one[0] == "page /wiki/entity/velmar-castle"}
+    assert cited == {"m002", "m003", "m004"}
+    replayed = await replay(engine_on(pools), pools.background, SCOPE)
+    assert (replayed.differences, replayed.unreplayable) == ((), 0)
+
+
+async def test_page_that_an_operator_touched_is_never_withdrawn(pools: Pools) -> None:
+    clock = Clock()
+    await told(pools, memories(FIRST), clock)
+    async with scoped(pools.background, SCOPE) as connection:
+        page = await browse.page_by_key(connection, SCOPE, "entity", "velmar")
+        assert page is not None
+        await acts.add_alias(connection, SCOPE, page, "The village", now=NOW)
+    after = await told(pools, memories(LATER, first=2), clock)
+    assert "page /wiki/entity/velmar" in after
+    page = await page_named(pools, "the village")
+    assert page is not None
+    assert page.slug == "velmar"

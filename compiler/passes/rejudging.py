@@ -1,0 +1,105 @@
+"""Judge anew the names that may stand for one another, once a job's batches are done. It calls no model."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Iterable, Mapping
+
+from compiler.passes.leaf import LeafDeps, Planned, citing
+from compiler.plan.contract import (
+    BatchMemory,
+    CreatePage,
+    DeletePage,
+    Item,
+    PageKey,
+    PlanDecision,
+    RemoveSection,
+    WriteSection,
+)
+from compiler.plan.judging import finishing, leaf, links, rejudging
+from compiler.plan.judging.rejudging import MOST_MEMORIES, Family
+from compiler.plan.names.merge import Matches
+from compiler.planners import extractive
+from compiler.state import families, surroundings, views
+from compiler.state.access import Access
+from store.db.queries import Connection
+from store.scope import Scope
+
+
+async def plan_rejudging(
+    access: Access, deps: LeafDeps, memories: tuple[BatchMemory, ...], *, is_linking: bool
+) -> Planned | None:
+    """Return the plan that makes the pages of related names what one batch of all their memories would; None without change.
+
+    Only names related to one of the memories' names are looked at. Families of more than MOST_MEMORIES memories stay.
+    """
+    names = await asyncio.to_thread(rejudging.names_in, memories)
+    async with access.reading() as connection:
+        found = await families.read(connection, access.scope, names, deps.substrate)
+    judged = [one for one in found if len(one.memory_ids) <= MOST_MEMORIES]
+    wanted = sorted({memory_id for one in judged for memory_id in one.memory_ids})
+    if not wanted:
+        return None
+    texts = await deps.substrate.fetch(access.scope, wanted)
+    decided = await asyncio.to_thread(lambda: [_decided(one, texts, deps) for one in judged])
+    async with access.reading() as connection:
+        items = await _changes(connection, access.scope, judged, decided)
+        if not items:
+            return None
+        touched = {memory.memory_id: memory for memory in texts.values()}
+        own = {page.key for family in judged for page in family.pages}
+        linked = await _linked(connection, access.scope, touched, items, own) if is_linking else PlanDecision()
+    counters = {"names_judged_anew": sum(isinstance(item, CreatePage | DeletePage) for item in items)}
+    options = {"is_rejudging": True, "is_linking": is_linking}
+    return Planned((*items, *linked.items), counters, linked.counters, seen=frozenset(texts), options=options)
+
+
+def _decided(family: Family, memories: Mapping[str, BatchMemory], deps: LeafDeps) -> PlanDecision:
+    batch = rejudging.batch_of(family, memories)
+    proposal = extractive.plan_leaf(batch, gazetteer=deps.gazetteer)
+    return leaf.decide(batch, proposal, Matches(), gazetteer=deps.gazetteer)
+
+
+async def _changes(
+    connection: Connection, scope: Scope, judged: Iterable[Family], decided: Iterable[PlanDecision]
+) -> tuple[Item, ...]:
+    """Return the finished items of all families, in which names are linked and nothing leads to a folded page."""
+    items: list[Item] = []
+    for family, decision in zip(judged, decided, strict=True):
+        own = {page.key for page in family.pages}
+        made = {item.page.key for item in decision.items if isinstance(item, CreatePage)}
+        taken = await views.existing(connection, scope, made - own)
+        found = rejudging.changes(family, decision, {}, taken)
+        gone = [item.page for item in found if isinstance(item, DeletePage)]
+        if gone:
+            page_ids = await families.ids_of(connection, scope, gone)
+            around = await surroundings.around(connection, scope, page_ids, [key.path for key in gone])
+            found = rejudging.changes(family, decision, around, taken)
+        items.extend(found)
+    whole = PlanDecision(tuple(items))
+    refs = finishing.references(whole, {})
+    known = await views.named_pages(connection, scope, refs.names)
+    existing = await views.existing(connection, scope, refs.pages)
+    return finishing.finish(whole, {}, known, existing)
+
+
+async def _linked(
+    connection: Connection,
+    scope: Scope,
+    memories: Mapping[str, BatchMemory],
+    items: tuple[Item, ...],
+    judged: Collection[PageKey],
+) -> PlanDecision:
+    """Return the links of the memories after the items; those of a page that no longer cites a memory are dropped."""
+    every = tuple(memories[one] for one in sorted(memories))
+    found = await views.feeding(connection, scope, every)
+    titles = await views.topics_titled(connection, scope, every)
+    standing = await views.co_mentions(connection, scope, sorted(memories))
+    changed = {item.page for item in items if isinstance(item, DeletePage | RemoveSection | WriteSection)}
+    fed = {memory_id: keys - (changed & set(judged)) for memory_id, keys in found.items()}
+    for key, memory_ids in citing(items):
+        for memory_id in memory_ids & memories.keys():
+            fed.setdefault(memory_id, set()).add(key)
+    gone = {item.page for item in items if isinstance(item, DeletePage)}
+    left = [one for one in standing if one.source not in gone and one.target not in gone]
+    return await asyncio.to_thread(links.emit, every, fed, titles, left)

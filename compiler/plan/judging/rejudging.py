@@ -1,0 +1,208 @@
+"""Names that may stand for one another, judged anew over all their memories at once: `Stanford` and `Stanford University`.
+
+What a batch makes of such a name depends on the names that came before it. The result here does not: it is what one batch
+of all memories of these names makes of them, so that pages depend on the set of memories and not on their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from compiler.plan import upkeep
+from compiler.plan.batch import LeafBatch
+from compiler.plan.contract import (
+    Alias,
+    BatchMemory,
+    CreatePage,
+    HoldMention,
+    Item,
+    Mention,
+    Page,
+    PageKey,
+    PageType,
+    PlanDecision,
+    RemoveSection,
+    SettleMention,
+    WriteAlias,
+    WriteSection,
+    WriteSummary,
+    WriteTag,
+)
+from compiler.plan.facts import past
+from compiler.plan.names.naming import holds
+from compiler.plan.names.spotting import runs, told
+from compiler.plan.names.themes import theme_of
+from compiler.plan.text.markdown import plain_key
+from compiler.plan.text.words import NO_NAMES
+
+MOST_MEMORIES = 300
+
+_SHORTEST_WORD = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """The pages and held names that begin with the same word, one of which is that word alone, or its plural.
+
+    `kept` are pages that must stay as they are.
+    """
+
+    pages: tuple[Page, ...] = ()
+    mentions: tuple[Mention, ...] = ()
+    kept: frozenset[PageKey] = frozenset()
+
+    @property
+    def memory_ids(self) -> frozenset[str]:
+        """The memories that the pages cite, and those in which the names were seen."""
+        cited = {source.memory_id for page in self.pages for source in page.cited()}
+        return frozenset(cited | {one.source.memory_id for mention in self.mentions for one in mention.sightings})
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The plain keys of all names."""
+        borne = {plain_key(alias.display) for page in self.pages for alias in page.aliases}
+        titled = {plain_key(page.title) for page in self.pages}
+        return frozenset((borne | titled | {plain_key(one.alias) for one in self.mentions}) - {""})
+
+
+def names_in(memories: Iterable[BatchMemory]) -> frozenset[str]:
+    """Return the plain keys of the memories' names."""
+    spotted = (one for memory in memories for one in (*told(memory), *runs(memory.text)))
+    return frozenset(plain_key(one.name) for one in spotted) - {""}
+
+
+def roots(name: str) -> tuple[str, ...]:
+    """Return the words whose family a plain key is of: its first word, and that of which it may be the plural."""
+    first, _, rest = name.partition(" ")
+    is_plural = not rest and first.endswith("s") and len(first) > _SHORTEST_WORD
+    return (first, first[:-1]) if is_plural else (first,) if first else ()
+
+
+def parts(name: str) -> tuple[str, ...]:
+    """Return the later words of a plain key that may have been taken for a name: `saga`, of `vinland saga` in lower case."""
+    words = name.split()[1:]
+    return tuple(dict.fromkeys(one for one in words if len(one) >= _SHORTEST_WORD and one not in NO_NAMES))
+
+
+def is_written_in(name: str, memories: Iterable[BatchMemory]) -> bool:
+    """Return whether a memory has all words of the plain key, one after another."""
+    return any(holds(name, plain_key(memory.text)) for memory in memories)
+
+
+def is_judged(page: Page) -> bool:
+    """Return whether rules make such a page from a name: it is no decision, no theme, and lists no pages."""
+    is_listing = any(one.aggregation is not None for one in page.sections)
+    return page.key.type is not PageType.DECISION and not is_listing and not theme_of(plain_key(page.title))
+
+
+def is_made_by_hand(page: Page) -> bool:
+    """Return whether the page holds more than its memories give at once: names not the compiler's, a parent, earlier facts."""
+    has_past = any(past.split(section.body_md)[1] for section in page.sections)
+    return page.parent is not None or has_past or any(alias.origin != "compiler" for alias in page.aliases)
+
+
+def batch_of(family: Family, memories: Mapping[str, BatchMemory]) -> LeafBatch:
+    """Return the batch of all memories of a family over an empty wiki, in which every name of the family is known."""
+    every = sorted((memories[one] for one in family.memory_ids if one in memories), key=_by_time)
+    held = {one.key: replace(one, sightings=()) for one in family.mentions}
+    known = {key: Mention(key, key) for key in sorted(family.names)}
+    return LeafBatch(tuple(every), mentions=tuple((known | held).values()))
+
+
+def changes(
+    family: Family, decision: PlanDecision, around: Mapping[PageKey, Page], taken: Collection[PageKey] = ()
+) -> tuple[Item, ...]:
+    """Return the items that make the family's pages those of the decision, which was made over an empty wiki.
+
+    A page whose name now belongs to another is folded into that one: its names lead there. Pages that are `kept`, and
+    those of a name that the decision does not have, stay. `around` are the family's pages with those that lead to them
+    and all that these list, `taken` the active pages of other names.
+    """
+    standing = {page.key: page for page in family.pages}
+    made = {
+        item.page.key: item.page
+        for item in decision.items
+        if isinstance(item, CreatePage) and not family.names.isdisjoint(_names(item.page))
+    }
+    made = {key: page for key, page in made.items() if key not in taken}
+    folded = dict(_folded(family, made))
+    items: list[Item] = []
+    for key, page in sorted(made.items()):
+        there = standing.get(key)
+        if there is None:
+            items.append(CreatePage(page))
+        elif key not in family.kept and _differ(there, page):
+            items.extend(_rewritten(there, page))
+    for key, target in sorted(folded.items()):
+        gone = standing[key]
+        items.extend(upkeep.delete(gone, around))
+        items.extend(_led(gone, made[target]))
+    if not items:
+        return ()
+    named = {name: key for key, page in made.items() for name in (alias.key for alias in page.aliases)}
+    items.extend(SettleMention(one.key, named[one.key]) for one in family.mentions if one.key in named)
+    items.extend(_held(family, decision, named))
+    return tuple(items)
+
+
+def _folded(family: Family, made: Mapping[PageKey, Page]) -> Iterator[tuple[PageKey, PageKey]]:
+    """Yield the pages that were made no more, each with the page that took its place: its name's, or its memories'."""
+    for page in family.pages:
+        if page.key in made or page.key in family.kept:
+            continue
+        cited = {source.memory_id for source in page.cited()}
+        shared = {key: len(cited & {source.memory_id for source in one.cited()}) for key, one in made.items()}
+        bearing = [key for key, one in made.items() if plain_key(page.title) in _names(one)]
+        best = min(bearing or [key for key in made if shared[key]], key=lambda key: (-shared[key], key), default=None)
+        if best is not None and best not in family.kept:
+            yield page.key, best
+
+
+def _names(page: Page) -> set[str]:
+    return {plain_key(page.title), *(plain_key(alias.display) for alias in page.aliases)}
+
+
+def _differ(page: Page, made: Page) -> bool:
+    cited, wanted = ({source.memory_id for source in one.cited()} for one in (page, made))
+    return cited != wanted or _names(page) != _names(made)
+
+
+def _rewritten(page: Page, made: Page) -> Iterator[Item]:
+    """Yield what makes a page say what it says in `made`."""
+    slugs = {section.slug for section in made.sections}
+    yield from (RemoveSection(page.key, one.slug) for one in page.sections if one.slug not in slugs)
+    yield from (WriteSection(page.key, section) for section in made.sections)
+    yield WriteSummary(page.key, made.summary, made.summary_sources)
+    aliases = {alias.key for alias in made.aliases}
+    yield from (WriteAlias(page.key, replace(one, sources=())) for one in page.aliases if one.key not in aliases)
+    yield from (WriteAlias(page.key, alias) for alias in made.aliases)
+    yield from (WriteTag(page.key, tag) for tag in made.tags)
+
+
+def _led(gone: Page, target: Page) -> Iterator[Item]:
+    """Yield the folded page's names as names of its target, with the slug that it had; none if its title means another thing."""
+    known = {alias.key for alias in target.aliases}
+    if plain_key(gone.title) not in _names(target):
+        return
+    cited = tuple(sorted(set(gone.cited())))
+    slug = Alias(gone.key.slug.replace("-", " "), gone.title, sources=cited)
+    every = {alias.key: alias for alias in (slug, *gone.aliases)}
+    yield from (WriteAlias(target.key, alias) for key, alias in sorted(every.items()) if key not in known)
+
+
+def _held(family: Family, decision: PlanDecision, named: Collection[str]) -> Iterator[Item]:
+    """Yield the names of the family that have no page now but had one."""
+    held = {one.key for one in family.mentions}
+    for item in decision.items:
+        if (
+            isinstance(item, HoldMention)
+            and item.mention.key not in held
+            and item.mention.key not in named
+            and plain_key(item.mention.alias) in family.names
+        ):
+            yield item
+
+
+def _by_time(memory: BatchMemory) -> tuple[object, str]:
+    return (memory.occurred_at, memory.memory_id)
