@@ -17,7 +17,7 @@ from compiler.plan.contract import (
     WriteSection,
 )
 from compiler.plan.judging import finishing, leaf, links, rejudging
-from compiler.plan.judging.rejudging import MOST_MEMORIES, Family
+from compiler.plan.judging.rejudging import MOST_MEMORIES, NameFamily
 from compiler.plan.names.merge import Matches
 from compiler.planners import extractive
 from compiler.state import families, surroundings, views
@@ -54,14 +54,14 @@ async def plan_rejudging(
     return Planned((*items, *linked.items), counters, linked.counters, seen=frozenset(texts), options=options)
 
 
-def _decided(family: Family, memories: Mapping[str, BatchMemory], deps: LeafDeps) -> PlanDecision:
+def _decided(family: NameFamily, memories: Mapping[str, BatchMemory], deps: LeafDeps) -> PlanDecision:
     batch = rejudging.batch_of(family, memories)
     proposal = extractive.plan_leaf(batch, gazetteer=deps.gazetteer)
     return leaf.decide(batch, proposal, Matches(), gazetteer=deps.gazetteer)
 
 
 async def _changes(
-    connection: Connection, scope: Scope, judged: Iterable[Family], decided: Iterable[PlanDecision]
+    connection: Connection, scope: Scope, judged: Iterable[NameFamily], decided: Iterable[PlanDecision]
 ) -> tuple[Item, ...]:
     """Return the finished items of all families, in which names are linked and nothing leads to a folded page."""
     items: list[Item] = []

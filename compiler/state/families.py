@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from compiler.plan.contract import BatchMemory, Mention, Page, PageKey, PageType
-from compiler.plan.judging.rejudging import Family, is_judged, is_made_by_hand, is_written_in, parts, roots
+from compiler.plan.judging.rejudging import NameFamily, is_judged, is_made_by_hand, is_written_in, parts, roots
 from compiler.plan.text.markdown import plain_key
 from compiler.state.row_mapping import load, mentions
 from compiler.state.substrates import MemorySubstrate
@@ -29,12 +29,12 @@ class _Holder:
 
     @property
     def memory_ids(self) -> frozenset[str]:
-        return Family((self.page,) if self.page else (), (self.mention,) if self.mention else ()).memory_ids
+        return NameFamily((self.page,) if self.page else (), (self.mention,) if self.mention else ()).memory_ids
 
 
 async def read(
     connection: Connection, scope: Scope, names: Iterable[str], substrate: MemorySubstrate
-) -> tuple[Family, ...]:
+) -> tuple[NameFamily, ...]:
     """Return the families that the names (plain keys) are of, each with two names or more; they share no page.
 
     A family is of the names that begin with one word, if that word is a name too or its plural is. A name of one word
@@ -121,11 +121,11 @@ def _grouped(
     return [one for _, one in sorted(groups.items()) if len({name for holder in one for name in holder.names}) > 1]
 
 
-def _family(group: Iterable[_Holder], kept: frozenset[PageKey]) -> Family:
+def _family(group: Iterable[_Holder], kept: frozenset[PageKey]) -> NameFamily:
     group = tuple(group)
     pages = sorted((one.page for one in group if one.page is not None), key=lambda page: page.key)
     held = sorted((one.mention for one in group if one.mention is not None), key=lambda mention: mention.key)
-    return Family(tuple(pages), tuple(held), kept)
+    return NameFamily(tuple(pages), tuple(held), kept)
 
 
 async def ids_of(connection: Connection, scope: Scope, keys: Iterable[PageKey]) -> list[UUID]:

@@ -42,7 +42,7 @@ _SHORTEST_WORD = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class NameFamily:
     """The pages and held names that begin with the same word, one of which is that word alone, or its plural.
 
     `kept` are pages that must stay as they are.
@@ -102,7 +102,7 @@ def is_made_by_hand(page: Page) -> bool:
     return page.parent is not None or has_past or any(alias.origin != "compiler" for alias in page.aliases)
 
 
-def batch_of(family: Family, memories: Mapping[str, BatchMemory]) -> LeafBatch:
+def batch_of(family: NameFamily, memories: Mapping[str, BatchMemory]) -> LeafBatch:
     """Return the batch of all memories of a family over an empty wiki, in which every name of the family is known."""
     every = sorted((memories[one] for one in family.memory_ids if one in memories), key=_by_time)
     held = {one.key: replace(one, sightings=()) for one in family.mentions}
@@ -111,7 +111,7 @@ def batch_of(family: Family, memories: Mapping[str, BatchMemory]) -> LeafBatch:
 
 
 def changes(
-    family: Family, decision: PlanDecision, around: Mapping[PageKey, Page], taken: Collection[PageKey] = ()
+    family: NameFamily, decision: PlanDecision, around: Mapping[PageKey, Page], taken: Collection[PageKey] = ()
 ) -> tuple[Item, ...]:
     """Return the items that make the family's pages those of the decision, which was made over an empty wiki.
 
@@ -146,7 +146,7 @@ def changes(
     return tuple(items)
 
 
-def _folded(family: Family, made: Mapping[PageKey, Page]) -> Iterator[tuple[PageKey, PageKey]]:
+def _folded(family: NameFamily, made: Mapping[PageKey, Page]) -> Iterator[tuple[PageKey, PageKey]]:
     """Yield the pages that were made no more, each with the page that took its place: its name's, or its memories'."""
     for page in family.pages:
         if page.key in made or page.key in family.kept:
@@ -191,7 +191,7 @@ def _led(gone: Page, target: Page) -> Iterator[Item]:
     yield from (WriteAlias(target.key, alias) for key, alias in sorted(every.items()) if key not in known)
 
 
-def _held(family: Family, decision: PlanDecision, named: Collection[str]) -> Iterator[Item]:
+def _held(family: NameFamily, decision: PlanDecision, named: Collection[str]) -> Iterator[Item]:
     """Yield the names of the family that have no page now but had one."""
     held = {one.key for one in family.mentions}
     for item in decision.items:
