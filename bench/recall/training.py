@@ -20,7 +20,7 @@ RIDGE = 100.0
 _TITLE = '''"""The ranker's weights and their origin. Written by training, read by `rank`; do not edit by hand.
 
 '''
-WITHOUT_VECTORS = frozenset({"cosine", "cosine_gap", "near_cosine", "local_cosine"})
+WITHOUT_VECTORS = frozenset({"cosine", "cosine_gap", "near_cosine", "local_cosine", "answer_cosine"})
 
 _Matrix = NDArray[np.float64]
 _STEPS, _ENOUGH = 30, 1e-3

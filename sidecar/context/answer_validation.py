@@ -121,9 +121,9 @@ def _check_candidates(candidates: Candidates) -> None:
     if {column.shape for column in evidence} != {(len(evidence.coverage), len(ids))} or len(lengths) > 1:
         raise Garbage("what its items are judged by is not of one length")
     by_words, cosine = (evidence.coverage, evidence.joint_coverage, evidence.local_coverage), evidence.cosine
-    numbers = np.stack(
-        [*by_words, evidence.near_cosine, evidence.local_cosine, np.where(np.isnan(cosine), 0.0, cosine)]
-    )
+    known = np.where(np.isnan(cosine), 0.0, cosine)
+    # The last stands above a mean, so that it reaches twice as far.
+    numbers = np.stack([*by_words, evidence.near_cosine, evidence.local_cosine, known, evidence.answer_cosine / 2])
     is_real = {column.dtype.kind for column in evidence} == {"f"}
     if not is_real or not (np.abs(numbers) <= MOST_COSINE).all():
         raise Garbage("an item's evidence is no number between -1 and 1")

@@ -22,10 +22,15 @@ from store.scope import Scope
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """A message's vectors, one per part, as Postgres literals, and the number of the embedder that made them."""
+    """A message's vectors, one per part, as Postgres literals, and the number of the embedder that made them.
+
+    `answers` point from the first parts towards turns that answer them, one per part as far as there is room; empty if the
+    embedder's vectors cannot be turned so.
+    """
 
     embedder_no: int
     vectors: tuple[str, ...]
+    answers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +68,18 @@ class SourceQuery:
         """The words of the thread that the message is read with, each with its weight; empty if it is read alone."""
         return self.reading.thread.weights if self.reading and self.reading.thread else {}
 
-    def wanted(self, limit: int, *, without: Collection[str] = ()) -> RecallQuery:
+    def wanted(self, limit: int, *, without: Collection[str] = (), answers: bool = False) -> RecallQuery:
         """Return the store's query for `limit` texts each: the message's words and vectors, and those of its thread.
 
-        `without` are words not to be searched.
+        `without` are words not to be searched. With `answers`, the vectors towards answers follow those of the parts.
         """
         own = [word for word in self.words if word not in without]
         said = [word for word in self.thread_words if word not in without]
         is_in_thread = bool(self.reading and self.reading.thread)
         weights = (*(1.0 for _ in own), *(self.thread_words[word] for word in said)) if is_in_thread else ()
         embedder_no, vectors = (self.meaning.embedder_no, self.meaning.vectors) if self.meaning else (0, ())
-        return RecallQuery((*own, *said), limit, embedder_no, vectors, weights)
+        turned = self.meaning.answers if self.meaning and answers else ()
+        return RecallQuery((*own, *said), limit, embedder_no, (*vectors, *turned), weights)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
+from models.embedding.answers import towards_answers
 from models.errors import ModelsError
 from sidecar.context.ports import Meaning
 from sidecar.runtime.embedders import BROKEN, UNSET, Numbered
@@ -23,7 +24,7 @@ from sidecar.turn.leaning import may_lean
 from sidecar.turn.reading import Reading, read
 from sidecar.turn.worth import TRAINED_EMBEDDER, message_score
 from store.content import threads
-from store.content.recalling import EarlierTurn, literal
+from store.content.recalling import MAX_PARTS, EarlierTurn, literal
 from store.db.postgres import Pool, scoped
 from store.errors import StoreError
 from store.scope import Scope
@@ -155,8 +156,11 @@ class QueryReader:
             there = vector_in_thread(found[0], earlier.turns, [said.get(turn.position) for turn in earlier.turns])
             found = [*found[: len(own)], there.tolist()]
         written = tuple(literal(vector) for vector in found)
-        vector = found[0] if self._embedder.embedder.name == TRAINED_EMBEDDER else None
-        return Understood(reading, Meaning(self._embedder.embedder_no, written), vector=vector)
+        if self._embedder.embedder.name != TRAINED_EMBEDDER:
+            return Understood(reading, Meaning(self._embedder.embedder_no, written))
+        turned = towards_answers(found[: MAX_PARTS - len(found)]).tolist() if len(found) < MAX_PARTS else ()
+        answers = tuple(literal(vector) for vector in turned)
+        return Understood(reading, Meaning(self._embedder.embedder_no, written, answers), vector=found[0])
 
     async def _earlier(self, scope: Scope, thread_id: str, client_turn_id: str, due_s: float) -> _Earlier:
         """Return the thread's last turns, with their vectors if there is an embedder; none if they cannot be read in time."""

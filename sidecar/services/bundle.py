@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sidecar.services.aging.attestations import Attestations
-from sidecar.services.aging.decay import Decay
-from sidecar.services.aging.episodes import Episodes
 from sidecar.services.backends import Backends
 from sidecar.services.compiles import Compiles
 from sidecar.services.costs import CostAccounts
@@ -25,12 +22,9 @@ from sidecar.services.wiki import Wiki
 class Services:
     """One service a subject."""
 
-    attestations: Attestations
     backends: Backends
     compiles: Compiles
     costs: CostAccounts
-    decay: Decay
-    episodes: Episodes
     knowledge: Knowledge
     memories: Memories
     profiles: Profiles

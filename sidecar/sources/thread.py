@@ -39,7 +39,7 @@ class ThreadSource:
         """Return up to `top_k` turns of any age that may answer the question."""
         if not query.thread_id:
             return SourceAnswer()
-        wanted = query.wanted(_each(limits), without=_names(query))
+        wanted = query.wanted(_each(limits), without=_names(query), answers=True)
         async with scoped(self._pool, scope, read_only=True) as connection:
             limits.begin()
             found = await threads.recall(connection, scope, query.thread_id, wanted)

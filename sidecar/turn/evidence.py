@@ -41,8 +41,9 @@ class Evidence(NamedTuple):
     """Evidence for texts: one row per part of the question, one column per text; 0 to 1, cosines -1 to 1.
 
     `coverage` is the share of the words' weight that a text holds; `joint_coverage` counts its direct neighbours too.
-    `near_*` is the best of the direct neighbours, `local_*` the best within eight places, the text included. For a text
-    without a vector, `cosine` is NaN and the other two cosines are 0.
+    `near_*` is the best of the direct neighbours, `local_*` the best within eight places, the text included. `answer_cosine` is
+    the product with the vector towards the part's answers, above the mean of these texts; 0 if it is not known. For a text
+    without a vector, `cosine` is NaN and the other cosines are 0.
     """
 
     coverage: _Numbers
@@ -51,6 +52,7 @@ class Evidence(NamedTuple):
     cosine: _Numbers
     near_cosine: _Numbers
     local_cosine: _Numbers
+    answer_cosine: _Numbers
 
     def of(self, places: Sequence[int]) -> Evidence:
         """Return the evidence of the texts at these places."""
@@ -79,7 +81,17 @@ def evidence_of(
     idfs = dict(zip(query.words, _idfs(recalled, query.weights), strict=False))
     asked = [frozenset(part.words) for part in parts]
     weights = [[idf if word in words_of else 0.0 for word, idf in idfs.items()] for words_of in asked]
-    return weigh(recalled, weights, standing)
+    return weigh(recalled, weights, standing)._replace(answer_cosine=_answer_cosines(recalled.cosines, len(parts)))
+
+
+def _answer_cosines(told: Sequence[Sequence[float]], parts: int) -> _Numbers:
+    """Return the cosines after those of the parts, each less its mean. A part without any has those of the whole message."""
+    answers = max(map(len, told), default=0) - parts
+    if answers <= 0:
+        return np.zeros((parts, len(told)))
+    known = _cosines([one[parts:] for one in told], answers)
+    centred = np.nan_to_num(known - np.nanmean(known, axis=1, keepdims=True))
+    return np.asarray(centred[[part if part < answers else 0 for part in range(parts)]], np.float64)
 
 
 def _idfs(recalled: Recalled[Text], shares: Sequence[float]) -> list[float]:
@@ -101,7 +113,7 @@ def of_shares(shares: Sequence[float], *, parts: int) -> Evidence:
     """Return evidence for texts known only by the share of the words that each holds, the same for every part."""
     coverage = np.tile(np.array(shares, np.float64), (parts, 1))
     nothing = np.zeros_like(coverage)
-    return Evidence(coverage, coverage, coverage, np.full_like(coverage, math.nan), nothing, nothing)
+    return Evidence(coverage, coverage, coverage, np.full_like(coverage, math.nan), nothing, nothing, nothing)
 
 
 def _check(recalled: Recalled[Text]) -> None:
@@ -205,10 +217,10 @@ def _part(around: _Around | None, bits: tuple[_Bits, _Bits], cosine: _Numbers, w
     has_vector = ~np.isnan(cosine)
     known, nothing = np.where(has_vector, cosine, 0.0), np.zeros(len(cosine))
     if around is None:
-        return Evidence(coverage, joint_coverage, coverage, cosine, nothing, known)
+        return Evidence(coverage, joint_coverage, coverage, cosine, nothing, known, nothing)
     local = around.best(coverage, _LOCAL_PLACES, coverage)
     if not has_vector.any():
-        return Evidence(coverage, joint_coverage, local, cosine, nothing, nothing)
+        return Evidence(coverage, joint_coverage, local, cosine, nothing, nothing, nothing)
     near = around.best(known, 1, nothing) * has_vector
     local_cosine = around.best(known, _LOCAL_PLACES, known) * has_vector
-    return Evidence(coverage, joint_coverage, local, cosine, near, local_cosine)
+    return Evidence(coverage, joint_coverage, local, cosine, near, local_cosine, nothing)

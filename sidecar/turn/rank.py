@@ -149,7 +149,7 @@ def _evidence(candidates: Sequence[Candidates]) -> Evidence:
 
 NAMES: Final = (
     "coverage", "coverage_gap", "joint_coverage", "local_coverage",
-    "cosine", "cosine_gap", "near_cosine", "local_cosine",
+    "cosine", "cosine_gap", "near_cosine", "local_cosine", "answer_cosine",
     "same_speaker", "other_speaker", "in_period",
     "length", "is_question", "times", "names",
     "is_fact", "is_passage", "is_page",
@@ -174,6 +174,7 @@ def _searched(evidence: Evidence, sets_bar: NDArray[np.bool_]) -> dict[str, _Mat
         "cosine_gap": np.where(has_vector, evidence.cosine - best_cosine, 0.0),
         "near_cosine": evidence.near_cosine,
         "local_cosine": evidence.local_cosine,
+        "answer_cosine": evidence.answer_cosine,
     }
 
 

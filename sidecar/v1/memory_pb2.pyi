@@ -1007,3 +1007,387 @@ class CompressMemoriesResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___CompressMemoriesResponse: _TypeAlias = CompressMemoriesResponse  # noqa: Y015
+
+@_typing.final
+class ExplainDecayRequest(_message.Message):
+    """Asks which candidates would be compressed together."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TENANT_ID_FIELD_NUMBER: _builtins.int
+    OWNER_ID_FIELD_NUMBER: _builtins.int
+    AGE_DAYS_FIELD_NUMBER: _builtins.int
+    MOST_SOURCES_FIELD_NUMBER: _builtins.int
+    tenant_id: _builtins.str
+    """The tenant; empty means the caller's."""
+    owner_id: _builtins.str
+    """The owner; empty means the caller's, when it has exactly one."""
+    age_days: _builtins.int
+    """Candidates older than so many days are compressed; absent means 30."""
+    most_sources: _builtins.int
+    """Candidates in one summary at most, 2 to 200; zero means 20."""
+    def __init__(
+        self,
+        *,
+        tenant_id: _builtins.str = ...,
+        owner_id: _builtins.str = ...,
+        age_days: _builtins.int | None = ...,
+        most_sources: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_age_days", b"_age_days", "age_days", b"age_days"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_age_days", b"_age_days", "age_days", b"age_days", "most_sources", b"most_sources", "owner_id", b"owner_id", "tenant_id", b"tenant_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__age_days: _TypeAlias = _typing.Literal["age_days"]  # noqa: Y015
+    _WhichOneofArgType__age_days: _TypeAlias = _typing.Literal["_age_days", b"_age_days"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__age_days) -> _WhichOneofReturnType__age_days | None: ...
+
+Global___ExplainDecayRequest: _TypeAlias = ExplainDecayRequest  # noqa: Y015
+
+@_typing.final
+class ExplainDecayResponse(_message.Message):
+    """The groups."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    GROUPS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def groups(self) -> _containers.RepeatedCompositeFieldContainer[Global___DecayGroup]:
+        """Candidates that would be compressed together, oldest first."""
+
+    def __init__(
+        self,
+        *,
+        groups: _abc.Iterable[Global___DecayGroup] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["groups", b"groups"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExplainDecayResponse: _TypeAlias = ExplainDecayResponse  # noqa: Y015
+
+@_typing.final
+class DecayGroup(_message.Message):
+    """Candidates that go together: those of one document, or of one month."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MEMORY_IDS_FIELD_NUMBER: _builtins.int
+    SAVED_BYTES_FIELD_NUMBER: _builtins.int
+    saved_bytes: _builtins.int
+    """How many bytes of text their summary has less than they have."""
+    @_builtins.property
+    def memory_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Their ids, in order of time."""
+
+    def __init__(
+        self,
+        *,
+        memory_ids: _abc.Iterable[_builtins.str] | None = ...,
+        saved_bytes: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["memory_ids", b"memory_ids", "saved_bytes", b"saved_bytes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DecayGroup: _TypeAlias = DecayGroup  # noqa: Y015
+
+@_typing.final
+class ScheduleDecayRequest(_message.Message):
+    """Queues decay jobs."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TENANT_ID_FIELD_NUMBER: _builtins.int
+    OWNER_ID_FIELD_NUMBER: _builtins.int
+    AGE_DAYS_FIELD_NUMBER: _builtins.int
+    MOST_SOURCES_FIELD_NUMBER: _builtins.int
+    tenant_id: _builtins.str
+    """The tenant; empty means the caller's."""
+    owner_id: _builtins.str
+    """The owner; empty means the caller's, when it has exactly one."""
+    age_days: _builtins.int
+    """Candidates older than so many days are compressed; absent means 30."""
+    most_sources: _builtins.int
+    """Candidates in one summary at most, 2 to 200; zero means 20."""
+    def __init__(
+        self,
+        *,
+        tenant_id: _builtins.str = ...,
+        owner_id: _builtins.str = ...,
+        age_days: _builtins.int | None = ...,
+        most_sources: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_age_days", b"_age_days", "age_days", b"age_days"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_age_days", b"_age_days", "age_days", b"age_days", "most_sources", b"most_sources", "owner_id", b"owner_id", "tenant_id", b"tenant_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__age_days: _TypeAlias = _typing.Literal["age_days"]  # noqa: Y015
+    _WhichOneofArgType__age_days: _TypeAlias = _typing.Literal["_age_days", b"_age_days"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__age_days) -> _WhichOneofReturnType__age_days | None: ...
+
+Global___ScheduleDecayRequest: _TypeAlias = ScheduleDecayRequest  # noqa: Y015
+
+@_typing.final
+class ScheduleDecayResponse(_message.Message):
+    """The jobs."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOBS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def jobs(self) -> _containers.RepeatedCompositeFieldContainer[Global___DecayJob]:
+        """The new jobs, in the order of their sources."""
+
+    def __init__(
+        self,
+        *,
+        jobs: _abc.Iterable[Global___DecayJob] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["jobs", b"jobs"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ScheduleDecayResponse: _TypeAlias = ScheduleDecayResponse  # noqa: Y015
+
+@_typing.final
+class DecayJob(_message.Message):
+    """A job that compresses candidates."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOB_ID_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    SUMMARY_METHOD_FIELD_NUMBER: _builtins.int
+    SOURCE_IDS_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
+    SCHEDULE_TIME_FIELD_NUMBER: _builtins.int
+    CREATE_TIME_FIELD_NUMBER: _builtins.int
+    END_TIME_FIELD_NUMBER: _builtins.int
+    RESULT_ID_FIELD_NUMBER: _builtins.int
+    FAILURE_FIELD_NUMBER: _builtins.int
+    job_id: _builtins.str
+    """Its id."""
+    kind: _builtins.str
+    """What it does: candidate_compression."""
+    summary_method: _builtins.str
+    """How the summary is made: deterministic_concatenate."""
+    state: _builtins.str
+    """pending, in_progress, completed, failed or cancelled."""
+    result_id: _builtins.str
+    """The summary's id, once completed."""
+    failure: _builtins.str
+    """Why it failed; empty otherwise."""
+    @_builtins.property
+    def source_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The sources, in order, frozen when it was scheduled."""
+
+    @_builtins.property
+    def schedule_time(self) -> _timestamp_pb2.Timestamp:
+        """When it is due."""
+
+    @_builtins.property
+    def create_time(self) -> _timestamp_pb2.Timestamp:
+        """When it was queued."""
+
+    @_builtins.property
+    def end_time(self) -> _timestamp_pb2.Timestamp:
+        """When it ended; absent before."""
+
+    def __init__(
+        self,
+        *,
+        job_id: _builtins.str = ...,
+        kind: _builtins.str = ...,
+        summary_method: _builtins.str = ...,
+        source_ids: _abc.Iterable[_builtins.str] | None = ...,
+        state: _builtins.str = ...,
+        schedule_time: _timestamp_pb2.Timestamp | None = ...,
+        create_time: _timestamp_pb2.Timestamp | None = ...,
+        end_time: _timestamp_pb2.Timestamp | None = ...,
+        result_id: _builtins.str = ...,
+        failure: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "end_time", b"end_time", "schedule_time", b"schedule_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "end_time", b"end_time", "failure", b"failure", "job_id", b"job_id", "kind", b"kind", "result_id", b"result_id", "schedule_time", b"schedule_time", "source_ids", b"source_ids", "state", b"state", "summary_method", b"summary_method"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DecayJob: _TypeAlias = DecayJob  # noqa: Y015
+
+@_typing.final
+class RunDecayRequest(_message.Message):
+    """Runs a decay job."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TENANT_ID_FIELD_NUMBER: _builtins.int
+    OWNER_ID_FIELD_NUMBER: _builtins.int
+    JOB_ID_FIELD_NUMBER: _builtins.int
+    tenant_id: _builtins.str
+    """The tenant; empty means the caller's."""
+    owner_id: _builtins.str
+    """The owner; empty means the caller's, when it has exactly one."""
+    job_id: _builtins.str
+    """The job; empty means the oldest that is due."""
+    def __init__(
+        self,
+        *,
+        tenant_id: _builtins.str = ...,
+        owner_id: _builtins.str = ...,
+        job_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["job_id", b"job_id", "owner_id", b"owner_id", "tenant_id", b"tenant_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RunDecayRequest: _TypeAlias = RunDecayRequest  # noqa: Y015
+
+@_typing.final
+class RunDecayResponse(_message.Message):
+    """The job as it ended."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOB_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def job(self) -> Global___DecayJob:
+        """The job; absent if none is due."""
+
+    def __init__(
+        self,
+        *,
+        job: Global___DecayJob | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["job", b"job"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["job", b"job"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RunDecayResponse: _TypeAlias = RunDecayResponse  # noqa: Y015
+
+@_typing.final
+class CancelDecayRequest(_message.Message):
+    """Cancels a decay job."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TENANT_ID_FIELD_NUMBER: _builtins.int
+    OWNER_ID_FIELD_NUMBER: _builtins.int
+    JOB_ID_FIELD_NUMBER: _builtins.int
+    tenant_id: _builtins.str
+    """The tenant; empty means the caller's."""
+    owner_id: _builtins.str
+    """The owner; empty means the caller's, when it has exactly one."""
+    job_id: _builtins.str
+    """The job."""
+    def __init__(
+        self,
+        *,
+        tenant_id: _builtins.str = ...,
+        owner_id: _builtins.str = ...,
+        job_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["job_id", b"job_id", "owner_id", b"owner_id", "tenant_id", b"tenant_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CancelDecayRequest: _TypeAlias = CancelDecayRequest  # noqa: Y015
+
+@_typing.final
+class CancelDecayResponse(_message.Message):
+    """The cancelled job."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOB_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def job(self) -> Global___DecayJob:
+        """The job."""
+
+    def __init__(
+        self,
+        *,
+        job: Global___DecayJob | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["job", b"job"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["job", b"job"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CancelDecayResponse: _TypeAlias = CancelDecayResponse  # noqa: Y015
+
+@_typing.final
+class ListDecayJobsRequest(_message.Message):
+    """Asks for decay jobs."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TENANT_ID_FIELD_NUMBER: _builtins.int
+    OWNER_ID_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    tenant_id: _builtins.str
+    """The tenant; empty means the caller's."""
+    owner_id: _builtins.str
+    """The owner; empty means the caller's, when it has exactly one."""
+    page_size: _builtins.int
+    """Maximum number of results, 1 to 1000; zero means 50. A page of any list also ends after 16 MiB."""
+    page_token: _builtins.str
+    """The `next_page_token` of the previous page; empty for the first page."""
+    def __init__(
+        self,
+        *,
+        tenant_id: _builtins.str = ...,
+        owner_id: _builtins.str = ...,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["owner_id", b"owner_id", "page_size", b"page_size", "page_token", b"page_token", "tenant_id", b"tenant_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListDecayJobsRequest: _TypeAlias = ListDecayJobsRequest  # noqa: Y015
+
+@_typing.final
+class ListDecayJobsResponse(_message.Message):
+    """Decay jobs."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOBS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """The token of the next page; empty on the last page."""
+    @_builtins.property
+    def jobs(self) -> _containers.RepeatedCompositeFieldContainer[Global___DecayJob]:
+        """The jobs, newest first."""
+
+    def __init__(
+        self,
+        *,
+        jobs: _abc.Iterable[Global___DecayJob] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["jobs", b"jobs", "next_page_token", b"next_page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListDecayJobsResponse: _TypeAlias = ListDecayJobsResponse  # noqa: Y015

@@ -77,7 +77,7 @@ BAD_CANDIDATES: dict[str, Any] = {
     "is no number": replace(JUDGED_BY, evidence=ONE._replace(near_cosine=ONE.coverage * math.inf)),
     "no number": replace(JUDGED_BY, evidence=ONE._replace(cosine=ONE.coverage * math.inf)),
     "not of one length": replace(JUDGED_BY, evidence=of_shares([0.5, 0.5], parts=1)),
-    "of one length": replace(JUDGED_BY, evidence=Evidence._make((*ONE[:5], of_shares([0.5], parts=2).coverage))),
+    "of one length": replace(JUDGED_BY, evidence=ONE._replace(local_cosine=of_shares([0.5], parts=2).coverage)),
     "expected str": replace(JUDGED_BY, texts=[b"bytes"]),  # type: ignore[list-item]
     "expected str instance": replace(JUDGED_BY, ids=[["memory:1"]]),  # type: ignore[list-item]
     "one length": replace(JUDGED_BY, kind=CandidateKind.TURN),

@@ -105,7 +105,7 @@ def told_by(own: tuple[float, ...], there: tuple[float, ...]) -> Candidates:
     """Return candidates that hold so much of the words and the meaning of the message, and of the message in its thread."""
     share, nothing = np.array([own, there]), np.zeros((2, len(own)))
     ids = [str(place) for place in range(len(own))]
-    evidence = Evidence(share, share, share, share, nothing, share)
+    evidence = Evidence(share, share, share, share, nothing, share, nothing)
     return Candidates(CandidateKind.PASSAGE, ids, ["text"] * len(ids), evidence)
 
 

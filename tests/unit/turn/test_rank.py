@@ -19,7 +19,8 @@ from sidecar.turn.weights import BY_VECTORS, BY_WORDS, RankerWeights
 READING = read("When did Ana go to the sea in May 2025?", speakers=("Ana", "Rui"), today=date(2026, 11, 21))
 Numbers = tuple[float, ...]
 SWIMMING = "We went swimming with the kids."
-BEST, GOOD, POOR = (1.0, 1.0, 1.0, 0.8, 0.3, 0.8), (0.5, 0.6, 0.6, 0.5, 0.3, 0.5), (0.0, 0.1, 0.2, 0.1, 0.1, 0.3)
+BEST, GOOD = (1.0, 1.0, 1.0, 0.8, 0.3, 0.8, 0.0), (0.5, 0.6, 0.6, 0.5, 0.3, 0.5, 0.0)
+POOR = (0.0, 0.1, 0.2, 0.1, 0.1, 0.3, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class One:
 
 def blind(*shares: float) -> Numbers:
     """Return the numbers of a text without a vector."""
-    return (*shares, nan, 0.0, 0.0)
+    return (*shares, nan, 0.0, 0.0, 0.0)
 
 
 def candidate(numbers: Numbers = GOOD, text: str = SWIMMING, **changes: object) -> One:
@@ -55,6 +56,11 @@ def ranked(*texts: One, reading: Reading = READING) -> Ranked:
 
 def relevances(*texts: One, reading: Reading = READING) -> list[float]:
     return list(ranked(*texts, reading=reading).relevances)
+
+
+def test_text_in_the_direction_of_answers_is_more_relevant() -> None:
+    plain, turned = relevances(candidate(), candidate((*GOOD[:-1], 0.2)))
+    assert turned > plain
 
 
 def test_covering_more_words_and_a_nearer_vector_raise_relevance() -> None:

@@ -1,1 +1,0 @@
-"""Memories that age: decay jobs, episodes, and the attestations that let a model write summaries."""
