@@ -64,6 +64,7 @@ NAMES = {
     "RetryQuarantinedResponse": "RetryEffect",
     "RollbackLinksResponse": "RollbackEffect",
     "RunLintResponse": "LintReport",
+    "UndoMergeResponse": "UndoEffect",
     "VerifyRebuildResponse": "Verification",
 }
 # The module of an answer, by the proto of its message; the others are in `answers` itself.
@@ -86,6 +87,7 @@ DEADLINES_S = {
     **dict.fromkeys(
         ("AddAlias", "ArchivePage", "DeletePage", "IgnoreMention", "SuppressPromotion", "UndoPromotion"), 60.0
     ),
+    **dict.fromkeys(("MergePages", "RenamePage", "ReportSentence", "RestoreSentence", "UndoMerge"), 60.0),
     **dict.fromkeys(("ApproveTool", "BootstrapImport", "ListTools", "RunLint", "TestTool"), 60.0),
     "Ingest": 120.0,
     **dict.fromkeys(("CompileNow", "Forget", "ForgetOwner"), 600.0),
@@ -96,9 +98,10 @@ DEADLINES_S = {
 
 # Arguments that have no default, but for those of the methods in OPTIONAL.
 REQUIRED = {
-    "after_receipt_id", "agent_id", "alias", "backend", "base", "before_receipt_id", "budget", "content", "is_off", "job_id",
-    "level", "location", "memory_id", "mention_id", "name", "origin", "overrides", "page", "path", "pinned", "profile", "query",
-    "question", "receipt_id", "records", "ref", "section_slug", "space_id", "thread_id", "tool", "version",
+    "after_receipt_id", "agent_id", "alias", "backend", "base", "before_receipt_id", "budget", "content", "into", "is_off",
+    "job_id", "level", "location", "memory_id", "mention_id", "name", "origin", "overrides", "page", "path", "pinned",
+    "profile", "query", "question", "receipt_id", "records", "ref", "report_id", "section_slug", "sentence", "space_id",
+    "thread_id", "title", "tool", "version",
 }  # fmt: skip
 OPTIONAL = {
     "Forget": {"memory_id", "thread_id"},

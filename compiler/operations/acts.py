@@ -5,18 +5,21 @@ Every function takes a connection inside a scoped transaction and is idempotent.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from compiler.plan import codec, upkeep
-from compiler.plan.contract import IgnoreMention, Item, Page, PageKey, PageType
+from compiler.plan import codec, merging, reporting, upkeep
+from compiler.plan.contract import CitedMemory, IgnoreMention, Item, Page, PageKey, PageType, Ruling, WriteRuling
+from compiler.plan.text.markdown import alias_keys
 from compiler.state import apply, surroundings
-from store.compile import batches, scopes
+from compiler.state.row_mapping import key_of, link_cause, ruling
+from store.compile import batches, ledger, scopes
 from store.compile.batches import Batch, BatchKind
+from store.compile.scopes import ScopeRow
 from store.db.queries import Connection
 from store.scope import Scope
-from store.wiki import browse
+from store.wiki import browse, candidates, rulings
 from store.wiki import upkeep as rows
 from store.wiki.browse import PageRow
 
@@ -28,6 +31,85 @@ async def add_alias(
     await scopes.lock(connection, scope, now=now)
     pages = await surroundings.pages(connection, scope, [row.page_id])
     await enact(connection, scope, upkeep.name(_standing(pages, row), name, origin=origin), now=now)
+
+
+async def rename_page(connection: Connection, scope: Scope, row: PageRow, title: str, *, now: datetime) -> None:
+    """Give a page another title, which later compiles keep. Raises ActRefused."""
+    await scopes.lock(connection, scope, now=now)
+    page = _standing(await surroundings.pages(connection, scope, [row.page_id]), row)
+    bearers = [key_of(one) for _, one in await candidates.bearing(connection, scope, alias_keys(title))]
+    await enact(connection, scope, merging.rename(page, title, bearers), now=now)
+
+
+async def merge_pages(connection: Connection, scope: Scope, row: PageRow, into: PageRow, *, now: datetime) -> None:
+    """Make a page a part of another, which later compiles keep. The caller holds the scope's row. Raises ActRefused."""
+    around = await surroundings.around(connection, scope, [row.page_id, into.page_id], [row.path, into.path])
+    links = [link_cause(one) for one in await candidates.links_of_page(connection, scope, row.page_id)]
+    gone, kept = _standing(around, row), _standing(around, into)
+    names = [alias.key for page in (gone, kept) for alias in page.aliases]
+    bearers = await candidates.bearing(connection, scope, names)
+    taken = {name for name, one in bearers if key_of(one) not in {gone.key, kept.key}}
+    await enact(connection, scope, merging.merge(gone, kept, around, links, taken=taken), now=now)
+
+
+async def undo_merge(
+    connection: Connection, scope: Scope, merged: Ruling, standing: Sequence[Ruling], *, now: datetime
+) -> int:
+    """Take a merge back: both pages are as they would be without it, once the next job has read their memories again.
+
+    The caller holds the scope's row, passes all `standing` rulings, and queues the job. Return how many memories it will read.
+    """
+    assert merged.into is not None, "a merged page is a part of another"
+    row = await browse.page_by_key(connection, scope, merged.into.type.value, merged.into.slug)
+    if row is None:
+        raise upkeep.ActRefused("page", "was deleted by another call; look again")
+    gone = await _around_key(connection, scope, merged.page)
+    around = await _around(connection, scope, row)
+    links = [link_cause(one) for one in await candidates.links_of_page(connection, scope, row.page_id)]
+    undone = merging.unmerge(gone.get(merged.page), merged, _standing(around, row), links, standing)
+    await enact(connection, scope, undone.items, now=now)
+    return await ledger.queue_reread(connection, scope, undone.again, now=now)
+
+
+async def report_sentence(
+    connection: Connection, scope: Scope, row: PageRow, sentence: str, texts: Mapping[str, str], *, now: datetime
+) -> Ruling:
+    """Remove a sentence from a page and keep later compiles from writing it there; return the ruling, also of an earlier report.
+
+    `texts` are those of the memories that the page cites, by id. Raises ActRefused for a sentence that the page does not have.
+    """
+    await scopes.lock(connection, scope, now=now)
+    page = _standing(await surroundings.pages(connection, scope, [row.page_id]), row)
+    known = [ruling(one) for one in await rulings.listed(connection, scope)]
+    there = next((one for one in known if one.page == page.key and one.ref == reporting.ref_of(sentence)), None)
+    if there is not None:
+        return there
+    told = reporting.find(page, sentence)
+    section = next((one for one in page.sections if one.slug == told.section), None)
+    sources = section.sources if section is not None else page.summary_sources
+    memory_id = reporting.source_of(told.text, sources, texts) or (sources[0].memory_id if len(sources) == 1 else "")
+    items = reporting.report(page, told, memory_id, texts)
+    await enact(connection, scope, items, now=now)
+    return next(item.ruling for item in items if isinstance(item, WriteRuling))
+
+
+async def restore_sentence(connection: Connection, scope: Scope, reported: Ruling, *, now: datetime) -> None:
+    """Put a reported sentence back on its page, with its citation if the memory is still there."""
+    await scopes.lock(connection, scope, now=now)
+    row = await browse.page_by_key(connection, scope, reported.page.type.value, reported.page.slug)
+    page = None if row is None else (await surroundings.pages(connection, scope, [row.page_id])).get(reported.page)
+    known = await ledger.read(connection, scope, reported.memory_ids)
+    source = next((CitedMemory(one, known[one].text_hash) for one in reported.memory_ids if one in known), None)
+    await enact(connection, scope, reporting.restore(page, reported, source), now=now)
+
+
+async def log_rulings(connection: Connection, scope: Scope, *, now: datetime) -> None:
+    """Log the present rulings as the first act of a log that was cleared, so that a replay has them too."""
+    standing = [ruling(row) for row in await rulings.listed(connection, scope)]
+    if standing:
+        items = [WriteRuling(one) for one in standing]
+        before = await scopes.lock(connection, scope, now=now)
+        await _log(connection, scope, before, items, upkeep.cited(items), now=now)
 
 
 async def archive_page(connection: Connection, scope: Scope, row: PageRow, *, now: datetime) -> None:
@@ -85,22 +167,28 @@ async def enact(connection: Connection, scope: Scope, items: Sequence[Item], *, 
     seen = await _seen(connection, scope, items)
     applied = await apply.apply_items(connection, scope, items, now=now)
     if any(applied.counters.values()):
-        batch = Batch(
-            batch_seq=await scopes.next_batch_seq(connection, scope, now=now),
-            kind=BatchKind.OPERATOR,
-            job_id=None,
-            revision=before.wiki_revision,
-            cursor_from=before.cursor,
-            cursor_to=before.cursor,
-            read_through=before.read_through,
-            memory_ids=(),
-            content_hashes=(),
-            seen_memory_ids=tuple(sorted(seen)),
-            items=codec.dump(items),
-            items_applied=len(items),
-        )
-        await batches.log_applied(connection, scope, batch, now=now)
+        await _log(connection, scope, before, items, seen, now=now)
     return applied.counters
+
+
+async def _log(
+    connection: Connection, scope: Scope, before: ScopeRow, items: Sequence[Item], seen: Iterable[str], *, now: datetime
+) -> None:
+    batch = Batch(
+        batch_seq=await scopes.next_batch_seq(connection, scope, now=now),
+        kind=BatchKind.OPERATOR,
+        job_id=None,
+        revision=before.wiki_revision,
+        cursor_from=before.cursor,
+        cursor_to=before.cursor,
+        read_through=before.read_through,
+        memory_ids=(),
+        content_hashes=(),
+        seen_memory_ids=tuple(sorted(seen)),
+        items=codec.dump(items),
+        items_applied=len(items),
+    )
+    await batches.log_applied(connection, scope, batch, now=now)
 
 
 async def _seen(connection: Connection, scope: Scope, items: Sequence[Item]) -> set[str]:

@@ -117,6 +117,8 @@ async def reset(connection: Connection, scope: Scope, *, mode: ResetMode, now: d
     await scopes.bump_revision(connection, scope, now=now)
     if mode is ResetMode.POLITE:
         await _log_reset(connection, scope, row.wiki_revision, now=now)
+    else:
+        await acts.log_rulings(connection, scope, now=now)
     return Reset(pages, mentions, cancelled, memories)
 
 

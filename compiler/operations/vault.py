@@ -44,6 +44,7 @@ def markdown(found: PageWhole, parent: PageRow | None) -> str:
         "tags": list(found.page.tags),
         "parent": f"{parent.type}/{parent.slug}" if parent else None,
         "hubness": found.page.hubness_score,
+        "changed": found.page.updated_at.isoformat(),
         "compiled": found.page.last_compiled_at.isoformat(),
         "sources": sources,
         "sections": {one.slug: [source.memory_id for source in one.sources] for one in found.sections},

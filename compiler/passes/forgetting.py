@@ -28,7 +28,7 @@ from store.db.queries import Connection
 from store.scope import Scope
 from store.tenancy import forgotten
 from store.tenancy.forgotten import Notes
-from store.wiki import upkeep
+from store.wiki import rulings, upkeep
 
 _AT_ONCE = 200
 
@@ -115,6 +115,7 @@ async def restate(connection: Connection, scope: Scope, memory_ids: Sequence[str
     """Delete quotes of edited memories under settled names: a plan quotes anew only under open names."""
     if memory_ids:
         await upkeep.forget_settled_sightings(connection, scope, memory_ids)
+        await rulings.forget_sentences(connection, scope, memory_ids)
 
 
 async def _let_go(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> Notes:
@@ -130,6 +131,7 @@ async def _let_go(connection: Connection, scope: Scope, memory_ids: Sequence[str
 
 async def _drop_quotes(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> None:
     await answers.forget(connection, scope, memory_ids)
+    await rulings.forget(connection, scope, memory_ids)
     await upkeep.forget_sightings(connection, scope, memory_ids)
 
 

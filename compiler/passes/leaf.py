@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
+from compiler.plan import reporting
 from compiler.plan.batch import LeafBatch
 from compiler.plan.contract import (
     BatchMemory,
@@ -24,6 +25,7 @@ from compiler.plan.contract import (
     PageType,
     PlanDecision,
     Rejection,
+    Ruling,
     WriteSection,
 )
 from compiler.plan.facts import rewriting
@@ -71,6 +73,15 @@ class Planned:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    """The present pages, the memories whose texts decide on sources, and the sentences that pages may not say."""
+
+    pages: tuple[Page, ...]
+    memories: Mapping[str, BatchMemory]
+    unsaid: Mapping[PageKey, tuple[Ruling, ...]]
+
+
 async def plan_leaf(
     access: Access,
     deps: LeafDeps,
@@ -90,9 +101,9 @@ async def plan_leaf(
     proposed = await deps.planner.plan_leaf(batch)
     decision, pages = await _decided(access, deps, batch, proposed)
     decision, bodies = await _written(access, deps, decision, batch.memories)
-    memories_cited = await _cited_by_long(access, deps, decision, bodies, pages)
+    standing = await _standing(access, deps, decision, bodies, pages)
     async with access.reading() as connection:
-        items = await _finished(connection, access.scope, decision, bodies, pages, memories_cited)
+        items = await _finished(connection, access.scope, decision, bodies, standing)
         linked = await _linked(connection, access.scope, batch, items) if is_linking else PlanDecision()
     return Planned(
         (*items, *linked.items),
@@ -140,9 +151,9 @@ async def finished(
     `pages` are the present pages that it changes.
     """
     decision, bodies = await _written(access, deps, decision)
-    cited = await _cited_by_long(access, deps, decision, bodies, pages)
+    standing = await _standing(access, deps, decision, bodies, pages)
     async with access.reading() as connection:
-        return decision, await _finished(connection, access.scope, decision, bodies, pages, cited)
+        return decision, await _finished(connection, access.scope, decision, bodies, standing)
 
 
 async def write_drafts(deps: LeafDeps, drafts: Sequence[Draft]) -> dict[tuple[PageKey, str], str]:
@@ -208,12 +219,18 @@ async def _decided(
     return decision, (*batch.pages, *found.pages)
 
 
-async def _cited_by_long(
+async def _standing(
     access: Access, deps: LeafDeps, decision: PlanDecision, bodies: Bodies, pages: Sequence[Page]
-) -> Mapping[str, BatchMemory]:
-    """Return the memories that decide which sources go with the text of a section that is continued."""
+) -> _Standing:
+    """Return what finishing needs besides the decision."""
     cited = await asyncio.to_thread(finishing.sought, decision, bodies, pages)
-    return await deps.substrate.fetch(access.scope, sorted(cited)) if cited else {}
+    touched = {key for key, _ in finishing.written(decision.items)}
+    async with access.reading() as connection:
+        rules = await views.ruled_by_operators(connection, access.scope)
+    unsaid = {key: rulings for key, rulings in rules.unsaid.items() if key in touched}
+    cited |= {memory_id for rulings in unsaid.values() for one in rulings for memory_id in one.memory_ids}
+    memories = await deps.substrate.fetch(access.scope, sorted(cited)) if cited else {}
+    return _Standing(tuple(pages), memories, unsaid)
 
 
 async def _finished(
@@ -221,14 +238,14 @@ async def _finished(
     scope: Scope,
     decision: PlanDecision,
     bodies: Bodies,
-    pages: Sequence[Page],
-    memories: Mapping[str, BatchMemory],
+    standing: _Standing,
 ) -> tuple[Item, ...]:
     refs = await asyncio.to_thread(finishing.references, decision, bodies)
     known = await views.named_pages(connection, scope, refs.names)
     existing = await views.existing(connection, scope, refs.pages)
-    finish = partial(finishing.finish, pages=pages, memories=memories)
-    return await asyncio.to_thread(finish, decision, bodies, known, existing)
+    finish = partial(finishing.finish, pages=standing.pages, memories=standing.memories)
+    items = await asyncio.to_thread(finish, decision, bodies, known, existing)
+    return reporting.silenced(items, standing.unsaid, standing.memories)
 
 
 async def _linked(connection: Connection, scope: Scope, batch: LeafBatch, items: Iterable[Item]) -> PlanDecision:

@@ -9,57 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
 from typing import Any
 
+from compiler.plan.kinds import LinkKind, LinkOrigin, PageKey, PageType, PromotionStatus, Ruling, RulingKind
 
-class PageType(StrEnum):
-    """What a page is about; it determines the page's default sections."""
-
-    ENTITY = "entity"
-    TOPIC = "topic"
-    DECISION = "decision"
-
-
-class PromotionStatus(StrEnum):
-    """How far a section is towards a page of its own. PROMOTED and SUPPRESSED stay until an operator acts."""
-
-    NONE = "none"
-    CANDIDATE = "candidate"
-    PROMOTED = "promoted"
-    SUPPRESSED = "suppressed"
-
-
-class LinkKind(StrEnum):
-    """The role of a link: an ordinary reference, or one half of a hierarchy's pair."""
-
-    REFERENCE = "reference"
-    PARENT_OF = "parent_of"
-    CHILD_OF = "child_of"
-
-
-class LinkOrigin(StrEnum):
-    """The source of a link's evidence."""
-
-    PLANNER = "planner"
-    DETERMINISTIC = "deterministic"
-    CO_MENTION = "co_mention"
-    ROLLUP = "rollup"
-    PROMOTION = "promotion"
-    MANUAL = "manual"
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class PageKey:
-    """The name of a page within its scope."""
-
-    type: PageType
-    slug: str
-
-    @property
-    def path(self) -> str:
-        """The target of links to the page."""
-        return f"/wiki/{self.type}/{self.slug}"
+# Names of another module that importers find here; those defined below need no entry.
+__all__ = ["LinkKind", "LinkOrigin", "PageKey", "PageType", "PromotionStatus", "Ruling", "RulingKind"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,6 +262,36 @@ class IgnoreMention:
     key: str
 
 
+@dataclass(frozen=True, slots=True)
+class RenamePage:
+    """Give a page another title, which becomes an operator's name of it. Its key stays."""
+
+    page: PageKey
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class DropAlias:
+    """Remove a name of a page, whatever its origin."""
+
+    page: PageKey
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class WriteRuling:
+    """Write a ruling, in place of one of the same kind, page and `ref`."""
+
+    ruling: Ruling
+
+
+@dataclass(frozen=True, slots=True)
+class DropRuling:
+    """Take a ruling back."""
+
+    ruling: Ruling
+
+
 Item = (
     CreatePage
     | WriteSection
@@ -325,6 +310,10 @@ Item = (
     | ArchivePage
     | DeletePage
     | IgnoreMention
+    | RenamePage
+    | DropAlias
+    | WriteRuling
+    | DropRuling
 )
 
 

@@ -15,6 +15,7 @@ from compiler.plan.contract import (
     CreatePage,
     DeletePage,
     DropLink,
+    DropRuling,
     DropSighting,
     HoldMention,
     IgnoreMention,
@@ -27,6 +28,7 @@ from compiler.plan.contract import (
     SetParent,
     WriteAlias,
     WriteLink,
+    WriteRuling,
     WriteSection,
     WriteTag,
 )
@@ -131,6 +133,8 @@ def named(items: Iterable[Item]) -> tuple[PageKey, ...]:
                 found |= {key} if parent is None else {key, parent}
             case HoldMention() | DropSighting() | IgnoreMention():
                 pass
+            case WriteRuling(ruling=ruling) | DropRuling(ruling=ruling):
+                found |= {ruling.page} if ruling.into is None else {ruling.page, ruling.into}
             case ScoreHubs(pages=keys):
                 found.update(keys)
             case _:
@@ -145,6 +149,10 @@ def cited(items: Iterable[Item]) -> frozenset[str]:
         match item:
             case WriteSection(section=part) | WriteAlias(alias=part) | WriteTag(tag=part):
                 found |= {source.memory_id for source in part.sources}
+            case WriteRuling(ruling=ruling) | DropRuling(ruling=ruling):
+                found |= set(ruling.memory_ids)
+            case CreatePage(page=page):
+                found |= {source.memory_id for source in page.cited()}
             case WriteLink() | DropLink():
                 found.add(item.link.ref if isinstance(item, DropLink) else item.ref)
             case _:

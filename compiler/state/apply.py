@@ -21,15 +21,16 @@ from compiler.plan.contract import (
     PageKey,
     SettleMention,
     WriteLink,
+    WriteRuling,
 )
 from compiler.state import reducer
 from compiler.state.difference import page_changes
 from compiler.state.reducer import Folded, RemainingCaps
-from compiler.state.row_mapping import Stored, key_of, load
+from compiler.state.row_mapping import Stored, key_of, load, ruling_row
 from store.compile import scopes
 from store.db.queries import Connection
 from store.scope import Scope
-from store.wiki import candidates, mentions, page_writes, upkeep
+from store.wiki import candidates, mentions, page_writes, rulings, upkeep
 from store.wiki.mentions import HeldRow, MentionChanges, SightingWrite
 from store.wiki.page_writes import CauseRow
 from store.wiki.pages import page_uuid
@@ -82,6 +83,7 @@ async def write(connection: Connection, scope: Scope, items: Sequence[Item], opt
     counters.update(await _write_links(connection, scope, folded.links, ids, options.now))
     for key in folded.deleted:
         await upkeep.delete_page(connection, scope, standing.ids[key], now=options.now)
+    counters["rulings_written"] = await _write_rulings(connection, scope, folded, options.now)
     counters["hubs_scored"] = await page_writes.score_hubs(
         connection, scope, [ids[key] for key in folded.scored if key in ids]
     )
@@ -143,6 +145,16 @@ async def _write_links(
             made.discard(link_key)
             counters[f"links_written_{cause.origin}"] += 1
     return counters
+
+
+async def _write_rulings(connection: Connection, scope: Scope, folded: Folded, now: datetime) -> int:
+    """Write and drop rulings; those on deleted pages go with them. Return how many changed."""
+    last = {(one.ruling.kind, one.ruling.page, one.ruling.ref): one for one in folded.rulings}
+    dropped = [ruling_row(one.ruling) for one in last.values() if not isinstance(one, WriteRuling)]
+    written = [ruling_row(one.ruling) for one in last.values() if isinstance(one, WriteRuling)]
+    gone = await rulings.drop_on_pages(connection, scope, [(key.type.value, key.slug) for key in folded.deleted])
+    gone += await rulings.drop(connection, scope, dropped)
+    return gone + await rulings.write(connection, scope, written, now=now)
 
 
 def _cause(link: WriteLink, ids: Mapping[PageKey, UUID]) -> CauseRow:

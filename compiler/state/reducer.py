@@ -20,7 +20,9 @@ from compiler.plan.contract import (
     CitedMemory,
     CreatePage,
     DeletePage,
+    DropAlias,
     DropLink,
+    DropRuling,
     DropSighting,
     HoldMention,
     IgnoreMention,
@@ -31,6 +33,7 @@ from compiler.plan.contract import (
     PageKey,
     PageType,
     RemoveSection,
+    RenamePage,
     ScoreHubs,
     Section,
     SetHubness,
@@ -39,6 +42,7 @@ from compiler.plan.contract import (
     Tag,
     WriteAlias,
     WriteLink,
+    WriteRuling,
     WriteSection,
     WriteSummary,
     WriteTag,
@@ -50,6 +54,7 @@ _BY_MEMORY = attrgetter("memory_id")
 _Cited = TypeVar("_Cited", Alias, Tag, Section)
 
 MentionItem = HoldMention | DropSighting | SettleMention | IgnoreMention
+RulingItem = WriteRuling | DropRuling
 
 TEMPLATES: Mapping[PageType, tuple[str, ...]] = {
     PageType.ENTITY: ("overview", "notes", "visits", "related"),
@@ -71,7 +76,7 @@ class Folded:
     """The result of the items: new state of pages, changes of links and mentions in order, and the number of items taken.
 
     `counters` count actual changes, not attempts. `cap` names the cap that stopped it, empty if none did. `scored` are
-    the pages whose hub score is computed after everything else is written.
+    the pages whose hub score is computed after everything else is written. Rulings pass through.
     """
 
     pages: Mapping[PageKey, Page]
@@ -82,6 +87,7 @@ class Folded:
     counters: Mapping[str, int] = field(default_factory=dict)
     deleted: tuple[PageKey, ...] = ()
     scored: tuple[PageKey, ...] = ()
+    rulings: tuple[WriteRuling | DropRuling, ...] = ()
 
 
 def keys_of(items: Iterable[Item]) -> tuple[PageKey, ...]:
@@ -101,6 +107,8 @@ def keys_of(items: Iterable[Item]) -> tuple[PageKey, ...]:
                 | WriteLink()
                 | DropLink()
                 | ScoreHubs()
+                | WriteRuling()
+                | DropRuling()
             ):
                 pass
             case _:
@@ -125,6 +133,7 @@ def fold(pages: Mapping[PageKey, Page], items: Sequence[Item], limits: Remaining
         reduction.counters,
         tuple(reduction.deleted),
         tuple(sorted(reduction.scored)),
+        tuple(reduction.rulings),
     )
 
 
@@ -138,6 +147,7 @@ class _Reduction:
     mentions: list[MentionItem] = field(default_factory=list)
     deleted: list[PageKey] = field(default_factory=list)
     scored: set[PageKey] = field(default_factory=set)
+    rulings: list[WriteRuling | DropRuling] = field(default_factory=list)
     counters: Counter[str] = field(default_factory=Counter)
     cap: str = ""
 
@@ -158,6 +168,8 @@ class _Reduction:
                 self._delete(key)
             case ScoreHubs(pages=pages):
                 self.scored.update(pages)
+            case WriteRuling() | DropRuling():
+                self.rulings.append(item)
             case _:
                 self._change(item)
         return True
@@ -225,7 +237,7 @@ class _Reduction:
 
     def _change(self, item: Item) -> None:
         assert not isinstance(
-            item, CreatePage | DeletePage | WriteSection | WriteLink | DropLink | ScoreHubs | MentionItem
+            item, CreatePage | DeletePage | WriteSection | WriteLink | DropLink | ScoreHubs | MentionItem | RulingItem
         )
         page = self.pages.get(item.page)
         if page is None:
@@ -247,6 +259,11 @@ class _Reduction:
                 self._put(page, replace(page, tags=tuple(merged[name] for name in sorted(merged))))
             case SetHubness(score=score):
                 self._put(page, replace(page, hubness_score=score))
+            case RenamePage(title=title):
+                named = _with_alias(page, Alias(folded_name(title), title, "manual"))
+                self._put(page, replace(page, title=title, aliases=named))
+            case DropAlias(key=key):
+                self._put(page, replace(page, aliases=tuple(one for one in page.aliases if one.key != key)))
             case ArchivePage():
                 self.counters["pages_archived"] += page.is_active
                 self._put(page, replace(page, is_active=False))

@@ -13,20 +13,26 @@ from compiler.plan.contract import (
     Aggregation,
     Alias,
     CitedMemory,
+    LinkKind,
+    LinkOrigin,
     Mention,
     Page,
     PageKey,
     PageType,
     PromotionStatus,
+    Ruling,
+    RulingKind,
     Section,
     Sighting,
     Tag,
+    WriteLink,
 )
 from compiler.state.reducer import normal
 from store.db.queries import Connection
 from store.scope import Scope
 from store.wiki import candidates
 from store.wiki.candidates import PageIdentity, WikiRows
+from store.wiki.rulings import RulingRow
 
 _NO_HASH = b""
 
@@ -180,6 +186,33 @@ def _aggregation(known: Mapping[str, Any], keys: Mapping[UUID, PageKey]) -> Aggr
 
 def _instant(text: str | None) -> datetime | None:
     return datetime.fromisoformat(text) if text else None
+
+
+def ruling(row: RulingRow) -> Ruling:
+    """Return a stored ruling."""
+    into = PageKey(PageType(row.into_type), row.into_slug) if row.into_type else None
+    page = PageKey(PageType(row.page_type), row.page_slug)
+    return Ruling(RulingKind(row.kind), page, row.ref, row.text, row.detail, into, row.memory_ids)
+
+
+def ruling_row(one: Ruling) -> RulingRow:
+    """Return a ruling as stored."""
+    into = (one.into.type.value, one.into.slug) if one.into else ("", "")
+    return RulingRow(
+        one.kind.value, one.page.type.value, one.page.slug, one.ref, one.text, one.detail, *into, one.memory_ids
+    )
+
+
+def link_cause(row: Mapping[str, str]) -> WriteLink:
+    """Return one cause of a link."""
+    return WriteLink(
+        PageKey(PageType(row["from_type"]), row["from_slug"]),
+        PageKey(PageType(row["to_type"]), row["to_slug"]),
+        LinkKind(row["kind"]),
+        LinkOrigin(row["origin"]),
+        row["context"],
+        row["ref"],
+    )
 
 
 async def load(connection: Connection, scope: Scope, page_ids: Iterable[UUID]) -> Stored:

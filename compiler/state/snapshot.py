@@ -8,10 +8,10 @@ from typing import Any
 
 import orjson
 
-from compiler.state.row_mapping import load, mentions
+from compiler.state.row_mapping import load, mentions, ruling
 from store.db.queries import Connection
 from store.scope import Scope
-from store.wiki import candidates
+from store.wiki import candidates, rulings
 
 
 async def snapshot(connection: Connection, scope: Scope) -> dict[str, bytes]:
@@ -26,6 +26,8 @@ async def snapshot(connection: Connection, scope: Scope) -> dict[str, bytes]:
     keys = await candidates.open_keys(connection, scope)
     for one in mentions(await candidates.mentions(connection, scope, keys)):
         found[f"sightings {one.key}"] = _json(asdict(one))
+    for row in await rulings.listed(connection, scope):
+        found[f"ruling {row.kind} {row.page_type}/{row.page_slug} {row.ref}"] = _json(asdict(ruling(row)))
     return found
 
 

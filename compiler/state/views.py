@@ -16,7 +16,6 @@ from compiler.plan.batch import AggregationView, LeafBatch, MemoryEvidence, Pare
 from compiler.plan.contract import (
     BatchMemory,
     CitedMemory,
-    LinkKind,
     LinkOrigin,
     Page,
     PageKey,
@@ -24,18 +23,18 @@ from compiler.plan.contract import (
     WriteLink,
 )
 from compiler.plan.judging import departing, links, membership, parents
-from compiler.plan.names import lookup
+from compiler.plan.names import lookup, ruled
 from compiler.plan.names.lookup import Sought
 from compiler.plan.names.merge import SIMILARITY, Match, Matches, Names, Way
 from compiler.plan.text.markdown import alias_keys
 from compiler.settings import Sight
 from compiler.state import surroundings
-from compiler.state.row_mapping import Stored, key_of, load, mentions, outline
+from compiler.state.row_mapping import Stored, key_of, link_cause, load, mentions, outline, ruling
 from compiler.state.substrates import MemorySubstrate
 from store.compile import ledger
 from store.db.queries import Connection
 from store.scope import Scope
-from store.wiki import candidates
+from store.wiki import candidates, rulings
 from store.wiki.candidates import Like, PageIdentity, Place
 
 _MOST_LOADED = 150
@@ -159,7 +158,9 @@ async def matches(connection: Connection, scope: Scope, names: Names) -> Matches
     asked = sorted({name for _, name in names.similar if name not in known})
     alike = await candidates.by_likeness(connection, scope, asked, least=SIMILARITY, each=_LIKE_EACH)
     longer = await candidates.by_beginnings(connection, scope, names.prefixes, each=_LONGER_EACH)
-    there = await candidates.identities(connection, scope, [(key.type.value, key.slug) for key in names.pages])
+    rules = await ruled_by_operators(connection, scope)
+    wanted = sorted({*names.pages, *rules.ends(names.keys, names.pages)})
+    there = await candidates.identities(connection, scope, [(key.type.value, key.slug) for key in wanted])
     page_ids = {page_id for _, page_id in exact} | {one.page_id for one in alike} | {one.page_id for one in there}
     page_ids |= {page_id for _, _, page_id in longer}
     standing = await load(connection, scope, page_ids)
@@ -172,7 +173,12 @@ async def matches(connection: Connection, scope: Scope, names: Names) -> Matches
         for one in alike
         if (keys[one.page_id].type, one.name) in types
     ]
-    return Matches(tuple(found), tuple(standing.pages.values()))
+    return Matches(tuple(found), tuple(standing.pages.values()), rules)
+
+
+async def ruled_by_operators(connection: Connection, scope: Scope) -> ruled.Rulings:
+    """Return the operators' rulings of the scope."""
+    return ruled.rulings(map(ruling, await rulings.listed(connection, scope)))
 
 
 async def named_pages(connection: Connection, scope: Scope, names: Sequence[str]) -> dict[str, PageKey]:
@@ -221,7 +227,7 @@ async def topics_titled(connection: Connection, scope: Scope, memories: Iterable
 async def co_mentions(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> tuple[WriteLink, ...]:
     """Return the present links between pages of one memory, for each of the memories."""
     causes = (
-        [_cause(row) for row in await candidates.links_of_refs(connection, scope, memory_ids)] if memory_ids else []
+        [link_cause(row) for row in await candidates.links_of_refs(connection, scope, memory_ids)] if memory_ids else []
     )
     return tuple(one for one in causes if one.origin is LinkOrigin.CO_MENTION)
 
@@ -239,7 +245,7 @@ async def stale_view(
     standing = await load(connection, scope, await candidates.citing(connection, scope, ids))
     keys = await candidates.mentions_seen_in(connection, scope, ids)
     held = mentions(await candidates.mentions(connection, scope, keys))
-    causes = [_cause(row) for row in await candidates.links_of_refs(connection, scope, ids)]
+    causes = [link_cause(row) for row in await candidates.links_of_refs(connection, scope, ids)]
     pages = tuple(standing.pages.values())
     cited = {source.memory_id for page in pages for source in cited_on(page)}
     cited |= {sighting.source.memory_id for mention in held for sighting in mention.sightings}
@@ -375,14 +381,3 @@ async def _hierarchy(connection: Connection, scope: Scope) -> dict[PageKey, Page
 def cited_on(page: Page) -> Iterable[CitedMemory]:
     """Yield all sources that the page cites."""
     return page.cited()
-
-
-def _cause(row: Mapping[str, str]) -> WriteLink:
-    return WriteLink(
-        PageKey(PageType(row["from_type"]), row["from_slug"]),
-        PageKey(PageType(row["to_type"]), row["to_slug"]),
-        LinkKind(row["kind"]),
-        LinkOrigin(row["origin"]),
-        row["context"],
-        row["ref"],
-    )

@@ -136,6 +136,41 @@ class WikiService:
         _, kept = await self._wiki.add_alias(call.admin_scope(request), request.page, request.alias)
         return pb.AddAliasResponse(alias=write.alias(kept))
 
+    async def rename_page(self, request: pb.RenamePageRequest, call: Call) -> pb.RenamePageResponse:
+        """Give a page another title, and return the page."""
+        row = await self._wiki.rename_page(call.admin_scope(request), request.page, request.title)
+        return pb.RenamePageResponse(page=write.page(row))
+
+    async def merge_pages(self, request: pb.MergePagesRequest, call: Call) -> pb.MergePagesResponse:
+        """Make a page a part of another, and return that one."""
+        row = await self._wiki.merge_pages(call.admin_scope(request), request.page, request.into)
+        return pb.MergePagesResponse(page=write.page(row))
+
+    async def undo_merge(self, request: pb.UndoMergeRequest, call: Call) -> pb.UndoMergeResponse:
+        """Take a merge back. Raises NotFound for a page that is not merged."""
+        path, count, job = await self._wiki.undo_merge(call.admin_scope(request), request.page)
+        return pb.UndoMergeResponse(path=path, memory_count=count, job_id=str(job.job_id))
+
+    async def report_sentence(self, request: pb.ReportSentenceRequest, call: Call) -> pb.ReportSentenceResponse:
+        """Take a wrong sentence from a page, and return the report. Every caller of the owner may."""
+        report = await self._wiki.report_sentence(call.scope(request), request.page, request.sentence)
+        return pb.ReportSentenceResponse(report=write.report(report))
+
+    async def list_reports(self, request: pb.ListReportsRequest, call: Call) -> pb.ListReportsResponse:
+        """Return a page of the reported sentences."""
+        scope = call.admin_scope(request)
+        listing = ListCall("ListReports", (scope,), (str,))
+        page = listing.read(request.page_size, request.page_token)
+        rows = await self._wiki.reports(scope, limit=page.limit, **({"after": page.after[0]} if page.after else {}))
+        written, token = listing.cut(rows, page, lambda one: (one.report_id,), write.report)
+        return pb.ListReportsResponse(reports=written, next_page_token=token)
+
+    async def restore_sentence(self, request: pb.RestoreSentenceRequest, call: Call) -> pb.RestoreSentenceResponse:
+        """Put a reported sentence back. Raises NotFound."""
+        scope = call.admin_scope(request)
+        report = await self._wiki.restore_sentence(scope, read_id("report_id", request.report_id))
+        return pb.RestoreSentenceResponse(path=report.ruling.page.path)
+
     async def archive_page(self, request: pb.ArchivePageRequest, call: Call) -> pb.ArchivePageResponse:
         """Archive a page, and return it."""
         row = await self._wiki.archive_page(call.admin_scope(request), request.page)

@@ -13,11 +13,16 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from compiler.operations import acts
+from compiler.operations import acts, ruling_views
+from compiler.operations.ruling_views import Report
+from compiler.plan.contract import PageKey, PageType, Ruling, RulingKind
+from compiler.plan.names import ruled
 from compiler.plan.upkeep import ActRefused
 from sidecar.runtime.errors import FailedPrecondition, InvalidArgument, NotFound
+from sidecar.services.compiles import start_compile
 from sidecar.services.validation import read_id, read_text
-from store.compile import overview
+from store.compile import overview, scopes
+from store.compile.jobs import Job, Trigger
 from store.db.postgres import Pools, Transaction, scoped
 from store.db.queries import Connection
 from store.scope import Scope
@@ -28,6 +33,8 @@ from store.wiki.neighbourhood import Child, Counts, Graph, LinkRow
 from store.wiki.page_search import Hit
 
 MAX_ALIAS_CHARS = 200
+MAX_TITLE_CHARS = 120
+MAX_SENTENCE_CHARS = 2_000
 MAX_PAGE_CHARS = 300
 MAX_QUERY_CHARS = 2_000
 
@@ -39,7 +46,8 @@ _READERS = {Order.NAME: browse.pages_by_name, Order.HUBNESS: browse.pages_by_hub
 class PageView:
     """A page whole with its parent, its first links both ways, its first children, and how many of each there are.
 
-    `jobs` names the compile job behind each instant of the page's history that one is known of.
+    `jobs` names the compile job behind each instant of the page's history that one is known of, `merged` the paths of the
+    pages that were merged into it, `reports` its sentences that were reported as wrong.
     """
 
     whole: PageWhole
@@ -49,6 +57,8 @@ class PageView:
     backlinks: Sequence[LinkRow] = ()
     children: Sequence[Child] = ()
     jobs: dict[datetime, UUID] | None = None
+    merged: Sequence[str] = ()
+    reports: Sequence[Report] = ()
 
 
 class Wiki:
@@ -87,6 +97,8 @@ class Wiki:
                 backlinks=await neighbourhood.backlinks(connection, scope, row.page_id, limit=most_links),
                 children=await neighbourhood.children(connection, scope, row.page_id, limit=most_links),
                 jobs=await overview.jobs_at(connection, scope, [one.at for one in whole.history]),
+                reports=[one for one in await ruling_views.reports(connection, scope) if one.ruling.page == _key(row)],
+                merged=await ruling_views.parts(connection, scope, _key(row)),
             )
 
     async def page_by_key(self, scope: Scope, page_type: str, slug: str) -> PageRow | None:
@@ -164,6 +176,79 @@ class Wiki:
             found = await browse.whole(connection, scope, row)
         return row, next(one for one in found.aliases if one.alias == fold(alias))
 
+    async def rename_page(self, scope: Scope, named: str, title: str) -> PageRow:
+        """Give a page a title of 1 to 120 characters, and return it. Raises FailedPrecondition for another page's name."""
+        named = read_page("page", named)
+        read_text("title", title, min_chars=1, max_chars=MAX_TITLE_CHARS)
+        async with self._acting(scope) as connection:
+            await scopes.lock(connection, scope, now=self._now())
+            row = await _find(connection, scope, named)
+            await acts.rename_page(connection, scope, row, title, now=self._now())
+            return await browse.page(connection, scope, row.page_id) or row
+
+    async def merge_pages(self, scope: Scope, named: str, into: str) -> PageRow:
+        """Make a page a part of another, and return that one; a merge that was made already is no error.
+
+        Raises FailedPrecondition for one page twice, and for pages that are archived.
+        """
+        named, into = read_page("page", named), read_page("into", into)
+        async with self._acting(scope) as connection:
+            await scopes.lock(connection, scope, now=self._now())
+            target = await _find(connection, scope, into, field="into")
+            merged = await _merged(connection, scope, named)
+            if merged is not None and merged.into == _key(target):
+                return target
+            row = await _find(connection, scope, named)
+            await acts.merge_pages(connection, scope, row, target, now=self._now())
+            return await browse.page(connection, scope, target.page_id) or target
+
+    async def undo_merge(self, scope: Scope, named: str) -> tuple[str, int, Job]:
+        """Take a page's merge back; return its path, how many memories are read again, and the compile that reads them."""
+        named, now = read_page("page", named), self._now()
+        async with self._acting(scope) as connection:
+            await scopes.lock(connection, scope, now=now)
+            merged = await _merged(connection, scope, named)
+            if merged is None:
+                raise NotFound("merged page")
+            standing = await ruling_views.standing(connection, scope)
+            count = await acts.undo_merge(connection, scope, merged, standing, now=now)
+            _, job = await start_compile(connection, scope, trigger=Trigger.ADMIN, now=now)
+        return merged.page.path, count, job
+
+    async def report_sentence(self, scope: Scope, named: str, sentence: str) -> Report:
+        """Take a wrong sentence from a page for good; one that was reported before is no error.
+
+        Raises FailedPrecondition for what is no sentence of the page.
+        """
+        named = read_page("page", named)
+        read_text("sentence", sentence, min_chars=1, max_chars=MAX_SENTENCE_CHARS)
+        async with self._acting(scope) as connection:
+            await scopes.lock(connection, scope, now=self._now())
+            row = await _find(connection, scope, named)
+            whole = await browse.whole(connection, scope, row, with_texts=True)
+            cited = (*(source for section in whole.sections for source in section.sources), *whole.other_sources)
+            texts = {one.memory_id: one.text for one in cited if one.text}
+            ruled_now = await acts.report_sentence(connection, scope, row, sentence, texts, now=self._now())
+            return next(one for one in await ruling_views.reports(connection, scope) if one.is_of(ruled_now))
+
+    async def reports(self, scope: Scope, *, limit: int, after: str = "") -> list[Report]:
+        """Return up to `limit` reported sentences, by id."""
+        async with self._reading(scope) as connection:
+            every = sorted(await ruling_views.reports(connection, scope), key=lambda one: one.report_id)
+        return [one for one in every if one.report_id > after][:limit]
+
+    async def restore_sentence(self, scope: Scope, report_id: str) -> Report:
+        """Put a reported sentence back on its page. Raises NotFound."""
+        async with self._acting(scope) as connection:
+            await scopes.lock(connection, scope, now=self._now())
+            report = next(
+                (one for one in await ruling_views.reports(connection, scope) if one.report_id == report_id), None
+            )
+            if report is None:
+                raise NotFound("report")
+            await acts.restore_sentence(connection, scope, report.ruling, now=self._now())
+        return report
+
     async def archive_page(self, scope: Scope, named: str) -> PageRow:
         """Archive a page, and return it."""
         named = read_page("page", named)
@@ -219,9 +304,16 @@ def read_page(field: str, value: str) -> str:
 
 async def _find(connection: Connection, scope: Scope, named: str, *, field: str = "page") -> PageRow:
     found = await _by_id_or_path(connection, scope, named)
+    if found is not None and found.status == "active":
+        return found
+    candidates = [] if found else await browse.pages_named(connection, scope, named)
+    if not any(page.status == "active" for page in candidates):
+        merged = await _merged(connection, scope, named)
+        target = await _target(connection, scope, merged.page) if merged else None
+        if target is not None:
+            return target
     if found is not None:
         return found
-    candidates = await browse.pages_named(connection, scope, named)
     if not candidates:
         raise NotFound("page")
     if len(candidates) > 1:
@@ -240,10 +332,41 @@ async def _by_id_or_path(connection: Connection, scope: Scope, named: str) -> Pa
 
 
 async def _by_key(connection: Connection, scope: Scope, page_type: str, slug: str) -> PageRow:
+    """Return the page of that type and slug, or the one that it became a part of."""
     row = await browse.page_by_key(connection, scope, page_type, slug)
+    if row is None or row.status != "active":
+        row = await _target(connection, scope, PageKey(PageType(page_type), slug)) or row
     if row is None:
         raise NotFound("page")
     return row
+
+
+async def _target(connection: Connection, scope: Scope, key: PageKey) -> PageRow | None:
+    """Return the page that a merged page became a part of; None for a page that is not merged."""
+    end = ruled.rulings(await ruling_views.standing(connection, scope)).end(key)
+    return None if end == key else await browse.page_by_key(connection, scope, end.type.value, end.slug)
+
+
+async def _merged(connection: Connection, scope: Scope, named: str) -> Ruling | None:
+    """Return the merge of the page with this id, path, slug or former name; None if there is not exactly one."""
+    every = await ruling_views.standing(connection, scope)
+    merged = {one.page: one for one in every if one.kind is RulingKind.MERGED}
+    if not merged:
+        return None
+    row = await _by_id_or_path(connection, scope, named)
+    path = _PATH.fullmatch(named)
+    if row is not None:
+        return merged.get(_key(row))
+    if path is not None:
+        return merged.get(PageKey(PageType(path[1]), path[2]))
+    found = [one for key, one in merged.items() if key.slug == named]
+    lent = {one.page for one in every if one.kind is RulingKind.NAME and one.ref == fold(named)}
+    found = found or [one for key, one in merged.items() if key in lent]
+    return found[0] if len(found) == 1 else None
+
+
+def _key(row: PageRow) -> PageKey:
+    return PageKey(PageType(row.type), row.slug)
 
 
 async def _parent(connection: Connection, scope: Scope, row: PageRow) -> PageRow | None:

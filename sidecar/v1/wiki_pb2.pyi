@@ -1874,3 +1874,395 @@ class UndoPromotionResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___UndoPromotionResponse: _TypeAlias = UndoPromotionResponse  # noqa: Y015
+
+@_typing.final
+class RenamePageRequest(_message.Message):
+    """Gives a page another title."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TENANT_ID_FIELD_NUMBER: _builtins.int
+    OWNER_ID_FIELD_NUMBER: _builtins.int
+    PAGE_FIELD_NUMBER: _builtins.int
+    TITLE_FIELD_NUMBER: _builtins.int
+    tenant_id: _builtins.str
+    """The tenant; empty means the caller's."""
+    owner_id: _builtins.str
+    """The owner; required."""
+    page: _builtins.str
+    """The page."""
+    title: _builtins.str
+    """The title, 1 to 120 characters on one line, no name of another page."""
+    def __init__(
+        self,
+        *,
+        tenant_id: _builtins.str = ...,
+        owner_id: _builtins.str = ...,
+        page: _builtins.str = ...,
+        title: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["owner_id", b"owner_id", "page", b"page", "tenant_id", b"tenant_id", "title", b"title"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RenamePageRequest: _TypeAlias = RenamePageRequest  # noqa: Y015
+
+@_typing.final
+class RenamePageResponse(_message.Message):
+    """The renamed page."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PAGE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def page(self) -> Global___WikiPage:
+        """The page."""
+
+    def __init__(
+        self,
+        *,
+        page: Global___WikiPage | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["page", b"page"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page", b"page"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RenamePageResponse: _TypeAlias = RenamePageResponse  # noqa: Y015
+
+@_typing.final
+class MergePagesRequest(_message.Message):
+    """Makes a page a part of another."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TENANT_ID_FIELD_NUMBER: _builtins.int
+    OWNER_ID_FIELD_NUMBER: _builtins.int
+    PAGE_FIELD_NUMBER: _builtins.int
+    INTO_FIELD_NUMBER: _builtins.int
+    tenant_id: _builtins.str
+    """The tenant; empty means the caller's."""
+    owner_id: _builtins.str
+    """The owner; required."""
+    page: _builtins.str
+    """The page that ends."""
+    into: _builtins.str
+    """The page that it becomes a part of."""
+    def __init__(
+        self,
+        *,
+        tenant_id: _builtins.str = ...,
+        owner_id: _builtins.str = ...,
+        page: _builtins.str = ...,
+        into: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["into", b"into", "owner_id", b"owner_id", "page", b"page", "tenant_id", b"tenant_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___MergePagesRequest: _TypeAlias = MergePagesRequest  # noqa: Y015
+
+@_typing.final
+class MergePagesResponse(_message.Message):
+    """The page that stays."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PAGE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def page(self) -> Global___WikiPage:
+        """The page."""
+
+    def __init__(
+        self,
+        *,
+        page: Global___WikiPage | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["page", b"page"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page", b"page"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___MergePagesResponse: _TypeAlias = MergePagesResponse  # noqa: Y015
+
+@_typing.final
+class UndoMergeRequest(_message.Message):
+    """Takes a merge back."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TENANT_ID_FIELD_NUMBER: _builtins.int
+    OWNER_ID_FIELD_NUMBER: _builtins.int
+    PAGE_FIELD_NUMBER: _builtins.int
+    tenant_id: _builtins.str
+    """The tenant; empty means the caller's."""
+    owner_id: _builtins.str
+    """The owner; required."""
+    page: _builtins.str
+    """The merged page, by its old id, path or slug, or a name that it had."""
+    def __init__(
+        self,
+        *,
+        tenant_id: _builtins.str = ...,
+        owner_id: _builtins.str = ...,
+        page: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["owner_id", b"owner_id", "page", b"page", "tenant_id", b"tenant_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UndoMergeRequest: _TypeAlias = UndoMergeRequest  # noqa: Y015
+
+@_typing.final
+class UndoMergeResponse(_message.Message):
+    """What taking a merge back needs."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PATH_FIELD_NUMBER: _builtins.int
+    MEMORY_COUNT_FIELD_NUMBER: _builtins.int
+    JOB_ID_FIELD_NUMBER: _builtins.int
+    path: _builtins.str
+    """The path of the page: there at once, or written by the job after a rebuild."""
+    memory_count: _builtins.int
+    """How many memories the job reads again."""
+    job_id: _builtins.str
+    """The compile job."""
+    def __init__(
+        self,
+        *,
+        path: _builtins.str = ...,
+        memory_count: _builtins.int = ...,
+        job_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["job_id", b"job_id", "memory_count", b"memory_count", "path", b"path"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UndoMergeResponse: _TypeAlias = UndoMergeResponse  # noqa: Y015
+
+@_typing.final
+class SentenceReport(_message.Message):
+    """A sentence that was reported as wrong."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REPORT_ID_FIELD_NUMBER: _builtins.int
+    PATH_FIELD_NUMBER: _builtins.int
+    SECTION_SLUG_FIELD_NUMBER: _builtins.int
+    SENTENCE_FIELD_NUMBER: _builtins.int
+    MEMORY_ID_FIELD_NUMBER: _builtins.int
+    REPORT_TIME_FIELD_NUMBER: _builtins.int
+    report_id: _builtins.str
+    """Its id."""
+    path: _builtins.str
+    """The path of the page that had it."""
+    section_slug: _builtins.str
+    """The slug of the section where it stood; empty for the summary."""
+    sentence: _builtins.str
+    """The sentence."""
+    memory_id: _builtins.str
+    """The memory that it was taken from; empty where that is not known."""
+    @_builtins.property
+    def report_time(self) -> _timestamp_pb2.Timestamp:
+        """When it was reported."""
+
+    def __init__(
+        self,
+        *,
+        report_id: _builtins.str = ...,
+        path: _builtins.str = ...,
+        section_slug: _builtins.str = ...,
+        sentence: _builtins.str = ...,
+        memory_id: _builtins.str = ...,
+        report_time: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["report_time", b"report_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["memory_id", b"memory_id", "path", b"path", "report_id", b"report_id", "report_time", b"report_time", "section_slug", b"section_slug", "sentence", b"sentence"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SentenceReport: _TypeAlias = SentenceReport  # noqa: Y015
+
+@_typing.final
+class ReportSentenceRequest(_message.Message):
+    """Reports a sentence as wrong."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TENANT_ID_FIELD_NUMBER: _builtins.int
+    OWNER_ID_FIELD_NUMBER: _builtins.int
+    PAGE_FIELD_NUMBER: _builtins.int
+    SENTENCE_FIELD_NUMBER: _builtins.int
+    tenant_id: _builtins.str
+    """The tenant; empty means the caller's."""
+    owner_id: _builtins.str
+    """The owner; empty means the caller's, when it has exactly one."""
+    page: _builtins.str
+    """The page."""
+    sentence: _builtins.str
+    """The sentence as the page has it, 1 to 2,000 characters; markup may be left out."""
+    def __init__(
+        self,
+        *,
+        tenant_id: _builtins.str = ...,
+        owner_id: _builtins.str = ...,
+        page: _builtins.str = ...,
+        sentence: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["owner_id", b"owner_id", "page", b"page", "sentence", b"sentence", "tenant_id", b"tenant_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReportSentenceRequest: _TypeAlias = ReportSentenceRequest  # noqa: Y015
+
+@_typing.final
+class ReportSentenceResponse(_message.Message):
+    """The report."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REPORT_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def report(self) -> Global___SentenceReport:
+        """The report."""
+
+    def __init__(
+        self,
+        *,
+        report: Global___SentenceReport | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["report", b"report"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["report", b"report"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReportSentenceResponse: _TypeAlias = ReportSentenceResponse  # noqa: Y015
+
+@_typing.final
+class ListReportsRequest(_message.Message):
+    """Asks for reported sentences."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TENANT_ID_FIELD_NUMBER: _builtins.int
+    OWNER_ID_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    tenant_id: _builtins.str
+    """The tenant; empty means the caller's."""
+    owner_id: _builtins.str
+    """The owner; required."""
+    page_size: _builtins.int
+    """At most so many; 0 means 50, at most 200."""
+    page_token: _builtins.str
+    """The token of the page to go on with."""
+    def __init__(
+        self,
+        *,
+        tenant_id: _builtins.str = ...,
+        owner_id: _builtins.str = ...,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["owner_id", b"owner_id", "page_size", b"page_size", "page_token", b"page_token", "tenant_id", b"tenant_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListReportsRequest: _TypeAlias = ListReportsRequest  # noqa: Y015
+
+@_typing.final
+class ListReportsResponse(_message.Message):
+    """Reported sentences, by id."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REPORTS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """The token of the next page; empty on the last."""
+    @_builtins.property
+    def reports(self) -> _containers.RepeatedCompositeFieldContainer[Global___SentenceReport]:
+        """The reports."""
+
+    def __init__(
+        self,
+        *,
+        reports: _abc.Iterable[Global___SentenceReport] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "reports", b"reports"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListReportsResponse: _TypeAlias = ListReportsResponse  # noqa: Y015
+
+@_typing.final
+class RestoreSentenceRequest(_message.Message):
+    """Puts a reported sentence back."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TENANT_ID_FIELD_NUMBER: _builtins.int
+    OWNER_ID_FIELD_NUMBER: _builtins.int
+    REPORT_ID_FIELD_NUMBER: _builtins.int
+    tenant_id: _builtins.str
+    """The tenant; empty means the caller's."""
+    owner_id: _builtins.str
+    """The owner; required."""
+    report_id: _builtins.str
+    """The report."""
+    def __init__(
+        self,
+        *,
+        tenant_id: _builtins.str = ...,
+        owner_id: _builtins.str = ...,
+        report_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["owner_id", b"owner_id", "report_id", b"report_id", "tenant_id", b"tenant_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RestoreSentenceRequest: _TypeAlias = RestoreSentenceRequest  # noqa: Y015
+
+@_typing.final
+class RestoreSentenceResponse(_message.Message):
+    """The page that has the sentence again."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PATH_FIELD_NUMBER: _builtins.int
+    path: _builtins.str
+    """Its path."""
+    def __init__(
+        self,
+        *,
+        path: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["path", b"path"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RestoreSentenceResponse: _TypeAlias = RestoreSentenceResponse  # noqa: Y015

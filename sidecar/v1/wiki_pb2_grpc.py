@@ -88,6 +88,36 @@ class WikiServiceStub:
                 request_serializer=sidecar_dot_v1_dot_wiki__pb2.AddAliasRequest.SerializeToString,
                 response_deserializer=sidecar_dot_v1_dot_wiki__pb2.AddAliasResponse.FromString,
                 _registered_method=True)
+        self.RenamePage = channel.unary_unary(
+                '/sidecar.v1.WikiService/RenamePage',
+                request_serializer=sidecar_dot_v1_dot_wiki__pb2.RenamePageRequest.SerializeToString,
+                response_deserializer=sidecar_dot_v1_dot_wiki__pb2.RenamePageResponse.FromString,
+                _registered_method=True)
+        self.MergePages = channel.unary_unary(
+                '/sidecar.v1.WikiService/MergePages',
+                request_serializer=sidecar_dot_v1_dot_wiki__pb2.MergePagesRequest.SerializeToString,
+                response_deserializer=sidecar_dot_v1_dot_wiki__pb2.MergePagesResponse.FromString,
+                _registered_method=True)
+        self.UndoMerge = channel.unary_unary(
+                '/sidecar.v1.WikiService/UndoMerge',
+                request_serializer=sidecar_dot_v1_dot_wiki__pb2.UndoMergeRequest.SerializeToString,
+                response_deserializer=sidecar_dot_v1_dot_wiki__pb2.UndoMergeResponse.FromString,
+                _registered_method=True)
+        self.ReportSentence = channel.unary_unary(
+                '/sidecar.v1.WikiService/ReportSentence',
+                request_serializer=sidecar_dot_v1_dot_wiki__pb2.ReportSentenceRequest.SerializeToString,
+                response_deserializer=sidecar_dot_v1_dot_wiki__pb2.ReportSentenceResponse.FromString,
+                _registered_method=True)
+        self.ListReports = channel.unary_unary(
+                '/sidecar.v1.WikiService/ListReports',
+                request_serializer=sidecar_dot_v1_dot_wiki__pb2.ListReportsRequest.SerializeToString,
+                response_deserializer=sidecar_dot_v1_dot_wiki__pb2.ListReportsResponse.FromString,
+                _registered_method=True)
+        self.RestoreSentence = channel.unary_unary(
+                '/sidecar.v1.WikiService/RestoreSentence',
+                request_serializer=sidecar_dot_v1_dot_wiki__pb2.RestoreSentenceRequest.SerializeToString,
+                response_deserializer=sidecar_dot_v1_dot_wiki__pb2.RestoreSentenceResponse.FromString,
+                _registered_method=True)
         self.ArchivePage = channel.unary_unary(
                 '/sidecar.v1.WikiService/ArchivePage',
                 request_serializer=sidecar_dot_v1_dot_wiki__pb2.ArchivePageRequest.SerializeToString,
@@ -187,6 +217,51 @@ class WikiServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def RenamePage(self, request, context):
+        """Gives a page another title, which every later compile keeps, a rebuild included. Its slug and its links stay, and its
+        old title stays a name of it. A name of another page is refused. Admin only.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def MergePages(self, request, context):
+        """Makes a page a part of another: its sections, citations, links and names move, its slug leads there, and so do memories that
+        name it later. Every later compile keeps it, a rebuild included. Admin only.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def UndoMerge(self, request, context):
+        """Takes a merge back. The page has its texts again, and the queued compile reads what could be of either page again. Admin only.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ReportSentence(self, request, context):
+        """Reports that a sentence of a page is wrong: it leaves the page, its citation is quarantined, and no later compile writes it
+        there again until an admin restores it. The memory itself stays. Every caller of the owner may report; each report is audited.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListReports(self, request, context):
+        """Lists reported sentences with their memories. Admin only.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RestoreSentence(self, request, context):
+        """Puts a reported sentence back on its page. Admin only.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ArchivePage(self, request, context):
         """Removes a page from reads and search. Its rows stay, and a compile that changes it activates it again. Admin only.
         """
@@ -267,6 +342,36 @@ def add_WikiServiceServicer_to_server(servicer, server):
                     servicer.AddAlias,
                     request_deserializer=sidecar_dot_v1_dot_wiki__pb2.AddAliasRequest.FromString,
                     response_serializer=sidecar_dot_v1_dot_wiki__pb2.AddAliasResponse.SerializeToString,
+            ),
+            'RenamePage': grpc.unary_unary_rpc_method_handler(
+                    servicer.RenamePage,
+                    request_deserializer=sidecar_dot_v1_dot_wiki__pb2.RenamePageRequest.FromString,
+                    response_serializer=sidecar_dot_v1_dot_wiki__pb2.RenamePageResponse.SerializeToString,
+            ),
+            'MergePages': grpc.unary_unary_rpc_method_handler(
+                    servicer.MergePages,
+                    request_deserializer=sidecar_dot_v1_dot_wiki__pb2.MergePagesRequest.FromString,
+                    response_serializer=sidecar_dot_v1_dot_wiki__pb2.MergePagesResponse.SerializeToString,
+            ),
+            'UndoMerge': grpc.unary_unary_rpc_method_handler(
+                    servicer.UndoMerge,
+                    request_deserializer=sidecar_dot_v1_dot_wiki__pb2.UndoMergeRequest.FromString,
+                    response_serializer=sidecar_dot_v1_dot_wiki__pb2.UndoMergeResponse.SerializeToString,
+            ),
+            'ReportSentence': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReportSentence,
+                    request_deserializer=sidecar_dot_v1_dot_wiki__pb2.ReportSentenceRequest.FromString,
+                    response_serializer=sidecar_dot_v1_dot_wiki__pb2.ReportSentenceResponse.SerializeToString,
+            ),
+            'ListReports': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListReports,
+                    request_deserializer=sidecar_dot_v1_dot_wiki__pb2.ListReportsRequest.FromString,
+                    response_serializer=sidecar_dot_v1_dot_wiki__pb2.ListReportsResponse.SerializeToString,
+            ),
+            'RestoreSentence': grpc.unary_unary_rpc_method_handler(
+                    servicer.RestoreSentence,
+                    request_deserializer=sidecar_dot_v1_dot_wiki__pb2.RestoreSentenceRequest.FromString,
+                    response_serializer=sidecar_dot_v1_dot_wiki__pb2.RestoreSentenceResponse.SerializeToString,
             ),
             'ArchivePage': grpc.unary_unary_rpc_method_handler(
                     servicer.ArchivePage,
@@ -563,6 +668,168 @@ class WikiService:
             '/sidecar.v1.WikiService/AddAlias',
             sidecar_dot_v1_dot_wiki__pb2.AddAliasRequest.SerializeToString,
             sidecar_dot_v1_dot_wiki__pb2.AddAliasResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RenamePage(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sidecar.v1.WikiService/RenamePage',
+            sidecar_dot_v1_dot_wiki__pb2.RenamePageRequest.SerializeToString,
+            sidecar_dot_v1_dot_wiki__pb2.RenamePageResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def MergePages(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sidecar.v1.WikiService/MergePages',
+            sidecar_dot_v1_dot_wiki__pb2.MergePagesRequest.SerializeToString,
+            sidecar_dot_v1_dot_wiki__pb2.MergePagesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UndoMerge(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sidecar.v1.WikiService/UndoMerge',
+            sidecar_dot_v1_dot_wiki__pb2.UndoMergeRequest.SerializeToString,
+            sidecar_dot_v1_dot_wiki__pb2.UndoMergeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReportSentence(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sidecar.v1.WikiService/ReportSentence',
+            sidecar_dot_v1_dot_wiki__pb2.ReportSentenceRequest.SerializeToString,
+            sidecar_dot_v1_dot_wiki__pb2.ReportSentenceResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListReports(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sidecar.v1.WikiService/ListReports',
+            sidecar_dot_v1_dot_wiki__pb2.ListReportsRequest.SerializeToString,
+            sidecar_dot_v1_dot_wiki__pb2.ListReportsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RestoreSentence(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sidecar.v1.WikiService/RestoreSentence',
+            sidecar_dot_v1_dot_wiki__pb2.RestoreSentenceRequest.SerializeToString,
+            sidecar_dot_v1_dot_wiki__pb2.RestoreSentenceResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -44,6 +44,7 @@ TABLES = (
     "wiki_page_sections",
     "page_vectors",
     "wiki_pages",
+    "wiki_rulings",
     "decay_jobs",
     "memory_vectors",
     "memory_supersessions",

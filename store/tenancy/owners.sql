@@ -112,6 +112,10 @@ DELETE FROM page_vectors WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
 -- Deletes an owner's rows.
 DELETE FROM wiki_pages WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
 
+-- name: forget_wiki_rulings!
+-- Deletes an owner's rows.
+DELETE FROM wiki_rulings WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
 -- name: forget_memory_vectors!
 -- Deletes an owner's rows.
 DELETE FROM memory_vectors WHERE tenant_id = :tenant_id AND owner_id = :owner_id;

@@ -205,6 +205,12 @@ async def links_of_refs(connection: Connection, scope: Scope, refs: Sequence[str
     return found
 
 
+async def links_of_page(connection: Connection, scope: Scope, page_id: UUID) -> list[Any]:
+    """Return the causes of the links from or to a page."""
+    found: list[Any] = await _sql.causes_of_page(connection, **scope.key, page_id=page_id)
+    return found
+
+
 async def inbound(connection: Connection, scope: Scope, page_ids: Sequence[UUID]) -> list[tuple[UUID, int]]:
     """Return (page id, number of pages that link to it) for each page."""
     rows = await _sql.inbound_references(connection, **scope.key, page_ids=list(page_ids))

@@ -126,6 +126,16 @@ CROSS JOIN LATERAL (SELECT type, slug FROM wiki_pages WHERE tenant_id = :tenant_
 WHERE e.tenant_id = :tenant_id AND e.owner_id = :owner_id AND e.ref = ANY(:refs::text[])
 ORDER BY 1, 2, 3, 4, 5, 6, 7, 8;
 
+-- name: causes_of_page
+-- The causes of links from or to a page.
+SELECT f.type AS from_type, f.slug AS from_slug, t.type AS to_type, t.slug AS to_slug, l.kind, e.origin, e.context, e.ref
+FROM wiki_page_links l
+JOIN wiki_link_evidence e ON e.tenant_id = l.tenant_id AND e.link_id = l.link_id
+CROSS JOIN LATERAL (SELECT type, slug FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = l.from_page_id LIMIT 1) f
+CROSS JOIN LATERAL (SELECT type, slug FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = l.to_page_id LIMIT 1) t
+WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id AND (l.from_page_id = :page_id OR l.to_page_id = :page_id)
+ORDER BY 1, 2, 3, 4, 5, 6, 7, 8;
+
 -- name: inbound_references
 -- How many pages link to each of some pages.
 SELECT l.to_page_id, count(*) AS links FROM wiki_page_links l

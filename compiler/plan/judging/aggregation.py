@@ -37,6 +37,7 @@ from compiler.plan.judging import promotion, writing
 from compiler.plan.judging.membership import MIN_CHILDREN, MemberRequirement, cities_told, requirement, shows
 from compiler.plan.names import naming
 from compiler.plan.names.merge import Matches, Merger, merger, proposed_key
+from compiler.plan.names.ruled import known_as
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.plan.proposal import Proposal, ProposedLink, ProposedPage, Rollup, SectionPromotion
 from compiler.plan.text import markdown, paging, rollup
@@ -94,25 +95,28 @@ class _Pass:
 
     def take_hub(self, proposed: ProposedPage) -> None:
         """Record a proposed hub: as an existing page, or as a new one, created once it has its children."""
-        key = proposed_key(proposed)
-        if key is None or proposed.type is not PageType.TOPIC:
+        own, key = proposed_key(proposed), self.merger.key_of(proposed)
+        if own is None or key is None or proposed.type is not PageType.TOPIC:
             self.gathering.reject("hub_without_name" if key is None else "hub_is_no_topic", proposed.title)
             return
         there = self.merger.resolve(proposed)
         if there is not None:
             self.gathering.count("fuzzy_dedupe_merges" if there.way == "fuzzy" else "alias_dedup_merged")
-            self.ended[key] = there.page
+            self.ended[own] = there.page
             return
+        proposed = self.merger.rulings.titled(key, proposed)
         standing = self.merger.pages.get(key)
         if standing is not None and standing.is_active:
-            self.ended[key] = key
+            self.ended[own] = key
             return
         title = markdown.one_line(proposed.title)[: markdown.MAX_NAME_CHARS]
         proof = self._cited(proposed.memory_ids)
         summary = markdown.one_line(proposed.summary) if proof else ""
-        aliases = tuple(Alias(one, title, sources=proof) for one in markdown.alias_keys(title))
-        self.hubs[key] = Page(key, title, summary, proof if summary else (), aliases=aliases)
-        self.ended[key] = key
+        names = (title, *(one.name for one in proposed.aliases))
+        aliases = tuple(Alias(one, name, sources=proof) for name in names for one in markdown.alias_keys(name))
+        hub = Page(key, title, summary, proof if summary else (), aliases=aliases)
+        self.hubs[key] = self.merger.rulings.named(hub)
+        self.ended[own] = self.ended[key] = key
 
     def take_rollup(self, proposed: Rollup) -> None:
         """Record a rollup: its present children, and the proposed ones that verify and that no other section has."""
@@ -183,7 +187,7 @@ class _Pass:
 
     def _required(self, page: Page) -> MemberRequirement:
         names = (one.title for one in self.view.candidates)
-        return requirement(page.title, names, cities=self.cities, gazetteer=self.merger.gazetteer)
+        return requirement(known_as(page), names, cities=self.cities, gazetteer=self.merger.gazetteer)
 
     def _still(self, key: PageKey, required: MemberRequirement) -> bool:
         child = self.merger.pages.get(key)
@@ -239,7 +243,7 @@ class _Pass:
         ):
             self.gathering.reject("section_not_ready", f"{page.key.path}#{slug}")
             return
-        key = proposed_key(asked.new_page)
+        key = self.merger.key_of(asked.new_page)
         if (
             key is None
             or key.type is not PageType.TOPIC

@@ -54,6 +54,8 @@ def _ends(view: StaleView, page: Page) -> bool:
 def _is_named(view: StaleView, page: Page, left: Collection[BatchMemory]) -> bool:
     """Return whether the page may keep its title: its source exists, or other words of the page contain it."""
     keys = set(markdown.alias_keys(page.title))
+    if any(alias.key in keys and alias.origin == "manual" for alias in page.aliases):
+        return True
     proof = tuple(source for alias in page.aliases if alias.key in keys for source in alias.sources)
     if not any(one.memory_id in view.gone for one in proof) and (proof or page.key.type is not PageType.ENTITY):
         return True

@@ -206,5 +206,14 @@ def _sections(items: Iterable[Item]) -> Iterator[tuple[PageKey, Section]]:
             yield from ((item.page.key, section) for section in item.page.sections)
 
 
+def written(items: Iterable[Item]) -> Iterator[tuple[PageKey, str]]:
+    """Yield the pages whose texts the items write, each with the slug of the section, empty for the summary."""
+    for item in items:
+        if isinstance(item, CreatePage | WriteSummary):
+            yield (item.page.key if isinstance(item, CreatePage) else item.page), SUMMARY
+        elif isinstance(item, WriteSection):
+            yield item.page, item.section.slug
+
+
 def _texts(items: tuple[Item, ...]) -> Iterator[str]:
     yield from (section.body_md for _, section in _sections(items))

@@ -68,7 +68,7 @@ def decide(batch: LeafBatch, proposal: Proposal, matches: Matches, *, gazetteer:
 class _Leaf:
     """A decision in progress: pages updated and created, and the final key of each proposed page.
 
-    `fresh` are proposals that no existing page stands for, with the keys of their titles.
+    `fresh` are proposals that no existing page stands for, with the keys of their titles and those of their pages.
     """
 
     citable: Citable
@@ -77,7 +77,7 @@ class _Leaf:
     planned: PlannedPages
     gathering: Gathering = field(default_factory=Gathering)
     updates: dict[PageKey, list[PageUpdate]] = field(default_factory=dict)
-    fresh: list[tuple[PageKey, ProposedPage]] = field(default_factory=list)
+    fresh: list[tuple[PageKey, PageKey, ProposedPage]] = field(default_factory=list)
     new: dict[PageKey, ProposedPage] = field(default_factory=dict)
     ended: dict[PageKey, PageKey] = field(default_factory=dict)
 
@@ -92,23 +92,23 @@ class _Leaf:
     def take_new(self, proposed: ProposedPage) -> None:
         """Record a proposed page: as an update of an existing page, or as one to create."""
         page = located(proposed, self.citable)
-        key = proposed_key(page)
-        if key is None:
+        key, own = self.merger.key_of(page), proposed_key(page)
+        if key is None or own is None:
             self.gathering.reject("page_without_name", proposed.title)
             return
         there = self.merger.resolve(page)
         if there is not None:
             self.gathering.count(_COUNTED_AS[there.way])
             self.updates.setdefault(there.page, []).append(_as_update(page, there.page))
-            self.ended[key] = there.page
+            self.ended[own] = there.page
             return
-        self.fresh.append((key, page))
+        self.fresh.append((own, key, self.merger.rulings.titled(key, page)))
 
     def join_twins(self) -> None:
         """Merge the new pages of one name. The longest name before a comma is the title; the order of creation stays."""
         first: dict[PageKey, int] = {}
-        for at, (key, page) in sorted(enumerate(self.fresh), key=lambda one: (-_words(one[1][1]), one[0])):
-            twin = self.planned.twin(page)
+        for at, (own, key, page) in sorted(enumerate(self.fresh), key=lambda one: (-_words(one[1][2]), one[0])):
+            twin = self._twin(key, page)
             if twin is not None:
                 self.gathering.count("twins_in_plan")
                 self.new[twin] = _joined(self.new[twin], page)
@@ -116,9 +116,15 @@ class _Leaf:
                 twin = self._free(key, page)
                 self.new[twin] = page
             first[twin] = min(at, first.get(twin, at))
-            self.ended[key] = twin
+            self.ended[own] = twin
             self.planned.add(twin, self.new[twin])
         self.new = {key: self.new[key] for key in sorted(first, key=lambda one: first[one])}
+
+    def _twin(self, key: PageKey, page: ProposedPage) -> PageKey | None:
+        """Return the new page that the proposal belongs to; None for none. A key that an operator ruled is of one page."""
+        if self.merger.rulings.page_of(page) == key:
+            return key if key in self.new else None
+        return self.planned.twin(page)
 
     def _free(self, key: PageKey, page: ProposedPage) -> PageKey:
         """Return an unused key: as given, with the city, or with a number appended. An archived page's key is free."""
@@ -131,6 +137,8 @@ class _Leaf:
 
     def _is_free(self, key: PageKey) -> bool:
         there = self.merger.pages.get(key)
+        if key in self.merger.rulings.merged:
+            return False
         return key not in self.new and (there is None or not there.is_active)
 
     def write(self) -> None:
@@ -165,7 +173,7 @@ class _Leaf:
         there = self.merger.pages.get(key) or Page(
             key, markdown.one_line(proposed.title)[: markdown.MAX_NAME_CHARS], ""
         )
-        page = replace(there, is_active=True)
+        page = self.merger.rulings.named(replace(there, is_active=True))
         sections = {section.slug: section for section in page.sections}
         for one in writing.within_bound(page, writing.coalesced(proposed.sections)):
             written = writing.write(page, one, citable=self.citable, gathering=self.gathering)

@@ -43,6 +43,7 @@ from compiler.plan.judging.finishing import SUMMARY
 from compiler.plan.judging.writing import page_names
 from compiler.plan.names import naming
 from compiler.plan.names.locating import tag_names
+from compiler.plan.names.ruled import known_as
 from compiler.plan.names.themes import theme_of, themes_in
 from compiler.plan.text import markdown
 from compiler.plan.text.rollup import rolled_up
@@ -186,7 +187,7 @@ class _Stale:
     def _speaking(self, page: Page, sources: Iterable[CitedMemory]) -> tuple[BatchMemory, ...]:
         """Return the cited memories that exist; for an entity's or a theme's page, without edited ones that no longer name it."""
         present = self._present(sources)
-        if theme := theme_of(markdown.plain_key(page.title)):
+        if theme := theme_of(markdown.plain_key(known_as(page))):
             return tuple(
                 one for one in present if one.memory_id not in self.view.changed or theme in themes_in(one.text)
             )

@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from compiler.plan.contract import Page, PageKey, PageType
 from compiler.plan.names import spelling
+from compiler.plan.names.ruled import Rulings
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.plan.proposal import Proposal, ProposedPage
 from compiler.plan.text.markdown import MAX_NAME_CHARS, alias_key, alias_keys, plain_key, slug
@@ -55,10 +56,11 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """The look-up's result: matches, and every page, whole, that a match names or that has a looked-up key."""
+    """The look-up's result: matches, every page, whole, that a match names or that has a looked-up key, and rulings."""
 
     found: tuple[Match, ...] = ()
     pages: tuple[Page, ...] = ()
+    rulings: Rulings = field(default_factory=Rulings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +78,18 @@ class Merger:
     pages: Mapping[PageKey, Page]
     by_asked: Mapping[tuple[Way, str], tuple[Match, ...]]
     gazetteer: Gazetteer = field(default=NO_PLACES)
+    rulings: Rulings = field(default_factory=Rulings)
+
+    def key_of(self, proposed: ProposedPage) -> PageKey | None:
+        """Return the key of the proposed page: the one that an operator gave its name to, else its own."""
+        return self.rulings.page_of(proposed) or proposed_key(proposed)
 
     def resolve(self, proposed: ProposedPage) -> Resolution | None:
         """Return the existing page that the proposal stands for, or None. A proposal that fits two pages is neither."""
+        ruled = self.rulings.page_of(proposed)
+        if ruled is not None:
+            there = self.pages.get(ruled)
+            return Resolution(ruled, "exact") if there is not None and there.is_active else None
         ways = (
             ("exact", self._exact(proposed, spelling.exact_keys(proposed))),
             ("derived", self._exact(proposed, spelling.derived_keys(proposed, self.gazetteer))),
@@ -185,7 +196,7 @@ def merger(matches: Matches, pages: Iterable[Page] = (), *, gazetteer: Gazetteer
         asked: tuple(sorted(found, key=lambda match: (match.page, match.alias)) if len(found) > 1 else found)
         for asked, found in by_asked.items()
     }
-    return Merger(known, ordered, gazetteer)
+    return Merger(known, ordered, gazetteer, matches.rulings)
 
 
 def proposed_key(page: ProposedPage) -> PageKey | None:

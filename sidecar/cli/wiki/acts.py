@@ -24,6 +24,52 @@ def alias(session: CommandSession, page: str, name: str) -> None:
     session.voice.show(kept, lambda one: [printable(f"{page} is also {one.display}")])
 
 
+@click.command(short_help="Give a page another title.")
+@click.argument("page")
+@click.argument("title")
+@connected
+def rename(session: CommandSession, page: str, title: str) -> None:
+    """Give a page another title, which every later compile keeps. Its links stay, and its old title stays a name of it.
+
+    \b
+    Example:
+      sidecar wiki rename bea-holm "Beatrice Holm"
+    """
+    renamed = session.client.rename_page(page=page, title=title)
+    session.voice.show(renamed, lambda one: [printable(f"{one.path} is now titled {one.title}")])
+
+
+@click.command(short_help="Make a page a part of another.")
+@click.argument("page")
+@click.argument("into")
+@connected
+def merge(session: CommandSession, page: str, into: str) -> None:
+    """Make PAGE a part of INTO: its texts, sources, links and names move, and its old name leads there. Later compiles keep it.
+
+    \b
+    Example:
+      sidecar wiki merge bea beatrice-holm
+    """
+    kept = session.client.merge_pages(page=page, into=into)
+    session.voice.show(kept, lambda one: [printable(f"{page} is a part of {one.title} ({one.path}) now")])
+
+
+@click.command(short_help="Undo a merge.")
+@click.argument("page")
+@connected
+def unmerge(session: CommandSession, page: str) -> None:
+    """Make a merged page a page of its own again. A compile reads again what could be of either page.
+
+    \b
+    Example:
+      sidecar wiki unmerge bea
+    """
+    effect = session.client.undo_merge(page=page)
+    session.voice.show(
+        effect, lambda one: [f"undone: {one.path}; compile {one.job_id} reads {one.memory_count} memories again"]
+    )
+
+
 @click.command(short_help="Archive a page.")
 @click.argument("page")
 @connected
@@ -105,4 +151,4 @@ def undo(session: CommandSession, page: str, section: str) -> None:
     session.voice.show(kept, lambda one: [f"undone: {one.slug} of {page}"])
 
 
-COMMANDS = (alias, archive, delete, ignore, suppress, undo)
+COMMANDS = (alias, archive, delete, ignore, merge, rename, suppress, undo, unmerge)

@@ -92,7 +92,7 @@ def _around(found: PageWhole) -> Iterator[str]:
     if found.parent is not None:
         yield printable(f"promoted from: {found.parent.title} ({found.parent.path})")
     counts = f"{found.link_count:,} links, {found.backlink_count:,} backlinks, {found.child_count:,} promoted pages"
-    yield f"{counts}, hubness {found.page.hubness_score:,}, compiled {moment(found.page.compile_time)}"
+    yield f"{counts}, hubness {found.page.hubness_score:,}, changed {moment(found.page.update_time)}"
     for link in found.links[:_LINKS_SHOWN]:
         yield printable(f"  → {link.page.title} ({link.page.path}; {link.kind}, {', '.join(link.origins)})")
     for entry in found.history[:_HISTORY_SHOWN]:

@@ -216,6 +216,27 @@ class DeleteEffect:
 
 
 @dataclass(frozen=True, slots=True)
+class UndoEffect:
+    """What taking a merge back needs."""
+
+    path: str
+    memory_count: int
+    job_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceReport:
+    """A sentence that was reported as wrong."""
+
+    report_id: str
+    path: str
+    section_slug: str
+    sentence: str
+    memory_id: str
+    report_time: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CompileJob:
     """One compile of an owner's memories."""
 

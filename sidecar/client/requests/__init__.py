@@ -53,6 +53,8 @@ from sidecar.client.answers.wiki import (
     ResetEffect,
     RetryEffect,
     RollbackEffect,
+    SentenceReport,
+    UndoEffect,
     VaultFile,
     Verification,
     WikiAlias,
@@ -543,6 +545,75 @@ class AddAlias(Request[WikiAlias]):
     deadline_s = 60.0
     page: str
     alias: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenamePage(Request[WikiPage]):
+    """Gives a page another title, which every later compile keeps, a rebuild included.
+
+    Its slug and its links stay, and its old title stays a name of it. A name of another page is refused. Admin
+    only.
+    """
+
+    reads = Inner("page")
+    deadline_s = 60.0
+    page: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergePages(Request[WikiPage]):
+    """Makes a page a part of another: its sections, citations, links and names move, its slug leads there, and so do
+    memories that name it later. Every later compile keeps it, a rebuild included. Admin only.
+    """
+
+    reads = Inner("page")
+    deadline_s = 60.0
+    page: str
+    into: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndoMerge(Request[UndoEffect]):
+    """Takes a merge back.
+
+    The page has its texts again, and the queued compile reads what could be of either page again. Admin only.
+    """
+
+    reads = Whole(UndoEffect)
+    deadline_s = 60.0
+    page: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportSentence(Request[SentenceReport]):
+    """Reports that a sentence of a page is wrong: it leaves the page, its citation is quarantined, and no later
+    compile writes it there again until an admin restores it. The memory itself stays. Every caller of the owner may
+    report; each report is audited.
+    """
+
+    reads = Inner("report")
+    deadline_s = 60.0
+    page: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListReports(Request[Page[SentenceReport]]):
+    """Lists reported sentences with their memories. Admin only."""
+
+    reads = Listed("reports")
+    page_size: int = 0
+    page_token: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreSentence(Request[str]):
+    """Puts a reported sentence back on its page. Admin only."""
+
+    reads = Inner("path")
+    deadline_s = 60.0
+    report_id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

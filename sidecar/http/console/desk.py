@@ -24,7 +24,7 @@ from sidecar.http.connection import has_many_stray_percents
 from sidecar.http.console.sessions import COOKIE, ConsoleSession, Note, Sessions
 from sidecar.http.console.writing import aside, render
 from sidecar.rpc.auth.identity import Identity, Role, resolve_scope
-from sidecar.rpc.transport.auditing import OK, Noting, named
+from sidecar.rpc.transport.auditing import OK, Noting, is_noted, named
 from sidecar.rpc.transport.status import TABLE, message_of, row_of
 from sidecar.runtime.errors import InvalidArgument, NotFound, PermissionDenied, Unauthenticated
 from sidecar.services.audit import AuditLog
@@ -182,11 +182,11 @@ def route(desk: Desk, path: str, work: Work, *, methods: Sequence[str] = ("GET",
 
 
 async def _audited(path: str, visit: Visit, work: Work) -> Response:
-    """Return the page, and note it if an admin asked for it."""
+    """Return the page, and note it if such requests are audited."""
     desk, request, session = visit.desk, visit.request, visit.session
     form = await _form(request, session)
     asked = replace(visit, form=form)
-    if desk.audit is None or not visit.is_admin:
+    if desk.audit is None or not is_noted(visit.identity, path):
         return await work(asked)
     object_ids = named({**request.path_params, **form})
     method = f"{request.method} {path}"

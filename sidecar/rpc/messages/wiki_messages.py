@@ -10,6 +10,7 @@ from uuid import UUID
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from compiler.operations.ruling_views import Report
 from sidecar.rpc.transport.validation import write_time
 from sidecar.v1 import wiki_pb2 as pb
 from store.wiki.browse import (
@@ -173,6 +174,18 @@ def mention(row: MentionRow) -> pb.Mention:
         last_seen_time=write_time(row.last_seen_at),
         sightings=sightings,
         promoted_page_id=_id(row.promoted_page_id),
+    )
+
+
+def report(found: Report) -> pb.SentenceReport:
+    """Return a reported sentence."""
+    return pb.SentenceReport(
+        report_id=found.report_id,
+        path=found.ruling.page.path,
+        section_slug=found.ruling.detail,
+        sentence=found.ruling.text,
+        memory_id=found.memory_id,
+        report_time=write_time(found.reported_at),
     )
 
 

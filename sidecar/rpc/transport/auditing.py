@@ -10,7 +10,7 @@ from uuid import UUID
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
-from sidecar.rpc.auth.identity import Identity
+from sidecar.rpc.auth.identity import Identity, Role
 from sidecar.rpc.transport.status import code_name
 from sidecar.services.audit import AuditLog
 from store.accounting.audit import Entry
@@ -23,8 +23,17 @@ _NAMES = frozenset({"base", "backend", "name", "ref"})
 """Fields besides ids that name a request's object. None of them holds an owner's text."""
 
 
+# Calls and forms that are audited whoever makes them.
+_OF_EVERYBODY = frozenset({"Forget", "DeleteMemory", "ReportSentence", "wrong"})
+
+
+def is_noted(identity: Identity, method: str) -> bool:
+    """Return whether a call is audited: an admin's, and every caller's forgetting and report of a wrong sentence."""
+    return identity.role is Role.ADMIN or method.rpartition("/")[2] in _OF_EVERYBODY
+
+
 class Noting:
-    """A running call of an admin. When it ends, its entry is recorded with `outcome`, or the code it failed with."""
+    """A running call. When it ends, its entry is recorded with `outcome`, or the code it failed with."""
 
     def __init__(
         self, audit: AuditLog, identity: Identity, via: str, method: str, *, owner: str = "", named: str = ""

@@ -15,8 +15,8 @@ import grpc
 from google.protobuf.message import DecodeError, Message
 
 from sidecar.rpc.auth.authentication import Authenticator
-from sidecar.rpc.auth.identity import Identity, Role
-from sidecar.rpc.transport.auditing import Noting, of_request
+from sidecar.rpc.auth.identity import Identity
+from sidecar.rpc.transport.auditing import Noting, is_noted, of_request
 from sidecar.rpc.transport.call import LARGE_BYTES, Call, Method, MethodOptions, deadline_s, public_metadata
 from sidecar.rpc.transport.status import answer, code_name
 from sidecar.runtime.errors import InvalidArgument, Stopping
@@ -26,7 +26,6 @@ from sidecar.telemetry.watch import Watch
 
 HEALTH = "/grpc.health.v1.Health/"
 
-_FORGETTING = frozenset({"Forget", "DeleteMemory"})
 _END: Any = object()
 Answer = TypeVar("Answer")
 
@@ -185,9 +184,8 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpc
                         yield message.SerializeToString()
 
     def _audited(self, call: Call, request: Message) -> AbstractContextManager[Any]:
-        """Return a context manager that audits an admin's call, and every caller's forgetting; other calls are not audited."""
-        is_noted = call.identity.role is Role.ADMIN or call.method.rpartition("/")[2] in _FORGETTING
-        if self._audit is None or not is_noted:
+        """Return a context manager that audits the call, if such calls are audited."""
+        if self._audit is None or not is_noted(call.identity, call.method):
             return nullcontext()
         return Noting(self._audit, call.identity, "rpc", call.method.lstrip("/"), **of_request(request))
 

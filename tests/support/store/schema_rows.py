@@ -45,6 +45,8 @@ SPECIAL = {
     "wiki_unresolved_mentions.status": "'open'",
     "wiki_unresolved_mentions.suggested_type": "'entity'",
     "wiki_section_sources.subject": "'section'",
+    "wiki_rulings.kind": "'title'",
+    "wiki_rulings.page_type": "'entity'",
     "wiki_compile_jobs.status": "'succeeded'",
     "wiki_compile_jobs.trigger": "'admin'",
     "memories.status": "'accepted'",

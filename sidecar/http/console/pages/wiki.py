@@ -12,7 +12,8 @@ from uuid import UUID
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute
 
-from compiler.plan.text import markup
+from compiler.plan.text import markdown, markup
+from compiler.plan.text.sentences import sentences
 from sidecar.http.console.desk import Desk, Visit, after, read_id, route
 from sidecar.http.console.sentences import marked
 from sidecar.http.console.writing import aside
@@ -23,14 +24,16 @@ from store.wiki.page_search import MOST_FOUND
 _ROWS = 100
 _MENTIONS = 50
 _SHOWN_SOURCES = 100
+_SHOWN_SENTENCES = 200
 
 
 @dataclass(frozen=True, slots=True)
 class ShownSection:
-    """A section with the mark of a memory behind each sentence that one bears out."""
+    """A section with the mark of a memory behind each sentence that one bears out, and its sentences for a report."""
 
     row: SectionRow
     body_md: str
+    sentences: Sequence[str] = ()
 
 
 def routes(desk: Desk) -> list[BaseRoute]:
@@ -42,6 +45,11 @@ def routes(desk: Desk) -> list[BaseRoute]:
         route(desk, "/wiki/mentions/{mention_id}/ignore", ignore_mention, methods=["POST"]),
         route(desk, "/wiki/{type}/{slug}/archive", archive_page, methods=["POST"]),
         route(desk, "/wiki/{type}/{slug}/alias", add_alias, methods=["POST"]),
+        route(desk, "/wiki/{type}/{slug}/rename", rename_page, methods=["POST"]),
+        route(desk, "/wiki/{type}/{slug}/merge", merge_page, methods=["POST"]),
+        route(desk, "/wiki/{type}/{slug}/unmerge", undo_merge, methods=["POST"]),
+        route(desk, "/wiki/{type}/{slug}/wrong", report_sentence, methods=["POST"]),
+        route(desk, "/wiki/{type}/{slug}/restore", restore_sentence, methods=["POST"]),
     ]
 
 
@@ -96,8 +104,11 @@ def _start(visit: Visit, order: Order) -> dict[str, Any]:
 async def show_page(visit: Visit) -> Response:
     """Show a page with its sections, the memories behind each sentence, names, links both ways and the compiles that wrote it."""
     view = await visit.services.wiki.page_with_surroundings(visit.scope, *key_of(visit), most_links=_ROWS)
+    if (view.whole.page.type, view.whole.page.slug) != key_of(visit):
+        return RedirectResponse(view.whole.page.path, 303)
     around = {
-        one: getattr(view, one) for one in ("whole", "links", "backlinks", "children", "counts", "parent", "jobs")
+        one: getattr(view, one)
+        for one in ("whole", "links", "backlinks", "children", "counts", "parent", "jobs", "merged", "reports")
     }
     sections = await aside(partial(_shown, view.whole.sections))
     return await visit.page("page.html", sections=sections, most=_SHOWN_SOURCES, **around)
@@ -110,9 +121,15 @@ def _shown(sections: Sequence[SectionRow]) -> list[ShownSection]:
             marked(
                 markup.harmless(one.body_md), [source.text or "" for source in one.sources], anchor=f"from-{one.slug}"
             ),
+            () if one.aggregation else _sentences(one.body_md),
         )
         for one in sections
     ]
+
+
+def _sentences(body_md: str) -> list[str]:
+    lines = (line.removeprefix("- ") for line in body_md.split("\n"))
+    return [one for line in lines for one in sentences(markdown.unescape(line))][:_SHOWN_SENTENCES]
 
 
 async def list_mentions(visit: Visit) -> Response:
@@ -156,3 +173,48 @@ async def add_alias(visit: Visit) -> Response:
     row, _ = await visit.services.wiki.add_alias(visit.scope, "/".join(key_of(visit)), alias)
     visit.tell(f"{row.title} is also called {alias}.")
     return RedirectResponse(row.path, 303)
+
+
+async def rename_page(visit: Visit) -> Response:
+    """Give a page another title."""
+    visit.require_admin()
+    title = visit.form.get("title", "").strip()
+    row = await visit.services.wiki.rename_page(visit.scope, "/".join(key_of(visit)), title)
+    visit.tell(f"The page is titled {row.title} now.")
+    return RedirectResponse(row.path, 303)
+
+
+async def merge_page(visit: Visit) -> Response:
+    """Make a page a part of another."""
+    visit.require_admin()
+    into = visit.form.get("into", "").strip()
+    row = await visit.services.wiki.merge_pages(visit.scope, "/".join(key_of(visit)), into)
+    visit.tell(f"The page is a part of {row.title} now.")
+    return RedirectResponse(row.path, 303)
+
+
+async def undo_merge(visit: Visit) -> Response:
+    """Make a merged page a page of its own again."""
+    visit.require_admin()
+    path, count, _ = await visit.services.wiki.undo_merge(visit.scope, "/".join(key_of(visit)))
+    memories = "1 memory" if count == 1 else f"{count} memories"
+    visit.tell(f"The merge is undone. A compile reads {memories} again.")
+    row = await visit.services.wiki.page_by_key(visit.scope, *path.split("/")[2:])
+    return RedirectResponse(path if row else "/wiki", 303)
+
+
+async def report_sentence(visit: Visit) -> Response:
+    """Take a wrong sentence from the page."""
+    page = "/".join(key_of(visit))
+    report = await visit.services.wiki.report_sentence(visit.scope, page, visit.form.get("sentence", ""))
+    memory = f" It was taken from the memory {report.memory_id}." if report.memory_id else ""
+    visit.tell(f"The sentence has left the page, and no later compile writes it there.{memory}")
+    return RedirectResponse(report.ruling.page.path, 303)
+
+
+async def restore_sentence(visit: Visit) -> Response:
+    """Put a reported sentence back."""
+    visit.require_admin()
+    report = await visit.services.wiki.restore_sentence(visit.scope, visit.form.get("report_id", ""))
+    visit.tell("The sentence is back on the page.")
+    return RedirectResponse(report.ruling.page.path, 303)

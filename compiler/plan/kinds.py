@@ -1,0 +1,81 @@
+"""The keys and kinds of pages, links and rulings; `compiler.plan.contract` has them too."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class PageType(StrEnum):
+    """What a page is about; it determines the page's default sections."""
+
+    ENTITY = "entity"
+    TOPIC = "topic"
+    DECISION = "decision"
+
+
+class PromotionStatus(StrEnum):
+    """How far a section is towards a page of its own. PROMOTED and SUPPRESSED stay until an operator acts."""
+
+    NONE = "none"
+    CANDIDATE = "candidate"
+    PROMOTED = "promoted"
+    SUPPRESSED = "suppressed"
+
+
+class LinkKind(StrEnum):
+    """The role of a link: an ordinary reference, or one half of a hierarchy's pair."""
+
+    REFERENCE = "reference"
+    PARENT_OF = "parent_of"
+    CHILD_OF = "child_of"
+
+
+class LinkOrigin(StrEnum):
+    """The source of a link's evidence."""
+
+    PLANNER = "planner"
+    DETERMINISTIC = "deterministic"
+    CO_MENTION = "co_mention"
+    ROLLUP = "rollup"
+    PROMOTION = "promotion"
+    MANUAL = "manual"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class PageKey:
+    """The name of a page within its scope."""
+
+    type: PageType
+    slug: str
+
+    @property
+    def path(self) -> str:
+        """The target of links to the page."""
+        return f"/wiki/{self.type}/{self.slug}"
+
+
+class RulingKind(StrEnum):
+    """What a ruling is about."""
+
+    TITLE = "title"
+    NAME = "name"
+    MERGED = "merged"
+    SENTENCE = "sentence"
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """An operator's act that later compiles keep. If all of `memory_ids` are forgotten, so is the ruling.
+
+    `text` is the page's title, a name of it (`ref` its key, `detail` its origin), or a sentence that it does not say (`ref` its
+    key, `detail` its section's slug). MERGED means that the page is a part of `into`.
+    """
+
+    kind: RulingKind
+    page: PageKey
+    ref: str = ""
+    text: str = ""
+    detail: str = ""
+    into: PageKey | None = None
+    memory_ids: tuple[str, ...] = ()

@@ -1,0 +1,305 @@
+"""An operator's renaming and merging of pages as items, and how a merge is taken back.
+
+A renamed page keeps its key, so every link to it stays. A merged page is archived with its texts, and what leads to it leads to
+the page that it became a part of. Rulings make later compiles do the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from compiler.plan import bounds
+from compiler.plan.citing import united
+from compiler.plan.contract import (
+    Alias,
+    ArchivePage,
+    CreatePage,
+    DropAlias,
+    DropLink,
+    DropRuling,
+    Item,
+    LinkKind,
+    Page,
+    PageKey,
+    RemoveSection,
+    RenamePage,
+    Ruling,
+    RulingKind,
+    ScoreHubs,
+    Section,
+    SetParent,
+    WriteAlias,
+    WriteLink,
+    WriteRuling,
+    WriteSection,
+    WriteSummary,
+    WriteTag,
+)
+from compiler.plan.names.naming import holds
+from compiler.plan.text import markdown, rollup
+from compiler.plan.upkeep import ActRefused, is_name
+from store.text.texts import fold
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """The items that take a merge back, and the memories to read again because it is not known which page they speak of."""
+
+    items: tuple[Item, ...]
+    again: tuple[str, ...] = ()
+
+
+def rename(page: Page, display: str, bearers: Iterable[PageKey]) -> tuple[Item, ...]:
+    """Return the items that give the page a title. `bearers` are the pages with that name. Raises ActRefused."""
+    title = markdown.one_line(display)
+    if not is_name(title):
+        raise ActRefused("title", "holds no letter or digit; send a name")
+    if len(title) > markdown.MAX_NAME_CHARS:
+        raise ActRefused("title", f"has {len(title)} characters; send at most {markdown.MAX_NAME_CHARS}")
+    others = sorted(set(bearers) - {page.key})
+    if others:
+        raise ActRefused("title", f"is a name of {others[0].path}; merge the two pages, or send another title")
+    if title == page.title:
+        return ()
+    named = replace(page, title=title)
+    given = Alias(fold(title), title, "manual")
+    return (RenamePage(page.key, title), *_rulings(named, (*page.aliases, given), taken=frozenset()))
+
+
+def _rulings(page: Page, names: Iterable[Alias], *, taken: Collection[str]) -> Iterator[WriteRuling]:
+    """Yield the rulings that the page has its title and names, but for names that other pages have."""
+    behind = tuple(sorted({one.memory_id for one in page.cited()}))
+    yield WriteRuling(Ruling(RulingKind.TITLE, page.key, text=page.title, memory_ids=behind))
+    for alias in names:
+        if alias.key not in taken:
+            told = tuple(sorted({one.memory_id for one in alias.sources})) or behind
+            yield WriteRuling(
+                Ruling(RulingKind.NAME, page.key, alias.key, alias.display, alias.origin, memory_ids=told)
+            )
+
+
+def merge(
+    gone: Page,
+    into: Page,
+    around: Mapping[PageKey, Page],
+    links: Sequence[WriteLink],
+    *,
+    taken: Collection[str] = (),
+) -> tuple[Item, ...]:
+    """Return the items that make a page a part of another. `around` are the pages that lead to it and all that these and both
+    list, `links` the causes of its links, `taken` its names that further pages have. Raises ActRefused.
+    """
+    if gone.key == into.key:
+        raise ActRefused("into", "is the same page; send two pages")
+    for page in (gone, into):
+        if not page.is_active:
+            raise ActRefused(page.key.path, "is archived; send active pages")
+    behind = tuple(sorted({one.memory_id for one in gone.cited()}))
+    moved = tuple(_moved(gone, into, around))
+    redirected = tuple(_redirected(gone.key, into, around, skipped={item.section.slug for item in moved}))
+    return (
+        *_parents(gone, into, around),
+        *moved,
+        *_names(gone, into),
+        *redirected,
+        *_links(gone.key, into.key, links),
+        ArchivePage(gone.key),
+        WriteRuling(Ruling(RulingKind.MERGED, gone.key, into=into.key, memory_ids=behind)),
+        *_rulings(gone, gone.aliases, taken=taken),
+        *_rulings(into, into.aliases, taken=taken),
+        ScoreHubs(
+            tuple(sorted({into.key, *(key for link in links for key in (link.source, link.target))} - {gone.key}))
+        ),
+    )
+
+
+def _parents(gone: Page, into: Page, around: Mapping[PageKey, Page]) -> Iterator[Item]:
+    """Yield the hierarchy without the page: its children go to the other, which takes its place if it has none."""
+    if gone.parent is not None:
+        yield SetParent(gone.key, None)
+    above = gone.parent if gone.parent != into.key else None
+    if into.parent == gone.key or (into.parent is None and above is not None and around[above].parent != into.key):
+        yield SetParent(into.key, above)
+    for page in (around[key] for key in sorted(around)):
+        if page.parent == gone.key and page.key != into.key:
+            yield SetParent(page.key, into.key)
+
+
+def _moved(gone: Page, into: Page, around: Mapping[PageKey, Page]) -> Iterator[WriteSection]:
+    """Yield the other page's sections with what the page's sections say and list."""
+    standing = {section.slug: section for section in into.sections}
+    claimed = {key for section in into.sections for key in section.children}
+    used = {one.slug for page in (gone, into) for one in page.sections}
+    for one in gone.sections:
+        children = tuple(key for key in one.children if key != into.key and key not in claimed)
+        section = replace(one, children=children)
+        there = standing.get(one.slug)
+        if section.aggregation is not None and not children and section.aggregation.promoted_page is None:
+            continue
+        if there is not None and (there.aggregation is None) != (section.aggregation is None):
+            section = replace(section, slug=f"{one.slug[:40]}_{gone.key.slug[:20]}".replace("-", "_"))
+            there = standing.get(section.slug)
+        joined = section if there is None else _joined(there, section, around)
+        joined = _to(joined, gone.key, into.key, around, own=True)
+        yield from (WriteSection(into.key, part) for part in _within(joined, used))
+
+
+def _within(section: Section, used: Collection[str]) -> Iterator[Section]:
+    """Yield the section as parts of whole lines within the bound. A list of pages is paged by the next compile."""
+    if section.aggregation is not None or len(section.body_md) <= bounds.SECTION_CHARS:
+        yield section
+        return
+    parts = [""]
+    for line in section.body_md.split("\n"):
+        if parts[-1] and len(parts[-1]) + len(line) + 1 > bounds.SECTION_CHARS:
+            parts.append(line)
+        else:
+            parts[-1] = f"{parts[-1]}\n{line}" if parts[-1] else line
+    free = (number for number in range(2, 10_000) if bounds.continuation(section.slug, number) not in used)
+    yield replace(section, body_md=parts[0])
+    for part, number in zip(parts[1:], free, strict=False):
+        slug, heading = bounds.continuation(section.slug, number), bounds.heading(section.heading, number)
+        yield replace(section, slug=slug, heading=heading, body_md=part)
+
+
+def _joined(there: Section, more: Section, around: Mapping[PageKey, Page]) -> Section:
+    """Return a section that says and lists what both do."""
+    sources = united(there.sources, more.sources)
+    if there.aggregation is not None and more.aggregation is not None:
+        children = tuple(sorted({*there.children, *more.children}))
+        tags = tuple(sorted({*there.aggregation.observed_tags, *more.aggregation.observed_tags}))[: bounds.TAGS]
+        known = replace(there.aggregation, observed_tags=tags)
+        body = there.body_md if known.promoted_page else rollup.render(around[key] for key in children if key in around)
+        return replace(there, body_md=body, sources=sources, children=children, aggregation=known)
+    lines = set(there.body_md.split("\n"))
+    added = "\n".join(line for line in more.body_md.split("\n") if line.strip() and line not in lines)
+    between = "\n" if there.body_md.startswith("- ") and added.startswith("- ") else "\n\n"
+    body = f"{there.body_md}{between}{added}" if added else there.body_md
+    return replace(there, body_md=body, sources=sources)
+
+
+def _names(gone: Page, into: Page) -> Iterator[Item]:
+    """Yield the other page with the page's names and tags, and its summary if it has none."""
+    names = {alias.key: alias for alias in into.aliases}
+    for alias in gone.aliases:
+        there = names.get(alias.key)
+        sources = united(there.sources if there else (), alias.sources)
+        origin = alias.origin if sources or alias.origin != "compiler" else "manual"
+        yield WriteAlias(into.key, replace(alias, sources=sources, origin=there.origin if there else origin))
+    tags = {tag.name: tag for tag in into.tags}
+    for tag in gone.tags:
+        known = tags[tag.name].sources if tag.name in tags else ()
+        yield WriteTag(into.key, replace(tag, sources=united(known, tag.sources)))
+    if gone.summary and not into.summary:
+        yield WriteSummary(into.key, gone.summary, gone.summary_sources)
+
+
+def _redirected(
+    gone: PageKey, into: Page, around: Mapping[PageKey, Page], *, skipped: Collection[str]
+) -> Iterator[WriteSection]:
+    """Yield the sections that led to the page, leading to the other."""
+    for key in sorted(around):
+        page = around[key]
+        if key == gone or not page.is_active:
+            continue
+        for section in page.sections:
+            changed = _to(section, gone, into.key, around, own=key == into.key)
+            if changed != section and not (key == into.key and section.slug in skipped):
+                yield WriteSection(key, changed)
+
+
+def _to(section: Section, gone: PageKey, into: PageKey, around: Mapping[PageKey, Page], *, own: bool) -> Section:
+    """Return the section with the other page in place of the page; on the other page itself without either."""
+    children = tuple(dict.fromkeys(into if key == gone else key for key in section.children))
+    known = section.aggregation
+    if known is not None:
+        linked = tuple(dict.fromkeys(into if key == gone else key for key in known.linked_pages))
+        promoted = into if known.promoted_page == gone and not own else known.promoted_page
+        known = replace(
+            known, linked_pages=tuple(key for key in linked if not own or key != into), promoted_page=promoted
+        )
+    if own:
+        children = tuple(key for key in children if key != into)
+    body = section.body_md.replace(f"]({gone.path})", f"]({into.path})")
+    if own and f"]({into.path})" in body:
+        body = markdown.drop_bad_links(body, set(markdown.references([body]).pages) - {into})
+    if children != section.children and known is not None and known.promoted_page is None:
+        body = rollup.render(around[key] for key in children if key in around)
+    return replace(section, body_md=body, children=children, aggregation=known)
+
+
+def _links(gone: PageKey, into: PageKey, links: Iterable[WriteLink]) -> Iterator[Item]:
+    """Yield the page's links as the other's; those of the hierarchy are made with it."""
+    for link in links:
+        if link.kind is not LinkKind.REFERENCE:
+            continue
+        yield DropLink(link)
+        ends = (into if link.source == gone else link.source, into if link.target == gone else link.target)
+        if ends[0] != ends[1]:
+            yield replace(link, source=ends[0], target=ends[1])
+
+
+def unmerge(
+    gone: Page | None, merged: Ruling, into: Page, links: Sequence[WriteLink], standing: Sequence[Ruling]
+) -> Undone:
+    """Return what takes a merge back: the page with the texts it had, and the other page without them.
+
+    `gone` is the archived page, None if a rebuild has deleted it: then all that the other page cites is read again. `links` are
+    the causes of the other page's links, `standing` all rulings.
+    """
+    names = {one.ref for one in standing if one.kind is RulingKind.NAME and one.page == merged.page}
+    own = {one.ref for one in standing if one.kind is RulingKind.NAME and one.page == into.key}
+    own |= set(markdown.alias_keys(into.title))
+    lent = [alias for alias in into.aliases if alias.key in names - own]
+    items: list[Item] = [DropRuling(merged), *_taken_back(merged, into, standing)]
+    items.extend(DropAlias(into.key, alias.key) for alias in lent)
+    if gone is None:
+        items.extend(RemoveSection(into.key, one.slug) for one in into.sections if one.aggregation is None)
+        return Undone(tuple(items), tuple(sorted({one.memory_id for one in into.cited()})))
+    items.append(CreatePage(replace(gone, is_active=True)))
+    behind = {one.memory_id for one in gone.cited()}
+    later = {one.memory_id for alias in lent for one in alias.sources} - behind
+    kept = {one.memory_id for alias in into.aliases if alias.key in own for one in alias.sources}
+    again = behind | later
+    for section in into.sections:
+        left = _without(section, gone, (behind | later) - kept, own)
+        if left is None or (later & {one.memory_id for one in section.sources}):
+            items.append(RemoveSection(into.key, section.slug))
+            again |= {one.memory_id for one in section.sources}
+        elif left != section:
+            items.append(WriteSection(into.key, left))
+    items.extend(DropLink(one) for one in links if one.ref in behind and one.kind is LinkKind.REFERENCE)
+    items.append(ScoreHubs(tuple(sorted({into.key, gone.key}))))
+    return Undone(tuple(items), tuple(sorted(again)))
+
+
+def _taken_back(merged: Ruling, into: Page, standing: Sequence[Ruling]) -> Iterator[DropRuling]:
+    """Yield the rulings that came with the merge alone: the names of pages that are not renamed, nor merged otherwise."""
+    renamed = {one.page for one in standing if one.kind is RulingKind.NAME and one.detail == "manual"}
+    others = {one.into for one in standing if one.kind is RulingKind.MERGED and one.page != merged.page}
+    for key in (merged.page, into.key):
+        if key not in renamed | others:
+            named = (one for one in standing if one.page == key and one.kind in (RulingKind.TITLE, RulingKind.NAME))
+            yield from map(DropRuling, named)
+
+
+def _without(section: Section, gone: Page, leaving: Collection[str], own: Collection[str]) -> Section | None:
+    """Return the section without what the page says and lists, but for lines with the other page's `own` names.
+
+    None if nothing is left, or if it was rewritten since.
+    """
+    if section.aggregation is not None:
+        listed = {key for one in gone.sections for key in one.children}
+        kept = tuple(key for key in section.children if key not in listed)
+        return replace(section, children=kept) if kept or not section.children else None
+    theirs = {line for one in gone.sections for line in one.body_md.split("\n")}
+    lines = [
+        line
+        for line in section.body_md.split("\n")
+        if line not in theirs or any(holds(name, markdown.plain_key(markdown.unescape(line))) for name in own)
+    ]
+    sources = tuple(one for one in section.sources if one.memory_id not in leaving)
+    body = "\n".join(lines).strip()
+    is_rewritten = body == section.body_md and len(sources) < len(section.sources)
+    return None if not body or not sources or is_rewritten else replace(section, body_md=body, sources=sources)

@@ -1,0 +1,205 @@
+"""Sentences that a reader reported as wrong: which one is meant, what leaves the page, and what later plans may not write.
+
+A sentence is known by its words: markup, case and punctuation do not matter. Its citation is quarantined on its page only; the
+memory stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+
+from compiler.plan.contract import (
+    BatchMemory,
+    CitedMemory,
+    CreatePage,
+    DropRuling,
+    Item,
+    Page,
+    PageKey,
+    RemoveSection,
+    Ruling,
+    RulingKind,
+    Section,
+    WriteRuling,
+    WriteSection,
+    WriteSummary,
+)
+from compiler.plan.text.change import content_words
+from compiler.plan.text.markdown import plain_key, unescape
+from compiler.plan.text.sentences import sentences
+from compiler.plan.upkeep import ActRefused
+
+SHARED = 0.6
+_REF_CHARS = 32
+_MARKER = "- "
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A sentence of a page, as its markdown has it: in the section of that slug, the summary for an empty one."""
+
+    section: str
+    text: str
+
+
+def ref_of(sentence: str) -> str:
+    """Return the key of a sentence: 32 hex digits made of its words."""
+    return sha256(_key(sentence).encode()).hexdigest()[:_REF_CHARS]
+
+
+def find(page: Page, sentence: str) -> Told:
+    """Return the sentence of the page that is meant: with the same words, or the only one that holds them. Raises ActRefused."""
+    wanted = _key(sentence)
+    every = list(_said(page))
+    equal = [one for one in every if wanted and _key(one.text) == wanted]
+    found = equal or [one for one in every if wanted and f" {wanted} " in f" {_key(one.text)} "]
+    if not found or len({_key(one.text) for one in found}) > 1:
+        problem = "is in several sentences of the page; send one whole" if found else "is no sentence of the page"
+        raise ActRefused("sentence", problem)
+    return found[0]
+
+
+def source_of(sentence: str, sources: Iterable[CitedMemory], texts: Mapping[str, str]) -> str:
+    """Return the id of the cited memory that holds most of the sentence's words, at least 60 %; empty if none does."""
+    words = content_words(plain_key(unescape(sentence)))
+    shares = {
+        one.memory_id: len(words & content_words(plain_key(texts[one.memory_id]))) / max(1, len(words))
+        for one in sources
+        if one.memory_id in texts
+    }
+    best = max(sorted(shares), key=lambda one: shares[one], default="")
+    return best if best and shares[best] >= SHARED else ""
+
+
+def report(page: Page, told: Told, memory_id: str, texts: Mapping[str, str]) -> tuple[Item, ...]:
+    """Return the items by which the sentence leaves the page, with the citations of memories that nothing else there rests on."""
+    ids = (memory_id,) if memory_id else ()
+    ruling = Ruling(RulingKind.SENTENCE, page.key, ref_of(told.text), told.text, told.section, memory_ids=ids)
+    written: list[Item] = [WriteRuling(ruling)]
+    refs = frozenset({ruling.ref})
+    for section in page.sections:
+        left = _left(section, refs, ids, texts)
+        if left is None:
+            written.append(RemoveSection(page.key, section.slug))
+        elif left != section:
+            written.append(WriteSection(page.key, left))
+    summary = _silenced(page.summary, refs)
+    if summary != page.summary:
+        kept = _cited(summary, page.summary_sources, ids, texts)
+        written.append(WriteSummary(page.key, summary, kept if summary else ()))
+    return tuple(written)
+
+
+def restore(page: Page | None, ruling: Ruling, source: CitedMemory | None) -> tuple[Item, ...]:
+    """Return the items that put a sentence back at its section's end, or as the summary; without either, only the ruling ends."""
+    items: list[Item] = [DropRuling(ruling)]
+    cited = () if source is None else (source,)
+    section = next((one for one in page.sections if one.slug == ruling.detail), None) if page else None
+    if page is not None and not ruling.detail and not page.summary:
+        items.append(WriteSummary(page.key, ruling.text, cited))
+    elif page is not None and section is not None and ref_of(ruling.text) not in _refs(section.body_md):
+        sources = {one.memory_id: one for one in (*section.sources, *cited)}
+        line = ruling.text if ruling.text.startswith(_MARKER) else f"{_MARKER}{ruling.text}"
+        body = f"{section.body_md}\n{line}" if section.body_md else line
+        items.append(WriteSection(page.key, replace(section, body_md=body, sources=tuple(sources.values()))))
+    return tuple(items)
+
+
+def silenced(
+    items: Sequence[Item], unsaid: Mapping[PageKey, tuple[Ruling, ...]], memories: Mapping[str, BatchMemory]
+) -> tuple[Item, ...]:
+    """Return a plan's items without the sentences that were reported on their pages."""
+    if not unsaid:
+        return tuple(items)
+    texts = {memory_id: memory.text for memory_id, memory in memories.items()}
+    return tuple(one for item in items for one in _allowed(item, unsaid, texts))
+
+
+def _allowed(item: Item, unsaid: Mapping[PageKey, tuple[Ruling, ...]], texts: Mapping[str, str]) -> Iterator[Item]:
+    key = item.page.key if isinstance(item, CreatePage) else getattr(item, "page", None)
+    rulings = unsaid.get(key, ()) if isinstance(key, PageKey) else ()
+    refs = frozenset(one.ref for one in rulings)
+    ids = tuple(memory_id for one in rulings for memory_id in one.memory_ids)
+    if not refs:
+        yield item
+    elif isinstance(item, WriteSection):
+        left = _left(item.section, refs, ids, texts)
+        yield replace(item, section=left) if left else RemoveSection(item.page, item.section.slug)
+    elif isinstance(item, WriteSummary):
+        summary = _silenced(item.summary, refs)
+        yield replace(item, summary=summary, sources=_cited(summary, item.sources, ids, texts) if summary else ())
+    elif isinstance(item, CreatePage):
+        page = item.page
+        sections = (_left(one, refs, ids, texts) for one in page.sections)
+        summary = _silenced(page.summary, refs)
+        kept = _cited(summary, page.summary_sources, ids, texts) if summary else ()
+        written = tuple(one for one in sections if one is not None)
+        if not written and not summary:
+            return
+        yield CreatePage(replace(page, sections=written, summary=summary, summary_sources=kept))
+    else:
+        yield item
+
+
+def _left(section: Section, refs: Collection[str], ids: Sequence[str], texts: Mapping[str, str]) -> Section | None:
+    """Return the section without the sentences; None if nothing is left."""
+    body = _silenced(section.body_md, refs)
+    if section.aggregation is not None or body == section.body_md:
+        return section
+    sources = _cited(body, section.sources, ids, texts)
+    return replace(section, body_md=body, sources=sources) if body and sources else None
+
+
+def _cited(
+    body: str, sources: tuple[CitedMemory, ...], ids: Sequence[str], texts: Mapping[str, str]
+) -> tuple[CitedMemory, ...]:
+    """Return the sources without the memories of the sentences that no other sentence of the text rests on."""
+    released = {
+        one.memory_id
+        for one in sources
+        if one.memory_id in ids
+        and not any(source_of(said, (one,), texts) for line in body.split("\n") for said in _pieces(line))
+    }
+    return tuple(one for one in sources if one.memory_id not in released)
+
+
+def _silenced(text: str, refs: Collection[str]) -> str:
+    """Return the text without the sentences of these keys, and without lines that they leave empty."""
+    if _refs(text).isdisjoint(refs):
+        return text
+    lines = []
+    for line in text.split("\n"):
+        if not line.strip() or ref_of(line) in refs:
+            lines += [] if line.strip() else [line]
+            continue
+        marker = _MARKER if line.startswith(_MARKER) else ""
+        pieces = _pieces(line)
+        kept = [one for one in pieces if ref_of(one) not in refs]
+        lines += [line] if kept == pieces else [f"{marker}{' '.join(kept)}"] if kept else []
+    return "\n".join(lines).strip()
+
+
+def _refs(text: str) -> set[str]:
+    lines = [line for line in text.split("\n") if line.strip()]
+    return {ref_of(one) for line in lines for one in (line, *_pieces(line))}
+
+
+def _said(page: Page) -> Iterator[Told]:
+    """Yield the sentences and lines of the page, sections first."""
+    for section in page.sections:
+        for line in section.body_md.split("\n") if section.aggregation is None else ():
+            pieces = _pieces(line)
+            yield from (Told(section.slug, one) for one in pieces)
+            if len(pieces) > 1:
+                yield Told(section.slug, line.removeprefix(_MARKER))
+    yield from (Told("", one) for one in _pieces(page.summary))
+
+
+def _pieces(line: str) -> list[str]:
+    return list(sentences(line.removeprefix(_MARKER)))
+
+
+def _key(sentence: str) -> str:
+    return plain_key(unescape(sentence.strip().removeprefix(_MARKER)))

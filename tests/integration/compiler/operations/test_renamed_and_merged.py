@@ -1,0 +1,276 @@
+"""Pages renamed and merged by hand stay so: through later compiles, resets, rebuilds and replays, until it is undone."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from compiler.operations import acts, upkeep
+from compiler.operations.replay import replay
+from compiler.operations.upkeep import ResetMode
+from compiler.plan.contract import RulingKind
+from compiler.plan.upkeep import ActRefused
+from compiler.state.row_mapping import ruling
+from store.compile import scopes
+from store.content.memories import NewMemory
+from store.db.postgres import Pools, scoped
+from store.wiki import browse, rulings
+from store.wiki.browse import PageRow, PageWhole
+from tests.support.compiler.compiling import (
+    NOW,
+    SCOPE,
+    again,
+    engine_on,
+    forget,
+    wiki_of,
+    write,
+    write_and_compile,
+)
+
+TEXTS = (
+    "Renee Castellano swam across the lake with Bea Holm.",
+    "We saw Renee Castellano paint a red boat.",
+    "Bea Holm repairs clocks in her cellar.",
+    "Dinner with Bea Holm lasted until midnight.",
+    "Yesterday Dale Whitaker told Bea Holm about his ferry.",
+    "Then Dale Whitaker sold the ferry at last.",
+    "Mrs. Castellano-Holm is a name that Renee Castellano laughed at.",
+)
+CAPTAIN = ("Captain Dale keeps a green parrot on deck.", "We met Captain Dale at the harbour bar.")
+LATER = ("Bea Holm moved to a sunny flat in Lisbon.", "Renee Castellano bought a large kiln for her studio.")
+
+
+def entries(texts: tuple[str, ...], *, first: int = 0) -> list[NewMemory]:
+    """Memories of these texts, an hour apart."""
+    return [
+        NewMemory(text, f"m{number}", occurred_at=NOW - timedelta(hours=100 - number))
+        for number, text in enumerate(texts, start=first)
+    ]
+
+
+async def page(pools: Pools, slug: str) -> PageRow:
+    async with scoped(pools.background, SCOPE, read_only=True) as connection:
+        row = await browse.page_by_key(connection, SCOPE, "entity", slug)
+    assert row is not None
+    return row
+
+
+async def whole(pools: Pools, slug: str) -> PageWhole:
+    async with scoped(pools.background, SCOPE, read_only=True) as connection:
+        row = await browse.page_by_key(connection, SCOPE, "entity", slug)
+        assert row is not None
+        return await browse.whole(connection, SCOPE, row)
+
+
+def text_of(found: PageWhole) -> str:
+    return "\n".join(section.body_md for section in found.sections)
+
+
+async def merge(pools: Pools, slug: str, into: str) -> None:
+    async with scoped(pools.background, SCOPE) as connection:
+        await scopes.lock(connection, SCOPE, now=NOW)
+        one = await browse.page_by_key(connection, SCOPE, "entity", slug)
+        other = await browse.page_by_key(connection, SCOPE, "entity", into)
+        assert one is not None
+        assert other is not None
+        await acts.merge_pages(connection, SCOPE, one, other, now=NOW)
+
+
+async def rename(pools: Pools, slug: str, title: str) -> None:
+    row = await page(pools, slug)
+    async with scoped(pools.background, SCOPE) as connection:
+        await acts.rename_page(connection, SCOPE, row, title, now=NOW)
+
+
+async def reset(pools: Pools, mode: ResetMode) -> None:
+    async with scoped(pools.background, SCOPE) as connection:
+        await upkeep.reset(connection, SCOPE, mode=mode, now=NOW)
+
+
+async def undo(pools: Pools) -> None:
+    async with scoped(pools.background, SCOPE) as connection:
+        await scopes.lock(connection, SCOPE, now=NOW)
+        every = [ruling(row) for row in await rulings.listed(connection, SCOPE)]
+        merged = next(one for one in every if one.kind is RulingKind.MERGED)
+        await acts.undo_merge(connection, SCOPE, merged, every, now=NOW)
+
+
+async def is_replayed(pools: Pools) -> bool:
+    found = await replay(engine_on(pools), pools.background, SCOPE)
+    return (found.differences, found.unreplayable) == ((), 0) and found.is_identical
+
+
+@pytest.fixture
+async def wiki(pools: Pools) -> Pools:
+    """Pools on a database with a compiled wiki."""
+    await write_and_compile(pools, entries(TEXTS), engine_on(pools))
+    return pools
+
+
+async def test_merged_page_has_what_both_had_and_takes_later_memories(wiki: Pools) -> None:
+    before = {*text_of(await whole(wiki, "bea-holm")).split("\n")}
+    await merge(wiki, "bea-holm", "renee-castellano")
+    found = await whole(wiki, "renee-castellano")
+    assert before <= {*text_of(found).split("\n")}
+    assert "bea holm" in {one.alias for one in found.aliases}
+    cited = {one.memory_id for section in found.sections for one in section.sources}
+    assert {"m0", "m1", "m2", "m3", "m4"} <= cited
+    assert (await page(wiki, "bea-holm")).status == "archived"
+    assert "/wiki/entity/bea-holm" not in text_of(await whole(wiki, "dale-whitaker"))
+    await write(wiki, entries(LATER, first=20))
+    await again(wiki)
+    assert "flat in Lisbon" in text_of(await whole(wiki, "renee-castellano"))
+    assert (await page(wiki, "bea-holm")).status == "archived"
+    assert await is_replayed(wiki)
+
+
+@pytest.mark.parametrize("mode", list(ResetMode))
+async def test_acts_survive_a_reset(wiki: Pools, mode: ResetMode) -> None:
+    await merge(wiki, "bea-holm", "renee-castellano")
+    await rename(wiki, "dale-whitaker", "Captain Dale")
+    await reset(wiki, mode)
+    await again(wiki)
+    found = await whole(wiki, "renee-castellano")
+    assert (found.page.status, found.page.title) == ("active", "Renee Castellano")
+    assert "repairs clocks" in text_of(found)
+    assert "bea holm" in {one.alias for one in found.aliases}
+    dale = await page(wiki, "dale-whitaker")
+    assert (dale.status, dale.title) == ("active", "Captain Dale")
+    async with scoped(wiki.background, SCOPE, read_only=True) as connection:
+        active = await browse.pages_by_name(connection, SCOPE, status="active", limit=50)
+    assert [row.slug for row in active] == ["dale-whitaker", "renee-castellano"]
+    assert await is_replayed(wiki)
+
+
+async def test_memories_that_use_the_new_title_go_to_the_renamed_page(wiki: Pools) -> None:
+    await rename(wiki, "dale-whitaker", "Captain Dale")
+    await reset(wiki, ResetMode.FULL)
+    await write(wiki, entries(CAPTAIN, first=30))
+    await again(wiki)
+    found = await whole(wiki, "dale-whitaker")
+    assert "parrot" in text_of(found)
+    assert "ferry" in text_of(found)
+    assert {"captain dale", "dale whitaker"} <= {one.alias for one in found.aliases}
+
+
+async def test_renamed_page_keeps_its_links(wiki: Pools) -> None:
+    before = await wiki_of(wiki)
+    await rename(wiki, "bea-holm", "Beatrice Holm")
+    after = await wiki_of(wiki)
+    assert {name for name in before if name.startswith("link ")} == {name for name in after if name.startswith("link ")}
+    assert await is_replayed(wiki)
+
+
+async def test_undone_merge_leaves_the_pages_as_they_were(wiki: Pools) -> None:
+    before = await wiki_of(wiki)
+    await merge(wiki, "bea-holm", "renee-castellano")
+    await undo(wiki)
+    await again(wiki)
+    after = {name: value for name, value in (await wiki_of(wiki)).items() if not name.startswith("ruling")}
+    assert {name for name in after if after[name] != before.get(name)} == set()
+    assert after.keys() == before.keys()
+    assert await is_replayed(wiki)
+
+
+async def test_merge_undone_after_a_rebuild_makes_both_pages(wiki: Pools) -> None:
+    await merge(wiki, "bea-holm", "renee-castellano")
+    await reset(wiki, ResetMode.FULL)
+    await again(wiki)
+    await undo(wiki)
+    await again(wiki, minutes=12)
+    bea, renee = await whole(wiki, "bea-holm"), await whole(wiki, "renee-castellano")
+    assert "repairs clocks" in text_of(bea)
+    assert "repairs clocks" not in text_of(renee)
+    assert "red boat" in text_of(renee)
+
+
+async def test_memory_named_after_the_old_page_moves_back_when_the_merge_is_undone(wiki: Pools) -> None:
+    await merge(wiki, "bea-holm", "renee-castellano")
+    await write(wiki, entries(LATER, first=20))
+    await again(wiki)
+    await undo(wiki)
+    await again(wiki, minutes=12)
+    bea, renee = text_of(await whole(wiki, "bea-holm")), text_of(await whole(wiki, "renee-castellano"))
+    assert "Lisbon" in bea
+    assert "kiln" in renee
+    assert "Lisbon" not in renee
+
+
+async def test_forgotten_memories_take_the_rulings_on_their_names_along(wiki: Pools) -> None:
+    await merge(wiki, "bea-holm", "renee-castellano")
+    await reset(wiki, ResetMode.FULL)
+    await forget(wiki, "m0", "m2", "m3", "m4")
+    await again(wiki)
+    async with scoped(wiki.background, SCOPE, read_only=True) as connection:
+        rows = await rulings.listed(connection, SCOPE)
+    assert "bea" not in str([(one.page_slug, one.ref, one.text) for one in rows])
+
+
+async def test_acts_that_make_no_sense_are_refused(wiki: Pools) -> None:
+    for title in ("", "…", "x" * 10_000, "Bea Holm", "BEA  HOLM"):
+        with pytest.raises(ActRefused):
+            await rename(wiki, "dale-whitaker", title)
+    with pytest.raises(ActRefused):
+        await merge(wiki, "bea-holm", "bea-holm")
+    await merge(wiki, "bea-holm", "renee-castellano")
+    with pytest.raises(ActRefused):
+        await merge(wiki, "renee-castellano", "bea-holm")
+    await rename(wiki, "dale-whitaker", "東京 タワー")
+    assert (await page(wiki, "dale-whitaker")).title == "東京 タワー"
+    assert await is_replayed(wiki)
+
+
+async def report(pools: Pools, slug: str, sentence: str) -> None:
+    row = await page(pools, slug)
+    async with scoped(pools.background, SCOPE) as connection:
+        found = await browse.whole(connection, SCOPE, row, with_texts=True)
+        cited = (one for section in found.sections for one in section.sources)
+        texts = {one.memory_id: one.text for one in (*cited, *found.other_sources) if one.text}
+        await acts.report_sentence(connection, SCOPE, row, sentence, texts, now=NOW)
+
+
+WRONG = "Bea Holm repairs clocks in her cellar."
+
+
+@pytest.mark.parametrize("mode", [None, *ResetMode])
+async def test_wrong_sentence_stays_away(wiki: Pools, mode: ResetMode | None) -> None:
+    await report(wiki, "bea-holm", WRONG)
+    if mode is not None:
+        await reset(wiki, mode)
+    await write(wiki, entries(LATER, first=20))
+    await again(wiki)
+    found = await whole(wiki, "bea-holm")
+    assert "clocks" not in text_of(found) + found.page.summary
+    assert "midnight" in text_of(found)
+    assert "flat in Lisbon" in text_of(found)
+    assert "m2" not in {one.memory_id for section in found.sections for one in section.sources}
+    assert await is_replayed(wiki)
+
+
+async def test_restored_sentence_is_cited_again(wiki: Pools) -> None:
+    before = await whole(wiki, "bea-holm")
+    await report(wiki, "bea-holm", WRONG)
+    async with scoped(wiki.background, SCOPE) as connection:
+        (row,) = await rulings.listed(connection, SCOPE)
+        await acts.restore_sentence(connection, SCOPE, ruling(row), now=NOW)
+        assert await rulings.listed(connection, SCOPE) == []
+    after = await whole(wiki, "bea-holm")
+    assert sorted(text_of(after).split("\n")) == sorted(text_of(before).split("\n"))
+    assert {one.memory_id for one in after.sections[0].sources} == {one.memory_id for one in before.sections[0].sources}
+    assert await is_replayed(wiki)
+
+
+async def test_report_ends_when_its_memory_is_corrected_or_forgotten(wiki: Pools) -> None:
+    await report(wiki, "bea-holm", WRONG)
+    await write(
+        wiki, [NewMemory("Bea Holm repairs violins in her cellar.", "m2", occurred_at=NOW - timedelta(hours=98))]
+    )
+    await again(wiki)
+    assert "violins" in text_of(await whole(wiki, "bea-holm"))
+    async with scoped(wiki.background, SCOPE) as connection:
+        assert await rulings.listed(connection, SCOPE) == []
+    await report(wiki, "bea-holm", "Dinner with Bea Holm lasted until midnight.")
+    await forget(wiki, "m3")
+    async with scoped(wiki.background, SCOPE) as connection:
+        assert await rulings.listed(connection, SCOPE) == []
