@@ -1,4 +1,4 @@
-"""Runs decay jobs: claims one, compresses its sources, and records the outcome.
+"""Runs decay jobs: claims one, compresses its sources or reviews its principles, and records the outcome.
 
 The claim is committed before the work, and the work and its outcome are one transaction: a process that dies leaves the job to
 be claimed again when its lease ends, and no summary is written twice.
@@ -6,42 +6,104 @@ be claimed again when its lease ends, and no summary is written twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from compiler.decay.compress import compress_candidate_memories_with_job
+from compiler.decay.compress import (
+    ModelWords,
+    SummaryToMake,
+    compress_candidate_memories_with_job,
+    compress_episodes_with_job,
+    read_candidates,
+    read_episodes,
+)
+from compiler.decay.summary import DecaySource
 from compiler.errors import CompressionRefused, LeaseLost
+from models.errors import ModelsError
 from store.compile import decay_jobs
-from store.compile.decay_jobs import DecayJob, DecayJobState
-from store.db.postgres import Pool, scoped
+from store.compile.decay_jobs import DecayJob, DecayJobState, DecayKind, SummaryMethod
+from store.db.postgres import DatabaseRole, Pool, scoped
+from store.db.queries import Connection
 from store.scope import Scope
 
-LEASE = timedelta(minutes=1)
+LEASE = timedelta(minutes=2)
+WITHOUT_MODEL = frozenset({SummaryMethod.DETERMINISTIC, SummaryMethod.NONE})
+PRINCIPLE_DAYS = 365
 
 
-async def run_decay_job(
-    pool: Pool, scope: Scope, *, now: Callable[[], datetime], new_id: Callable[[], str], job_id: UUID | None = None
-) -> DecayJob | None:
+@dataclass(frozen=True, slots=True)
+class DecayDeps:
+    """What a runner needs. `new_id` makes summaries' ids; principles are past their time after `principle_days`.
+
+    `written` lets a model write a summary of the sources, after it has checked that an attestation allows it; it raises
+    CompressionRefused or a ModelsError. `methods` are the summary methods whose jobs are claimed. `checkpoint` is called with
+    the name of each step, for tests that end the process there.
+    """
+
+    pool: Pool
+    now: Callable[[], datetime]
+    new_id: Callable[[], str]
+    role: DatabaseRole = DatabaseRole.APP
+    principle_days: int = PRINCIPLE_DAYS
+    methods: frozenset[SummaryMethod] = WITHOUT_MODEL
+    written: Callable[[Scope, list[DecaySource]], Awaitable[ModelWords]] | None = None
+    checkpoint: Callable[[str], None] = lambda _: None
+
+
+async def run_decay_job(deps: DecayDeps, scope: Scope, job_id: UUID | None = None) -> DecayJob | None:
     """Run one job: the given one, or the oldest that is due. None if there is none to claim.
 
-    Sources that cannot be compressed fail the job with the reason. Raises LeaseLost if another process took the job over.
+    Sources that cannot be compressed, and a model that fails, fail the job with the reason. Raises LeaseLost if another process
+    took the job over.
     """
-    async with scoped(pool, scope) as connection:
-        job = await decay_jobs.claim(connection, scope, now=now(), lease_until=now() + LEASE, job_id=job_id)
+    now = deps.now()
+    async with scoped(deps.pool, scope, role=deps.role) as connection:
+        job = await decay_jobs.claim(connection, scope, deps.methods, now=now, lease_until=now + LEASE, job_id=job_id)
     if job is None:
         return None
+    deps.checkpoint("claimed")
     try:
-        async with scoped(pool, scope) as connection:
-            made = await compress_candidate_memories_with_job(
-                connection, scope, job.source_ids, new_id(), job.job_id, now=now()
-            )
-            job = replace(job, state=DecayJobState.COMPLETED, result_id=made.memory_id, ended_at=now())
+        words = await _words(deps, scope, job)
+        deps.checkpoint("written")
+        async with scoped(deps.pool, scope, role=deps.role) as connection:
+            job = await _done(deps, connection, scope, job, words)
             if not await decay_jobs.end(connection, scope, job):
                 raise LeaseLost
-    except CompressionRefused as error:
-        job = replace(job, state=DecayJobState.FAILED, failure=error.detail, ended_at=now())
-        async with scoped(pool, scope) as connection:
+            deps.checkpoint("ended")
+        deps.checkpoint("committed")
+    except (CompressionRefused, ModelsError) as error:
+        why = error.detail if isinstance(error, CompressionRefused) else f"the model failed: {type(error).__name__}"
+        job = replace(job, state=DecayJobState.FAILED, failure=why, ended_at=deps.now())
+        async with scoped(deps.pool, scope, role=deps.role) as connection:
             await decay_jobs.end(connection, scope, job)
     return job
+
+
+async def _words(deps: DecayDeps, scope: Scope, job: DecayJob) -> ModelWords | None:
+    """Return what a model wrote, if the job's method asks for one. Holds no connection meanwhile."""
+    if job.summary_method is not SummaryMethod.LLM:
+        return None
+    if deps.written is None:
+        raise CompressionRefused("no model is set that could write the summary")
+    read = read_episodes if job.kind is DecayKind.EPISODES else read_candidates
+    async with scoped(deps.pool, scope, role=deps.role) as connection:
+        sources, known_id = await read(connection, scope, job.source_ids)
+    return None if known_id else await deps.written(scope, sources)
+
+
+async def _done(
+    deps: DecayDeps, connection: Connection, scope: Scope, job: DecayJob, words: ModelWords | None
+) -> DecayJob:
+    """Do the job's work, and return the job as it ends."""
+    ended = replace(job, state=DecayJobState.COMPLETED, ended_at=deps.now())
+    if job.kind is DecayKind.REVIEW:
+        found = await decay_jobs.expired_principles(
+            connection, scope, memory_ids=job.source_ids, age_days=deps.principle_days, now=deps.now()
+        )
+        return replace(ended, findings=tuple(found))
+    compress = compress_episodes_with_job if job.kind is DecayKind.EPISODES else compress_candidate_memories_with_job
+    made = SummaryToMake(deps.new_id(), deps.now(), job.job_id, words)
+    summary = await compress(connection, scope, job.source_ids, made)
+    return replace(ended, result_id=summary.memory_id)

@@ -60,18 +60,19 @@ class DecaySummary:
     origin: str
 
 
-def summarise(sources: Sequence[DecaySource]) -> DecaySummary:
+def summarise(sources: Sequence[DecaySource], claim: str | None = None, *, least_sources: int = 2) -> DecaySummary:
     """Return the summary of the sources, in their order; a source that is given again counts once.
 
-    The claims are joined by the separator and cut to 4,096 bytes of UTF-8, suffix included. `occurred_at` is the newest
-    source's. An origin other than the user's is kept, a tool's first. Raises ValueError for fewer than two sources.
+    The claims are joined by the separator and cut to 4,096 bytes of UTF-8, suffix included; a given `claim` takes their
+    place, cut alike. `occurred_at` is the newest source's. An origin other than the user's is kept, a tool's first.
+    Raises ValueError for fewer than `least_sources`.
     """
     distinct = list({one.id: one for one in sources}.values())
-    if len(distinct) < 2:
-        raise ValueError("a summary needs at least two sources")
+    if len(distinct) < least_sources:
+        raise ValueError(f"a summary needs {least_sources} sources, and has {len(distinct)}")
     origins = {one.origin for one in distinct}
     return DecaySummary(
-        claim=cut_claim(DECAY_SUMMARY_CLAIM_SEPARATOR.join(one.claim for one in distinct)),
+        claim=cut_claim(DECAY_SUMMARY_CLAIM_SEPARATOR.join(one.claim for one in distinct) if claim is None else claim),
         confidence=min(one.confidence for one in distinct),
         authority=least_trusted(one.authority for one in distinct),
         occurred_at=max(one.occurred_at for one in distinct),

@@ -23,6 +23,7 @@ from sidecar.v1 import (
     compile_pb2,
     context_pb2,
     cost_pb2,
+    decay_pb2,
     knowledge_pb2,
     memory_pb2,
     profile_pb2,
@@ -34,6 +35,7 @@ METHODS: Mapping[str, MethodDescriptor] = {
     for file in (
         context_pb2,
         memory_pb2,
+        decay_pb2,
         knowledge_pb2,
         profile_pb2,
         admin_pb2,

@@ -10,7 +10,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from uuid import UUID
 
@@ -41,6 +41,9 @@ from sidecar.runtime.database import Database
 from sidecar.runtime.gc_tuning import calm_collector
 from sidecar.runtime.settings import Settings
 from sidecar.runtime.supervisor import Supervisor
+from sidecar.services.aging.attestations import Attestations
+from sidecar.services.aging.decay import Decay, decay_policy
+from sidecar.services.aging.episodes import Episodes
 from sidecar.services.audit import AuditLog
 from sidecar.services.backends import Backends
 from sidecar.services.bundle import Services
@@ -246,11 +249,22 @@ def _services(
     deps: _BaseDeps, connected: ConnectedSources, caches: TenantCaches, turns: context.ContextDeps, engine: Engine
 ) -> Services:
     pools, now, changed = deps.pools, deps.clocks.now, caches.changed
-    quota_bytes = deps.settings.owner_quota_bytes
+    settings, quota_bytes = deps.settings, deps.settings.owner_quota_bytes
+    attestations = Attestations.of_settings(settings, pools.background, now=now)
+    pause = timedelta(seconds=settings.episode_pause_s)
     return Services(
+        attestations=attestations,
         backends=Backends(pools, connected.places, now=now, changed=changed),
         compiles=Compiles(pools, engine, caches.progress, now=now),
         costs=CostAccounts(pools, now=now, quota_bytes=quota_bytes),
+        decay=Decay(
+            pools,
+            now=now,
+            attestations=attestations,
+            policy=decay_policy(settings),
+            principle_days=settings.decay_principle_days,
+        ),
+        episodes=Episodes(pools.background, now=now, pause=pause),
         knowledge=Knowledge(pools, now=now, count=turns.meters.reference.count),
         memories=Memories(
             pools, now=now, is_compiled=partial(_is_built_in, engine), forgot=caches.forgot, quota_bytes=quota_bytes
@@ -258,7 +272,14 @@ def _services(
         profiles=Profiles(pools, now=now, changed=changed, base=connected.base),
         receipts=Receipts(pools, now=now, receipt_writer=turns.receipt_writer, meters=turns.meters),
         tenants=Tenants(pools, now=now, changed=changed, forgot=caches.forgot),
-        threads=Threads(pools, now=now, meters=turns.meters, fences=turns.fences, quota_bytes=quota_bytes),
+        threads=Threads(
+            pools,
+            now=now,
+            meters=turns.meters,
+            fences=turns.fences,
+            quota_bytes=quota_bytes,
+            episode_pause=pause,
+        ),
         upkeep=Upkeep(pools, engine, now=now, quota_bytes=quota_bytes),
         webhooks=Webhooks(pools, now=now, is_compiled=partial(_is_source, connected)),
         wiki=Wiki(pools, now=now),

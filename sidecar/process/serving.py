@@ -19,7 +19,7 @@ from sidecar.http.console.site import console
 from sidecar.http.doors import BackendStates, Health
 from sidecar.http.opening import open_console, open_doors
 from sidecar.http.webhooks import webhook_routes
-from sidecar.rpc import admin, backends, context, cost, knowledge, memory, profile, wiki
+from sidecar.rpc import admin, backends, context, cost, decay, knowledge, memory, profile, wiki
 from sidecar.rpc import compile as compiles
 from sidecar.rpc import server as rpc_server
 from sidecar.rpc.auth.identity import Identity, require_admin
@@ -71,6 +71,7 @@ def _services(deps: ServingDeps) -> tuple[tuple[ServiceDescriptor, object], ...]
     return (
         (context.SERVICE, _context(deps)),
         (memory.SERVICE, memory.MemoryService(deps.services.memories)),
+        (decay.SERVICE, decay.DecayService(deps.services.decay, deps.services.episodes, deps.services.attestations)),
         (knowledge.SERVICE, knowledge.KnowledgeService(deps.services.knowledge)),
         (profile.SERVICE, profile.ProfileService(deps.services.profiles)),
         (admin.SERVICE, admin.AdminService(deps.services.tenants)),

@@ -7,19 +7,16 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import partial
-from uuid import UUID
 
-from compiler.decay.policy import DecayPolicy
 from sidecar.rpc.auth.identity import Role
 from sidecar.rpc.transport.call import Call
 from sidecar.rpc.transport.paging import MAX_PAGE_BYTES, ListCall
 from sidecar.rpc.transport.validation import read_choice, read_each, read_struct, read_time, write_struct, write_time
 from sidecar.services.forgetting.targets import ForgetReport, Target
 from sidecar.services.memories import MAX_MEMORIES, MAX_METADATA_BYTES, Memories, check_memory
-from sidecar.services.validation import check_count, read_uuid
+from sidecar.services.validation import check_count
 from sidecar.v1 import memory_pb2 as pb
 from sidecar.v1.context_pb2 import NotifyOutcome
-from store.compile.decay_jobs import DecayJob
 from store.content.memories import Memory, NewMemory, StatusChange, StatusDecision
 from store.content.supersessions import Supersession
 from store.content.tiers import AuthorityTier, MemoryStatus
@@ -121,45 +118,6 @@ class MemoryService:
         scope = call.scope(request)
         return pb.CompressMemoriesResponse(memory=_write(await self._memories.compress(scope, request.memory_ids)))
 
-    async def explain_decay(self, request: pb.ExplainDecayRequest, call: Call) -> pb.ExplainDecayResponse:
-        """Return which candidates a policy would compress together, and what that saves."""
-        found = await self._memories.explain_decay(call.scope(request), _policy(request))
-        written = [pb.DecayGroup(memory_ids=one.source_ids, saved_bytes=one.saved_bytes) for one in found]
-        return pb.ExplainDecayResponse(groups=written)
-
-    async def schedule_decay(self, request: pb.ScheduleDecayRequest, call: Call) -> pb.ScheduleDecayResponse:
-        """Queue a job for each group of candidates that a policy would compress together."""
-        jobs = await self._memories.schedule_decay(call.scope(request), _policy(request))
-        return pb.ScheduleDecayResponse(jobs=map(_write_job, jobs))
-
-    async def run_decay(self, request: pb.RunDecayRequest, call: Call) -> pb.RunDecayResponse:
-        """Run a decay job. Raises NotFound for an unknown one."""
-        job_id = read_uuid("job_id", request.job_id) if request.job_id else None
-        job = await self._memories.run_decay(call.scope(request), job_id)
-        return pb.RunDecayResponse(job=None if job is None else _write_job(job))
-
-    async def cancel_decay(self, request: pb.CancelDecayRequest, call: Call) -> pb.CancelDecayResponse:
-        """Cancel a decay job that has not started. Raises NotFound or FailedPrecondition."""
-        job = await self._memories.cancel_decay(call.scope(request), read_uuid("job_id", request.job_id))
-        return pb.CancelDecayResponse(job=_write_job(job))
-
-    async def list_decay_jobs(self, request: pb.ListDecayJobsRequest, call: Call) -> pb.ListDecayJobsResponse:
-        """Return a page of the owner's decay jobs, newest first."""
-        scope = call.scope(request)
-        listing = ListCall("ListDecayJobs", (str(scope.tenant_id), str(scope.owner_id)), (datetime, UUID))
-        page = listing.read(request.page_size, request.page_token)
-        rows = await self._memories.decay_page(scope, limit=page.limit, **page.starting("before"))
-        written, token = listing.cut(rows, page, lambda job: (job.created_at, job.job_id), _write_job)
-        return pb.ListDecayJobsResponse(jobs=written, next_page_token=token)
-
-
-def _policy(request: pb.ExplainDecayRequest | pb.ScheduleDecayRequest) -> DecayPolicy:
-    given = DecayPolicy()
-    return DecayPolicy(
-        age_days=request.age_days if request.HasField("age_days") else given.age_days,
-        most_sources=request.most_sources or given.most_sources,
-    )
-
 
 def _read(field: str, given: pb.NewMemory, *, most_trusted: AuthorityTier) -> NewMemory:
     happened = given.HasField("occurred_time")
@@ -235,19 +193,4 @@ def _write_supersession(edge: Supersession) -> pb.MemorySupersession:
         create_time=write_time(edge.created_at),
         undo_time=write_time(edge.undone_at) if edge.undone_at else None,
         evidence=edge.evidence,
-    )
-
-
-def _write_job(job: DecayJob) -> pb.DecayJob:
-    return pb.DecayJob(
-        job_id=str(job.job_id),
-        kind=job.kind,
-        summary_method=job.summary_method,
-        source_ids=job.source_ids,
-        state=job.state,
-        schedule_time=write_time(job.scheduled_for),
-        create_time=write_time(job.created_at),
-        end_time=write_time(job.ended_at) if job.ended_at else None,
-        result_id=job.result_id,
-        failure=job.failure,
     )

@@ -131,6 +131,25 @@ class Settings:
     thread_summaries: str = "extractive"
     """Writes the summaries of long threads: `extractive` (no model), `bedrock` or `openai`. The last two use the planner's
     model, server and key."""
+    episode_pause_s: float = 1800.0
+    """Seconds without a word after which a thread's session ends and becomes an episode."""
+    decay_age_days: int = 30
+    """Days for which a candidate memory is left alone; older ones may be compressed into summaries."""
+    decay_most_sources: int = 20
+    """Candidates in one summary at most, 2 to 200."""
+    decay_most_salience: int = 1000
+    """Candidates that tell more than this stay: the names, numbers (twice) and telling words of their text."""
+    decay_most_reads: int = 0
+    """Candidates that stood in more contexts than this within `SIDECAR_DECAY_READ_DAYS` stay."""
+    decay_read_days: int = 90
+    """Days whose receipts tell how often a candidate was read."""
+    decay_principle_days: int = 365
+    """Days after which a review lists an accepted principle as past its time."""
+    decay_summaries: str = "extractive"
+    """Writes summaries of the method `llm_summary`: `extractive` (none: such jobs are refused), `bedrock` or `openai`. The last
+    two use the planner's model, server and key, and need an operator's attestation (`sidecar decay attest`)."""
+    decay_attestation_keys: tuple[str, ...] = ()
+    """PEM files, separated by commas, with the Ed25519 public keys of operators who may attest."""
     compile_unread_pause_s: int = 0
     """Minimum seconds between compiles of a wiki that no turn has read in that time. 0 disables. A tenant's
     `wiki_unread_pause_s` in the database takes precedence."""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sidecar.services.aging.attestations import Attestations
+from sidecar.services.aging.decay import Decay
+from sidecar.services.aging.episodes import Episodes
 from sidecar.services.backends import Backends
 from sidecar.services.compiles import Compiles
 from sidecar.services.costs import CostAccounts
@@ -22,9 +25,12 @@ from sidecar.services.wiki import Wiki
 class Services:
     """One service a subject."""
 
+    attestations: Attestations
     backends: Backends
     compiles: Compiles
     costs: CostAccounts
+    decay: Decay
+    episodes: Episodes
     knowledge: Knowledge
     memories: Memories
     profiles: Profiles

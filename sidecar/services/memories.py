@@ -6,16 +6,13 @@ Every method opens its own transaction.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from datetime import datetime, timedelta
+from dataclasses import dataclass
+from datetime import datetime
 from secrets import randbits
-from uuid import UUID, uuid4
 
 from compiler.decay.compress import MAX_SOURCES, compress_candidate_memories
-from compiler.decay.policy import DecayGroup, DecayPolicy, groups
-from compiler.decay.runner import run_decay_job
 from compiler.decay.summary import ulid
-from compiler.errors import CompressionRefused, LeaseLost
+from compiler.errors import CompressionRefused
 from compiler.passes import forgetting
 from models.tokens.meters import stored_counts
 from sidecar.runtime.errors import FailedPrecondition, InvalidArgument, NotFound
@@ -23,8 +20,7 @@ from sidecar.services.compiles import queue_compile
 from sidecar.services.forgetting.forgetting import Forgetting
 from sidecar.services.forgetting.targets import Target
 from sidecar.services.validation import check_count, read_id, read_text
-from store.compile import decay_jobs, ledger
-from store.compile.decay_jobs import DecayJob, DecayJobState
+from store.compile import ledger
 from store.compile.jobs import Enqueued
 from store.compile.ledger import LedgerEntry
 from store.content import memories, supersessions
@@ -45,8 +41,6 @@ MAX_LABEL_CHARS = 100
 MAX_DOMAINS = 100
 MAX_RULE_CHARS = 500
 MAX_PINNED_TOKENS = 300
-MAX_AGED = 10_000
-MAX_AGE_DAYS = 36_500
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,63 +197,6 @@ class Memories:
         except CompressionRefused as error:
             raise FailedPrecondition("memory_ids", error.detail) from error
 
-    async def explain_decay(self, scope: Scope, policy: DecayPolicy) -> list[DecayGroup]:
-        """Return which of the 10,000 oldest candidates the policy would compress together; nothing is written."""
-        _check_policy(policy)
-        before = self._now() - timedelta(days=policy.age_days)
-        async with scoped(self._pool, scope, read_only=True) as connection:
-            aged = await decay_jobs.aged_candidates(connection, scope, before=before, limit=MAX_AGED)
-        return groups(aged, policy)
-
-    async def schedule_decay(self, scope: Scope, policy: DecayPolicy) -> list[DecayJob]:
-        """Queue a job for each group of candidates that the policy would compress together, and return the jobs.
-
-        The sources and the policy are frozen in the jobs. Candidates in a waiting job are in no other.
-        """
-        found = await self.explain_decay(scope, policy)
-        now = self._now()
-        jobs = [DecayJob(uuid4(), one.source_ids, now, now, policy=asdict(policy)) for one in found]
-        async with scoped(self._pool, scope) as connection:
-            await tenants.ensure_tenant(connection, scope.tenant_id, now=now)
-            for job in jobs:
-                await decay_jobs.insert(connection, scope, job)
-        return jobs
-
-    async def run_decay(self, scope: Scope, job_id: UUID | None = None) -> DecayJob | None:
-        """Run the given job or the oldest that is due, and return it; None if there is none to run.
-
-        A job that has ended is returned as it ended. Raises NotFound for an unknown one.
-        """
-        try:
-            job = await run_decay_job(self._pool, scope, now=self._now, new_id=self._new_id, job_id=job_id)
-        except LeaseLost:  # another process took it over, and ends it
-            job = None
-        if job is not None or job_id is None:
-            return job
-        async with scoped(self._pool, scope, read_only=True) as connection:
-            known = await decay_jobs.get(connection, scope, job_id)
-        if known is None:
-            raise NotFound("decay job")
-        return known
-
-    async def cancel_decay(self, scope: Scope, job_id: UUID) -> DecayJob:
-        """Cancel a job that has not started, or was cancelled. Raises NotFound, and FailedPrecondition for any other."""
-        async with scoped(self._pool, scope) as connection:
-            await decay_jobs.cancel(connection, scope, job_id, now=self._now())
-            known = await decay_jobs.get(connection, scope, job_id)
-        if known is None:
-            raise NotFound("decay job")
-        if known.state is not DecayJobState.CANCELLED:
-            raise FailedPrecondition("job_id", f"the job is {known.state}; only pending ones are cancelled")
-        return known
-
-    async def decay_page(
-        self, scope: Scope, *, limit: int, before: tuple[datetime, UUID] | None = None
-    ) -> list[DecayJob]:
-        """Return up to `limit` decay jobs, newest first."""
-        async with scoped(self._pool, scope, read_only=True) as connection:
-            return await decay_jobs.page(connection, scope, limit=limit, before=before)
-
     async def forget(self, scope: Scope, memory_id: str) -> None:
         """Forget a memory and its traces in receipts, summaries and the wiki; a missing one counts as forgotten.
 
@@ -306,10 +243,3 @@ def _check_pinned(field: str, pinned: Sequence[RecalledMemory]) -> None:
     if tokens > MAX_PINNED_TOKENS:
         problem = f"the pinned memories would take {tokens} tokens, and may take {MAX_PINNED_TOKENS} in all"
         raise InvalidArgument(field, problem, "unpin or shorten one (sidecar memory list --pinned shows them)")
-
-
-def _check_policy(policy: DecayPolicy) -> None:
-    if not 0 <= policy.age_days <= MAX_AGE_DAYS:
-        raise InvalidArgument("age_days", f"is {policy.age_days}", f"send 0 to {MAX_AGE_DAYS}")
-    if not 2 <= policy.most_sources <= MAX_SOURCES:
-        raise InvalidArgument("most_sources", f"is {policy.most_sources}", f"send 2 to {MAX_SOURCES}")

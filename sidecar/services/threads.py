@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import Any
 from uuid import UUID
@@ -35,6 +35,7 @@ MAX_ARGUMENT_BYTES = 1024 * 1024
 ROLES = ("user", "assistant", "tool", "system")
 
 KIND = "thread_summary"
+EPISODES_KIND = "episodes"
 KEEP_TURNS = 20
 STEP_TURNS = 20
 
@@ -42,7 +43,8 @@ STEP_TURNS = 20
 class Threads:
     """Stores an owner's threads; `now` tells the time of a write.
 
-    An owner's turns and memories hold at most `quota_bytes`, 0 for any number.
+    An owner's turns and memories hold at most `quota_bytes`, 0 for any number. A session ends, and becomes an episode, when
+    nothing was said for `episode_pause`.
     """
 
     def __init__(
@@ -53,7 +55,9 @@ class Threads:
         meters: TokenMeters,
         fences: FenceKeys,
         quota_bytes: int = 0,
+        episode_pause: timedelta = timedelta(minutes=30),
     ) -> None:
+        self._episode_pause = episode_pause
         self._pool = pools.background
         self._now = now
         self._meters = meters
@@ -79,6 +83,7 @@ class Threads:
             if appended.new_count:
                 grown = (appended.turn_count - appended.new_count, appended.turn_count)
                 await queue_summary(connection, scope, thread_id, turn_counts=grown, now=now)
+                await self._queue_episodes(connection, scope, thread_id, given, now)
         return appended
 
     async def page(self, scope: Scope, *, limit: int, before: tuple[datetime, str] | None = None) -> list[ThreadHead]:
@@ -99,6 +104,14 @@ class Threads:
         if place is None:
             raise NotFound("turn")
         return place
+
+    async def _queue_episodes(
+        self, connection: Connection, scope: Scope, thread_id: str, given: Sequence[NewTurn], now: datetime
+    ) -> None:
+        """Queue a look at the thread's sessions for when the newest one ends; at once if that is past, as of imported turns."""
+        ended = max(turn.said_at for turn in given) + self._episode_pause
+        not_before = min(max(ended, now), now + self._episode_pause)
+        await background.enqueue(connection, scope, EPISODES_KIND, thread_id, now=now, not_before=not_before)
 
     def _counted(self, given: Sequence[NewTurn]) -> list[NewTurn]:
         clean = [

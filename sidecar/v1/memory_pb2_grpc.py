@@ -80,31 +80,6 @@ class MemoryServiceStub:
                 request_serializer=sidecar_dot_v1_dot_memory__pb2.CompressMemoriesRequest.SerializeToString,
                 response_deserializer=sidecar_dot_v1_dot_memory__pb2.CompressMemoriesResponse.FromString,
                 _registered_method=True)
-        self.ExplainDecay = channel.unary_unary(
-                '/sidecar.v1.MemoryService/ExplainDecay',
-                request_serializer=sidecar_dot_v1_dot_memory__pb2.ExplainDecayRequest.SerializeToString,
-                response_deserializer=sidecar_dot_v1_dot_memory__pb2.ExplainDecayResponse.FromString,
-                _registered_method=True)
-        self.ScheduleDecay = channel.unary_unary(
-                '/sidecar.v1.MemoryService/ScheduleDecay',
-                request_serializer=sidecar_dot_v1_dot_memory__pb2.ScheduleDecayRequest.SerializeToString,
-                response_deserializer=sidecar_dot_v1_dot_memory__pb2.ScheduleDecayResponse.FromString,
-                _registered_method=True)
-        self.RunDecay = channel.unary_unary(
-                '/sidecar.v1.MemoryService/RunDecay',
-                request_serializer=sidecar_dot_v1_dot_memory__pb2.RunDecayRequest.SerializeToString,
-                response_deserializer=sidecar_dot_v1_dot_memory__pb2.RunDecayResponse.FromString,
-                _registered_method=True)
-        self.CancelDecay = channel.unary_unary(
-                '/sidecar.v1.MemoryService/CancelDecay',
-                request_serializer=sidecar_dot_v1_dot_memory__pb2.CancelDecayRequest.SerializeToString,
-                response_deserializer=sidecar_dot_v1_dot_memory__pb2.CancelDecayResponse.FromString,
-                _registered_method=True)
-        self.ListDecayJobs = channel.unary_unary(
-                '/sidecar.v1.MemoryService/ListDecayJobs',
-                request_serializer=sidecar_dot_v1_dot_memory__pb2.ListDecayJobsRequest.SerializeToString,
-                response_deserializer=sidecar_dot_v1_dot_memory__pb2.ListDecayJobsResponse.FromString,
-                _registered_method=True)
 
 
 class MemoryServiceServicer:
@@ -176,41 +151,6 @@ class MemoryServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def ExplainDecay(self, request, context):
-        """Shows which candidates a policy would compress together, and what that saves. Writes nothing.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def ScheduleDecay(self, request, context):
-        """Queues a job for each group of candidates that a policy would compress together.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def RunDecay(self, request, context):
-        """Runs a decay job, the given one or the oldest that is due. One that has ended stays as it ended.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def CancelDecay(self, request, context):
-        """Cancels a decay job that has not started.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def ListDecayJobs(self, request, context):
-        """Lists an owner's decay jobs, newest first.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
 
 def add_MemoryServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -258,31 +198,6 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     servicer.CompressMemories,
                     request_deserializer=sidecar_dot_v1_dot_memory__pb2.CompressMemoriesRequest.FromString,
                     response_serializer=sidecar_dot_v1_dot_memory__pb2.CompressMemoriesResponse.SerializeToString,
-            ),
-            'ExplainDecay': grpc.unary_unary_rpc_method_handler(
-                    servicer.ExplainDecay,
-                    request_deserializer=sidecar_dot_v1_dot_memory__pb2.ExplainDecayRequest.FromString,
-                    response_serializer=sidecar_dot_v1_dot_memory__pb2.ExplainDecayResponse.SerializeToString,
-            ),
-            'ScheduleDecay': grpc.unary_unary_rpc_method_handler(
-                    servicer.ScheduleDecay,
-                    request_deserializer=sidecar_dot_v1_dot_memory__pb2.ScheduleDecayRequest.FromString,
-                    response_serializer=sidecar_dot_v1_dot_memory__pb2.ScheduleDecayResponse.SerializeToString,
-            ),
-            'RunDecay': grpc.unary_unary_rpc_method_handler(
-                    servicer.RunDecay,
-                    request_deserializer=sidecar_dot_v1_dot_memory__pb2.RunDecayRequest.FromString,
-                    response_serializer=sidecar_dot_v1_dot_memory__pb2.RunDecayResponse.SerializeToString,
-            ),
-            'CancelDecay': grpc.unary_unary_rpc_method_handler(
-                    servicer.CancelDecay,
-                    request_deserializer=sidecar_dot_v1_dot_memory__pb2.CancelDecayRequest.FromString,
-                    response_serializer=sidecar_dot_v1_dot_memory__pb2.CancelDecayResponse.SerializeToString,
-            ),
-            'ListDecayJobs': grpc.unary_unary_rpc_method_handler(
-                    servicer.ListDecayJobs,
-                    request_deserializer=sidecar_dot_v1_dot_memory__pb2.ListDecayJobsRequest.FromString,
-                    response_serializer=sidecar_dot_v1_dot_memory__pb2.ListDecayJobsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -529,141 +444,6 @@ class MemoryService:
             '/sidecar.v1.MemoryService/CompressMemories',
             sidecar_dot_v1_dot_memory__pb2.CompressMemoriesRequest.SerializeToString,
             sidecar_dot_v1_dot_memory__pb2.CompressMemoriesResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def ExplainDecay(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/sidecar.v1.MemoryService/ExplainDecay',
-            sidecar_dot_v1_dot_memory__pb2.ExplainDecayRequest.SerializeToString,
-            sidecar_dot_v1_dot_memory__pb2.ExplainDecayResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def ScheduleDecay(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/sidecar.v1.MemoryService/ScheduleDecay',
-            sidecar_dot_v1_dot_memory__pb2.ScheduleDecayRequest.SerializeToString,
-            sidecar_dot_v1_dot_memory__pb2.ScheduleDecayResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def RunDecay(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/sidecar.v1.MemoryService/RunDecay',
-            sidecar_dot_v1_dot_memory__pb2.RunDecayRequest.SerializeToString,
-            sidecar_dot_v1_dot_memory__pb2.RunDecayResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def CancelDecay(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/sidecar.v1.MemoryService/CancelDecay',
-            sidecar_dot_v1_dot_memory__pb2.CancelDecayRequest.SerializeToString,
-            sidecar_dot_v1_dot_memory__pb2.CancelDecayResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def ListDecayJobs(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/sidecar.v1.MemoryService/ListDecayJobs',
-            sidecar_dot_v1_dot_memory__pb2.ListDecayJobsRequest.SerializeToString,
-            sidecar_dot_v1_dot_memory__pb2.ListDecayJobsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -7,12 +7,11 @@ tell least.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from compiler.plan.text.markdown import first_sentence, one_line
+from compiler.decay.rolling import MAX_CHARS, rolled
 from sidecar.services.threads import KEEP_TURNS
 from store.content import summaries, threads
 from store.content.summaries import OlderTurn
@@ -20,15 +19,8 @@ from store.content.threads import ThreadSummary
 from store.db.postgres import DatabaseRole, Pool, scoped
 from store.scope import Scope
 from store.tenancy import forgotten
-from store.text.sentences import sentence_spans
-from store.text.texts import query_words
 
-MAX_CHARS = 4_000
-
-_LINE_CHARS = 160
-_LEAST_WEIGHT = 3  # "Sure!" and "Sounds good to me" tell less
 _AT_ONCE = 500
-_WORD = re.compile(r"\w+")
 
 
 class Writer(Protocol):
@@ -87,46 +79,3 @@ class Summarizer:
         if self._writer and (text := await self._writer.written(scope, before.text, turns, most_chars=MAX_CHARS)):
             return text, ()
         return rolled(before.text, before.turn_ids, turns)
-
-
-def rolled(before: str, turn_ids: Sequence[str], turns: Iterable[OlderTurn]) -> tuple[str, Sequence[str]]:
-    """Return the summary with a line for each turn that tells something, and the turns of its last lines, one a line.
-
-    A turn's line is its sentence that tells most. If the summary is too long, the lines that tell least are dropped, the
-    oldest of them first. `turn_ids` are those of the last lines of `before`.
-    """
-    lines = before.splitlines()
-    known = list(turn_ids) if len(turn_ids) <= len(lines) else []
-    held = [*[""] * (len(lines) - len(known)), *known]
-    for turn in turns:
-        said = _telling_sentence(turn.text) if turn.role in {"user", "assistant"} else ""
-        if said:
-            lines.append(f"{turn.speaker or turn.role}: {said}")
-            held.append(str(turn.turn_id))
-    size = sum(len(line) + 1 for line in lines)
-    dropped: set[int] = set()
-    for place in sorted(range(len(lines)), key=lambda place: (_weight(lines[place]), place)):
-        if size <= MAX_CHARS or len(dropped) == len(lines) - 1:
-            break
-        size -= len(lines[place]) + 1
-        dropped.add(place)
-    kept = [place for place in range(len(lines)) if place not in dropped]
-    # Lines whose turns are unknown come first, so the known turns are those of the last lines.
-    return "\n".join(lines[place] for place in kept), [held[place] for place in kept if held[place]]
-
-
-def _telling_sentence(text: str) -> str:
-    """Return the sentence of a turn that tells most that lasts; empty if none tells anything."""
-    line = one_line(text)
-    sentences = [line[start:end] for start, end in sentence_spans(line, 0, len(line))]
-    best = max(sentences, key=_weight, default="")
-    return first_sentence(best, most_chars=_LINE_CHARS) if _weight(best) >= _LEAST_WEIGHT else ""
-
-
-def _weight(sentence: str) -> float:
-    """Return how much a sentence tells that lasts: its names, numbers and telling words. A question tells half as much."""
-    words = _WORD.findall(sentence)
-    names = sum(word[:1].isupper() and word[1:2].islower() for word in words[1:])
-    numbers = sum(word[:1].isdigit() for word in words)
-    weight = float(len(query_words(sentence)) + names + 2 * numbers)
-    return weight / 2 if sentence.rstrip().endswith(("?", "？")) else weight

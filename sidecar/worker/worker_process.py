@@ -13,10 +13,12 @@ import sys
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 
 import orjson
 
+from compiler.decay.runner import DecayDeps
 from compiler.errors import ListingUnsafe
 from compiler.job.compilation import BatchDeps, Engine
 from compiler.job.reconciliation import SWEEP, sweep
@@ -31,13 +33,16 @@ from sidecar.runtime.errors import SettingInvalid
 from sidecar.runtime.gc_tuning import calm_collector
 from sidecar.runtime.settings import Settings
 from sidecar.runtime.supervisor import Supervisor
+from sidecar.services.aging.decay import KIND as DECAY_KIND
+from sidecar.services.aging.episodes import Episodes
+from sidecar.services.threads import EPISODES_KIND
 from sidecar.services.threads import KIND as SUMMARY_KIND
 from sidecar.telemetry import calls
 from sidecar.telemetry.compiles import JobRecord, ModelCall, count, tally
 from sidecar.telemetry.figures import Figures
 from sidecar.telemetry.job_clock import JobClocks
 from sidecar.telemetry.watch import Watch
-from sidecar.worker import compile_engine, embedding_jobs, summary_model, thread_summaries
+from sidecar.worker import compile_engine, decay_work, embedding_jobs, summary_model, thread_summaries
 from sidecar.worker.embedding_jobs import Embedding
 from store.compile.jobs import Ending, Job
 from store.compile.ready import READY
@@ -71,11 +76,18 @@ async def work(settings: Settings, watch: Watch | None = None, *, ends_with_pare
         writer = await stack.enter_async_context(
             summary_model.writer(settings, pools.background, now=compile_engine.now)
         )
+        aging = await stack.enter_async_context(
+            decay_work.decay_deps(settings, pools.background, now=compile_engine.now)
+        )
         worker = Worker(
             pools.background,
             _noted(engine, clock),
             worker_settings(settings),
-            {**handlers(pools.background, vectors, writer), SWEEP: partial(_sweep, engine, pools.background)},
+            {
+                **handlers(pools.background, vectors, writer),
+                **aging_handlers(aging, timedelta(seconds=settings.episode_pause_s)),
+                SWEEP: partial(_sweep, engine, pools.background),
+            },
             partial(_on_finished, clock, watch, _write_tally if ends_with_parent else None),
         )
         loop = asyncio.get_running_loop()
@@ -178,6 +190,15 @@ def handlers(
         SUMMARY_KIND: thread_summaries.Summarizer(pool, now=compile_engine.now, writer=writer).summarize,
         lint.KIND: partial(lint.handle, pool, compile_engine.now),
         upkeep.PLACE_NAMES: partial(upkeep.handle_place_names, pool, compile_engine.now),
+    }
+
+
+def aging_handlers(deps: DecayDeps, pause: timedelta) -> dict[str, Handler]:
+    """Return what runs decay jobs, and makes the episodes of sessions that end after a pause."""
+    episodes = Episodes(deps.pool, now=deps.now, pause=pause, role=deps.role)
+    return {
+        DECAY_KIND: partial(decay_work.run_due_jobs, deps),
+        EPISODES_KIND: partial(decay_work.make_episodes, deps, episodes),
     }
 
 

@@ -27,10 +27,17 @@ class BackgroundJob:
     attempt: int
 
 
-async def enqueue(connection: Connection, scope: Scope, kind: str, subject: str, *, now: datetime) -> bool:
-    """Queue a job, and return whether it is new: a waiting job of its kind and subject already covers it."""
-    queued = await _sql.enqueue_background(connection, **scope.key, job_id=uuid4(), kind=kind, subject=subject, now=now)
-    await ready.announce(connection, scope, ready_at=now)
+async def enqueue(
+    connection: Connection, scope: Scope, kind: str, subject: str, *, now: datetime, not_before: datetime | None = None
+) -> bool:
+    """Queue a job, and return whether it is new: a waiting job of its kind and subject already covers it.
+
+    With `not_before` it is due then; a job that waits already keeps its own time, and workers are told of new ones only.
+    """
+    named = {"job_id": uuid4(), "kind": kind, "subject": subject, "now": now, "not_before": not_before or now}
+    queued = await _sql.enqueue_background(connection, **scope.key, **named)
+    if queued or not_before is None:
+        await ready.announce(connection, scope, ready_at=not_before or now)
     return bool(queued)
 
 

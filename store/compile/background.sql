@@ -1,7 +1,7 @@
 -- name: enqueue_background!
 -- Queues a job, unless one of its kind and subject waits.
 INSERT INTO background_jobs (tenant_id, owner_id, job_id, kind, subject, status, attempt, error, created_at, not_before, lease_holder)
-VALUES (:tenant_id, :owner_id, :job_id, :kind, :subject, 'pending', 0, '', :now, :now, '')
+VALUES (:tenant_id, :owner_id, :job_id, :kind, :subject, 'pending', 0, '', :now, :not_before, '')
 ON CONFLICT (tenant_id, owner_id, kind, subject) WHERE status = 'pending' DO NOTHING;
 
 -- name: claim_background^

@@ -5,7 +5,7 @@ Every function takes a connection inside a transaction of the scope that is pass
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -31,22 +31,43 @@ class DecayJobState(StrEnum):
     CANCELLED = "cancelled"
 
 
+class DecayKind(StrEnum):
+    """What a job does: compress candidates or episodes, or list the accepted principles that are past their time."""
+
+    CANDIDATES = "candidate_compression"
+    EPISODES = "episode_compression"
+    REVIEW = "expired_principle_review"
+
+
+class SummaryMethod(StrEnum):
+    """How a job makes its summary; a review makes none."""
+
+    DETERMINISTIC = "deterministic_concatenate"
+    LLM = "llm_summary"
+    NONE = "none"
+
+
 @dataclass(frozen=True, slots=True)
 class DecayJob:
-    """A job with the sources to compress, in order. `result_id` is its summary's, `failure` the reason of a failed one."""
+    """A job with its sources in order, and the policy and inputs by which they were chosen, frozen when it was scheduled.
+
+    `result_id` is its summary's, `failure` the reason of a failed one, `findings` what a review found: a memory and an instant
+    in ISO 8601 each.
+    """
 
     job_id: UUID
     source_ids: tuple[str, ...]
     created_at: datetime
     scheduled_for: datetime
     policy: Mapping[str, Any] = field(default_factory=dict)
-    kind: str = "candidate_compression"
-    summary_method: str = "deterministic_concatenate"
+    kind: DecayKind = DecayKind.CANDIDATES
+    summary_method: SummaryMethod = SummaryMethod.DETERMINISTIC
     state: DecayJobState = DecayJobState.PENDING
     ended_at: datetime | None = None
     fencing_token: int = 0
     result_id: str = ""
     failure: str = ""
+    findings: tuple[Mapping[str, str], ...] = ()
 
 
 async def insert(connection: Connection, scope: Scope, job: DecayJob) -> None:
@@ -65,16 +86,29 @@ async def insert(connection: Connection, scope: Scope, job: DecayJob) -> None:
 
 
 async def claim(
-    connection: Connection, scope: Scope, *, now: datetime, lease_until: datetime, job_id: UUID | None = None
+    connection: Connection,
+    scope: Scope,
+    methods: Collection[SummaryMethod],
+    *,
+    now: datetime,
+    lease_until: datetime,
+    job_id: UUID | None = None,
 ) -> DecayJob | None:
-    """Claim a job: the given one, though it may not be due, or the oldest that is due. None if there is none to claim."""
-    row = await _sql.claim_job(connection, **scope.key, job_id=job_id, now=now, lease_until=lease_until)
+    """Claim a job of one of the methods: the given one, though it may not be due, or the oldest that is due; else None."""
+    named = {"methods": [one.value for one in methods], "job_id": job_id}
+    row = await _sql.claim_job(connection, **scope.key, **named, now=now, lease_until=lease_until)
     return row and _job(row)
 
 
 async def end(connection: Connection, scope: Scope, job: DecayJob) -> bool:
     """Write the job's final state, result and failure; False if another process took it over."""
-    outcome = {"state": job.state.value, "result_id": job.result_id, "failure": job.failure, "now": job.ended_at}
+    outcome = {
+        "state": job.state.value,
+        "result_id": job.result_id,
+        "failure": job.failure,
+        "findings": list(map(dict, job.findings)),
+        "now": job.ended_at,
+    }
     held = {"job_id": job.job_id, "fencing_token": job.fencing_token}
     return await _sql.end_job(connection, **scope.key, **held, **outcome) is not None
 
@@ -99,10 +133,33 @@ async def page(
     return [_job(row) for row in rows]
 
 
-async def aged_candidates(connection: Connection, scope: Scope, *, before: datetime, limit: int) -> list[AgedCandidate]:
-    """Return candidates from before an instant that are no summaries, in no summary and in no waiting job, oldest first."""
-    rows = await _sql.aged_candidates(connection, **scope.key, before=before, limit=limit)
+async def next_due(connection: Connection, scope: Scope) -> datetime | None:
+    """Return when the owner's next job is due, or the lease of a running one ends; None if none waits."""
+    due: datetime | None = await _sql.next_due(connection, **scope.key)
+    return due
+
+
+async def aged_candidates(
+    connection: Connection, scope: Scope, *, before: datetime, reads_since: datetime, limit: int
+) -> list[AgedCandidate]:
+    """Return candidates from before an instant that are no summaries, in no summary and in no waiting job, oldest first.
+
+    Their reads are counted in the owner's newest 5,000 receipts since `reads_since`.
+    """
+    rows = await _sql.aged_candidates(connection, **scope.key, before=before, reads_since=reads_since, limit=limit)
     return [AgedCandidate(**dict(row)) for row in rows]
+
+
+async def expired_principles(
+    connection: Connection, scope: Scope, *, memory_ids: Sequence[str], age_days: int, now: datetime
+) -> list[dict[str, str]]:
+    """Return the accepted principles, of the given ones or of all, that are past their time: each id, and since when.
+
+    The time of a principle ends `age_days` days after it was said.
+    """
+    asked = {"memory_ids": list(memory_ids), "age_days": age_days, "now": now}
+    rows = await _sql.expired_principles(connection, **scope.key, **asked)
+    return [{"memory_id": row["memory_id"], "expired_at": row["expired_at"].isoformat()} for row in rows]
 
 
 async def forget_sources(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> None:
@@ -111,5 +168,10 @@ async def forget_sources(connection: Connection, scope: Scope, memory_ids: Seque
 
 
 def _job(row: Any) -> DecayJob:
-    known = dict(row)
-    return DecayJob(**{**known, "source_ids": tuple(known["source_ids"]), "state": DecayJobState(known["state"])})
+    named = {
+        "kind": DecayKind(row["kind"]),
+        "summary_method": SummaryMethod(row["summary_method"]),
+        "state": DecayJobState(row["state"]),
+    }
+    listed = {name: tuple(row[name]) for name in ("source_ids", "findings")}
+    return DecayJob(**{**dict(row), **named, **listed})

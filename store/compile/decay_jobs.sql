@@ -10,15 +10,17 @@ UPDATE decay_jobs SET state = 'in_progress', lease_until = :lease_until, fencing
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND job_id = (
     SELECT job_id FROM decay_jobs
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND job_id = coalesce(:job_id::uuid, job_id)
+        AND summary_method = ANY(:methods::text[])
         AND (state = 'pending' AND (scheduled_for <= :now::timestamptz OR :job_id::uuid IS NOT NULL)
             OR state = 'in_progress' AND lease_until <= :now::timestamptz)
     ORDER BY scheduled_for, job_id LIMIT 1 FOR UPDATE SKIP LOCKED)
 RETURNING job_id, kind, summary_method, source_ids, policy, state, scheduled_for, created_at, ended_at, fencing_token, result_id,
-    failure;
+    failure, findings;
 
 -- name: end_job$
 -- Ends a job for the holder of its fencing token; returns nothing for another.
-UPDATE decay_jobs SET state = :state, result_id = :result_id, failure = :failure, ended_at = :now, lease_until = NULL
+UPDATE decay_jobs SET state = :state, result_id = :result_id, failure = :failure, ended_at = :now, lease_until = NULL,
+    findings = :findings
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND job_id = :job_id AND fencing_token = :fencing_token
     AND state = 'in_progress'
 RETURNING job_id;
@@ -31,7 +33,7 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND job_id = :job_id AND s
 -- name: list_jobs
 -- An owner's jobs, newest first.
 SELECT job_id, kind, summary_method, source_ids, policy, state, scheduled_for, created_at, ended_at, fencing_token, result_id,
-    failure
+    failure, findings
 FROM decay_jobs
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND (created_at, job_id) < (:before::timestamptz, :before_id::uuid)
 ORDER BY created_at DESC, job_id DESC LIMIT :limit;
@@ -39,19 +41,43 @@ ORDER BY created_at DESC, job_id DESC LIMIT :limit;
 -- name: get_job^
 -- One job, or no row.
 SELECT job_id, kind, summary_method, source_ids, policy, state, scheduled_for, created_at, ended_at, fencing_token, result_id,
-    failure
+    failure, findings
 FROM decay_jobs WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND job_id = :job_id;
 
+-- name: next_due$
+-- When the next waiting job is due, or the lease of a running one ends.
+SELECT min(CASE state WHEN 'pending' THEN scheduled_for ELSE lease_until END) FROM decay_jobs
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND state IN ('pending', 'in_progress');
+
 -- name: aged_candidates
--- Candidates from before an instant that are no summaries, in no summary and in no waiting job, oldest first.
-SELECT m.memory_id, m.text, m.occurred_at, m.document_id FROM memories m
+-- Candidates from before an instant that are no summaries, not pinned, in no summary and in no waiting job, oldest first, with the
+-- number of contexts in which they stood.
+WITH stood AS (
+    SELECT item->>'id' AS item_id, count(*)::int AS reads FROM (
+        SELECT details FROM receipts
+        WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND created_at >= :reads_since::timestamptz
+        ORDER BY created_at DESC, receipt_id LIMIT 5000) r
+    CROSS JOIN LATERAL jsonb_array_elements(r.details->'sources') AS source
+    CROSS JOIN LATERAL jsonb_array_elements(source->'items') AS item
+    WHERE source->>'source' = 'memory' AND item->>'decision' IN ('kept', 'shortened')
+    GROUP BY item->>'id')
+SELECT m.memory_id, m.text, m.occurred_at, m.document_id, coalesce(s.reads, 0) AS reads
+FROM memories m LEFT JOIN stood s ON s.item_id = 'memory:' || m.memory_id
 WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.status = 'candidate' AND m.memory_type <> 'summary'
-    AND m.occurred_at < :before::timestamptz
+    AND m.occurred_at < :before::timestamptz AND m.pinned_at IS NULL
     AND NOT EXISTS (SELECT 1 FROM memory_supersessions s WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id
         AND s.superseded_id = m.memory_id AND s.reason = 'compressed' AND s.undone_at IS NULL)
     AND NOT EXISTS (SELECT 1 FROM decay_jobs j WHERE j.tenant_id = :tenant_id AND j.owner_id = :owner_id
         AND j.state IN ('pending', 'in_progress') AND m.memory_id = ANY(j.source_ids))
 ORDER BY m.occurred_at, m.memory_id LIMIT :limit;
+
+-- name: expired_principles
+-- Accepted principles, the given ones or all, that were said so many days ago, with the instant at which their time ended.
+SELECT memory_id, occurred_at + :age_days::int * interval '1 day' AS expired_at FROM memories
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_type = 'principle' AND status = 'accepted'
+    AND (:memory_ids::text[] = '{}' OR memory_id = ANY(:memory_ids::text[]))
+    AND occurred_at + :age_days::int * interval '1 day' <= :now::timestamptz
+ORDER BY 2, memory_id LIMIT 1000;
 
 -- name: forget_sources!
 -- Takes forgotten memories out of the jobs that have not ended.

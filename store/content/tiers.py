@@ -37,12 +37,13 @@ class AuthorityTier(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class AgedCandidate:
-    """A candidate that may be compressed."""
+    """A candidate that may be compressed. `reads` counts the contexts in which it stood."""
 
     memory_id: str
     text: str
     occurred_at: datetime
     document_id: str
+    reads: int = 0
 
 
 def least_trusted(authorities: Iterable[str]) -> str:

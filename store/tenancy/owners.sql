@@ -23,6 +23,18 @@ DELETE FROM owner_calibrations WHERE tenant_id = :tenant_id AND owner_id = :owne
 -- Deletes an owner's rows.
 DELETE FROM turn_vectors WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
 
+-- name: forget_episode_supersessions!
+-- Deletes an owner's rows.
+DELETE FROM episode_supersessions WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
+-- name: forget_episodes!
+-- Deletes an owner's rows.
+DELETE FROM episodes WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
+-- name: forget_episode_closings!
+-- Deletes an owner's rows.
+DELETE FROM episode_closings WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
 -- name: forget_thread_summaries!
 -- Deletes an owner's rows.
 DELETE FROM thread_summaries WHERE tenant_id = :tenant_id AND owner_id = :owner_id;

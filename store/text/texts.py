@@ -29,6 +29,7 @@ _FORMAT = 1
 _VERSION = bytes([_FORMAT])
 _HEAD, _BANDS = struct.Struct(">BQQ"), struct.Struct(f">{BANDS}Q")
 _SPACES = re.compile(r"\s+")
+_WORD = re.compile(r"\w+")
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff々〆\u3041-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
     "\U00020000-\U0002fa1f]+"
@@ -103,6 +104,15 @@ def query_words(text: str) -> list[str]:
     words = list(dict.fromkeys(islice(_words(text[:MAX_QUERY_CHARS]), _READ_WORDS)))
     telling = [w for w in words if w not in STOP_WORDS and not (len(w) == 1 and "a" <= w <= "z")]
     return (telling or words)[:MAX_QUERY_WORDS]
+
+
+def telling_weight(text: str) -> float:
+    """Return how much a text tells that lasts: its names, numbers and telling words. A question tells half as much."""
+    words = _WORD.findall(text)
+    names = sum(word[:1].isupper() and word[1:2].islower() for word in words[1:])
+    numbers = sum(word[:1].isdigit() for word in words)
+    weight = float(len(query_words(text)) + names + 2 * numbers)
+    return weight / 2 if text.rstrip().endswith(("?", "？")) else weight
 
 
 def signatures(texts: Sequence[str]) -> list[Signature]:

@@ -1,26 +1,45 @@
-"""Commands that compress aged candidates: explain what would go together, schedule it, run it, list the jobs, cancel one."""
+"""Commands of memories that age: decay jobs, episodes, and attestations that let a model write summaries."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import click
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
+from compiler.decay.model_summary import PROMPT_HASH
 from sidecar.cli.shared import drawing
 from sidecar.cli.shared.failures import FAILED, OK
 from sidecar.cli.shared.output import printable
 from sidecar.cli.shared.paging import every, limit_option
 from sidecar.cli.shared.session import CommandSession, connected
-from sidecar.client.answers import DecayGroup, DecayJob
+from sidecar.client.answers import Attestation, DecayGroup, DecayJob, Episode
+from sidecar.services.aging.attestations import attestation_envelope
 
 _LEAD_IDS = 4
-_age_option = click.option(
-    "--age-days", type=int, default=30, show_default=True, help="Compress candidates older than this."
+_MOST_DAYS_ATTESTED = 3650
+_POLICY = (
+    ("--age-days", None, "Compress candidates older than this."),
+    ("--most-sources", 0, "Candidates in one summary."),
+    ("--most-salience", None, "Keep candidates that tell more than this."),
+    ("--most-reads", None, "Keep candidates that stood in more contexts than this."),
+    ("--read-days", None, "The days whose receipts are counted."),
 )
-_most_option = click.option(
-    "--most-sources", type=int, default=20, show_default=True, help="Candidates in one summary."
-)
+
+
+def policy_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options of a policy; the service's settings hold for those that are left out."""
+    for name, default, help_text in reversed(_POLICY):
+        command = click.option(name, type=int, default=default, help=f"{help_text} Default: the service's setting.")(
+            command
+        )
+    return command
 
 
 @click.group()
@@ -29,24 +48,26 @@ def decay() -> None:
 
 
 @decay.command(short_help="Show what would be compressed together.")
-@_age_option
-@_most_option
+@policy_options
 @connected
-def explain(session: CommandSession, age_days: int, most_sources: int) -> None:
+def explain(session: CommandSession, **policy: Any) -> None:
     """Show which candidates would be compressed together, and the bytes that this takes out of recall. Writes nothing.
 
     \b
     Example:
       sidecar decay explain --age-days 90
     """
-    groups = session.client.explain_decay(age_days=age_days, most_sources=most_sources)
+    groups = session.client.explain_decay(**policy)
     session.voice.show(groups, _draw_groups)
 
 
 def _draw_groups(groups: Sequence[DecayGroup]) -> Iterator[Any]:
     yield drawing.rows(
-        ("memories", "saves", "ids"),
-        ((f"{len(one.memory_ids):,}", f"{one.saved_bytes:,} bytes", _ids(one.memory_ids)) for one in groups),
+        ("memories", "bytes", "saves", "ids"),
+        (
+            (f"{len(one.memory_ids):,}", f"{one.source_bytes:,}", f"{one.saved_bytes:,}", _ids(one.memory_ids))
+            for one in groups
+        ),
         empty="No candidates of that age belong together.",
     )
 
@@ -56,17 +77,48 @@ def _ids(ids: Sequence[str]) -> str:
 
 
 @decay.command(short_help="Queue jobs for what would be compressed.")
-@_age_option
-@_most_option
+@policy_options
+@click.option(
+    "--kind",
+    type=click.Choice(["candidate_compression", "episode_compression", "expired_principle_review"]),
+    default=None,
+    help="Queue one job of this kind for the given sources.",
+)
+@click.option(
+    "--method",
+    type=click.Choice(["deterministic_concatenate", "llm_summary"]),
+    default="deterministic_concatenate",
+    show_default=True,
+    help="What writes the summaries; llm_summary needs an attestation.",
+)
+@click.option("--at", type=click.DateTime(), default=None, help="When the jobs are due, in UTC. Default: now.")
+@click.argument("source_ids", metavar="[SOURCE]...", nargs=-1)
 @connected
-def schedule(session: CommandSession, age_days: int, most_sources: int) -> None:
-    """Queue a job for each group that `explain` shows. A candidate is in one waiting job at most.
+def schedule(
+    session: CommandSession,
+    kind: str | None,
+    method: str,
+    at: datetime | None,
+    source_ids: tuple[str, ...],
+    **policy: Any,
+) -> None:
+    """Queue a job for each group that `explain` shows, or one of a kind for given memories, episodes or principles.
+
+    A worker runs what is due. A candidate is in one waiting job at most.
 
     \b
     Example:
       sidecar decay schedule --age-days 90
+      sidecar decay schedule --kind expired_principle_review
     """
-    session.voice.show(session.client.schedule_decay(age_days=age_days, most_sources=most_sources), _draw_jobs)
+    jobs = session.client.schedule_decay(
+        kind=kind or "",
+        summary_method=method,
+        source_ids=source_ids,
+        schedule_time=at.replace(tzinfo=UTC) if at else None,
+        **policy,
+    )
+    session.voice.show(jobs, _draw_jobs)
 
 
 @decay.command(short_help="Run jobs that are due.")
@@ -116,10 +168,145 @@ def cancel(session: CommandSession, job_id: str) -> None:
 
 def _draw_jobs(listed: Sequence[DecayJob]) -> Iterator[Any]:
     yield drawing.rows(
-        ("job", "state", "memories", "summary"),
+        ("job", "kind", "state", "sources", "result"),
+        ((one.job_id, one.kind, one.state, f"{len(one.source_ids):,}", printable(_result(one))) for one in listed),
+        empty="No jobs.",
+    )
+
+
+def _result(job: DecayJob) -> str:
+    expired = ", ".join(f"{one.memory_id} since {_day(one.expire_time)}" for one in job.expired)
+    return job.result_id or job.failure or expired
+
+
+def _day(instant: datetime | None) -> str:
+    return instant.strftime("%Y-%m-%d %H:%M") if instant else ""
+
+
+@decay.command(short_help="List episodes, newest first.")
+@click.option("--thread", "thread_id", default="", help="Only those of this thread.")
+@limit_option
+@connected
+def episodes(session: CommandSession, thread_id: str, limit: int) -> None:
+    """List the sessions of threads that a pause or a caller closed, newest first.
+
+    \b
+    Example:
+      sidecar decay episodes --thread t1
+    """
+    found = every(partial(session.client.list_episodes, thread_id=thread_id), limit=limit)
+    session.voice.show(list(found), _draw_episodes)
+
+
+@decay.command(short_help="Close a thread's episode now.")
+@click.argument("thread_id", metavar="THREAD")
+@connected
+def close(session: CommandSession, thread_id: str) -> None:
+    """Close a thread's episode now; what is said later begins another.
+
+    \b
+    Example:
+      sidecar decay close t1
+    """
+    made = session.client.close_episode(thread_id=thread_id)
+    session.voice.show([made] if made else [], _draw_episodes)
+
+
+def _draw_episodes(listed: Sequence[Episode]) -> Iterator[Any]:
+    yield drawing.rows(
+        ("episode", "thread", "from", "to", "turns", "begins"),
         (
-            (one.job_id, one.state, f"{len(one.source_ids):,}", printable(one.result_id or one.failure))
+            (
+                one.episode_id,
+                printable(one.thread_id),
+                _day(one.start_time),
+                _day(one.end_time),
+                f"{len(one.turn_ids):,}",
+                printable(one.text[:60].partition("\n")[0]),
+            )
             for one in listed
         ),
-        empty="No jobs.",
+        empty="No episodes.",
+    )
+
+
+@decay.command(short_help="Let a model write summaries, by your signature.")
+@click.option(
+    "--key",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    required=True,
+    help="Your Ed25519 private key, a PEM file. It stays here.",
+)
+@click.option("--model", "model_id", required=True, help="The model that may write summaries.")
+@click.option("--prompt-hash", default=PROMPT_HASH, help="The SHA-256 of the prompt. Default: this release's.")
+@click.option(
+    "--days",
+    type=click.IntRange(1, _MOST_DAYS_ATTESTED),
+    default=90,
+    show_default=True,
+    help="Days until the attestation ends.",
+)
+@connected
+def attest(session: CommandSession, key: Path, model_id: str, prompt_hash: str, days: int) -> None:
+    """Sign that a model may write summaries with a prompt, until a day. For admins.
+
+    The service needs the public half of the key in SIDECAR_DECAY_ATTESTATION_KEYS.
+
+    \b
+    Example:
+      sidecar decay attest --key operator.pem --model gpt-4o-mini --days 30
+    """
+    try:
+        private = load_pem_private_key(key.read_bytes(), password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+        raise click.UsageError(f"--key: {key} is no private key without a password; give an Ed25519 one.") from error
+    if not isinstance(private, Ed25519PrivateKey):
+        raise click.UsageError(f"--key: {key} is no Ed25519 key; make one: openssl genpkey -algorithm ed25519")
+    tenant_id = session.client.get_tenant().tenant_id
+    now = datetime.now(UTC)
+    until = now + timedelta(days=days)
+    envelope = attestation_envelope(tenant_id, model_id, prompt_hash, issued_at=now, expires_at=until)
+    added = session.client.add_attestation(envelope=envelope, signature=private.sign(envelope))
+    session.voice.show([added], _draw_attestations)
+
+
+@decay.command(short_help="Revoke an attestation.")
+@click.argument("attestation_id", metavar="ATTESTATION")
+@connected
+def revoke(session: CommandSession, attestation_id: str) -> None:
+    """Revoke an attestation for good: jobs that need it fail from now on. For admins.
+
+    \b
+    Example:
+      sidecar decay revoke 6f1c2f6e-0000-4000-8000-000000000001
+    """
+    session.voice.show([session.client.revoke_attestation(attestation_id=attestation_id)], _draw_attestations)
+
+
+@decay.command(short_help="List attestations, newest first.")
+@connected
+def attestations(session: CommandSession) -> None:
+    """List the tenant's attestations, newest first. For admins.
+
+    \b
+    Example:
+      sidecar decay attestations
+    """
+    session.voice.show(session.client.list_attestations(), _draw_attestations)
+
+
+def _draw_attestations(listed: Sequence[Attestation]) -> Iterator[Any]:
+    yield drawing.rows(
+        ("attestation", "model", "prompt", "until", "revoked"),
+        (
+            (
+                one.attestation_id,
+                printable(one.model_id),
+                printable(one.prompt_hash[:12]),
+                _day(one.expire_time),
+                _day(one.revoke_time),
+            )
+            for one in listed
+        ),
+        empty="No attestations.",
     )

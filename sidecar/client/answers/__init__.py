@@ -127,6 +127,68 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
+class DecayGroup:
+    """Candidates that go together: those of one document, or of one month."""
+
+    memory_ids: tuple[str, ...]
+    saved_bytes: int
+    source_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DecayJob:
+    """A job that compresses memories or episodes, or reviews principles."""
+
+    job_id: str
+    kind: str
+    summary_method: str
+    source_ids: tuple[str, ...]
+    state: str
+    result_id: str
+    failure: str
+    schedule_time: datetime | None = None
+    create_time: datetime | None = None
+    end_time: datetime | None = None
+    expired: tuple[ExpiredPrinciple, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ExpiredPrinciple:
+    """An accepted principle that is past its time. Its status is as it was."""
+
+    memory_id: str
+    expire_time: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """A session of a thread that was closed by a pause or by the caller."""
+
+    episode_id: str
+    thread_id: str
+    text: str
+    turn_ids: tuple[str, ...]
+    summary_id: str
+    start_time: datetime | None = None
+    end_time: datetime | None = None
+    create_time: datetime | None = None
+    update_time: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Attestation:
+    """An operator's signed word that a model may write summaries with a prompt."""
+
+    attestation_id: str
+    model_id: str
+    prompt_hash: str
+    key_id: str
+    issue_time: datetime | None = None
+    expire_time: datetime | None = None
+    revoke_time: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class KnowledgeBase:
     """A knowledge base."""
 
@@ -234,27 +296,3 @@ class MemorySupersession:
     evidence: str
     create_time: datetime | None = None
     undo_time: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class DecayGroup:
-    """Candidates that go together: those of one document, or of one month."""
-
-    memory_ids: tuple[str, ...]
-    saved_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class DecayJob:
-    """A job that compresses candidates."""
-
-    job_id: str
-    kind: str
-    summary_method: str
-    source_ids: tuple[str, ...]
-    state: str
-    result_id: str
-    failure: str
-    schedule_time: datetime | None = None
-    create_time: datetime | None = None
-    end_time: datetime | None = None

@@ -9,10 +9,12 @@ from datetime import datetime
 
 from sidecar.client.answers import (
     AssemblyDiff,
+    Attestation,
     AuditEntry,
     DecayGroup,
     DecayJob,
     Document,
+    Episode,
     Forgotten,
     Ingested,
     KnowledgeBase,
@@ -221,15 +223,25 @@ class ExplainDecay(Request[tuple[DecayGroup, ...]]):
     reads = Inner("groups")
     age_days: int | None = None
     most_sources: int = 0
+    most_salience: int | None = None
+    most_reads: int | None = None
+    read_days: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleDecay(Request[tuple[DecayJob, ...]]):
-    """Queues a job for each group of candidates that a policy would compress together."""
+    """Queues decay jobs: one for the given sources, or one for each group that a policy would compress together."""
 
     reads = Inner("jobs")
     age_days: int | None = None
     most_sources: int = 0
+    most_salience: int | None = None
+    most_reads: int | None = None
+    read_days: int | None = None
+    kind: str = ""
+    summary_method: str = ""
+    source_ids: Sequence[str] = ()
+    schedule_time: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,6 +267,48 @@ class ListDecayJobs(Request[Page[DecayJob]]):
     reads = Listed("jobs")
     page_size: int = 0
     page_token: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListEpisodes(Request[Page[Episode]]):
+    """Lists an owner's episodes, newest first."""
+
+    reads = Listed("episodes")
+    page_size: int = 0
+    page_token: str = ""
+    thread_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloseEpisode(Request[Episode]):
+    """Closes a thread's episode now: its turns until now become an episode, and later ones begin another."""
+
+    reads = Inner("episode")
+    thread_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddAttestation(Request[Attestation]):
+    """Adds an operator's signed word that a model may write summaries with a prompt. For admins."""
+
+    reads = Inner("attestation")
+    envelope: bytes
+    signature: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevokeAttestation(Request[Attestation]):
+    """Revokes an attestation: jobs that need it fail from now on. For admins."""
+
+    reads = Inner("attestation")
+    attestation_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListAttestations(Request[tuple[Attestation, ...]]):
+    """Lists a tenant's attestations, newest first. For admins."""
+
+    reads = Inner("attestations")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from compiler.decay.rolling import MAX_CHARS
 from sidecar.runtime.errors import SettingInvalid
 from sidecar.runtime.settings import Settings
 from sidecar.services.threads import KEEP_TURNS, KIND
 from sidecar.worker import summary_model
 from sidecar.worker.compile_engine import compile_settings
 from sidecar.worker.summary_model import AT_ONCE, ModelWriter
-from sidecar.worker.thread_summaries import MAX_CHARS, Summarizer
+from sidecar.worker.thread_summaries import Summarizer
 from store.compile import answers
 from store.content import threads
 from store.content.threads import ThreadSummary

@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+from compiler.decay.rolling import MAX_CHARS, rolled
 from sidecar.services.threads import KEEP_TURNS, KIND, queue_summary
-from sidecar.worker.thread_summaries import MAX_CHARS, Summarizer, rolled
+from sidecar.worker.thread_summaries import Summarizer
 from store.compile import background
 from store.content import threads
 from store.content.summaries import OlderTurn

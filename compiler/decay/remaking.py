@@ -1,0 +1,99 @@
+"""Makes a thread's episodes anew from its turns, with the summaries that rest on them.
+
+Every function takes a connection inside a transaction of the scope that is passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from compiler.decay.compress import remake_summaries
+from compiler.decay.rolling import rolled
+from compiler.decay.sessions import closed_sessions, named_sessions
+from store.content import episodes
+from store.content.episodes import Episode, SaidTurn
+from store.content.memories import Memory
+from store.content.tiers import AuthorityTier
+from store.db.queries import Connection
+from store.scope import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class RemadeEpisodes:
+    """What was made anew: the ids of the episodes, and the old rows of the summaries that rested on changed ones.
+
+    `emptied` summaries have too few sources left, and are to be forgotten by the caller. `next_at` is when the thread's open
+    session ends if nothing more is said; None if none is open.
+    """
+
+    episode_ids: tuple[str, ...] = ()
+    remade: tuple[Memory, ...] = ()
+    emptied: tuple[Memory, ...] = ()
+    next_at: datetime | None = None
+
+
+async def remake_episodes(
+    connection: Connection,
+    scope: Scope,
+    thread_id: str,
+    *,
+    pause: timedelta,
+    now: datetime,
+    has_forgotten: bool = False,
+) -> RemadeEpisodes:
+    """Make the thread's episodes anew where its turns changed, and return what changed; an episode keeps its id.
+
+    After a forget (`has_forgotten`) a summary with fewer than two sources left is emptied.
+    """
+    if not await episodes.lock_thread(connection, scope, thread_id):
+        return RemadeEpisodes()
+    said = await episodes.said_turns(connection, scope, thread_id)
+    closings = await episodes.closings(connection, scope, thread_id)
+    known = {one.episode_id: one for one in await episodes.of_thread(connection, scope, thread_id)}
+    episode_of = {UUID(turn_id): one.episode_id for one in known.values() for turn_id in one.turn_ids}
+    sessions = closed_sessions(said, closings, pause=pause, now=now)
+    named = named_sessions(sessions, episode_of)
+    changed = [one for one, session in named.items() if one not in known or known[one].turn_ids != _ids(session)]
+    gone = [one for one in known if one not in named]
+    edges = await episodes.superseded(connection, scope, [*changed, *gone])
+    for episode_id in changed:
+        created_at = known[episode_id].created_at if episode_id in known else now
+        made = await _episode(connection, scope, (thread_id, episode_id), named[episode_id], (created_at, now))
+        await episodes.put(connection, scope, made)
+    await episodes.delete(connection, scope, gone)
+    resting = {edge.memory_id for edge in edges}
+    least = 2 if has_forgotten else 1  # two episodes that late turns made one leave their summary with one source
+    remade, emptied = await remake_summaries(connection, scope, (), now=now, resting_ids=resting, least_sources=least)
+    is_open = len(said) > sum(map(len, sessions))
+    next_at = said[-1].said_at + pause if is_open else None
+    return RemadeEpisodes(tuple(changed), tuple(remade), tuple(emptied), next_at)
+
+
+async def _episode(
+    connection: Connection,
+    scope: Scope,
+    key: tuple[str, str],
+    session: Sequence[SaidTurn],
+    times: tuple[datetime, datetime],
+) -> Episode:
+    thread_id, episode_id = key
+    turns = await episodes.texts_of(connection, scope, thread_id, [one.turn_id for one in session])
+    text, _ = rolled("", (), turns)
+    return Episode(
+        episode_id=episode_id,
+        thread_id=thread_id,
+        text=text,
+        turn_ids=_ids(session),
+        authority=AuthorityTier.AGENT.name.title(),
+        started_at=session[0].said_at,
+        ended_at=session[-1].said_at,
+        created_at=times[0],
+        updated_at=times[1],
+    )
+
+
+def _ids(session: Sequence[SaidTurn]) -> tuple[str, ...]:
+    return tuple(str(one.turn_id) for one in session)

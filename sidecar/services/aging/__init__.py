@@ -1,0 +1,1 @@
+"""Memories that age: decay jobs, episodes, and the attestations that let a model write summaries."""

@@ -1,0 +1,110 @@
+"""Background work of memories that age: runs decay jobs that are due, and makes episodes of threads whose session ended."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from compiler.decay.compress import ModelWords
+from compiler.decay.model_summary import SummaryModel, written
+from compiler.decay.runner import DecayDeps, run_decay_job
+from compiler.decay.summary import DecaySource
+from compiler.errors import CompressionRefused, LeaseLost
+from models.language.language import ConverseAnswer
+from sidecar.runtime import language_models
+from sidecar.runtime.settings import Settings
+from sidecar.services.aging.attestations import Attestations
+from sidecar.services.aging.decay import KIND, new_summary_id
+from sidecar.services.aging.episodes import Episodes
+from sidecar.services.threads import EPISODES_KIND
+from store.compile import answers, background, decay_jobs
+from store.compile.decay_jobs import SummaryMethod
+from store.db.postgres import DatabaseRole, Pool, scoped
+from store.scope import Scope
+
+log = logging.getLogger(__name__)
+
+_LEAST_WAIT = timedelta(seconds=1)
+
+
+async def run_due_jobs(deps: DecayDeps, scope: Scope, subject: str) -> None:
+    """Run the owner's decay jobs that are due, and queue a look at the time when the next one is."""
+    try:
+        while (job := await run_decay_job(deps, scope)) is not None:
+            log.info("decay_job_ended", extra={"kind": job.kind.value, "state": job.state.value})
+    except LeaseLost:
+        log.warning("decay_lease_lost")
+    now = deps.now()
+    async with scoped(deps.pool, scope, role=deps.role) as connection:
+        if (due := await decay_jobs.next_due(connection, scope)) is not None:
+            not_before = max(due, now + _LEAST_WAIT)
+            await background.enqueue(connection, scope, KIND, subject, now=now, not_before=not_before)
+
+
+async def make_episodes(deps: DecayDeps, episodes: Episodes, scope: Scope, thread_id: str) -> None:
+    """Make the episodes of a thread, and queue a look at the time when its open session would end."""
+    made = await episodes.remake(scope, thread_id)
+    if made.next_at is not None:
+        now = deps.now()
+        async with scoped(deps.pool, scope, role=deps.role) as connection:
+            not_before = max(made.next_at, now + _LEAST_WAIT)
+            await background.enqueue(connection, scope, EPISODES_KIND, thread_id, now=now, not_before=not_before)
+
+
+@asynccontextmanager
+async def decay_deps(settings: Settings, pool: Pool, *, now: Callable[[], datetime]) -> AsyncIterator[DecayDeps]:
+    """Yield what a worker runs decay jobs with; it runs those of every method. Raises SettingInvalid."""
+    deps = DecayDeps(
+        pool,
+        now,
+        lambda: new_summary_id(now()),
+        role=DatabaseRole.WORKER,
+        principle_days=settings.decay_principle_days,
+        methods=frozenset(SummaryMethod),
+    )
+    attestations = Attestations.of_settings(settings, pool, now=now, role=DatabaseRole.WORKER)
+    model = language_models.made(settings, "SIDECAR_DECAY_SUMMARIES", settings.decay_summaries)
+    if model is None:
+        yield deps
+        return
+    writer = AttestedWriter(
+        SummaryModel(model, settings.bedrock_model_id),
+        attestations,
+        settings.compile_day_ceiling_cents / 100 or None,
+        pool,
+        now,
+    )
+    try:
+        yield replace(deps, written=writer.written)
+    finally:
+        await model.close()
+
+
+@dataclass(frozen=True, slots=True)
+class AttestedWriter:
+    """Writes summaries with a model, only where an attestation holds. `per_day_usd` limits a tenant's spending per day."""
+
+    model: SummaryModel
+    attestations: Attestations
+    per_day_usd: float | None
+    pool: Pool
+    now: Callable[[], datetime]
+
+    async def written(self, scope: Scope, sources: list[DecaySource]) -> ModelWords:
+        """Return the summary. Raises CompressionRefused without an attestation or beyond the limit, or a ModelsError."""
+        await self.attestations.check(scope)
+        async with scoped(self.pool, scope, read_only=True, role=DatabaseRole.WORKER) as connection:
+            spent_usd = await answers.spent(connection, scope, now=self.now())
+        if self.per_day_usd is not None and spent_usd >= self.per_day_usd:
+            raise CompressionRefused("the tenant's daily limit on model calls is reached")
+
+        async def spend(answer: ConverseAnswer) -> None:
+            if answer.cost_usd:
+                async with scoped(self.pool, scope, role=DatabaseRole.WORKER) as connection:
+                    model_id, cost_usd = answer.model_id, answer.cost_usd
+                    await answers.spend(connection, scope, model_id=model_id, cost_usd=cost_usd, now=self.now())
+
+        return await written(self.model, sources, spend)
