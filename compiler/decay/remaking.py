@@ -6,7 +6,7 @@ Every function takes a connection inside a transaction of the scope that is pass
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -15,7 +15,6 @@ from compiler.decay.rolling import rolled
 from compiler.decay.sessions import closed_sessions, named_sessions
 from store.content import episodes
 from store.content.episodes import Episode, SaidTurn
-from store.content.memories import Memory
 from store.content.tiers import AuthorityTier
 from store.db.queries import Connection
 from store.scope import Scope
@@ -23,30 +22,18 @@ from store.scope import Scope
 
 @dataclass(frozen=True, slots=True)
 class RemadeEpisodes:
-    """What was made anew: the ids of the episodes, and the old rows of the summaries that rested on changed ones.
-
-    `emptied` summaries have too few sources left, and are to be forgotten by the caller. `next_at` is when the thread's open
-    session ends if nothing more is said; None if none is open.
-    """
+    """The ids of the episodes that were made anew, and when the thread's open session ends if nothing more is said."""
 
     episode_ids: tuple[str, ...] = ()
-    remade: tuple[Memory, ...] = ()
-    emptied: tuple[Memory, ...] = ()
     next_at: datetime | None = None
 
 
 async def remake_episodes(
-    connection: Connection,
-    scope: Scope,
-    thread_id: str,
-    *,
-    pause: timedelta,
-    now: datetime,
-    has_forgotten: bool = False,
+    connection: Connection, scope: Scope, thread_id: str, *, pause: timedelta, now: datetime
 ) -> RemadeEpisodes:
-    """Make the thread's episodes anew where its turns changed, and return what changed; an episode keeps its id.
+    """Make the thread's episodes anew where its turns changed, with the summaries that rest on them; an episode keeps its id.
 
-    After a forget (`has_forgotten`) a summary with fewer than two sources left is emptied.
+    Two episodes that late turns make one leave a summary of both with one source; it stays.
     """
     if not await episodes.lock_thread(connection, scope, thread_id):
         return RemadeEpisodes()
@@ -65,11 +52,32 @@ async def remake_episodes(
         await episodes.put(connection, scope, made)
     await episodes.delete(connection, scope, gone)
     resting = {edge.memory_id for edge in edges}
-    least = 2 if has_forgotten else 1  # two episodes that late turns made one leave their summary with one source
-    remade, emptied = await remake_summaries(connection, scope, (), now=now, resting_ids=resting, least_sources=least)
+    await remake_summaries(connection, scope, (), now=now, resting_ids=resting, least_sources=1)
     is_open = len(said) > sum(map(len, sessions))
     next_at = said[-1].said_at + pause if is_open else None
-    return RemadeEpisodes(tuple(changed), tuple(remade), tuple(emptied), next_at)
+    return RemadeEpisodes(tuple(changed), next_at)
+
+
+async def forget_turns(
+    connection: Connection, scope: Scope, turn_ids: Sequence[UUID], *, now: datetime
+) -> frozenset[str]:
+    """Make the episodes with these turns anew without them, and return the ids of the summaries that rest on the episodes.
+
+    Called before the turns are emptied or deleted. An episode without other turns is deleted; any other keeps its id. The
+    caller has the summaries made anew (`remake_summaries`).
+    """
+    gone = {str(one) for one in turn_ids}
+    held = await episodes.holding(connection, scope, sorted(gone))
+    edges = await episodes.superseded(connection, scope, [one.episode_id for one in held])
+    for one in held:
+        left = [UUID(turn_id) for turn_id in one.turn_ids if turn_id not in gone]
+        if left:
+            text, _ = rolled("", (), await episodes.texts_of(connection, scope, one.thread_id, left))
+            kept = replace(one, text=text, turn_ids=tuple(map(str, left)), updated_at=now)
+            await episodes.put(connection, scope, kept)
+        else:
+            await episodes.delete(connection, scope, [one.episode_id])
+    return frozenset(edge.memory_id for edge in edges)
 
 
 async def _episode(

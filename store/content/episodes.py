@@ -92,6 +92,11 @@ async def of_thread(connection: Connection, scope: Scope, thread_id: str) -> lis
     return [_episode(row) for row in await _sql.episodes_of_thread(connection, **scope.key, thread_id=thread_id)]
 
 
+async def holding(connection: Connection, scope: Scope, turn_ids: Sequence[str]) -> list[Episode]:
+    """Return the episodes that hold one of the turns, locked until the transaction ends."""
+    return [_episode(row) for row in await _sql.episodes_holding(connection, **scope.key, turn_ids=list(turn_ids))]
+
+
 async def put(connection: Connection, scope: Scope, episode: Episode) -> None:
     """Write an episode; one with its id is replaced, but keeps when it was created."""
     fields = {name: getattr(episode, name) for name in episode.__slots__ if name != "summary_id"}

@@ -31,6 +31,11 @@ VALUES (:tenant_id, :owner_id, :thread_id, :closed_at) ON CONFLICT DO NOTHING;
 SELECT episode_id, thread_id, text, turn_ids, authority, started_at, ended_at, created_at, updated_at FROM episodes
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id ORDER BY started_at, episode_id;
 
+-- name: episodes_holding
+-- The episodes that hold one of the turns, locked until the transaction ends.
+SELECT episode_id, thread_id, text, turn_ids, authority, started_at, ended_at, created_at, updated_at FROM episodes
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND turn_ids && :turn_ids::text[] ORDER BY episode_id FOR UPDATE;
+
 -- name: put_episode!
 -- Writes an episode; one with its id is replaced, but keeps when it was created.
 INSERT INTO episodes (tenant_id, owner_id, episode_id, thread_id, text, turn_ids, authority, started_at, ended_at, created_at,

@@ -46,7 +46,7 @@ async def memories_of_document(connection: Connection, scope: Scope, document_id
 
 
 async def memories_from_turns(connection: Connection, scope: Scope, turn_ids: Collection[UUID]) -> list[str]:
-    """Return the owner's memories that were drawn from one of the turns."""
+    """Return the owner's memories that were drawn from one of the turns, without summaries: those are made anew."""
     rows = await _sql.memories_from_turns(connection, **scope.key, turn_ids=[str(one) for one in turn_ids])
     return [row["memory_id"] for row in rows]
 

@@ -3,9 +3,14 @@
 SELECT memory_id FROM memories WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND document_id = :document_id ORDER BY memory_id;
 
 -- name: memories_from_turns
--- The owner's memories that were drawn from one of the turns.
-SELECT memory_id FROM memories
-WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND turn_ids && :turn_ids::text[] ORDER BY memory_id;
+-- The owner's memories that were drawn from one of the turns, but for summaries, which are made anew from what is left.
+SELECT m.memory_id FROM memories m
+WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.turn_ids && :turn_ids::text[]
+    AND NOT EXISTS (SELECT FROM memory_supersessions s WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id
+        AND s.memory_id = m.memory_id AND s.reason = 'compressed' AND s.undone_at IS NULL)
+    AND NOT EXISTS (SELECT FROM episode_supersessions e WHERE e.tenant_id = :tenant_id AND e.owner_id = :owner_id
+        AND e.memory_id = m.memory_id)
+ORDER BY m.memory_id;
 
 -- name: memories_between
 -- The owner's memories of a span of time.

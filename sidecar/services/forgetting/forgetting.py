@@ -12,6 +12,7 @@ from datetime import datetime
 from uuid import UUID
 
 from compiler.decay.compress import remake_summaries
+from compiler.decay.remaking import forget_turns
 from compiler.operations import acts
 from compiler.passes import forgetting
 from sidecar.runtime.errors import FailedPrecondition
@@ -144,13 +145,14 @@ async def _forget(
     before = await purging.changes_so_far(connection)
     report = ForgetReport(is_dry_run=False, hits=found.hits)
     has_turns = bool(found.turn_ids or found.thread_ids or found.titles)
+    resting = await forget_turns(connection, scope, found.turn_ids, now=now) if found.turn_ids else frozenset()
     notes = await _forget_turns(connection, scope, found, now=now) if has_turns else ()
     report = replace(report, turn_ids=tuple(found.turn_ids))
     if found.thread_ids or found.receipt_ids:
         notes += await _forget_receipts(connection, scope, found)
         report = replace(report, thread_ids=tuple(found.thread_ids), receipt_ids=tuple(found.receipt_ids))
-    if found.memory_ids:
-        report, more = await _forget_memories(connection, scope, found.memory_ids, report, now=now)
+    if found.memory_ids or resting:
+        report, more = await _forget_memories(connection, scope, (found.memory_ids, resting), report, now=now)
         notes += more
     if found.page_ids:
         report = replace(report, page_ids=await _forget_pages(connection, scope, found.page_ids, now=now))
@@ -164,13 +166,21 @@ async def _forget(
 
 
 async def _forget_memories(
-    connection: Connection, scope: Scope, memory_ids: Sequence[str], report: ForgetReport, *, now: datetime
+    connection: Connection,
+    scope: Scope,
+    named: tuple[Sequence[str], frozenset[str]],
+    report: ForgetReport,
+    *,
+    now: datetime,
 ) -> tuple[ForgetReport, forgotten.Notes]:
-    """Forget memories. Summaries that rest on one are made anew; one with fewer than two sources left is forgotten too."""
-    held = await memories.lock(connection, scope, memory_ids)
-    if not held:
+    """Forget memories. Summaries that rest on one are made anew; one with fewer than two sources left is forgotten too.
+
+    `named` are the memories, and the summaries whose episodes changed.
+    """
+    held = await memories.lock(connection, scope, named[0])
+    if not held and not named[1]:
         return report, ()
-    remade, emptied = await remake_summaries(connection, scope, list(held), now=now)
+    remade, emptied = await remake_summaries(connection, scope, list(held), now=now, resting_ids=named[1])
     gone = {**held, **{one.memory_id: one for one in emptied}}
     made_anew = [one for one in remade if one.memory_id not in gone]
     await memories.forget_all(connection, scope, list(gone))
