@@ -8,7 +8,8 @@ CompileError
 ├── ListingUnsafe           a sweep would archive too much, or got no full listing
 ├── MemoriesUnavailable     the memory service did not answer
 ├── ModelFailing            the model fails for a harmless memory too
-└── CompressionRefused      the sources of a summary are not ones to compress
+├── CompressionRefused      the sources of a summary are not ones to compress
+└── SupersessionRefused     a memory cannot take the place of another
 """
 
 from __future__ import annotations
@@ -57,6 +58,10 @@ class ModelFailing(CompileError):
 
 class CompressionRefused(CompileError):
     """The memories cannot be compressed into a summary."""
+
+
+class SupersessionRefused(CompileError):
+    """The memory cannot take the place of the others."""
 
 
 class MemoriesUnavailable(CompileError):

@@ -45,6 +45,7 @@ NAMES = {
     "CompileNowResponse": "CompileTicket",
     "CreateWebhookResponse": "Webhook",
     "DeletePageResponse": "DeleteEffect",
+    "ExplainMemoryResponse": "MemoryBelief",
     "ExportVaultResponse": "VaultFile",
     "GetMemoryHistoryResponse": "MemoryHistory",
     "GetPageResponse": "PageWhole",
@@ -65,6 +66,7 @@ NAMES = {
     "RollbackLinksResponse": "RollbackEffect",
     "RunLintResponse": "LintReport",
     "UndoMergeResponse": "UndoEffect",
+    "SupersedeResponse": "SupersessionEffect",
     "VerifyRebuildResponse": "Verification",
 }
 # The module of an answer, by the proto of its message; the others are in `answers` itself.
@@ -115,6 +117,7 @@ OPTIONAL = {
     "PutWorkspace": {"ref"},
     "RollbackProfile": {"ref"},
     "SetProfile": {"ref"},
+    "Supersede": {"memory_id"},
 }
 # Fields of answers that are always there although the proto could leave them out.
 ALWAYS = {
@@ -129,7 +132,11 @@ LATER = {
     "DecayJob.expired": "()",
     "GetPageResponse.summary_pages": "()",
     "GetPageResponse.tags": "()",
+    "Memory.compressed": "False",
     "Memory.pinned": "False",
+    "Memory.until_precision": '""',
+    "Memory.valid_precision": '""',
+    "MemorySupersession.job_id": '""',
     "Turn.is_imported": "False",
     "VerifyRebuildResponse.reason": '""',
     "VerifyRebuildResponse.unreplayable_from": "0",
@@ -146,7 +153,7 @@ METHODS_OF_ANSWERS = {
 }
 # A test runner takes classes and functions of such names for its own.
 EXTRA_LINES = {"TestTool": "    __test__ = False  # the name is the contract's; test runners take it for theirs\n"}
-NEW_VALUES = {"CostBudget": "NewBudget", "JournalRecord": "JournalRecord"}
+NEW_VALUES = {"CostBudget": "NewBudget", "JournalRecord": "JournalRecord", "NewMemory": "NewMemory"}
 
 _T = FieldDescriptorProto
 _SCALARS = {
@@ -304,6 +311,8 @@ def _argument(method: str, field: FieldDescriptorProto) -> str:
         name, default = "datetime | None", "None"
     else:
         name, default = {"Profile": "Knobs"}.get(kind, NEW_VALUES.get(kind, kind)), "None"
+        if kind in NEW_VALUES and not is_required and field.label != _T.LABEL_REPEATED:
+            name = f"{name} | None"
     if field.label == _T.LABEL_REPEATED:
         name, default = f"Sequence[{name}]", "()"
     return name if is_required else f"{name} = {default}"

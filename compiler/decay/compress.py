@@ -13,7 +13,7 @@ from uuid import UUID
 
 from compiler.decay.summary import DecaySource, DecaySummary, summarise
 from compiler.errors import CompressionRefused
-from store.content import episodes, memories, supersessions
+from store.content import episodes, memories, standing, supersessions
 from store.content.episodes import Episode, EpisodeSupersession
 from store.content.memories import ORIGIN, Memory, NewMemory
 from store.content.supersessions import Supersession, SupersessionReason
@@ -72,6 +72,7 @@ async def compress_candidate_memories_with_job(
             for place, one in enumerate(sources, 1)
         ]
         await supersessions.insert(connection, scope, edges)
+        await standing.settle(connection, scope, [one.id for one in sources], now=made.now)
     return summary
 
 

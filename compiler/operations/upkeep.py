@@ -129,7 +129,14 @@ async def backfill(
     await scopes.lock(connection, scope, now=now)
     rows, last = await feed.after(connection, scope, after, limit=limit)
     memories = tuple(
-        BatchMemory(row.memory_id, row.text, row.text_hash, row.occurred_at, row.document_id, row.metadata)
+        BatchMemory(
+            row.memory_id,
+            row.validity.marked(row.text),
+            row.text_hash,
+            row.occurred_at,
+            row.document_id,
+            row.metadata,
+        )
         for row in rows
     )
     fed = await views.feeding(connection, scope, memories)

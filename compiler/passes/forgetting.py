@@ -23,7 +23,7 @@ from compiler.state.substrates import OpenTransactionSubstrate
 from store.accounting import receipts
 from store.compile import answers, batches, ledger, scopes
 from store.compile.batches import Batch, BatchKind
-from store.content import feed
+from store.content import feed, standing
 from store.db.queries import Connection
 from store.scope import Scope
 from store.tenancy import forgotten
@@ -36,16 +36,18 @@ _AT_ONCE = 200
 async def forget(
     connection: Connection, scope: Scope, memory_ids: Sequence[str], *, now: datetime, is_built_in: bool = True
 ) -> Notes:
-    """Delete what was kept of the memories, and mark what they fed for the next job; the caller deletes the memories themselves.
+    """Delete what was kept of the memories, and mark what they fed for the next job; the caller has deleted the memories.
 
-    Supersedes a plan under way, so that none of their words is written any more. The caller enqueues the job, and
-    passes the returned notes to `forgotten.date` after the commit.
+    Memories whose place they took are current again. Supersedes a plan under way, so that none of their words is written any
+    more. The caller enqueues the job, and passes the returned notes to `forgotten.date` after the commit.
     """
     if not memory_ids:
         return ()
     await scopes.lock(connection, scope, now=now)
     notes = await _let_go(connection, scope, memory_ids)
     await _mark(connection, scope, memory_ids, now=now)
+    if is_built_in:
+        await standing.settle(connection, scope, None, now=now)
     through = await feed.announce_forgotten(connection, scope) if is_built_in else None
     await scopes.mark_dirty(connection, scope, through=through, now=now)
     return notes

@@ -109,7 +109,11 @@ class TimedMemories(Protocol):
 
 
 class PostgresSubstrate:
-    """The built-in memories. Each write has a number in its owner's feed, in commit order: no lag and no gap."""
+    """The built-in memories. Each write has a number in its owner's feed, in commit order: no lag and no gap.
+
+    Each sentence of a memory that does not hold at all times says when it does, so that no page tells the past as present. This
+    names dates only, never the present: the same memory is read the same on any day.
+    """
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
@@ -232,7 +236,8 @@ def _plain(value: object) -> object:
 
 
 def _memory(row: feed.FedMemory) -> BatchMemory:
-    return BatchMemory(row.memory_id, row.text, row.text_hash, row.occurred_at, row.document_id, row.metadata)
+    text = row.validity.marked(row.text)
+    return BatchMemory(row.memory_id, text, row.text_hash, row.occurred_at, row.document_id, row.metadata)
 
 
 def _number(change_seq: int) -> str:

@@ -36,7 +36,8 @@ class NewMemory:
     """One memory to write; without an id, one is derived from its text.
 
     `status` is candidate, accepted or rejected, `confidence` 0 to 1, `authority` User, Agent, Candidate or Derived. A known
-    memory keeps what is not given. `pinned` pins or unpins it; None leaves it as it is.
+    memory keeps what is not given. `pinned` pins or unpins it; None leaves it as it is. It holds from `valid_from_time` until
+    `valid_until_time`, None is open; `valid_precision` is instant, day, month or year.
     """
 
     text: str
@@ -51,6 +52,9 @@ class NewMemory:
     authority: str = ""
     domains: Sequence[str] = ()
     pinned: bool | None = None
+    valid_from_time: datetime | None = None
+    valid_until_time: datetime | None = None
+    valid_precision: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

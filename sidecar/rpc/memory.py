@@ -5,24 +5,33 @@ Converts between messages and values; the use cases are in `sidecar.services.mem
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
+from typing import Literal
 
+from compiler.decay.supersede import SupersessionCause
 from sidecar.rpc.auth.identity import Role
 from sidecar.rpc.transport.call import Call
 from sidecar.rpc.transport.paging import MAX_PAGE_BYTES, ListCall
 from sidecar.rpc.transport.validation import read_choice, read_each, read_struct, read_time, write_struct, write_time
+from sidecar.runtime.errors import InvalidArgument
 from sidecar.services.forgetting.targets import ForgetReport, Target
 from sidecar.services.memories import MAX_MEMORIES, MAX_METADATA_BYTES, Memories, check_memory
 from sidecar.services.validation import check_count
 from sidecar.v1 import memory_pb2 as pb
 from sidecar.v1.context_pb2 import NotifyOutcome
-from store.content.memories import Memory, NewMemory, StatusChange, StatusDecision
-from store.content.supersessions import Supersession
+from store.content.memories import Memory, MemoryFilter, NewMemory
+from store.content.standing import StatusChange, StatusDecision
+from store.content.supersessions import SourceTurn, Supersession, SupersessionReason
 from store.content.tiers import AuthorityTier, MemoryStatus
+from store.content.validity import ValidPrecision
 
 _STATUS_VALUES = {status: pb.MemoryStatus.Value(f"MEMORY_STATUS_{status.name}") for status in MemoryStatus}
 _STATUSES: dict[int, MemoryStatus] = {value: status for status, value in _STATUS_VALUES.items()}
+_PRECISION_VALUES = {one: pb.ValidPrecision.Value(f"VALID_PRECISION_{one.name}") for one in ValidPrecision}
+_PRECISIONS: dict[int, ValidPrecision] = {value: one for one, value in _PRECISION_VALUES.items()}
+_ENDING = (SupersessionReason.CORRECTED.value, SupersessionReason.CONTRADICTED.value)
 
 LONG_CALLS = frozenset({"Forget"})
 SERVICE = pb.DESCRIPTOR.services_by_name["MemoryService"]
@@ -38,8 +47,7 @@ class MemoryService:
         """Write memories, and return their ids and how many were new or changed."""
         scope = call.scope(request)
         check_count("memories", request.memories, most=MAX_MEMORIES)
-        most_trusted = AuthorityTier.USER if call.identity.role is Role.ADMIN else AuthorityTier.AGENT
-        read = partial(_read, most_trusted=most_trusted)
+        read = partial(_read, most_trusted=_most_trusted(call))
         given = await read_each("memories", request.memories, read, chars=lambda one: len(one.text))
         retained, outcome = await self._memories.retain(scope, given)
         return pb.RetainResponse(
@@ -52,13 +60,18 @@ class MemoryService:
     async def list_memories(self, request: pb.ListMemoriesRequest, call: Call) -> pb.ListMemoriesResponse:
         """Return a page of the owner's memories, newest first."""
         scope = call.scope(request)
-        listing = ListCall("ListMemories", (scope, request.pinned_only), (datetime, str))
+        wanted = MemoryFilter(
+            request.pinned_only,
+            read_time("as_of_time", request.as_of_time) if request.HasField("as_of_time") else None,
+            read_time("known_at_time", request.known_at_time) if request.HasField("known_at_time") else None,
+        )
+        listing = ListCall("ListMemories", (scope, wanted), (datetime, str))
         page = listing.read(request.page_size, request.page_token)
         rows = await self._memories.page(
             scope,
             limit=page.limit,
             most_bytes=MAX_PAGE_BYTES,
-            pinned_only=request.pinned_only,
+            wanted=wanted,
             **page.starting("after"),
         )
         written, token = listing.cut(rows, page, lambda memory: (memory.occurred_at, memory.memory_id), _write)
@@ -113,14 +126,59 @@ class MemoryService:
             supersessions=map(_write_supersession, history.supersessions),
         )
 
+    async def supersede(self, request: pb.SupersedeRequest, call: Call) -> pb.SupersedeResponse:
+        """Let a memory take the place of others. Raises FailedPrecondition with the reason."""
+        scope = call.scope(request)
+        reason = request.reason or SupersessionReason.CORRECTED
+        if reason not in _ENDING:
+            raise InvalidArgument("reason", f"is {reason!r}", f"send {' or '.join(_ENDING)}")
+        if bool(request.memory_id) == request.HasField("edit"):
+            raise InvalidArgument(
+                "memory_id", "the newer memory is one of memory_id and edit", "send exactly one of them"
+            )
+        if request.edit.HasField("pinned"):
+            raise InvalidArgument("edit.pinned", "is not part of an edit", "pin the memory by UpdateMemory")
+        cause = SupersessionCause(SupersessionReason(reason), request.evidence, most_trusted=_most_trusted(call))
+        newer = request.memory_id or _read("edit", request.edit, most_trusted=_most_trusted(call))
+        memory, superseded = await self._memories.supersessions.supersede(scope, request.superseded_ids, newer, cause)
+        return pb.SupersedeResponse(memory=_write(memory), superseded=map(_write, superseded))
+
+    async def restore_memory(self, request: pb.RestoreMemoryRequest, call: Call) -> pb.RestoreMemoryResponse:
+        """Undo what ended a memory. Raises NotFound."""
+        scope = call.scope(request)
+        memory = await self._memories.supersessions.restore(scope, request.memory_id, request.superseding_id)
+        return pb.RestoreMemoryResponse(memory=_write(memory))
+
+    async def explain_memory(self, request: pb.ExplainMemoryRequest, call: Call) -> pb.ExplainMemoryResponse:
+        """Return why a memory is believed. Raises NotFound."""
+        belief = await self._memories.supersessions.explain(call.scope(request), request.memory_id)
+        drawn: dict[str, list[str]] = {}
+        for one in (belief.memory, *belief.memories):
+            for turn_id in dict.fromkeys((*one.turn_ids, *one.source_events)):
+                drawn.setdefault(turn_id.lower(), []).append(one.memory_id)
+        return pb.ExplainMemoryResponse(
+            memory=_write(belief.memory),
+            chain=map(_write_supersession, belief.chain),
+            memories=map(_write, belief.memories),
+            turns=[_write_turn(one, drawn.get(one.turn_id, [])) for one in belief.turns],
+        )
+
     async def compress_memories(self, request: pb.CompressMemoriesRequest, call: Call) -> pb.CompressMemoriesResponse:
         """Compress candidates into one summary. Raises FailedPrecondition with the reason."""
         scope = call.scope(request)
         return pb.CompressMemoriesResponse(memory=_write(await self._memories.compress(scope, request.memory_ids)))
 
 
+def _most_trusted(call: Call) -> AuthorityTier:
+    """Return the highest authority that the caller may claim."""
+    return AuthorityTier.USER if call.identity.role is Role.ADMIN else AuthorityTier.AGENT
+
+
 def _read(field: str, given: pb.NewMemory, *, most_trusted: AuthorityTier) -> NewMemory:
     happened = given.HasField("occurred_time")
+    precision = (
+        read_choice(f"{field}.valid_precision", given.valid_precision, _PRECISIONS) if given.valid_precision else None
+    )
     memory = NewMemory(
         text=given.text,
         memory_id=given.memory_id,
@@ -134,9 +192,24 @@ def _read(field: str, given: pb.NewMemory, *, most_trusted: AuthorityTier) -> Ne
         authority=given.authority or None,
         domains=tuple(dict.fromkeys(given.domains)) or None,
         is_pinned=given.pinned if given.HasField("pinned") else None,
+        valid_from=_read_bound(field, given, "valid_from_time", precision),
+        stated_until=_read_bound(field, given, "valid_until_time", precision),
+        valid_precision=precision,
     )
     check_memory(field, memory, most_trusted=most_trusted)
     return memory
+
+
+def _read_bound(
+    field: str,
+    given: pb.NewMemory,
+    name: Literal["valid_from_time", "valid_until_time"],
+    precision: ValidPrecision | None,
+) -> datetime | None:
+    """Return a bound of the validity, rounded down to its precision; None if it is not given."""
+    if not given.HasField(name):
+        return None
+    return (precision or ValidPrecision.INSTANT).floor(read_time(f"{field}.{name}", getattr(given, name)))
 
 
 def _write(memory: Memory) -> pb.Memory:
@@ -157,6 +230,23 @@ def _write(memory: Memory) -> pb.Memory:
         source_episodes=memory.source_episodes,
         source_events=memory.source_events,
         pinned=memory.is_pinned,
+        valid_from_time=write_time(memory.validity.valid_from),
+        valid_until_time=write_time(memory.validity.valid_until),
+        valid_precision=_PRECISION_VALUES[memory.validity.valid_precision],
+        until_precision=_PRECISION_VALUES[memory.validity.until_precision],
+        compressed=memory.is_compressed,
+    )
+
+
+def _write_turn(turn: SourceTurn, memory_ids: Sequence[str]) -> pb.SourceTurn:
+    return pb.SourceTurn(
+        turn_id=turn.turn_id,
+        thread_id=turn.thread_id,
+        position=turn.position,
+        role=turn.role,
+        text=turn.text,
+        said_time=write_time(turn.said_at),
+        memory_ids=memory_ids,
     )
 
 
@@ -193,4 +283,5 @@ def _write_supersession(edge: Supersession) -> pb.MemorySupersession:
         create_time=write_time(edge.created_at),
         undo_time=write_time(edge.undone_at) if edge.undone_at else None,
         evidence=edge.evidence,
+        job_id=str(edge.job_id) if edge.job_id else "",
     )

@@ -12,6 +12,7 @@ from secrets import randbits
 
 from compiler.decay.compress import MAX_SOURCES, compress_candidate_memories
 from compiler.decay.summary import ulid
+from compiler.decay.supersede import follow
 from compiler.errors import CompressionRefused
 from compiler.passes import forgetting
 from models.tokens.meters import stored_counts
@@ -19,12 +20,21 @@ from sidecar.runtime.errors import FailedPrecondition, InvalidArgument, NotFound
 from sidecar.services.compiles import queue_compile
 from sidecar.services.forgetting.forgetting import Forgetting
 from sidecar.services.forgetting.targets import Target
+from sidecar.services.supersessions.supersessions import Supersessions
 from sidecar.services.validation import check_count, read_id, read_text
 from store.compile import ledger
 from store.compile.jobs import Enqueued
 from store.compile.ledger import LedgerEntry
-from store.content import memories, supersessions
-from store.content.memories import Memory, NewMemory, RecalledMemory, Retained, StatusChange, StatusDecision
+from store.content import memories, standing, supersessions
+from store.content.memories import (
+    EVERY,
+    Memory,
+    MemoryFilter,
+    NewMemory,
+    RecalledMemory,
+    Retained,
+)
+from store.content.standing import StatusChange, StatusDecision
 from store.content.supersessions import Supersession
 from store.content.tiers import AuthorityTier, MemoryStatus
 from store.db.postgres import Pools, scoped
@@ -82,6 +92,7 @@ class Memories:
         self._is_compiled = is_compiled
         self._quota_bytes = quota_bytes
         self.forgetting = Forgetting(pools, now=now, forgot=forgot, compile_anew=self._queue_compile)
+        self.supersessions = Supersessions(pools, now=now, compile_anew=self._queue_compile, quota_bytes=quota_bytes)
 
     async def retain(self, scope: Scope, given: Sequence[NewMemory]) -> tuple[Retained, Enqueued | None]:
         """Write up to 1,000 memories, and queue a compile; None when none was new or changed.
@@ -124,12 +135,12 @@ class Memories:
         limit: int,
         most_bytes: int,
         after: tuple[datetime, str] | None = None,
-        pinned_only: bool = False,
+        wanted: MemoryFilter = EVERY,
     ) -> list[Memory]:
-        """Return up to `limit` memories (or pinned ones) of about `most_bytes` bytes of text, newest first."""
+        """Return up to `limit` memories of about `most_bytes` bytes of text, newest first."""
         async with scoped(self._pool, scope, read_only=True) as connection:
             return await memories.page(
-                connection, scope, limit=limit, after=after, most_bytes=most_bytes, pinned_only=pinned_only
+                connection, scope, limit=limit, after=after, most_bytes=most_bytes, wanted=wanted
             )
 
     async def get(self, scope: Scope, memory_id: str) -> Memory:
@@ -163,7 +174,7 @@ class Memories:
                 raise NotFound("memory")
             return MemoryHistory(
                 memory,
-                changes=await memories.status_changes(connection, scope, memory_id),
+                changes=await standing.status_changes(connection, scope, memory_id),
                 supersessions=await supersessions.of(connection, scope, memory_id),
             )
 
@@ -178,10 +189,12 @@ class Memories:
         async with scoped(self._pool, scope) as connection:
             if await memories.get(connection, scope, memory_id) is None:
                 raise NotFound("memory")
-            old = await memories.set_status(connection, scope, memory_id, decision, now=now)
+            old = await standing.set_status(connection, scope, memory_id, decision, now=now)
             if old is MemoryStatus.ACCEPTED:
                 await forgetting.withdraw(connection, scope, [memory_id], now=now)
-        if old is not None and MemoryStatus.ACCEPTED in (old, decision.status):
+            older = await supersessions.superseded_by(connection, scope, [memory_id])
+            is_stale = await follow(connection, scope, [memory_id, *older], now=now)
+        if is_stale or (old is not None and MemoryStatus.ACCEPTED in (old, decision.status)):
             await self._queue_compile(scope, now)
         return await self.get(scope, memory_id)
 
@@ -232,6 +245,8 @@ def check_memory(field: str, memory: NewMemory, *, most_trusted: AuthorityTier) 
         )
     if memory.confidence is not None and not 0 <= memory.confidence <= 1:
         raise InvalidArgument(f"{field}.confidence", "is not a number from 0 to 1", "send one, or leave it out")
+    if memory.valid_from and memory.stated_until and memory.stated_until <= memory.valid_from:
+        raise InvalidArgument(f"{field}.valid_until_time", "is not after valid_from_time", "send a later one, or none")
     check_count(f"{field}.domains", memory.domains or (), most=MAX_DOMAINS)
     for domain in memory.domains or ():
         read_text(f"{field}.domains", domain, min_chars=1, max_chars=MAX_LABEL_CHARS)

@@ -50,6 +50,38 @@ MEMORY_STATUS_REJECTED: MemoryStatus.ValueType  # 3
 """Neither recalled nor compiled; still listed."""
 Global___MemoryStatus: _TypeAlias = MemoryStatus  # noqa: Y015
 
+class _ValidPrecision:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ValidPrecisionEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ValidPrecision.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    VALID_PRECISION_UNSPECIFIED: _ValidPrecision.ValueType  # 0
+    """Not given: to the instant, or as it is."""
+    VALID_PRECISION_INSTANT: _ValidPrecision.ValueType  # 1
+    """To the instant."""
+    VALID_PRECISION_DAY: _ValidPrecision.ValueType  # 2
+    """To the day."""
+    VALID_PRECISION_MONTH: _ValidPrecision.ValueType  # 3
+    """To the month."""
+    VALID_PRECISION_YEAR: _ValidPrecision.ValueType  # 4
+    """To the year."""
+
+class ValidPrecision(_ValidPrecision, metaclass=_ValidPrecisionEnumTypeWrapper):
+    """How exactly the start and the end of a memory's validity are known."""
+
+VALID_PRECISION_UNSPECIFIED: ValidPrecision.ValueType  # 0
+"""Not given: to the instant, or as it is."""
+VALID_PRECISION_INSTANT: ValidPrecision.ValueType  # 1
+"""To the instant."""
+VALID_PRECISION_DAY: ValidPrecision.ValueType  # 2
+"""To the day."""
+VALID_PRECISION_MONTH: ValidPrecision.ValueType  # 3
+"""To the month."""
+VALID_PRECISION_YEAR: ValidPrecision.ValueType  # 4
+"""To the year."""
+Global___ValidPrecision: _TypeAlias = ValidPrecision  # noqa: Y015
+
 @_typing.final
 class NewMemory(_message.Message):
     """One memory to write."""
@@ -68,6 +100,9 @@ class NewMemory(_message.Message):
     AUTHORITY_FIELD_NUMBER: _builtins.int
     DOMAINS_FIELD_NUMBER: _builtins.int
     PINNED_FIELD_NUMBER: _builtins.int
+    VALID_FROM_TIME_FIELD_NUMBER: _builtins.int
+    VALID_UNTIL_TIME_FIELD_NUMBER: _builtins.int
+    VALID_PRECISION_FIELD_NUMBER: _builtins.int
     memory_id: _builtins.str
     """The caller's id, unique for the owner, at most 200 characters; if empty, it is derived from the text."""
     text: _builtins.str
@@ -88,6 +123,8 @@ class NewMemory(_message.Message):
     """Whether it is pinned; absent leaves it as it is. Pinned memories stand in every context of their owner, whatever is asked; all
     together they take at most 300 tokens.
     """
+    valid_precision: Global___ValidPrecision.ValueType
+    """How exactly both are known, and written in contexts and pages."""
     @_builtins.property
     def occurred_time(self) -> _timestamp_pb2.Timestamp:
         """When it happened or was said; absent means now."""
@@ -104,6 +141,14 @@ class NewMemory(_message.Message):
     def domains(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Its subject areas, at most 100."""
 
+    @_builtins.property
+    def valid_from_time(self) -> _timestamp_pb2.Timestamp:
+        """From when what it says holds; absent: open, or as it is. Rounded down to its precision, in UTC."""
+
+    @_builtins.property
+    def valid_until_time(self) -> _timestamp_pb2.Timestamp:
+        """Until when what it says holds, that instant excluded; absent: open, or as it is. Rounded down to its precision, in UTC."""
+
     def __init__(
         self,
         *,
@@ -119,10 +164,13 @@ class NewMemory(_message.Message):
         authority: _builtins.str = ...,
         domains: _abc.Iterable[_builtins.str] | None = ...,
         pinned: _builtins.bool | None = ...,
+        valid_from_time: _timestamp_pb2.Timestamp | None = ...,
+        valid_until_time: _timestamp_pb2.Timestamp | None = ...,
+        valid_precision: Global___ValidPrecision.ValueType = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_confidence", b"_confidence", "_pinned", b"_pinned", "confidence", b"confidence", "metadata", b"metadata", "occurred_time", b"occurred_time", "pinned", b"pinned"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_confidence", b"_confidence", "_pinned", b"_pinned", "confidence", b"confidence", "metadata", b"metadata", "occurred_time", b"occurred_time", "pinned", b"pinned", "valid_from_time", b"valid_from_time", "valid_until_time", b"valid_until_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_confidence", b"_confidence", "_pinned", b"_pinned", "authority", b"authority", "confidence", b"confidence", "document_id", b"document_id", "domains", b"domains", "memory_id", b"memory_id", "memory_type", b"memory_type", "metadata", b"metadata", "occurred_time", b"occurred_time", "pinned", b"pinned", "status", b"status", "text", b"text", "turn_ids", b"turn_ids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_confidence", b"_confidence", "_pinned", b"_pinned", "authority", b"authority", "confidence", b"confidence", "document_id", b"document_id", "domains", b"domains", "memory_id", b"memory_id", "memory_type", b"memory_type", "metadata", b"metadata", "occurred_time", b"occurred_time", "pinned", b"pinned", "status", b"status", "text", b"text", "turn_ids", b"turn_ids", "valid_from_time", b"valid_from_time", "valid_precision", b"valid_precision", "valid_until_time", b"valid_until_time"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__confidence: _TypeAlias = _typing.Literal["confidence"]  # noqa: Y015
     _WhichOneofArgType__confidence: _TypeAlias = _typing.Literal["_confidence", b"_confidence"]  # noqa: Y015
@@ -157,6 +205,11 @@ class Memory(_message.Message):
     SOURCE_EPISODES_FIELD_NUMBER: _builtins.int
     SOURCE_EVENTS_FIELD_NUMBER: _builtins.int
     PINNED_FIELD_NUMBER: _builtins.int
+    VALID_FROM_TIME_FIELD_NUMBER: _builtins.int
+    VALID_UNTIL_TIME_FIELD_NUMBER: _builtins.int
+    VALID_PRECISION_FIELD_NUMBER: _builtins.int
+    UNTIL_PRECISION_FIELD_NUMBER: _builtins.int
+    COMPRESSED_FIELD_NUMBER: _builtins.int
     memory_id: _builtins.str
     """Its id."""
     text: _builtins.str
@@ -173,6 +226,12 @@ class Memory(_message.Message):
     """Whose word it is: User, Agent, Candidate, Derived, from most to least trusted; another string ranks as Derived."""
     pinned: _builtins.bool
     """Whether it is pinned, that is, stands in every context of its owner."""
+    valid_precision: Global___ValidPrecision.ValueType
+    """How exactly `valid_from_time` is known."""
+    until_precision: Global___ValidPrecision.ValueType
+    """How exactly `valid_until_time` is known."""
+    compressed: _builtins.bool
+    """Whether it stands behind a summary, which ranks above it. It stays true."""
     @_builtins.property
     def occurred_time(self) -> _timestamp_pb2.Timestamp:
         """When it happened or was said."""
@@ -205,6 +264,16 @@ class Memory(_message.Message):
     def source_events(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Ids of the memories or turns at the start of a summary's chain."""
 
+    @_builtins.property
+    def valid_from_time(self) -> _timestamp_pb2.Timestamp:
+        """From when what it says holds; absent: open."""
+
+    @_builtins.property
+    def valid_until_time(self) -> _timestamp_pb2.Timestamp:
+        """Until when what it says holds, that instant excluded; absent: open. It is the end that was given, or the start of a memory that
+        corrected or contradicted it, if that is earlier.
+        """
+
     def __init__(
         self,
         *,
@@ -224,10 +293,15 @@ class Memory(_message.Message):
         source_episodes: _abc.Iterable[_builtins.str] | None = ...,
         source_events: _abc.Iterable[_builtins.str] | None = ...,
         pinned: _builtins.bool = ...,
+        valid_from_time: _timestamp_pb2.Timestamp | None = ...,
+        valid_until_time: _timestamp_pb2.Timestamp | None = ...,
+        valid_precision: Global___ValidPrecision.ValueType = ...,
+        until_precision: Global___ValidPrecision.ValueType = ...,
+        compressed: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "metadata", b"metadata", "occurred_time", b"occurred_time", "update_time", b"update_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "metadata", b"metadata", "occurred_time", b"occurred_time", "update_time", b"update_time", "valid_from_time", b"valid_from_time", "valid_until_time", b"valid_until_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["authority", b"authority", "confidence", b"confidence", "create_time", b"create_time", "document_id", b"document_id", "domains", b"domains", "memory_id", b"memory_id", "memory_type", b"memory_type", "metadata", b"metadata", "occurred_time", b"occurred_time", "pinned", b"pinned", "source_episodes", b"source_episodes", "source_events", b"source_events", "status", b"status", "text", b"text", "turn_ids", b"turn_ids", "update_time", b"update_time"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["authority", b"authority", "compressed", b"compressed", "confidence", b"confidence", "create_time", b"create_time", "document_id", b"document_id", "domains", b"domains", "memory_id", b"memory_id", "memory_type", b"memory_type", "metadata", b"metadata", "occurred_time", b"occurred_time", "pinned", b"pinned", "source_episodes", b"source_episodes", "source_events", b"source_events", "status", b"status", "text", b"text", "turn_ids", b"turn_ids", "until_precision", b"until_precision", "update_time", b"update_time", "valid_from_time", b"valid_from_time", "valid_precision", b"valid_precision", "valid_until_time", b"valid_until_time"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -312,6 +386,8 @@ class ListMemoriesRequest(_message.Message):
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     PINNED_ONLY_FIELD_NUMBER: _builtins.int
+    AS_OF_TIME_FIELD_NUMBER: _builtins.int
+    KNOWN_AT_TIME_FIELD_NUMBER: _builtins.int
     tenant_id: _builtins.str
     """The tenant; empty means the caller's."""
     owner_id: _builtins.str
@@ -322,6 +398,16 @@ class ListMemoriesRequest(_message.Message):
     """The `next_page_token` of the previous page; empty for the first page."""
     pinned_only: _builtins.bool
     """Only pinned memories."""
+    @_builtins.property
+    def as_of_time(self) -> _timestamp_pb2.Timestamp:
+        """Only memories that held at this instant; absent: all, past ones too."""
+
+    @_builtins.property
+    def known_at_time(self) -> _timestamp_pb2.Timestamp:
+        """The memories as they were known at this instant: without those written later, with the statuses and supersessions of then.
+        Absent: as they are known now.
+        """
+
     def __init__(
         self,
         *,
@@ -330,10 +416,12 @@ class ListMemoriesRequest(_message.Message):
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
         pinned_only: _builtins.bool = ...,
+        as_of_time: _timestamp_pb2.Timestamp | None = ...,
+        known_at_time: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["as_of_time", b"as_of_time", "known_at_time", b"known_at_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["owner_id", b"owner_id", "page_size", b"page_size", "page_token", b"page_token", "pinned_only", b"pinned_only", "tenant_id", b"tenant_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of_time", b"as_of_time", "known_at_time", b"known_at_time", "owner_id", b"owner_id", "page_size", b"page_size", "page_token", b"page_token", "pinned_only", b"pinned_only", "tenant_id", b"tenant_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -918,6 +1006,7 @@ class MemorySupersession(_message.Message):
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     UNDO_TIME_FIELD_NUMBER: _builtins.int
     EVIDENCE_FIELD_NUMBER: _builtins.int
+    JOB_ID_FIELD_NUMBER: _builtins.int
     memory_id: _builtins.str
     """The newer memory, such as a summary."""
     superseded_id: _builtins.str
@@ -926,6 +1015,8 @@ class MemorySupersession(_message.Message):
     """Why: compressed, corrected or contradicted. A compressed memory stays true."""
     evidence: _builtins.str
     """What shows it; may be empty."""
+    job_id: _builtins.str
+    """The decay job that made it; empty otherwise."""
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """When."""
@@ -943,14 +1034,279 @@ class MemorySupersession(_message.Message):
         create_time: _timestamp_pb2.Timestamp | None = ...,
         undo_time: _timestamp_pb2.Timestamp | None = ...,
         evidence: _builtins.str = ...,
+        job_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "undo_time", b"undo_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "evidence", b"evidence", "memory_id", b"memory_id", "reason", b"reason", "superseded_id", b"superseded_id", "undo_time", b"undo_time"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "evidence", b"evidence", "job_id", b"job_id", "memory_id", b"memory_id", "reason", b"reason", "superseded_id", b"superseded_id", "undo_time", b"undo_time"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___MemorySupersession: _TypeAlias = MemorySupersession  # noqa: Y015
+
+@_typing.final
+class SupersedeRequest(_message.Message):
+    """Lets a memory take the place of others."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TENANT_ID_FIELD_NUMBER: _builtins.int
+    OWNER_ID_FIELD_NUMBER: _builtins.int
+    SUPERSEDED_IDS_FIELD_NUMBER: _builtins.int
+    MEMORY_ID_FIELD_NUMBER: _builtins.int
+    EDIT_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    EVIDENCE_FIELD_NUMBER: _builtins.int
+    tenant_id: _builtins.str
+    """The tenant; empty means the caller's."""
+    owner_id: _builtins.str
+    """The owner; empty means the caller's, when it has exactly one."""
+    memory_id: _builtins.str
+    """The newer memory, if it exists."""
+    reason: _builtins.str
+    """Why: corrected or contradicted; empty means corrected. They hold until the newer memory's `valid_from_time`, else its
+    `occurred_time`.
+    """
+    evidence: _builtins.str
+    """What shows it, at most 500 characters. Recorded."""
+    @_builtins.property
+    def superseded_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The memories whose place is taken, 1 to 200. An agent's token takes that of none with the authority User."""
+
+    @_builtins.property
+    def edit(self) -> Global___NewMemory:
+        """Else the newer memory to write, an edit of the others. Its authority is at most theirs, its confidence at most a superseded
+        summary's, and it is a candidate if one of them is.
+        """
+
+    def __init__(
+        self,
+        *,
+        tenant_id: _builtins.str = ...,
+        owner_id: _builtins.str = ...,
+        superseded_ids: _abc.Iterable[_builtins.str] | None = ...,
+        memory_id: _builtins.str = ...,
+        edit: Global___NewMemory | None = ...,
+        reason: _builtins.str = ...,
+        evidence: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["edit", b"edit"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["edit", b"edit", "evidence", b"evidence", "memory_id", b"memory_id", "owner_id", b"owner_id", "reason", b"reason", "superseded_ids", b"superseded_ids", "tenant_id", b"tenant_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SupersedeRequest: _TypeAlias = SupersedeRequest  # noqa: Y015
+
+@_typing.final
+class SupersedeResponse(_message.Message):
+    """The memories after it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MEMORY_FIELD_NUMBER: _builtins.int
+    SUPERSEDED_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def memory(self) -> Global___Memory:
+        """The newer memory."""
+
+    @_builtins.property
+    def superseded(self) -> _containers.RepeatedCompositeFieldContainer[Global___Memory]:
+        """The memories whose place it took, in order of id. A candidate ends no accepted memory until it is accepted itself."""
+
+    def __init__(
+        self,
+        *,
+        memory: Global___Memory | None = ...,
+        superseded: _abc.Iterable[Global___Memory] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["memory", b"memory"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["memory", b"memory", "superseded", b"superseded"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SupersedeResponse: _TypeAlias = SupersedeResponse  # noqa: Y015
+
+@_typing.final
+class RestoreMemoryRequest(_message.Message):
+    """Undoes what ended a memory."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TENANT_ID_FIELD_NUMBER: _builtins.int
+    OWNER_ID_FIELD_NUMBER: _builtins.int
+    MEMORY_ID_FIELD_NUMBER: _builtins.int
+    SUPERSEDING_ID_FIELD_NUMBER: _builtins.int
+    tenant_id: _builtins.str
+    """The tenant; empty means the caller's."""
+    owner_id: _builtins.str
+    """The owner; empty means the caller's, when it has exactly one."""
+    memory_id: _builtins.str
+    """The memory that ended."""
+    superseding_id: _builtins.str
+    """The memory that took its place; empty: all that did."""
+    def __init__(
+        self,
+        *,
+        tenant_id: _builtins.str = ...,
+        owner_id: _builtins.str = ...,
+        memory_id: _builtins.str = ...,
+        superseding_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["memory_id", b"memory_id", "owner_id", b"owner_id", "superseding_id", b"superseding_id", "tenant_id", b"tenant_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RestoreMemoryRequest: _TypeAlias = RestoreMemoryRequest  # noqa: Y015
+
+@_typing.final
+class RestoreMemoryResponse(_message.Message):
+    """The memory after it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MEMORY_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def memory(self) -> Global___Memory:
+        """The memory. An end that its writer gave stays."""
+
+    def __init__(
+        self,
+        *,
+        memory: Global___Memory | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["memory", b"memory"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["memory", b"memory"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RestoreMemoryResponse: _TypeAlias = RestoreMemoryResponse  # noqa: Y015
+
+@_typing.final
+class ExplainMemoryRequest(_message.Message):
+    """Asks why a memory is believed."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TENANT_ID_FIELD_NUMBER: _builtins.int
+    OWNER_ID_FIELD_NUMBER: _builtins.int
+    MEMORY_ID_FIELD_NUMBER: _builtins.int
+    tenant_id: _builtins.str
+    """The tenant; empty means the caller's."""
+    owner_id: _builtins.str
+    """The owner; empty means the caller's, when it has exactly one."""
+    memory_id: _builtins.str
+    """The memory."""
+    def __init__(
+        self,
+        *,
+        tenant_id: _builtins.str = ...,
+        owner_id: _builtins.str = ...,
+        memory_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["memory_id", b"memory_id", "owner_id", b"owner_id", "tenant_id", b"tenant_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExplainMemoryRequest: _TypeAlias = ExplainMemoryRequest  # noqa: Y015
+
+@_typing.final
+class ExplainMemoryResponse(_message.Message):
+    """Why a memory is believed."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MEMORY_FIELD_NUMBER: _builtins.int
+    CHAIN_FIELD_NUMBER: _builtins.int
+    MEMORIES_FIELD_NUMBER: _builtins.int
+    TURNS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def memory(self) -> Global___Memory:
+        """The memory."""
+
+    @_builtins.property
+    def chain(self) -> _containers.RepeatedCompositeFieldContainer[Global___MemorySupersession]:
+        """What it and the memories below it took the place of, nearest first, at most 1,000. A summary rests on what it compressed."""
+
+    @_builtins.property
+    def memories(self) -> _containers.RepeatedCompositeFieldContainer[Global___Memory]:
+        """The memories of the chain, in order of id."""
+
+    @_builtins.property
+    def turns(self) -> _containers.RepeatedCompositeFieldContainer[Global___SourceTurn]:
+        """The turns that all of them were drawn from, oldest first, at most 1,000."""
+
+    def __init__(
+        self,
+        *,
+        memory: Global___Memory | None = ...,
+        chain: _abc.Iterable[Global___MemorySupersession] | None = ...,
+        memories: _abc.Iterable[Global___Memory] | None = ...,
+        turns: _abc.Iterable[Global___SourceTurn] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["memory", b"memory"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chain", b"chain", "memories", b"memories", "memory", b"memory", "turns", b"turns"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExplainMemoryResponse: _TypeAlias = ExplainMemoryResponse  # noqa: Y015
+
+@_typing.final
+class SourceTurn(_message.Message):
+    """A turn that memories were drawn from."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TURN_ID_FIELD_NUMBER: _builtins.int
+    THREAD_ID_FIELD_NUMBER: _builtins.int
+    POSITION_FIELD_NUMBER: _builtins.int
+    ROLE_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    SAID_TIME_FIELD_NUMBER: _builtins.int
+    MEMORY_IDS_FIELD_NUMBER: _builtins.int
+    turn_id: _builtins.str
+    """Its id."""
+    thread_id: _builtins.str
+    """Its thread."""
+    position: _builtins.int
+    """Its position in the thread."""
+    role: _builtins.str
+    """Who said it: user, assistant, tool or system."""
+    text: _builtins.str
+    """The first 2,000 characters of its text."""
+    @_builtins.property
+    def said_time(self) -> _timestamp_pb2.Timestamp:
+        """When it was said."""
+
+    @_builtins.property
+    def memory_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The memories of the chain that were drawn from it."""
+
+    def __init__(
+        self,
+        *,
+        turn_id: _builtins.str = ...,
+        thread_id: _builtins.str = ...,
+        position: _builtins.int = ...,
+        role: _builtins.str = ...,
+        text: _builtins.str = ...,
+        said_time: _timestamp_pb2.Timestamp | None = ...,
+        memory_ids: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["said_time", b"said_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["memory_ids", b"memory_ids", "position", b"position", "role", b"role", "said_time", b"said_time", "text", b"text", "thread_id", b"thread_id", "turn_id", b"turn_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SourceTurn: _TypeAlias = SourceTurn  # noqa: Y015
 
 @_typing.final
 class CompressMemoriesRequest(_message.Message):

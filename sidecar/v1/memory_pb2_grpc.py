@@ -75,6 +75,21 @@ class MemoryServiceStub:
                 request_serializer=sidecar_dot_v1_dot_memory__pb2.GetMemoryHistoryRequest.SerializeToString,
                 response_deserializer=sidecar_dot_v1_dot_memory__pb2.GetMemoryHistoryResponse.FromString,
                 _registered_method=True)
+        self.Supersede = channel.unary_unary(
+                '/sidecar.v1.MemoryService/Supersede',
+                request_serializer=sidecar_dot_v1_dot_memory__pb2.SupersedeRequest.SerializeToString,
+                response_deserializer=sidecar_dot_v1_dot_memory__pb2.SupersedeResponse.FromString,
+                _registered_method=True)
+        self.RestoreMemory = channel.unary_unary(
+                '/sidecar.v1.MemoryService/RestoreMemory',
+                request_serializer=sidecar_dot_v1_dot_memory__pb2.RestoreMemoryRequest.SerializeToString,
+                response_deserializer=sidecar_dot_v1_dot_memory__pb2.RestoreMemoryResponse.FromString,
+                _registered_method=True)
+        self.ExplainMemory = channel.unary_unary(
+                '/sidecar.v1.MemoryService/ExplainMemory',
+                request_serializer=sidecar_dot_v1_dot_memory__pb2.ExplainMemoryRequest.SerializeToString,
+                response_deserializer=sidecar_dot_v1_dot_memory__pb2.ExplainMemoryResponse.FromString,
+                _registered_method=True)
         self.CompressMemories = channel.unary_unary(
                 '/sidecar.v1.MemoryService/CompressMemories',
                 request_serializer=sidecar_dot_v1_dot_memory__pb2.CompressMemoriesRequest.SerializeToString,
@@ -144,6 +159,28 @@ class MemoryServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Supersede(self, request, context):
+        """Lets a memory take the place of others: one that exists, or an edit that is written with it. What it corrects or contradicts
+        stays, and holds until it begins.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RestoreMemory(self, request, context):
+        """Undoes what ended a memory: it is current again.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ExplainMemory(self, request, context):
+        """Returns why a memory is believed: the chain of memories that it comes from, down to the turns.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def CompressMemories(self, request, context):
         """Compresses candidates into one summary, a candidate too. The sources stay. Sent again, it returns the same summary.
         """
@@ -193,6 +230,21 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     servicer.GetMemoryHistory,
                     request_deserializer=sidecar_dot_v1_dot_memory__pb2.GetMemoryHistoryRequest.FromString,
                     response_serializer=sidecar_dot_v1_dot_memory__pb2.GetMemoryHistoryResponse.SerializeToString,
+            ),
+            'Supersede': grpc.unary_unary_rpc_method_handler(
+                    servicer.Supersede,
+                    request_deserializer=sidecar_dot_v1_dot_memory__pb2.SupersedeRequest.FromString,
+                    response_serializer=sidecar_dot_v1_dot_memory__pb2.SupersedeResponse.SerializeToString,
+            ),
+            'RestoreMemory': grpc.unary_unary_rpc_method_handler(
+                    servicer.RestoreMemory,
+                    request_deserializer=sidecar_dot_v1_dot_memory__pb2.RestoreMemoryRequest.FromString,
+                    response_serializer=sidecar_dot_v1_dot_memory__pb2.RestoreMemoryResponse.SerializeToString,
+            ),
+            'ExplainMemory': grpc.unary_unary_rpc_method_handler(
+                    servicer.ExplainMemory,
+                    request_deserializer=sidecar_dot_v1_dot_memory__pb2.ExplainMemoryRequest.FromString,
+                    response_serializer=sidecar_dot_v1_dot_memory__pb2.ExplainMemoryResponse.SerializeToString,
             ),
             'CompressMemories': grpc.unary_unary_rpc_method_handler(
                     servicer.CompressMemories,
@@ -417,6 +469,87 @@ class MemoryService:
             '/sidecar.v1.MemoryService/GetMemoryHistory',
             sidecar_dot_v1_dot_memory__pb2.GetMemoryHistoryRequest.SerializeToString,
             sidecar_dot_v1_dot_memory__pb2.GetMemoryHistoryResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Supersede(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sidecar.v1.MemoryService/Supersede',
+            sidecar_dot_v1_dot_memory__pb2.SupersedeRequest.SerializeToString,
+            sidecar_dot_v1_dot_memory__pb2.SupersedeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RestoreMemory(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sidecar.v1.MemoryService/RestoreMemory',
+            sidecar_dot_v1_dot_memory__pb2.RestoreMemoryRequest.SerializeToString,
+            sidecar_dot_v1_dot_memory__pb2.RestoreMemoryResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ExplainMemory(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sidecar.v1.MemoryService/ExplainMemory',
+            sidecar_dot_v1_dot_memory__pb2.ExplainMemoryRequest.SerializeToString,
+            sidecar_dot_v1_dot_memory__pb2.ExplainMemoryResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -1,4 +1,4 @@
-"""The built-in memories as a compile reads them: in feed order, by id, or as a full listing."""
+"""The feed of the built-in memories: its numbers, and the memories as a compile reads them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from store.content.validity import OPEN, Validity, validity_of
 from store.db import queries
-from store.db.queries import Connection
+from store.db.queries import Connection, value_of
 from store.scope import Scope
 
 _sql = queries.load(__file__)
@@ -16,7 +17,7 @@ _sql = queries.load(__file__)
 
 @dataclass(frozen=True, slots=True)
 class FedMemory:
-    """A memory with its sequence number in the owner's feed."""
+    """A memory with its sequence number in the owner's feed. `text_hash` changes with the text, and with when it holds."""
 
     memory_id: str
     change_seq: int
@@ -25,6 +26,7 @@ class FedMemory:
     occurred_at: datetime
     document_id: str
     metadata: dict[str, Any]
+    validity: Validity = OPEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +60,20 @@ async def listing(connection: Connection, scope: Scope) -> list[ListedMemory]:
     return [ListedMemory(row["memory_id"], row["document_id"], row["text_hash"]) for row in rows]
 
 
+async def hold(connection: Connection, scope: Scope) -> int:
+    """Create or lock the owner's feed until the transaction ends, and return its last number: changes are made in turn."""
+    return int(await _sql.open_feed(connection, **scope.key))
+
+
+async def advance(connection: Connection, scope: Scope, count: int) -> None:
+    """Record that the feed's next `count` numbers were taken."""
+    await _sql.advance_feed(connection, **scope.key, count=count)
+
+
 async def announce_forgotten(connection: Connection, scope: Scope) -> int:
     """Take the feed's next number for a deletion, and return it; a compile that reads up to it is then due."""
     return int(await _sql.take_feed_number(connection, **scope.key))
 
 
 def _memory(row: Any) -> FedMemory:
-    return FedMemory(**{name: row[name] for name in FedMemory.__slots__})
+    return value_of(FedMemory, row, validity=validity_of(row))

@@ -12,10 +12,11 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from uuid import UUID, uuid5
 
-from store.content import embeddings, storage
+from store.content import embeddings, feed, standing, storage, supersessions
 from store.content.derived import Derived, derive
 from store.content.recalling import Recalled, RecallQuery, recalled
 from store.content.tiers import MemoryStatus
+from store.content.validity import OPEN, Validity, ValidPrecision, validity_of
 from store.db import queries
 from store.db.pacing import QUICK_CHARS, STATEMENT_CHARS, in_slices, slices
 from store.db.queries import Connection, value_of
@@ -38,7 +39,8 @@ class NewMemory:
 
     Of the fields that are None, a known memory keeps its own, and a new one gets the type fact, the status accepted, the
     confidence 1 and the authority Agent. The status of a known memory is changed by `set_status` alone.
-    `is_pinned` pins or unpins it; None leaves it as it is.
+    `is_pinned` pins or unpins it; None leaves it as it is. `valid_from` and `stated_until` are the start and the end of what it
+    says, known to `valid_precision`.
     """
 
     text: str
@@ -55,6 +57,9 @@ class NewMemory:
     source_episodes: tuple[str, ...] | None = None
     source_events: tuple[str, ...] | None = None
     is_pinned: bool | None = None
+    valid_from: datetime | None = None
+    stated_until: datetime | None = None
+    valid_precision: ValidPrecision | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +67,7 @@ class Memory:
     """A stored memory. `occurred_at` is when it happened or was said.
 
     `source_episodes` and `source_events` name the episodes, and the turns or memories, that a summary was made from.
+    `validity` says when it holds, `is_compressed` that it stands behind a summary.
     """
 
     memory_id: str
@@ -80,10 +86,15 @@ class Memory:
     source_episodes: tuple[str, ...] = ()
     source_events: tuple[str, ...] = ()
     is_pinned: bool = False
+    validity: Validity = OPEN
+    is_compressed: bool = False
 
 
 class RecalledMemory(NamedTuple):
-    """The columns that recall reads of a memory, and its near-duplicate signature. A tuple: many are created per turn."""
+    """The columns that recall reads of a memory, and its near-duplicate signature. A tuple: many are created per turn.
+
+    `sources` are the ids of the memories and turns that a summary stands for.
+    """
 
     memory_id: str
     text: str
@@ -94,28 +105,35 @@ class RecalledMemory(NamedTuple):
     confidence: float
     authority: str
     is_compressed: bool
+    valid_from: datetime | None
+    valid_until: datetime | None
+    valid_precision: str
+    until_precision: str
+    sources: tuple[str, ...]
     signature: Signature
 
+    @property
+    def validity(self) -> Validity:
+        """When it holds."""
+        if self.valid_from is None and self.valid_until is None:
+            return OPEN
+        precisions = ValidPrecision(self.valid_precision), ValidPrecision(self.until_precision)
+        return Validity(self.valid_from, self.valid_until, *precisions)
+
 
 @dataclass(frozen=True, slots=True)
-class StatusDecision:
-    """A status to give, by which caller and by which rule."""
+class MemoryFilter:
+    """Which memories to list: pinned ones alone, those that held at `as_of`, and all as they were known at `known_at`.
 
-    status: MemoryStatus
-    changed_by: str
-    rule: str
+    Known at an instant: without memories written later, and with the statuses and supersessions of then.
+    """
+
+    pinned_only: bool = False
+    as_of: datetime | None = None
+    known_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class StatusChange:
-    """A change of a memory's status: by which caller, by which rule, and its number in the owner's feed."""
-
-    change_seq: int
-    old_status: MemoryStatus
-    new_status: MemoryStatus
-    changed_by: str
-    rule: str
-    changed_at: datetime
+EVERY = MemoryFilter()
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +187,7 @@ async def write(
     if not prepared.rows:
         return Retained((), 0, 0)
     tools = await _drawn_from_tools(connection, scope, prepared)
-    change_seq = await _sql.open_feed(connection, **scope.key)
+    change_seq = await feed.hold(connection, scope)
     ids = [row[0] for row in prepared.rows]
     held_bytes = await storage.of_memories(connection, scope, ids)
     created = updated = 0
@@ -180,10 +198,13 @@ async def write(
         created += counts["created_count"]
         updated += counts["updated_count"]
     if created or updated:
-        await _sql.advance_feed(connection, **scope.key, count=created + updated)
+        await feed.advance(connection, scope, created + updated)
         await embeddings.mark(connection, scope, embeddings.TextKind.MEMORIES, now=now)
         added_bytes = await storage.of_memories(connection, scope, ids) - held_bytes
         await storage.add(connection, scope, added_bytes, quota_bytes=quota_bytes)
+    if updated:  # what a memory ended holds until that memory begins, which may be another instant now
+        older = await supersessions.superseded_by(connection, scope, ids)
+        await standing.settle(connection, scope, [*ids, *older], now=now)
     for is_pinned in (True, False):
         marked = [memory_id for memory_id, one, _ in prepared.rows if one.is_pinned is is_pinned]
         await _set_pinned(connection, scope, marked, is_pinned, now)
@@ -198,7 +219,7 @@ async def get(connection: Connection, scope: Scope, memory_id: str) -> Memory | 
 
 async def set_pinned(connection: Connection, scope: Scope, memory_id: str, is_pinned: bool, *, now: datetime) -> None:
     """Pin or unpin a memory. Locks the owner's feed until the transaction ends, so that limits on all pinned can be kept."""
-    await _sql.open_feed(connection, **scope.key)
+    await feed.hold(connection, scope)
     await _set_pinned(connection, scope, [memory_id], is_pinned, now)
 
 
@@ -226,15 +247,25 @@ async def page(
     limit: int,
     after: tuple[datetime, str] | None = None,
     most_bytes: int = _PLENTY_BYTES,
-    pinned_only: bool = False,
+    wanted: MemoryFilter = EVERY,
 ) -> list[Memory]:
-    """Return a page of the owner's memories (or the pinned ones), newest first, after the memory with this instant and id.
+    """Return a page of the owner's memories, newest first, after the memory with this instant and id.
 
     The page ends with the memory at which the texts together exceed `most_bytes`.
     """
     before, after_id = after or (_END_OF_TIME, "")
-    bounds = {"limit": limit, "most_bytes": most_bytes, "pinned_only": pinned_only}
-    rows = await _sql.list_memories(connection, **scope.key, before=before, after_id=after_id, **bounds)
+    bounds = {"before": before, "after_id": after_id, "limit": limit, "most_bytes": most_bytes}
+    place = {**scope.key, **bounds, "pinned_only": wanted.pinned_only, "as_of": wanted.as_of}
+    if wanted.known_at is None:
+        rows = await _sql.list_memories(connection, **place)
+    else:
+        rows = await _sql.list_memories_known_at(connection, **place, known_at=wanted.known_at)
+    return [_memory(row) for row in rows]
+
+
+async def by_ids(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> list[Memory]:
+    """Return the memories that exist, in order of id."""
+    rows = await _sql.get_memories(connection, **scope.key, memory_ids=list(memory_ids))
     return [_memory(row) for row in rows]
 
 
@@ -244,40 +275,11 @@ async def lock(connection: Connection, scope: Scope, memory_ids: Sequence[str]) 
     return {row["memory_id"]: _memory(row) for row in rows}
 
 
-async def set_status(
-    connection: Connection, scope: Scope, memory_id: str, decision: StatusDecision, *, now: datetime
-) -> MemoryStatus | None:
-    """Change a memory's status, record the change, and return the old status; None if it has this status already.
-
-    Takes the next number of the owner's feed. The confidence and the authority stay.
-    """
-    change_seq = int(await _sql.open_feed(connection, **scope.key)) + 1
-    decided = {"status": decision.status.value, "changed_by": decision.changed_by, "rule": decision.rule, "now": now}
-    old = await _sql.set_status(connection, **scope.key, memory_id=memory_id, change_seq=change_seq, **decided)
-    if old is None:
-        return None
-    await _sql.advance_feed(connection, **scope.key, count=1)
-    return MemoryStatus(old)
-
-
-async def status_changes(connection: Connection, scope: Scope, memory_id: str) -> list[StatusChange]:
-    """Return the changes of a memory's status, oldest first."""
-    rows = await _sql.list_status_changes(connection, **scope.key, memory_id=memory_id)
-    return [
-        StatusChange(
-            row["change_seq"],
-            MemoryStatus(row["old_status"]),
-            MemoryStatus(row["new_status"]),
-            row["changed_by"],
-            row["rule"],
-            row["changed_at"],
-        )
-        for row in rows
-    ]
-
-
 async def forget(connection: Connection, scope: Scope, memory_id: str) -> bool:
-    """Delete a memory, and return whether it existed. Its text is gone when the transaction commits."""
+    """Delete a memory, and return whether it existed. Its text is gone when the transaction commits.
+
+    `settle` is to follow: memories whose place it took get it back.
+    """
     return bool(await _sql.delete_memory(connection, **scope.key, memory_id=memory_id))
 
 
@@ -289,9 +291,18 @@ async def forget_all(connection: Connection, scope: Scope, memory_ids: Sequence[
     return int(count)
 
 
-async def recall(connection: Connection, scope: Scope, wanted: RecallQuery) -> Recalled[RecalledMemory]:
-    """Return the owner's memories that match, best first."""
-    rows = await _sql.recall_memories(connection, **scope.key, **wanted.parameters())
+async def recall(
+    connection: Connection, scope: Scope, wanted: RecallQuery, *, known_at: datetime | None = None
+) -> Recalled[RecalledMemory]:
+    """Return the owner's memories that match, best first; as they were known at an instant if one is given.
+
+    Then memories written later are left out, and statuses and supersessions are those of then. A text that was edited in place
+    is the present one: no earlier one is kept.
+    """
+    if known_at is None:
+        rows = await _sql.recall_memories(connection, **scope.key, **wanted.parameters())
+    else:
+        rows = await _sql.search_memories_known_at(connection, **scope.key, **wanted.parameters(), known_at=known_at)
     return recalled(rows, _recalled)
 
 
@@ -344,6 +355,9 @@ def _columns(rows: Sequence[tuple[str, NewMemory, Derived]]) -> dict[str, object
         "domains": [_array(one.domains) for one in new],
         "episodes": [_array(one.source_episodes) for one in new],
         "events": [_array(one.source_events) for one in new],
+        "valid_from": [one.valid_from for one in new],
+        "stated_until": [one.stated_until for one in new],
+        "valid_precisions": [one.valid_precision for one in new],
     }
 
 
@@ -370,10 +384,12 @@ def _strings(value: Any) -> Iterator[str]:
 
 def _memory(row: Any) -> Memory:
     listed = {name: tuple(row[f"{name}_json"]) for name in ("domains", "source_episodes", "source_events")}
-    return value_of(Memory, row, turn_ids=tuple(row["turn_ids"]), status=MemoryStatus(row["status"]), **listed)
+    made = {"status": MemoryStatus(row["status"]), "validity": validity_of(row)}
+    return value_of(Memory, row, turn_ids=tuple(row["turn_ids"]), **made, **listed)
 
 
 def _recalled(*columns: Any) -> Iterable[RecalledMemory]:
-    *values, turn_ids, statuses, confidences, authorities, compressed, signatures = columns
-    trust = (statuses, confidences, authorities, compressed)
-    return map(RecalledMemory, *values, map(tuple, turn_ids), *trust, map(Signature.unpack, signatures))
+    values, turn_ids, trust, sources, signatures = columns[:4], columns[4], columns[5:13], columns[13], columns[14]
+    return map(
+        RecalledMemory, *values, map(tuple, turn_ids), *trust, map(tuple, sources), map(Signature.unpack, signatures)
+    )

@@ -1,8 +1,3 @@
--- name: open_feed<!
--- Creates or locks the owner's change feed until the transaction ends, and returns its last sequence number.
-INSERT INTO memory_feeds AS f (tenant_id, owner_id, change_seq) VALUES (:tenant_id, :owner_id, 0)
-ON CONFLICT (tenant_id, owner_id) DO UPDATE SET change_seq = f.change_seq RETURNING change_seq;
-
 -- name: roles_of_turns
 -- The roles of the owner's turns with the given ids.
 SELECT turn_id::text AS turn_id, role FROM turns
@@ -12,14 +7,16 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND turn_id = ANY(:turn_id
 -- Writes new and changed memories, with the feed's next numbers in the given order; returns the count of each.
 WITH given AS (
     SELECT r.place, r.memory_id, r.document_id, r.text, r.metadata, r.occurred_at, r.text_hash, r.signature, r.word_count, r.words,
-        r.memory_type, r.status, r.confidence, r.authority, r.domains, r.episodes, r.events,
+        r.memory_type, r.status, r.confidence, r.authority, r.domains, r.episodes, r.events, r.valid_from, r.stated_until,
+        r.valid_precision,
         ARRAY(SELECT jsonb_array_elements_text(r.turns)) AS turn_ids
     FROM unnest(:memory_ids::text[], :document_ids::text[], :texts::text[], :metadata::jsonb[], :turns::jsonb[],
         :occurred_at::timestamptz[], :text_hashes::bytea[], :signatures::bytea[], :word_counts::int[], :words::text[],
         :memory_types::text[], :statuses::text[], :confidences::float8[], :authorities::text[], :domains::jsonb[],
-        :episodes::jsonb[], :events::jsonb[])
+        :episodes::jsonb[], :events::jsonb[], :valid_from::timestamptz[], :stated_until::timestamptz[], :valid_precisions::text[])
         WITH ORDINALITY AS r (memory_id, document_id, text, metadata, turns, occurred_at, text_hash, signature, word_count,
-        words, memory_type, status, confidence, authority, domains, episodes, events, place)
+        words, memory_type, status, confidence, authority, domains, episodes, events, valid_from, stated_until, valid_precision,
+        place)
 ), meant AS (  -- what was not given is no change; a known memory keeps its status, and its authority never rises
     SELECT given.place, given.memory_id, given.document_id, given.text, given.metadata, given.text_hash, given.signature,
         given.word_count, given.words, given.turn_ids, known.memory_id IS NULL AS is_new,
@@ -35,6 +32,9 @@ WITH given AS (
         coalesce(given.domains, known.domains_json, '[]') AS domains_json,
         coalesce(given.episodes, known.source_episodes_json, '[]') AS source_episodes_json,
         coalesce(given.events, known.source_events_json, '[]') AS source_events_json,
+        coalesce(given.valid_from, known.valid_from) AS valid_from, coalesce(given.stated_until, known.stated_until) AS stated_until,
+        coalesce(given.valid_precision, known.valid_precision, 'instant') AS valid_precision,
+        known.valid_from AS known_from, known.stated_until AS known_until, known.valid_precision AS known_precision,
         known.text_hash AS known_hash, known.metadata AS known_metadata, known.document_id AS known_document_id,
         known.turn_ids AS known_turn_ids, known.occurred_at AS known_at, known.memory_type AS known_type,
         known.confidence AS known_confidence, known.authority AS known_authority, known.domains_json AS known_domains,
@@ -45,15 +45,18 @@ WITH given AS (
 ), changed AS (
     SELECT *, row_number() OVER (ORDER BY place) AS step FROM meant
     WHERE is_new OR (known_hash, known_metadata, known_document_id, known_turn_ids, known_at, known_type, known_confidence,
-        known_authority, known_domains, known_episodes, known_events) IS DISTINCT FROM (text_hash, metadata, document_id, turn_ids,
-        happened_at, memory_type, confidence, authority, domains_json, source_episodes_json, source_events_json)
+        known_authority, known_domains, known_episodes, known_events, known_from, known_until, known_precision)
+        IS DISTINCT FROM (text_hash, metadata, document_id, turn_ids, happened_at, memory_type, confidence, authority, domains_json,
+        source_episodes_json, source_events_json, valid_from, stated_until, valid_precision)
 ), written AS (
     INSERT INTO memories (tenant_id, owner_id, memory_id, change_seq, document_id, text, metadata, turn_ids, occurred_at,
         created_at, updated_at, text_hash, signature, word_count, search_tsv, memory_type, status, confidence, authority,
-        domains_json, source_episodes_json, source_events_json)
+        domains_json, source_episodes_json, source_events_json, valid_from, stated_until, valid_precision, valid_until,
+        until_precision)
     SELECT :tenant_id, :owner_id, memory_id, :change_seq::bigint + step, document_id, text, metadata, turn_ids, happened_at,
         :now, :now, text_hash, signature, word_count, search_vector(words), memory_type, status, confidence, authority,
-        domains_json, source_episodes_json, source_events_json
+        domains_json, source_episodes_json, source_events_json, valid_from, stated_until, valid_precision, stated_until,
+        CASE WHEN stated_until IS NULL THEN 'instant' ELSE valid_precision END
     FROM changed
     ON CONFLICT (tenant_id, owner_id, memory_id) DO UPDATE SET change_seq = excluded.change_seq,
         document_id = excluded.document_id, text = excluded.text, metadata = excluded.metadata, turn_ids = excluded.turn_ids,
@@ -61,13 +64,10 @@ WITH given AS (
         signature = excluded.signature, word_count = excluded.word_count, search_tsv = excluded.search_tsv,
         memory_type = excluded.memory_type, confidence = excluded.confidence, authority = excluded.authority,
         domains_json = excluded.domains_json, source_episodes_json = excluded.source_episodes_json,
-        source_events_json = excluded.source_events_json
+        source_events_json = excluded.source_events_json, valid_from = excluded.valid_from,
+        stated_until = excluded.stated_until, valid_precision = excluded.valid_precision
 )
 SELECT count(*) FILTER (WHERE is_new) AS created_count, count(*) FILTER (WHERE NOT is_new) AS updated_count FROM changed;
-
--- name: advance_feed!
--- Records that the feed's next numbers were taken.
-UPDATE memory_feeds SET change_seq = change_seq + :count::bigint WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
 
 -- name: pin_memories!
 -- Pins memories; one that is pinned already keeps its place.
@@ -81,7 +81,8 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memor
 
 -- name: pinned_memories
 -- An owner's pinned memories, in the order in which they were pinned; rejected ones are left out.
-SELECT memory_id, text, occurred_at, document_id, turn_ids, status, confidence, authority, false AS is_compressed, signature
+SELECT memory_id, text, occurred_at, document_id, turn_ids, status, confidence, authority, false AS is_compressed, valid_from,
+    valid_until, valid_precision, until_precision, '{}'::text[] AS sources, signature
 FROM memories
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND pinned_at IS NOT NULL AND status <> 'rejected'
 ORDER BY pinned_at, memory_id LIMIT 300;
@@ -89,45 +90,57 @@ ORDER BY pinned_at, memory_id LIMIT 300;
 -- name: get_memory^
 -- One memory, or no row.
 SELECT memory_id, text, occurred_at, document_id, metadata, turn_ids, created_at, updated_at, memory_type, status, confidence,
-    authority, domains_json, source_episodes_json, source_events_json, pinned_at IS NOT NULL AS is_pinned
+    authority, domains_json, source_episodes_json, source_events_json, pinned_at IS NOT NULL AS is_pinned, valid_from, valid_until,
+    valid_precision, until_precision, is_compressed
 FROM memories WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = :memory_id;
+
+-- name: get_memories
+-- Memories by id.
+SELECT memory_id, text, occurred_at, document_id, metadata, turn_ids, created_at, updated_at, memory_type, status, confidence,
+    authority, domains_json, source_episodes_json, source_events_json, pinned_at IS NOT NULL AS is_pinned, valid_from, valid_until,
+    valid_precision, until_precision, is_compressed
+FROM memories WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memory_ids::text[])
+ORDER BY memory_id;
 
 -- name: list_memories
 -- A page of an owner's memories, newest first, up to the one at which the texts exceed a number of bytes. The separate bound on
 -- time lets the index scan start where the last page ended.
 SELECT memory_id, text, occurred_at, document_id, metadata, turn_ids, created_at, updated_at, memory_type, status, confidence,
-    authority, domains_json, source_episodes_json, source_events_json, pinned_at IS NOT NULL AS is_pinned
+    authority, domains_json, source_episodes_json, source_events_json, pinned_at IS NOT NULL AS is_pinned, valid_from, valid_until,
+    valid_precision, until_precision, is_compressed
 FROM (SELECT *, sum(octet_length(text)) OVER (ORDER BY occurred_at DESC, memory_id) - octet_length(text) AS bytes_before
     FROM memories
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND occurred_at <= :before::timestamptz
         AND (occurred_at < :before OR memory_id > :after_id) AND (NOT :pinned_only::bool OR pinned_at IS NOT NULL)
+        AND (:as_of::timestamptz IS NULL OR coalesce(valid_from <= :as_of::timestamptz, true)
+            AND coalesce(valid_until > :as_of::timestamptz, true))
     ORDER BY occurred_at DESC, memory_id LIMIT :limit) listed
 WHERE bytes_before <= :most_bytes::bigint ORDER BY occurred_at DESC, memory_id;
 
--- name: set_status<!
--- Changes a memory's status with the feed's next number, and records the change; returns the old status, or nothing.
-WITH old AS (
-    SELECT status FROM memories
-    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = :memory_id AND status <> :status FOR UPDATE
-), changed AS (
-    UPDATE memories m SET status = :status, change_seq = :change_seq, updated_at = :now FROM old
-    WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.memory_id = :memory_id
-), recorded AS (
-    INSERT INTO memory_status_changes (tenant_id, owner_id, memory_id, change_seq, old_status, new_status, changed_by, rule,
-        changed_at)
-    SELECT :tenant_id, :owner_id, :memory_id, :change_seq, old.status, :status, :changed_by, :rule, :now FROM old
-)
-SELECT status FROM old;
-
--- name: list_status_changes
--- The changes of a memory's status, oldest first.
-SELECT change_seq, old_status, new_status, changed_by, rule, changed_at FROM memory_status_changes
-WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = :memory_id ORDER BY change_seq;
+-- name: list_memories_known_at
+-- The same as they were known at an instant: without what was written later, and with the edges and the status of then. Edges are
+-- looked up in the index's own order, for a page.
+SELECT memory_id, text, occurred_at, document_id, metadata, turn_ids, created_at, updated_at, memory_type, status, confidence,
+    authority, domains_json, source_episodes_json, source_events_json, is_pinned, valid_from, valid_until, valid_precision,
+    until_precision, is_compressed
+FROM (SELECT m.memory_id, m.text, m.occurred_at, m.document_id, m.metadata, m.turn_ids, m.created_at, m.updated_at, m.memory_type,
+        k.status, m.confidence, m.authority, m.domains_json, m.source_episodes_json, m.source_events_json,
+        m.pinned_at IS NOT NULL AS is_pinned, m.valid_from, k.valid_until, m.valid_precision, k.until_precision, k.is_compressed,
+        sum(octet_length(m.text)) OVER (ORDER BY m.occurred_at DESC, m.memory_id) - octet_length(m.text) AS bytes_before
+    FROM memories m CROSS JOIN LATERAL (
+        SELECT * FROM memory_standing(:tenant_id, :owner_id, m.memory_id, :known_at::timestamptz) OFFSET 0) k
+    WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.occurred_at <= :before::timestamptz
+        AND (m.occurred_at < :before OR m.memory_id > :after_id) AND (NOT :pinned_only::bool OR m.pinned_at IS NOT NULL)
+        AND m.created_at <= :known_at::timestamptz AND (:as_of::timestamptz IS NULL
+            OR coalesce(m.valid_from <= :as_of::timestamptz, true) AND coalesce(k.valid_until > :as_of::timestamptz, true))
+    ORDER BY m.occurred_at DESC, m.memory_id LIMIT :limit) listed
+WHERE bytes_before <= :most_bytes::bigint ORDER BY occurred_at DESC, memory_id;
 
 -- name: lock_memories
 -- Locks memories by id until the transaction ends, and returns them.
 SELECT memory_id, text, occurred_at, document_id, metadata, turn_ids, created_at, updated_at, memory_type, status, confidence,
-    authority, domains_json, source_episodes_json, source_events_json, pinned_at IS NOT NULL AS is_pinned
+    authority, domains_json, source_episodes_json, source_events_json, pinned_at IS NOT NULL AS is_pinned, valid_from, valid_until,
+    valid_precision, until_precision, is_compressed
 FROM memories WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memory_ids::text[])
 ORDER BY memory_id FOR UPDATE;
 
@@ -142,10 +155,26 @@ DELETE FROM memories WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND m
 -- name: recall_memories
 -- An owner's memories that match a question, with match data; rejected ones are left out.
 SELECT f.matched, f.cosines, f.frequencies, f.total, m.memory_id, m.text, m.occurred_at, m.document_id, m.turn_ids,
-    m.status, m.confidence, m.authority, m.is_compressed, m.signature
+    m.status, m.confidence, m.authority, m.is_compressed, m.valid_from, m.valid_until, m.valid_precision, m.until_precision,
+    m.sources, m.signature
 FROM recall_memories(:tenant_id, :owner_id, :words::text[], :embedder_no::int, :vectors::text[], :limit::int, :weights::real[]) f
 CROSS JOIN LATERAL (
-    SELECT *, EXISTS (SELECT 1 FROM memory_supersessions s WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id
-        AND s.superseded_id = f.found_id AND s.reason = 'compressed' AND s.undone_at IS NULL) AS is_compressed
+    SELECT *, CASE WHEN source_events_json = '[]' THEN '{}'::text[] ELSE ARRAY(
+        SELECT superseded_id FROM memory_supersessions s WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id
+            AND s.memory_id = f.found_id AND s.reason = 'compressed' AND s.undone_at IS NULL ORDER BY place
+    ) || ARRAY(SELECT jsonb_array_elements_text(source_events_json)) END AS sources
     FROM memories
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = f.found_id AND status <> 'rejected' LIMIT 1) m;
+
+-- name: search_memories_known_at
+-- The same as they were known at an instant: without what was written later, and with the edges and the status of then.
+SELECT f.matched, f.cosines, f.frequencies, f.total, m.memory_id, m.text, m.occurred_at, m.document_id, m.turn_ids,
+    k.status, m.confidence, m.authority, k.is_compressed, m.valid_from, k.valid_until, m.valid_precision, k.until_precision,
+    m.sources, m.signature
+FROM recall_memories(:tenant_id, :owner_id, :words::text[], :embedder_no::int, :vectors::text[], :limit::int, :weights::real[]) f
+CROSS JOIN LATERAL (
+    SELECT *, ARRAY(SELECT jsonb_array_elements_text(source_events_json)) AS sources FROM memories
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = f.found_id
+        AND created_at <= :known_at::timestamptz LIMIT 1) m
+CROSS JOIN LATERAL memory_standing(:tenant_id, :owner_id, m.memory_id, :known_at::timestamptz) k
+WHERE k.status <> 'rejected';

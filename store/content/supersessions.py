@@ -5,6 +5,7 @@ Every function takes a connection inside a transaction of the scope that is pass
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from datetime import datetime
@@ -13,10 +14,11 @@ from typing import Any
 from uuid import UUID
 
 from store.db import queries
-from store.db.queries import Connection
+from store.db.queries import Connection, value_of
 from store.scope import Scope
 
 _sql = queries.load(__file__)
+_UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _COLUMNS = ("memory_ids", "superseded_ids", "created_at", "reasons", "places", "job_ids", "evidence", "undone_at")
 
 
@@ -42,6 +44,18 @@ class Supersession:
     undone_at: datetime | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class SourceTurn:
+    """A turn that memories were drawn from, with the beginning of its text."""
+
+    turn_id: str
+    thread_id: str
+    position: int
+    role: str
+    text: str
+    said_at: datetime
+
+
 async def insert(connection: Connection, scope: Scope, edges: Sequence[Supersession]) -> None:
     """Insert edges."""
     columns = [list(column) for column in zip(*map(astuple, edges), strict=True)]
@@ -62,6 +76,48 @@ async def live_from(
     """Return the edges from the memories that were not undone, in the order of their sources."""
     rows = await _sql.edges_from(connection, **scope.key, memory_ids=list(memory_ids), reason=reason.value)
     return [_edge(row) for row in rows]
+
+
+async def live_ends(connection: Connection, scope: Scope, memory_id: str) -> list[Supersession]:
+    """Return the live edges by which the memory ended others."""
+    return [_edge(row) for row in await _sql.ends_from(connection, **scope.key, memory_id=memory_id)]
+
+
+async def chain(connection: Connection, scope: Scope, memory_id: str, *, limit: int) -> list[Supersession]:
+    """Return up to `limit` live edges that lead from the memory down to where it comes from, nearest first."""
+    return [_edge(row) for row in await _sql.edges_below(connection, **scope.key, memory_id=memory_id, limit=limit)]
+
+
+async def source_turns(
+    connection: Connection, scope: Scope, turn_ids: Sequence[str], *, chars: int
+) -> list[SourceTurn]:
+    """Return the owner's turns with these ids that exist, in order of time, each with its first `chars` characters."""
+    asked = sorted({one.lower() for one in turn_ids if _UUID.fullmatch(one)})
+    if not asked:
+        return []
+    rows = await _sql.source_turns(connection, **scope.key, turn_ids=asked, chars=chars)
+    return [value_of(SourceTurn, row) for row in rows]
+
+
+async def superseded_by(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> list[str]:
+    """Return the ids of the memories whose place these took, in order."""
+    rows = await _sql.superseded_by(connection, **scope.key, memory_ids=list(memory_ids))
+    return [row["superseded_id"] for row in rows]
+
+
+async def undo(
+    connection: Connection, scope: Scope, superseded_id: str, *, memory_id: str | None, now: datetime
+) -> int:
+    """Undo the live edges to a memory that ended it, those of one newer memory or of all, and return how many."""
+    return int(
+        await _sql.undo_edges(connection, **scope.key, superseded_id=superseded_id, memory_id=memory_id, now=now)
+    )
+
+
+async def leads_to(connection: Connection, scope: Scope, memory_id: str, targets: Sequence[str]) -> str | None:
+    """Return one of the targets that live edges lead to from the memory; None if they lead to none. It leads to itself."""
+    found = await _sql.leads_to(connection, **scope.key, memory_id=memory_id, targets=list(targets))
+    return None if found is None else str(found)
 
 
 async def of(connection: Connection, scope: Scope, memory_id: str) -> list[Supersession]:

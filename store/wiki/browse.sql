@@ -32,7 +32,7 @@ SELECT s.subject, s.subject_ref, s.section_id, s.source_kind, s.source_ref, s.fi
     coalesce(coalesce(m.text_hash, l.text_hash) = s.text_hash, false) AS is_current,
     CASE WHEN :with_texts::boolean THEN m.text END AS text
 FROM wiki_section_sources s LEFT JOIN LATERAL (
-    SELECT text, text_hash, occurred_at FROM memories
+    SELECT text, memory_hash(text_hash, valid_from, valid_until, valid_precision, until_precision) AS text_hash, occurred_at FROM memories
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = s.source_ref AND s.source_kind = 'memory' LIMIT 1) m ON true
 LEFT JOIN LATERAL (
     SELECT text_hash, occurred_at FROM memory_ledger
@@ -120,7 +120,7 @@ SELECT p.page_id, p.type, p.slug, p.title, p.summary, p.status, p.parent_page_id
     p.created_at, p.updated_at, s.subject, s.subject_ref, s.first_seen_at,
     coalesce((SELECT heading FROM wiki_page_sections
         WHERE tenant_id = :tenant_id AND section_id = s.section_id), '') AS heading,
-    coalesce((SELECT text_hash FROM memories
+    coalesce((SELECT memory_hash(text_hash, valid_from, valid_until, valid_precision, until_precision) FROM memories
         WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = :memory_id), (SELECT text_hash FROM memory_ledger
         WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = :memory_id AND outcome <> 'gone')) = s.text_hash
         IS TRUE AS is_current, t.page_id AS through_id, t.type AS through_type, t.slug AS through_slug, t.title AS through_title

@@ -56,7 +56,7 @@ CROSS JOIN LATERAL (
     SELECT section_id FROM wiki_page_sections
     WHERE tenant_id = :tenant_id AND page_id = :page_id AND section_slug = r.section_slug LIMIT 1) s
 CROSS JOIN LATERAL (
-    SELECT text_hash FROM memories
+    SELECT memory_hash(text_hash, valid_from, valid_until, valid_precision, until_precision) AS text_hash FROM memories
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = r.memory_id LIMIT 1) m
 ON CONFLICT (tenant_id, page_id, subject, subject_ref, source_kind, source_ref) DO UPDATE SET text_hash = excluded.text_hash;
 

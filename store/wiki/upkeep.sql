@@ -262,7 +262,8 @@ SELECT tenant_id, owner_id FROM scopes_due_lint(:before, :limit::int);
 
 -- name: places_of_memories
 -- Places with other names in memories' metadata, after a given memory.
-SELECT memory_id, text_hash, metadata->'place'->>'name' AS name, metadata->'place'->'alternate_names' AS others FROM memories
+SELECT memory_id, memory_hash(text_hash, valid_from, valid_until, valid_precision, until_precision) AS text_hash,
+    metadata->'place'->>'name' AS name, metadata->'place'->'alternate_names' AS others FROM memories
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id > :after_id
     AND jsonb_typeof(metadata->'place'->'alternate_names') = 'array' AND metadata->'place'->>'name' <> ''
 ORDER BY memory_id LIMIT :limit;

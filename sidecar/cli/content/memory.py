@@ -1,4 +1,4 @@
-"""Commands about memories: import from a file, list, show, pin, accept, reject, compress, forget."""
+"""Commands about memories: import from a file, list, show, pin, accept, reject, supersede, restore, explain, compress, forget."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from typing import Any
 import click
 
 from sidecar.cli.shared import drawing
+from sidecar.cli.shared.dates import INSTANT, DatedInstant, written
 from sidecar.cli.shared.failures import FAILED, OK
 from sidecar.cli.shared.output import printable
 from sidecar.cli.shared.paging import batches, every, limit_option
 from sidecar.cli.shared.session import CommandSession, connected
-from sidecar.client.answers import Memory, MemoryHistory
+from sidecar.client.answers import Memory, MemoryBelief, MemoryHistory, SupersessionEffect
+from sidecar.client.encoding import NewMemory
 from sidecar.client.imported import new_memory
 from sidecar.ingest.memories import ImportedMemory, read_memories
 from sidecar.ingest.opening import opened_at
@@ -24,7 +26,7 @@ _LEAD_CHARS = 100
 
 @click.group()
 def memory() -> None:
-    """Import, list, show, pin, accept, reject, compress and forget memories."""
+    """Import, list, show, pin, accept, reject, supersede, explain, compress and forget memories."""
 
 
 @memory.command("import", short_help="Import memories from a file.")
@@ -74,15 +76,25 @@ def _draw_facts(facts: dict[str, Any]) -> Iterator[str]:
 @memory.command("list", short_help="List memories, newest first.")
 @limit_option
 @click.option("--pinned", "is_pinned_only", is_flag=True, help="Only pinned memories.")
+@click.option("--as-of", type=INSTANT, help="Only what held at this time (2026, 2026-03, 2026-03-03, …).")
+@click.option("--known-at", type=INSTANT, help="What was known at this time.")
 @connected
-def list_memories(session: CommandSession, limit: int, is_pinned_only: bool) -> None:
+def list_memories(
+    session: CommandSession,
+    limit: int,
+    is_pinned_only: bool,
+    as_of: DatedInstant | None,
+    known_at: DatedInstant | None,
+) -> None:
     """List the owner's memories, newest first.
 
     \b
     Example:
       sidecar memory list --limit 10
+      sidecar memory list --as-of 2025-06 --known-at 2025-12-31
     """
-    memories = list(every(session.client.list_memories, limit=limit, pinned_only=is_pinned_only))
+    moments = {"as_of_time": as_of and as_of.moment, "known_at_time": known_at and known_at.moment}
+    memories = list(every(session.client.list_memories, limit=limit, pinned_only=is_pinned_only, **moments))
     session.voice.show(memories, _draw_memories)
 
 
@@ -119,9 +131,19 @@ def _draw_memory(one: Memory) -> Iterator[str]:
     pinned = ", pinned" if one.pinned else ""
     yield f"── {one.memory_id}, {_day(one)}, document {one.document_id or '(none)'}{pinned}"
     yield f"{one.memory_type}, {one.status}, confidence {one.confidence:.2g}, authority {printable(one.authority)}"
+    if held := _validity(one):
+        yield held
+    if one.compressed:
+        yield "in a summary"
     yield printable(one.text)
     for name, value in sorted(one.metadata.items()):
         yield printable(f"{name}: {json.dumps(value, ensure_ascii=False)}")
+
+
+def _validity(one: Memory) -> str:
+    """Return when the memory holds; empty if at all times."""
+    bounds = (("from", one.valid_from_time, one.valid_precision), ("until", one.valid_until_time, one.until_precision))
+    return " ".join(f"{word} {written(moment, precision)}" for word, moment, precision in bounds if moment)
 
 
 _rule_option = click.option("--rule", default="", help="Why, or by which rule; it is recorded.")
@@ -186,6 +208,96 @@ def _draw_history(history: MemoryHistory) -> Iterator[Any]:
     for one in history.supersessions:
         undone = f", undone {one.undo_time:%Y-%m-%d}" if one.undo_time else ""
         yield printable(f"{one.memory_id} superseded {one.superseded_id}: {one.reason}{undone}")
+
+
+@memory.command("supersede", short_help="Correct memories: a newer one takes their place.")
+@click.argument("superseded_ids", metavar="MEMORY...", nargs=-1, required=True)
+@click.option("--by", "memory_id", default="", metavar="MEMORY", help="The newer memory, if it exists.")
+@click.option("--text", default="", help="The newer memory's text, if it is to be written.")
+@click.option("--from", "valid_from", type=INSTANT, help="From when the new text holds (2026-03-03); default: now.")
+@click.option("--reason", type=click.Choice(["corrected", "contradicted"]), default="corrected", show_default=True)
+@click.option("--evidence", default="", help="What shows it; it is recorded.")
+@connected
+def supersede_memories(
+    session: CommandSession,
+    *,
+    superseded_ids: tuple[str, ...],
+    memory_id: str,
+    text: str,
+    valid_from: DatedInstant | None,
+    reason: str,
+    evidence: str,
+) -> None:
+    """Let a newer memory take the place of others: they stay, and hold until it begins.
+
+    \b
+    Example:
+      sidecar memory supersede mem-0001 --text "Lives in Porto." --from 2026-03-03
+      sidecar memory supersede mem-0001 --by mem-0002 --reason contradicted
+    """
+    if bool(memory_id) == bool(text) or (valid_from and not text):
+        raise click.UsageError("Give --by MEMORY, or --text TEXT with or without --from.")
+    began, precision = valid_from or (None, "")
+    effect = session.client.supersede(
+        superseded_ids=superseded_ids,
+        memory_id=memory_id,
+        edit=NewMemory(text=text, valid_from_time=began, valid_precision=precision) if text else None,
+        reason=reason,
+        evidence=evidence,
+    )
+    session.voice.show(effect, _draw_supersession)
+
+
+def _draw_supersession(effect: SupersessionEffect) -> Iterator[str]:
+    for one in (effect.memory, *effect.superseded):
+        if one is not None:
+            yield from _draw_memory(one)
+
+
+@memory.command("restore", short_help="Undo what ended a memory.")
+@click.argument("memory_id", metavar="MEMORY")
+@click.option("--by", "superseding_id", default="", metavar="MEMORY", help="Only what this memory did.")
+@connected
+def restore_memory(session: CommandSession, memory_id: str, superseding_id: str) -> None:
+    """Undo the supersession of a memory: it is current again.
+
+    \b
+    Example:
+      sidecar memory restore mem-0001
+    """
+    session.voice.show(session.client.restore_memory(memory_id=memory_id, superseding_id=superseding_id), _draw_memory)
+
+
+@memory.command("why", short_help="Show why a memory is believed.")
+@click.argument("memory_id", metavar="MEMORY")
+@connected
+def explain_memory(session: CommandSession, memory_id: str) -> None:
+    """Show the chain of memories that a memory comes from, down to the turns.
+
+    \b
+    Example:
+      sidecar memory why mem-0001
+    """
+    session.voice.show(session.client.explain_memory(memory_id=memory_id), _draw_belief)
+
+
+def _draw_belief(belief: MemoryBelief) -> Iterator[str]:
+    if belief.memory is not None:
+        yield from _draw_memory(belief.memory)
+    told = {one.memory_id: one for one in belief.memories}
+    for edge in belief.chain:
+        how = "rests on" if edge.reason == "compressed" else f"{edge.reason}:"
+        yield printable(
+            f"{edge.memory_id} {how} {edge.superseded_id}" + (f" ({edge.evidence})" if edge.evidence else "")
+        )
+        if one := told.pop(edge.superseded_id, None):
+            yield from (f"    {line}" for line in _draw_memory(one))
+    for turn in belief.turns:
+        when = f"{turn.said_time:%Y-%m-%d %H:%M}" if turn.said_time else ""
+        yield printable(f"{', '.join(turn.memory_ids)} from {turn.thread_id} turn {turn.position}, {turn.role}, {when}")
+        yield printable(f"    {turn.text[:_LEAD_CHARS]}")
+    if not belief.chain and not belief.turns:
+        yield "It was written as it is: no turns and no other memories are behind it."
 
 
 @memory.command("compress", short_help="Compress candidates into one summary.")

@@ -238,6 +238,11 @@ class Memory:
     create_time: datetime | None = None
     update_time: datetime | None = None
     pinned: bool = False
+    valid_from_time: datetime | None = None
+    valid_until_time: datetime | None = None
+    valid_precision: str = ""  # instant, day, month or year
+    until_precision: str = ""  # instant, day, month or year
+    compressed: bool = False
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -296,3 +301,35 @@ class MemorySupersession:
     evidence: str
     create_time: datetime | None = None
     undo_time: datetime | None = None
+    job_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SupersessionEffect:
+    """The memories after it."""
+
+    superseded: tuple[Memory, ...]
+    memory: Memory | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryBelief:
+    """Why a memory is believed."""
+
+    chain: tuple[MemorySupersession, ...]
+    memories: tuple[Memory, ...]
+    turns: tuple[SourceTurn, ...]
+    memory: Memory | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceTurn:
+    """A turn that memories were drawn from."""
+
+    turn_id: str
+    thread_id: str
+    position: int
+    role: str
+    text: str
+    memory_ids: tuple[str, ...]
+    said_time: datetime | None = None

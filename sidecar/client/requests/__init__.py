@@ -19,12 +19,14 @@ from sidecar.client.answers import (
     Ingested,
     KnowledgeBase,
     Memory,
+    MemoryBelief,
     MemoryHistory,
     Page,
     ProfileInForce,
     ProfileVersion,
     Receipt,
     Replay,
+    SupersessionEffect,
     Tenant,
     Thread,
     Turn,
@@ -66,7 +68,7 @@ from sidecar.client.answers.wiki import (
     WikiSection,
 )
 from sidecar.client.decoding import Inner, Listed, Nothing, Whole
-from sidecar.client.encoding import JournalRecord, NewBudget
+from sidecar.client.encoding import JournalRecord, NewBudget, NewMemory
 from sidecar.client.knobs import Knobs
 from sidecar.client.requests.request import Request
 from sidecar.client.requests.turn import AppendTurns as AppendTurns
@@ -138,6 +140,8 @@ class ListMemories(Request[Page[Memory]]):
     page_size: int = 0
     page_token: str = ""
     pinned_only: bool = False
+    as_of_time: datetime | None = None
+    known_at_time: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,6 +206,38 @@ class GetMemoryHistory(Request[MemoryHistory]):
     """Returns a memory with the changes of its status and what it superseded or was superseded by."""
 
     reads = Whole(MemoryHistory)
+    memory_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Supersede(Request[SupersessionEffect]):
+    """Lets a memory take the place of others: one that exists, or an edit that is written with it.
+
+    What it corrects or contradicts stays, and holds until it begins.
+    """
+
+    reads = Whole(SupersessionEffect)
+    superseded_ids: Sequence[str] = ()
+    memory_id: str = ""
+    edit: NewMemory | None = None
+    reason: str = ""
+    evidence: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreMemory(Request[Memory]):
+    """Undoes what ended a memory: it is current again."""
+
+    reads = Inner("memory")
+    memory_id: str
+    superseding_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainMemory(Request[MemoryBelief]):
+    """Returns why a memory is believed: the chain of memories that it comes from, down to the turns."""
+
+    reads = Whole(MemoryBelief)
     memory_id: str
 
 

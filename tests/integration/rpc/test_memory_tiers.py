@@ -16,7 +16,7 @@ from sidecar.sources.memory import MemorySource
 from sidecar.turn.rank import rank
 from sidecar.turn.reading import read
 from sidecar.v1 import memory_pb2 as pb
-from store.content import feed, memories
+from store.content import feed, memories, standing
 from store.content.recalling import RecallQuery
 from store.content.tiers import MemoryStatus
 from store.db.postgres import Pools, scoped
@@ -207,8 +207,8 @@ async def test_wiki_drops_a_memory_that_is_rejected_and_takes_it_back_when_accep
     assert first.memory_id.encode() not in b"".join(without.values())
 
 
-def _decided(status: str) -> memories.StatusDecision:
-    return memories.StatusDecision(MemoryStatus(status), "admin", "test")
+def _decided(status: str) -> standing.StatusDecision:
+    return standing.StatusDecision(MemoryStatus(status), "admin", "test")
 
 
 async def test_candidates_become_one_summary_and_stay(service: MemoryService) -> None:
