@@ -28,7 +28,7 @@ BENCHES = (
     "views",
     "writes",
 )
-ON_DATA = ("bursts", "cache", "calibrate", "names", "pages", "recall", "spend")
+ON_DATA = ("bursts", "cache", "calibrate", "names", "pages", "recall", "spend", "synthesis")
 RECALL_SETS = ("locomo", "realtalk", "followups")
 SPENDS = ("frugal", "balanced", "full")
 
@@ -54,7 +54,7 @@ def main() -> int:
     parser.add_argument("--budgets", type=_budgets, help="recall: tokens, such as 1000,2000")
     parser.add_argument("--sample", type=int, default=0, metavar="N", help="pages: print N pages drawn by the seed")
     parser.add_argument("--seed", type=int, default=1, help="pages: the seed that draws the sample")
-    parser.add_argument("--owner", default="", help="pages: only the owners whose name contains this")
+    parser.add_argument("--owner", default="", help="pages, synthesis: only the owners whose name contains this")
     parser.add_argument("--once", action="store_true", help="pages: compile once, without other batchings")
     arguments = parser.parse_args()
     on_data: dict[str, object] = {"data": arguments.data} if arguments.name in ON_DATA else {}
@@ -71,6 +71,8 @@ def main() -> int:
         on_data |= {"budgets": arguments.budgets} if arguments.budgets else {}
     if arguments.name == "spend":
         on_data |= {"spend": arguments.spend or "balanced"}
+    if arguments.name == "synthesis":
+        on_data |= {"only": arguments.owner, "spend": arguments.spend or "full"}
     if arguments.name == "pages":
         on_data |= {
             "sample": arguments.sample,

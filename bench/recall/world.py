@@ -73,6 +73,10 @@ class World:
     async def fill(self, conversations: Sequence[Conversation], data: Path) -> None:
         """Write everything, and wait until the worker has made the vectors and the threads' summaries."""
         await self.put_base({f"{name}{_SUFFIXES.get(name, '.md')}": _corpus(data, name) for name in CORPORA})
+        await self.fill_conversations(conversations)
+
+    async def fill_conversations(self, conversations: Sequence[Conversation]) -> None:
+        """Write the conversations alone, and wait until the worker has made the vectors and the threads' summaries."""
         for conversation in conversations:
             await self._put_conversation(conversation)
         await self.until_made([conversation.name for conversation in conversations])

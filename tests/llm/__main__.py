@@ -7,14 +7,22 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
+from bench.databases import own_database
+from compiler.settings import Costs
 from models.errors import ModelsError, ModelTimeout, OutputTruncated
 from models.language.language import AnswerSchema, ConverseAnswer, ConverseRequest
 from models.language.openai_compatible import openai_model
 from models.language.remote import RemoteModel
 from models.transport.openai_client import OpenAIConfig
+from store.db.postgres import PoolsConfig, open_pools
 from tests.llm.install import NotInstalled, installed
+from tests.support.compiler.careful_model import memories
+from tests.support.compiler.compiling import SCOPE, all_jobs, worker_on, write_and_request
+from tests.support.compiler.model_engines import engine_with
+from tests.support.compiler.quality_table import quality_table
 
 ROOT = Path(__file__).parents[2]
 SHAPE = AnswerSchema(
@@ -87,11 +95,29 @@ async def is_given_up_in_time(model: RemoteModel) -> str:
     raise AssertionError("a thousand tokens came within 0.2 s")
 
 
+async def compiles_memories(model: RemoteModel) -> str:
+    """Expect a compile with the model to end, with memories lost to none; tell its table."""
+    async with own_database() as (_, opened):
+        pools = await open_pools(opened.dsn, PoolsConfig(turn_connections=1, background_connections=4))
+        try:
+            engine = engine_with(pools, model, costs=Costs(call_deadline_s=300.0))
+            small = replace(engine.settings, caps=replace(engine.settings.caps, record_page_size=3))
+            await write_and_request(pools, memories())
+            await worker_on(pools, replace(engine, settings=small)).drain_scope(SCOPE)
+            found = await quality_table(pools, len(memories()))
+            ended = [job.error or job.status.value for job in await all_jobs(pools)]
+        finally:
+            await pools.close()
+    assert found["memories cited"] <= 1, found
+    return f"{', '.join(dict.fromkeys(ended))}; {', '.join(f'{name} {value:g}' for name, value in found.items())}"
+
+
 CHECKS: tuple[Callable[[RemoteModel], Awaitable[str]], ...] = (
     gives_a_text,
     gives_an_object,
     is_cut_at_the_cap,
     is_given_up_in_time,
+    compiles_memories,
 )
 
 

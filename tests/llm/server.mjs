@@ -11,7 +11,7 @@ const { getLlama, LlamaChatSession } = await import(pathToFileURL(library));
 
 const llama = await getLlama({ gpu: false, build: "never", maxThreads: 1, logLevel: "error" });
 const model = await llama.loadModel({ modelPath });
-const context = await model.createContext({ contextSize: 2048, threads: 1 });
+const context = await model.createContext({ contextSize: 8192, threads: 1 });
 
 async function answer(request, signal) {
   const said = (role) => request.messages.filter((one) => one.role === role).map((one) => one.content).join("\n");

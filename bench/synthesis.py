@@ -1,0 +1,152 @@
+"""Questions of synthesis: how much of the set of memories behind an answer stands in the context, with the wiki and without.
+
+`synthesis_questions.json` holds the questions, each with its memories: `fact-7` is the eighth observation of the conversation.
+Half of them, every second one, are held back: nothing is tuned on those. `--data` names the folder of conversations.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import uvloop
+
+from bench.figures import Figure, at_least, plain
+from bench.recall.asking import BUDGETS, context_of, is_over
+from bench.recall.cases import Conversation, conversations
+from bench.recall.cases import plain as plain_text
+from bench.recall.measuring import served
+from bench.recall.world import Asked, World
+from models.tokens.encodings import count
+
+QUESTIONS = Path(__file__).with_name("synthesis_questions.json")
+PROVED_AT = 2_000
+_WIKI = "wiki"
+_SOURCES = {"memories": frozenset({"memory"}), "turns + memories": frozenset({"thread", "memory"})}
+_AT_ONCE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class SetQuestion:
+    """A question to a conversation, and the places of the observations that answer it together."""
+
+    text: str
+    gold: tuple[int, ...]
+    is_held_back: bool
+
+
+@dataclass(slots=True)
+class SetTally:
+    """Memories found, memories wanted and tokens spent, by sources, wiki, budget and half."""
+
+    found: Counter[tuple[str, bool, int, bool]] = field(default_factory=Counter)
+    wanted: Counter[tuple[str, bool, int, bool]] = field(default_factory=Counter)
+    tokens: Counter[tuple[str, bool, int, bool]] = field(default_factory=Counter)
+    over: int = 0
+
+    def share(self, sources: str, has_wiki: bool, budget: int, half: bool | None = None) -> float:
+        """Return the share of the wanted memories that were found, of one half of the questions or of all."""
+        halves = (True, False) if half is None else (half,)
+        wanted = sum(self.wanted[sources, has_wiki, budget, one] for one in halves)
+        return sum(self.found[sources, has_wiki, budget, one] for one in halves) / max(1, wanted)
+
+    def per_1k_tokens(self, sources: str, has_wiki: bool, budget: int) -> float:
+        """Return the memories found per 1,000 tokens of context."""
+        halves = (True, False)
+        tokens = sum(self.tokens[sources, has_wiki, budget, one] for one in halves)
+        return 1000 * sum(self.found[sources, has_wiki, budget, one] for one in halves) / max(1, tokens)
+
+
+def run(*, scale: float, data: Path, only: str = "", spend: str = "full") -> list[Figure]:
+    """Return the figures; a scale below 1 takes the first questions of each conversation, `only` conversations by name."""
+    told = [one for one in conversations(data) if only in one.name]
+    return figures(uvloop.run(_measured(told, scale, spend)))
+
+
+def questions(conversation: Conversation, scale: float = 1.0) -> tuple[SetQuestion, ...]:
+    """Return the questions to a conversation; a scale below 1 takes the first of them."""
+    read = json.loads(QUESTIONS.read_text(encoding="utf-8")).get(conversation.name, ())
+    every = [
+        SetQuestion(one["question"], tuple(int(gold.removeprefix("fact-")) for gold in one["gold"]), place % 2 == 1)
+        for place, one in enumerate(read)
+    ]
+    return tuple(every[: max(1, round(len(every) * scale))]) if every else ()
+
+
+def figures(tally: SetTally) -> list[Figure]:
+    """Return the figures of a tally."""
+    told = []
+    for sources in _SOURCES:
+        for budget in BUDGETS:
+            without, with_wiki = (tally.share(sources, one, budget) for one in (False, True))
+            name = f"{sources} + wiki, {budget // 1000}k"
+            note = f"{without:.4f} without, {tally.per_1k_tokens(sources, True, budget):.2f} a 1,000 tokens, "
+            note += f"{tally.per_1k_tokens(sources, False, budget):.2f} without"
+            told.append(
+                at_least(name, with_wiki, without, note=note)
+                if budget == PROVED_AT
+                else plain(name, with_wiki, note=note)
+            )
+            for half, title in ((False, "open half"), (True, "held back")):
+                both = [tally.share(sources, one, budget, half) for one in (True, False)]
+                told += [plain(f"  {title}", both[0], note=f"{both[1]:.4f} without")] if budget == PROVED_AT else []
+    return [*told, plain("contexts over their budget", tally.over)]
+
+
+async def _measured(told: Sequence[Conversation], scale: float, spend: str) -> SetTally:
+    async with served() as world:
+        await world.fill_conversations(told)
+        _say(f"{await world.compile(told)} pages compiled")
+        asking = _Asking(world, spend)
+        async with asyncio.TaskGroup() as tasks:
+            for conversation in told:
+                for question in questions(conversation, scale):
+                    for sources in _SOURCES:
+                        tasks.create_task(asking.ask(conversation, question, sources))
+    _say("asked")
+    return asking.tally
+
+
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    world: World
+    spend: str
+    tally: SetTally = field(default_factory=SetTally)
+    gate: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_AT_ONCE))
+
+    async def ask(self, conversation: Conversation, question: SetQuestion, sources: str) -> None:
+        """Ask a question with these sources at every budget, with the wiki and without."""
+        for budget in BUDGETS:
+            for has_wiki in (False, True):
+                asked_of = _SOURCES[sources] | ({_WIKI} if has_wiki else set())
+                asked = Asked(conversation.name, question.text, asked_of, budget, spend=self.spend)
+                async with self.gate:
+                    assembly = await self.world.ask(asked)
+                context, is_too_large = context_of(assembly), is_over(assembly, budget)
+                place = (sources, has_wiki, budget, question.is_held_back)
+                stands = set() if is_too_large else found(conversation, question, plain_text(context))
+                self.tally.over += is_too_large
+                self.tally.found[place] += len(stands)
+                self.tally.wanted[place] += len(question.gold)
+                self.tally.tokens[place] += count([context], "o200k_base")[0]
+
+
+def found(conversation: Conversation, question: SetQuestion, context: str) -> set[int]:
+    """Return the wanted observations that stand in the context, or all of whose turns do."""
+    facts = {place: conversation.facts[place] for place in question.gold}
+    return {
+        place
+        for place, fact in facts.items()
+        if plain_text(fact.text) in context
+        or (fact.turns and all(plain_text(conversation.turns[turn].text) in context for turn in fact.turns))
+    }
+
+
+def _say(what: str) -> None:
+    print(f"{time.strftime('%H:%M:%S')} {what}", file=sys.stderr, flush=True)
