@@ -46,7 +46,10 @@ _ANSWERED = frozenset({Status.OK, Status.EMPTY, Status.SKIPPED})
 
 @dataclass(frozen=True, slots=True)
 class TurnRequest:
-    """One validated turn request. A prompt part is a text, a token count, or None (the profile's count is used)."""
+    """One validated turn request. A prompt part is a text, a token count, or None (the profile's count is used).
+
+    Memories are told as they held at `as_of` by what was known at `known_at`; None is now.
+    """
 
     agent_id: str
     thread_id: str
@@ -60,11 +63,14 @@ class TurnRequest:
     response_reserve_tokens: int | None = None
     overrides: Mapping[str, Any] = field(default_factory=dict)
     seen_item_ids: frozenset[str] = frozenset()
+    as_of: datetime | None = None
+    known_at: datetime | None = None
 
     @property
     def fields(self) -> dict[str, Any]:
         """The request fields that the receipt records beside the message."""
-        return {
+        moments = {"as_of": self.as_of, "known_at": self.known_at}
+        return {name: moment.isoformat() for name, moment in moments.items() if moment} | {
             "model_id": self.model_id,
             "agent_id": self.agent_id,
             "thread_id": self.thread_id,
@@ -313,6 +319,8 @@ def _unread(question: TurnRequest, template_id: str, now: datetime) -> SourceQue
         space_id=question.space_id,
         client_turn_id=question.client_turn_id,
         now=now,
+        as_of=question.as_of,
+        known_at=question.known_at,
     )
 
 

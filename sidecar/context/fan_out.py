@@ -374,7 +374,8 @@ def _with_conversation(findings: Findings, conversation: Recent) -> Findings:
 
 def _question(source: Source, asking: FanOutQuery) -> KeptQuestion:
     query = asking.query
-    text = " ".join((*query.text.casefold().split(), *query.thread_words))
+    moments = () if query.is_now else (f"as of {query.as_of}", f"known at {query.known_at}")
+    text = " ".join((*query.text.casefold().split(), *query.thread_words, *moments))
     return (source, asking.scope, asking.profile_version, query.template_id, query.agent_id, query.space_id, text)
 
 

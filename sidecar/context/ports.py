@@ -38,7 +38,7 @@ class SourceQuery:
     """A source's query: the user's message, its search words, and the thread, agent, template and space it came from.
 
     `reading` is the parsed message and `meaning` its vectors. Without vectors, sources search by words alone and report
-    `without_meaning` as the reason.
+    `without_meaning` as the reason. Memories are told as they held at `as_of` by what was known at `known_at`; None is now.
     """
 
     text: str
@@ -52,6 +52,13 @@ class SourceQuery:
     reading: Reading | None = None
     meaning: Meaning | None = None
     without_meaning: str = ""
+    as_of: datetime | None = None
+    known_at: datetime | None = None
+
+    @property
+    def is_now(self) -> bool:
+        """Whether the present is asked for."""
+        return self.as_of is None and self.known_at is None
 
     @property
     def parts(self) -> tuple[QuestionPart, ...]:

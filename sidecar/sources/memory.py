@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from itertools import count, repeat
 
 from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery
@@ -11,13 +12,14 @@ from sidecar.turn.leads import lead
 from sidecar.turn.rank import CandidateKind, Candidates
 from store.content import memories
 from store.content.memories import RecalledMemory
-from store.content.tiers import MemoryStatus
+from store.content.tiers import AuthorityTier, MemoryStatus
 from store.db.postgres import Pool, scoped
 from store.scope import Scope
 
 _MOST_EACH = 80
 _UNCONFIRMED_SHARE = 0.5
 _COMPRESSED_SHARE = 0.5
+_PAST_SHARE = 0.5
 
 
 class MemorySource:
@@ -31,10 +33,11 @@ class MemorySource:
         wanted = query.wanted(min(_MOST_EACH, limits.top_k))
         async with scoped(self._pool, scope, read_only=True) as connection:
             limits.begin()
-            pinned = tuple(map(_pinned_item, await memories.pinned(connection, scope), count()))
+            always = await memories.pinned(connection, scope, known_at=query.known_at)
+            pinned = tuple(map(_pinned_item, always, count()))
             if not query.words and not query.meaning:
                 return SourceAnswer(pinned)
-            found = await memories.recall(connection, scope, wanted)
+            found = await memories.recall(connection, scope, wanted, known_at=query.known_at)
         pinned_ids = {item.id for item in pinned}
         places = [place for place, memory in enumerate(found.texts) if _id(memory) not in pinned_ids]
         evidence = evidence_of(found, wanted, query.parts).of(places)
@@ -47,7 +50,7 @@ class MemorySource:
             texts=[memory.text for memory in texts],
             evidence=evidence,
             days=[memory.occurred_at.date() for memory in texts],
-            trust=[_trust(memory) for memory in texts],
+            trust=[_trust(memory, query.as_of or query.now) for memory in texts],
         )
         return SourceAnswer((*pinned, *items), notes=query.notes, candidates=candidates).first(limits.top_k)
 
@@ -62,23 +65,41 @@ def _id(memory: RecalledMemory) -> str:
 
 
 def _pinned_item(memory: RecalledMemory, rank: int) -> Item:
-    header = "" if memory.status == MemoryStatus.ACCEPTED else _header(memory)
+    header = _header(memory) if _marks(memory) else ""
     return _item(memory, 1.0, rank, 0)._replace(header=header, lead="", is_pinned=True)
 
 
-def _trust(memory: RecalledMemory) -> float:
-    """Return the share of its relevance that a memory keeps: a candidate at most half, and half of that in a summary."""
+def _trust(memory: RecalledMemory, as_of: datetime) -> float:
+    """Return the share of its relevance that a memory keeps.
+
+    A candidate keeps at most half; a memory in a summary, and one that does not hold at the instant, half of that each.
+    """
     share = 1.0 if memory.status == MemoryStatus.ACCEPTED else _UNCONFIRMED_SHARE * memory.confidence
-    return share * _COMPRESSED_SHARE if memory.is_compressed else share
+    share *= _COMPRESSED_SHARE if memory.is_compressed else 1.0
+    return share if memory.validity.holds_at(as_of) else share * _PAST_SHARE
 
 
 def _header(memory: RecalledMemory) -> str:
-    if memory.status == MemoryStatus.ACCEPTED:
-        return f"Remembered, {memory.occurred_at.date()}"
-    return f"Remembered, {memory.occurred_at.date()}, unconfirmed (confidence {memory.confidence:.2g})"
+    return ", ".join((f"Remembered, {memory.occurred_at.date()}", *_marks(memory)))
+
+
+def _marks(memory: RecalledMemory) -> tuple[str, ...]:
+    """Return what a reader is to know of a memory: when it holds, and how far it is in doubt; nothing of a plain one."""
+    held = memory.validity.told()
+    tier = AuthorityTier.parse(memory.authority)
+    doubts = [f"confidence {memory.confidence:.2g}"]
+    if tier < AuthorityTier.AGENT:
+        doubts.append(f"authority {tier.name.title()}")
+    doubt = ""
+    if memory.status != MemoryStatus.ACCEPTED:
+        doubt = f"unconfirmed ({', '.join(doubts)})"
+    elif memory.confidence < 1 or len(doubts) > 1:
+        doubt = ", ".join(doubts)
+    return tuple(mark for mark in (held, doubt) if mark)
 
 
 def _item(memory: RecalledMemory, coverage: float, rank: int, lead_lines: int) -> Item:
+    turns = (*memory.turn_ids, *[one for one in memory.events if one not in memory.turn_ids])
     return Item(
         id=_id(memory),
         source=Source.MEMORY,
@@ -89,9 +110,12 @@ def _item(memory: RecalledMemory, coverage: float, rank: int, lead_lines: int) -
         lead=lead(memory.text, lead_lines),
         provenance=(
             Ref("memory", memory.memory_id, memory.document_id),
-            *[Ref("turn", one) for one in memory.turn_ids],
+            *[Ref("turn", one) for one in turns],
+            *[Ref("memory", one) for one in memory.sources],
         ),
-        stands_for=tuple([f"turn:{turn_id}" for turn_id in memory.turn_ids]),
+        stands_for=(*[f"turn:{one}" for one in turns], *[f"memory:{one}" for one in memory.sources]),
         at=memory.occurred_at,
         signature=memory.signature,
+        confidence=memory.confidence,
+        authority=memory.authority,
     )

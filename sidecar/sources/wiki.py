@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import count, repeat
 
-from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery
+from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery, SourceSkipped
 from sidecar.turn.evidence import evidence_of
 from sidecar.turn.items import Item, Ref, Source
 from sidecar.turn.leads import lead
@@ -24,7 +24,12 @@ class WikiSource:
         self._pool = pool
 
     async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
-        """Return up to `top_k` sections and page summaries, interleaved, the best of each kind first."""
+        """Return up to `top_k` sections and page summaries, interleaved, the best of each kind first.
+
+        Raises SourceSkipped if what was known earlier is asked for.
+        """
+        if query.known_at is not None:
+            raise SourceSkipped("pages tell what is known now, and known_at asks for earlier")
         if not query.words and not query.meaning:
             return SourceAnswer()
         wanted = query.wanted(min(_MOST_EACH, limits.top_k))

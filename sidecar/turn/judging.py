@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -48,11 +49,25 @@ def _ordered(report: SourceReport, told: _Judgements) -> SourceReport:
     judged = _as_reranked(
         [(*(told.get(item.id) or (item.relevance, item.features)), item) for item in report.items], report.reranked
     )
+    judged, covered = _above_their_sources(judged)
     # Equal relevance goes by text: ids are random, and the order of the rows follows them.
-    judged.sort(key=lambda one: (-one[0], one[2].text if one[2].id in told else ""))
+    judged.sort(key=lambda one: (-one[0], covered[one[2].id], one[2].text if one[2].id in told else ""))
     relevances, features, items = zip(*judged, strict=True)
     columns = columns_of(items) | {"rank": tuple(range(len(items))), "relevance": relevances, "features": features}
     return replace(report, items=tuple(map(Item, *columns.values())), candidates=None)
+
+
+def _above_their_sources(judged: list[_Judged]) -> tuple[list[_Judged], Counter[str]]:
+    """Return the items with each summary as relevant as the best item of its source that it stands for, and how often each item
+    is stood for: of equally relevant items, what stands for the others goes first.
+    """
+    own = {item.id: relevance for relevance, _, item in judged}
+    behind = {item.id: [one for one in item.stands_for if one in own and one != item.id] for *_, item in judged}
+    covered = Counter(one for ids in behind.values() for one in ids)
+    if not covered:
+        return judged, covered
+    best = {item.id: max((relevance, *map(own.__getitem__, behind[item.id]))) for relevance, _, item in judged}
+    return [(best[item.id], features, item) for _, features, item in judged], covered
 
 
 def _as_reranked(judged: list[_Judged], reranked: Sequence[str]) -> list[_Judged]:

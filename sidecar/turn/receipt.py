@@ -232,6 +232,8 @@ def _item_row(fate: Fate, at: str | None, texts: _Texts) -> dict[str, Any]:
         "group": item.group,
         "section": item.section,
         "is_pinned": item.is_pinned,
+        "confidence": item.confidence,
+        "authority": item.authority,
         "rank": item.rank,
         "relevance": item.relevance if math.isfinite(item.relevance) else 0.0,
         "features": _features(item.features) if item.features else [],
@@ -338,6 +340,8 @@ def _item(source: Source, row: Mapping[str, Any], texts: Mapping[str, str]) -> I
         group=row.get("group", ""),
         section=row.get("section", ""),
         is_pinned=row.get("is_pinned", False),
+        confidence=row.get("confidence"),
+        authority=row.get("authority", ""),
     )
 
 

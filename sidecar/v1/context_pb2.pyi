@@ -108,6 +108,8 @@ class AssembleContextRequest(_message.Message):
     OVERRIDES_FIELD_NUMBER: _builtins.int
     SEEN_ITEM_IDS_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
+    AS_OF_TIME_FIELD_NUMBER: _builtins.int
+    KNOWN_AT_TIME_FIELD_NUMBER: _builtins.int
     tenant_id: _builtins.str
     """The tenant; empty means the caller's."""
     owner_id: _builtins.str
@@ -146,6 +148,16 @@ class AssembleContextRequest(_message.Message):
     def seen_item_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Ids of items that the caller's history already holds. At most 10,000."""
 
+    @_builtins.property
+    def as_of_time(self) -> _timestamp_pb2.Timestamp:
+        """Memories that do not hold at this instant rank lower; absent means now. What does not hold always says when it does."""
+
+    @_builtins.property
+    def known_at_time(self) -> _timestamp_pb2.Timestamp:
+        """Memories are those known at this instant, with the statuses and supersessions of then; the wiki, which is compiled from what is
+        known now, is left out. Absent means now.
+        """
+
     def __init__(
         self,
         *,
@@ -164,10 +176,12 @@ class AssembleContextRequest(_message.Message):
         overrides: _profile_pb2.Profile | None = ...,
         seen_item_ids: _abc.Iterable[_builtins.str] | None = ...,
         request_id: _builtins.str = ...,
+        as_of_time: _timestamp_pb2.Timestamp | None = ...,
+        known_at_time: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_response_reserve_tokens", b"_response_reserve_tokens", "overrides", b"overrides", "response_reserve_tokens", b"response_reserve_tokens", "system", b"system", "tools", b"tools"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_response_reserve_tokens", b"_response_reserve_tokens", "as_of_time", b"as_of_time", "known_at_time", b"known_at_time", "overrides", b"overrides", "response_reserve_tokens", b"response_reserve_tokens", "system", b"system", "tools", b"tools"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_response_reserve_tokens", b"_response_reserve_tokens", "agent_id", b"agent_id", "client_turn_id", b"client_turn_id", "context_window_tokens", b"context_window_tokens", "message", b"message", "model_id", b"model_id", "overrides", b"overrides", "owner_id", b"owner_id", "request_id", b"request_id", "response_reserve_tokens", b"response_reserve_tokens", "seen_item_ids", b"seen_item_ids", "space_id", b"space_id", "system", b"system", "tenant_id", b"tenant_id", "thread_id", b"thread_id", "tools", b"tools"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_response_reserve_tokens", b"_response_reserve_tokens", "agent_id", b"agent_id", "as_of_time", b"as_of_time", "client_turn_id", b"client_turn_id", "context_window_tokens", b"context_window_tokens", "known_at_time", b"known_at_time", "message", b"message", "model_id", b"model_id", "overrides", b"overrides", "owner_id", b"owner_id", "request_id", b"request_id", "response_reserve_tokens", b"response_reserve_tokens", "seen_item_ids", b"seen_item_ids", "space_id", b"space_id", "system", b"system", "tenant_id", b"tenant_id", "thread_id", b"thread_id", "tools", b"tools"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__response_reserve_tokens: _TypeAlias = _typing.Literal["response_reserve_tokens"]  # noqa: Y015
     _WhichOneofArgType__response_reserve_tokens: _TypeAlias = _typing.Literal["_response_reserve_tokens", b"_response_reserve_tokens"]  # noqa: Y015

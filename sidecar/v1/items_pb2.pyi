@@ -235,6 +235,8 @@ class Item(_message.Message):
     PROVENANCE_FIELD_NUMBER: _builtins.int
     FRESHNESS_TIME_FIELD_NUMBER: _builtins.int
     MARK_FIELD_NUMBER: _builtins.int
+    CONFIDENCE_FIELD_NUMBER: _builtins.int
+    AUTHORITY_FIELD_NUMBER: _builtins.int
     source: Global___Source.ValueType
     """The source it came from."""
     id: _builtins.str
@@ -251,6 +253,10 @@ class Item(_message.Message):
     """Its rank in its own source, from 0."""
     mark: _builtins.str
     """Its mark in the rendered text, such as m3."""
+    confidence: _builtins.float
+    """How sure a memory is, 0 to 1; absent if its source tells none."""
+    authority: _builtins.str
+    """Whose word a memory is; empty if its source tells none. A summary has that of its least trusted source."""
     @_builtins.property
     def provenance(self) -> _containers.RepeatedCompositeFieldContainer[Global___Provenance]:
         """Its origins; never empty."""
@@ -272,12 +278,16 @@ class Item(_message.Message):
         provenance: _abc.Iterable[Global___Provenance] | None = ...,
         freshness_time: _timestamp_pb2.Timestamp | None = ...,
         mark: _builtins.str = ...,
+        confidence: _builtins.float | None = ...,
+        authority: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["freshness_time", b"freshness_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_confidence", b"_confidence", "confidence", b"confidence", "freshness_time", b"freshness_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["form", b"form", "freshness_time", b"freshness_time", "id", b"id", "mark", b"mark", "provenance", b"provenance", "rank", b"rank", "score", b"score", "source", b"source", "text", b"text", "tokens", b"tokens"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_confidence", b"_confidence", "authority", b"authority", "confidence", b"confidence", "form", b"form", "freshness_time", b"freshness_time", "id", b"id", "mark", b"mark", "provenance", b"provenance", "rank", b"rank", "score", b"score", "source", b"source", "text", b"text", "tokens", b"tokens"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__confidence: _TypeAlias = _typing.Literal["confidence"]  # noqa: Y015
+    _WhichOneofArgType__confidence: _TypeAlias = _typing.Literal["_confidence", b"_confidence"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__confidence) -> _WhichOneofReturnType__confidence | None: ...
 
 Global___Item: _TypeAlias = Item  # noqa: Y015
 
@@ -296,6 +306,8 @@ class CandidateDecision(_message.Message):
     SCORE_FIELD_NUMBER: _builtins.int
     RANK_FIELD_NUMBER: _builtins.int
     INTO_ITEM_ID_FIELD_NUMBER: _builtins.int
+    CONFIDENCE_FIELD_NUMBER: _builtins.int
+    AUTHORITY_FIELD_NUMBER: _builtins.int
     source: Global___Source.ValueType
     """The source that offered it."""
     item_id: _builtins.str
@@ -314,6 +326,10 @@ class CandidateDecision(_message.Message):
     """Its rank in its own source, from 0."""
     into_item_id: _builtins.str
     """The id of the item that it duplicates; empty otherwise."""
+    confidence: _builtins.float
+    """How sure a memory is, 0 to 1; absent if its source tells none."""
+    authority: _builtins.str
+    """Whose word a memory is; empty if its source tells none."""
     def __init__(
         self,
         *,
@@ -326,12 +342,16 @@ class CandidateDecision(_message.Message):
         score: _builtins.float = ...,
         rank: _builtins.int = ...,
         into_item_id: _builtins.str = ...,
+        confidence: _builtins.float | None = ...,
+        authority: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_confidence", b"_confidence", "confidence", b"confidence"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision", "form", b"form", "into_item_id", b"into_item_id", "item_id", b"item_id", "rank", b"rank", "reason", b"reason", "score", b"score", "source", b"source", "tokens", b"tokens"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_confidence", b"_confidence", "authority", b"authority", "confidence", b"confidence", "decision", b"decision", "form", b"form", "into_item_id", b"into_item_id", "item_id", b"item_id", "rank", b"rank", "reason", b"reason", "score", b"score", "source", b"source", "tokens", b"tokens"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__confidence: _TypeAlias = _typing.Literal["confidence"]  # noqa: Y015
+    _WhichOneofArgType__confidence: _TypeAlias = _typing.Literal["_confidence", b"_confidence"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__confidence) -> _WhichOneofReturnType__confidence | None: ...
 
 Global___CandidateDecision: _TypeAlias = CandidateDecision  # noqa: Y015
 

@@ -93,7 +93,7 @@ class Memory:
 class RecalledMemory(NamedTuple):
     """The columns that recall reads of a memory, and its near-duplicate signature. A tuple: many are created per turn.
 
-    `sources` are the ids of the memories and turns that a summary stands for.
+    `sources` are the ids of the memories that a summary stands for, `events` those of turns.
     """
 
     memory_id: str
@@ -110,6 +110,7 @@ class RecalledMemory(NamedTuple):
     valid_precision: str
     until_precision: str
     sources: tuple[str, ...]
+    events: tuple[str, ...]
     signature: Signature
 
     @property
@@ -234,9 +235,12 @@ async def _set_pinned(
         await _sql.unpin_memories(connection, **scope.key, memory_ids=list(memory_ids))
 
 
-async def pinned(connection: Connection, scope: Scope) -> list[RecalledMemory]:
-    """Return the owner's pinned memories, in the order in which they were pinned."""
-    rows = await _sql.pinned_memories(connection, **scope.key)
+async def pinned(connection: Connection, scope: Scope, *, known_at: datetime | None = None) -> list[RecalledMemory]:
+    """Return the owner's pinned memories, in the order in which they were pinned, now or as known at an instant."""
+    if known_at is None:
+        rows = await _sql.pinned_memories(connection, **scope.key)
+    else:
+        rows = await _sql.pinned_memories_known_at(connection, **scope.key, known_at=known_at)
     return list(_recalled(*zip(*rows, strict=True))) if rows else []
 
 
@@ -389,7 +393,6 @@ def _memory(row: Any) -> Memory:
 
 
 def _recalled(*columns: Any) -> Iterable[RecalledMemory]:
-    values, turn_ids, trust, sources, signatures = columns[:4], columns[4], columns[5:13], columns[13], columns[14]
-    return map(
-        RecalledMemory, *values, map(tuple, turn_ids), *trust, map(tuple, sources), map(Signature.unpack, signatures)
-    )
+    values, turn_ids, trust, sources, events, signatures = columns[:4], columns[4], columns[5:13], *columns[13:]
+    behind = (map(tuple, sources), map(tuple, events))
+    return map(RecalledMemory, *values, map(tuple, turn_ids), *trust, *behind, map(Signature.unpack, signatures))

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from sidecar.cli.shared import drawing
+from sidecar.cli.shared.dates import INSTANT, DatedInstant
 from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.client import knobs
 
@@ -27,14 +28,19 @@ from sidecar.client import knobs
 @click.option("--budget", type=click.IntRange(min=0), help="An upper bound on the pool, in tokens.")
 @click.option("--spend", help="How much to recall: frugal, balanced (default) or full.")
 @click.option("--set", "assignments", multiple=True, metavar="KNOB=VALUE", help="A knob for this turn; repeatable.")
+@click.option("--as-of", type=INSTANT, help="Rank memories by what held at this time (2026, 2026-03, …); default: now.")
+@click.option("--known-at", type=INSTANT, help="Recall the memories that were known at this time; default: now.")
 @click.option("--context-only", is_flag=True, help="Show only the context.")
 @connected
 def assemble(
     session: CommandSession,
+    *,
     context_only: bool,
     budget: int | None,
     spend: str | None,
     assignments: Sequence[str],
+    as_of: DatedInstant | None,
+    known_at: DatedInstant | None,
     **given: Any,
 ) -> None:
     """Assemble one turn's context and show it with the budget and a line per source.
@@ -45,6 +51,7 @@ def assemble(
       sidecar assemble "When do I fly back?" --model gpt-4o --set knowledge.top_k=5 --json
     """
     overrides = _overrides(assignments, {"budget_tokens": budget, "spend": spend}) or None
+    given |= {"as_of_time": as_of and as_of.moment, "known_at_time": known_at and known_at.moment}
     assembly = session.client.assemble_context(overrides=overrides, **given)
     session.voice.show(assembly, drawing.context if context_only else drawing.assembly)
 

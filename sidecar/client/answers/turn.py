@@ -40,6 +40,8 @@ class Item:
     provenance: tuple[Provenance, ...]
     mark: str
     freshness_time: datetime | None = None
+    confidence: float | None = None
+    authority: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,8 @@ class CandidateDecision:
     score: float
     rank: int
     into_item_id: str
+    confidence: float | None = None
+    authority: str = ""
 
 
 @dataclass(frozen=True, slots=True)

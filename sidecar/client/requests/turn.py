@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from sidecar.client.answers.turn import Appended, Assembly, Receipt, Retained, UsageEffect
 from sidecar.client.decoding import Inner, Whole
@@ -17,7 +18,10 @@ from sidecar.client.requests.request import Request
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssembleContext(Request[Assembly]):
-    """Assemble one turn's context. `system` and `tools` are texts to be counted, or tokens already counted."""
+    """Assemble one turn's context. `system` and `tools` are texts to be counted, or tokens already counted.
+
+    Memories are told as they held at `as_of_time` by what was known at `known_at_time`; None is now.
+    """
 
     reads = Inner("assembly")
     message: str
@@ -33,6 +37,8 @@ class AssembleContext(Request[Assembly]):
     overrides: Knobs | None = None
     seen_item_ids: Sequence[str] = ()
     request_id: str = ""
+    as_of_time: datetime | None = None
+    known_at_time: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

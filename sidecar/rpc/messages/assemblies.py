@@ -83,6 +83,8 @@ def _write_item(into: pb.Assembly, fate: Fate, form: items_pb2.Form.ValueType) -
     written.score = item.relevance
     written.rank = item.rank
     written.mark = fate.mark
+    if item.confidence is not None:
+        written.confidence, written.authority = item.confidence, item.authority
     for ref in item.provenance:
         came_from = written.provenance.add()
         came_from.kind = ref.kind

@@ -139,6 +139,8 @@ def _decision(source: Source, item: Mapping[str, Any]) -> items_pb2.CandidateDec
         score=item["relevance"],
         rank=item["rank"],
         into_item_id=item["into"],
+        confidence=item.get("confidence"),
+        authority=item.get("authority", ""),
     )
 
 
