@@ -290,6 +290,7 @@ class FanOut:
             asking.profile.history_turns,
             asked.time_s,
             lambda: asked.begin(self._clock()),
+            min(asking.window_tokens, asking.profile.recall_tokens or asking.window_tokens),
         )
         try:
             async with asyncio.timeout(max(0.0, asked.due_s - self._clock())) as timeout:

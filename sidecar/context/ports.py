@@ -93,6 +93,8 @@ class SourceQuery:
 class SourceLimits:
     """A source's limits: items, lines of a lead, and for the thread its window in tokens and turns.
 
+    `recall_tokens` are those that all that is recalled may take.
+
     An answer later than `deadline_s` seconds is dropped. A built-in source calls `begin` when it has its connection, and
     the seconds count from there.
     """
@@ -103,6 +105,7 @@ class SourceLimits:
     window_turns: int = 0
     deadline_s: float = 60.0
     begin: Callable[[], None] = lambda: None
+    recall_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,10 @@ from store.scope import Scope
 
 _LEAST_EACH, _MOST_EACH = 60, 250
 _TOKENS_A_TURN = 20  # the size of short turns, so that there are enough of them to fill the budget
+_DEEP_TOKENS = (
+    64  # from 16,000 tokens on, one turn more each for so many: a wide context is to hold what no search is sure of
+)
+_MOST_IN_ALL = 500
 
 
 class ThreadSource:
@@ -39,7 +43,8 @@ class ThreadSource:
         """Return up to `top_k` turns of any age that may answer the question."""
         if not query.thread_id:
             return SourceAnswer()
-        wanted = query.wanted(_each(limits), without=_names(query), answers=True)
+        each = _each(limits)
+        wanted = query.wanted(each, without=_names(query), answers=True)
         async with scoped(self._pool, scope, read_only=True) as connection:
             limits.begin()
             found = await threads.recall(connection, scope, query.thread_id, wanted)
@@ -60,7 +65,8 @@ class ThreadSource:
             speakers=[turn.speaker for turn in turns],
             days=days,
         )
-        return SourceAnswer(items, notes=query.notes, candidates=candidates).first(limits.top_k)
+        most = min(limits.top_k, max(_MOST_IN_ALL, 2 * each))
+        return SourceAnswer(items, notes=query.notes, candidates=candidates).first(most)
 
 
 def _names(query: SourceQuery) -> frozenset[str]:
@@ -70,7 +76,8 @@ def _names(query: SourceQuery) -> frozenset[str]:
 
 def _each(limits: SourceLimits) -> int:
     """Return how many turns each kind of search may return: as many as the window could hold, within bounds."""
-    return min(limits.top_k, _MOST_EACH, max(_LEAST_EACH, limits.window_tokens // _TOKENS_A_TURN))
+    narrow = min(_MOST_EACH, max(_LEAST_EACH, limits.window_tokens // _TOKENS_A_TURN))
+    return min(limits.top_k, max(narrow, limits.recall_tokens // _DEEP_TOKENS))
 
 
 def _is_older(turn: RecalledTurn, query: SourceQuery) -> bool:

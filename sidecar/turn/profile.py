@@ -104,7 +104,7 @@ _PLACES = {source: place for place, source in enumerate(Source)}
 
 DEFAULTS = Profile(
     sources=(
-        SourceKnobs(priority=1, top_k=500, required=True),
+        SourceKnobs(priority=1, top_k=1000, required=True),
         SourceKnobs(priority=2, top_k=120),
         SourceKnobs(priority=3, top_k=150, floor_tokens=64),
         SourceKnobs(priority=3, top_k=20, floor_tokens=64, floor_share=0.04),

@@ -98,6 +98,16 @@ class TestThread:
         answer = await ThreadSource(pools.turn).find(asking("boat"), SCOPE, SourceLimits(3, 3, 100, 10))
         assert [item.rank for item in answer.items] == [0, 1, 2]
 
+    async def test_wide_context_is_searched_deeper(self, pools: Pools) -> None:
+        # Between two of the boat stand three that no search finds, one of them beside neither.
+        await say(pools, *("rope" if number % 4 else f"boat {number}" for number in range(400)))
+        source, found = ThreadSource(pools.turn), []
+        for recall_tokens in (1_000, 64 * 80, 64_000):
+            limits = SourceLimits(1_000, 3, 1_000, 10, recall_tokens=recall_tokens)
+            answer = await source.find(asking("boat"), SCOPE, limits)
+            found.append(sum("boat" in item.text for item in answer.items))
+        assert found == [60, 80, 100]
+
     async def test_summary_comes_with_the_turns_it_covers(self, pools: Pools, database: str) -> None:
         await say(pools, "one", "two")
         connection = await asyncpg.connect(database)
