@@ -28,7 +28,7 @@ BENCHES = (
     "views",
     "writes",
 )
-ON_DATA = ("bursts", "cache", "calibrate", "names", "pages", "recall", "spend", "synthesis")
+ON_DATA = ("bursts", "cache", "calibrate", "decay", "names", "pages", "recall", "spend", "synthesis")
 RECALL_SETS = ("locomo", "realtalk", "followups")
 SPENDS = ("frugal", "balanced", "full")
 

@@ -9,7 +9,7 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -24,8 +24,9 @@ from sidecar.rpc.auth.devkey import mint
 from sidecar.rpc.auth.identity import Grant, Role
 from sidecar.rpc.server import identity_settings
 from sidecar.runtime.settings import Settings
-from sidecar.v1 import context_pb2, items_pb2, knowledge_pb2, memory_pb2, profile_pb2
+from sidecar.v1 import context_pb2, decay_pb2, items_pb2, knowledge_pb2, memory_pb2, profile_pb2
 from sidecar.v1.context_pb2_grpc import ContextServiceStub
+from sidecar.v1.decay_pb2_grpc import DecayServiceStub
 from sidecar.v1.knowledge_pb2_grpc import KnowledgeServiceStub
 from sidecar.v1.memory_pb2_grpc import MemoryServiceStub
 from sidecar.worker import compile_engine
@@ -66,7 +67,12 @@ class World:
         self.app = app
         self.degraded = 0
         self._settings = settings
-        stubs = (ContextServiceStub, MemoryServiceStub, KnowledgeServiceStub)  # generated, and without types
+        stubs = (
+            ContextServiceStub,
+            MemoryServiceStub,
+            KnowledgeServiceStub,
+            DecayServiceStub,
+        )  # generated, and without types
         self._call: dict[str, Any] = {name: call for stub in stubs for name, call in vars(stub(channel)).items()}
         self._proofs: dict[str, tuple[float, tuple[tuple[str, str], ...]]] = {}
 
@@ -96,16 +102,17 @@ class World:
 
     async def until_made(self, owners: Sequence[str]) -> None:
         """Wait until every text has its vector and every thread of these owners its summary."""
-        while await embeddings.waiting(self.app.pools.background, limit=1):  # noqa: ASYNC110
-            await asyncio.sleep(0.5)  # only the database knows
         for owner in owners:
             scope = Scope(tenant_uuid(TENANT), owner_uuid(owner))
             while await self._has_jobs(scope):  # noqa: ASYNC110
                 await asyncio.sleep(0.5)
+        while await embeddings.waiting(self.app.pools.background, limit=1):  # noqa: ASYNC110
+            await asyncio.sleep(0.5)  # only the database knows
 
     async def _has_jobs(self, scope: Scope) -> bool:
         async with scoped(self.app.pools.background, scope, read_only=True) as connection:
-            return await background.next_due(connection, scope) is not None
+            due = await background.next_due(connection, scope)
+        return due is not None and due <= datetime.now(UTC)
 
     async def ask(self, asked: Asked) -> context_pb2.Assembly:
         """Return the assembly of one turn."""
@@ -151,9 +158,32 @@ class World:
             )
             for place, fact in enumerate(conversation.facts)
         ]
-        for start in range(0, len(facts), _AT_ONCE):
-            batch = memory_pb2.RetainRequest(memories=facts[start : start + _AT_ONCE])
-            await self._call["Retain"](batch, metadata=self._proof(conversation.name), timeout=60)
+        await self.put_memories(conversation.name, facts)
+
+    async def put_memories(self, owner: str, memories: Sequence[memory_pb2.NewMemory]) -> None:
+        """Write the memories."""
+        for start in range(0, len(memories), _AT_ONCE):
+            batch = memory_pb2.RetainRequest(memories=memories[start : start + _AT_ONCE])
+            await self._call["Retain"](batch, metadata=self._proof(owner), timeout=60)
+
+    async def summaries(self, owner: str) -> list[str]:
+        """Return the texts of the owner's summaries."""
+        request = memory_pb2.ListMemoriesRequest(page_size=1000)
+        texts: list[str] = []
+        while True:
+            answer = await self._call["ListMemories"](request, metadata=self._proof(owner), timeout=60)
+            texts += [one.text for one in answer.memories if one.memory_type == "summary"]
+            if not answer.next_page_token:
+                return texts
+            request.page_token = answer.next_page_token
+
+    async def decay(self, owner: str) -> list[decay_pb2.DecayGroup]:
+        """Compress what the shipped policy would, wait until it is done, and return the groups."""
+        proof = self._proof(owner)
+        explained = await self._call["ExplainDecay"](decay_pb2.ExplainDecayRequest(), metadata=proof, timeout=60)
+        await self._call["ScheduleDecay"](decay_pb2.ScheduleDecayRequest(), metadata=proof, timeout=60)
+        await self.until_made([owner])
+        return list(explained.groups)
 
     async def put_base(self, documents: Mapping[str, bytes]) -> None:
         """Write the documents, by path, as the agent's one knowledge base."""

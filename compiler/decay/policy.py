@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from compiler.decay.summary import DECAY_SUMMARY_CLAIM_SEPARATOR, cut_claim
 from store.content.tiers import AgedCandidate
@@ -17,11 +18,11 @@ class DecayPolicy:
 
     One stays that tells more than `most_salience` (its names, numbers and telling words), or that stood in more than
     `most_reads` contexts of the last `read_days` days. Those of one document go together; without a document, those of one
-    calendar month (UTC).
+    calendar quarter (UTC).
     """
 
     age_days: int = 30
-    most_sources: int = 20
+    most_sources: int = 100
     most_salience: int = 1_000
     most_reads: int = 0
     read_days: int = 90
@@ -56,10 +57,14 @@ def groups(candidates: Sequence[AgedCandidate], policy: DecayPolicy) -> list[Dec
     together: dict[str, list[AgedCandidate]] = defaultdict(list)
     for one in sorted(candidates, key=lambda one: (one.occurred_at, one.memory_id)):
         if one.reads <= policy.most_reads and telling_weight(one.text) <= policy.most_salience:
-            together[f"document {one.document_id}" if one.document_id else f"month {one.occurred_at:%Y-%m}"].append(one)
+            together[f"document {one.document_id}" if one.document_id else _quarter(one.occurred_at)].append(one)
     size = policy.most_sources
     parts = (members[at : at + size] for members in together.values() for at in range(0, len(members), size))
     return [_group(some) for some in parts if len(some) > 1]
+
+
+def _quarter(instant: datetime) -> str:
+    return f"quarter {instant.year}-{(instant.month + 2) // 3}"
 
 
 def _group(members: Sequence[AgedCandidate]) -> DecayGroup:

@@ -135,7 +135,7 @@ class Settings:
     """Seconds without a word after which a thread's session ends and becomes an episode."""
     decay_age_days: int = 30
     """Days for which a candidate memory is left alone; older ones may be compressed into summaries."""
-    decay_most_sources: int = 20
+    decay_most_sources: int = 100
     """Candidates in one summary at most, 2 to 200."""
     decay_most_salience: int = 1000
     """Candidates that tell more than this stay: the names, numbers (twice) and telling words of their text."""
