@@ -14,6 +14,7 @@ from sidecar.v1 import memory_pb2 as pb
 from store.content import feed
 from store.db.postgres import Pools, scoped
 from store.scope import Scope
+from store.text.texts import text_hash
 from tests.support.compiler.compiling import Clock
 from tests.support.rpc.service_calls import NOW, an_admin, an_agent, refused_field
 
@@ -110,6 +111,15 @@ async def test_memory_holds_until_the_one_that_corrects_it_begins(service: Memor
     assert (await fed(pools))[1] == 3
     history = await service.get_memory_history(pb.GetMemoryHistoryRequest(memory_id="lisbon"), an_agent())
     assert [(one.reason, one.evidence) for one in history.supersessions] == [("corrected", "said so")]
+
+
+async def test_plain_memory_is_fed_with_the_hash_of_its_text_alone(service: MemoryService, pools: Pools) -> None:
+    await moved(service)
+    async with scoped(pools.background, SCOPE) as connection:
+        fed_memories, _ = await feed.after(connection, SCOPE, 0, limit=10)
+    hashes = {one.memory_id: one.text_hash for one in fed_memories}
+    assert hashes["lisbon"] == text_hash("Lives in Lisbon.")
+    assert hashes["porto"] != text_hash("Lives in Porto.")
 
 
 async def test_undo_and_forgetting_the_newer_memory_make_the_older_current_again(
