@@ -28,7 +28,7 @@ BENCHES = (
     "views",
     "writes",
 )
-ON_DATA = ("bursts", "cache", "calibrate", "decay", "names", "pages", "recall", "spend", "synthesis")
+ON_DATA = ("answers", "bursts", "cache", "calibrate", "decay", "names", "pages", "recall", "spend", "synthesis")
 RECALL_SETS = ("locomo", "realtalk", "followups")
 SPENDS = ("frugal", "balanced", "full")
 
@@ -43,7 +43,7 @@ def main() -> int:
     parser.add_argument("--set", default=RECALL_SETS[0], choices=RECALL_SETS, help="recall: the questions asked")
     parser.add_argument("--split", type=int, default=5, help="recall: folds to train and test apart, 0 for none")
     parser.add_argument(
-        "--write-weights", action="store_true", help="recall: write the ranker's weights, trained on all"
+        "--write-weights", action="store_true", help="recall, answers: write what was fitted, on all data"
     )
     parser.add_argument(
         "--with-wiki", action="store_true", help="recall: also with pages compiled from the observations"
@@ -69,6 +69,8 @@ def main() -> int:
             "spend": arguments.spend or "full",
         }
         on_data |= {"budgets": arguments.budgets} if arguments.budgets else {}
+    if arguments.name == "answers":
+        on_data |= {"write_weights": arguments.write_weights}
     if arguments.name == "spend":
         on_data |= {"spend": arguments.spend or "balanced"}
     if arguments.name == "synthesis":

@@ -103,3 +103,19 @@ def test_values_that_search_cannot_return_are_refused() -> None:
         for one in found:
             with pytest.raises(EvidenceUnusable, match=reason):
                 evidence_of(one, query, parts)
+
+
+def test_vectors_towards_answers_count_above_their_mean() -> None:
+    parts = (QuestionPart("whole", ("x",)), QuestionPart("first", ("x",)), QuestionPart("second", ("x",)))
+    cosines = ((0.9, 0.8, 0.7, 0.5), (0.1, 0.2, 0.3, 0.1), ())
+    found = Recalled(("near", "far", "without a vector"), (1, 1, 1), cosines, (3,), 9)
+    evidence = evidence_of(found, RecallQuery(("x",), 9), parts)
+    assert evidence.cosine[:, 0].tolist() == [0.9, 0.8, 0.7]
+    # The only one is of the whole message, so that it serves its parts too.
+    assert evidence.answer_cosine == pytest.approx(np.array([[0.2, -0.2, 0.0]] * 3))
+
+
+def test_without_vectors_towards_answers_no_text_gains_by_them() -> None:
+    found = Recalled(("a", "b"), (1, 0), ((0.9,), (0.1,)), (1,), 2)
+    evidence = evidence_of(found, RecallQuery(("x",), 9), (QuestionPart("x", ("x",)),))
+    assert evidence.answer_cosine.tolist() == [[0.0, 0.0]]

@@ -1,0 +1,256 @@
+"""Fits the map from a question's vector towards those of what answers it, and measures it across the sets of conversations.
+
+`python -m bench answers --data DIR` fits the map on each set and measures it on the other; `--write-weights` writes the map of
+both. A listwise model: the turns of a conversation compete for each question by the features that the product computes, and by
+the question's vector through the map. Questions that people ask each other there count too, with the other person's next turns as
+answers. Turns' words are matched here, by stems much like Postgres' own, so that no database is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.figures import Figure, plain
+from bench.recall.cases import ADVERSARIAL, SETS, Conversation, Question, conversations
+from models.embedding import answers
+from models.embedding.minilm import MiniLM
+from models.tokens.encodings import count
+from sidecar.turn.evidence import TextPositions, evidence_of
+from sidecar.turn.rank import NAMES, CandidateKind, Candidates, features
+from sidecar.turn.reading import read
+from sidecar.turn.weights import BY_VECTORS
+from store.content.recalling import Recalled, RecallQuery
+from store.text.texts import search_words
+
+RANK = 32
+BUDGETS = (1_000, 2_000, 4_000, 8_000)
+_TODAY = date(2026, 11, 23)  # in no period that the data's questions name
+_EPOCHS, _RATE, _DECAY, _BATCH = 5, 0.003, 3e-4, 32
+_ASIDE, _ASIDE_COSINE, _LEAST_ASIDE_WORDS = 0.75, 6.0, 4  # questions that people ask each other
+_MOST_GOLD = 3
+_RIDGE, _STEPS = 20.0, 15
+_MARK_TOKENS, _HEADER_TOKENS, _FRAME_TOKENS = 3, 13, 100  # about what a context adds to its turns
+_UNUSED = frozenset({"is_fact", "is_passage", "is_page", "coverage_gap", "cosine_gap", "answer_cosine"})
+_USED = [place for place, name in enumerate(NAMES) if name not in _UNUSED]
+_SUFFIXES = {
+    "ational": "ate", "ization": "ize", "fulness": "ful", "ies": "i", "sses": "ss", "ing": "", "edly": "", "ed": "",
+    "es": "e", "s": "", "ly": "", "ment": "", "ness": "",
+}  # fmt: skip
+
+_Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One question over the turns of its conversation: its vector, the turns' features, and which of them hold the answer."""
+
+    vector: _Matrix
+    features: _Matrix
+    labels: _Matrix
+    gold: tuple[int, ...] = ()
+    share: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """One conversation: its turns' vectors, its questions, and those that its people ask each other."""
+
+    told: Conversation
+    vectors: _Matrix
+    asked: tuple[Asked, ...]
+    aside: tuple[Asked, ...]
+
+
+def run(*, scale: float, data: Path, write_weights: bool = False) -> list[Figure]:
+    """Return how much is found across the sets, with the map and without; `scale` is the share of the conversations read."""
+    model = MiniLM()
+    talks = {}
+    for name in SETS:
+        told = conversations(data, name)
+        talks[name] = [_talk(one, model) for one in told[: max(1, round(len(told) * scale))]]
+    figures: list[Figure] = []
+    for fitted_on, measured in (SETS, SETS[::-1]):
+        turn = _turner(low_rank(fit(talks[fitted_on]), RANK))
+        for with_map in (True, False):
+            found = _found(talks[measured], turn if with_map else np.zeros_like)
+            title = f"{measured}, map of {fitted_on}" if with_map else f"{measured}, without the map"
+            figures += [
+                plain(f"{title}, {budget // 1000}k", share) for budget, share in zip(BUDGETS, found, strict=True)
+            ]
+    if write_weights:
+        question, answer = low_rank(fit([one for name in SETS for one in talks[name]]), RANK)
+        np.savez_compressed(answers.FILE, question=question.astype(np.float16), answer=answer.astype(np.float16))
+    return figures
+
+
+def fit(talks: Sequence[Talk]) -> _Matrix:
+    """Return the map fitted to these conversations by Adam (Kingma and Ba 2015) with weight decay; the same every time."""
+    weights = _weights([one for talk in talks for one in talk.asked])
+    items = [(talk, one) for talk in talks for one in talk.asked if one.labels.any()]
+    items += [(talk, one) for talk in talks for one in talk.aside]
+    size = talks[0].vectors.shape[1]
+    fitted, mean, spread = (np.zeros((size, size)) for _ in range(3))
+    shuffled, step = np.random.default_rng(0), 0
+    for _ in range(_EPOCHS):
+        order = shuffled.permutation(len(items))
+        for start in range(0, len(items), _BATCH):
+            slope = _DECAY * fitted
+            for place in order[start : start + _BATCH]:
+                slope += _slope(*items[place], fitted=fitted, weights=weights) / _BATCH
+            step += 1
+            mean, spread = 0.9 * mean + 0.1 * slope, 0.99 * spread + 0.01 * slope * slope
+            fitted -= _RATE * (mean / (1 - 0.9**step)) / (np.sqrt(spread / (1 - 0.99**step)) + 1e-6)
+    return fitted
+
+
+def low_rank(fitted: _Matrix, rank: int) -> tuple[_Matrix, _Matrix]:
+    """Return the two factors of the best approximation of that rank, from a question's vector and to an answer's."""
+    left, sizes, right = np.linalg.svd(fitted)
+    roots = np.sqrt(sizes[:rank])
+    return left[:, :rank] * roots, roots[:, None] * right[:rank]
+
+
+def _slope(talk: Talk, one: Asked, *, fitted: _Matrix, weights: _Matrix) -> _Matrix:
+    """Return the slope of one question's loss: of the log probability of its answers among all turns."""
+    base = one.features[:, _USED] @ weights if one.gold else one.features[:, 0]
+    shares = _softmax(base + talk.vectors @ (one.vector @ fitted))
+    return one.share * np.outer(one.vector, (shares - one.labels / one.labels.sum()) @ talk.vectors)
+
+
+def _weights(asked: Sequence[Asked]) -> _Matrix:
+    """Return the listwise weights of the features by Newton's method, with a ridge on features of unit spread."""
+    seen = [one for one in asked if one.labels.any()]
+    used = [one.features[:, _USED] for one in seen]
+    spread = np.concatenate([table - table.mean(0) for table in used]).std(0) + 1e-9
+    tables = [table / spread for table in used]
+    fitted = np.zeros(len(spread))
+    for _ in range(_STEPS):
+        slope, curvature = _RIDGE * fitted, np.eye(len(fitted)) * _RIDGE
+        for table, one in zip(tables, seen, strict=True):
+            shares, held = _softmax(table @ fitted), one.labels.sum()
+            mean = shares @ table
+            slope = slope + held * mean - one.labels @ table
+            curvature += held * ((table * shares[:, None]).T @ table - np.outer(mean, mean))
+        fitted = fitted - np.linalg.solve(curvature, slope)
+    return np.asarray(fitted / spread, np.float64)
+
+
+def _softmax(scores: _Matrix) -> _Matrix:
+    raised = np.exp(scores - scores.max())
+    return np.asarray(raised / raised.sum(), np.float64)
+
+
+def _talk(told: Conversation, model: MiniLM) -> Talk:
+    vectors = model.encode([turn.text for turn in told.turns]).astype(np.float64)
+    speakers = sorted({turn.speaker for turn in told.turns})
+    questions = [one for one in told.questions if one.category != ADVERSARIAL]
+    readings = [read(one.text, speakers=speakers, today=_TODAY) for one in questions]
+    whole = [replace(one, parts=one.parts[:1]) for one in readings]
+    asked_vectors = model.encode([one.parts[0].text for one in whole]).astype(np.float64)
+    words = [_forms(turn.text) for turn in told.turns]
+    asked = []
+    for question, reading, vector in zip(questions, whole, asked_vectors, strict=True):
+        searched = [word for word in reading.words if word not in reading.name_words]
+        held = [[word in forms or _stem(word) in forms for word in searched] for forms in words]
+        counts = np.array(held).reshape(len(held), -1).sum(0).astype(int).tolist()
+        matched = [sum(1 << place for place, is_held in enumerate(one) if is_held) for one in held]
+        cosines = tuple((float(cosine),) for cosine in vectors @ vector)
+        found = Recalled(told.turns, tuple(matched), cosines, tuple(counts), len(words))
+        days = [turn.at.date() for turn in told.turns]
+        standing = TextPositions(days, range(len(days)))
+        candidates = Candidates(
+            kind=CandidateKind.TURN,
+            ids=[turn.id for turn in told.turns],
+            texts=[turn.text for turn in told.turns],
+            evidence=evidence_of(found, RecallQuery(tuple(searched), 1), reading.parts, standing),
+            speakers=[turn.speaker for turn in told.turns],
+            days=days,
+        )
+        (table,) = features(reading, [candidates])
+        asked.append(_asked(told, question, vector, table))
+    return Talk(told, vectors, tuple(asked), tuple(_aside(told, vectors)))
+
+
+def _asked(told: Conversation, question: Question, vector: _Matrix, table: _Matrix) -> Asked:
+    gold = {told.turns[place].text for place in question.gold}
+    labels = np.array([turn.text in gold for turn in told.turns], np.float64)
+    return Asked(vector, table, labels, question.gold, min(float(labels.sum()), _MOST_GOLD))
+
+
+def _aside(told: Conversation, vectors: _Matrix) -> Iterator[Asked]:
+    """Yield the questions that the people ask each other, answered by the other's next turns that day, two at most."""
+    for place, turn in enumerate(told.turns):
+        said = turn.text.partition(" [")[0].rstrip()
+        if not said.endswith("?") or len(said.split()) < _LEAST_ASIDE_WORDS:
+            continue
+        after = range(place + 1, min(len(told.turns), place + 4))
+        replies = [
+            one
+            for one in after
+            if told.turns[one].speaker != turn.speaker and told.turns[one].at.date() == turn.at.date()
+        ]
+        if replies:
+            base = _ASIDE_COSINE * (vectors @ vectors[place])
+            base[place] = -50.0  # the question itself
+            labels = np.zeros(len(vectors))
+            labels[replies[:2]] = 1.0
+            yield Asked(vectors[place], base[:, None], labels, share=_ASIDE)
+
+
+def _forms(text: str) -> frozenset[str]:
+    words = search_words(text).split()
+    return frozenset([*words, *map(_stem, words)])
+
+
+def _stem(word: str) -> str:
+    if len(word) < 4:
+        return word
+    for suffix, rest in _SUFFIXES.items():
+        if word.endswith(suffix) and len(word) - len(suffix) >= 3 and not word.endswith("ss"):
+            word = word[: -len(suffix)] + rest
+            if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "lsz":
+                word = word[:-1]
+            break
+    if word.endswith("e") and len(word) > 3:
+        word = word[:-1]
+    return word[:-1] + "i" if word.endswith("y") else word
+
+
+def _turner(factors: tuple[_Matrix, _Matrix]) -> Callable[[_Matrix], _Matrix]:
+    """Return the function that turns a question's vector as the product does."""
+    question, answer = factors
+    return lambda vector: answers.shortened((vector @ question @ answer)[None])[0]
+
+
+def _found(talks: Sequence[Talk], turned: Callable[[_Matrix], _Matrix]) -> list[float]:
+    """Return the share of the answers in contexts of each budget, filled with the best turns by the shipped weights."""
+    shipped = np.array([0.0 if name == "answer_cosine" else BY_VECTORS.of.get(name, 0.0) for name in NAMES])
+    found, wanted = np.zeros(len(BUDGETS)), 0
+    for talk in talks:
+        turns = talk.told.turns
+        sizes = count([f"{turn.speaker}: {turn.text}\n" for turn in turns], "o200k_base")
+        for one in talk.asked:
+            scores = one.features @ shipped + BY_VECTORS.of["answer_cosine"] * (talk.vectors @ turned(one.vector))
+            order = np.argsort(-scores, kind="stable").tolist()
+            wanted += len(one.gold)
+            for place, budget in enumerate(BUDGETS):
+                kept = _filled(order, sizes, [turn.at.date() for turn in turns], budget - _FRAME_TOKENS)
+                said = {turns[turn].text for turn in kept}
+                found[place] += sum(turns[turn].text in said for turn in one.gold)
+    return [float(share) for share in found / wanted]
+
+
+def _filled(order: Sequence[int], sizes: Sequence[int], days: Sequence[date], left: int) -> Iterator[int]:
+    opened: set[date] = set()
+    for place in order:
+        cost = sizes[place] + _MARK_TOKENS + (0 if days[place] in opened else _HEADER_TOKENS)
+        if cost <= left:
+            left -= cost
+            opened.add(days[place])
+            yield place
