@@ -84,10 +84,20 @@ REQUESTS_TITLE = (
 
 # Seconds until a call fails by default, by method; 3 for others. A preview may call a model; an hour is the service's own limit.
 DEADLINES_S = {
-    **dict.fromkeys(("GetPage", "Graph", "LinkDensity", "MeasureReads"), 10.0),
+    **dict.fromkeys(("GetPage", "Graph", "LinkDensity", "MeasureReads", "QueryGraph"), 10.0),
     **dict.fromkeys(("ListCompileSpending", "ListSpending"), 30.0),
     **dict.fromkeys(
-        ("AddAlias", "ArchivePage", "DeletePage", "IgnoreMention", "SuppressPromotion", "UndoPromotion"), 60.0
+        (
+            "AddAlias",
+            "ArchivePage",
+            "DeleteEdge",
+            "DeletePage",
+            "IgnoreMention",
+            "SuppressPromotion",
+            "UndoPromotion",
+            "WriteEdge",
+        ),
+        60.0,
     ),
     **dict.fromkeys(("MergePages", "RenamePage", "ReportSentence", "RestoreSentence", "UndoMerge"), 60.0),
     **dict.fromkeys(("ApproveTool", "BootstrapImport", "ListTools", "RunLint", "TestTool"), 60.0),
@@ -101,9 +111,10 @@ DEADLINES_S = {
 # Arguments that have no default, but for those of the methods in OPTIONAL.
 REQUIRED = {
     "after_receipt_id", "agent_id", "alias", "attestation_id", "backend", "base", "before_receipt_id", "budget",
-    "content", "envelope", "into", "is_off", "job_id", "level", "location", "memory_id", "mention_id", "name", "origin",
-    "overrides", "page", "path", "pinned", "profile", "query", "question", "receipt_id", "records", "ref", "report_id",
-    "section_slug", "sentence", "signature", "space_id", "thread_id", "title", "tool", "version",
+    "content", "edge_type", "envelope", "into", "is_off", "job_id", "level", "location", "memory_id", "mention_id",
+    "name", "origin", "overrides", "page", "path", "pinned", "profile", "query", "question", "receipt_id", "records",
+    "ref", "report_id", "section_slug", "sentence", "signature", "space_id", "target", "thread_id", "title", "tool",
+    "version",
 }  # fmt: skip
 OPTIONAL = {
     "Forget": {"memory_id", "thread_id"},
@@ -113,6 +124,7 @@ OPTIONAL = {
     "ListProfileVersions": {"ref"},
     "ListTools": {"backend"},
     "ListTurnCosts": {"agent_id", "thread_id"},
+    "QueryGraph": {"page", "target"},
     "PutSpace": {"name"},
     "PutWorkspace": {"ref"},
     "RollbackProfile": {"ref"},
@@ -130,8 +142,10 @@ LATER = {
     "AssemblyDiff.note": '""',
     "DecayGroup.source_bytes": "0",
     "DecayJob.expired": "()",
+    "GetPageResponse.edges": "()",
     "GetPageResponse.summary_pages": "()",
     "GetPageResponse.tags": "()",
+    "GraphEdge.edge_type": '""',
     "Memory.compressed": "False",
     "Memory.pinned": "False",
     "Memory.until_precision": '""',
@@ -153,7 +167,12 @@ METHODS_OF_ANSWERS = {
 }
 # A test runner takes classes and functions of such names for its own.
 EXTRA_LINES = {"TestTool": "    __test__ = False  # the name is the contract's; test runners take it for theirs\n"}
-NEW_VALUES = {"CostBudget": "NewBudget", "JournalRecord": "JournalRecord", "NewMemory": "NewMemory"}
+NEW_VALUES = {
+    "CostBudget": "NewBudget",
+    "EdgeStep": "EdgeStep",
+    "JournalRecord": "JournalRecord",
+    "NewMemory": "NewMemory",
+}
 
 _T = FieldDescriptorProto
 _SCALARS = {

@@ -46,6 +46,7 @@ _COUNTS = (
     "mention_sightings_written",
     "mentions_promoted",
     "links_written",
+    "edges_written",
     "links_removed",
     "links_written_planner",
     "links_written_deterministic",

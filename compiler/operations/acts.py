@@ -6,11 +6,13 @@ Every function takes a connection inside a scoped transaction and is idempotent.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
 from compiler.plan import codec, merging, reporting, upkeep
 from compiler.plan.contract import CitedMemory, IgnoreMention, Item, Page, PageKey, PageType, Ruling, WriteRuling
+from compiler.plan.edges.edge_types import TypedEdge
 from compiler.plan.text.markdown import alias_keys
 from compiler.state import apply, surroundings
 from compiler.state.row_mapping import key_of, link_cause, ruling
@@ -110,6 +112,23 @@ async def log_rulings(connection: Connection, scope: Scope, *, now: datetime) ->
         items = [WriteRuling(one) for one in standing]
         before = await scopes.lock(connection, scope, now=now)
         await _log(connection, scope, before, items, upkeep.cited(items), now=now)
+
+
+async def write_edge(
+    connection: Connection, scope: Scope, ends: tuple[PageRow, PageRow], said: TypedEdge, *, now: datetime
+) -> None:
+    """State a typed edge between two pages, or state it anew. Raises ActRefused."""
+    source, target = map(_key, ends)
+    await enact(connection, scope, upkeep.edge(source, target, replace(said, said_at=now)), now=now)
+
+
+async def drop_edge(
+    connection: Connection, scope: Scope, ends: tuple[PageRow, PageRow], said: TypedEdge, *, now: datetime
+) -> bool:
+    """Take back a typed edge that was stated by hand, and return whether it was there. Raises ActRefused."""
+    source, target = map(_key, ends)
+    counters = await enact(connection, scope, upkeep.drop_edge(source, target, said), now=now)
+    return any(counters.values())
 
 
 async def archive_page(connection: Connection, scope: Scope, row: PageRow, *, now: datetime) -> None:

@@ -26,6 +26,7 @@ from compiler.plan.contract import (
     WriteAlias,
     WriteLink,
 )
+from compiler.plan.edges.edge_types import TypedEdge
 from compiler.plan.judging import links
 from compiler.plan.upkeep import ActRefused, is_name
 from compiler.state import views
@@ -141,7 +142,8 @@ async def backfill(
     )
     fed = await views.feeding(connection, scope, memories)
     parents = await views.topics_titled(connection, scope, memories)
-    decision = links.emit(memories, fed, parents)
+    names = await views.names_of(connection, scope, {page for pages in fed.values() for page in pages})
+    decision = links.emit(memories, fed, parents, names=names)
     written = await acts.enact(connection, scope, decision.items, now=now)
     return Backfill(
         len(memories),
@@ -235,7 +237,8 @@ def _names(place: PlaceRow) -> Sequence[Alias]:
 
 def _link(row: EvidenceRow) -> WriteLink:
     source, target = (PageKey(PageType(kind), slug) for kind, slug in (row.source, row.target))
-    return WriteLink(source, target, LinkKind(row.kind), LinkOrigin(row.origin), row.context, row.ref)
+    edge = TypedEdge(row.edge_type, row.valid_from) if row.edge_type else None
+    return WriteLink(source, target, LinkKind(row.kind), LinkOrigin(row.origin), row.context, row.ref, edge)
 
 
 def _path(end: tuple[str, str]) -> str:

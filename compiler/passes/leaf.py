@@ -26,6 +26,7 @@ from compiler.plan.contract import (
     PlanDecision,
     Rejection,
     Ruling,
+    WriteAlias,
     WriteSection,
 )
 from compiler.plan.facts import rewriting
@@ -139,7 +140,8 @@ async def plan_links(access: Access, memories: tuple[BatchMemory, ...]) -> Plann
     async with access.reading() as connection:
         fed = await views.feeding(connection, access.scope, memories)
         titles = await views.topics_titled(connection, access.scope, memories)
-    linked = await asyncio.to_thread(links.to_parents, memories, fed, titles)
+        names = await names_after(connection, access.scope, memories, fed)
+    linked = await asyncio.to_thread(links.to_parents, memories, fed, titles, names)
     return Planned(linked.items, {}, linked.counters, options={"links": True}) if linked.items else None
 
 
@@ -266,8 +268,28 @@ async def _linked(connection: Connection, scope: Scope, batch: LeafBatch, items:
     for key, memory_ids in writing:
         for memory_id in own & memory_ids:
             fed.setdefault(memory_id, set()).add(key)
-    standing = await views.co_mentions(connection, scope, [memory.memory_id for memory in earlier])
-    return await asyncio.to_thread(links.emit, memories, fed, titles, standing)
+    standing = await views.links_of(connection, scope, [memory.memory_id for memory in earlier])
+    names = await names_after(connection, scope, memories, fed, items)
+    return await asyncio.to_thread(links.emit, memories, fed, titles, standing, names)
+
+
+async def names_after(
+    connection: Connection,
+    scope: Scope,
+    memories: Iterable[BatchMemory],
+    fed: Mapping[str, Iterable[PageKey]],
+    items: Iterable[Item] = (),
+) -> dict[PageKey, tuple[str, ...]]:
+    """Return the names of the pages of memories that may state a typed edge, with those that the items give them."""
+    wanted = {page for memory in memories if links.may_be_typed(memory) for page in fed.get(memory.memory_id, ())}
+    found = await views.names_of(connection, scope, wanted)
+    for item in items:
+        if isinstance(item, CreatePage) and item.page.key in wanted:
+            given = (item.page.title, *(alias.display for alias in item.page.aliases))
+            found[item.page.key] = (*found.get(item.page.key, ()), *given)
+        elif isinstance(item, WriteAlias) and item.page in wanted and item.alias.sources:
+            found[item.page] = (*found.get(item.page, ()), item.alias.display)
+    return found
 
 
 def citing(items: Iterable[Item]) -> Iterator[tuple[PageKey, set[str]]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Iterable, Mapping
 
-from compiler.passes.leaf import LeafDeps, Planned, citing
+from compiler.passes.leaf import LeafDeps, Planned, citing, names_after
 from compiler.plan.contract import (
     BatchMemory,
     CreatePage,
@@ -94,7 +94,7 @@ async def _linked(
     every = tuple(memories[one] for one in sorted(memories))
     found = await views.feeding(connection, scope, every)
     titles = await views.topics_titled(connection, scope, every)
-    standing = await views.co_mentions(connection, scope, sorted(memories))
+    standing = await views.links_of(connection, scope, sorted(memories))
     changed = {item.page for item in items if isinstance(item, DeletePage | RemoveSection | WriteSection)}
     fed = {memory_id: keys - (changed & set(judged)) for memory_id, keys in found.items()}
     for key, memory_ids in citing(items):
@@ -102,4 +102,5 @@ async def _linked(
             fed.setdefault(memory_id, set()).add(key)
     gone = {item.page for item in items if isinstance(item, DeletePage)}
     left = [one for one in standing if one.source not in gone and one.target not in gone]
-    return await asyncio.to_thread(links.emit, every, fed, titles, left)
+    names = await names_after(connection, scope, every, fed, items)
+    return await asyncio.to_thread(links.emit, every, fed, titles, left, names)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from compiler.plan.edges.edge_types import TypedEdge
 from compiler.plan.kinds import LinkKind, LinkOrigin, PageKey, PageType, PromotionStatus, Ruling, RulingKind
 
 # Names of another module that importers find here; those defined below need no entry.
@@ -200,7 +201,7 @@ class SettleMention:
 @dataclass(frozen=True, slots=True)
 class WriteLink:
     """Write one cause of a link. `context` is the tag of its class (`deterministic:city:austin`, `co_mention:<memory id>`),
-    `ref` its source.
+    `ref` its source. A typed edge is a link of its own beside the untyped one.
     """
 
     source: PageKey
@@ -209,6 +210,13 @@ class WriteLink:
     origin: LinkOrigin
     context: str = ""
     ref: str = ""
+    edge: TypedEdge | None = None
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What makes two causes the same: all but what a typed edge says besides its type and beginning."""
+        edge = (self.edge.type, self.edge.valid_from) if self.edge else None
+        return (self.source, self.target, self.kind, self.origin, self.context, self.ref, edge)
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,11 +84,18 @@ class MentionPromotion:
 
 @dataclass(frozen=True, slots=True)
 class ProposedLink:
-    """A link between two pages that exist or are being created; `context` is the reason."""
+    """A link between two pages that exist or are being created; `context` is the reason.
+
+    With an `edge_type` it is also a typed edge that the cited memories state, with its period as they say it.
+    """
 
     source: PageKey
     target: PageKey
     context: str = ""
+    edge_type: str = ""
+    since: str = ""
+    until: str = ""
+    memory_ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

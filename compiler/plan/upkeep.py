@@ -20,6 +20,8 @@ from compiler.plan.contract import (
     HoldMention,
     IgnoreMention,
     Item,
+    LinkKind,
+    LinkOrigin,
     Page,
     PageKey,
     PromotionStatus,
@@ -32,6 +34,7 @@ from compiler.plan.contract import (
     WriteSection,
     WriteTag,
 )
+from compiler.plan.edges.edge_types import EDGE_TYPES, TypedEdge
 from compiler.plan.text import markdown, rollup
 from store.text.texts import fold
 
@@ -59,6 +62,31 @@ def name(page: Page, display: str, *, origin: str = "manual") -> tuple[Item, ...
 def is_name(display: str) -> bool:
     """Return whether the name has something visible to compare by: a letter or a digit."""
     return any(sign.isalnum() and sign not in _BLANK for sign in fold(display))
+
+
+def edge(source: PageKey, target: PageKey, said: TypedEdge) -> tuple[Item, ...]:
+    """Return the items that state a typed edge by hand. Raises ActRefused."""
+    _check_edge(source, target, said)
+    return (_by_hand(source, target, said),)
+
+
+def drop_edge(source: PageKey, target: PageKey, said: TypedEdge) -> tuple[Item, ...]:
+    """Return the items that take back what was stated by hand of a typed edge. Raises ActRefused."""
+    _check_edge(source, target, said)
+    return (DropLink(_by_hand(source, target, said)),)
+
+
+def _check_edge(source: PageKey, target: PageKey, said: TypedEdge) -> None:
+    if said.type not in EDGE_TYPES:
+        raise ActRefused("edge_type", f"is not a known type; send one of {', '.join(EDGE_TYPES)}")
+    if source == target:
+        raise ActRefused("target", "is the page itself; name another page")
+    if said.valid_from and said.valid_until and said.valid_until <= said.valid_from:
+        raise ActRefused("valid_until_time", "is not after valid_from_time; send a later time, or none")
+
+
+def _by_hand(source: PageKey, target: PageKey, said: TypedEdge) -> WriteLink:
+    return WriteLink(source, target, LinkKind.REFERENCE, LinkOrigin.MANUAL, f"edge:{said.type}", edge=said)
 
 
 def archive(gone: Page, around: Mapping[PageKey, Page]) -> tuple[Item, ...]:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
+import orjson
+
 from compiler.plan.contract import (
     DropLink,
     DropSighting,
@@ -23,6 +25,7 @@ from compiler.plan.contract import (
     WriteLink,
     WriteRuling,
 )
+from compiler.plan.edges.edge_types import TypedEdge
 from compiler.state import reducer
 from compiler.state.difference import page_changes
 from compiler.state.reducer import Folded, RemainingCaps
@@ -32,7 +35,7 @@ from store.db.queries import Connection
 from store.scope import Scope
 from store.wiki import candidates, mentions, page_writes, rulings, upkeep
 from store.wiki.mentions import HeldRow, MentionChanges, SightingWrite
-from store.wiki.page_writes import CauseRow
+from store.wiki.page_writes import UNTYPED, CauseRow, EdgeStatement
 from store.wiki.pages import page_uuid
 
 __all__ = ["UNLIMITED", "Applied", "ApplyOptions", "apply_items", "write"]
@@ -126,23 +129,27 @@ async def _write_links(
     now: datetime,
 ) -> Counter[str]:
     counters: Counter[str] = Counter()
-    last: dict[CauseRow, bool] = {}
+    last: dict[tuple[object, ...], tuple[CauseRow, bool]] = {}
     for link in links:
         if not all(key in ids for key in _ends(link)):
             counters["links_without_page"] += 1
             continue
-        last[_cause(link.link if isinstance(link, DropLink) else link, ids)] = isinstance(link, WriteLink)
+        cause = _cause(link.link if isinstance(link, DropLink) else link, ids)
+        last[cause.identity] = (cause, isinstance(link, WriteLink))
     counters["links_removed"] = await page_writes.drop_causes(
-        connection, scope, [one for one, adds in last.items() if not adds]
+        connection, scope, [one for one, adds in last.values() if not adds]
     )
-    added = [one for one, adds in last.items() if adds]
+    added = [one for one, adds in last.values() if adds]
     made, causes = await page_writes.add_causes(connection, scope, added, now=now)
     counters["link_causes_written"] = causes
-    counters["links_written"] = len(made)
     for cause in added:
-        link_key = (cause.from_page_id, cause.to_page_id, cause.kind)
-        if link_key in made:
-            made.discard(link_key)
+        if cause.link_id not in made:
+            continue
+        made.discard(cause.link_id)
+        if cause.edge.type:
+            counters["edges_written"] += 1
+        else:
+            counters["links_written"] += 1
             counters[f"links_written_{cause.origin}"] += 1
     return counters
 
@@ -158,9 +165,20 @@ async def _write_rulings(connection: Connection, scope: Scope, folded: Folded, n
 
 
 def _cause(link: WriteLink, ids: Mapping[PageKey, UUID]) -> CauseRow:
+    origin = LinkOrigin(link.origin).value
     return CauseRow(
-        ids[link.source], ids[link.target], link.kind.value, LinkOrigin(link.origin).value, link.context, link.ref
+        ids[link.source], ids[link.target], link.kind.value, origin, link.context, link.ref, _edge(link.edge)
     )
+
+
+def _edge(edge: TypedEdge | None) -> EdgeStatement:
+    if edge is None:
+        return UNTYPED
+    said = {"since": edge.since, "until": edge.until}
+    properties = {name: text for name, text in said.items() if text} | (
+        {"confidence": edge.confidence} if edge.confidence < 1 else {}
+    )
+    return EdgeStatement(edge.type, edge.valid_from, edge.valid_until, edge.said_at, orjson.dumps(properties).decode())
 
 
 async def _write_mentions(

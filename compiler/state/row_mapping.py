@@ -27,6 +27,7 @@ from compiler.plan.contract import (
     Tag,
     WriteLink,
 )
+from compiler.plan.edges.edge_types import TypedEdge
 from compiler.state.reducer import normal
 from store.db.queries import Connection
 from store.scope import Scope
@@ -203,8 +204,18 @@ def ruling_row(one: Ruling) -> RulingRow:
     )
 
 
-def link_cause(row: Mapping[str, str]) -> WriteLink:
-    """Return one cause of a link."""
+def link_cause(row: Mapping[str, Any]) -> WriteLink:
+    """Return one cause of a link, with what it says of a typed edge."""
+    said = row["properties"]
+    edge = TypedEdge(
+        row["edge_type"],
+        row["valid_from"],
+        row["valid_until"],
+        row["said_at"],
+        said.get("since", ""),
+        said.get("until", ""),
+        said.get("confidence", 1.0),
+    )
     return WriteLink(
         PageKey(PageType(row["from_type"]), row["from_slug"]),
         PageKey(PageType(row["to_type"]), row["to_slug"]),
@@ -212,6 +223,7 @@ def link_cause(row: Mapping[str, str]) -> WriteLink:
         LinkOrigin(row["origin"]),
         row["context"],
         row["ref"],
+        edge if edge.type else None,
     )
 
 

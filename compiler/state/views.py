@@ -22,6 +22,7 @@ from compiler.plan.contract import (
     PageType,
     WriteLink,
 )
+from compiler.plan.edges.typed import is_of_rules
 from compiler.plan.judging import departing, links, membership, parents
 from compiler.plan.names import lookup, ruled
 from compiler.plan.names.lookup import Sought
@@ -224,12 +225,19 @@ async def topics_titled(connection: Connection, scope: Scope, memories: Iterable
     return {alias: pages[0] for alias, pages in _meant(hits).items()}
 
 
-async def co_mentions(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> tuple[WriteLink, ...]:
-    """Return the present links between pages of one memory, for each of the memories."""
+async def links_of(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> tuple[WriteLink, ...]:
+    """Return the present links of each of the memories: between its pages, and the typed edges of the rules."""
     causes = (
         [link_cause(row) for row in await candidates.links_of_refs(connection, scope, memory_ids)] if memory_ids else []
     )
-    return tuple(one for one in causes if one.origin is LinkOrigin.CO_MENTION)
+    return tuple(one for one in causes if one.origin is LinkOrigin.CO_MENTION or is_of_rules(one))
+
+
+async def names_of(connection: Connection, scope: Scope, pages: Iterable[PageKey]) -> dict[PageKey, tuple[str, ...]]:
+    """Return the title and all other names of each of the pages that exist."""
+    asked = [(key.type.value, key.slug) for key in sorted(pages)]
+    rows = await candidates.names_of(connection, scope, asked) if asked else []
+    return {PageKey(PageType(row["type"]), row["slug"]): (row["title"], *row["displays"]) for row in rows}
 
 
 async def stale_view(

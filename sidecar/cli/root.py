@@ -76,6 +76,7 @@ _COMMANDS = {
     "memory": Lazy(
         "sidecar.cli.content.memory", "memory", "Import, list, show, accept, reject, compress and forget memories."
     ),
+    "graph": Lazy("sidecar.cli.wiki.graph", "graph", "Follow, state and roll back typed edges between pages."),
     "migrate": Lazy("sidecar.cli.operations.serving", "migrate", "Bring the database's schema up to date."),
     "owner": Lazy("sidecar.cli.content.owner", "owner", "Show an owner's storage, or delete everything of an owner."),
     "profile": Lazy("sidecar.cli.content.profile", "profile", "Read and change the knobs of turns."),

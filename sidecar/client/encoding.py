@@ -80,6 +80,15 @@ class JournalRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EdgeStep:
+    """One step along typed edges: of these types, or of any; `direction` is out, in or both; to pages of a type, or of any."""
+
+    edge_types: Sequence[str] = ()
+    direction: str = "out"
+    page_type: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NewBudget:
     """A limit in USD: `covers` is tenant, owner, agent or model (which `ref` names), `period` day or month.
 

@@ -57,7 +57,7 @@ from sidecar.services.tenants import Tenancy, Tenants
 from sidecar.services.threads import Threads
 from sidecar.services.upkeep import Upkeep
 from sidecar.services.webhooks import Webhooks
-from sidecar.services.wiki import Wiki
+from sidecar.services.wiki.pages import Wiki
 from sidecar.sources.knowledge import KnowledgeSource
 from sidecar.sources.memory import MemorySource
 from sidecar.sources.registry import ConnectedSources, configured, connect

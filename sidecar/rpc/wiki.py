@@ -10,14 +10,18 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from compiler.plan.edges.edge_types import TypedEdge
 from sidecar.rpc.messages import wiki_messages as write
 from sidecar.rpc.transport.call import Call
 from sidecar.rpc.transport.paging import Int4, ListCall
-from sidecar.rpc.transport.validation import names_of, read_choice
+from sidecar.rpc.transport.validation import names_of, read_choice, read_time
+from sidecar.runtime.errors import InvalidArgument
 from sidecar.services.validation import read_id, read_int, read_uuid
-from sidecar.services.wiki import Wiki, read_page
+from sidecar.services.wiki.page_lookup import read_page
+from sidecar.services.wiki.pages import Wiki
 from sidecar.v1 import wiki_pb2 as pb
 from store.wiki.browse import Order, PageRow
+from store.wiki.edges import Direction, EdgePattern
 from store.wiki.neighbourhood import MAX_DEPTH, MAX_GRAPH_PAGES
 
 LINKS_SHOWN = 100
@@ -27,6 +31,7 @@ SERVICE = pb.DESCRIPTOR.services_by_name["WikiService"]
 _GRAPH_PAGES = 200
 _TYPES = {pb.PAGE_TYPE_UNSPECIFIED: "", **names_of(pb.PageType)}
 _STATUSES = {pb.PAGE_STATUS_UNSPECIFIED: "active", **names_of(pb.PageStatus)}
+_DIRECTIONS = {pb.EDGE_DIRECTION_UNSPECIFIED: "out", **names_of(pb.EdgeDirection)}
 _MENTION_STATUSES = {pb.MENTION_STATUS_UNSPECIFIED: "open", **names_of(pb.MentionStatus)}
 _Order = tuple[Order, tuple[type, ...], Callable[[PageRow], tuple[Any, ...]]]
 _BY_NAME: _Order = (Order.NAME, (str, str), lambda row: (row.type, row.slug))
@@ -48,7 +53,7 @@ class WikiService:
         """Return a complete page. Raises NotFound."""
         scope = call.scope(request)
         found = await self._wiki.page(scope, request.page, with_texts=request.with_source_texts, most_links=LINKS_SHOWN)
-        return write.whole(found.whole, found.parent, found.links, found.counts)
+        return write.whole(found.whole, found.parent, found.links, found.counts, found.edges)
 
     async def list_pages(self, request: pb.ListPagesRequest, call: Call) -> pb.ListPagesResponse:
         """Return a page of the owner's pages."""
@@ -100,6 +105,47 @@ class WikiService:
         depth = read_int("depth", request.depth, least=0, most=MAX_DEPTH) or 1
         most_pages = read_int("most_pages", request.most_pages, least=0, most=MAX_GRAPH_PAGES) or _GRAPH_PAGES
         return write.graph(await self._wiki.graph(scope, request.focus, depth=depth, most_pages=most_pages))
+
+    async def query_graph(self, request: pb.QueryGraphRequest, call: Call) -> pb.QueryGraphResponse:
+        """Return a page of the paths of typed edges that match."""
+        scope = call.scope(request)
+        pattern = [
+            EdgePattern(
+                tuple(step.edge_types),
+                Direction(read_choice("steps.direction", step.direction, _DIRECTIONS)),
+                read_choice("steps.page_type", step.page_type, _TYPES),
+            )
+            for step in request.steps
+        ]
+        as_of = _time("as_of_time", request)
+        listing = ListCall("QueryGraph", (scope, request.page, request.target, tuple(pattern), as_of), (Int4,))
+        page = listing.read(request.page_size, request.page_token)
+        found = await self._wiki.edges.paths(scope, request.page, pattern, target=request.target, as_of=as_of)
+        start = max(0, page.after[0]) if page.after else 0
+        ranked = list(enumerate(found, start=1))[start : start + page.limit]
+        written, token = listing.cut(ranked, page, lambda one: (one[0],), lambda one: write.path(one[1]))
+        return pb.QueryGraphResponse(paths=written, next_page_token=token)
+
+    async def write_edge(self, request: pb.WriteEdgeRequest, call: Call) -> pb.WriteEdgeResponse:
+        """State a typed edge, and return it as it stands."""
+        scope = call.admin_scope(request)
+        confidence = request.confidence if request.HasField("confidence") else 1.0
+        if not 0 < confidence <= 1:
+            raise InvalidArgument("confidence", f"is {confidence}", "send a number above 0, up to 1")
+        said = TypedEdge(
+            request.edge_type,
+            _time("valid_from_time", request),
+            _time("valid_until_time", request),
+            confidence=confidence,
+        )
+        found = await self._wiki.edges.write(scope, request.page, request.target, said)
+        return pb.WriteEdgeResponse(edge=write.typed_edges(found)[0])
+
+    async def delete_edge(self, request: pb.DeleteEdgeRequest, call: Call) -> pb.DeleteEdgeResponse:
+        """Take back a typed edge that was stated by hand."""
+        scope = call.admin_scope(request)
+        said = TypedEdge(request.edge_type, _time("valid_from_time", request))
+        return pb.DeleteEdgeResponse(was_there=await self._wiki.edges.drop(scope, request.page, request.target, said))
 
     async def pages_citing_memory(
         self, request: pb.PagesCitingMemoryRequest, call: Call
@@ -194,3 +240,7 @@ class WikiService:
         scope = call.admin_scope(request)
         section = await self._wiki.undo_promotion(scope, request.page, request.section_slug)
         return pb.UndoPromotionResponse(section=write.section(section))
+
+
+def _time(field: str, request: Any) -> datetime | None:
+    return read_time(field, getattr(request, field)) if request.HasField(field) else None

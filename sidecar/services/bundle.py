@@ -18,7 +18,7 @@ from sidecar.services.tenants import Tenants
 from sidecar.services.threads import Threads
 from sidecar.services.upkeep import Upkeep
 from sidecar.services.webhooks import Webhooks
-from sidecar.services.wiki import Wiki
+from sidecar.services.wiki.pages import Wiki
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,7 +106,7 @@ Global___ExplainDecayResponse: _TypeAlias = ExplainDecayResponse  # noqa: Y015
 
 @_typing.final
 class DecayGroup(_message.Message):
-    """Candidates that go together: those of one document, or of one month."""
+    """Candidates that go together: those of one document, or of one quarter of a year."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -288,6 +288,34 @@ MENTION_STATUS_IGNORED: MentionStatus.ValueType  # 3
 """An operator ignored it."""
 Global___MentionStatus: _TypeAlias = MentionStatus  # noqa: Y015
 
+class _EdgeDirection:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _EdgeDirectionEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_EdgeDirection.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    EDGE_DIRECTION_UNSPECIFIED: _EdgeDirection.ValueType  # 0
+    """Out."""
+    EDGE_DIRECTION_OUT: _EdgeDirection.ValueType  # 1
+    """From the page at hand to others."""
+    EDGE_DIRECTION_IN: _EdgeDirection.ValueType  # 2
+    """From others to the page at hand."""
+    EDGE_DIRECTION_BOTH: _EdgeDirection.ValueType  # 3
+    """Either way."""
+
+class EdgeDirection(_EdgeDirection, metaclass=_EdgeDirectionEnumTypeWrapper):
+    """The direction in which an edge is followed."""
+
+EDGE_DIRECTION_UNSPECIFIED: EdgeDirection.ValueType  # 0
+"""Out."""
+EDGE_DIRECTION_OUT: EdgeDirection.ValueType  # 1
+"""From the page at hand to others."""
+EDGE_DIRECTION_IN: EdgeDirection.ValueType  # 2
+"""From others to the page at hand."""
+EDGE_DIRECTION_BOTH: EdgeDirection.ValueType  # 3
+"""Either way."""
+Global___EdgeDirection: _TypeAlias = EdgeDirection  # noqa: Y015
+
 @_typing.final
 class WikiPage(_message.Message):
     """A page without its sections."""
@@ -748,6 +776,7 @@ class GetPageResponse(_message.Message):
     HISTORY_FIELD_NUMBER: _builtins.int
     SUMMARY_PAGES_FIELD_NUMBER: _builtins.int
     TAGS_FIELD_NUMBER: _builtins.int
+    EDGES_FIELD_NUMBER: _builtins.int
     link_count: _builtins.int
     """Number of its links to active pages."""
     backlink_count: _builtins.int
@@ -790,6 +819,10 @@ class GetPageResponse(_message.Message):
     def tags(self) -> _containers.RepeatedCompositeFieldContainer[Global___WikiTag]:
         """Its tags, each with its sources."""
 
+    @_builtins.property
+    def edges(self) -> _containers.RepeatedCompositeFieldContainer[Global___TypedEdge]:
+        """The typed edges from and to it, past ones too; at most 200."""
+
     def __init__(
         self,
         *,
@@ -805,10 +838,11 @@ class GetPageResponse(_message.Message):
         history: _abc.Iterable[Global___HistoryEntry] | None = ...,
         summary_pages: _abc.Iterable[Global___PageRef] | None = ...,
         tags: _abc.Iterable[Global___WikiTag] | None = ...,
+        edges: _abc.Iterable[Global___TypedEdge] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["page", b"page", "parent", b"parent"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["aliases", b"aliases", "backlink_count", b"backlink_count", "child_count", b"child_count", "history", b"history", "link_count", b"link_count", "links", b"links", "page", b"page", "parent", b"parent", "sections", b"sections", "summary_pages", b"summary_pages", "summary_sources", b"summary_sources", "tags", b"tags"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["aliases", b"aliases", "backlink_count", b"backlink_count", "child_count", b"child_count", "edges", b"edges", "history", b"history", "link_count", b"link_count", "links", b"links", "page", b"page", "parent", b"parent", "sections", b"sections", "summary_pages", b"summary_pages", "summary_sources", b"summary_sources", "tags", b"tags"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1210,15 +1244,28 @@ class GraphEdge(_message.Message):
     TO_PAGE_ID_FIELD_NUMBER: _builtins.int
     KIND_FIELD_NUMBER: _builtins.int
     ORIGINS_FIELD_NUMBER: _builtins.int
+    EDGE_TYPE_FIELD_NUMBER: _builtins.int
+    VALID_FROM_TIME_FIELD_NUMBER: _builtins.int
+    VALID_UNTIL_TIME_FIELD_NUMBER: _builtins.int
     from_page_id: _builtins.str
     """The page it leads from."""
     to_page_id: _builtins.str
     """The page it leads to."""
     kind: Global___LinkKind.ValueType
     """Its role."""
+    edge_type: _builtins.str
+    """Its type, such as works_at; empty for an untyped link."""
     @_builtins.property
     def origins(self) -> _containers.RepeatedScalarFieldContainer[Global___LinkOrigin.ValueType]:
         """The origins of its evidence."""
+
+    @_builtins.property
+    def valid_from_time(self) -> _timestamp_pb2.Timestamp:
+        """When it began to be true; absent if unknown."""
+
+    @_builtins.property
+    def valid_until_time(self) -> _timestamp_pb2.Timestamp:
+        """When it ceased to be true; absent if it has not."""
 
     def __init__(
         self,
@@ -1227,10 +1274,13 @@ class GraphEdge(_message.Message):
         to_page_id: _builtins.str = ...,
         kind: Global___LinkKind.ValueType = ...,
         origins: _abc.Iterable[Global___LinkOrigin.ValueType] | None = ...,
+        edge_type: _builtins.str = ...,
+        valid_from_time: _timestamp_pb2.Timestamp | None = ...,
+        valid_until_time: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["valid_from_time", b"valid_from_time", "valid_until_time", b"valid_until_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["from_page_id", b"from_page_id", "kind", b"kind", "origins", b"origins", "to_page_id", b"to_page_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["edge_type", b"edge_type", "from_page_id", b"from_page_id", "kind", b"kind", "origins", b"origins", "to_page_id", b"to_page_id", "valid_from_time", b"valid_from_time", "valid_until_time", b"valid_until_time"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1269,6 +1319,380 @@ class GraphResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GraphResponse: _TypeAlias = GraphResponse  # noqa: Y015
+
+@_typing.final
+class EdgeStep(_message.Message):
+    """One step of a pattern: which edges it follows, and to which pages."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EDGE_TYPES_FIELD_NUMBER: _builtins.int
+    DIRECTION_FIELD_NUMBER: _builtins.int
+    PAGE_TYPE_FIELD_NUMBER: _builtins.int
+    direction: Global___EdgeDirection.ValueType
+    """The direction."""
+    page_type: Global___PageType.ValueType
+    """The type of the pages it leads to; unspecified means any."""
+    @_builtins.property
+    def edge_types(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Types such as works_at; empty means any."""
+
+    def __init__(
+        self,
+        *,
+        edge_types: _abc.Iterable[_builtins.str] | None = ...,
+        direction: Global___EdgeDirection.ValueType = ...,
+        page_type: Global___PageType.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["direction", b"direction", "edge_types", b"edge_types", "page_type", b"page_type"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EdgeStep: _TypeAlias = EdgeStep  # noqa: Y015
+
+@_typing.final
+class QueryGraphRequest(_message.Message):
+    """Asks for paths of typed edges."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TENANT_ID_FIELD_NUMBER: _builtins.int
+    OWNER_ID_FIELD_NUMBER: _builtins.int
+    PAGE_FIELD_NUMBER: _builtins.int
+    STEPS_FIELD_NUMBER: _builtins.int
+    TARGET_FIELD_NUMBER: _builtins.int
+    AS_OF_TIME_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    tenant_id: _builtins.str
+    """The tenant; empty means the caller's."""
+    owner_id: _builtins.str
+    """The owner; empty means the caller's, when it has exactly one."""
+    page: _builtins.str
+    """The page where the paths begin; empty means any."""
+    target: _builtins.str
+    """The page where the paths end: the shortest ones are returned, over the one step repeated up to 4 times. Empty means any."""
+    page_size: _builtins.int
+    """Maximum number of results, 1 to 1000; zero means 50."""
+    page_token: _builtins.str
+    """The `next_page_token` of the previous page; empty for the first page."""
+    @_builtins.property
+    def steps(self) -> _containers.RepeatedCompositeFieldContainer[Global___EdgeStep]:
+        """The pattern, 1 to 4 steps."""
+
+    @_builtins.property
+    def as_of_time(self) -> _timestamp_pb2.Timestamp:
+        """Only edges that were true at this time; absent means edges of any time."""
+
+    def __init__(
+        self,
+        *,
+        tenant_id: _builtins.str = ...,
+        owner_id: _builtins.str = ...,
+        page: _builtins.str = ...,
+        steps: _abc.Iterable[Global___EdgeStep] | None = ...,
+        target: _builtins.str = ...,
+        as_of_time: _timestamp_pb2.Timestamp | None = ...,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["as_of_time", b"as_of_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of_time", b"as_of_time", "owner_id", b"owner_id", "page", b"page", "page_size", b"page_size", "page_token", b"page_token", "steps", b"steps", "target", b"target", "tenant_id", b"tenant_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___QueryGraphRequest: _TypeAlias = QueryGraphRequest  # noqa: Y015
+
+@_typing.final
+class TypedEdge(_message.Message):
+    """A typed edge between two pages."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class PropertiesEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    SOURCE_FIELD_NUMBER: _builtins.int
+    TARGET_FIELD_NUMBER: _builtins.int
+    EDGE_TYPE_FIELD_NUMBER: _builtins.int
+    VALID_FROM_TIME_FIELD_NUMBER: _builtins.int
+    VALID_UNTIL_TIME_FIELD_NUMBER: _builtins.int
+    PROPERTIES_FIELD_NUMBER: _builtins.int
+    MEMORY_IDS_FIELD_NUMBER: _builtins.int
+    ORIGINS_FIELD_NUMBER: _builtins.int
+    edge_type: _builtins.str
+    """Its type, such as works_at."""
+    @_builtins.property
+    def source(self) -> Global___PageRef:
+        """The page it leads from."""
+
+    @_builtins.property
+    def target(self) -> Global___PageRef:
+        """The page it leads to."""
+
+    @_builtins.property
+    def valid_from_time(self) -> _timestamp_pb2.Timestamp:
+        """When it began to be true; absent if unknown."""
+
+    @_builtins.property
+    def valid_until_time(self) -> _timestamp_pb2.Timestamp:
+        """When it ceased to be true; absent if it has not."""
+
+    @_builtins.property
+    def properties(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """What else its newest statement says: `since` and `until` as said, `confidence` below 1."""
+
+    @_builtins.property
+    def memory_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The memories that state it, at most 20."""
+
+    @_builtins.property
+    def origins(self) -> _containers.RepeatedScalarFieldContainer[Global___LinkOrigin.ValueType]:
+        """The origins of its evidence."""
+
+    def __init__(
+        self,
+        *,
+        source: Global___PageRef | None = ...,
+        target: Global___PageRef | None = ...,
+        edge_type: _builtins.str = ...,
+        valid_from_time: _timestamp_pb2.Timestamp | None = ...,
+        valid_until_time: _timestamp_pb2.Timestamp | None = ...,
+        properties: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        memory_ids: _abc.Iterable[_builtins.str] | None = ...,
+        origins: _abc.Iterable[Global___LinkOrigin.ValueType] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["source", b"source", "target", b"target", "valid_from_time", b"valid_from_time", "valid_until_time", b"valid_until_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["edge_type", b"edge_type", "memory_ids", b"memory_ids", "origins", b"origins", "properties", b"properties", "source", b"source", "target", b"target", "valid_from_time", b"valid_from_time", "valid_until_time", b"valid_until_time"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TypedEdge: _TypeAlias = TypedEdge  # noqa: Y015
+
+@_typing.final
+class GraphPath(_message.Message):
+    """A way through the graph."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PAGES_FIELD_NUMBER: _builtins.int
+    EDGES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def pages(self) -> _containers.RepeatedCompositeFieldContainer[Global___PageRef]:
+        """The pages, in order; none stands twice."""
+
+    @_builtins.property
+    def edges(self) -> _containers.RepeatedCompositeFieldContainer[Global___TypedEdge]:
+        """The edges between them, one fewer; one may be followed against its direction."""
+
+    def __init__(
+        self,
+        *,
+        pages: _abc.Iterable[Global___PageRef] | None = ...,
+        edges: _abc.Iterable[Global___TypedEdge] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["edges", b"edges", "pages", b"pages"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GraphPath: _TypeAlias = GraphPath  # noqa: Y015
+
+@_typing.final
+class QueryGraphResponse(_message.Message):
+    """Paths of typed edges, in order of their pages; at most 1,000 are found."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PATHS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """The token of the next page; empty on the last page."""
+    @_builtins.property
+    def paths(self) -> _containers.RepeatedCompositeFieldContainer[Global___GraphPath]:
+        """The paths."""
+
+    def __init__(
+        self,
+        *,
+        paths: _abc.Iterable[Global___GraphPath] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "paths", b"paths"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___QueryGraphResponse: _TypeAlias = QueryGraphResponse  # noqa: Y015
+
+@_typing.final
+class WriteEdgeRequest(_message.Message):
+    """States a typed edge."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TENANT_ID_FIELD_NUMBER: _builtins.int
+    OWNER_ID_FIELD_NUMBER: _builtins.int
+    PAGE_FIELD_NUMBER: _builtins.int
+    TARGET_FIELD_NUMBER: _builtins.int
+    EDGE_TYPE_FIELD_NUMBER: _builtins.int
+    VALID_FROM_TIME_FIELD_NUMBER: _builtins.int
+    VALID_UNTIL_TIME_FIELD_NUMBER: _builtins.int
+    CONFIDENCE_FIELD_NUMBER: _builtins.int
+    tenant_id: _builtins.str
+    """The tenant; empty means the caller's."""
+    owner_id: _builtins.str
+    """The owner; required."""
+    page: _builtins.str
+    """The page it leads from."""
+    target: _builtins.str
+    """The page it leads to."""
+    edge_type: _builtins.str
+    """Its type: located_in, works_at, owns, authored, member_of, married_to, mentions or derived_from."""
+    confidence: _builtins.float
+    """How certain it is, above 0 to 1; absent means 1."""
+    @_builtins.property
+    def valid_from_time(self) -> _timestamp_pb2.Timestamp:
+        """When it began to be true; absent if unknown. Another beginning is another edge."""
+
+    @_builtins.property
+    def valid_until_time(self) -> _timestamp_pb2.Timestamp:
+        """When it ceased to be true; absent if it has not."""
+
+    def __init__(
+        self,
+        *,
+        tenant_id: _builtins.str = ...,
+        owner_id: _builtins.str = ...,
+        page: _builtins.str = ...,
+        target: _builtins.str = ...,
+        edge_type: _builtins.str = ...,
+        valid_from_time: _timestamp_pb2.Timestamp | None = ...,
+        valid_until_time: _timestamp_pb2.Timestamp | None = ...,
+        confidence: _builtins.float | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_confidence", b"_confidence", "confidence", b"confidence", "valid_from_time", b"valid_from_time", "valid_until_time", b"valid_until_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_confidence", b"_confidence", "confidence", b"confidence", "edge_type", b"edge_type", "owner_id", b"owner_id", "page", b"page", "target", b"target", "tenant_id", b"tenant_id", "valid_from_time", b"valid_from_time", "valid_until_time", b"valid_until_time"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__confidence: _TypeAlias = _typing.Literal["confidence"]  # noqa: Y015
+    _WhichOneofArgType__confidence: _TypeAlias = _typing.Literal["_confidence", b"_confidence"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__confidence) -> _WhichOneofReturnType__confidence | None: ...
+
+Global___WriteEdgeRequest: _TypeAlias = WriteEdgeRequest  # noqa: Y015
+
+@_typing.final
+class WriteEdgeResponse(_message.Message):
+    """The edge as it stands."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EDGE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def edge(self) -> Global___TypedEdge:
+        """The edge."""
+
+    def __init__(
+        self,
+        *,
+        edge: Global___TypedEdge | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["edge", b"edge"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["edge", b"edge"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WriteEdgeResponse: _TypeAlias = WriteEdgeResponse  # noqa: Y015
+
+@_typing.final
+class DeleteEdgeRequest(_message.Message):
+    """Takes back a typed edge."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TENANT_ID_FIELD_NUMBER: _builtins.int
+    OWNER_ID_FIELD_NUMBER: _builtins.int
+    PAGE_FIELD_NUMBER: _builtins.int
+    TARGET_FIELD_NUMBER: _builtins.int
+    EDGE_TYPE_FIELD_NUMBER: _builtins.int
+    VALID_FROM_TIME_FIELD_NUMBER: _builtins.int
+    tenant_id: _builtins.str
+    """The tenant; empty means the caller's."""
+    owner_id: _builtins.str
+    """The owner; required."""
+    page: _builtins.str
+    """The page it leads from."""
+    target: _builtins.str
+    """The page it leads to."""
+    edge_type: _builtins.str
+    """Its type."""
+    @_builtins.property
+    def valid_from_time(self) -> _timestamp_pb2.Timestamp:
+        """When it began, as it was stated; absent if it was stated without a beginning."""
+
+    def __init__(
+        self,
+        *,
+        tenant_id: _builtins.str = ...,
+        owner_id: _builtins.str = ...,
+        page: _builtins.str = ...,
+        target: _builtins.str = ...,
+        edge_type: _builtins.str = ...,
+        valid_from_time: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["valid_from_time", b"valid_from_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["edge_type", b"edge_type", "owner_id", b"owner_id", "page", b"page", "target", b"target", "tenant_id", b"tenant_id", "valid_from_time", b"valid_from_time"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeleteEdgeRequest: _TypeAlias = DeleteEdgeRequest  # noqa: Y015
+
+@_typing.final
+class DeleteEdgeResponse(_message.Message):
+    """Whether it was there."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    WAS_THERE_FIELD_NUMBER: _builtins.int
+    was_there: _builtins.bool
+    """Whether such a statement was there."""
+    def __init__(
+        self,
+        *,
+        was_there: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["was_there", b"was_there"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeleteEdgeResponse: _TypeAlias = DeleteEdgeResponse  # noqa: Y015
 
 @_typing.final
 class PagesCitingMemoryRequest(_message.Message):

@@ -68,6 +68,21 @@ class WikiServiceStub:
                 request_serializer=sidecar_dot_v1_dot_wiki__pb2.GraphRequest.SerializeToString,
                 response_deserializer=sidecar_dot_v1_dot_wiki__pb2.GraphResponse.FromString,
                 _registered_method=True)
+        self.QueryGraph = channel.unary_unary(
+                '/sidecar.v1.WikiService/QueryGraph',
+                request_serializer=sidecar_dot_v1_dot_wiki__pb2.QueryGraphRequest.SerializeToString,
+                response_deserializer=sidecar_dot_v1_dot_wiki__pb2.QueryGraphResponse.FromString,
+                _registered_method=True)
+        self.WriteEdge = channel.unary_unary(
+                '/sidecar.v1.WikiService/WriteEdge',
+                request_serializer=sidecar_dot_v1_dot_wiki__pb2.WriteEdgeRequest.SerializeToString,
+                response_deserializer=sidecar_dot_v1_dot_wiki__pb2.WriteEdgeResponse.FromString,
+                _registered_method=True)
+        self.DeleteEdge = channel.unary_unary(
+                '/sidecar.v1.WikiService/DeleteEdge',
+                request_serializer=sidecar_dot_v1_dot_wiki__pb2.DeleteEdgeRequest.SerializeToString,
+                response_deserializer=sidecar_dot_v1_dot_wiki__pb2.DeleteEdgeResponse.FromString,
+                _registered_method=True)
         self.PagesCitingMemory = channel.unary_unary(
                 '/sidecar.v1.WikiService/PagesCitingMemory',
                 request_serializer=sidecar_dot_v1_dot_wiki__pb2.PagesCitingMemoryRequest.SerializeToString,
@@ -184,6 +199,27 @@ class WikiServiceServicer:
 
     def Graph(self, request, context):
         """Returns a part of the wiki as a graph: pages and the links between them.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def QueryGraph(self, request, context):
+        """Follows typed edges from page to page: the paths that match a pattern, or the shortest paths between two pages.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def WriteEdge(self, request, context):
+        """States a typed edge between two pages, or states it anew: with an end, it is over from then on. Admin only.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeleteEdge(self, request, context):
+        """Takes back a typed edge that was stated by WriteEdge; what memories state stays. Admin only.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -322,6 +358,21 @@ def add_WikiServiceServicer_to_server(servicer, server):
                     servicer.Graph,
                     request_deserializer=sidecar_dot_v1_dot_wiki__pb2.GraphRequest.FromString,
                     response_serializer=sidecar_dot_v1_dot_wiki__pb2.GraphResponse.SerializeToString,
+            ),
+            'QueryGraph': grpc.unary_unary_rpc_method_handler(
+                    servicer.QueryGraph,
+                    request_deserializer=sidecar_dot_v1_dot_wiki__pb2.QueryGraphRequest.FromString,
+                    response_serializer=sidecar_dot_v1_dot_wiki__pb2.QueryGraphResponse.SerializeToString,
+            ),
+            'WriteEdge': grpc.unary_unary_rpc_method_handler(
+                    servicer.WriteEdge,
+                    request_deserializer=sidecar_dot_v1_dot_wiki__pb2.WriteEdgeRequest.FromString,
+                    response_serializer=sidecar_dot_v1_dot_wiki__pb2.WriteEdgeResponse.SerializeToString,
+            ),
+            'DeleteEdge': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteEdge,
+                    request_deserializer=sidecar_dot_v1_dot_wiki__pb2.DeleteEdgeRequest.FromString,
+                    response_serializer=sidecar_dot_v1_dot_wiki__pb2.DeleteEdgeResponse.SerializeToString,
             ),
             'PagesCitingMemory': grpc.unary_unary_rpc_method_handler(
                     servicer.PagesCitingMemory,
@@ -560,6 +611,87 @@ class WikiService:
             '/sidecar.v1.WikiService/Graph',
             sidecar_dot_v1_dot_wiki__pb2.GraphRequest.SerializeToString,
             sidecar_dot_v1_dot_wiki__pb2.GraphResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def QueryGraph(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sidecar.v1.WikiService/QueryGraph',
+            sidecar_dot_v1_dot_wiki__pb2.QueryGraphRequest.SerializeToString,
+            sidecar_dot_v1_dot_wiki__pb2.QueryGraphResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WriteEdge(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sidecar.v1.WikiService/WriteEdge',
+            sidecar_dot_v1_dot_wiki__pb2.WriteEdgeRequest.SerializeToString,
+            sidecar_dot_v1_dot_wiki__pb2.WriteEdgeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteEdge(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sidecar.v1.WikiService/DeleteEdge',
+            sidecar_dot_v1_dot_wiki__pb2.DeleteEdgeRequest.SerializeToString,
+            sidecar_dot_v1_dot_wiki__pb2.DeleteEdgeResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -42,7 +42,7 @@ GROUP BY day ORDER BY day;
 -- name: links_by_day
 -- How many links were created per day (UTC), by kind.
 SELECT (created_at AT TIME ZONE 'UTC')::date AS day, count(*) AS made FROM wiki_page_links
-WHERE tenant_id = :tenant_id AND owner_id = :owner_id GROUP BY 1 ORDER BY 1;
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND edge_type = '' GROUP BY 1 ORDER BY 1;
 
 -- name: jobs_at
 -- The job that ran at each instant; deleted jobs are not found.

@@ -81,6 +81,13 @@ async def identities(connection: Connection, scope: Scope, keys: Sequence[tuple[
     return [_identity(row) for row in rows]
 
 
+async def names_of(connection: Connection, scope: Scope, keys: Sequence[tuple[str, str]]) -> list[Any]:
+    """Return type, slug, title and displays (all other names) of the existing pages among the keys (type, slug)."""
+    types, slugs = (list(column) for column in zip(*keys, strict=True))
+    found: list[Any] = await _sql.names_of(connection, **scope.key, types=types, slugs=slugs)
+    return found
+
+
 async def identities_of(connection: Connection, scope: Scope, page_ids: Sequence[UUID]) -> list[PageIdentity]:
     """Return keys and status of the pages with these ids."""
     if not page_ids:

@@ -45,6 +45,14 @@ CROSS JOIN LATERAL (
     SELECT page_id, type, slug, title, status FROM wiki_pages
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND type = r.type AND slug = r.slug LIMIT 1) p;
 
+-- name: names_of
+-- The titles and all names of pages by type and slug.
+SELECT p.type, p.slug, p.title, ARRAY(SELECT a.display FROM wiki_page_aliases a
+    WHERE a.tenant_id = :tenant_id AND a.page_id = p.page_id ORDER BY a.alias) AS displays
+FROM unnest(:types::text[], :slugs::text[]) AS r (type, slug) CROSS JOIN LATERAL (
+    SELECT page_id, type, slug, title FROM wiki_pages
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND type = r.type AND slug = r.slug LIMIT 1) p;
+
 -- name: identities_of
 -- Pages by id.
 SELECT p.page_id, p.type, p.slug, p.title, p.status FROM unnest(:page_ids::uuid[]) AS r (page_id)
@@ -118,28 +126,31 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND source_kind = 'memory'
 
 -- name: causes_of_refs
 -- The causes of links that refer to some memories.
-SELECT f.type AS from_type, f.slug AS from_slug, t.type AS to_type, t.slug AS to_slug, l.kind, e.origin, e.context, e.ref
+SELECT f.type AS from_type, f.slug AS from_slug, t.type AS to_type, t.slug AS to_slug, l.kind, e.origin, e.context, e.ref, l.edge_type, l.valid_from,
+    e.valid_until, e.said_at, e.properties
 FROM wiki_link_evidence e
 CROSS JOIN LATERAL (SELECT * FROM wiki_page_links WHERE tenant_id = :tenant_id AND link_id = e.link_id LIMIT 1) l
 CROSS JOIN LATERAL (SELECT type, slug FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = l.from_page_id LIMIT 1) f
 CROSS JOIN LATERAL (SELECT type, slug FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = l.to_page_id LIMIT 1) t
 WHERE e.tenant_id = :tenant_id AND e.owner_id = :owner_id AND e.ref = ANY(:refs::text[])
-ORDER BY 1, 2, 3, 4, 5, 6, 7, 8;
+ORDER BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10;
 
 -- name: causes_of_page
 -- The causes of links from or to a page.
-SELECT f.type AS from_type, f.slug AS from_slug, t.type AS to_type, t.slug AS to_slug, l.kind, e.origin, e.context, e.ref
+SELECT f.type AS from_type, f.slug AS from_slug, t.type AS to_type, t.slug AS to_slug, l.kind, e.origin, e.context, e.ref, l.edge_type, l.valid_from,
+    e.valid_until, e.said_at, e.properties
 FROM wiki_page_links l
 JOIN wiki_link_evidence e ON e.tenant_id = l.tenant_id AND e.link_id = l.link_id
 CROSS JOIN LATERAL (SELECT type, slug FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = l.from_page_id LIMIT 1) f
 CROSS JOIN LATERAL (SELECT type, slug FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = l.to_page_id LIMIT 1) t
 WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id AND (l.from_page_id = :page_id OR l.to_page_id = :page_id)
-ORDER BY 1, 2, 3, 4, 5, 6, 7, 8;
+ORDER BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10;
 
 -- name: inbound_references
 -- How many pages link to each of some pages.
 SELECT l.to_page_id, count(*) AS links FROM wiki_page_links l
 WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id AND l.to_page_id = ANY(:page_ids::uuid[]) AND l.kind = 'reference'
+    AND l.edge_type = ''
 GROUP BY l.to_page_id;
 
 -- name: hierarchy
@@ -212,12 +223,13 @@ SELECT count(*) FROM wiki_pages WHERE tenant_id = :tenant_id AND owner_id = :own
 
 -- name: all_causes
 -- Every cause of every link of a scope.
-SELECT f.type AS from_type, f.slug AS from_slug, t.type AS to_type, t.slug AS to_slug, l.kind, e.origin, e.context, e.ref
+SELECT f.type AS from_type, f.slug AS from_slug, t.type AS to_type, t.slug AS to_slug, l.kind, e.origin, e.context, e.ref, l.edge_type, l.valid_from,
+    e.valid_until, e.said_at, e.properties
 FROM wiki_link_evidence e
 CROSS JOIN LATERAL (SELECT * FROM wiki_page_links WHERE tenant_id = :tenant_id AND link_id = e.link_id LIMIT 1) l
 CROSS JOIN LATERAL (SELECT type, slug FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = l.from_page_id LIMIT 1) f
 CROSS JOIN LATERAL (SELECT type, slug FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = l.to_page_id LIMIT 1) t
-WHERE e.tenant_id = :tenant_id AND e.owner_id = :owner_id ORDER BY 1, 2, 3, 4, 5, 6, 7, 8;
+WHERE e.tenant_id = :tenant_id AND e.owner_id = :owner_id ORDER BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10;
 
 -- name: all_mentions
 -- Every held name of a scope with the key of its page.

@@ -62,6 +62,9 @@ class Edge:
     to_page_id: UUID
     kind: str
     origins: tuple[str, ...]
+    edge_type: str = ""
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,4 +175,7 @@ def _link(row: Any) -> LinkRow:
 
 
 def _edge(row: Any) -> Edge:
-    return Edge(row["from_page_id"], row["to_page_id"], row["kind"], tuple(row["origins"]))
+    return Edge(
+        row["from_page_id"], row["to_page_id"], row["kind"], tuple(row["origins"]), row["edge_type"], row["valid_from"],
+        row["valid_until"],
+    )  # fmt: skip

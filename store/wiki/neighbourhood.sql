@@ -8,17 +8,17 @@ SELECT l.kind, l.created_at, t.page_id, t.type, t.slug, t.title, t.summary, t.st
         WHERE e.tenant_id = :tenant_id AND e.link_id = l.link_id ORDER BY e.origin, e.context LIMIT 5) AS contexts
 FROM wiki_page_links l JOIN LATERAL (
     SELECT * FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = l.to_page_id AND status = 'active' LIMIT 1) t ON true
-WHERE l.tenant_id = :tenant_id AND l.from_page_id = :page_id
+WHERE l.tenant_id = :tenant_id AND l.from_page_id = :page_id AND l.edge_type = ''
 ORDER BY t.hubness_score DESC, t.type, t.slug, l.kind LIMIT :limit;
 
 -- name: count_neighbours^
 -- The number of a page's links to and from active pages, and of active pages promoted from it.
 SELECT (SELECT count(*) FROM wiki_page_links l CROSS JOIN LATERAL (
         SELECT 1 FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = l.to_page_id AND status = 'active' LIMIT 1) t
-        WHERE l.tenant_id = :tenant_id AND l.from_page_id = :page_id) AS links,
+        WHERE l.tenant_id = :tenant_id AND l.from_page_id = :page_id AND l.edge_type = '') AS links,
     (SELECT count(*) FROM wiki_page_links l CROSS JOIN LATERAL (
         SELECT 1 FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = l.from_page_id AND status = 'active' LIMIT 1) f
-        WHERE l.tenant_id = :tenant_id AND l.to_page_id = :page_id) AS backlinks,
+        WHERE l.tenant_id = :tenant_id AND l.to_page_id = :page_id AND l.edge_type = '') AS backlinks,
     (SELECT count(*) FROM wiki_pages WHERE tenant_id = :tenant_id AND parent_page_id = :page_id AND status = 'active') AS children;
 
 -- name: list_backlinks
@@ -31,7 +31,8 @@ SELECT l.kind, l.created_at, f.page_id, f.type, f.slug, f.title, f.summary, f.st
         WHERE e.tenant_id = :tenant_id AND e.link_id = l.link_id ORDER BY e.origin, e.context LIMIT 5) AS contexts
 FROM wiki_page_links l JOIN LATERAL (
     SELECT * FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = l.from_page_id AND status = 'active' LIMIT 1) f ON true
-WHERE l.tenant_id = :tenant_id AND l.to_page_id = :page_id AND (l.from_page_id, l.kind) > (:after_id::uuid, :after_kind)
+WHERE l.tenant_id = :tenant_id AND l.to_page_id = :page_id AND l.edge_type = ''
+    AND (l.from_page_id, l.kind) > (:after_id::uuid, :after_kind)
 ORDER BY l.from_page_id, l.kind LIMIT :limit;
 
 -- name: children_of
@@ -68,13 +69,13 @@ WHERE p.page_id <> ALL(:known_ids::uuid[]) ORDER BY p.hubness_score DESC, p.page
 
 -- name: edges_among
 -- The links among some pages, each with the origins of its evidence.
-SELECT l.from_page_id, l.to_page_id, l.kind,
+SELECT l.from_page_id, l.to_page_id, l.kind, l.edge_type, l.properties, l.valid_from, l.valid_until,
     ARRAY(SELECT DISTINCT e.origin FROM wiki_link_evidence e
         WHERE e.tenant_id = :tenant_id AND e.link_id = l.link_id ORDER BY 1) AS origins
 FROM unnest(:page_ids::uuid[]) AS r (page_id) CROSS JOIN LATERAL (
-    SELECT link_id, from_page_id, to_page_id, kind FROM wiki_page_links
+    SELECT * FROM wiki_page_links
     WHERE tenant_id = :tenant_id AND from_page_id = r.page_id AND to_page_id = ANY(:page_ids)) l
-ORDER BY l.from_page_id, l.to_page_id, l.kind LIMIT :limit;
+ORDER BY l.from_page_id, l.to_page_id, l.kind, l.edge_type, l.valid_from LIMIT :limit;
 
 -- name: graph_pages
 -- The active ones among some pages, in no order.

@@ -7,9 +7,9 @@ caller; results count rows actually changed.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 from uuid import UUID, uuid5
@@ -114,6 +114,20 @@ class PageChanges:
 
 
 @dataclass(frozen=True, slots=True)
+class EdgeStatement:
+    """What a typed edge says: its type and beginning are part of the link, the rest is this cause's statement."""
+
+    type: str = ""
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+    said_at: datetime | None = None
+    properties: str = "{}"
+
+
+UNTYPED = EdgeStatement()
+
+
+@dataclass(frozen=True, slots=True)
 class CauseRow:
     """One cause of a link."""
 
@@ -123,11 +137,17 @@ class CauseRow:
     origin: str
     context: str
     ref: str
+    edge: EdgeStatement = UNTYPED
 
     @property
     def link_id(self) -> UUID:
         """The link's id, the same in every run."""
-        return link_uuid(self.from_page_id, self.to_page_id, self.kind)
+        return link_uuid(self.from_page_id, self.to_page_id, self.kind, self.edge)
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What makes two causes the same."""
+        return (self.link_id, self.origin, self.context, self.ref)
 
 
 async def write_names(
@@ -165,8 +185,8 @@ async def write_texts(
 
 async def add_causes(
     connection: Connection, scope: Scope, causes: Sequence[CauseRow], *, now: datetime
-) -> tuple[set[tuple[UUID, UUID, str]], int]:
-    """Write causes of links; return the new links (from, to, kind) and the number of new causes.
+) -> tuple[set[UUID], int]:
+    """Write causes of links; return the ids of new links and the number of new causes.
 
     Links of a page to itself are dropped.
     """
@@ -174,15 +194,16 @@ async def add_causes(
     if not added:
         return set(), 0
     link_ids = [one.link_id for one in added]
-    ends = {(one.from_page_id, one.to_page_id, one.kind): link_id for one, link_id in zip(added, link_ids, strict=True)}
-    links = sorted(ends)
+    links = dict(sorted(zip(link_ids, added, strict=True), key=lambda link: link[0]))
     made = await _sql.write_links(
         connection,
         **scope.key,
-        link_ids=[ends[link] for link in links],
-        from_page_ids=[link[0] for link in links],
-        to_page_ids=[link[1] for link in links],
-        kinds=[link[2] for link in links],
+        link_ids=list(links),
+        from_page_ids=[one.from_page_id for one in links.values()],
+        to_page_ids=[one.to_page_id for one in links.values()],
+        kinds=[one.kind for one in links.values()],
+        edge_types=[one.edge.type for one in links.values()],
+        valid_froms=[one.edge.valid_from for one in links.values()],
         now=now,
     )
     written = await _sql.write_causes(
@@ -192,8 +213,12 @@ async def add_causes(
         origins=[one.origin for one in added],
         contexts=[one.context for one in added],
         refs=[one.ref for one in added],
+        said_ats=[one.edge.said_at for one in added],
+        valid_untils=[one.edge.valid_until for one in added],
+        properties=[one.edge.properties for one in added],
     )
-    return {(row["from_page_id"], row["to_page_id"], row["kind"]) for row in made}, int(written)
+    await _settle(connection, scope, added)
+    return {row["link_id"] for row in made}, int(written)
 
 
 async def drop_causes(connection: Connection, scope: Scope, causes: Sequence[CauseRow]) -> int:
@@ -201,7 +226,9 @@ async def drop_causes(connection: Connection, scope: Scope, causes: Sequence[Cau
     if not causes:
         return 0
     await _sql.drop_causes(connection, **scope.key, **_cause_columns(causes))
-    return await drop_links_without_cause(connection, scope)
+    dropped = await drop_links_without_cause(connection, scope)
+    await _settle(connection, scope, causes)
+    return dropped
 
 
 async def score_hubs(connection: Connection, scope: Scope, page_ids: Sequence[UUID]) -> int:
@@ -222,9 +249,18 @@ def section_uuid(page_id: UUID, slug: str) -> UUID:
     return uuid5(page_id, slug)
 
 
-def link_uuid(from_page_id: UUID, to_page_id: UUID, kind: str) -> UUID:
-    """Return the id of a link."""
-    return uuid5(from_page_id, f"{kind}:{to_page_id}")
+def link_uuid(from_page_id: UUID, to_page_id: UUID, kind: str, edge: EdgeStatement = UNTYPED) -> UUID:
+    """Return the id of a link; a typed edge's differs by type and beginning."""
+    begun = edge.valid_from.astimezone(UTC).isoformat() if edge.valid_from else ""
+    typed = f":{edge.type}:{begun}" if edge.type else ""
+    return uuid5(from_page_id, f"{kind}:{to_page_id}{typed}")
+
+
+async def _settle(connection: Connection, scope: Scope, causes: Iterable[CauseRow]) -> None:
+    """Give the typed edges among the links of these causes what their newest statement says."""
+    typed = sorted({one.link_id for one in causes if one.edge.type})
+    if typed:
+        await _sql.settle_edges(connection, **scope.key, link_ids=typed)
 
 
 async def _write_page_rows(
@@ -343,6 +379,8 @@ def _cause_columns(causes: Sequence[CauseRow]) -> dict[str, object]:
         "from_page_ids": [one.from_page_id for one in causes],
         "to_page_ids": [one.to_page_id for one in causes],
         "kinds": [one.kind for one in causes],
+        "edge_types": [one.edge.type for one in causes],
+        "valid_froms": [one.edge.valid_from for one in causes],
         "origins": [one.origin for one in causes],
         "contexts": [one.context for one in causes],
         "refs": [one.ref for one in causes],

@@ -88,26 +88,41 @@ ON CONFLICT (tenant_id, parent_page_id, child_page_id) DO NOTHING;
 
 -- name: write_links
 -- Creates the missing links, and returns them.
-INSERT INTO wiki_page_links (tenant_id, owner_id, link_id, from_page_id, to_page_id, kind, created_at)
-SELECT :tenant_id, :owner_id, r.link_id, r.from_page_id, r.to_page_id, r.kind, :now
-FROM unnest(:link_ids::uuid[], :from_page_ids::uuid[], :to_page_ids::uuid[], :kinds::text[]) AS r (link_id, from_page_id, to_page_id, kind)
-ON CONFLICT (tenant_id, from_page_id, to_page_id, kind) DO NOTHING RETURNING from_page_id, to_page_id, kind;
+INSERT INTO wiki_page_links (tenant_id, owner_id, link_id, from_page_id, to_page_id, kind, edge_type, valid_from, created_at)
+SELECT :tenant_id, :owner_id, r.link_id, r.from_page_id, r.to_page_id, r.kind, r.edge_type, r.valid_from, :now
+FROM unnest(:link_ids::uuid[], :from_page_ids::uuid[], :to_page_ids::uuid[], :kinds::text[], :edge_types::text[], :valid_froms::timestamptz[])
+    AS r (link_id, from_page_id, to_page_id, kind, edge_type, valid_from)
+ON CONFLICT (tenant_id, from_page_id, to_page_id, kind, edge_type, valid_from) DO NOTHING RETURNING link_id;
 
 -- name: write_causes!
 -- Writes causes of existing links.
-INSERT INTO wiki_link_evidence (tenant_id, owner_id, link_id, origin, context, ref)
-SELECT :tenant_id, :owner_id, r.link_id, r.origin, r.context, r.ref
-FROM unnest(:link_ids::uuid[], :origins::text[], :contexts::text[], :refs::text[]) AS r (link_id, origin, context, ref)
-ON CONFLICT (tenant_id, link_id, origin, context, ref) DO NOTHING;
+INSERT INTO wiki_link_evidence (tenant_id, owner_id, link_id, origin, context, ref, said_at, valid_until, properties)
+SELECT :tenant_id, :owner_id, r.link_id, r.origin, r.context, r.ref, r.said_at, r.valid_until, r.properties::jsonb
+FROM unnest(:link_ids::uuid[], :origins::text[], :contexts::text[], :refs::text[], :said_ats::timestamptz[], :valid_untils::timestamptz[],
+    :properties::text[]) AS r (link_id, origin, context, ref, said_at, valid_until, properties)
+ON CONFLICT (tenant_id, link_id, origin, context, ref) DO UPDATE
+    SET said_at = excluded.said_at, valid_until = excluded.valid_until, properties = excluded.properties
+    WHERE (wiki_link_evidence.said_at, wiki_link_evidence.valid_until, wiki_link_evidence.properties)
+        IS DISTINCT FROM (excluded.said_at, excluded.valid_until, excluded.properties);
+
+-- name: settle_edges!
+-- Gives typed edges what the newest statement among their evidence says.
+UPDATE wiki_page_links l SET valid_until = n.valid_until, properties = n.properties FROM (
+    SELECT DISTINCT ON (e.link_id) e.link_id, e.valid_until, e.properties FROM wiki_link_evidence e
+    WHERE e.tenant_id = :tenant_id AND e.owner_id = :owner_id AND e.link_id = ANY(:link_ids::uuid[])
+    ORDER BY e.link_id, e.said_at DESC NULLS LAST, e.origin, e.ref DESC) n
+WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id AND l.link_id = n.link_id AND l.edge_type <> ''
+    AND (l.valid_until IS DISTINCT FROM n.valid_until OR l.properties <> n.properties);
 
 -- name: drop_causes!
 -- Deletes causes of links.
 DELETE FROM wiki_link_evidence e
-USING unnest(:from_page_ids::uuid[], :to_page_ids::uuid[], :kinds::text[], :origins::text[], :contexts::text[], :refs::text[])
-    AS r (from_page_id, to_page_id, kind, origin, context, ref), wiki_page_links l
+USING unnest(:from_page_ids::uuid[], :to_page_ids::uuid[], :kinds::text[], :edge_types::text[], :valid_froms::timestamptz[],
+        :origins::text[], :contexts::text[], :refs::text[])
+    AS r (from_page_id, to_page_id, kind, edge_type, valid_from, origin, context, ref), wiki_page_links l
 WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id AND l.from_page_id = r.from_page_id AND l.to_page_id = r.to_page_id
-    AND l.kind = r.kind AND e.tenant_id = l.tenant_id AND e.link_id = l.link_id AND e.origin = r.origin
-    AND e.context = r.context AND e.ref = r.ref;
+    AND l.kind = r.kind AND l.edge_type = r.edge_type AND l.valid_from IS NOT DISTINCT FROM r.valid_from
+    AND e.tenant_id = l.tenant_id AND e.link_id = l.link_id AND e.origin = r.origin AND e.context = r.context AND e.ref = r.ref;
 
 -- name: drop_links_without_cause!
 -- Deletes links without causes.
@@ -120,7 +135,8 @@ DELETE FROM wiki_page_links l WHERE l.tenant_id = :tenant_id AND l.owner_id = :o
 WITH counted AS (
     SELECT w.page_id,
         (SELECT count(*) FROM wiki_page_links l
-            WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id AND l.to_page_id = w.page_id AND l.kind = 'reference')
+            WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id AND l.to_page_id = w.page_id AND l.kind = 'reference'
+                AND l.edge_type = '')
         + 2 * (SELECT count(*) FROM wiki_pages c
             WHERE c.tenant_id = :tenant_id AND c.owner_id = :owner_id AND c.parent_page_id = w.page_id)
         + coalesce((SELECT sum((s.aggregation ->> 'supporting_record_count')::int) / (10 * count(*)) FROM wiki_page_sections s

@@ -72,6 +72,8 @@ class EvidenceRow:
     context: str
     ref: str
     link_id: UUID
+    edge_type: str = ""
+    valid_from: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +166,7 @@ async def evidence(connection: Connection, scope: Scope, *, origin: str, prefix:
     return [
         EvidenceRow(
             (row["from_type"], row["from_slug"]), (row["type"], row["slug"]), row["kind"], row["origin"], row["context"],
-            row["ref"], row["link_id"],
+            row["ref"], row["link_id"], row["edge_type"], row["valid_from"],
         )
         for row in rows
     ]  # fmt: skip

@@ -3,10 +3,10 @@
 SELECT count(*) FILTER (WHERE p.status = 'active') AS pages, count(*) FILTER (WHERE p.status = 'archived') AS archived,
     count(*) FILTER (WHERE p.status = 'active' AND (EXISTS (
         SELECT 1 FROM wiki_page_links l JOIN wiki_pages o ON o.tenant_id = l.tenant_id AND o.page_id = l.to_page_id
-        WHERE l.tenant_id = :tenant_id AND l.from_page_id = p.page_id AND l.kind = 'reference' AND o.status = 'active'
+        WHERE l.tenant_id = :tenant_id AND l.from_page_id = p.page_id AND l.kind = 'reference' AND l.edge_type = '' AND o.status = 'active'
     ) OR EXISTS (
         SELECT 1 FROM wiki_page_links l JOIN wiki_pages o ON o.tenant_id = l.tenant_id AND o.page_id = l.from_page_id
-        WHERE l.tenant_id = :tenant_id AND l.to_page_id = p.page_id AND l.kind = 'reference' AND o.status = 'active'))) AS linked,
+        WHERE l.tenant_id = :tenant_id AND l.to_page_id = p.page_id AND l.kind = 'reference' AND l.edge_type = '' AND o.status = 'active'))) AS linked,
     (SELECT count(*) FROM (
         SELECT 1 FROM wiki_pages t WHERE t.tenant_id = :tenant_id AND t.owner_id = :owner_id AND t.status = 'active'
         GROUP BY t.title HAVING count(*) > 1) twice) AS shared_titles
@@ -17,7 +17,14 @@ FROM wiki_pages p WHERE p.tenant_id = :tenant_id AND p.owner_id = :owner_id;
 SELECT l.kind, count(*) AS links FROM wiki_page_links l
 JOIN wiki_pages f ON f.tenant_id = l.tenant_id AND f.page_id = l.from_page_id AND f.status = 'active'
 JOIN wiki_pages t ON t.tenant_id = l.tenant_id AND t.page_id = l.to_page_id AND t.status = 'active'
-WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id GROUP BY l.kind ORDER BY l.kind;
+WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id AND l.edge_type = '' GROUP BY l.kind ORDER BY l.kind;
+
+-- name: count_edge_types
+-- How many typed edges between active pages an owner has, by type.
+SELECT l.edge_type, count(*) AS links FROM wiki_page_links l
+JOIN wiki_pages f ON f.tenant_id = l.tenant_id AND f.page_id = l.from_page_id AND f.status = 'active'
+JOIN wiki_pages t ON t.tenant_id = l.tenant_id AND t.page_id = l.to_page_id AND t.status = 'active'
+WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id AND l.edge_type <> '' GROUP BY l.edge_type ORDER BY l.edge_type;
 
 -- name: count_origins
 -- How many links between active pages have evidence of each origin.
@@ -100,13 +107,13 @@ WHERE e.tenant_id = :tenant_id AND e.owner_id = :owner_id AND e.origin = :origin
 
 -- name: evidence_of
 -- The evidence of a class, each piece with the ends of its link, after a given one.
-SELECT e.link_id, e.origin, e.context, e.ref, l.kind, f.type AS from_type, f.slug AS from_slug, t.type, t.slug
+SELECT e.link_id, e.origin, e.context, e.ref, l.kind, l.edge_type, l.valid_from, f.type AS from_type, f.slug AS from_slug, t.type, t.slug
 FROM wiki_link_evidence e
 JOIN wiki_page_links l ON l.tenant_id = e.tenant_id AND l.link_id = e.link_id
 JOIN wiki_pages f ON f.tenant_id = l.tenant_id AND f.page_id = l.from_page_id
 JOIN wiki_pages t ON t.tenant_id = l.tenant_id AND t.page_id = l.to_page_id
 WHERE e.tenant_id = :tenant_id AND e.owner_id = :owner_id AND e.origin = :origin AND starts_with(e.context, :prefix)
-ORDER BY f.type, f.slug, t.type, t.slug, l.kind, e.context, e.ref;
+ORDER BY f.type, f.slug, t.type, t.slug, l.kind, l.edge_type, l.valid_from, e.context, e.ref;
 
 -- name: count_scope^
 -- Counts of what a reset affects: active or all pages, held names, waiting jobs, and memories in the ledger.

@@ -29,6 +29,7 @@ from compiler.plan.contract import (
     WriteSummary,
     WriteTag,
 )
+from compiler.plan.edges.edge_types import EDGE_TYPES, TypedEdge, first_moment
 from compiler.plan.gathering import Gathering
 from compiler.plan.judging import writing
 from compiler.plan.judging.finishing import Bodies, finish, references
@@ -242,10 +243,40 @@ class _Leaf:
                 self.gathering.reject(
                     "link_to_itself" if source == target else "link_to_unknown_page", f"{source.path} {target.path}"
                 )
-            elif (source, target) not in seen:
+                continue
+            if (source, target) not in seen:
                 seen.add((source, target))
                 context = markdown.one_line(one.context)[: naming.QUOTE_CHARS]
                 self.gathering.items.append(WriteLink(source, target, LinkKind.REFERENCE, LinkOrigin.PLANNER, context))
+            if one.edge_type:
+                self._type(one, source, target)
+
+    def _type(self, one: ProposedLink, source: PageKey, target: PageKey) -> None:
+        """Collect a typed edge, with each cited memory as evidence; an unknown type stays an untyped link."""
+        if one.edge_type not in EDGE_TYPES:
+            self.gathering.reject("unknown_edge_type", one.edge_type)
+            return
+        cited = self.citable.texts(one.memory_ids)
+        if not cited:
+            self.gathering.reject("edge_without_sources", f"{source.path} {one.edge_type} {target.path}")
+        since, until = first_moment(one.since), first_moment(one.until)
+        if since is not None and until is not None and until <= since:
+            until = None
+        for memory in cited:
+            edge = TypedEdge(
+                one.edge_type, since, until, memory.occurred_at, one.since if since else "", one.until if until else ""
+            )
+            self.gathering.items.append(
+                WriteLink(
+                    source,
+                    target,
+                    LinkKind.REFERENCE,
+                    LinkOrigin.PLANNER,
+                    f"edge:{edge.type}",
+                    memory.memory_id,
+                    edge,
+                )
+            )
 
 
 def _words(page: ProposedPage) -> int:

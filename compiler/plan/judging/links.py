@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations
+from types import MappingProxyType
 
 from compiler.plan.batch import ParentCandidate
 from compiler.plan.contract import (
@@ -21,11 +22,17 @@ from compiler.plan.contract import (
     ScoreHubs,
     WriteLink,
 )
+from compiler.plan.edges.statements import may_state
+from compiler.plan.edges.typed import typed_edges
 from compiler.plan.gathering import Gathering
 from compiler.plan.judging.parents import from_memories
+from compiler.plan.names.locating import city_of, place_name
 from store.text.texts import fold
 
 MAX_CO_MENTIONS = 10
+
+Names = Mapping[PageKey, Iterable[str]]
+NO_NAMES: Names = MappingProxyType({})
 
 
 def parent_titles(memories: Iterable[BatchMemory]) -> tuple[str, ...]:
@@ -33,14 +40,24 @@ def parent_titles(memories: Iterable[BatchMemory]) -> tuple[str, ...]:
     return tuple(sorted({fold(one.title) for one in _hubs(memories)}))
 
 
+def may_be_typed(memory: BatchMemory) -> bool:
+    """Return whether a memory may state a typed edge: it was made at a place in a city, or its text has a phrase's word."""
+    return bool(place_name(memory) and city_of(memory)) or may_state(memory.text)
+
+
 def to_parents(
-    memories: Iterable[BatchMemory], fed: Mapping[str, Iterable[PageKey]], parents: Mapping[str, PageKey]
+    memories: Iterable[BatchMemory],
+    fed: Mapping[str, Iterable[PageKey]],
+    parents: Mapping[str, PageKey],
+    names: Names = NO_NAMES,
 ) -> PlanDecision:
-    """Return only the links to hubs, as in `emit`, and the scoring of their targets; the counters are separate."""
+    """Return only the links to hubs and typed edges, as in `emit`, and the scoring of the hubs; the counters are separate."""
     gathering = Gathering()
-    found = tuple(_to_parents(tuple(memories), fed, parents, gathering))
+    every = tuple(memories)
+    found = tuple(_to_parents(every, fed, parents, gathering))
     gathering.add(found)
     gathering.count("deterministic_edges", len(found))
+    gathering.add(_typed(every, fed, parents, names, gathering))
     if found:
         gathering.items.append(ScoreHubs(tuple(sorted({link.target for link in found}))))
     decision = gathering.decision()
@@ -52,11 +69,12 @@ def emit(
     fed: Mapping[str, Iterable[PageKey]],
     parents: Mapping[str, PageKey],
     standing: Iterable[WriteLink] = (),
+    names: Names = NO_NAMES,
 ) -> PlanDecision:
     """Return the memories' links as items, with counters for every stage.
 
-    `fed` maps a memory's id to the pages that cite it after the batch, `parents` a folded title to its topic page. `standing`
-    are present links between pages of one memory; those that are not among its pairs are dropped.
+    `fed` maps a memory's id to the pages that cite it after the batch, `parents` a folded title to its topic page, `names` a
+    page to all its names. `standing` are present links of these memories; those that they no longer give are dropped.
     """
     every = tuple(memories)
     gathering = Gathering()
@@ -68,9 +86,26 @@ def emit(
         pairs = list(_pairs(fed.get(memory.memory_id, ()), gathering))
         gathering.count("co_mention_edges", len(pairs))
         paired.update((_co_mention(source, target, memory), None) for source, target in pairs)
-    gathering.add(DropLink(link) for link in standing if link not in paired)
+    paired.update((link, None) for link in _typed(every, fed, parents, names, gathering))
+    kept = {link.identity for link in paired}
+    gathering.add(DropLink(link) for link in standing if link.identity not in kept)
     gathering.add(paired)
     return gathering.decision()
+
+
+def _typed(
+    memories: Iterable[BatchMemory],
+    fed: Mapping[str, Iterable[PageKey]],
+    parents: Mapping[str, PageKey],
+    names: Names,
+    gathering: Gathering,
+) -> tuple[WriteLink, ...]:
+    named = {
+        memory_id: {page: names[page] for page in sorted(pages) if page in names} for memory_id, pages in fed.items()
+    }
+    found = tuple(dict.fromkeys(typed_edges(memories, named, parents)))
+    gathering.count("typed_edges", len(found))
+    return found
 
 
 def _hubs(memories: Iterable[BatchMemory]) -> list[ParentCandidate]:

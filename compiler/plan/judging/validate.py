@@ -115,7 +115,9 @@ class _Reader:
         if source is None or target is None:
             self._reject("malformed_link", f"{value.get('fromSlug')} {value.get('toSlug')}")
             return None
-        return ProposedLink(source, target, _text(value, "context"))
+        edge_type, since, until = (_text(value, name) for name in ("edgeType", "since", "until"))
+        cited = self._refs(value) if edge_type else ()
+        return ProposedLink(source, target, _text(value, "context"), edge_type, since, until, cited)
 
     def rollup(self, value: Mapping[str, Any]) -> Rollup | None:
         page = self._hub(value.get("pageId"))

@@ -21,7 +21,7 @@ from compiler.plan.prompting import schema, wording
 from compiler.plan.prompting.handles import Handles, number
 from compiler.plan.text.markdown import first_sentence, one_line
 
-LEAF_VERSION = "leaf-1"
+LEAF_VERSION = "leaf-2"
 SECTION_VERSION = "section-2"
 AGGREGATION_VERSION = "aggregation-2"
 

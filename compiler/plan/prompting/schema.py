@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from compiler.plan.edges.edge_types import EDGE_TYPES
+
 Schema = Mapping[str, Any]
 
 _TEXT: Final[Schema] = {"type": "string"}
@@ -47,6 +49,17 @@ _MENTION = _object(
 )
 _PROMOTION = _object(mentionId=_TEXT, reason=_TEXT, **_PAGE)
 _LINK = _object(fromType=_TYPE, fromSlug=_TEXT, toType=_TYPE, toSlug=_TEXT, context=_TEXT)
+_TYPED_LINK = _object(
+    fromType=_TYPE,
+    fromSlug=_TEXT,
+    toType=_TYPE,
+    toSlug=_TEXT,
+    context=_TEXT,
+    edgeType={"type": "string", "enum": ["", *EDGE_TYPES]},
+    since=_TEXT,
+    until=_TEXT,
+    source_refs=_TEXTS,
+)
 _ROLLUP = _object(
     pageId=_TEXT,
     sectionSlug=_TEXT,
@@ -70,7 +83,7 @@ LEAF: Final[Schema] = _object(
     newPages=_array(_NEW_PAGE),
     unresolvedMentions=_array(_MENTION),
     promotions=_array(_PROMOTION),
-    pageLinks=_array(_LINK),
+    pageLinks=_array(_TYPED_LINK),
     parentSectionUpdates=_array(_ROLLUP),
     sectionPromotions=_array(_SECTION_PROMOTION),
 )
@@ -79,5 +92,7 @@ PLAN: Final[Schema] = {
     "type": "object",
     "anyOf": [{"properties": {name: {"type": "array"}}, "required": [name]} for name in ARRAYS],
 }
-_AGGREGATED = ("parentSectionUpdates", "sectionPromotions", "newPages", "pageLinks")
-AGGREGATION: Final[Schema] = _object(**{name: LEAF["properties"][name] for name in _AGGREGATED})
+_AGGREGATED = ("parentSectionUpdates", "sectionPromotions", "newPages")
+AGGREGATION: Final[Schema] = _object(
+    **{name: LEAF["properties"][name] for name in _AGGREGATED}, pageLinks=_array(_LINK)
+)

@@ -21,7 +21,9 @@ Rules
   decision context, decision, rationale, consequences. Others are fine when the memories call for them.
 - Texts are short, factual, in the language of the memories. No double square brackets. Write names of other
   pages in **bold**.
-- pageLinks: be generous, between shown pages and pages of this plan, by type and slug.
+- pageLinks: be generous, between shown pages and pages of this plan, by type and slug. Set edgeType only where a
+  memory says so plainly (Ana works at Helios), with source_refs; since and until as YYYY-MM-DD, YYYY-MM or YYYY where
+  it says when, else empty.
 - parentSectionUpdates and sectionPromotions stay empty.
 - Answer with the JSON object and nothing else."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import click
@@ -13,9 +13,9 @@ from sidecar.cli.content import owner as owners
 from sidecar.cli.shared import drawing
 from sidecar.cli.shared.output import printable
 from sidecar.cli.shared.session import CommandSession, connected
+from sidecar.cli.shared.times import INSTANT
 from sidecar.client.answers import Forgotten
 
-_TIMES = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%SZ"]
 _dry_run_option = click.option(
     "--dry-run", "is_dry_run", is_flag=True, help="Show what it would touch; change nothing."
 )
@@ -76,8 +76,8 @@ def forget_thread(session: CommandSession, thread_id: str, is_dry_run: bool, yes
 
 
 @forget.command("range", short_help="Forget a span of time.")
-@click.argument("since", type=click.DateTime(_TIMES))
-@click.argument("until", type=click.DateTime(_TIMES))
+@click.argument("since", type=INSTANT)
+@click.argument("until", type=INSTANT)
 @_dry_run_option
 @_yes_option
 @connected
@@ -88,7 +88,7 @@ def forget_range(session: CommandSession, since: datetime, until: datetime, is_d
     Example:
       sidecar forget range 2026-03-01 2026-03-04 --dry-run
     """
-    span = {"since_time": since.replace(tzinfo=UTC), "until_time": until.replace(tzinfo=UTC)}
+    span = {"since_time": since, "until_time": until}
     _forget(session, f"everything from {since:%Y-%m-%d %H:%M} to {until:%Y-%m-%d %H:%M}", yes, is_dry_run, **span)
 
 

@@ -130,6 +130,7 @@ class PageWhole:
     parent: WikiPage | None = None
     summary_pages: tuple[PageRef, ...] = ()
     tags: tuple[WikiTag, ...] = ()
+    edges: tuple[TypedEdge, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +161,9 @@ class GraphEdge:
     to_page_id: str
     kind: str  # reference, parent_of or child_of
     origins: tuple[str, ...]  # planner, deterministic, co_mention, rollup, promotion or manual
+    edge_type: str = ""
+    valid_from_time: datetime | None = None
+    valid_until_time: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +173,28 @@ class GraphPart:
     nodes: tuple[WikiPage, ...]
     edges: tuple[GraphEdge, ...]
     is_truncated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TypedEdge:
+    """A typed edge between two pages."""
+
+    edge_type: str
+    properties: Mapping[str, str]
+    memory_ids: tuple[str, ...]
+    origins: tuple[str, ...]  # planner, deterministic, co_mention, rollup, promotion or manual
+    source: PageRef | None = None
+    target: PageRef | None = None
+    valid_from_time: datetime | None = None
+    valid_until_time: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GraphPath:
+    """A way through the graph."""
+
+    pages: tuple[PageRef, ...]
+    edges: tuple[TypedEdge, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,7 @@ from sidecar.client.answers.wiki import (
     DeleteEffect,
     Density,
     GraphPart,
+    GraphPath,
     ImportEffect,
     LintReport,
     Mention,
@@ -58,6 +59,7 @@ from sidecar.client.answers.wiki import (
     RetryEffect,
     RollbackEffect,
     SentenceReport,
+    TypedEdge,
     UndoEffect,
     VaultFile,
     Verification,
@@ -68,7 +70,7 @@ from sidecar.client.answers.wiki import (
     WikiSection,
 )
 from sidecar.client.decoding import Inner, Listed, Nothing, Whole
-from sidecar.client.encoding import JournalRecord, NewBudget, NewMemory
+from sidecar.client.encoding import EdgeStep, JournalRecord, NewBudget, NewMemory
 from sidecar.client.knobs import Knobs
 from sidecar.client.requests.request import Request
 from sidecar.client.requests.turn import AppendTurns as AppendTurns
@@ -596,6 +598,46 @@ class Graph(Request[GraphPart]):
     focus: str = ""
     depth: int = 0
     most_pages: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryGraph(Request[Page[GraphPath]]):
+    """Follows typed edges from page to page: the paths that match a pattern, or the shortest paths between two pages."""
+
+    reads = Listed("paths")
+    deadline_s = 10.0
+    page: str = ""
+    steps: Sequence[EdgeStep] = ()
+    target: str = ""
+    as_of_time: datetime | None = None
+    page_size: int = 0
+    page_token: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteEdge(Request[TypedEdge]):
+    """States a typed edge between two pages, or states it anew: with an end, it is over from then on. Admin only."""
+
+    reads = Inner("edge")
+    deadline_s = 60.0
+    page: str
+    target: str
+    edge_type: str
+    valid_from_time: datetime | None = None
+    valid_until_time: datetime | None = None
+    confidence: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteEdge(Request[bool]):
+    """Takes back a typed edge that was stated by WriteEdge; what memories state stays. Admin only."""
+
+    reads = Inner("was_there")
+    deadline_s = 60.0
+    page: str
+    target: str
+    edge_type: str
+    valid_from_time: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,6 +24,7 @@ from store.wiki.browse import (
     SectionRow,
     SourceRow,
 )
+from store.wiki.edges import GraphPath
 from store.wiki.neighbourhood import Child, Counts, Graph, LinkRow
 from store.wiki.page_search import Hit
 
@@ -49,7 +50,9 @@ def page(row: PageRow) -> pb.WikiPage:
     )
 
 
-def whole(found: PageWhole, parent: PageRow | None, links: Sequence[LinkRow], around: Counts) -> pb.GetPageResponse:
+def whole(
+    found: PageWhole, parent: PageRow | None, links: Sequence[LinkRow], around: Counts, edges: Sequence[GraphPath]
+) -> pb.GetPageResponse:
     """Return a page with all that stands on it and around it; of cited texts the first 16 MiB."""
     answer = pb.GetPageResponse(
         page=page(found.page),
@@ -64,6 +67,7 @@ def whole(found: PageWhole, parent: PageRow | None, links: Sequence[LinkRow], ar
         history=[_history(one) for one in found.history],
         summary_pages=[_ref(one) for one in found.summary_pages],
         tags=[_tag(found, name) for name in found.page.tags],
+        edges=[edge for one in edges for edge in typed_edges(one)],
     )
     leave_out_texts(answer, most_bytes=MAX_TEXT_BYTES)
     return answer
@@ -114,6 +118,29 @@ def link(row: LinkRow) -> pb.WikiLink:
     return pb.WikiLink(kind=_kind(row.kind), page=page(row.page), origins=_origins(row.origins), contexts=row.contexts)
 
 
+def path(found: GraphPath) -> pb.GraphPath:
+    """Return a path of typed edges."""
+    return pb.GraphPath(pages=[_ref(one) for one in found.pages], edges=typed_edges(found))
+
+
+def typed_edges(found: GraphPath) -> list[pb.TypedEdge]:
+    """Return the edges of a path, each in its own direction."""
+    ends = {one.page_id: one for one in found.pages}
+    return [
+        pb.TypedEdge(
+            source=_ref(ends[one.from_page_id]),
+            target=_ref(ends[one.to_page_id]),
+            edge_type=one.type,
+            valid_from_time=write_time(one.valid_from),
+            valid_until_time=write_time(one.valid_until),
+            properties={name: str(value) for name, value in one.properties.items()},
+            memory_ids=one.memory_ids,
+            origins=_origins(one.origins),
+        )
+        for one in found.edges
+    ]
+
+
 def child(row: Child) -> pb.WikiChild:
     """Return a page under another."""
     return pb.WikiChild(page=page(row.page), is_promoted=row.is_promoted, section_slug=row.section_slug)
@@ -127,6 +154,9 @@ def graph(found: Graph) -> pb.GraphResponse:
             to_page_id=str(one.to_page_id),
             kind=_kind(one.kind),
             origins=_origins(one.origins),
+            edge_type=one.edge_type,
+            valid_from_time=write_time(one.valid_from),
+            valid_until_time=write_time(one.valid_until),
         )
         for one in found.edges
     ]

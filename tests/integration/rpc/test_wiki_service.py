@@ -24,7 +24,7 @@ from sidecar.rpc.messages import wiki_messages
 from sidecar.rpc.transport.call import Call, behaviours_of
 from sidecar.rpc.wiki import SERVICE, WikiService
 from sidecar.runtime.errors import AdminRequired, FailedPrecondition, InvalidArgument, NotFound, ScopeForbidden
-from sidecar.services.wiki import Wiki
+from sidecar.services.wiki.pages import Wiki
 from sidecar.v1 import wiki_pb2 as pb
 from store.content import memories
 from store.content.memories import NewMemory

@@ -41,6 +41,8 @@ SPECIAL = {
     "wiki_pages.status": "'active'",
     "wiki_page_aliases.source": "'import'",
     "wiki_page_links.kind": "'reference'",
+    "wiki_page_links.edge_type": "'works_at'",
+    "wiki_page_links.valid_until": "NULL",
     "wiki_link_evidence.origin": "'planner'",
     "wiki_unresolved_mentions.status": "'open'",
     "wiki_unresolved_mentions.suggested_type": "'entity'",

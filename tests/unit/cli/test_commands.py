@@ -38,6 +38,7 @@ def test_every_command_is_registered() -> None:
         "decay attest", "decay attestations", "decay cancel", "decay close", "decay episodes", "decay explain", "decay jobs",
         "decay revoke", "decay run", "decay schedule",
         "forget document", "forget memory", "forget owner", "forget range", "forget thread", "forget word",
+        "graph as-of", "graph edges", "graph path", "graph query", "graph rollback", "graph set", "graph unset",
         "memory accept", "memory compress", "memory forget", "memory get", "memory history", "memory import",
         "memory list", "memory pin", "memory reject", "memory restore", "memory supersede", "memory unpin", "memory why",
         "migrate",

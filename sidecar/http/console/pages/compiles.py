@@ -30,7 +30,7 @@ _TOLD = {
     "Sections": ("sections_created", "sections_rewritten", "sections_removed", "sections_skipped", "sections_quoted",
                  "parent_sections_updated"),
     "Links": ("links_written", "links_written_planner", "links_written_deterministic", "links_written_co_mention",
-              "links_removed", "links_without_page"),
+              "edges_written", "links_removed", "links_without_page"),
     "Names": ("aliases_written", "mentions_held", "mentions_promoted", "alias_dedup_merged", "fuzzy_dedupe_merges",
               "duplicate_candidates_count"),
     "Model": ("planner_calls", "section_writer_calls", "aggregation_planner_calls", "calls_remembered", "input_tokens",

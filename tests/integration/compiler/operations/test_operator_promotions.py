@@ -11,7 +11,7 @@ import pytest
 from compiler.operations.replay import replay
 from models.language.language import LanguageModel
 from sidecar.rpc.wiki import WikiService
-from sidecar.services.wiki import Wiki
+from sidecar.services.wiki.pages import Wiki
 from sidecar.v1 import wiki_pb2 as pb
 from store.db.postgres import Pools
 from store.scope import Scope, owner_uuid, tenant_uuid

@@ -20,7 +20,7 @@ from store.text.texts import text_hash
 
 # What each version makes of the demo's journal: pages, hubs, what is left when every third memory is forgotten, what becomes
 # of it when every third is written anew, and two prompts.
-DIGESTS = {5: "3f883a2babd0102b803997a37ad41d59f29da604981647b7988b4c615c9d48af"}
+DIGESTS = {6: "27ec0faf1e2f6f90652ce184ae569ef806c9ccd759f52c11c2da6579db20ac34"}
 ANEW = BatchMemory(
     "", "On Friday Priya rowed to the island and back.", text_hash("anew"), datetime(2026, 6, 1, tzinfo=UTC)
 )

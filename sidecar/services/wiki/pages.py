@@ -5,9 +5,8 @@ Every method opens its own transaction. What an act changes is decided in `compi
 
 from __future__ import annotations
 
-import re
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,30 +14,29 @@ from uuid import UUID
 
 from compiler.operations import acts, ruling_views
 from compiler.operations.ruling_views import Report
-from compiler.plan.contract import PageKey, PageType, Ruling, RulingKind
-from compiler.plan.names import ruled
-from compiler.plan.upkeep import ActRefused
-from sidecar.runtime.errors import FailedPrecondition, InvalidArgument, NotFound
+from sidecar.runtime.errors import NotFound
 from sidecar.services.compiles import start_compile
 from sidecar.services.validation import read_id, read_text
+from sidecar.services.wiki.edges import PageEdges
+from sidecar.services.wiki.page_lookup import acting, by_key, find, key_of, merge_of, read_page
 from store.compile import overview, scopes
 from store.compile.jobs import Job, Trigger
 from store.db.postgres import Pools, Transaction, scoped
 from store.db.queries import Connection
 from store.scope import Scope
 from store.text.texts import fold
-from store.wiki import browse, neighbourhood, page_search
-from store.wiki.browse import TYPES, AliasRow, Citation, MentionRow, Order, PageRow, PageWhole, SectionRow
+from store.wiki import browse, edges, neighbourhood, page_search
+from store.wiki.browse import AliasRow, Citation, MentionRow, Order, PageRow, PageWhole, SectionRow
+from store.wiki.edges import GraphPath
 from store.wiki.neighbourhood import Child, Counts, Graph, LinkRow
 from store.wiki.page_search import Hit
 
 MAX_ALIAS_CHARS = 200
 MAX_TITLE_CHARS = 120
 MAX_SENTENCE_CHARS = 2_000
-MAX_PAGE_CHARS = 300
+MAX_PAGE_EDGES = 200
 MAX_QUERY_CHARS = 2_000
 
-_PATH = re.compile(rf"(?:/?wiki/|/)?({'|'.join(TYPES)})/(.+)")
 _READERS = {Order.NAME: browse.pages_by_name, Order.HUBNESS: browse.pages_by_hubness, Order.TIME: browse.pages_by_time}
 
 
@@ -54,6 +52,7 @@ class PageView:
     parent: PageRow | None
     counts: Counts
     links: Sequence[LinkRow]
+    edges: Sequence[GraphPath] = ()
     backlinks: Sequence[LinkRow] = ()
     children: Sequence[Child] = ()
     jobs: dict[datetime, UUID] | None = None
@@ -71,34 +70,39 @@ class Wiki:
     def __init__(self, pools: Pools, *, now: Callable[[], datetime]) -> None:
         self._pool = pools.background
         self._now = now
+        self.edges = PageEdges(pools, now=now)
 
     async def page(self, scope: Scope, named: str, *, with_texts: bool, most_links: int) -> PageView:
         """Return a page whole, archived or not, with its first links outwards."""
         named = read_page("page", named)
         async with self._reading(scope) as connection:
-            row = await _find(connection, scope, named)
+            row = await find(connection, scope, named)
             return PageView(
                 whole=await browse.whole(connection, scope, row, with_texts=with_texts),
                 parent=await _parent(connection, scope, row),
                 counts=await neighbourhood.counts(connection, scope, row.page_id),
                 links=await neighbourhood.links(connection, scope, row.page_id, limit=most_links),
+                edges=await edges.edges_of(connection, scope, row.page_id, limit=MAX_PAGE_EDGES),
             )
 
     async def page_with_surroundings(self, scope: Scope, page_type: str, slug: str, *, most_links: int) -> PageView:
         """Return the page of that type and slug with source texts, links both ways, children and jobs. Raises NotFound."""
         async with self._reading(scope) as connection:
-            row = await _by_key(connection, scope, page_type, slug)
+            row = await by_key(connection, scope, page_type, slug)
             whole = await browse.whole(connection, scope, row, with_texts=True)
             return PageView(
                 whole=whole,
                 parent=await _parent(connection, scope, row),
                 counts=await neighbourhood.counts(connection, scope, row.page_id),
                 links=await neighbourhood.links(connection, scope, row.page_id, limit=most_links),
+                edges=await edges.edges_of(connection, scope, row.page_id, limit=MAX_PAGE_EDGES),
                 backlinks=await neighbourhood.backlinks(connection, scope, row.page_id, limit=most_links),
                 children=await neighbourhood.children(connection, scope, row.page_id, limit=most_links),
                 jobs=await overview.jobs_at(connection, scope, [one.at for one in whole.history]),
-                reports=[one for one in await ruling_views.reports(connection, scope) if one.ruling.page == _key(row)],
-                merged=await ruling_views.parts(connection, scope, _key(row)),
+                reports=[
+                    one for one in await ruling_views.reports(connection, scope) if one.ruling.page == key_of(row)
+                ],
+                merged=await ruling_views.parts(connection, scope, key_of(row)),
             )
 
     async def page_by_key(self, scope: Scope, page_type: str, slug: str) -> PageRow | None:
@@ -133,21 +137,21 @@ class Wiki:
         """Return up to `limit` links that lead to a page."""
         named = read_page("page", named)
         async with self._reading(scope) as connection:
-            row = await _find(connection, scope, named)
+            row = await find(connection, scope, named)
             return await neighbourhood.backlinks(connection, scope, row.page_id, limit=limit, after=after)
 
     async def children(self, scope: Scope, named: str, *, limit: int, after: Any = None) -> list[Child]:
         """Return up to `limit` pages under a page."""
         named = read_page("page", named)
         async with self._reading(scope) as connection:
-            row = await _find(connection, scope, named)
+            row = await find(connection, scope, named)
             return await neighbourhood.children(connection, scope, row.page_id, limit=limit, after=after)
 
     async def graph(self, scope: Scope, named: str, *, depth: int, most_pages: int) -> Graph:
         """Return the pages up to `depth` links around the page, the greatest hubs for an empty name; `focus` in errors."""
         named = read_page("focus", named) if named else ""
         async with self._reading(scope) as connection:
-            focus = (await _find(connection, scope, named, field="focus")).page_id if named else None
+            focus = (await find(connection, scope, named, field="focus")).page_id if named else None
             return await neighbourhood.graph(connection, scope, focus=focus, depth=depth, most_pages=most_pages)
 
     async def citations(self, scope: Scope, memory_id: str, *, limit: int, after: Any = None) -> list[Citation]:
@@ -171,7 +175,7 @@ class Wiki:
         named = read_page("page", named)
         read_text("alias", alias, min_chars=1, max_chars=MAX_ALIAS_CHARS)
         async with self._acting(scope) as connection:
-            row = await _find(connection, scope, named)
+            row = await find(connection, scope, named)
             await acts.add_alias(connection, scope, row, alias, now=self._now())
             found = await browse.whole(connection, scope, row)
         return row, next(one for one in found.aliases if one.alias == fold(alias))
@@ -182,7 +186,7 @@ class Wiki:
         read_text("title", title, min_chars=1, max_chars=MAX_TITLE_CHARS)
         async with self._acting(scope) as connection:
             await scopes.lock(connection, scope, now=self._now())
-            row = await _find(connection, scope, named)
+            row = await find(connection, scope, named)
             await acts.rename_page(connection, scope, row, title, now=self._now())
             return await browse.page(connection, scope, row.page_id) or row
 
@@ -194,11 +198,11 @@ class Wiki:
         named, into = read_page("page", named), read_page("into", into)
         async with self._acting(scope) as connection:
             await scopes.lock(connection, scope, now=self._now())
-            target = await _find(connection, scope, into, field="into")
-            merged = await _merged(connection, scope, named)
-            if merged is not None and merged.into == _key(target):
+            target = await find(connection, scope, into, field="into")
+            merged = await merge_of(connection, scope, named)
+            if merged is not None and merged.into == key_of(target):
                 return target
-            row = await _find(connection, scope, named)
+            row = await find(connection, scope, named)
             await acts.merge_pages(connection, scope, row, target, now=self._now())
             return await browse.page(connection, scope, target.page_id) or target
 
@@ -207,7 +211,7 @@ class Wiki:
         named, now = read_page("page", named), self._now()
         async with self._acting(scope) as connection:
             await scopes.lock(connection, scope, now=now)
-            merged = await _merged(connection, scope, named)
+            merged = await merge_of(connection, scope, named)
             if merged is None:
                 raise NotFound("merged page")
             standing = await ruling_views.standing(connection, scope)
@@ -224,7 +228,7 @@ class Wiki:
         read_text("sentence", sentence, min_chars=1, max_chars=MAX_SENTENCE_CHARS)
         async with self._acting(scope) as connection:
             await scopes.lock(connection, scope, now=self._now())
-            row = await _find(connection, scope, named)
+            row = await find(connection, scope, named)
             whole = await browse.whole(connection, scope, row, with_texts=True)
             cited = (*(source for section in whole.sections for source in section.sources), *whole.other_sources)
             texts = {one.memory_id: one.text for one in cited if one.text}
@@ -253,7 +257,7 @@ class Wiki:
         """Archive a page, and return it."""
         named = read_page("page", named)
         async with self._acting(scope) as connection:
-            row = await _find(connection, scope, named)
+            row = await find(connection, scope, named)
             await acts.archive_page(connection, scope, row, now=self._now())
             return await browse.page(connection, scope, row.page_id) or row
 
@@ -262,7 +266,7 @@ class Wiki:
         named = read_page("page", named)
         async with self._acting(scope) as connection:
             try:
-                row = await _find(connection, scope, named)
+                row = await find(connection, scope, named)
             except NotFound:
                 return None
             await acts.delete_page(connection, scope, row, now=self._now())
@@ -279,7 +283,7 @@ class Wiki:
     async def _on_section(self, act: Callable[..., Any], scope: Scope, named: str, slug: str) -> SectionRow:
         named, slug = read_page("page", named), read_id("section_slug", slug)
         async with self._acting(scope) as connection:
-            row = await _find(connection, scope, named)
+            row = await find(connection, scope, named)
             await act(connection, scope, row, slug, now=self._now())
             found = await browse.whole(connection, scope, row)
         return next(one for one in found.sections if one.slug == slug)
@@ -287,86 +291,8 @@ class Wiki:
     def _reading(self, scope: Scope) -> Transaction:
         return scoped(self._pool, scope, read_only=True)
 
-    @asynccontextmanager
-    async def _acting(self, scope: Scope) -> AsyncIterator[Connection]:
-        """Yield a transaction to act in. Raises FailedPrecondition for what the plan refuses."""
-        try:
-            async with scoped(self._pool, scope) as connection:
-                yield connection
-        except ActRefused as error:
-            raise FailedPrecondition(error.subject, error.problem) from error
-
-
-def read_page(field: str, value: str) -> str:
-    """Return the name of a page, 1 to 300 characters. Raises InvalidArgument."""
-    return read_text(field, value, min_chars=1, max_chars=MAX_PAGE_CHARS).strip()
-
-
-async def _find(connection: Connection, scope: Scope, named: str, *, field: str = "page") -> PageRow:
-    found = await _by_id_or_path(connection, scope, named)
-    if found is not None and found.status == "active":
-        return found
-    candidates = [] if found else await browse.pages_named(connection, scope, named)
-    if not any(page.status == "active" for page in candidates):
-        merged = await _merged(connection, scope, named)
-        target = await _target(connection, scope, merged.page) if merged else None
-        if target is not None:
-            return target
-    if found is not None:
-        return found
-    if not candidates:
-        raise NotFound("page")
-    if len(candidates) > 1:
-        paths = ", ".join(page.path for page in candidates[:5])
-        raise InvalidArgument(field, f"could mean {len(candidates)} pages", f"send one of their paths: {paths}")
-    return candidates[0]
-
-
-async def _by_id_or_path(connection: Connection, scope: Scope, named: str) -> PageRow | None:
-    try:
-        return await browse.page(connection, scope, UUID(named))
-    except ValueError:
-        pass
-    path = _PATH.fullmatch(named)
-    return await browse.page_by_key(connection, scope, path[1], path[2]) if path else None
-
-
-async def _by_key(connection: Connection, scope: Scope, page_type: str, slug: str) -> PageRow:
-    """Return the page of that type and slug, or the one that it became a part of."""
-    row = await browse.page_by_key(connection, scope, page_type, slug)
-    if row is None or row.status != "active":
-        row = await _target(connection, scope, PageKey(PageType(page_type), slug)) or row
-    if row is None:
-        raise NotFound("page")
-    return row
-
-
-async def _target(connection: Connection, scope: Scope, key: PageKey) -> PageRow | None:
-    """Return the page that a merged page became a part of; None for a page that is not merged."""
-    end = ruled.rulings(await ruling_views.standing(connection, scope)).end(key)
-    return None if end == key else await browse.page_by_key(connection, scope, end.type.value, end.slug)
-
-
-async def _merged(connection: Connection, scope: Scope, named: str) -> Ruling | None:
-    """Return the merge of the page with this id, path, slug or former name; None if there is not exactly one."""
-    every = await ruling_views.standing(connection, scope)
-    merged = {one.page: one for one in every if one.kind is RulingKind.MERGED}
-    if not merged:
-        return None
-    row = await _by_id_or_path(connection, scope, named)
-    path = _PATH.fullmatch(named)
-    if row is not None:
-        return merged.get(_key(row))
-    if path is not None:
-        return merged.get(PageKey(PageType(path[1]), path[2]))
-    found = [one for key, one in merged.items() if key.slug == named]
-    lent = {one.page for one in every if one.kind is RulingKind.NAME and one.ref == fold(named)}
-    found = found or [one for key, one in merged.items() if key in lent]
-    return found[0] if len(found) == 1 else None
-
-
-def _key(row: PageRow) -> PageKey:
-    return PageKey(PageType(row.type), row.slug)
+    def _acting(self, scope: Scope) -> AbstractAsyncContextManager[Connection]:
+        return acting(self._pool, scope)
 
 
 async def _parent(connection: Connection, scope: Scope, row: PageRow) -> PageRow | None:

@@ -1,0 +1,55 @@
+"""The types of edges between pages, and what an edge says besides its type."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+EDGE_TYPES: Final[Mapping[str, str]] = {
+    "located_in": "is in",
+    "works_at": "works at",
+    "owns": "owns",
+    "authored": "wrote",
+    "member_of": "is a member of",
+    "married_to": "is married to",
+    "mentions": "mentions",
+    "derived_from": "is derived from",
+}
+
+_DATE = re.compile(r"\d{4}(?:-\d\d){0,2}", re.ASCII)
+_SLUG = re.compile(r"[a-z][a-z0-9_]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class TypedEdge:
+    """One statement of a typed edge: true from `valid_from` until just before `valid_until`, open where None.
+
+    `since` and `until` are the period as it was said, empty if it was not; `said_at` is the time of the statement, which decides
+    between statements of one edge; `confidence` is 0 to 1. Type and `valid_from` are part of the edge's identity.
+    """
+
+    type: str
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+    said_at: datetime | None = None
+    since: str = ""
+    until: str = ""
+    confidence: float = 1.0
+
+
+def first_moment(date: str) -> datetime | None:
+    """Return the first moment (UTC) of a day, month or year as YYYY-MM-DD, YYYY-MM or YYYY; None for anything else."""
+    if not _DATE.fullmatch(date):
+        return None
+    try:
+        return datetime.fromisoformat(f"{date}-01-01"[:10]).replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def is_edge_type(name: str) -> bool:
+    """Return whether a name has the form of an edge type: a lower-case word of 1 to 64 letters, digits and underscores."""
+    return _SLUG.fullmatch(name) is not None

@@ -1,0 +1,166 @@
+"""Statements of typed edges in a text, by rule: two names and a phrase between them that says how they hang together.
+
+The phrase is everything that stands between the names, so what is only near a verb is not taken; questions, doubts and
+negations say nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+
+from compiler.plan.edges.phrases import (
+    BELONGING,
+    DOUBT,
+    FIRST_PERSON,
+    MONTHS,
+    NOUNS,
+    OPENING,
+    PHRASES,
+    POSSESSION,
+    STEMS,
+)
+from compiler.plan.text.sentences import sentences
+
+MIN_NAME_CHARS = 2
+
+_ARTICLE = r"(?:(?:the|a|an|el|la|los|las|o|os|as|der|die|das|dem|den|le|les|il|lo|gli|i)\s+|l['’])?[\"“„«]?"
+_PHRASES = [(kind, flags, re.compile(rf"\s*{text}\s+{_ARTICLE}")) for kind, flags, text in PHRASES]
+_FIRST = [(kind, flags, re.compile(rf"(?:{text})\s+{_ARTICLE}$")) for kind, flags, text in FIRST_PERSON]
+_BELONGING = re.compile(rf"\s*{BELONGING}\s+{_ARTICLE}")
+_IS = re.compile(r"\s+(?:is|was|es|é|est|è|ist)\s+")
+_POSSESSION = re.compile(POSSESSION)
+_WORD = re.compile(r"[^\W\d_]+")
+_DOUBT = re.compile(DOUBT, re.IGNORECASE)
+_OPENING = re.compile(OPENING)
+_MONTH = "|".join(sorted((name for names in MONTHS for name in names), key=len, reverse=True))
+_DATE = rf"(?:(?P<{{0}}_month>{_MONTH})\.?\s+(?:de\s+)?)?(?P<{{0}}_year>(?:19|20)\d\d)"
+_SINCE = re.compile(
+    rf"^[\"”“»]?,?\s*(?:since|from|desde|seit|depuis|dal|von)\s+(?:en\s+)?{_DATE.format('since')}", re.IGNORECASE
+)
+_UNTIL = re.compile(
+    rf"\s*,?\s*(?:until|till|to|through|hasta|até|bis|jusqu['’]en|fino al|al|–|-)\s+{_DATE.format('until')}",
+    re.IGNORECASE,
+)
+_NAME_GOES_ON = re.compile(
+    r"['’](?:s\b|(?=\s))|-\w|\s+[^\W\d_a-zà-ÿ]|\s+(?:or|o|oder|ou)\b|\s+an?\s+(?:letter|email|card|note|message|text)\b"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EdgePeriod:
+    """The time of a statement: from and until as dates and as said; empty where it says nothing."""
+
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+    since: str = ""
+    until: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StatedEdge:
+    """One edge that a text states, between names as written. `is_past` means that it no longer holds when it is said."""
+
+    subject: str
+    type: str
+    object: str
+    is_past: bool = False
+    period: EdgePeriod = EdgePeriod()
+
+
+def may_state(text: str) -> bool:
+    """Return whether a text has a word of any phrase; most texts have none, and need no look at their names."""
+    words = set(_WORD.findall(text.lower()))
+    return not NOUNS.isdisjoint(words) or any(word.startswith(STEMS) for word in words)
+
+
+def statements(
+    text: str, names: Collection[str], *, speaker: str = "", people: Collection[str] = ()
+) -> Iterator[StatedEdge]:
+    """Yield the edges that a text states between the names, each name as it stands there.
+
+    `speaker` is the name for “I”; `people` are those of the names that are known to be persons.
+    """
+    known = _pattern(tuple(sorted({one for one in names if len(one) >= MIN_NAME_CHARS})))
+    if known is None:
+        return
+    for sentence in sentences(text):
+        if sentence.rstrip("\"'”’)").endswith(("?", "？")) or _DOUBT.search(sentence):
+            continue
+        spans = [found.span() for found in known.finditer(sentence)]
+        for at, (start, end) in enumerate(spans):
+            if _NAME_GOES_ON.match(sentence, end) and not _POSSESSION.match(sentence, end):
+                continue
+            if at and (stated := _between(sentence, spans[at - 1], (start, end), people)):
+                yield stated
+            elif speaker and (own := _own(sentence, (start, end), speaker)):
+                yield own
+
+
+@lru_cache(maxsize=256)
+def _pattern(names: tuple[str, ...]) -> re.Pattern[str] | None:
+    longest_first = sorted(names, key=lambda name: (-len(name), name))
+    return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})(?!\w)") if names else None
+
+
+def _between(
+    sentence: str, subject: tuple[int, int], named: tuple[int, int], people: Collection[str]
+) -> StatedEdge | None:
+    """Return the edge that the words between two neighbouring names state, if the first one opens a clause."""
+    if not _OPENING.search(sentence[: subject[0]]):
+        return None
+    between = sentence[subject[1] : named[0]]
+    first, second = sentence[slice(*subject)], sentence[slice(*named)]
+    possession = _POSSESSION.match(sentence, named[1])
+    if possession:
+        return StatedEdge(second, "owns", first) if _IS.fullmatch(between) else None
+    if _BELONGING.fullmatch(between):
+        if second in people:
+            return StatedEdge(second, "owns", first)
+        return StatedEdge(first, "member_of", second) if first in people else None
+    for kind, flags, phrase in _PHRASES:
+        if phrase.fullmatch(between):
+            if kind == "authored" and (second if "<" not in flags else first) in people:
+                return None
+            ends = (second, first) if "<" in flags else (first, second)
+            return StatedEdge(ends[0], kind, ends[1], "†" in flags, _period(sentence[named[1] :]))
+    return None
+
+
+def _own(sentence: str, named: tuple[int, int], speaker: str) -> StatedEdge | None:
+    """Return the edge that the speaker states of himself or herself."""
+    for kind, flags, phrase in _FIRST:
+        found = phrase.search(sentence[: named[0]])
+        if found and _OPENING.search(sentence[: found.start()]):
+            return StatedEdge(speaker, kind, sentence[slice(*named)], "†" in flags, _period(sentence[named[1] :]))
+    return None
+
+
+def _period(rest: str) -> EdgePeriod:
+    """Return the period that follows a statement: “since May 2021”, “from 2015 to 2019”."""
+    since = _SINCE.match(rest)
+    until = _UNTIL.match(rest, since.end() if since else 0)
+    if since and not until and since[0].strip(' ,"”“»').casefold().startswith(("from", "von")):
+        return EdgePeriod()
+    return EdgePeriod(_instant(since, "since"), _instant(until, "until"), _said(since, "since"), _said(until, "until"))
+
+
+def _instant(found: re.Match[str] | None, name: str) -> datetime | None:
+    if found is None:
+        return None
+    month = _month(found[f"{name}_month"])
+    return datetime(int(found[f"{name}_year"]), month or 1, 1, tzinfo=UTC)
+
+
+def _said(found: re.Match[str] | None, name: str) -> str:
+    if found is None:
+        return ""
+    month = _month(found[f"{name}_month"])
+    return f"{found[f'{name}_year']}-{month:02}" if month else found[f"{name}_year"]
+
+
+def _month(name: str | None) -> int:
+    return next((at for at, names in enumerate(MONTHS, 1) if name and name.casefold() in names), 0)

@@ -1,0 +1,26 @@
+"""Times on the command line."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import click
+
+
+class Instant(click.ParamType[datetime]):
+    """A date or a time in ISO 8601, taken as UTC without an offset."""
+
+    name = "time"
+
+    def convert(self, value: str | datetime, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        """Return the instant in UTC; a date is its first moment."""
+        if isinstance(value, datetime):
+            return value
+        try:
+            given = datetime.fromisoformat(value)
+        except ValueError:
+            self.fail(f"{value!r} is no time; send a date such as 2026-03-01, or 2026-03-01T16:20:00Z", param, ctx)
+        return given.replace(tzinfo=UTC) if given.tzinfo is None else given.astimezone(UTC)
+
+
+INSTANT = Instant()

@@ -1,0 +1,198 @@
+"""Commands for typed edges: show a page's, follow patterns, find paths, look back in time, state edges, and roll a type back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+import click
+
+from sidecar.cli.shared.output import printable
+from sidecar.cli.shared.paging import every, limit_option
+from sidecar.cli.shared.session import CommandSession, connected
+from sidecar.cli.shared.times import INSTANT
+from sidecar.cli.wiki import drawing
+from sidecar.client import EdgeStep
+from sidecar.client.answers.wiki import GraphPath, TypedEdge
+
+_as_of = click.option("--as-of", type=INSTANT, default=None, help="Only edges that were true at this time.")
+_since = click.option("--since", type=INSTANT, default=None, help="When it began to be true.")
+
+
+@click.group()
+def graph() -> None:
+    """Follow, state and roll back typed edges between pages."""
+
+
+@graph.command(short_help="Show the typed edges of a page, or all.")
+@click.argument("page", required=False, default="")
+@click.option("--type", "types", multiple=True, help="Only edges of this type; may be given again.")
+@_as_of
+@limit_option
+@connected
+def edges(session: CommandSession, page: str, types: tuple[str, ...], as_of: datetime | None, limit: int) -> None:
+    """Show the typed edges from and to PAGE, or all edges without one.
+
+    \b
+    Example:
+      sidecar graph edges maria --as-of 2024-01-01
+    """
+    step = EdgeStep(edge_types=types, direction="both" if page else "out")
+    found = every(session.client.query_graph, limit=limit, page=page, steps=[step], as_of_time=as_of)
+    session.voice.show([edge for path in found for edge in path.edges], _draw_edges)
+
+
+@graph.command(short_help="Follow a pattern of edge types.")
+@click.argument("page")
+@click.argument("steps", nargs=-1, required=True)
+@_as_of
+@limit_option
+@connected
+def query(session: CommandSession, page: str, steps: tuple[str, ...], as_of: datetime | None, limit: int) -> None:
+    """Show the paths from PAGE (`-` for any) that follow STEPS: a type each, with ^ before it to follow it backwards.
+
+    \b
+    Example:
+      sidecar graph query maria works_at located_in
+      sidecar graph query lisbon ^located_in
+    """
+    pattern = [
+        EdgeStep(edge_types=[one.lstrip("^")], direction="in" if one.startswith("^") else "out") for one in steps
+    ]
+    found = every(
+        session.client.query_graph, limit=limit, page="" if page == "-" else page, steps=pattern, as_of_time=as_of
+    )
+    session.voice.show(list(found), _draw_paths)
+
+
+@graph.command(short_help="Find the shortest paths between two pages.")
+@click.argument("page")
+@click.argument("target")
+@click.option("--type", "types", multiple=True, help="Only over edges of this type; may be given again.")
+@_as_of
+@limit_option
+@connected
+def path(
+    session: CommandSession, page: str, target: str, types: tuple[str, ...], as_of: datetime | None, limit: int
+) -> None:
+    """Show the shortest paths from PAGE to TARGET over typed edges, either way, at most four edges long.
+
+    \b
+    Example:
+      sidecar graph path maria lisbon
+    """
+    step = EdgeStep(edge_types=types, direction="both")
+    found = every(session.client.query_graph, limit=limit, page=page, target=target, steps=[step], as_of_time=as_of)
+    session.voice.show(list(found), _draw_paths)
+
+
+@graph.command("as-of", short_help="Show the edges that were true at a time.")
+@click.argument("time", type=INSTANT)
+@limit_option
+@connected
+def as_of_time(session: CommandSession, time: datetime, limit: int) -> None:
+    """Show every typed edge that was true at TIME.
+
+    \b
+    Example:
+      sidecar graph as-of 2024-01-01
+    """
+    found = every(session.client.query_graph, limit=limit, page="", steps=[EdgeStep()], as_of_time=time)
+    session.voice.show([edge for one in found for edge in one.edges], _draw_edges)
+
+
+@graph.command("set", short_help="State an edge, or its end.")
+@click.argument("page")
+@click.argument("edge_type", metavar="TYPE")
+@click.argument("target")
+@_since
+@click.option("--until", type=INSTANT, default=None, help="When it ceased to be true.")
+@click.option("--confidence", type=click.FloatRange(0, 1, min_open=True), default=None, help="Below 1 if uncertain.")
+@connected
+def set_edge(session: CommandSession, page: str, edge_type: str, target: str, **period: Any) -> None:
+    """State that PAGE has an edge of TYPE to TARGET; with --until, that it is over. Needs the admin role.
+
+    \b
+    Example:
+      sidecar graph set maria works_at helios --until 2024-06-01
+    """
+    edge = session.client.write_edge(
+        page=page,
+        edge_type=edge_type,
+        target=target,
+        valid_from_time=period["since"],
+        valid_until_time=period["until"],
+        confidence=period["confidence"],
+    )
+    session.voice.show(edge, lambda one: _draw_edges([one]))
+
+
+@graph.command("unset", short_help="Take back an edge that was stated by hand.")
+@click.argument("page")
+@click.argument("edge_type", metavar="TYPE")
+@click.argument("target")
+@_since
+@connected
+def unset_edge(session: CommandSession, page: str, edge_type: str, target: str, since: datetime | None) -> None:
+    """Take back what `set` stated; what memories state stays. Needs the admin role.
+
+    \b
+    Example:
+      sidecar graph unset maria works_at helios
+    """
+    was_there = session.client.delete_edge(page=page, edge_type=edge_type, target=target, valid_from_time=since)
+    session.voice.show(
+        {"was_there": was_there}, lambda one: ["taken back" if one["was_there"] else "it was not stated by hand"]
+    )
+
+
+@graph.command(short_help="Remove the edges of a type that rules found.")
+@click.argument("edge_type", metavar="TYPE")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Only count.")
+@connected
+def rollback(session: CommandSession, edge_type: str, yes: bool, dry_run: bool) -> None:
+    """Remove the evidence that rules found for edges of TYPE, and the edges left without any. Needs the admin role.
+
+    \b
+    Example:
+      sidecar graph rollback owns --dry-run
+    """
+    if not (yes or dry_run):
+        session.voice.confirm(f"Remove every {edge_type} edge that only rules found?")
+    effect = session.client.rollback_links(
+        origin="deterministic", context_prefix=f"deterministic:edge:{edge_type}", dry_run=dry_run
+    )
+    session.voice.show(effect, lambda one: drawing.rollback(one, is_dry=dry_run))
+
+
+def _draw_edges(found: Sequence[TypedEdge]) -> Iterator[Any]:
+    for one in found:
+        yield printable(_line(one))
+    if not found:
+        yield "No typed edges; memories that say so plainly make them, or: sidecar graph set"
+
+
+def _draw_paths(found: Sequence[GraphPath]) -> Iterator[Any]:
+    for one in found:
+        steps = zip(one.edges, one.pages, one.pages[1:], strict=False)
+        titles = "".join(
+            f" ─{edge.edge_type}→ {after.title}" if edge.source == before else f" ←{edge.edge_type}─ {after.title}"
+            for edge, before, after in steps
+        )
+        yield printable(f"{one.pages[0].title}{titles}")
+    if not found:
+        yield "No such path."
+
+
+def _line(edge: TypedEdge) -> str:
+    period = [f"since {_day(edge.valid_from_time)}"] if edge.valid_from_time else []
+    period += [f"until {_day(edge.valid_until_time)}"] if edge.valid_until_time else []
+    ends = [one.title if one else "?" for one in (edge.source, edge.target)]
+    evidence = ", ".join(edge.memory_ids) or "by hand"
+    return f"{ends[0]}  {edge.edge_type}  {ends[1]}{'  ' if period else ''}{' '.join(period)}  [{evidence}]"
+
+
+def _day(time: datetime | None) -> str:
+    return time.date().isoformat() if time else ""

@@ -1,0 +1,86 @@
+"""The use cases of typed edges: a page's, the paths that follow a pattern, and what an operator states by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from compiler.operations import acts
+from compiler.plan.edges.edge_types import TypedEdge, is_edge_type
+from sidecar.runtime.errors import InvalidArgument
+from sidecar.services.wiki.page_lookup import acting, find, read_page
+from store.db.postgres import Pools, scoped
+from store.db.queries import Connection
+from store.scope import Scope
+from store.wiki import edges
+from store.wiki.browse import PageRow
+from store.wiki.edges import EdgePattern, GraphPath
+
+
+class PageEdges:
+    """Reads and states typed edges; `now` tells the time of an act. A page is named as in `page_lookup.find`."""
+
+    def __init__(self, pools: Pools, *, now: Callable[[], datetime]) -> None:
+        self._pool = pools.background
+        self._now = now
+
+    async def of_page(self, scope: Scope, named: str, *, as_of: datetime | None = None) -> list[GraphPath]:
+        """Return the typed edges of a page, each as a path of one edge from it."""
+        named = read_page("page", named)
+        async with scoped(self._pool, scope, read_only=True) as connection:
+            row = await find(connection, scope, named)
+            return await edges.edges_of(connection, scope, row.page_id, as_of=as_of)
+
+    async def paths(
+        self,
+        scope: Scope,
+        start: str,
+        pattern: Sequence[EdgePattern],
+        *,
+        target: str = "",
+        as_of: datetime | None = None,
+    ) -> list[GraphPath]:
+        """Return the paths of typed edges that follow the pattern from a page, or from any for an empty name.
+
+        With a target, the shortest paths to it over the pattern's one step, repeated. Raises InvalidArgument for `steps`.
+        """
+        if not 1 <= len(pattern) <= edges.MAX_STEPS:
+            raise InvalidArgument("steps", f"are {len(pattern)}", f"send 1 to {edges.MAX_STEPS}")
+        unknown = sorted({kind for step in pattern for kind in step.types if not is_edge_type(kind)})
+        if unknown:
+            raise InvalidArgument("steps.edge_types", f"hold {unknown[0]!r}", "send lower-case names such as works_at")
+        if target and (len(pattern) > 1 or not start):
+            raise InvalidArgument("target", "is set", "send it with a page and one step, which is repeated")
+        start = read_page("page", start) if start else ""
+        async with scoped(self._pool, scope, read_only=True) as connection:
+            first = (await find(connection, scope, start)).page_id if start else None
+            if not target or first is None:
+                return await edges.walk(connection, scope, first, pattern, as_of=as_of)
+            last = await find(connection, scope, read_page("target", target), field="target")
+            return await edges.shortest(connection, scope, first, last.page_id, pattern[0], as_of=as_of)
+
+    async def write(self, scope: Scope, source: str, target: str, said: TypedEdge) -> GraphPath:
+        """State a typed edge between two pages by hand, or anew; return it as it now stands. Raises FailedPrecondition."""
+        async with acting(self._pool, scope) as connection:
+            ends = await _ends(connection, scope, source, target)
+            await acts.write_edge(connection, scope, ends, said, now=self._now())
+            found = await edges.edges_of(connection, scope, ends[0].page_id)
+        return next(
+            one
+            for one in found
+            if one.edges[0].to_page_id == ends[1].page_id
+            and (one.edges[0].type, one.edges[0].valid_from) == (said.type, said.valid_from)
+        )
+
+    async def drop(self, scope: Scope, source: str, target: str, said: TypedEdge) -> bool:
+        """Take back a typed edge that was stated by hand; return whether it was there. Raises FailedPrecondition."""
+        async with acting(self._pool, scope) as connection:
+            ends = await _ends(connection, scope, source, target)
+            return await acts.drop_edge(connection, scope, ends, said, now=self._now())
+
+
+async def _ends(connection: Connection, scope: Scope, source: str, target: str) -> tuple[PageRow, PageRow]:
+    return (
+        await find(connection, scope, read_page("page", source)),
+        await find(connection, scope, read_page("target", target), field="target"),
+    )

@@ -1,0 +1,30 @@
+-- name: edges_at
+-- The typed edges of some pages with other active pages, as of an instant; out of them, into them, or both. In order of the page,
+-- the type and the other page.
+SELECT l.link_id, l.from_page_id, l.to_page_id, l.edge_type, l.properties, l.valid_from, l.valid_until, l.created_at,
+    r.page_id, l.to_page_id = r.page_id AS is_inward, o.page_id AS other_id, o.type, o.slug, o.title,
+    ARRAY(SELECT DISTINCT e.ref FROM wiki_link_evidence e
+        WHERE e.tenant_id = :tenant_id AND e.link_id = l.link_id AND e.ref <> '' ORDER BY 1 LIMIT :most_refs) AS memory_ids,
+    ARRAY(SELECT DISTINCT e.origin FROM wiki_link_evidence e
+        WHERE e.tenant_id = :tenant_id AND e.link_id = l.link_id ORDER BY 1) AS origins
+FROM unnest(:page_ids::uuid[]) AS r (page_id) CROSS JOIN LATERAL (
+    SELECT * FROM wiki_page_links WHERE tenant_id = :tenant_id AND from_page_id = r.page_id AND edge_type <> '' AND :outward
+    UNION ALL
+    SELECT * FROM wiki_page_links WHERE tenant_id = :tenant_id AND to_page_id = r.page_id AND edge_type <> '' AND :inward) l
+CROSS JOIN LATERAL (SELECT page_id, type, slug, title FROM wiki_pages WHERE tenant_id = :tenant_id
+    AND page_id = CASE WHEN l.from_page_id = r.page_id THEN l.to_page_id ELSE l.from_page_id END AND status = 'active' LIMIT 1) o
+WHERE (:types::text[] = '{}' OR l.edge_type = ANY(:types)) AND (:other_type = '' OR o.type = :other_type)
+    AND (:as_of::timestamptz IS NULL OR ((l.valid_from IS NULL OR l.valid_from <= :as_of) AND (l.valid_until IS NULL OR :as_of < l.valid_until)))
+ORDER BY r.page_id, l.edge_type, o.type, o.slug, l.valid_from, l.link_id LIMIT :limit;
+
+-- name: pages_with_edges
+-- The pages of a scope from which a typed edge leads, in order of type and slug.
+SELECT p.page_id FROM wiki_pages p WHERE p.tenant_id = :tenant_id AND p.owner_id = :owner_id AND p.status = 'active' AND EXISTS (
+    SELECT 1 FROM wiki_page_links l WHERE l.tenant_id = :tenant_id AND l.from_page_id = p.page_id AND l.edge_type <> ''
+        AND (:types::text[] = '{}' OR l.edge_type = ANY(:types)))
+ORDER BY p.type, p.slug LIMIT :limit;
+
+-- name: page_refs
+-- Pages by id.
+SELECT p.page_id, p.type, p.slug, p.title FROM unnest(:page_ids::uuid[]) AS r (page_id) CROSS JOIN LATERAL (
+    SELECT page_id, type, slug, title FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = r.page_id LIMIT 1) p;

@@ -1,0 +1,114 @@
+"""The rules that read typed edges from plain statements."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compiler.plan.edges.edge_types import EDGE_TYPES, first_moment
+from compiler.plan.edges.statements import may_state, statements
+
+PEOPLE = frozenset({"Maria", "Tom Ortega"})
+NAMES = ("Maria", "Tom Ortega", "Helios Labs", "Lisbon", "Café Luz", "Rex", "Blue River", "Tagus Choir")
+
+STATED = [
+    ("Maria works at Helios Labs.", ("Maria", "works_at", "Helios Labs")),
+    ("My friend Tom Ortega is a senior engineer at Helios Labs.", ("Tom Ortega", "works_at", "Helios Labs")),
+    ("She moved, and Maria is now employed by Helios Labs.", ("Maria", "works_at", "Helios Labs")),
+    ("Café Luz is located in Lisbon.", ("Café Luz", "located_in", "Lisbon")),
+    ("Café Luz is a tiny bakery in Lisbon.", ("Café Luz", "located_in", "Lisbon")),
+    ("We went to Café Luz, a restaurant in Lisbon.", None),
+    ("Rex belongs to Maria.", ("Maria", "owns", "Rex")),
+    ("Rex is Maria's dog.", ("Maria", "owns", "Rex")),
+    ("Maria belongs to the Tagus Choir.", ("Maria", "member_of", "Tagus Choir")),
+    ("Maria is a founding member of the Tagus Choir.", ("Maria", "member_of", "Tagus Choir")),
+    ("Tom Ortega owns Café Luz.", ("Tom Ortega", "owns", "Café Luz")),
+    ("Café Luz is owned by Tom Ortega.", ("Tom Ortega", "owns", "Café Luz")),
+    ("Maria wrote the novel “Blue River”.", ("Maria", "authored", "Blue River")),
+    ("Blue River was written by Maria.", ("Maria", "authored", "Blue River")),
+    ("Maria is married to Tom Ortega.", ("Maria", "married_to", "Tom Ortega")),
+    ("Maria's husband is Tom Ortega.", ("Maria", "married_to", "Tom Ortega")),
+    ("Maria trabaja en Helios Labs.", ("Maria", "works_at", "Helios Labs")),
+    ("A Maria trabalha na Helios Labs.", ("Maria", "works_at", "Helios Labs")),
+    ("Maria arbeitet bei Helios Labs.", ("Maria", "works_at", "Helios Labs")),
+    ("Maria travaille chez Helios Labs.", ("Maria", "works_at", "Helios Labs")),
+    ("Maria lavora per Helios Labs.", ("Maria", "works_at", "Helios Labs")),
+    ("Café Luz fica em Lisbon.", ("Café Luz", "located_in", "Lisbon")),
+    ("Das Café Luz liegt in Lisbon.", ("Café Luz", "located_in", "Lisbon")),
+    ("Maria est mariée à Tom Ortega.", ("Maria", "married_to", "Tom Ortega")),
+    ("Maria ha scritto Blue River.", ("Maria", "authored", "Blue River")),
+    ("Rex gehört Maria.", ("Maria", "owns", "Rex")),
+]
+SILENT = [
+    "Does Maria work at Helios Labs?",
+    "Maria works at Helios Labs, doesn't she?",
+    "Maria doesn't work at Helios Labs.",
+    "If Maria works at Helios Labs, we meet there.",
+    "Maybe Maria works at Helios Labs.",
+    "The brother of Maria works at Helios Labs.",
+    "Maria's brother works at Helios Labs.",
+    "Maria met someone who works at Helios Labs.",
+    "Maria works at Helios Labs' rival.",
+    "Maria works at Lisbon Docks.",
+    "Maria wrote Tom Ortega a letter.",
+    "Maria and Helios Labs are in Lisbon.",
+    "Rex belongs to Helios Labs.",
+    "Maria is in Lisbon.",
+    "Maria works at Helios Labs or Blue River.",
+    "",
+]
+
+
+@pytest.mark.parametrize(("text", "edge"), STATED, ids=[text for text, _ in STATED])
+def test_plain_statement_gives_its_edge_in_the_right_direction(text: str, edge: tuple[str, str, str] | None) -> None:
+    found = [(one.subject, one.type, one.object) for one in statements(text, NAMES, people=PEOPLE)]
+    assert found == ([edge] if edge else [])
+    assert may_state(text)
+
+
+@pytest.mark.parametrize("text", SILENT)
+def test_question_doubt_negation_or_neighbourhood_states_nothing(text: str) -> None:
+    assert list(statements(text, NAMES, people=PEOPLE)) == []
+
+
+def test_speaker_states_edges_of_himself() -> None:
+    text = "I'm a nurse at Helios Labs. My husband Tom Ortega cooks."
+    found = [(one.subject, one.type, one.object) for one in statements(text, NAMES, speaker="Maria")]
+    assert found == [("Maria", "works_at", "Helios Labs"), ("Maria", "married_to", "Tom Ortega")]
+    assert list(statements(text, NAMES)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "since", "until", "is_past"),
+    [
+        ("Maria works at Helios Labs since May 2021.", datetime(2021, 5, 1, tzinfo=UTC), None, False),
+        ("Maria works at Helios Labs since 2021.", datetime(2021, 1, 1, tzinfo=UTC), None, False),
+        ("Maria worked at Helios Labs from 2015 to 2019.", datetime(2015, 1, 1, tzinfo=UTC),
+         datetime(2019, 1, 1, tzinfo=UTC), True),
+        ("Maria worked at Helios Labs until March 2019.", None, datetime(2019, 3, 1, tzinfo=UTC), True),
+        ("Maria used to work at Helios Labs.", None, None, True),
+        ("Maria arbeitet bei Helios Labs seit 2020.", datetime(2020, 1, 1, tzinfo=UTC), None, False),
+    ],
+)  # fmt: skip
+def test_period_of_a_statement_is_read(
+    text: str, since: datetime | None, until: datetime | None, is_past: bool
+) -> None:
+    (found,) = statements(text, NAMES, people=PEOPLE)
+    assert (found.period.valid_from, found.period.valid_until, found.is_past) == (since, until, is_past)
+
+
+@given(st.text(max_size=300), st.lists(st.text(min_size=1, max_size=12), max_size=6))
+def test_any_text_gives_known_types_between_given_names(text: str, names: list[str]) -> None:
+    for one in statements(text, names, speaker="I"):
+        assert one.type in EDGE_TYPES
+        assert {one.subject, one.object} <= {*names, "I"}
+
+
+def test_date_is_read_to_its_first_moment() -> None:
+    assert first_moment("2021") == datetime(2021, 1, 1, tzinfo=UTC)
+    assert first_moment("2021-05") == datetime(2021, 5, 1, tzinfo=UTC)
+    assert first_moment("2021-05-09") == datetime(2021, 5, 9, tzinfo=UTC)
+    assert [first_moment(one) for one in ("", "May", "2021-13", "0000", "2021-5", "20211")] == [None] * 6
