@@ -42,4 +42,7 @@ def new_memory(memory: ImportedMemory) -> NewMemory:
         confidence=memory.confidence,
         authority=memory.authority,
         domains=memory.domains,
+        valid_from_time=memory.valid_from,
+        valid_until_time=memory.valid_until,
+        valid_precision=memory.valid_precision,
     )

@@ -12,9 +12,10 @@ from sidecar.ingest.records import FileRecord, records
 _LONGEST_TEXT_CHARS = 100_000
 _LONGEST_LABEL_CHARS = 100
 _STATUSES = frozenset({"", "candidate", "accepted", "rejected"})
+_PRECISIONS = frozenset({"", "instant", "day", "month", "year"})
 _KNOWN = frozenset({
     "id", "memory_id", "text", "content", "created_at", "occurred_at", "metadata", "document_id", "tags", "turn_ids",
-    "memory_type", "status", "confidence", "authority", "domains",
+    "memory_type", "status", "confidence", "authority", "domains", "valid_from", "valid_until", "valid_precision",
 })  # fmt: skip
 
 
@@ -35,14 +36,17 @@ class ImportedMemory:
     confidence: float | None = None
     authority: str = ""
     domains: tuple[str, ...] = ()
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+    valid_precision: str = ""
 
 
 def read_memories(name: str, data: bytes | BinaryIO) -> Iterator[ImportedMemory | SkippedPiece]:
     """Yield the memories of a file in its order, and each one left out where it stood.
 
     `{"text" or "content", "id"?, "occurred_at"?, "created_at"?, "document_id"?, "tags"?, "turn_ids"?, "metadata"?,
-    "memory_type"?, "status"?, "confidence"?, "authority"?, "domains"?}`; other keys join the metadata. A stream has to be
-    seekable. Raises UnreadableExport or TooLarge.
+    "memory_type"?, "status"?, "confidence"?, "authority"?, "domains"?, "valid_from"?, "valid_until"?, "valid_precision"?}`;
+    other keys join the metadata. A stream has to be seekable. Raises UnreadableExport or TooLarge.
     """
     for record in records(name, opened(data)):
         if isinstance(record, SkippedPiece):
@@ -75,6 +79,9 @@ def _memory(record: FileRecord) -> ImportedMemory:
         confidence=_confidence(value),
         authority=_label(value, "authority"),
         domains=_texts(value, "domains"),
+        valid_from=_time(value, "valid_from"),
+        valid_until=_time(value, "valid_until"),
+        valid_precision=_precision(value),
     )
 
 
@@ -90,6 +97,13 @@ def _status(value: Mapping[str, Any]) -> str:
     if status not in _STATUSES:
         raise Unusable('its status is none of "candidate", "accepted", "rejected"')
     return status
+
+
+def _precision(value: Mapping[str, Any]) -> str:
+    precision = _label(value, "valid_precision").lower()
+    if precision not in _PRECISIONS:
+        raise Unusable('its valid_precision is none of "instant", "day", "month", "year"')
+    return precision
 
 
 def _confidence(value: Mapping[str, Any]) -> float | None:

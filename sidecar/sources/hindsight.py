@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sidecar.backends.hindsight import Hindsight, MemoryUnit, NoBank
-from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery
+from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery, SourceSkipped
 from sidecar.turn.items import Item, Ref, Source
 from sidecar.turn.leads import lead
 from sidecar.turn.remote import coverage
@@ -20,7 +20,9 @@ class HindsightSource:
     hindsight: Hindsight
 
     async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
-        """Return up to `top_k` units, best first. Raises a BackendError."""
+        """Return up to `top_k` units, best first. Raises a BackendError, and SourceSkipped for `known_at`."""
+        if query.known_at is not None:
+            raise SourceSkipped("the service does not tell what was known earlier, and known_at asks for it")
         try:
             found = await self.hindsight.recall(scope.owner_id, query.text, now=query.now, limit=limits.top_k)
         except NoBank as error:

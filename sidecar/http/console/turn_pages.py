@@ -78,6 +78,7 @@ class Candidate:
     into: str
     refs: tuple[tuple[str, str, str], ...]
     was_used: bool
+    trust: str = ""
 
 
 def source_lines(receipt: StoredReceipt) -> list[SourceLine]:
@@ -198,7 +199,16 @@ def _candidate(source: str, item: Mapping[str, Any], used: set[str]) -> Candidat
         into=item["into"],
         refs=tuple((kind, ref, label) for kind, ref, label in item["provenance"]),
         was_used=item["id"] in used,
+        trust=_trust(item),
     )
+
+
+def _trust(item: Mapping[str, Any]) -> str:
+    """Return how far a memory is trusted; empty for one that is as sure as any, and for other items."""
+    confidence, authority = item.get("confidence"), item.get("authority", "")
+    if confidence is None or (confidence == 1 and authority in {"Agent", "User"}):
+        return ""
+    return f"confidence {confidence:.2g}, authority {authority}"
 
 
 def _waited_ms(row: Mapping[str, Any], receipt: StoredReceipt) -> float:

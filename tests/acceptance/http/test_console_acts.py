@@ -87,6 +87,31 @@ async def test_source_is_switched_off_for_the_next_turn_and_on_again(desk: Site)
     assert [(one.source, one.top_k, one.priority, one.enabled) for one in kept] == [(items_pb2.SOURCE_WIKI, 7, 5, True)]
 
 
+async def test_a_memorys_life_is_shown_and_acted_on(desk: Site) -> None:
+    page = "/from/memory?id=boat-dock"
+    async with browser(desk, admin=True) as admin:
+        first = (await admin.get(page)).text
+        assert "Why it is believed" in first
+        assert "written" in first
+        rejected = await post(admin, "/from/memory/status", id="boat-dock", status="rejected")
+        assert "accepted → rejected" in rejected.text
+        assert (await post(admin, "/from/memory/status", id="boat-dock", status="so-so")).status_code == 400
+        await post(admin, "/from/memory/status", id="boat-dock", status="accepted")
+        newer = await post(admin, "/from/memory/correct", id="boat-dock", text="The boat lies at pier nine.")
+        assert "The boat lies at pier nine." in newer.text
+        assert "corrects" in newer.text
+        older = (await admin.get(page)).text
+        assert "corrected by" in older
+        assert "until 20" in older
+        restored = await post(admin, "/from/memory/restore", id="boat-dock")
+        assert "no longer corrected by" in restored.text
+        assert "until 20" not in restored.text
+        assert (await post(admin, "/from/memory/correct", id="boat-dock", text=" ")).status_code == 400
+    async with browser(desk) as agent:
+        assert "Accept this memory" not in (await agent.get(page)).text
+        assert (await post(agent, "/from/memory/status", id="boat-dock", status="rejected")).status_code == 403
+
+
 async def test_a_memory_is_pinned_and_unpinned_on_its_page(desk: Site) -> None:
     page = "/from/memory?id=boat-dock"
     async with browser(desk, admin=True) as admin:
