@@ -80,6 +80,7 @@ _COMMANDS = {
     "migrate": Lazy("sidecar.cli.operations.serving", "migrate", "Bring the database's schema up to date."),
     "owner": Lazy("sidecar.cli.content.owner", "owner", "Show an owner's storage, or delete everything of an owner."),
     "profile": Lazy("sidecar.cli.content.profile", "profile", "Read and change the knobs of turns."),
+    "purge": Lazy("sidecar.cli.operations.serving", "purge", "Remove what was forgotten from the database's files."),
     "replay": Lazy("sidecar.cli.turns.context", "replay", "Fit a stored assembly again with other knobs."),
     "serve": Lazy("sidecar.cli.operations.serving", "serve", "Serve until stopped."),
     "thread": Lazy("sidecar.cli.content.thread", "thread", "Import, list and show threads."),

@@ -49,6 +49,7 @@ from sidecar.services.backends import Backends
 from sidecar.services.bundle import Services
 from sidecar.services.compiles import Compiles, Progress
 from sidecar.services.costs import BudgetWatch, CostAccounts
+from sidecar.services.forgetting.purges import Purges
 from sidecar.services.knowledge import Knowledge
 from sidecar.services.memories import Memories
 from sidecar.services.profiles import Profiles
@@ -226,6 +227,9 @@ async def _serving_deps(
     audit = AuditLog(pools.background, keep_days=deps.settings.audit_days, clock=clocks.now)
     deps.supervisor.start("audit", audit.run)
     deps.supervisor.start("audit_sweep", partial(audit.sweep, every_s=_SWEEP_EVERY_S))
+    purges = Purges(deps.where.direct_dsn, every_s=deps.settings.purge_every_s)
+    if deps.settings.purge_every_s:
+        deps.supervisor.start("purge", purges.run)
     for written in (turns.receipt_writer.wait_written, audit.wait_written):
         stack.push_async_callback(_flushed, written, deps.settings.drain_grace_s)
     engine = await stack.enter_async_context(compile_engine.engine(deps.settings, pools.background))
@@ -242,6 +246,7 @@ async def _serving_deps(
         embedder_trouble=query_reader.trouble,
         turns=turns,
         audit=audit,
+        purges=purges,
     )
 
 

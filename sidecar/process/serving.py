@@ -30,6 +30,7 @@ from sidecar.runtime.settings import Settings
 from sidecar.runtime.supervisor import Supervisor
 from sidecar.services.audit import AuditLog
 from sidecar.services.bundle import Services
+from sidecar.services.forgetting.purges import Purges
 from sidecar.services.tenants import Tenancy
 from sidecar.sources.registry import ConnectedSources
 from sidecar.telemetry import names
@@ -56,6 +57,7 @@ class ServingDeps:
     embedder_trouble: Callable[[], str]
     turns: context.ContextDeps
     audit: AuditLog
+    purges: Purges
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,10 +155,12 @@ def _desk(deps: ServingDeps, server: GrpcServer) -> Desk:
 
 
 def _watch_values(deps: ServingDeps) -> None:
-    """Register the metrics read from other components: dropped receipts and audit entries, breakers, embedder failure."""
+    """Register the metrics read from other components: dropped receipts and audit entries, forgettings, breakers, embedder."""
     figures = deps.watch.figures
     figures.watch_value(names.RECEIPTS_DROPPED, lambda: deps.turns.receipt_writer.dropped_count)
     figures.watch_value(names.AUDIT_DROPPED, lambda: deps.audit.dropped_count)
+    figures.watch_value(names.PURGE_WAITING, lambda: deps.purges.waiting_count)
+    figures.watch_values(names.FORGOTTEN, lambda: deps.services.memories.forgetting.counts)
     figures.watch_value(names.EMBEDDER_FAILING, lambda: float(bool(deps.embedder_trouble())))
     figures.watch_values(names.BREAKER, lambda: _breakers(deps.fan_out))
     figures.watch_values(

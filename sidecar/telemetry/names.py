@@ -121,6 +121,10 @@ STABLE_PREFIX: Final = Metric(
     "sidecar.stable_prefix.tokens", "{token}", "Tokens at the start that do not change from turn to turn.", (), _TOKENS
 )
 RECEIPTS_DROPPED: Final = Metric("sidecar.receipts.dropped", "", "Receipts dropped since the start.")
+FORGOTTEN: Final = Metric("sidecar.forgotten", "", "Forgettings since the start, by what they named.", ("target",))
+PURGE_WAITING: Final = Metric(
+    "sidecar.purge.waiting", "", "Forgettings whose words the database's files may still hold."
+)
 AUDIT_DROPPED: Final = Metric("sidecar.audit.dropped", "", "Audit entries dropped since the start.")
 SPACES_UNCLAIMED: Final = Metric(
     "sidecar.spaces.unclaimed", "", "Calls given every space since the start, as their token or name claims none."

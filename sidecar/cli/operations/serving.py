@@ -1,4 +1,4 @@
-"""Commands that run the service itself: serve, migrate, demo."""
+"""Commands that run the service itself: serve, migrate, purge, demo."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from sidecar import telemetry
 from sidecar.cli.operations import embedding
 from sidecar.cli.operations.embedding import EmbedReport
 from sidecar.cli.shared import drawing
+from sidecar.cli.shared.failures import FAILED, OK
 from sidecar.cli.shared.output import Voice
 from sidecar.cli.shared.session import speaking
 from sidecar.demo import corpus, story
@@ -27,7 +28,9 @@ from sidecar.runtime.database import bring_up_to_date, migrations, reached
 from sidecar.runtime.settings import Settings
 from sidecar.telemetry import watch
 from store.db import migrate as ledger
+from store.db import purging
 from store.db.migrate import MigrationReport, MigrationState
+from store.db.purging import PurgeReport
 
 _LINES_SHOWN = 6
 
@@ -102,6 +105,38 @@ async def _states(settings: Settings) -> tuple[MigrationState, ...]:
     """Return the state of every migration. Raises the errors of `store.db.migrate`."""
     async with reached(settings) as database:
         return await ledger.status(database.direct_dsn, migrations())
+
+
+@click.command(short_help="Remove what was forgotten from the database's files.")
+@speaking
+def purge(voice: Voice) -> int:
+    """Write every table anew and drop the log's old files, so that no file holds what was deleted. Nobody reads a table meanwhile.
+
+    A running service does it every SIDECAR_PURGE_EVERY_S seconds after a forgetting.
+
+    \b
+    Example:
+      sidecar purge
+    """
+    read = settings.read(os.environ)
+    with _runner() as runner:
+        report = runner.run(_purge(read))
+    voice.show(report, _draw_purged)
+    return FAILED if report.left or report.busy or report.refused else OK
+
+
+async def _purge(settings: Settings) -> PurgeReport:
+    """Purge the database of the settings. Raises the errors of `store.db.purging`."""
+    async with reached(settings) as database:
+        return await purging.purge(database.direct_dsn, is_asked=True)
+
+
+def _draw_purged(report: PurgeReport) -> Iterator[str]:
+    yield f"{len(report.tables)} tables written anew, {report.settled} forgettings settled"
+    if report.left:
+        yield f"{report.left} forgettings wait for a session that may still see what was deleted; run it again"
+    yield from (f"{table} was in use; run it again" for table in report.busy)
+    yield from (f"the role may not clear the {name}; let the owner or a superuser do it" for name in report.refused)
 
 
 @click.command(short_help="Compute the missing vectors of stored texts.")

@@ -5,6 +5,7 @@ When it commits, no read, export or cache holds the text any more; what is left 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -66,6 +67,7 @@ class Forgetting:
         self._now = now
         self._forgot = forgot
         self._compile_anew = compile_anew
+        self.counts: Counter[str] = Counter()  # of forgettings, by what they named
 
     async def forget(self, scope: Scope, target: Target, *, is_dry_run: bool = False) -> ForgetReport:
         """Forget what the target names and what was made of it, and return what was touched. What is not there is forgotten.
@@ -89,6 +91,7 @@ class Forgetting:
                 if is_dry_run:
                     raise _Undone
         if notes and not is_dry_run:
+            self.counts[target.kind] += 1
             self._forgot(scope)
             async with scoped(self._pool, scope) as connection:
                 await forgotten.date(connection, scope, notes, clock=self._now)

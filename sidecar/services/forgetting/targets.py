@@ -32,6 +32,12 @@ class Target:
     confirmed: tuple[str, ...] = ()
 
     @property
+    def kind(self) -> str:
+        """What it names: memory, document, thread, word or span."""
+        named = {"memory": self.memory_id, "document": self.document_id, "thread": self.thread_id, "word": self.word}
+        return next((kind for kind, value in named.items() if value), "span")
+
+    @property
     def span(self) -> Span:
         """The span of time. Raises AssertionError where none is named."""
         assert self.since is not None, "a span is named"

@@ -97,7 +97,7 @@ def turns_of(words: dict[str, str]) -> list[pb.NewTurn]:
     return [*said, *rest]
 
 
-async def filled(site: Site, words: dict[str, str]) -> Caller:
+async def filled(site: Site, words: dict[str, str]) -> WikiCaller:
     """Put the words in by every door, and use them: compiled, compressed, recalled, summed up, explained, exported."""
     agent, admin = site.caller(), site.caller(admin=True)
     await agent.Retain(memory_pb2.RetainRequest(memories=memories_of(words)))
