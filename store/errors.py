@@ -13,6 +13,7 @@ StoreError
 │   └── ReferenceMissing
 ├── UnstorableValue             Postgres cannot hold the value
 ├── QuotaExceeded               an owner would exceed its quota of bytes; see `.held_bytes` and `.quota_bytes`
+├── TooManyMemories             an owner would have more memories than it may; see `.most`
 ├── AccessRefused               the role or row security denied access
 ├── SchemaOutdated              a table, column, function or role is missing
 ├── ServerUnsuitable            too old, or an extension is missing
@@ -107,6 +108,14 @@ class QuotaExceeded(StoreError):
         super().__init__(f"{held_bytes / 2**20:.1f} of {quota_bytes / 2**20:.1f} MB")
         self.held_bytes = held_bytes
         self.quota_bytes = quota_bytes
+
+
+class TooManyMemories(StoreError):
+    """`memories`: the owner would have more than it may; forget some first, or raise SIDECAR_OWNER_MAX_MEMORIES."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"at most {most:,}")
+        self.most = most
 
 
 class AccessRefused(StoreError):

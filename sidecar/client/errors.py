@@ -54,7 +54,10 @@ _KINDS: dict[str, type[SidecarCallError]] = {
     "RESOURCE_EXHAUSTED": CallUnavailable,
     "INVALID_ARGUMENT": RequestUnusable,
 }
-_KINDS_BY_REASON: dict[str, type[SidecarCallError]] = {"OWNER_QUOTA_EXCEEDED": SidecarCallError}  # no use to try again
+_KINDS_BY_REASON: dict[str, type[SidecarCallError]] = dict.fromkeys(
+    ("OWNER_QUOTA_EXCEEDED", "TOO_MANY_MEMORIES"),
+    SidecarCallError,  # no use to try again
+)
 
 
 def failure(error: Any, target: str) -> SidecarCallError:

@@ -255,6 +255,7 @@ def _services(
 ) -> Services:
     pools, now, changed = deps.pools, deps.clocks.now, caches.changed
     settings, quota_bytes = deps.settings, deps.settings.owner_quota_bytes
+    limits = {"quota_bytes": quota_bytes, "most_memories": settings.owner_max_memories}
     attestations = Attestations.of_settings(settings, pools.background, now=now)
     pause = timedelta(seconds=settings.episode_pause_s)
     return Services(
@@ -271,9 +272,7 @@ def _services(
         ),
         episodes=Episodes(pools.background, now=now, pause=pause),
         knowledge=Knowledge(pools, now=now, count=turns.meters.reference.count),
-        memories=Memories(
-            pools, now=now, is_compiled=partial(_is_built_in, engine), forgot=caches.forgot, quota_bytes=quota_bytes
-        ),
+        memories=Memories(pools, now=now, is_compiled=partial(_is_built_in, engine), forgot=caches.forgot, **limits),
         profiles=Profiles(pools, now=now, changed=changed, base=connected.base),
         receipts=Receipts(pools, now=now, receipt_writer=turns.receipt_writer, meters=turns.meters),
         tenants=Tenants(pools, now=now, changed=changed, forgot=caches.forgot),
@@ -285,7 +284,7 @@ def _services(
             quota_bytes=quota_bytes,
             episode_pause=pause,
         ),
-        upkeep=Upkeep(pools, engine, now=now, quota_bytes=quota_bytes),
+        upkeep=Upkeep(pools, engine, now=now, **limits),
         webhooks=Webhooks(pools, now=now, is_compiled=partial(_is_source, connected)),
         wiki=Wiki(pools, now=now),
     )

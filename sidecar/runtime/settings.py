@@ -99,6 +99,8 @@ class Settings:
     """Seconds between purges, which remove what was forgotten from the database's files. 0 leaves them to `sidecar purge`."""
     owner_quota_mb: int = 0
     """Megabytes that one owner's turns and memories may take. 0 sets no limit."""
+    owner_max_memories: int = 0
+    """Memories that one owner may have. 0 sets no limit."""
     log_level: str = "INFO"
     """Level of the JSON lines on standard error."""
     slow_turn_s: float = 1.0

@@ -75,7 +75,7 @@ class Memories:
     """Stores memories in the built-in store; `now` tells the time of a write, `is_compiled` whose wikis are made from it.
 
     `forgot` is called with the owner of a memory that was forgotten, ahead of the notice. An owner's turns and memories hold
-    at most `quota_bytes`, 0 for any number.
+    at most `quota_bytes`, and `most_memories` memories; 0 for any number.
     """
 
     def __init__(
@@ -86,13 +86,14 @@ class Memories:
         is_compiled: Callable[[Scope], bool] = lambda scope: True,
         forgot: Callable[[Scope], None] = lambda _: None,
         quota_bytes: int = 0,
+        most_memories: int = 0,
     ) -> None:
         self._pool = pools.background
         self._now = now
         self._is_compiled = is_compiled
-        self._quota_bytes = quota_bytes
+        self._limits = {"quota_bytes": quota_bytes, "most_memories": most_memories}
         self.forgetting = Forgetting(pools, now=now, forgot=forgot, compile_anew=self._queue_compile)
-        self.supersessions = Supersessions(pools, now=now, compile_anew=self._queue_compile, quota_bytes=quota_bytes)
+        self.supersessions = Supersessions(pools, now=now, compile_anew=self._queue_compile, **self._limits)
 
     async def retain(self, scope: Scope, given: Sequence[NewMemory]) -> tuple[Retained, Enqueued | None]:
         """Write up to 1,000 memories, and queue a compile; None when none was new or changed.
@@ -105,7 +106,7 @@ class Memories:
         now = self._now()
         async with scoped(self._pool, scope) as connection:
             await tenants.ensure_tenant(connection, scope.tenant_id, now=now)
-            retained = await memories.write(connection, scope, prepared, now=now, quota_bytes=self._quota_bytes)
+            retained = await memories.write(connection, scope, prepared, now=now, **self._limits)
             _check_pinned("memories.pinned", await memories.pinned(connection, scope))
         is_changed = retained.created_count or retained.updated_count
         return retained, await self._queue_compile(scope, now) if is_changed else None

@@ -83,15 +83,17 @@ class ReadsAgainstCost:
 class Upkeep:
     """Maintains an owner's wiki; `now` tells the time of an act.
 
-    An owner's turns and memories hold at most `quota_bytes`, 0 for any number. Methods that write
+    An owner's turns and memories hold at most `quota_bytes`, and `most_memories` memories; 0 for any number. Methods that write
     raise FailedPrecondition where the tenant's compile is off.
     """
 
-    def __init__(self, pools: Pools, engine: Engine, *, now: Callable[[], datetime], quota_bytes: int = 0) -> None:
+    def __init__(
+        self, pools: Pools, engine: Engine, *, now: Callable[[], datetime], quota_bytes: int = 0, most_memories: int = 0
+    ) -> None:
         self._pool = pools.background
         self._engine = engine
         self._now = now
-        self._quota_bytes = quota_bytes
+        self._limits = {"quota_bytes": quota_bytes, "most_memories": most_memories}
 
     async def reset(self, scope: Scope, *, mode: ResetMode, is_dry: bool) -> Reset:
         """Reset the wiki to its beginning. Raises FailedPrecondition while a job runs."""
@@ -149,12 +151,15 @@ class Upkeep:
         return await replay(self._engine, self._pool, scope)
 
     async def import_records(self, scope: Scope, records: Sequence[NewMemory], *, has_more: bool) -> Imported:
-        """Write records of a journal as memories; queue one compile with the last of them. Raises QuotaExceeded."""
+        """Write records of a journal as memories; queue one compile with the last of them.
+
+        Raises QuotaExceeded, TooManyMemories.
+        """
         prepared = await memories.prepare(scope, records)
         now = self._now()
         async with scoped(self._pool, scope) as connection:
             await check_compiled(connection, scope, now=now)
-            retained = await memories.write(connection, scope, prepared, now=now, quota_bytes=self._quota_bytes)
+            retained = await memories.write(connection, scope, prepared, now=now, **self._limits)
             changed = retained.created_count + retained.updated_count
             job = None if has_more else await self._compiled(connection, scope, is_new=changed > 0)
         unchanged = len({one.memory_id for one in records}) - changed

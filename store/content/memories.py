@@ -20,6 +20,7 @@ from store.content.validity import OPEN, Validity, ValidPrecision, validity_of
 from store.db import queries
 from store.db.pacing import QUICK_CHARS, STATEMENT_CHARS, in_slices, slices
 from store.db.queries import Connection, value_of
+from store.errors import TooManyMemories
 from store.scope import Scope
 from store.text.texts import Signature
 
@@ -176,14 +177,21 @@ async def prepare(scope: Scope, memories: Sequence[NewMemory]) -> PreparedMemori
 
 
 async def write(
-    connection: Connection, scope: Scope, prepared: PreparedMemories, *, now: datetime, quota_bytes: int = 0
+    connection: Connection,
+    scope: Scope,
+    prepared: PreparedMemories,
+    *,
+    now: datetime,
+    quota_bytes: int = 0,
+    most_memories: int = 0,
 ) -> Retained:
     """Write the memories. An unchanged memory is left alone; of two with one id, the later one wins.
 
     Each write takes the next number of the owner's feed, whose row is locked until the transaction ends. Numbers have no gaps,
     so a reader that has read up to n has seen everything up to n. A statement carries about 1 MB of text. A memory drawn from
     turns of tools, and from none of the user's, gets the `origin` "tool" in its metadata, unless it has one.
-    Raises QuotaExceeded if the owner would hold more than `quota_bytes` (0: no quota).
+    Raises QuotaExceeded if the owner would hold more than `quota_bytes` (0: no quota), and TooManyMemories if new ones would make
+    it more than `most_memories` (0: no limit).
     """
     if not prepared.rows:
         return Retained((), 0, 0)
@@ -198,6 +206,8 @@ async def write(
         counts = await _sql.write_memories(connection, **scope.key, **columns, change_seq=seq, now=now)
         created += counts["created_count"]
         updated += counts["updated_count"]
+    if created and most_memories:
+        await _check_count(connection, scope, most_memories)
     if created or updated:
         await feed.advance(connection, scope, created + updated)
         await embeddings.mark(connection, scope, embeddings.TextKind.MEMORIES, now=now)
@@ -210,6 +220,12 @@ async def write(
         marked = [memory_id for memory_id, one, _ in prepared.rows if one.is_pinned is is_pinned]
         await _set_pinned(connection, scope, marked, is_pinned, now)
     return Retained(prepared.memory_ids, created, updated)
+
+
+async def _check_count(connection: Connection, scope: Scope, most: int) -> None:
+    """Raise TooManyMemories if the owner has more; the feed's lock keeps other writers of the owner out."""
+    if await _sql.memory_count(connection, **scope.key, most=most + 1) > most:
+        raise TooManyMemories(most)
 
 
 async def get(connection: Connection, scope: Scope, memory_id: str) -> Memory | None:

@@ -160,6 +160,11 @@ DELETE FROM memories WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND m
 -- Deletes memories.
 DELETE FROM memories WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memory_ids::text[]);
 
+-- name: memory_count$
+-- How many memories an owner has, counted up to a number.
+SELECT count(*) FROM (
+    SELECT FROM memories WHERE tenant_id = :tenant_id AND owner_id = :owner_id LIMIT :most::bigint) AS counted;
+
 -- name: recall_memories
 -- An owner's memories that match a question, with match data; rejected ones are left out.
 SELECT f.matched, f.cosines, f.frequencies, f.total, m.memory_id, m.text, m.occurred_at, m.document_id, m.turn_ids,

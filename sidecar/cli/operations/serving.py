@@ -110,7 +110,7 @@ async def _states(settings: Settings) -> tuple[MigrationState, ...]:
 @click.command(short_help="Remove what was forgotten from the database's files.")
 @speaking
 def purge(voice: Voice) -> int:
-    """Write every table anew and drop the log's old files, so that no file holds what was deleted. Nobody reads a table meanwhile.
+    """Write every table anew and drop the log's old files, so that no file holds what was deleted. A table is locked meanwhile.
 
     A running service does it every SIDECAR_PURGE_EVERY_S seconds after a forgetting.
 

@@ -87,6 +87,11 @@ def _over_quota(error: store.QuotaExceeded) -> Any:
     return QuotaFailure(violations=[violation])
 
 
+def _too_many(error: store.TooManyMemories) -> Any:
+    violation = QuotaFailure.Violation(subject="SIDECAR_OWNER_MAX_MEMORIES", description=message_of(error))
+    return QuotaFailure(violations=[violation])
+
+
 _REMOTE_FAILED = "A remote service that this call needs does not answer; try again."
 
 _ANSWER_UNUSABLE = "The model's answer cannot be used; send less at once, or name another model."
@@ -248,6 +253,7 @@ TABLE: Mapping[type[Exception], Row] = {
     store.QuotaExceeded: Row(
         Code.RESOURCE_EXHAUSTED, "OWNER_QUOTA_EXCEEDED", facts=("held_bytes", "quota_bytes"), details=_over_quota
     ),
+    store.TooManyMemories: Row(Code.RESOURCE_EXHAUSTED, "TOO_MANY_MEMORIES", facts=("most",), details=_too_many),
     store.AccessRefused: Row(Code.PERMISSION_DENIED, "ACCESS_REFUSED", "This identity may not do that."),
 }
 

@@ -46,11 +46,12 @@ class Supersessions:
         now: Callable[[], datetime],
         compile_anew: Callable[[Scope, datetime], Awaitable[Enqueued]],
         quota_bytes: int,
+        most_memories: int,
     ) -> None:
         self._pool = pools.background
         self._now = now
         self._compile_anew = compile_anew
-        self._quota_bytes = quota_bytes
+        self._limits = {"quota_bytes": quota_bytes, "most_memories": most_memories}
 
     async def supersede(
         self, scope: Scope, superseded_ids: Sequence[str], newer: str | NewMemory, cause: SupersessionCause
@@ -88,7 +89,7 @@ class Supersessions:
         await feed.hold(connection, scope)
         held = await memories.lock(connection, scope, superseded_ids)
         prepared = await memories.prepare(scope, [edit_of(newer, held.values())])
-        retained = await memories.write(connection, scope, prepared, now=self._now(), quota_bytes=self._quota_bytes)
+        retained = await memories.write(connection, scope, prepared, now=self._now(), **self._limits)
         return retained.memory_ids[0]
 
     async def restore(self, scope: Scope, memory_id: str, superseding_id: str = "") -> Memory:

@@ -18,7 +18,7 @@ from store.db.purging import purge
 from tests.support.databases import RUN_DIR
 from tests.support.served.site import Caller, Site
 from tests.support.served.turns import as_superuser, asking, explained
-from tests.support.served.wiki_site import streamed, worked
+from tests.support.served.wiki_site import WikiCaller, streamed, worked
 from tests.support.waiting import until
 
 DOORS = (
@@ -97,7 +97,7 @@ def turns_of(words: dict[str, str]) -> list[pb.NewTurn]:
     return [*said, *rest]
 
 
-async def filled(site: Site, words: dict[str, str]) -> WikiCaller:
+async def filled(site: Site, words: dict[str, str]) -> Caller:
     """Put the words in by every door, and use them: compiled, compressed, recalled, summed up, explained, exported."""
     agent, admin = site.caller(), site.caller(admin=True)
     await agent.Retain(memory_pb2.RetainRequest(memories=memories_of(words)))
@@ -134,8 +134,13 @@ async def filled(site: Site, words: dict[str, str]) -> WikiCaller:
             assembly = (await agent.AssembleContext(asked, timeout=60)).assembly
             await explained(agent, assembly.receipt_id)
     await agent.ReplayAssembly(pb.ReplayAssemblyRequest(receipt_id=assembly.receipt_id))
-    await streamed(agent.ExportVault(compile_pb2.ExportVaultRequest()))
+    await exported(site)
     return agent
+
+
+async def exported(site: Site) -> list[Any]:
+    """Return the files of the wiki's export."""
+    return await streamed(WikiCaller(site, "acme", "mara").ExportVault(compile_pb2.ExportVaultRequest()))
 
 
 async def holders(database: str, words: dict[str, str]) -> dict[str, list[str]]:
@@ -162,7 +167,7 @@ async def answers(site: Site, agent: Caller, words: dict[str, str]) -> str:
         await agent.ListThreads(pb.ListThreadsRequest()),
         await agent.ListPages(wiki_pb2.ListPagesRequest()),
         await agent.ListMentions(wiki_pb2.ListMentionsRequest()),
-        await streamed(agent.ExportVault(compile_pb2.ExportVaultRequest())),
+        await exported(site),
     ]
     for thread_id in ("boat", "march", "lone"):
         told.append(await agent.ListTurns(pb.ListTurnsRequest(thread_id=thread_id, page_size=1000)))
@@ -199,7 +204,7 @@ async def forget_all(agent: Caller, words: dict[str, str]) -> None:
 
     async def forget(**target: Any) -> memory_pb2.ForgetResponse:
         before = await agent.Forget(memory_pb2.ForgetRequest(**target, dry_run=True), timeout=60)
-        done = await agent.Forget(memory_pb2.ForgetRequest(**target), timeout=60)
+        done: memory_pb2.ForgetResponse = await agent.Forget(memory_pb2.ForgetRequest(**target), timeout=60)
         assert before.is_dry_run
         assert not done.is_dry_run
         assert (before.memory_ids, before.turn_ids, before.row_counts) == (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 import grpc
@@ -81,3 +82,24 @@ async def test_refusal_names_the_quota_and_the_fix(settings: Settings) -> None:
             await site.caller().AppendTurns(pb.AppendTurnsRequest(thread_id="t", turns=[turn]))
     assert "1.9 of 1.0 MB" in str(caught.value.details())
     assert "delete memories" in str(caught.value.details())
+
+
+async def test_owner_has_at_most_so_many_memories_whoever_writes_at_the_same_time(settings: Settings) -> None:
+    async with served(replace(settings, owner_max_memories=5)) as site:
+        agent, neighbour = site.caller(), site.caller(owner="noor")
+        outcomes = await asyncio.gather(
+            *(retain(agent, f"note-{at}", 10 + at) for at in range(12)), return_exceptions=True
+        )
+        refused = [one for one in outcomes if isinstance(one, grpc.aio.AioRpcError)]
+        assert len(refused) == 7
+        assert {one.code() for one in refused} == {grpc.StatusCode.RESOURCE_EXHAUSTED}
+        held = [one.memory_id for one in (await agent.ListMemories(memory_pb2.ListMemoriesRequest())).memories]
+        assert len(held) == 5
+        code, reason, _ = await refusal(retain(agent, "one-more", 5))
+        assert (code, reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "TOO_MANY_MEMORIES")
+        await retain(agent, held[0], 70)
+        await retain(neighbour, "note", 10)
+        await agent.DeleteMemory(memory_pb2.DeleteMemoryRequest(memory_id=held[1]))
+        await retain(agent, "one-more", 5)
+        assert "SIDECAR_OWNER_MAX_MEMORIES" in str(refused[0].details())
+        assert "memories" in str(refused[0].details())

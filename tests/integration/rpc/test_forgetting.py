@@ -1,0 +1,191 @@
+"""Forgetting by thread, span of time, document and word: what goes, what stays, what a dry run shows, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import asyncpg
+import pytest
+
+from sidecar.rpc.memory import MemoryService
+from sidecar.services.memories import Memories
+from sidecar.v1 import memory_pb2 as pb
+from sidecar.worker.thread_summaries import Summarizer
+from store.content import memories, threads
+from store.content.memories import NewMemory
+from store.content.summaries import OlderTurn
+from store.content.threads import HistoryWindow, NewTurn, ThreadToOpen
+from store.db.postgres import Pools, scoped, tenant_scoped
+from store.db.purging import purge
+from store.scope import Scope
+from store.tenancy import tenants
+from tests.support.compiler.compiling import Clock, fetch
+from tests.support.rpc.service_calls import NOW, an_agent, refused_field
+
+OWNER = an_agent().identity
+SCOPE = Scope(OWNER.tenant_id, next(iter(OWNER.owner_ids or ())))
+LONG_AGO = NOW - timedelta(days=30)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """The clock of the service and of the summarizer."""
+    return Clock(NOW)
+
+
+@pytest.fixture
+async def service(pools: Pools, clock: Clock) -> MemoryService:
+    async with tenant_scoped(pools.background, SCOPE.tenant_id) as connection:
+        await tenants.ensure_tenant(connection, SCOPE.tenant_id, now=NOW)
+    return MemoryService(Memories(pools, now=clock))
+
+
+async def forget(service: MemoryService, **target: object) -> pb.ForgetResponse:
+    return await service.forget(pb.ForgetRequest(**target), an_agent())  # type: ignore[arg-type]  # fields by name
+
+
+def a_turn(name: str, text: str, said_at: datetime = NOW, role: str = "user") -> NewTurn:
+    return NewTurn(name, role, text, said_at, 5, 5)
+
+
+async def say(pools: Pools, *turns: NewTurn, thread_id: str = "t") -> list[str]:
+    """Write turns, and return their ids."""
+    async with scoped(pools.background, SCOPE) as connection:
+        opened = ThreadToOpen(thread_id=thread_id, title="", fence_key_id="k")
+        written = await threads.write(connection, SCOPE, opened, await threads.prepare(turns), now=NOW)
+    return [str(one) for one in written.turn_ids]
+
+
+async def retain(pools: Pools, *new: NewMemory) -> None:
+    async with scoped(pools.background, SCOPE) as connection:
+        await memories.retain(connection, SCOPE, new, now=NOW)
+
+
+async def said(pools: Pools, thread_id: str = "t") -> list[str]:
+    """Return the texts that a turn of the thread would show as its history, which are those that are listed."""
+    async with scoped(pools.background, SCOPE, read_only=True) as connection:
+        listed = await threads.list_turns(connection, SCOPE, thread_id, limit=100)
+        window = HistoryWindow(1000, 100)
+        shown = await threads.history(connection, SCOPE, thread_id, window)
+    assert [one.text for one in listed] == [one.text for one in shown]
+    return [one.text for one in listed]
+
+
+async def known(pools: Pools) -> set[str]:
+    async with scoped(pools.background, SCOPE, read_only=True) as connection:
+        return {one.memory_id for one in await memories.page(connection, SCOPE, limit=100)}
+
+
+async def test_thread_goes_with_the_memories_drawn_from_it(pools: Pools, service: MemoryService) -> None:
+    turn_ids = await say(pools, a_turn("u0", "I never eat nuts."), a_turn("u1", "And I like rain."))
+    await say(pools, a_turn("u0", "Something else."), thread_id="other")
+    await retain(pools, NewMemory("No nuts.", "drawn", turn_ids=(turn_ids[0],)), NewMemory("Likes tea.", "kept"))
+    planned = await forget(service, thread_id="t", dry_run=True)
+    assert (planned.is_dry_run, list(planned.memory_ids), len(planned.turn_ids)) == (True, ["drawn"], 2)
+    assert (await said(pools), await known(pools)) == (["I never eat nuts.", "And I like rain."], {"drawn", "kept"})
+    done = await forget(service, thread_id="t")
+    assert (done.is_dry_run, dict(done.row_counts)) == (False, dict(planned.row_counts))
+    assert (done.row_counts["turns"], done.row_counts["threads"], done.row_counts["memories"]) == (2, 1, 1)
+    assert (await said(pools), await said(pools, "other"), await known(pools)) == ([], ["Something else."], {"kept"})
+    again = await forget(service, thread_id="t")
+    assert not again.turn_ids
+
+
+async def test_forgotten_turn_does_not_come_back_when_its_thread_is_sent_again(
+    pools: Pools, service: MemoryService
+) -> None:
+    turns = [a_turn("u0", "My code is 4417.", LONG_AGO), a_turn("u1", "What now?")]
+    await say(pools, *turns)
+    await retain(pools, NewMemory("Went home.", "old", LONG_AGO), NewMemory("Came back.", "new", NOW))
+    span = {"since_time": LONG_AGO - timedelta(hours=1), "until_time": LONG_AGO + timedelta(hours=1)}
+    done = await forget(service, **span)
+    assert (list(done.memory_ids), len(done.turn_ids)) == (["old"], 1)
+    assert (await said(pools), await known(pools)) == (["What now?"], {"new"})
+    await say(pools, *turns, a_turn("u2", "And then?"))
+    assert await said(pools) == ["What now?", "And then?"]
+
+
+async def test_word_shows_its_hits_and_only_confirmed_ones_go(pools: Pools, service: MemoryService) -> None:
+    await say(pools, a_turn("u0", "Otto came."), a_turn("u1", "It rains."))
+    await retain(pools, NewMemory("OTTO sings.", "sings"), NewMemory("Otto eats.", "eats"), NewMemory("Rain.", "rain"))
+    shown = await forget(service, word="otto")
+    assert shown.is_dry_run
+    names = [hit.confirm_id for hit in shown.hits]
+    assert names[:2] == ["memory:eats", "memory:sings"]
+    assert shown.hits[2].kind == "turn"
+    assert await known(pools) == {"sings", "eats", "rain"}
+    done = await forget(service, word="otto", confirmed_ids=["memory:sings", names[2]])
+    assert (list(done.memory_ids), dict(done.rows_left)) == (["sings"], {"memories": 1})
+    assert (await known(pools), await said(pools)) == ({"eats", "rain"}, ["It rains."])
+    refused = await refused_field(
+        service.forget(pb.ForgetRequest(word="otto", confirmed_ids=["memory:rain"]), an_agent())
+    )
+    assert refused == "confirmed_ids[0]"
+
+
+@pytest.mark.parametrize(
+    ("target", "field"),
+    [
+        ({}, "memory_id"),
+        ({"memory_id": "m", "word": "word"}, "memory_id"),
+        ({"since_time": NOW}, "until_time"),
+        ({"until_time": NOW}, "since_time"),
+        ({"since_time": NOW, "until_time": NOW}, "until_time"),
+        ({"word": "ab"}, "word"),
+        ({"memory_id": "m", "confirmed_ids": ["memory:m"]}, "confirmed_ids"),
+    ],
+)
+async def test_refusal_names_the_field(service: MemoryService, target: dict[str, object], field: str) -> None:
+    assert await refused_field(service.forget(pb.ForgetRequest(**target), an_agent())) == field  # type: ignore[arg-type]
+
+
+class _Forgetful:
+    """Stands in for a model: while it writes, the turn that it was shown is forgotten."""
+
+    at_once = 100
+
+    def __init__(self, service: MemoryService, clock: Clock) -> None:
+        self.service = service
+        self.clock = clock
+        self.seen: list[str] = []
+
+    async def written(self, scope: Scope, before: str, turns: Sequence[OlderTurn], *, most_chars: int) -> str:
+        """Return the turns' words."""
+        self.seen.append(" ".join(turn.text for turn in turns))
+        if len(self.seen) == 1:
+            hit = next(one for one in (await forget(self.service, word="4417")).hits if one.kind == "turn")
+            await forget(self.service, word="4417", confirmed_ids=[hit.confirm_id])
+            self.clock.move(seconds=5)
+        return self.seen[-1]
+
+
+async def test_summary_written_while_a_turn_is_forgotten_is_written_anew(
+    pools: Pools, service: MemoryService, database: str, clock: Clock
+) -> None:
+    rest = [a_turn(f"u{at}", f"Errand {at}.") for at in range(30)]
+    await say(pools, a_turn("secret", "My code is 4417."), *rest)
+    model = _Forgetful(service, clock)
+    await Summarizer(pools.background, now=clock, writer=model).summarize(SCOPE, "t")
+    assert "4417" in model.seen[0]
+    assert "4417" not in " ".join(model.seen[1:])
+    rows = await fetch(database, "SELECT text FROM thread_summaries")
+    assert len(rows) == 1
+    assert "4417" not in rows[0]["text"]
+
+
+async def test_purge_waits_for_a_session_that_may_see_what_was_deleted(
+    pools: Pools, service: MemoryService, database: str
+) -> None:
+    await retain(pools, NewMemory("My code is 4417.", "m1"))
+    reader = await asyncpg.connect(database)
+    async with reader.transaction(isolation="repeatable_read"):
+        await reader.fetchval("SELECT count(*) FROM memories")
+        await forget(service, memory_id="m1")
+        assert (await purge(database)).left == 1
+        assert await reader.fetchval("SELECT count(*) FROM memories") == 1
+    await reader.close()
+    done = await purge(database)
+    assert (done.settled, done.left, done.busy) == (1, 0, ())
+    assert "memory_feeds" in done.tables
+    assert (await purge(database)).tables == ()
