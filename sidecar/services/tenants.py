@@ -143,7 +143,8 @@ class Tenants:
                 if await tenants.get(connection, scope.tenant_id) is None:
                     return counts
                 counts = await owners.forget(connection, scope)
-                await purging.request(connection, now=self._now())
+                if counts:
+                    await purging.request(connection, now=self._now())
                 if is_dry_run:
                     raise _NotMeant
         if is_dry_run:

@@ -20,7 +20,6 @@ from store.content.validity import OPEN, Validity, ValidPrecision, validity_of
 from store.db import queries
 from store.db.pacing import QUICK_CHARS, STATEMENT_CHARS, in_slices, slices
 from store.db.queries import Connection, value_of
-from store.errors import TooManyMemories
 from store.scope import Scope
 from store.text.texts import Signature
 
@@ -207,7 +206,7 @@ async def write(
         created += counts["created_count"]
         updated += counts["updated_count"]
     if created and most_memories:
-        await _check_count(connection, scope, most_memories)
+        await storage.check_count(connection, scope, most_memories)
     if created or updated:
         await feed.advance(connection, scope, created + updated)
         await embeddings.mark(connection, scope, embeddings.TextKind.MEMORIES, now=now)
@@ -220,12 +219,6 @@ async def write(
         marked = [memory_id for memory_id, one, _ in prepared.rows if one.is_pinned is is_pinned]
         await _set_pinned(connection, scope, marked, is_pinned, now)
     return Retained(prepared.memory_ids, created, updated)
-
-
-async def _check_count(connection: Connection, scope: Scope, most: int) -> None:
-    """Raise TooManyMemories if the owner has more; the feed's lock keeps other writers of the owner out."""
-    if await _sql.memory_count(connection, **scope.key, most=most + 1) > most:
-        raise TooManyMemories(most)
 
 
 async def get(connection: Connection, scope: Scope, memory_id: str) -> Memory | None:
@@ -293,14 +286,6 @@ async def lock(connection: Connection, scope: Scope, memory_ids: Sequence[str]) 
     """Lock memories until the transaction ends, and return those that exist by id."""
     rows = await _sql.lock_memories(connection, **scope.key, memory_ids=list(memory_ids))
     return {row["memory_id"]: _memory(row) for row in rows}
-
-
-async def forget(connection: Connection, scope: Scope, memory_id: str) -> bool:
-    """Delete a memory, and return whether it existed. Its text is gone when the transaction commits.
-
-    `settle` is to follow: memories whose place it took get it back.
-    """
-    return bool(await _sql.delete_memory(connection, **scope.key, memory_id=memory_id))
 
 
 async def forget_all(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> int:

@@ -152,18 +152,9 @@ SELECT memory_id, text, occurred_at, document_id, metadata, turn_ids, created_at
 FROM memories WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memory_ids::text[])
 ORDER BY memory_id FOR UPDATE;
 
--- name: delete_memory!
--- Deletes a memory.
-DELETE FROM memories WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = :memory_id;
-
 -- name: delete_memories!
 -- Deletes memories.
 DELETE FROM memories WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memory_ids::text[]);
-
--- name: memory_count$
--- How many memories an owner has, counted up to a number.
-SELECT count(*) FROM (
-    SELECT FROM memories WHERE tenant_id = :tenant_id AND owner_id = :owner_id LIMIT :most::bigint) AS counted;
 
 -- name: recall_memories
 -- An owner's memories that match a question, with match data; rejected ones are left out.

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from store.db import queries
 from store.db.queries import Connection
-from store.errors import QuotaExceeded
+from store.errors import QuotaExceeded, TooManyMemories
 from store.scope import Scope
 
 _sql = queries.load(__file__)
@@ -44,3 +44,9 @@ async def of_turns(connection: Connection, scope: Scope, turn_ids: Sequence[UUID
     """Return the size of some of the owner's turns in bytes."""
     key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
     return int(await _sql.bytes_of_turns(connection, **key, turn_ids=list(turn_ids)))
+
+
+async def check_count(connection: Connection, scope: Scope, most: int) -> None:
+    """Raise TooManyMemories if the owner has more memories than `most`. The caller holds the feed, so that no other adds any."""
+    if await _sql.memory_count(connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id, most=most + 1) > most:
+        raise TooManyMemories(most)

@@ -17,3 +17,8 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memor
 -- The size of some turns in bytes.
 SELECT coalesce(sum(octet_length(text) + octet_length(parts::text)), 0)::bigint FROM turns
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND turn_id = ANY(:turn_ids::uuid[]);
+
+-- name: memory_count$
+-- How many memories an owner has, counted up to a number.
+SELECT count(*) FROM (
+    SELECT FROM memories WHERE tenant_id = :tenant_id AND owner_id = :owner_id LIMIT :most::bigint) AS counted;

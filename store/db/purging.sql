@@ -8,8 +8,9 @@ WHERE schemaname = 'public' AND n_tup_upd + n_tup_del > 0;
 INSERT INTO purge_queue (requested_at) VALUES (:now) ON CONFLICT (requested_by) DO NOTHING;
 
 -- name: requested
--- The requests of a purge, and whether a session may still see what was there before.
-SELECT q.requested_by::text AS requested_by, q.requested_at, EXISTS (
+-- The requests of a purge, and whether a session may still see what was there before. A transaction in any database of the server that
+-- began earlier counts: this session's own view is as old as the oldest of them.
+SELECT q.requested_by::text AS requested_by, q.requested_at, pg_snapshot_xmin(pg_current_snapshot()) <= q.requested_by OR EXISTS (
         SELECT FROM pg_stat_activity AS a WHERE a.datname = current_database() AND a.pid <> pg_backend_pid() AND a.backend_xmin IS NOT NULL
             AND age(a.backend_xmin) >= age(q.requested_by::xid)) AS is_seen
 FROM purge_queue AS q ORDER BY q.requested_by;

@@ -78,7 +78,7 @@ def take(recorder: ReceiptWriter, receipt: NewReceipt) -> NewReceipt:
 async def forget(pools: Pools, memory_id: str = "m1", *, scope: Scope = MARA, at_s: float = 0.0) -> None:
     clock = Clock(NOW + timedelta(seconds=at_s))
     async with scoped(pools.background, scope) as connection:
-        await memories.forget(connection, scope, memory_id)
+        await memories.forget_all(connection, scope, [memory_id])
         notes = await forgetting.forget(connection, scope, [memory_id], now=clock())
     async with scoped(pools.background, scope) as connection:
         await forgotten.date(connection, scope, notes, clock=clock)
@@ -129,7 +129,7 @@ async def test_page_rebuilt_between_a_turn_and_its_receipt_is_not_kept(pools: Po
 async def open_forgetting(pools: Pools) -> AsyncIterator[Notes]:
     """Forget the memory in a transaction that ends with the block; the notes of it have no date yet."""
     async with scoped(pools.background, MARA) as connection:
-        await memories.forget(connection, MARA, "m1")
+        await memories.forget_all(connection, MARA, ["m1"])
         yield await forgetting.forget(connection, MARA, ["m1"], now=NOW)
 
 

@@ -122,7 +122,7 @@ async def test_texts_above_the_message_limit_are_omitted_and_the_sources_stay(se
 async def test_edited_and_forgotten_memories_are_marked_on_the_page(service: WikiService, pools: Pools) -> None:
     async with scoped(pools.background, SCOPE) as connection:
         await memories.retain(connection, SCOPE, [NewMemory("Ate nothing.", "m1")], now=NOW)
-        await memories.forget(connection, SCOPE, "m3")
+        await memories.forget_all(connection, SCOPE, ["m3"])
     sources = {one.memory_id: one for one in (await get(service, "casa-lola")).sections[0].sources}
     assert (sources["m1"].is_there, sources["m1"].is_current) == (True, False)
     assert (sources["m3"].is_there, sources["m3"].is_current) == (False, False)

@@ -154,7 +154,7 @@ async def test_forgotten_text_loses_its_vector(pools: Pools, database: str, topi
     await remember(pools, "Mara has a boat", ids=["m"])
     await embed_all(pools, topics)
     async with scoped(pools.background, SCOPE) as connection:
-        await memories.forget(connection, SCOPE, "m")
+        await memories.forget_all(connection, SCOPE, ["m"])
     assert (await counts(database))["memory_vectors"] == 0
 
 
@@ -162,7 +162,7 @@ async def test_text_deleted_during_its_embedding_gets_no_vector(pools: Pools, da
     class Forgetful(TopicEmbedder):
         async def embed(self, texts):  # type: ignore[no-untyped-def]
             async with scoped(pools.background, SCOPE) as connection:
-                await memories.forget(connection, SCOPE, "m")
+                await memories.forget_all(connection, SCOPE, ["m"])
             return await super().embed(texts)
 
     await remember(pools, "Mara has a boat", "Mara has a cello", ids=["m", "n"])

@@ -142,7 +142,7 @@ async def forget(pools: Pools, *memory_ids: str) -> None:
     """Forget memories as the memory service does, but for the compile that it wishes for."""
     async with scoped(pools.background, SCOPE) as connection:
         for memory_id in memory_ids:
-            await memories.forget(connection, SCOPE, memory_id)
+            await memories.forget_all(connection, SCOPE, [memory_id])
         await forgetting.forget(connection, SCOPE, memory_ids, now=NOW)
 
 

@@ -86,7 +86,7 @@ async def prepare(pools: Pools, scope: Scope, model: LanguageModel) -> None:
     edited = NewMemory(f"{PLACES[0]} was shut on day 0, table 99.", "m00000", metadata={"place": {"city": "Austin"}})
     await write(pools, [edited, *told(_MORE, first=_AT_FIRST)], scope=scope)
     async with scoped(pools.background, scope) as connection:
-        await memories.forget(connection, scope, "m00007")
+        await memories.forget_all(connection, scope, ["m00007"])
         await forgetting.forget(connection, scope, ["m00007"], now=NOW)
         assert await ledger.queue_reread(connection, scope, ["m00003", "m00004"], now=NOW) == 2
         await lint.run(connection, scope, now=NOW)

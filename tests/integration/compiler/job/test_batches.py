@@ -67,7 +67,7 @@ class Feeding:
         if self.forgets in found:
             memory_id, self.forgets = self.forgets, ""
             async with scoped(self.pools.background, scope) as connection:
-                await memories.forget(connection, scope, memory_id)
+                await memories.forget_all(connection, scope, [memory_id])
                 await forgetting.forget(connection, scope, [memory_id], now=NOW)
         return reading
 

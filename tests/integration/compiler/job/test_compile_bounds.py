@@ -94,7 +94,7 @@ async def test_withdrawn_words_leave_pages_even_if_no_model_rewrites_them(
     planner.trouble = trouble
     if is_forgotten:
         async with scoped(pools.background, SCOPE) as connection:
-            await memories.forget(connection, SCOPE, "told")
+            await memories.forget_all(connection, SCOPE, ["told"])
             await forgetting.forget(connection, SCOPE, ["told"], now=NOW)
     else:
         await write(pools, [replace(TOLD, text="Renee Castellano told Dale Whitaker nothing.")])
@@ -188,7 +188,7 @@ async def test_memory_found_missing_by_a_sweep_during_a_job_is_read(
     await fetch(database, "DELETE FROM memory_ledger WHERE memory_id = 'm00003'")
     if is_forgetting:
         async with scoped(pools.background, SCOPE) as connection:
-            await memories.forget(connection, SCOPE, "told")
+            await memories.forget_all(connection, SCOPE, ["told"])
             await forgetting.forget(connection, SCOPE, ["told"], now=NOW)
     else:
         await write(pools, journal(3, first=12))

@@ -176,7 +176,7 @@ async def test_late_answer_for_a_forgotten_memory_is_not_cached(
     looking = asyncio.create_task(preview(engine_with(pools, model), access))
     assert await asyncio.to_thread(gate.arrived.wait, 60)
     async with scoped(pools.background, SCOPE) as connection:
-        await memories.forget(connection, SCOPE, "m00002")
+        await memories.forget_all(connection, SCOPE, ["m00002"])
         await forgetting.forget(connection, SCOPE, ["m00002"], now=NOW)
     await wish(pools, now=clock())
     await compiled(pools, engine_on(pools, clock=clock))

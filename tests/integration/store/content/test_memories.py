@@ -236,11 +236,11 @@ async def test_memory_at_the_end_of_time_is_listed(pools: Pools) -> None:
 async def test_forgotten_memory_is_in_no_table(pools: Pools) -> None:
     await retain(pools, NewMemory("The safe opens with 4711.", "a"), NewMemory("Likes rain.", "b"))
     async with scoped(pools.background, OTHER_OWNER) as connection:
-        assert not await memories.forget(connection, OTHER_OWNER, "a")
-        assert not await memories.forget(connection, SCOPE, "a")
+        assert not await memories.forget_all(connection, OTHER_OWNER, ["a"])
+        assert not await memories.forget_all(connection, SCOPE, ["a"])
     async with scoped(pools.background, SCOPE) as connection:
-        assert await memories.forget(connection, SCOPE, "a")
-        assert not await memories.forget(connection, SCOPE, "a")
+        assert await memories.forget_all(connection, SCOPE, ["a"])
+        assert not await memories.forget_all(connection, SCOPE, ["a"])
         assert await memories.get(connection, SCOPE, "a") is None
         assert [one.memory_id for one in await memories.page(connection, SCOPE, limit=9)] == ["b"]
     assert await found(pools, "4711 safe") == []
