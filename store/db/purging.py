@@ -7,6 +7,7 @@ rows hold it up.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,6 +20,7 @@ from store.db.queries import Connection
 
 _sql = queries.load(__file__)
 _MOST_TRIES = 30
+_PAUSE_S = 1.0
 _MOST_SEGMENTS = 200
 
 # What keeps the books of other rows: ids, times and numbers. No forgetting takes a text out of these.
@@ -83,6 +85,8 @@ async def purge(dsn: str, *, is_asked: bool = False) -> PurgeReport:
             busy = [table for table in tables if not await _is_rewritten(connection, table)]
         except asyncpg.InsufficientPrivilegeError:
             return PurgeReport(left=len(rows), refused=("tables",))
+        if not await _is_unseen(connection, str(await _sql.mark(connection))):
+            busy.append("pg_statistic")
         refused = await _clear_rest(connection)
         if busy:
             return PurgeReport(0, len(rows), tuple(set(tables) - set(busy)), tuple(busy), refused)
@@ -97,6 +101,15 @@ async def _is_rewritten(connection: Connection, table: str) -> bool:
         except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError):
             continue
         return True
+    return False
+
+
+async def _is_unseen(connection: Connection, mark: str) -> bool:
+    """Wait until no session sees the planner's old samples any more, half a minute at most; return whether that is so."""
+    for _ in range(_MOST_TRIES):
+        if not await _sql.is_seen_before(connection, mark=mark):
+            return True
+        await asyncio.sleep(_PAUSE_S)
     return False
 
 

@@ -15,6 +15,16 @@ SELECT q.requested_by::text AS requested_by, q.requested_at, pg_snapshot_xmin(pg
             AND age(a.backend_xmin) >= age(q.requested_by::xid)) AS is_seen
 FROM purge_queue AS q ORDER BY q.requested_by;
 
+-- name: mark$
+-- A transaction that comes after all that this session has done.
+SELECT pg_current_xact_id()::text;
+
+-- name: is_seen_before$
+-- Whether a session may still see what was there before a transaction.
+SELECT pg_snapshot_xmin(pg_current_snapshot()) <= :mark::text::xid8 OR EXISTS (
+    SELECT FROM pg_stat_activity AS a WHERE a.datname = current_database() AND a.pid <> pg_backend_pid() AND a.backend_xmin IS NOT NULL
+        AND age(a.backend_xmin) >= age(:mark::text::xid8::xid));
+
 -- name: tables_with_texts
 -- The tenants' tables that hold anything, the smallest first.
 SELECT c.relname AS table_name FROM pg_class AS c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r'
