@@ -146,6 +146,7 @@ LATER = {
     "GetPageResponse.summary_pages": "()",
     "GetPageResponse.tags": "()",
     "GraphEdge.edge_type": '""',
+    "LinkDensityResponse.edge_counts": "field(default_factory=dict)",
     "Memory.compressed": "False",
     "Memory.pinned": "False",
     "Memory.until_precision": '""',

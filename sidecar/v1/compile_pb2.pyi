@@ -1158,6 +1158,26 @@ class LinkDensityResponse(_message.Message):
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
         def WhichOneof(self, oneof_group: _Never) -> None: ...
 
+    @_typing.final
+    class EdgeCountsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.int
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.int = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     PAGE_COUNT_FIELD_NUMBER: _builtins.int
     LINKED_PAGE_COUNT_FIELD_NUMBER: _builtins.int
     DENSITY_FIELD_NUMBER: _builtins.int
@@ -1165,6 +1185,7 @@ class LinkDensityResponse(_message.Message):
     ORIGIN_COUNTS_FIELD_NUMBER: _builtins.int
     DUPLICATE_TITLE_COUNT_FIELD_NUMBER: _builtins.int
     ARCHIVED_PAGE_COUNT_FIELD_NUMBER: _builtins.int
+    EDGE_COUNTS_FIELD_NUMBER: _builtins.int
     page_count: _builtins.int
     """Number of pages."""
     linked_page_count: _builtins.int
@@ -1183,6 +1204,10 @@ class LinkDensityResponse(_message.Message):
     def origin_counts(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
         """Links by origin of their evidence; one link may have several."""
 
+    @_builtins.property
+    def edge_counts(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
+        """Typed edges by type."""
+
     def __init__(
         self,
         *,
@@ -1193,10 +1218,11 @@ class LinkDensityResponse(_message.Message):
         origin_counts: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
         duplicate_title_count: _builtins.int = ...,
         archived_page_count: _builtins.int = ...,
+        edge_counts: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["archived_page_count", b"archived_page_count", "density", b"density", "duplicate_title_count", b"duplicate_title_count", "link_counts", b"link_counts", "linked_page_count", b"linked_page_count", "origin_counts", b"origin_counts", "page_count", b"page_count"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["archived_page_count", b"archived_page_count", "density", b"density", "duplicate_title_count", b"duplicate_title_count", "edge_counts", b"edge_counts", "link_counts", b"link_counts", "linked_page_count", b"linked_page_count", "origin_counts", b"origin_counts", "page_count", b"page_count"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -32,6 +32,7 @@ class Density:
     shared_titles: int
     links_by_kind: Mapping[str, int]
     links_by_origin: Mapping[str, int]
+    edges_by_type: Mapping[str, int]
 
     @property
     def share(self) -> float:
@@ -114,6 +115,7 @@ async def density(connection: Connection, scope: Scope) -> Density:
     row = await _sql.count_pages(connection, **scope.key)
     kinds = await _sql.count_links(connection, **scope.key)
     origins = await _sql.count_origins(connection, **scope.key)
+    types = await _sql.count_edge_types(connection, **scope.key)
     return Density(
         row["pages"],
         row["archived"],
@@ -121,6 +123,7 @@ async def density(connection: Connection, scope: Scope) -> Density:
         row["shared_titles"],
         {one["kind"]: one["links"] for one in kinds},
         {one["origin"]: one["links"] for one in origins},
+        {one["edge_type"]: one["links"] for one in types},
     )
 
 

@@ -263,6 +263,7 @@ def density(found: Density) -> Iterator[str]:
     yield f"{found.page_count:,} pages, {linked}, {found.archived_page_count:,} archived"
     yield f"links by kind: {_counts(found.link_counts) or 'none'}"
     yield f"links by origin: {_counts(found.origin_counts) or 'none'}"
+    yield f"typed edges: {_counts(found.edge_counts) or 'none'}"
     yield f"titles that several pages share: {found.duplicate_title_count:,}"
 
 
@@ -276,6 +277,7 @@ def density_document(found: Density, now: datetime, *, owner: str = "") -> str:
         ("archived pages", f"{found.archived_page_count}"),
         ("duplicate titles", f"{found.duplicate_title_count}"),
         *((f"links: {kind}", f"{count}") for kind, count in sorted(found.link_counts.items())),
+        *((f"edges: {kind}", f"{count}") for kind, count in sorted(found.edge_counts.items())),
         *((f"origin: {origin}", f"{count}") for origin, count in sorted(found.origin_counts.items())),
     ]
     lines = "\n".join(f"| {name} | {value} |" for name, value in facts)

@@ -391,6 +391,7 @@ class Density:
     origin_counts: Mapping[str, int]
     duplicate_title_count: int
     archived_page_count: int
+    edge_counts: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,6 +94,7 @@ def density(found: Density) -> pb.LinkDensityResponse:
         origin_counts=found.links_by_origin,
         duplicate_title_count=found.shared_titles,
         archived_page_count=found.archived,
+        edge_counts=found.edges_by_type,
     )
 
 

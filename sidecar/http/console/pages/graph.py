@@ -7,7 +7,7 @@ from starlette.routing import BaseRoute
 
 from sidecar.http.console.desk import Desk, Visit, route
 from sidecar.http.console.writing import aside
-from store.wiki.neighbourhood import Graph
+from store.wiki.neighbourhood import Edge, Graph
 
 _PAGES = 3_000
 _DEPTH = 2
@@ -52,7 +52,17 @@ def _written(graph: Graph) -> dict[str, object]:
             for page in graph.pages
         ],
         "links": [
-            [places[edge.from_page_id], places[edge.to_page_id], edge.kind, list(edge.origins)] for edge in graph.edges
+            [places[edge.from_page_id], places[edge.to_page_id], _kind(edge), list(edge.origins), _period(edge)]
+            for edge in graph.edges
         ],
         "is_truncated": graph.is_truncated,
     }
+
+
+def _kind(edge: Edge) -> str:
+    return edge.edge_type or edge.kind
+
+
+def _period(edge: Edge) -> list[str]:
+    """Return the first and the last day of a typed edge, each empty where it is open."""
+    return [one.date().isoformat() if one else "" for one in (edge.valid_from, edge.valid_until)]

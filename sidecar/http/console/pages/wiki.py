@@ -108,7 +108,7 @@ async def show_page(visit: Visit) -> Response:
         return RedirectResponse(view.whole.page.path, 303)
     around = {
         one: getattr(view, one)
-        for one in ("whole", "links", "backlinks", "children", "counts", "parent", "jobs", "merged", "reports")
+        for one in ("whole", "links", "backlinks", "children", "counts", "parent", "jobs", "merged", "reports", "edges")
     }
     sections = await aside(partial(_shown, view.whole.sections))
     return await visit.page("page.html", sections=sections, most=_SHOWN_SOURCES, **around)

@@ -6,22 +6,26 @@ const colours = { entity: "--wiki", topic: "--knowledge", decision: "--workspace
 const OTHERS = "other";
 const MANY = 1500;
 const LABELS = 120;
+const UNTYPED = new Set(["reference", "parent_of", "child_of"]);
 
 function palette() {
   const style = getComputedStyle(document.documentElement);
   const of = (name) => style.getPropertyValue(name).trim();
-  return { types: Object.fromEntries(Object.entries(colours).map(([type, name]) => [type, of(name)])), faint: of("--line"), line: of("--dropped"), strong: of("--accent"), ink: of("--ink"), card: of("--card") };
+  return { types: Object.fromEntries(Object.entries(colours).map(([type, name]) => [type, of(name)])), faint: of("--line"), line: of("--dropped"), typed: of("--memory"), strong: of("--accent"), ink: of("--ink"), card: of("--card") };
 }
 
 // Links come as places among the pages; each page learns its neighbours.
 function unpacked(data) {
   const nodes = data.nodes.map((node) => ({ ...node, near: new Set() }));
   const known = new Set([...document.querySelectorAll("[data-origin]")].map((box) => box.dataset.origin));
-  const links = data.links.map(([from, to, kind, origins]) => {
+  const links = data.links.map(([from, to, named, origins, [since, until]]) => {
+    const isTyped = !UNTYPED.has(named);
+    const kind = isTyped ? "typed" : named;
+    const said = isTyped ? `${nodes[from].name} ${named.replaceAll("_", " ")} ${nodes[to].name}${since && ` since ${since}`}${until && ` until ${until}`}` : "";
     const [source, target] = [nodes[from], nodes[to]];
     source.near.add(target);
     target.near.add(source);
-    return { source, target, kind, origins: origins.length ? [...new Set(origins.map((one) => (known.has(one) ? one : OTHERS)))] : [OTHERS] };
+    return { source, target, kind, said, since, until, origins: origins.length ? [...new Set(origins.map((one) => (known.has(one) ? one : OTHERS)))] : [OTHERS] };
   });
   return { nodes, links };
 }
@@ -35,7 +39,9 @@ function drawn({ nodes, links }, focusId) {
   let chosen = nodes.find((node) => node.id === focusId) || null;
   const isMany = nodes.length > MANY;
   const isLit = (node) => !chosen || node === chosen || chosen.near.has(node);
-  const isShown = (link) => kinds.has(link.kind) && link.origins.some((one) => origins.has(one));
+  let asOf = "";
+  const isThen = (link) => !asOf || ((!link.since || link.since <= asOf) && (!link.until || asOf < link.until));
+  const isShown = (link) => kinds.has(link.kind) && isThen(link) && link.origins.some((one) => origins.has(one));
   const touches = (link) => !chosen || link.source === chosen || link.target === chosen;
   const byHubness = (a, b) => b.hubness - a.hubness || a.name.localeCompare(b.name);
   const hubs = [...nodes].sort(byHubness).slice(0, LABELS);
@@ -69,7 +75,9 @@ function drawn({ nodes, links }, focusId) {
     .nodeLabel(null)
     .nodeVal((node) => size(node) ** 2 / 16)
     .nodeColor((node) => (isLit(node) ? paint.types[node.type] : paint.faint))
-    .linkColor((link) => (chosen && touches(link) ? paint.strong : chosen ? paint.faint : paint.line))
+    .linkColor((link) => (chosen && touches(link) ? paint.strong : chosen ? paint.faint : link.said ? paint.typed : paint.line))
+    .linkLineDash((link) => (link.until ? [4, 3] : null))
+    .onLinkHover((link) => { if (link && link.said) told.textContent = link.said; else if (!chosen) tell(null); })
     .linkWidth((link) => (chosen && touches(link) ? 1.5 : 1))
     .linkVisibility(isShown)
     .linkDirectionalArrowLength((link) => (chosen && touches(link) ? 4 : 0)).linkDirectionalArrowRelPos(1)
@@ -103,6 +111,7 @@ function drawn({ nodes, links }, focusId) {
   graph.onEngineStop(() => { if (!isFitted) { isFitted = true; chosen ? choose(chosen, true) : fit(); } drawing.dataset.calm = "1"; });
 
   document.querySelectorAll("[data-kind], [data-origin]").forEach((box) => box.addEventListener("change", () => { kinds = checked("kind"); origins = checked("origin"); graph.linkVisibility(isShown); }));
+  document.querySelector("[data-as-of]").addEventListener("change", (event) => { asOf = event.target.value; graph.linkVisibility(isShown); });
   document.querySelector("[data-fit]").addEventListener("click", () => { choose(null); fit(); });
   document.querySelector("[data-find]").addEventListener("change", (event) => {
     const wanted = event.target.value.trim().toLowerCase();
