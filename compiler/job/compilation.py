@@ -23,6 +23,7 @@ from compiler.passes.leaf import LeafDeps, Planned
 from compiler.plan import codec, intake
 from compiler.plan.contract import BatchMemory
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
+from compiler.planners import extractive
 from compiler.planners.planner import Planner
 from compiler.settings import CompileSettings, Flags
 from compiler.state.access import Access
@@ -265,7 +266,7 @@ async def _note_read(run: Run, page: FeedPage) -> None:
 
 
 async def _close(run: Run) -> None:
-    if run.is_free:
+    if run.deps.planner.name == extractive.NAME:
         await closing.judge_anew(run, is_linking=run.flags.deterministic_linking_enabled)
     if run.figures["cap_hit"] in ("", "records"):
         await _aggregate(run)

@@ -41,7 +41,12 @@ async def plan_aggregation(
     The option `reached` is set to the place to go on from if there are more pages.
     """
     async with access.reading() as connection:
-        view, reached = await views.aggregation_view(connection, access.scope, memories, look)
+        told = await views.told_by_tags(connection, access.scope, look)
+    earlier = sorted(set(told) - {memory.memory_id for memory in memories})[:MOST_CITED]
+    more = await deps.substrate.fetch(access.scope, earlier) if earlier else {}
+    every = (*memories, *(more[one] for one in earlier if one in more))
+    async with access.reading() as connection:
+        view, reached = await views.aggregation_view(connection, access.scope, every, look)
     if view is None:
         return None
     proposed = await deps.planner.plan_aggregation(aggregation.whole(view))

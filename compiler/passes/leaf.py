@@ -107,7 +107,7 @@ async def plan_leaf(
         items = await _finished(connection, access.scope, decision, bodies, standing)
         linked = await _linked(connection, access.scope, batch, items) if is_linking else PlanDecision()
     return Planned(
-        (*items, *linked.items),
+        (*items, *linked.items, *links.scoring(items, linked.items)),
         decision.counters,
         linked.counters,
         (*proposed.rejections, *decision.rejections),

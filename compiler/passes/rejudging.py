@@ -19,6 +19,7 @@ from compiler.plan.contract import (
 from compiler.plan.judging import finishing, leaf, links, rejudging
 from compiler.plan.judging.rejudging import MOST_MEMORIES, NameFamily
 from compiler.plan.names.merge import Matches
+from compiler.plan.names.ruled import Rulings
 from compiler.planners import extractive
 from compiler.state import families, surroundings, views
 from compiler.state.access import Access
@@ -36,14 +37,15 @@ async def plan_rejudging(
     names = await asyncio.to_thread(rejudging.names_in, memories)
     async with access.reading() as connection:
         found = await families.read(connection, access.scope, names, deps.substrate)
-    judged = [one for one in found if len(one.memory_ids) <= MOST_MEMORIES]
+        rules = await views.ruled_by_operators(connection, access.scope)
+    judged = [one for one in found if len(one.memory_ids) <= MOST_MEMORIES and not _is_ruled(one, rules)]
     wanted = sorted({memory_id for one in judged for memory_id in one.memory_ids})
     if not wanted:
         return None
     texts = await deps.substrate.fetch(access.scope, wanted)
     decided = await asyncio.to_thread(lambda: [_decided(one, texts, deps) for one in judged])
     async with access.reading() as connection:
-        items = await _changes(connection, access.scope, judged, decided)
+        items = await _changes(connection, access.scope, judged, decided, rules.pages)
         if not items:
             return None
         touched = {memory.memory_id: memory for memory in texts.values()}
@@ -51,7 +53,13 @@ async def plan_rejudging(
         linked = await _linked(connection, access.scope, touched, items, own) if is_linking else PlanDecision()
     counters = {"names_judged_anew": sum(isinstance(item, CreatePage | DeletePage) for item in items)}
     options = {"is_rejudging": True, "is_linking": is_linking}
-    return Planned((*items, *linked.items), counters, linked.counters, seen=frozenset(texts), options=options)
+    return Planned(
+        (*items, *linked.items, *links.scoring(items, linked.items)),
+        counters,
+        linked.counters,
+        seen=frozenset(texts),
+        options=options,
+    )
 
 
 def _decided(family: NameFamily, memories: Mapping[str, BatchMemory], deps: LeafDeps) -> PlanDecision:
@@ -60,15 +68,27 @@ def _decided(family: NameFamily, memories: Mapping[str, BatchMemory], deps: Leaf
     return leaf.decide(batch, proposal, Matches(), gazetteer=deps.gazetteer)
 
 
+def _is_ruled(family: NameFamily, rules: Rulings) -> bool:
+    """Return whether an operator ruled on a page or a name of the family: then it stays."""
+    return not rules.pages.isdisjoint(page.key for page in family.pages) or not family.names.isdisjoint(rules.names)
+
+
 async def _changes(
-    connection: Connection, scope: Scope, judged: Iterable[NameFamily], decided: Iterable[PlanDecision]
+    connection: Connection,
+    scope: Scope,
+    judged: Iterable[NameFamily],
+    decided: Iterable[PlanDecision],
+    ruled: frozenset[PageKey],
 ) -> tuple[Item, ...]:
-    """Return the finished items of all families, in which names are linked and nothing leads to a folded page."""
+    """Return the finished items of all families, in which names are linked and nothing leads to a folded page.
+
+    Pages that an operator `ruled` on are not made.
+    """
     items: list[Item] = []
     for family, decision in zip(judged, decided, strict=True):
         own = {page.key for page in family.pages}
         made = {item.page.key for item in decision.items if isinstance(item, CreatePage)}
-        taken = await views.existing(connection, scope, made - own)
+        taken = ruled | await views.existing(connection, scope, made - own)
         found = rejudging.changes(family, decision, {}, taken)
         gone = [item.page for item in found if isinstance(item, DeletePage)]
         if gone:

@@ -35,7 +35,7 @@ class ProposedName:
 
 @dataclass(frozen=True, slots=True)
 class PageUpdate:
-    """Sections, names and tags for an existing page. Its summary is used only if the page has none."""
+    """Sections, names and tags for an existing page. Its summary is used only if the page has none, or if it `opens` better."""
 
     page: PageKey
     sections: tuple[ProposedSection, ...] = ()
@@ -43,6 +43,7 @@ class PageUpdate:
     tags: tuple[ProposedName, ...] = ()
     summary: str = ""
     memory_ids: tuple[str, ...] = ()
+    opens: bool = False
 
 
 @dataclass(frozen=True, slots=True)

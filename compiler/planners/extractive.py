@@ -5,22 +5,24 @@ Deterministic and offline. Its reach is modest: it finds names as they are writt
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from compiler.plan.batch import AggregationView, LeafBatch, ParentCandidate
 from compiler.plan.contract import BatchMemory, Draft, Mention, Page, PageKey, PageType, PromotionStatus
 from compiler.plan.judging.finishing import SUMMARY
-from compiler.plan.judging.membership import MIN_CHILDREN, is_tag_of, requirement, shows
-from compiler.plan.judging.parents import section_for
+from compiler.plan.judging.membership import MIN_CHILDREN, MemberRequirement, is_tag_of, requirement, shows
+from compiler.plan.judging.parents import PERSON, section_of
 from compiler.plan.judging.writing import added_lines
 from compiler.plan.names.decisions import decisions
 from compiler.plan.names.excerpts import arrange, excerpt, line
 from compiler.plan.names.locating import city_of, place_name, types_of
+from compiler.plan.names.merge import CITY_TAG
 from compiler.plan.names.naming import holds
 from compiler.plan.names.openings import opening
 from compiler.plan.names.spotting import NameKind
 from compiler.plan.names.subjects import Subject, remembered, subjects
-from compiler.plan.names.themes import themes_in
+from compiler.plan.names.themes import theme_of
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.plan.proposal import (
     HeldName,
@@ -32,7 +34,7 @@ from compiler.plan.proposal import (
     Rollup,
     SectionPromotion,
 )
-from compiler.plan.text.markdown import escape, first_sentence, heading, plain_key, slug, unescape
+from compiler.plan.text.markdown import escape, first_sentence, heading, one_line, plain_key, slug, unescape
 from compiler.plan.text.sentences import sentences
 
 NAME = "extractive"
@@ -40,6 +42,7 @@ MIN_MEMORIES = 2
 MIN_THEME_MEMORIES = 3
 HIGHLIGHTS = 3
 
+_PLACED = re.compile(r"\w[\w ]* in [^.]+\.")
 _ORDER = {"city": 0, "journal": 1, "tag": 2}
 
 
@@ -79,7 +82,7 @@ def write_section(draft: Draft) -> str:
     if draft.section.slug == SUMMARY:
         return next(
             (_place_summary(memory, keys) for memory in draft.memories if _place_summary(memory, keys)), ""
-        ) or (escape(found[0]) if found else "")
+        ) or escape(opening(found, keys))
     return "\n".join(dict.fromkeys(map(line, found)))
 
 
@@ -105,7 +108,9 @@ def _excerpts(subject: Subject) -> list[tuple[BatchMemory, tuple[str, ...]]]:
 
 def _updates(subject: Subject, page: Page, found: list[tuple[BatchMemory, tuple[str, ...]]]) -> Iterable[PageUpdate]:
     aliases = tuple(_alias(subject, name) for name in sorted(subject.names))
-    yield PageUpdate(page.key, arrange(found, page, subject.keys), aliases)
+    summary, proof = _better_summary(subject, page, found)
+    cited = (proof,) if summary else ()
+    yield PageUpdate(page.key, arrange(found, page, subject.keys), aliases, (), summary, cited, opens=bool(summary))
 
 
 def _page(subject: Subject, found: list[tuple[BatchMemory, tuple[str, ...]]]) -> ProposedPage:
@@ -127,6 +132,23 @@ def _summary(subject: Subject, found: list[tuple[BatchMemory, tuple[str, ...]]])
     every = {sentence: memory.memory_id for memory, said in reversed(found) for sentence in reversed(said)}
     best = opening(reversed(every), subject.keys)
     return escape(best), every[best]
+
+
+def _better_summary(subject: Subject, page: Page, found: list[tuple[BatchMemory, tuple[str, ...]]]) -> tuple[str, str]:
+    """Return a line that says better than the present summary what the subject is, with its memory's id; empty if none does.
+
+    What and where a place is stays.
+    """
+    standing = one_line(unescape(page.summary))
+    is_placed = _PLACED.fullmatch(standing) and any(tag.name.startswith(CITY_TAG) for tag in page.tags)
+    if not found or is_placed or page.key.type is PageType.DECISION:
+        return "", ""
+    summary, proof = _summary(subject, found)
+    said = one_line(unescape(summary))
+    if _PLACED.fullmatch(said) and any(_place_summary(memory, subject.keys) == summary for memory, _ in found):
+        return summary, proof
+    is_better = said != standing and opening((said, standing) if standing else (said,), subject.keys) == said
+    return (summary, proof) if is_better else ("", "")
 
 
 def _place_summary(memory: BatchMemory, keys: Iterable[str]) -> str:
@@ -155,7 +177,7 @@ def _left_over(mentions: Iterable[Mention], earlier: Mapping[str, BatchMemory]) 
 def plan_aggregation(view: AggregationView) -> Proposal:
     """Return hubs for candidates with at least three pages, with their lists, and promotions of ready sections."""
     every = sorted((*view.pages, *view.others), key=lambda page: page.key)
-    active = [page for page in every if page.is_active and page.key.type is not PageType.DECISION]
+    active = [page for page in every if page.is_active]
     titles = {plain_key(page.title): page.key for page in reversed(active)}
     hubs: list[ProposedPage] = []
     rollups: list[Rollup] = []
@@ -163,36 +185,43 @@ def plan_aggregation(view: AggregationView) -> Proposal:
         title = candidates[0].title
         key = titles.get(plain_key(title)) or PageKey(PageType.TOPIC, slug(title))
         required = requirement(title, (candidate.title for candidate in candidates))
-        others = [page for page in active if page.key.type is PageType.ENTITY and page.key != key]
-        members = [page for page in others if shows(page, required) and _belongs(page, candidates)]
-        if _is_hub(candidates[0], titles) and len(members) >= MIN_CHILDREN:
-            hubs.extend([] if plain_key(title) in titles else [ProposedPage(PageType.TOPIC, title)])
+        members = [page for page in active if page.key != key and _is_member(page, candidates, required)]
+        is_there = plain_key(title) in titles
+        is_named = candidates[0].kind != "tag" or theme_of(plain_key(title))
+        if is_named and len(members) >= MIN_CHILDREN and (is_there or candidates[0].kind != PERSON):
+            hubs.extend([] if is_there else [ProposedPage(PageType.TOPIC, title)])
             rollups.extend(_rollups(key, candidates, members))
     return Proposal(new_pages=tuple(hubs), rollups=tuple(rollups), section_promotions=tuple(_promotions(view)))
 
 
-def _is_hub(candidate: ParentCandidate, titles: Mapping[str, PageKey]) -> bool:
-    """Return whether a hub is of one kind. A tag is if it names a theme, unless the theme has a page under another title."""
-    theme = next(iter(themes_in(candidate.title.lower())), "")
-    known = plain_key(theme) in titles and plain_key(theme) != plain_key(candidate.title)
-    return candidate.kind != "tag" or bool(theme and not known)
+def _is_member(page: Page, candidates: Sequence[ParentCandidate], required: MemberRequirement) -> bool:
+    if candidates[0].kind == PERSON:
+        return any(page.key in candidate.pages for candidate in candidates)
+    if page.key.type is not PageType.ENTITY or not _belongs(page, candidates):
+        return False
+    return candidates[0].kind == "tag" or shows(page, required)
 
 
 def _belongs(page: Page, candidates: Sequence[ParentCandidate]) -> bool:
-    """Return whether a page belongs by title, tag or the form of its summary; a passing mention is not enough."""
+    """Return whether a page belongs by title, tag or the form of its summary; a passing mention is not enough.
+
+    A memory's own tag says little of the place where it was made: at least half of the page's memories must have it.
+    """
     slugs = {candidate.slug for candidate in candidates}
-    if any(page.key in candidate.pages for candidate in candidates) or any(
-        is_tag_of(tag.name, slugs) for tag in page.tags
-    ):
+    if any(page.key in candidate.pages for candidate in candidates):
         return True
-    return any(holds(plain_key(candidate.title), plain_key(page.title)) for candidate in candidates)
+    if any(holds(plain_key(candidate.title), plain_key(page.title)) for candidate in candidates):
+        return True
+    cited = {source.memory_id for section in page.sections for source in section.sources}
+    least = len(cited) / 2 if candidates[0].kind == "tag" else 1
+    return any(is_tag_of(tag.name, slugs) and len(tag.sources) >= least for tag in page.tags)
 
 
 def _by_hub(candidates: Iterable[ParentCandidate]) -> list[list[ParentCandidate]]:
-    """Return the candidates of each hub: cities first, then journals, then tags."""
+    """Return the candidates of each hub: cities first, then journals, tags and people."""
     found: dict[tuple[int, str], list[ParentCandidate]] = {}
     for one in sorted(candidates, key=lambda one: (one.kind, one.slug, one.section)):
-        found.setdefault((_ORDER.get(one.kind, len(_ORDER)), one.slug), []).append(one)
+        found.setdefault((_ORDER.get(one.kind, len(_ORDER)), slug(one.title)), []).append(one)
     return [found[key] for key in sorted(found)]
 
 
@@ -201,9 +230,7 @@ def _rollups(hub: PageKey, candidates: Sequence[ParentCandidate], members: Seque
     slugs = {candidate.slug for candidate in candidates}
     sections: dict[str, list[Page]] = {}
     for page in members:
-        is_city = candidates[0].kind == "city"
-        name = section_for(tag.name for tag in page.tags) if is_city else candidates[0].section
-        sections.setdefault(name, []).append(page)
+        sections.setdefault(section_of(page, candidates[0]), []).append(page)
     for name, children in sorted(sections.items()):
         cited = {
             source.memory_id for page in children for section in page.sections for source in section.sources
@@ -224,7 +251,8 @@ def _promotions(view: AggregationView) -> Iterable[SectionPromotion]:
     """Yield the sections that are candidates, on hubs that have more than that section."""
     pages = {page.key: page for page in (*view.pages, *view.others)}
     for page in sorted(view.pages, key=lambda page: page.key):
-        lists = [one for one in page.sections if one.aggregation is not None]
+        is_topic = page.key.type is PageType.TOPIC
+        lists = [one for one in page.sections if one.aggregation is not None and is_topic]
         for section in lists if len(page.sections) > 1 else ():
             known = section.aggregation
             if known is None or known.promotion_status is not PromotionStatus.CANDIDATE:

@@ -13,6 +13,7 @@ from uuid import UUID
 
 import orjson
 
+from compiler.plan import upkeep
 from compiler.plan.contract import (
     DropLink,
     DropSighting,
@@ -33,7 +34,8 @@ from compiler.state.row_mapping import Stored, key_of, load, ruling_row
 from store.compile import scopes
 from store.db.queries import Connection
 from store.scope import Scope
-from store.wiki import candidates, mentions, page_writes, rulings, upkeep
+from store.wiki import candidates, mentions, page_writes, rulings
+from store.wiki import upkeep as removals
 from store.wiki.mentions import HeldRow, MentionChanges, SightingWrite
 from store.wiki.page_writes import UNTYPED, CauseRow, EdgeStatement
 from store.wiki.pages import page_uuid
@@ -62,12 +64,25 @@ class Applied:
 
 
 async def apply_items(connection: Connection, scope: Scope, items: Sequence[Item], *, now: datetime) -> Applied:
-    """Apply an operator's items under `scopes.lock`, without caps, and raise the revision if anything changed."""
+    """Apply an operator's items under `scopes.lock`, without caps, and raise the revision if anything changed.
+
+    The pages that the items name, and those that these link to before or after, are scored again.
+    """
     row = await scopes.lock(connection, scope, now=now)
+    before = await _around(connection, scope, items)
     applied = await write(connection, scope, items, ApplyOptions(UNLIMITED, row.wiki_revision + 1, now))
+    around = sorted(before | await _around(connection, scope, items))
+    await page_writes.score_hubs(connection, scope, around)
     if any(applied.counters.values()):
         await scopes.bump_revision(connection, scope, now=now)
     return applied
+
+
+async def _around(connection: Connection, scope: Scope, items: Sequence[Item]) -> set[UUID]:
+    """Return the pages that the items name and those that they link to."""
+    named = [(key.type.value, key.slug) for key in upkeep.named(items)]
+    page_ids = [one.page_id for one in await candidates.identities(connection, scope, named)]
+    return {*page_ids, *await candidates.linked_from(connection, scope, page_ids)}
 
 
 async def write(connection: Connection, scope: Scope, items: Sequence[Item], options: ApplyOptions) -> Applied:
@@ -85,7 +100,7 @@ async def write(connection: Connection, scope: Scope, items: Sequence[Item], opt
     await page_writes.write_texts(connection, scope, changes, revision=options.revision, now=options.now)
     counters.update(await _write_links(connection, scope, folded.links, ids, options.now))
     for key in folded.deleted:
-        await upkeep.delete_page(connection, scope, standing.ids[key], now=options.now)
+        await removals.delete_page(connection, scope, standing.ids[key], now=options.now)
     counters["rulings_written"] = await _write_rulings(connection, scope, folded, options.now)
     counters["hubs_scored"] = await page_writes.score_hubs(
         connection, scope, [ids[key] for key in folded.scored if key in ids]

@@ -25,11 +25,12 @@ from compiler.plan.contract import (
 from compiler.plan.edges.typed import is_of_rules
 from compiler.plan.judging import departing, links, membership, parents
 from compiler.plan.names import lookup, ruled
+from compiler.plan.names.locating import JOURNAL_TAG
 from compiler.plan.names.lookup import Sought
-from compiler.plan.names.merge import SIMILARITY, Match, Matches, Names, Way
+from compiler.plan.names.merge import CITY_TAG, SIMILARITY, Match, Matches, Names, Way
 from compiler.plan.text.markdown import alias_keys
 from compiler.settings import Sight
-from compiler.state import surroundings
+from compiler.state import people, surroundings
 from compiler.state.row_mapping import Stored, key_of, link_cause, load, mentions, outline, ruling
 from compiler.state.substrates import MemorySubstrate
 from store.compile import ledger
@@ -273,6 +274,12 @@ async def window(connection: Connection, scope: Scope, look: Look) -> tuple[list
     return [page_id for page_id, _ in found[: look.most]], reached
 
 
+async def told_by_tags(connection: Connection, scope: Scope, look: Look) -> list[str]:
+    """Return the memories that prove a city or a journal of the changed pages, for their hubs."""
+    changed, _ = await window(connection, scope, look)
+    return await candidates.memories_of_tags(connection, scope, changed, [CITY_TAG, JOURNAL_TAG])
+
+
 async def aggregation_view(
     connection: Connection, scope: Scope, memories: tuple[BatchMemory, ...], look: Look
 ) -> tuple[AggregationView | None, Place | None]:
@@ -329,6 +336,7 @@ async def _recent(
     rest = await load(
         connection, scope, [id_ for id_, page in lean.items() if page.key in joining and id_ not in first]
     )
+    found = parents.merge_candidates(found, await people.candidates_of(connection, scope, lean.values()))
     whole = Stored({**recent.pages, **rest.pages}, {**recent.ids, **rest.ids})
     return whole, found, {page.key: page for page in lean.values() if page.key not in whole.pages}
 

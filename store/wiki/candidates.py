@@ -218,6 +218,13 @@ async def links_of_page(connection: Connection, scope: Scope, page_id: UUID) -> 
     return found
 
 
+async def linked_from(connection: Connection, scope: Scope, page_ids: Sequence[UUID]) -> list[UUID]:
+    """Return the active pages that one of the pages links to."""
+    if not page_ids:
+        return []
+    return [row["page_id"] for row in await _sql.linked_from(connection, **scope.key, page_ids=list(page_ids))]
+
+
 async def inbound(connection: Connection, scope: Scope, page_ids: Sequence[UUID]) -> list[tuple[UUID, int]]:
     """Return (page id, number of pages that link to it) for each page."""
     rows = await _sql.inbound_references(connection, **scope.key, page_ids=list(page_ids))
@@ -264,6 +271,31 @@ async def mentions_seen_in(connection: Connection, scope: Scope, memory_ids: Seq
     """Return the folded names of open mentions seen in one of the memories."""
     rows = await _sql.mentions_seen_in(connection, **scope.key, memory_ids=list(memory_ids))
     return [row["alias_normalized"] for row in rows]
+
+
+async def opened_by(
+    connection: Connection, scope: Scope, page_ids: Sequence[UUID], traits: Sequence[str], *, least: int
+) -> list[Any]:
+    """Return (person_id, found_id, source_ref) for each page whose summary rests on a memory that one of the pages cites.
+
+    Only pages with a section of one of the slugs `traits` count, and only if they open `least` others or more.
+    """
+    if not page_ids:
+        return []
+    found: list[Any] = await _sql.opened_by(
+        connection, **scope.key, page_ids=list(page_ids), traits=list(traits), least=least
+    )
+    return found
+
+
+async def memories_of_tags(
+    connection: Connection, scope: Scope, page_ids: Sequence[UUID], classes: Sequence[str]
+) -> list[str]:
+    """Return the memories that prove the pages' tags of some classes (`city:`)."""
+    if not page_ids:
+        return []
+    rows = await _sql.memories_of_tags(connection, **scope.key, page_ids=list(page_ids), classes=list(classes))
+    return [row["source_ref"] for row in rows]
 
 
 async def duplicate_titles(connection: Connection, scope: Scope) -> int:

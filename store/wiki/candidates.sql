@@ -275,3 +275,37 @@ WITH asked AS MATERIALIZED (SELECT unnest(string_to_array(:names::text, chr(10))
 SELECT alias_normalized FROM wiki_unresolved_mentions
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'open' AND alias_normalized IN (SELECT alias FROM asked)
 ORDER BY alias_normalized;
+
+-- name: opened_by
+-- The active pages whose summaries rest on memories that some pages with a section of some kind cite, if there are enough.
+WITH told AS MATERIALIZED (
+    SELECT DISTINCT w.page_id AS person_id, w.source_ref FROM wiki_section_sources w
+    WHERE w.tenant_id = :tenant_id AND w.page_id = ANY(:page_ids::uuid[]) AND w.source_kind = 'memory' AND w.subject = 'section'
+        AND EXISTS (SELECT 1 FROM wiki_page_sections s
+            WHERE s.tenant_id = :tenant_id AND s.page_id = w.page_id AND s.section_slug = ANY(:traits::text[]))),
+found AS (
+    SELECT t.person_id, o.page_id AS found_id, t.source_ref FROM told t
+    CROSS JOIN LATERAL (
+        SELECT page_id FROM wiki_section_sources
+        WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND source_kind = 'memory' AND source_ref = t.source_ref
+            AND subject = 'summary' OFFSET 0) o
+    CROSS JOIN LATERAL (
+        SELECT 1 FROM wiki_pages p WHERE p.tenant_id = :tenant_id AND p.page_id = o.page_id AND p.status = 'active' LIMIT 1) p
+    WHERE o.page_id <> t.person_id)
+SELECT person_id, found_id, source_ref FROM found
+WHERE person_id IN (SELECT person_id FROM found GROUP BY person_id HAVING count(DISTINCT found_id) >= :least)
+ORDER BY person_id, found_id, source_ref;
+
+-- name: memories_of_tags
+-- The memories that prove tags of some classes on some pages.
+SELECT DISTINCT w.source_ref FROM wiki_section_sources w
+WHERE w.tenant_id = :tenant_id AND w.owner_id = :owner_id AND w.page_id = ANY(:page_ids::uuid[]) AND w.source_kind = 'memory'
+    AND w.subject = 'tag' AND EXISTS (SELECT 1 FROM unnest(:classes::text[]) AS r (class) WHERE starts_with(w.subject_ref, r.class))
+ORDER BY w.source_ref;
+
+-- name: linked_from
+-- The active pages that some pages link to.
+SELECT DISTINCT p.page_id FROM wiki_page_links l
+JOIN wiki_pages p ON p.tenant_id = l.tenant_id AND p.page_id = l.to_page_id
+WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id AND l.from_page_id = ANY(:page_ids::uuid[]) AND p.status = 'active'
+ORDER BY p.page_id;

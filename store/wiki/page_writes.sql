@@ -130,13 +130,15 @@ DELETE FROM wiki_page_links l WHERE l.tenant_id = :tenant_id AND l.owner_id = :o
     SELECT 1 FROM wiki_link_evidence e WHERE e.tenant_id = :tenant_id AND e.link_id = l.link_id);
 
 -- name: score_hubs$
--- Recomputes the hubness of some pages: inbound reference links + 2 x promoted children + floor(mean supporting records of
+-- Recomputes the hubness of some pages: reference links from active pages + 2 x promoted children + floor(mean supporting records of
 -- their lists / 10). Returns how many scores changed.
 WITH counted AS (
     SELECT w.page_id,
         (SELECT count(*) FROM wiki_page_links l
             WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id AND l.to_page_id = w.page_id AND l.kind = 'reference'
-                AND l.edge_type = '')
+                AND l.edge_type = ''
+                AND EXISTS (SELECT 1 FROM wiki_pages f
+                    WHERE f.tenant_id = :tenant_id AND f.page_id = l.from_page_id AND f.status = 'active' OFFSET 0))
         + 2 * (SELECT count(*) FROM wiki_pages c
             WHERE c.tenant_id = :tenant_id AND c.owner_id = :owner_id AND c.parent_page_id = w.page_id)
         + coalesce((SELECT sum((s.aggregation ->> 'supporting_record_count')::int) / (10 * count(*)) FROM wiki_page_sections s

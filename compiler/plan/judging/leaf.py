@@ -158,8 +158,9 @@ class _Leaf:
                 self.gathering.items.append(WriteSection(page.key, written.section))
                 self.gathering.drafts.extend([written.draft] if written.draft else [])
         summary = next((update for update in together if update.summary and self.citable.cite(update.memory_ids)), None)
-        if summary is not None and not page.summary:
-            sources = united(page.summary_sources, self.citable.cite(summary.memory_ids))
+        if summary is not None and (summary.opens or not page.summary):
+            standing = () if summary.opens else page.summary_sources
+            sources = united(standing, self.citable.cite(summary.memory_ids))
             self.gathering.items.append(WriteSummary(page.key, markdown.one_line(summary.summary), sources))
         cited = [one for update in together for one in update.memory_ids]
         cited += [one for update in together for section in update.sections for one in section.memory_ids]

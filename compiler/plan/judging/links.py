@@ -13,7 +13,9 @@ from types import MappingProxyType
 from compiler.plan.batch import ParentCandidate
 from compiler.plan.contract import (
     BatchMemory,
+    CreatePage,
     DropLink,
+    Item,
     LinkKind,
     LinkOrigin,
     PageKey,
@@ -106,6 +108,17 @@ def _typed(
     found = tuple(dict.fromkeys(typed_edges(memories, named, parents)))
     gathering.count("typed_edges", len(found))
     return found
+
+
+def scoring(items: Iterable[Item], linked: Iterable[Item]) -> tuple[Item, ...]:
+    """Return the item that scores the pages whose links change although no other item changes them.
+
+    The aggregation scores the changed ones.
+    """
+    written = {item.page.key if isinstance(item, CreatePage) else getattr(item, "page", None) for item in items}
+    causes = [item.link if isinstance(item, DropLink) else item for item in linked]
+    targets = {one.target for one in causes if isinstance(one, WriteLink)} - written
+    return (ScoreHubs(tuple(sorted(targets))),) if targets else ()
 
 
 def _hubs(memories: Iterable[BatchMemory]) -> list[ParentCandidate]:

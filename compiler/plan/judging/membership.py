@@ -12,6 +12,7 @@ from compiler.plan.batch import ParentCandidate
 from compiler.plan.contract import Page, PageKey
 from compiler.plan.names.merge import CITY_TAG
 from compiler.plan.names.naming import holds
+from compiler.plan.names.themes import themes_in
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.plan.text.change import content_words
 from compiler.plan.text.markdown import plain_key, slug
@@ -70,7 +71,8 @@ def shows(child: Page, required: MemberRequirement) -> bool:
         return False
     texts = (plain_key(child.title), plain_key(child.summary))
     tags = {_tag_key(tag.name) for tag in child.tags}
-    if not all(key in tags or any(holds(key, text) for text in texts) for key in required.keys):
+    tagged = {plain_key(theme) for tag in tags for theme in themes_in(tag)}
+    if not all(key in tags | tagged or any(holds(key, text) for text in texts) for key in required.keys):
         return False
     shown = {_stem(word) for text in (child.title, child.summary, *tags) for word in content_words(text)}
     return not required.words or not required.words.isdisjoint(shown)

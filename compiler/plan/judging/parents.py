@@ -7,13 +7,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from compiler.plan.batch import ParentCandidate
-from compiler.plan.contract import BatchMemory, Page, PageType
+from compiler.plan.contract import BatchMemory, Page, PageKey, PageType
 from compiler.plan.names.locating import city_of, journal_of, tags_of, types_of
+from compiler.plan.names.merge import CITY_TAG
+from compiler.plan.names.naming import holds
+from compiler.plan.names.spotting import runs, speaker_of
+from compiler.plan.names.themes import themes_in
 from compiler.plan.places.addresses import city_of_address, is_address
-from compiler.plan.text.markdown import one_line, plain_key, slug, unescape
+from compiler.plan.text.markdown import alias_keys, one_line, plain_key, slug, unescape
 from compiler.plan.text.words import NO_NAMES
 
 MIN_MEMORIES = 2
+MIN_PAGES = 3
+PERSON = "person"
+PLACES = "places"
 
 _SECTIONS = (
     ("coffee", ("cafe", "coffee", "coffee_shop")),
@@ -73,7 +80,50 @@ def city_in_summary(summary: str) -> str:
 def section_for(types: Iterable[str]) -> str:
     """Return the slug of a hub's section for members of these types."""
     given = {one.casefold() for one in types}
-    return next((section for section, known in _SECTIONS if not given.isdisjoint(known)), "places")
+    return next((section for section, known in _SECTIONS if not given.isdisjoint(known)), PLACES)
+
+
+def section_of(page: Page, candidate: ParentCandidate) -> str:
+    """Return the slug of the section for a page in a candidate's hub, by what the page is.
+
+    A city lists under places only what its tags say is one: a person whom one met there is no place.
+    """
+    if candidate.kind == PERSON:
+        kinds = {PageType.TOPIC: "topics", PageType.DECISION: "decisions"}
+        return kinds.get(page.key.type, "people_and_things")
+    if candidate.kind != "city":
+        return candidate.section
+    names = [tag.name for tag in page.tags]
+    is_place = any(name.startswith(CITY_TAG) for name in names) or section_for(names) != PLACES
+    return section_for(names) if is_place or page.key.type is not PageType.ENTITY else "people_and_things"
+
+
+def from_people(opened: Mapping[PageKey, Iterable[Page]], people: Iterable[Page]) -> tuple[ParentCandidate, ...]:
+    """Return a candidate for each person's page that three pages or more name in their summaries.
+
+    `opened` maps a person's page to the pages whose summaries rest on a memory that it cites.
+    """
+    found = []
+    for person in sorted(people, key=lambda page: page.key):
+        names = {plain_key(person.title), *(plain_key(alias.display) for alias in person.aliases)} - {""}
+        pages = [page for page in opened.get(person.key, ()) if page.key != person.key and not _is_list(page)]
+        naming = [page for page in pages if any(holds(name, plain_key(page.summary)) for name in names)]
+        if len(naming) >= MIN_PAGES:
+            keys = tuple(sorted(page.key for page in naming))
+            ids = tuple(sorted({source.memory_id for page in naming for source in page.summary_sources}))
+            found.append(ParentCandidate(PERSON, person.key.slug, person.title, "topics", ids, keys, (), "summary"))
+    return tuple(found)
+
+
+def names_in_summaries(pages: Iterable[Page]) -> tuple[str, ...]:
+    """Return the folded names in the summaries of pages, sorted."""
+    said = [unescape(page.summary) for page in pages]
+    names = {one.name for text in said for one in runs(text)} | {speaker_of(text) for text in said}
+    return tuple(sorted({key for name in names for key in alias_keys(name)}))
+
+
+def _is_list(page: Page) -> bool:
+    return bool(page.sections) and all(one.aggregation is not None for one in page.sections)
 
 
 def _of_memory(memory: BatchMemory) -> Iterable[ParentCandidate]:
@@ -87,7 +137,8 @@ def _of_memory(memory: BatchMemory) -> Iterable[ParentCandidate]:
     if slug(journal):
         yield ParentCandidate("journal", slug(journal), journal, "entries", ids, (), tags)
     for tag in tags:
-        yield ParentCandidate("tag", slug(tag), tag.capitalize(), "related_entities", ids, (), (tag,))
+        title = next(iter(themes_in(tag)), tag.capitalize())
+        yield ParentCandidate("tag", slug(tag), title, "related_entities", ids, (), (tag,))
 
 
 def _united(same: Sequence[ParentCandidate]) -> ParentCandidate:

@@ -44,6 +44,7 @@ _DOUBTFUL = re.compile(
     re.IGNORECASE,
 )
 _OTHERS = frozenset(["they", "he", "she", "it", "you", "who", "which", "that"])
+_OBJECTS = frozenset(["it", "them", "him", "her", "me", "us", "one", "this", "that"])
 _COMMITTED = re.compile(
     r"\b(?:will|won['’]t|gave up|signed|cancelled|canceled|instead|no longer|(?:am|are) not)\b", re.IGNORECASE
 )
@@ -53,7 +54,8 @@ _REASON = re.compile(
 )
 _CLAUSE_END = re.compile(
     r"[.;:!?](?=\W*(?:\s|$))|[，。]|,\s|\s[-–—]{1,2}\s|\s\("
-    r"|\s(?:because|since|so that|due to|porque|weil|parce que)\s"
+    r"|\s(?:because|since|so that|due to|as (?:i|we|you|he|she|they)|porque|weil|parce que)\s",
+    re.IGNORECASE,
 )
 
 
@@ -92,8 +94,12 @@ def _decided(sentence: str, *, is_tagged: bool) -> str:
 def _title(decided: str) -> str:
     """Return the clause as a title of at most twelve words; empty if it says too little."""
     end = _CLAUSE_END.search(decided, 1)
-    words = one_line(decided[: end.start()] if end else decided).split()[:MAX_TITLE_WORDS]
-    while words and words[-1].lower() in STOP_WORDS | CONNECTORS:
+    every = one_line(decided[: end.start()] if end else decided).split()
+    words = every[:MAX_TITLE_WORDS]
+    if len(every) > len(words):
+        joints = [at for at, word in enumerate(words) if word.lower() in STOP_WORDS | CONNECTORS]
+        words = words[: joints[-1]] if joints and joints[-1] >= MAX_TITLE_WORDS // 2 else words
+    while words and words[-1].lower() in (STOP_WORDS | CONNECTORS) - _OBJECTS:
         words.pop()
     title = " ".join(words).strip(" \"'“”‘’,*_")
     return f"{title[:1].upper()}{title[1:]}" if len(content_words(title)) >= MIN_TITLE_WORDS else ""

@@ -19,7 +19,6 @@ from compiler.plan.text.words import FIRST_PERSON, INTERJECTIONS, SECOND_PERSON
 
 OVERVIEW = "overview"
 OVERVIEW_CHARS = 1_200
-SECTION_CHARS = 4_000
 LEAST_WORDS = 3
 LEAST_UNOWNED_WORDS = 5
 
@@ -95,7 +94,7 @@ def arrange(
     """Return sections for the sentences about the subject with these keys.
 
     A person's visits, preferences and relations have sections of their own; the rest goes to the overview until it is full,
-    then to one section per month. Sections are split when full.
+    then to one section per month.
 
     A line already on the page stays where it is.
     """
@@ -123,12 +122,8 @@ def arrange(
 def _place(when: datetime, sizes: Mapping[str, int], headings: dict[str, str], own: str) -> str:
     if not own and sizes.get(OVERVIEW, 0) < OVERVIEW_CHARS:
         return OVERVIEW
-    first, heading = (own, own.capitalize()) if own else (f"notes_{when:%Y_%m}", f"{when:%B %Y}")
-    slug, part = first, 1
-    while sizes.get(slug, 0) >= SECTION_CHARS:
-        part += 1
-        slug = f"{first}_{part}"
-    headings[slug] = heading if part == 1 else f"{heading} ({part})"
+    slug, heading = (own, own.capitalize()) if own else (f"notes_{when:%Y_%m}", f"{when:%B %Y}")
+    headings[slug] = heading
     return slug
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 
-from compiler.plan.names.spotting import speaker_of
+from compiler.plan.names.spotting import runs, speaker_of
 from compiler.plan.names.themes import theme_of
 from compiler.plan.text.change import content_words
 from compiler.plan.text.markdown import plain_key
@@ -20,15 +20,30 @@ love loves loved like likes enjoy enjoys enjoyed favorite favourite passion pass
 practice practices interested fan into ama encanta gosta liebt mag aime adore
 """
 _POINTING = re.compile(
-    r"(?:and|but|so|or|also|then|plus|because|it|its|that|thats|this|these|those|they|theyre|he|she|hes|shes|there|here)\b"
+    r"(?:and|but|so|or|also|then|plus|because|it|its|that|thats|this|these|those|they|theyre|he|she|hes|shes|there|here|either"
+    r"|as for|on the other hand|one of|some of|another|other|for example|dont|lets|wow|yeah|yes|no|nah|hope|thanks|hmm|well)\b"
+)
+_REACTING = re.compile(
+    r"\b(?:sounds?|seems?|must (?:be|have)|looks? like|glad|sorry to|thats|if|whether|would|shares? a (?:picture|photo))\b"
 )
 _LONGEST = 240
 _SHORTEST_WORDS = 3
+_WORDS = 12
 
 
 def opening(said: Iterable[str], keys: Collection[str]) -> str:
-    """Return the sentence that says best what the subject with these keys is; of equal ones the first; empty without any."""
-    return max(said, key=lambda one: fitness(one, keys), default="")
+    """Return the sentence that says best what the subject with these keys is; empty without any.
+
+    Of equal ones the one that names it first, then the one nearest to a dozen words: never the first that came, so that the
+    choice depends on the sentences alone.
+    """
+    return max(said, key=lambda one: _order(one, keys), default="")
+
+
+def _order(sentence: str, keys: Collection[str]) -> tuple[int, int, int, str]:
+    text = plain_key(sentence)
+    at = min((text.find(key) for key in keys if key in text), default=len(text))
+    return (fitness(sentence, keys), -at, -abs(len(text.split()) - _WORDS), sentence)
 
 
 def fitness(sentence: str, keys: Collection[str]) -> int:
@@ -37,13 +52,18 @@ def fitness(sentence: str, keys: Collection[str]) -> int:
     said = plain_key(sentence.removeprefix(f"{speaker}: "))
     words = set(said.split())
     found = -2 if _POINTING.match(said) else 0
+    found -= 2 if _REACTING.search(said) else 0
     found -= 0 if words.isdisjoint(SECOND_PERSON) else 2
     is_own = not words.isdisjoint(FIRST_PERSON)
-    found += 2 if is_own and (not speaker or plain_key(speaker) in keys) else -2 if is_own else 0
+    is_theme = any(theme_of(key) for key in keys)
+    is_theirs = is_theme or not speaker or plain_key(speaker) in keys
+    found += 2 if is_own and is_theirs else -2 if is_own else 0
     found -= 2 if len(sentence) > _LONGEST or len(content_words(sentence)) < _SHORTEST_WORDS else 0
     found -= 1 if sentence.rstrip().endswith("!") else 0
-    if any(theme_of(key) for key in keys):
-        return found + (2 if not words.isdisjoint(_LIKES.split()) else 0)
+    if is_theme:
+        opens = runs(sentence)[:1]
+        is_told = bool(opens) and not speaker and said.startswith(plain_key(opens[0].name))
+        return found + (2 if is_told else 0) + (2 if not words.isdisjoint(_LIKES.split()) else 0)
     return found + max((_defined(said, key) for key in keys), default=0)
 
 

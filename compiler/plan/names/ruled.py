@@ -20,6 +20,12 @@ class Rulings:
     merged: Mapping[PageKey, PageKey] = field(default_factory=dict)
     unsaid: Mapping[PageKey, tuple[Ruling, ...]] = field(default_factory=dict)
 
+    @property
+    def pages(self) -> frozenset[PageKey]:
+        """Every page that a ruling is about."""
+        named = (key for keys in self.names.values() for key in keys)
+        return frozenset((*self.titles, *self.manual, *self.merged, *self.merged.values(), *self.unsaid, *named))
+
     def end(self, key: PageKey) -> PageKey:
         """Return the page that this one is a part of now, or the page itself."""
         seen = {key}

@@ -39,7 +39,7 @@ Comedy: comedy comedian comedians stand_up_comedy standup_comedy comedy_show
 Filmmaking: filmmaking filmmaker filmmakers film_festival short_film script_reading directing_a
 Museums: museum museums museo museos museu museus musee musees
 Architecture: architecture architect architectural arquitectura arquitetura architektur
-Crafts: crafts crafting handmade diy diy_project diy_projects arts_and_crafts manualidades artesanato basteln
+Crafts: crafts handmade diy diy_project diy_projects arts_and_crafts manualidades artesanato basteln
   bricolage
 Tattoos: tattoo tattoos tattooed tatuaje tatuajes tatuagem tatouage
 """
@@ -93,6 +93,7 @@ Anime: anime animes
 Animation: animation animations animated animator
 Video games: video_game video_games videogame videogames gaming gamer gamers console consoles playstation xbox
   nintendo esports game_dev multiplayer videojuego videojuegos videospiel videospiele videospielen jeux_video
+  computer_game computer_games
 Game development: game_development game_design game_designer game_developer developing_a_game developing_a_video_game
 Board games: board_game board_games tabletop card_games card_game juegos_de_mesa jogos_de_tabuleiro brettspiel
   brettspiele jeux_de_societe
@@ -120,7 +121,7 @@ Martial arts: martial_arts karate judo taekwondo jiu_jitsu kung_fu self_defense 
 Swimming: swim swims swimming swam swimmer nadar nadando natacion natacao schwimmen geschwommen schwimmbad nager
   natation piscine
 Running: went_running go_running running_shoes running_group running_club jogging jog jogged marathon marathons
-  half_marathon 5k 10k runner runners trail_running morning_run goes_running training_run maraton maratona joggen
+  half_marathon 5k_run 10k_run runner runners trail_running morning_run goes_running training_run maraton maratona joggen
   lauftraining course_a_pied
 Charity runs and races: charity_run charity_runs charity_race charity_races charity_event charity_events
   charity_tournament
@@ -144,11 +145,11 @@ Gymnastics: gymnastics gymnast gimnasia turnen
 Yoga: yoga yoga_class yoga_classes yoga_studio aerial_yoga
 Pilates: pilates
 Meditation: meditation meditate meditating meditated mindfulness meditacion meditar meditacao achtsamkeit
-Workouts: workout workouts work_out working_out gym exercise exercising weightlifting weight_training
+Workouts: workout workouts working_out gym exercise exercising weightlifting weight_training
   strength_training lifting_weights personal_trainer fitness bootcamp boot_camp boot_camps crossfit gimnasio
   academia_de_ginastica fitnessstudio training_im_fitness salle_de_sport
-Sports training: training_camp training_session training_sessions practice_session coach coaches coaching entrenador
-  treinador entraineur
+Sports training: training_camp training_session training_sessions practice_session my_coach our_coach the_coach coaching
+  entrenador treinador entraineur
 Tournaments and matches: tournament tournaments championship championships finals playoff playoffs torneo torneio
   turnier tournoi
 Teammates and team spirit: teammate teammates team_spirit teamwork team_bonding team_bond teamkollegen
@@ -156,7 +157,8 @@ Sponsorships and endorsements: endorsement endorsements sponsor sponsors sponsor
   brand_deals
 """
 _NATURE = """
-Gardening: garden gardens gardening gardener jardin jardineria jardim jardinagem garten gartenarbeit jardinage
+Gardening: gardening gardener my_garden our_garden her_garden his_garden vegetable_garden home_garden jardineria jardinagem
+  gartenarbeit jardinage
 Plants: plant plants houseplant houseplants succulent succulents seedlings planta plantas pflanze pflanzen plante
   plantes
 Flowers: flower flowers sunflower sunflowers roses bouquet tulips flores flor blumen blume fleurs
@@ -199,7 +201,7 @@ Pizza: pizza pizzas
 Sushi: sushi
 Pasta: pasta spaghetti lasagna ravioli
 Tacos: taco tacos taqueria
-Barbecue: barbecue bbq grilling grilled grill_party churrasco asado grillen
+Barbecue: barbecue bbq grilling grill_party churrasco asado grillen
 Vegan and vegetarian food: vegan vegetarian plant_based vegano vegetariano vegetarisch vegan_food dairy_free
 Healthy eating: healthy_eating healthy_food healthy_meals healthy_meal eating_healthy healthier diet diets nutrition
   nutritionist meal_prep smoothie smoothies salad salads alimentacion_sana alimentacao_saudavel ernahrung
@@ -208,7 +210,7 @@ Allergies: allergy allergies allergic alergia alergias alergico alergica allergi
 Picnics: picnic picnics piquenique picknick pique_nique
 """
 _HEALTH = """
-Health: health health_issues health_scare doctor doctors hospital surgery medical_checkup checkup check_up medication
+Health: health health_issues health_scare doctor doctors surgery medical_checkup checkup check_up medication
   salud saude gesundheit arzt sante medecin medico
 Injuries and recovery: injury injuries injured sprained ankle_injury knee_injury physical_therapy physiotherapy rehab
   lesion lesao verletzung blessure
@@ -236,9 +238,9 @@ Grandparents: grandmother grandfather grandma grandpa grandparents granny abuela
   grosseltern grandmere grandpere
 Friendship: friendship friendships best_friend best_friends close_friends close_friend old_friends old_friend
   new_friends making_friends amistad amizade freundschaft amitie
-Marriage: married marriage marriages wedding weddings anniversary husband wife engaged engagement_ring boda matrimonio
-  casamento esposa esposo marido hochzeit verheiratet ehefrau ehemann mariage
-Dating and relationships: dating date_night girlfriend boyfriend relationship relationships breakup break_up broke_up
+Marriage: married marriage marriages wedding weddings wedding_anniversary engaged engagement_ring boda matrimonio
+  casamento hochzeit verheiratet mariage
+Dating and relationships: dating date_night girlfriend boyfriend love_life breakup break_up broke_up
   crush novia novio namorada namorado freundin beziehung petite_amie
 Divorce: divorce divorced divorcio scheidung
 Adoption: adoption adopt adopted adopting adoption_agency adoption_agencies adoptive adopcion adocao adoptieren
@@ -257,7 +259,8 @@ Faith: faith church churches prayer praying mosque bible religion religious igle
 """
 _MIND = """
 Goals and dreams: goals ambitions aspirations big_dream big_dreams dream_of life_goal life_goals new_years_resolution
-Creativity: creativity creative creatively creatividad criatividade kreativitat creativite
+Creativity: creativity creative_outlet creative_process creative_energy get_creative getting_creative be_creative
+  being_creative creatividad criatividade kreativitat creativite
 """
 _WORK = """
 Career: career careers job_interview job_search job_hunt job_hunting new_job dream_job resume promotion promoted
@@ -320,7 +323,8 @@ Taxes: taxes tax_return irs impuestos impostos steuern steuererklarung impots
 """
 
 _NO_THEMES = """
--: diving_into downward_dog dive_into nature_of nature_is dynamic_nature by_nature under_the_weather second_family
+-: writing_a_contract writing_down write_down
+  diving_into downward_dog dive_into nature_of nature_is dynamic_nature by_nature under_the_weather second_family
   piece_of_cake state_of_the_art family_saga book_a book_it booked_a book_the to_book can_book french_press
   bucket_of_fish match_made party_to dog_tired run_errands running_late running_out in_the_running class_act
   school_of_thought doctor_who hot_dog hot_dogs cat_nap community_college music_to_my_ears painted_a_picture_of_how

@@ -6,7 +6,8 @@ from store.text.words import STOP_WORDS
 
 _CALENDAR = """
 monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur thurs fri sat sun weekday
-weekend january february march april may june july august september october november december jan feb mar apr
+weekend mondays tuesdays wednesdays thursdays fridays saturdays sundays weekdays weekends
+january february march april may june july august september october november december jan feb mar apr
 jun jul aug sep sept oct nov dec spring summer autumn fall winter today tomorrow yesterday tonight montag
 dienstag mittwoch donnerstag freitag samstag sonntag januar februar marz juni juli oktober dezember lunes martes
 miercoles jueves viernes sabado domingo enero febrero marzo abril mayo junio julio agosto septiembre octubre

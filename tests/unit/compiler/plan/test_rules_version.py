@@ -20,7 +20,7 @@ from store.text.texts import text_hash
 
 # What each version makes of the demo's journal: pages, hubs, what is left when every third memory is forgotten, what becomes
 # of it when every third is written anew, and two prompts.
-DIGESTS = {6: "27ec0faf1e2f6f90652ce184ae569ef806c9ccd759f52c11c2da6579db20ac34"}
+DIGESTS = {7: "1b1ad4dcec8eec0594a47c2a207d7c2d6acab5dcdf76e74742c351f2722058f2"}
 ANEW = BatchMemory(
     "", "On Friday Priya rowed to the island and back.", text_hash("anew"), datetime(2026, 6, 1, tzinfo=UTC)
 )
