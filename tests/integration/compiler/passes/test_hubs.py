@@ -237,7 +237,8 @@ async def test_scores_stay_true_after_an_operators_act(pools: Pools, database: s
         inbound = await fetch(
             database,
             "SELECT count(*) FROM wiki_page_links l JOIN wiki_pages f ON f.page_id = l.from_page_id JOIN wiki_pages t"
-            " ON t.page_id = l.to_page_id WHERE f.status = 'active' AND l.edge_type = '' AND l.kind = 'reference' AND t.type = $1 AND t.slug = $2",
+            " ON t.page_id = l.to_page_id WHERE f.status = 'active' AND l.edge_type = ''"
+            " AND l.kind = 'reference' AND t.type = $1 AND t.slug = $2",
             row["type"],
             row["slug"],
         )
