@@ -34,7 +34,7 @@ _TODAY = date(2026, 11, 23)  # in no period that the data's questions name
 _EPOCHS, _RATE, _DECAY, _BATCH = 5, 0.003, 3e-4, 32
 _ASIDE, _ASIDE_COSINE, _LEAST_ASIDE_WORDS = 0.75, 6.0, 4  # questions that people ask each other
 _MOST_GOLD = 3
-_RIDGE, _STEPS = 20.0, 15
+_RIDGE, _STEPS, _LEAST_STEP = 20.0, 15, 1e-3
 _MARK_TOKENS, _HEADER_TOKENS, _FRAME_TOKENS = 3, 13, 100  # about what a context adds to its turns
 _UNUSED = frozenset({"is_fact", "is_passage", "is_page", "coverage_gap", "cosine_gap", "answer_cosine"})
 _USED = [place for place, name in enumerate(NAMES) if name not in _UNUSED]
@@ -137,8 +137,21 @@ def _weights(asked: Sequence[Asked]) -> _Matrix:
             mean = shares @ table
             slope = slope + held * mean - one.labels @ table
             curvature += held * ((table * shares[:, None]).T @ table - np.outer(mean, mean))
-        fitted = fitted - np.linalg.solve(curvature, slope)
+        step, size, before = np.linalg.solve(curvature, slope), 1.0, _loss(tables, seen, fitted)
+        while size > _LEAST_STEP and _loss(tables, seen, fitted - size * step) >= before:
+            size /= 2
+        fitted = fitted - size * step
     return np.asarray(fitted / spread, np.float64)
+
+
+def _loss(tables: Sequence[_Matrix], seen: Sequence[Asked], fitted: _Matrix) -> float:
+    """Return the negative log probability of the answers, each among all turns, with the ridge."""
+    total = _RIDGE * float(fitted @ fitted) / 2
+    for table, one in zip(tables, seen, strict=True):
+        scores = table @ fitted
+        most = scores.max()
+        total += float(one.labels.sum() * (most + np.log(np.exp(scores - most).sum())) - one.labels @ scores)
+    return total
 
 
 def _softmax(scores: _Matrix) -> _Matrix:

@@ -17,7 +17,7 @@ from store.scope import Scope
 
 _LEAST_EACH, _MOST_EACH = 60, 250
 _TOKENS_A_TURN = 20  # the size of short turns, so that there are enough of them to fill the budget
-_DEEP_TOKENS = 64  # of what is recalled, for one turn more each: a wide context holds what no search is sure of
+_DEEP_TOKENS = 250  # of what is recalled, for one turn more each; at a thousand each an answer is often late
 _MOST_IN_ALL = 500
 
 

@@ -102,7 +102,7 @@ class TestThread:
         # Between two of the boat stand three that no search finds, one of them beside neither.
         await say(pools, *("rope" if number % 4 else f"boat {number}" for number in range(400)))
         source, found = ThreadSource(pools.turn), []
-        for recall_tokens in (1_000, 64 * 80, 64_000):
+        for recall_tokens in (1_000, 250 * 80, 250_000):
             limits = SourceLimits(1_000, 3, 1_000, 10, recall_tokens=recall_tokens)
             answer = await source.find(asking("boat"), SCOPE, limits)
             found.append(sum("boat" in item.text for item in answer.items))
