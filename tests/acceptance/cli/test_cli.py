@@ -187,6 +187,21 @@ class TestMemories:
         assert gone.code == 1
         assert gone.out == ""
 
+    def test_a_memory_is_superseded_explained_and_restored(self, sidecar: Terminal) -> None:
+        sidecar.json("memory", "import", str(DATA / "memories.jsonl"))
+        words = ("--text", "Lives in Porto.", "--from", "2026-03-03", "--evidence", "said so")
+        effect = sidecar.json("memory", "supersede", "mem-0001", *words)
+        newer, [older] = effect["memory"]["memory_id"], effect["superseded"]
+        assert (older["memory_id"], older["until_precision"]) == ("mem-0001", "day")
+        assert "until 2026-03-03" in sidecar("memory", "get", "mem-0001").out
+        assert f"{newer} corrected: mem-0001 (said so)" in sidecar("memory", "why", newer).out
+        assert newer in {one["memory_id"] for one in sidecar.json("memory", "list", "--as-of", "2026-04")}
+        assert newer not in {one["memory_id"] for one in sidecar.json("memory", "list", "--as-of", "2026-02")}
+        assert sidecar.json("memory", "list", "--known-at", "2020") == []
+        assert sidecar.json("memory", "restore", "mem-0001")["valid_until_time"] is None
+        assert sidecar("memory", "supersede", "mem-0001").code == 2
+        assert "no time" in sidecar("memory", "list", "--as-of", "soon").err
+
     def test_a_memory_is_pinned_shown_as_such_and_unpinned(self, sidecar: Terminal) -> None:
         sidecar.json("memory", "import", str(DATA / "memories.jsonl"))
         assert sidecar.json("memory", "pin", "mem-0001")["pinned"] is True

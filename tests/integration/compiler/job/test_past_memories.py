@@ -5,12 +5,14 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from compiler.decay.supersede import SupersessionCause
+from compiler.operations import upkeep
+from compiler.operations.upkeep import ResetMode
 from sidecar.services.memories import Memories
 from store.content.memories import NewMemory
 from store.content.standing import StatusDecision
 from store.content.supersessions import SupersessionReason
 from store.content.tiers import AuthorityTier, MemoryStatus
-from store.db.postgres import Pools
+from store.db.postgres import Pools, scoped
 from tests.support.compiler.compiling import (
     DEEDS,
     NOW,
@@ -66,6 +68,18 @@ async def test_pages_tell_a_memory_that_ended_as_past_and_as_present_when_it_is_
     await service.supersessions.restore(SCOPE, "harbour")
     await again(pools, minutes=12)
     assert await wiki_of(pools) == before
+
+
+async def test_pages_do_not_depend_on_when_a_memory_ended(pools: Pools, database: str) -> None:
+    await moved(pools)
+    service = Memories(pools, now=Clock(NOW))
+    await service.supersessions.supersede(SCOPE, ["harbour"], "forest", CORRECTED)
+    await again(pools)
+    ended_later = await wiki_of(pools)
+    async with scoped(pools.background, SCOPE) as connection:
+        await upkeep.reset(connection, SCOPE, mode=ResetMode.FULL, now=NOW)
+    await again(pools, minutes=12)
+    assert await wiki_of(pools) == ended_later
 
 
 async def test_forgotten_correction_makes_the_page_tell_the_older_memory_as_present(

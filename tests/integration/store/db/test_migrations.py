@@ -185,6 +185,36 @@ async def test_upgrade_assigns_kept_texts_to_their_owners_and_counts_stored_byte
     assert sorted(row["text"] for row in rows if not row["is_mara"]) == ["part", "said", "sum", "turn"]
 
 
+async def test_upgrade_leaves_memories_open_and_finds_those_behind_summaries(
+    empty_database: str, tmp_path: Path
+) -> None:
+    await migrate(empty_database, up_to(38, tmp_path))
+    connection = await asyncpg.connect(empty_database)
+    await connection.execute(
+        "INSERT INTO tenants (tenant_id, created_at) VALUES (md5('t')::uuid, now());"
+        " INSERT INTO memory_feeds VALUES (md5('t')::uuid, md5('mara')::uuid, 5);"
+        " INSERT INTO memories (tenant_id, owner_id, memory_id, change_seq, document_id, text, metadata, turn_ids, occurred_at,"
+        " created_at, updated_at, text_hash, signature, word_count, search_tsv, status)"
+        " SELECT md5('t')::uuid, md5('mara')::uuid, name, n, '', name, '{}', '{}', '2026-01-01', '2026-01-01', '2026-01-01',"
+        " sha256(name::bytea), '', 0, '', status FROM unnest(ARRAY['plain', 'a', 'b', 'sum', 'no'],"
+        " ARRAY['accepted', 'candidate', 'candidate', 'candidate', 'rejected']) WITH ORDINALITY AS r (name, status, n);"
+        " INSERT INTO memory_supersessions (tenant_id, owner_id, memory_id, superseded_id, created_at, reason, place, evidence,"
+        " undone_at) SELECT md5('t')::uuid, md5('mara')::uuid, by, name, '2026-01-01', 'compressed', 1, '', undone::timestamptz"
+        " FROM (VALUES ('sum', 'a', NULL), ('sum', 'b', '2026-01-02'), ('no', 'b', NULL), ('sum', 'plain', NULL))"
+        " AS r (by, name, undone)"
+    )
+    before = await connection.fetch("SELECT memory_id, change_seq, updated_at, text_hash FROM memories ORDER BY 1")
+    await migrate(empty_database, MIGRATIONS)
+    hashed = "memory_hash(text_hash, valid_from, valid_until, valid_precision, until_precision)"
+    rows = await connection.fetch(
+        f"SELECT memory_id, change_seq, updated_at, {hashed} AS text_hash FROM memories ORDER BY 1"
+    )
+    behind = await connection.fetch("SELECT memory_id FROM memories WHERE is_compressed")
+    await connection.close()
+    assert [tuple(row) for row in rows] == [tuple(row) for row in before]
+    assert [row["memory_id"] for row in behind] == ["a"]
+
+
 def up_to(number: int, folder: Path) -> Path:
     """Copy the migrations up to a number, as an earlier release had them, and return where they are."""
     for path in MIGRATIONS.glob("*.sql"):
