@@ -31,9 +31,9 @@ from store.content.memories import (
     Memory,
     MemoryFilter,
     NewMemory,
-    RecalledMemory,
     Retained,
 )
+from store.content.recalling import RecalledMemory
 from store.content.standing import StatusChange, StatusDecision
 from store.content.supersessions import Supersession
 from store.content.tiers import AuthorityTier, MemoryStatus

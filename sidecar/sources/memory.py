@@ -11,7 +11,7 @@ from sidecar.turn.items import Item, Ref, Source
 from sidecar.turn.leads import lead
 from sidecar.turn.rank import CandidateKind, Candidates
 from store.content import memories
-from store.content.memories import RecalledMemory
+from store.content.recalling import RecalledMemory
 from store.content.tiers import AuthorityTier, MemoryStatus
 from store.db.postgres import Pool, scoped
 from store.scope import Scope

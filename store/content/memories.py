@@ -9,12 +9,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID, uuid5
 
 from store.content import embeddings, feed, standing, storage, supersessions
 from store.content.derived import Derived, derive
-from store.content.recalling import Recalled, RecallQuery, recalled
+from store.content.recalling import Recalled, RecalledMemory, RecallQuery, recalled
 from store.content.tiers import MemoryStatus
 from store.content.validity import OPEN, Validity, ValidPrecision, validity_of
 from store.db import queries
@@ -88,38 +88,6 @@ class Memory:
     is_pinned: bool = False
     validity: Validity = OPEN
     is_compressed: bool = False
-
-
-class RecalledMemory(NamedTuple):
-    """The columns that recall reads of a memory, and its near-duplicate signature. A tuple: many are created per turn.
-
-    `sources` are the ids of the memories that a summary stands for, `events` those of turns.
-    """
-
-    memory_id: str
-    text: str
-    occurred_at: datetime
-    document_id: str
-    turn_ids: tuple[str, ...]
-    status: str
-    confidence: float
-    authority: str
-    is_compressed: bool
-    valid_from: datetime | None
-    valid_until: datetime | None
-    valid_precision: str
-    until_precision: str
-    sources: tuple[str, ...]
-    events: tuple[str, ...]
-    signature: Signature
-
-    @property
-    def validity(self) -> Validity:
-        """When it holds."""
-        if self.valid_from is None and self.valid_until is None:
-            return OPEN
-        precisions = ValidPrecision(self.valid_precision), ValidPrecision(self.until_precision)
-        return Validity(self.valid_from, self.valid_until, *precisions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +276,13 @@ async def recall(
         rows = await _sql.recall_memories(connection, **scope.key, **wanted.parameters())
     else:
         rows = await _sql.search_memories_known_at(connection, **scope.key, **wanted.parameters(), known_at=known_at)
-    return recalled(rows, _recalled)
+    found = recalled(rows, _recalled)
+    summaries = {one.memory_id: one.status for one in found.texts if one.has_sources}
+    if not summaries:
+        return found
+    behind = await supersessions.sources_of(connection, scope, summaries)
+    told = [(one, behind.get(one.memory_id, ((), ()))) for one in found.texts]
+    return replace(found, texts=tuple(one._replace(sources=both[0], events=both[1]) for one, both in told))
 
 
 def memory_id(scope: Scope, text: str) -> str:
@@ -394,6 +368,6 @@ def _memory(row: Any) -> Memory:
 
 
 def _recalled(*columns: Any) -> Iterable[RecalledMemory]:
-    values, turn_ids, trust, sources, events, signatures = columns[:4], columns[4], columns[5:13], *columns[13:]
-    behind = (map(tuple, sources), map(tuple, events))
-    return map(RecalledMemory, *values, map(tuple, turn_ids), *trust, *behind, map(Signature.unpack, signatures))
+    *values, signatures = columns
+    values[4] = map(tuple, values[4])  # the ids of turns
+    return map(RecalledMemory, *values, map(Signature.unpack, signatures))

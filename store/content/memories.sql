@@ -82,7 +82,7 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memor
 -- name: pinned_memories
 -- An owner's pinned memories, in the order in which they were pinned; rejected ones are left out.
 SELECT memory_id, text, occurred_at, document_id, turn_ids, status, confidence, authority, false AS is_compressed, valid_from,
-    valid_until, valid_precision, until_precision, '{}'::text[] AS sources, '{}'::text[] AS events, signature
+    valid_until, valid_precision, until_precision, false AS has_sources, signature
 FROM memories
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND pinned_at IS NOT NULL AND status <> 'rejected'
 ORDER BY pinned_at, memory_id LIMIT 300;
@@ -90,7 +90,7 @@ ORDER BY pinned_at, memory_id LIMIT 300;
 -- name: pinned_memories_known_at
 -- The same as they were known at an instant.
 SELECT m.memory_id, m.text, m.occurred_at, m.document_id, m.turn_ids, k.status, m.confidence, m.authority, false AS is_compressed,
-    m.valid_from, k.valid_until, m.valid_precision, k.until_precision, '{}'::text[] AS sources, '{}'::text[] AS events, m.signature
+    m.valid_from, k.valid_until, m.valid_precision, k.until_precision, false AS has_sources, m.signature
 FROM memories m CROSS JOIN LATERAL memory_standing(:tenant_id, :owner_id, m.memory_id, :known_at::timestamptz) k
 WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.pinned_at <= :known_at::timestamptz AND k.status <> 'rejected'
 ORDER BY m.pinned_at, m.memory_id LIMIT 300;
@@ -160,27 +160,21 @@ DELETE FROM memories WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND m
 -- An owner's memories that match a question, with match data; rejected ones are left out.
 SELECT f.matched, f.cosines, f.frequencies, f.total, m.memory_id, m.text, m.occurred_at, m.document_id, m.turn_ids,
     m.status, m.confidence, m.authority, m.is_compressed, m.valid_from, m.valid_until, m.valid_precision, m.until_precision,
-    coalesce(s.sources, '{}') AS sources, coalesce(s.events, '{}') AS events, m.signature
+    m.source_events_json <> '[]' AS has_sources, m.signature
 FROM recall_memories(:tenant_id, :owner_id, :words::text[], :embedder_no::int, :vectors::text[], :limit::int, :weights::real[]) f
 CROSS JOIN LATERAL (
     SELECT * FROM memories
-    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = f.found_id AND status <> 'rejected' LIMIT 1) m
-LEFT JOIN LATERAL (
-    SELECT * FROM memory_sources(:tenant_id, :owner_id, m.memory_id, m.status, m.source_events_json)
-    WHERE m.source_events_json <> '[]') s ON true;
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = f.found_id AND status <> 'rejected' LIMIT 1) m;
 
 -- name: search_memories_known_at
 -- The same as they were known at an instant: without what was written later, and with the edges and the status of then.
 SELECT f.matched, f.cosines, f.frequencies, f.total, m.memory_id, m.text, m.occurred_at, m.document_id, m.turn_ids,
     k.status, m.confidence, m.authority, k.is_compressed, m.valid_from, k.valid_until, m.valid_precision, k.until_precision,
-    coalesce(s.sources, '{}') AS sources, coalesce(s.events, '{}') AS events, m.signature
+    m.source_events_json <> '[]' AS has_sources, m.signature
 FROM recall_memories(:tenant_id, :owner_id, :words::text[], :embedder_no::int, :vectors::text[], :limit::int, :weights::real[]) f
 CROSS JOIN LATERAL (
     SELECT * FROM memories
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = f.found_id
         AND created_at <= :known_at::timestamptz LIMIT 1) m
 CROSS JOIN LATERAL memory_standing(:tenant_id, :owner_id, m.memory_id, :known_at::timestamptz) k
-LEFT JOIN LATERAL (
-    SELECT * FROM memory_sources(:tenant_id, :owner_id, m.memory_id, k.status, m.source_events_json)
-    WHERE m.source_events_json <> '[]') s ON true
 WHERE k.status <> 'rejected';

@@ -7,8 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import compress
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from store.content.validity import OPEN, Validity, ValidPrecision
+from store.text.texts import Signature
 
 Text = TypeVar("Text")
 
@@ -48,6 +52,39 @@ class EarlierTurn:
     position: int
     role: str
     text: str
+
+
+class RecalledMemory(NamedTuple):
+    """The columns that recall reads of a memory, and its near-duplicate signature. A tuple: many are created per turn.
+
+    `sources` are the ids of the memories that a summary stands for, `events` those of turns.
+    """
+
+    memory_id: str
+    text: str
+    occurred_at: datetime
+    document_id: str
+    turn_ids: tuple[str, ...]
+    status: str
+    confidence: float
+    authority: str
+    is_compressed: bool
+    valid_from: datetime | None
+    valid_until: datetime | None
+    valid_precision: str
+    until_precision: str
+    has_sources: bool
+    signature: Signature
+    sources: tuple[str, ...] = ()
+    events: tuple[str, ...] = ()
+
+    @property
+    def validity(self) -> Validity:
+        """When it holds."""
+        if self.valid_from is None and self.valid_until is None:
+            return OPEN
+        precisions = ValidPrecision(self.valid_precision), ValidPrecision(self.until_precision)
+        return Validity(self.valid_from, self.valid_until, *precisions)
 
 
 @dataclass(frozen=True, slots=True)

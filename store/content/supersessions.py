@@ -6,7 +6,7 @@ Every function takes a connection inside a transaction of the scope that is pass
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -97,6 +97,15 @@ async def source_turns(
         return []
     rows = await _sql.source_turns(connection, **scope.key, turn_ids=asked, chars=chars)
     return [value_of(SourceTurn, row) for row in rows]
+
+
+async def sources_of(
+    connection: Connection, scope: Scope, statuses: Mapping[str, str]
+) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Return the memories and the turns that summaries stand for, by id; `statuses` has the status of each summary."""
+    given = {"memory_ids": list(statuses), "statuses": list(statuses.values())}
+    rows = await _sql.sources_of_memories(connection, **scope.key, **given)
+    return {row["memory_id"]: (tuple(row["sources"]), tuple(row["events"])) for row in rows}
 
 
 async def superseded_by(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> list[str]:

@@ -81,3 +81,11 @@ ORDER BY n.depth, s.memory_id, s.place, s.superseded_id LIMIT :limit;
 -- The owner's turns with the given ids, in order of time, with the beginning of their texts.
 SELECT turn_id::text AS turn_id, thread_id, position, role, left(text, :chars::int) AS text, said_at FROM turns
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND turn_id = ANY(:turn_ids::uuid[]) ORDER BY said_at, thread_id, position;
+
+-- name: sources_of_memories
+-- What summaries of the given statuses stand for.
+SELECT r.memory_id, s.sources, s.events FROM unnest(:memory_ids::text[], :statuses::text[]) AS r (memory_id, status)
+CROSS JOIN LATERAL (
+    SELECT source_events_json FROM memories
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = r.memory_id LIMIT 1) m
+CROSS JOIN LATERAL memory_sources(:tenant_id, :owner_id, r.memory_id, r.status, m.source_events_json) s;
