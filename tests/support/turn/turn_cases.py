@@ -14,6 +14,7 @@ from typing import Any
 from sidecar.turn.fitting import Fitted, Fitting, fit
 from sidecar.turn.items import HistorySummary, HistoryTurn, Item, Ref, Source, SourceReport, Status
 from sidecar.turn.profile import Profile, merge, parse_layer
+from sidecar.turn.reading import MessageReading
 
 _PIECES = re.compile(r"\w{1,5}|[^\w\s]|\n+")
 _DAY = datetime(2024, 5, 1, tzinfo=UTC)
@@ -140,6 +141,7 @@ def grown(seed: int, size: int = 6, *, with_kin: bool = True) -> Fitting:
         summary=summary if with_kin else None,
         seen_item_ids=frozenset(item.id for item in items if with_kin and rng.random() < 0.08),
         cache_minimum_tokens=rng.choice((0, 60, 1024)),
+        reading=_grown_reading(rng),
     )
 
 
@@ -226,6 +228,13 @@ def _grown_profile(rng: Random) -> Profile:
         thread_summary=rng.random() < 0.7,
         spend=rng.choice(("full", "full", "balanced", "frugal")),
     )
+
+
+def _grown_reading(rng: Random) -> MessageReading | None:
+    """Return how the message was read: half of the time not at all, else with an answer that is more or less expected."""
+    if rng.random() < 0.5:
+        return None
+    return MessageReading(("where?",), asks=rng.choice((0.01, 0.2, 1.0)), holds=rng.choice((0.001, 0.3, 1.0)))
 
 
 def _grown_reports(rng: Random, items: Sequence[Item]) -> tuple[SourceReport, ...]:
