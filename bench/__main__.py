@@ -49,7 +49,9 @@ def main() -> int:
         "--with-wiki", action="store_true", help="recall: also with pages compiled from the observations"
     )
     parser.add_argument("--keep", type=Path, help="recall: a folder from which a run that was broken off goes on")
-    parser.add_argument("--only", type=int, metavar="N", help="recall: only the first N conversations")
+    parser.add_argument(
+        "--only", type=int, metavar="N", help="recall, calibrate, spend: only the first N conversations of a set"
+    )
     parser.add_argument("--spend", default="", choices=SPENDS, help="recall, spend: the knob of every turn")
     parser.add_argument("--budgets", type=_budgets, help="recall: tokens, such as 1000,2000")
     parser.add_argument("--sample", type=int, default=0, metavar="N", help="pages: print N pages drawn by the seed")
@@ -75,6 +77,8 @@ def main() -> int:
         on_data |= {"spend": arguments.spend or "balanced"}
     if arguments.name == "synthesis":
         on_data |= {"only": arguments.owner, "spend": arguments.spend or "full"}
+    if arguments.name in {"calibrate", "spend"}:
+        on_data |= {"only": arguments.only}
     if arguments.name == "pages":
         on_data |= {
             "sample": arguments.sample,

@@ -73,9 +73,12 @@ class _Message:
     evidence: _Evidence | None = None
 
 
-def run(*, scale: float, data: Path, spend: str = "balanced") -> list[Figure]:
-    """Return the figures; `scale` is the share of the questions asked, small talk is asked whole."""
-    return figures(uvloop.run(_measured(scale, data, spend)))
+def run(*, scale: float, data: Path, spend: str = "balanced", only: int | None = None) -> list[Figure]:
+    """Return the figures; `scale` is the share of the questions asked, small talk is asked whole.
+
+    `only` is the number of conversations of each set, if not all.
+    """
+    return figures(uvloop.run(_measured(scale, data, spend, only)))
 
 
 def figures(spent: dict[str, Spent]) -> list[Figure]:
@@ -99,9 +102,9 @@ def figures(spent: dict[str, Spent]) -> list[Figure]:
     return told
 
 
-async def _measured(scale: float, data: Path, spend: str) -> dict[str, Spent]:
+async def _measured(scale: float, data: Path, spend: str, only: int | None) -> dict[str, Spent]:
     spent: dict[str, Spent] = defaultdict(Spent)
-    told = [one for name in SETS for one in conversations(data, name)]
+    told = [one for name in SETS for one in conversations(data, name)[:only]]
     async with served() as world:
         _say(f"writing {len(told)} conversations and the corpora")
         await world.fill(told, data)
