@@ -25,7 +25,7 @@ EDGES = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 _RIDGE, _GATE_RIDGE = 10.0, 1.0
 _VECTOR_SCALE = 4.0  # brings a unit vector's dimensions near the size of standardised features
 _LEAST_KNOTS, _MOST_KNOTS, _GOLD_A_KNOT, _LEAST_GOLD = 3, 10, 25, 15
-_APART, _BEND_RIDGE = 0.3, 1.0
+_APART, _BEND_RIDGE, _SLOPE_RIDGE = 0.3, 1.0, 0.5
 _STEPS = 40
 
 _Matrix = NDArray[np.float64]
@@ -172,20 +172,25 @@ def _curve(odds: _Matrix, ahead: _Matrix, gold: _Matrix) -> RelevanceCurve:
 
 
 def _likeliest(odds: _Matrix, ahead: _Matrix, gold: _Matrix, given: _Matrix) -> _Matrix:
-    """Return the observed log odds at the given ones, then the weight of leads, by Newton's method; bends are penalised."""
+    """Return the observed log odds at the given ones, then the weight of leads, by Newton's method.
+
+    Bends are penalised, and slopes other than 1 a little: where nothing was found, a curve would fall without end.
+    """
     inside = np.clip(odds, given[0], given[-1])
     upper = np.clip(np.searchsorted(given, inside, side="right"), 1, len(given) - 1)
     share = (inside - given[upper - 1]) / (given[upper] - given[upper - 1])
     table = np.zeros((len(odds), len(given) + 1))
     table[np.arange(len(odds)), upper - 1], table[np.arange(len(odds)), upper] = 1 - share, share
     table[:, -1] = ahead
-    bends = np.diff(np.diff(np.eye(len(given)), axis=0) / np.diff(given)[:, None], axis=0)
-    penalty = 1e-6 * np.eye(len(given) + 1)
-    penalty[:-1, :-1] += _BEND_RIDGE * bends.T @ bends
+    slopes = np.diff(np.eye(len(given)), axis=0) / np.diff(given)[:, None]
+    bends = np.diff(slopes, axis=0)
+    penalty, wanted = 1e-6 * np.eye(len(given) + 1), np.zeros(len(given) + 1)
+    penalty[:-1, :-1] += _BEND_RIDGE * bends.T @ bends + _SLOPE_RIDGE * slopes.T @ slopes
+    wanted[:-1] = _SLOPE_RIDGE * slopes.sum(axis=0)
     fitted = np.append(given + np.log(gold.sum() / _probability(odds).sum()), NO_LEAD)
     for _ in range(_STEPS):
         told = _probability(table @ fitted + odds - inside)
-        slope = table.T @ (told - gold) + penalty @ fitted
+        slope = table.T @ (told - gold) + penalty @ fitted - wanted
         curvature = (table * (told * (1 - told))[:, None]).T @ table + penalty
         step = np.clip(np.linalg.solve(curvature, slope), -1.0, 1.0)
         fitted = fitted - step

@@ -24,7 +24,7 @@ TRAINED_EMBEDDER: Final = "all-MiniLM-L6-v2-int8"
 _READ_CHARS: Final = 2_000
 _BYTES_A_TOKEN, _LEAST_TOKENS = 4, 4
 _FIFTH = 4
-_HOLDS_EXPONENT = 0.25
+_EXPECTED = 0.5
 _WORD = re.compile(r"\w+")
 _QUESTION_MARKS: Final = frozenset("?？؟¿")
 _CALLS: Final = frozenset("!！¡")
@@ -55,7 +55,7 @@ class SpendRule:
 
 RULES: Final = {
     Spend.FRUGAL: SpendRule(least_worth=0.002, least_relevance=0.1, least_asking=0.3, recall_tokens=4_000),
-    Spend.BALANCED: SpendRule(least_worth=0.0005, least_relevance=0.0, least_asking=0.12, recall_tokens=16_000),
+    Spend.BALANCED: SpendRule(least_worth=0.00015, least_relevance=0.0, least_asking=0.12, recall_tokens=5_000),
     Spend.FULL: SpendRule(least_worth=0.0, least_relevance=0.0, least_asking=0.0, recall_tokens=128_000),
 }
 
@@ -91,13 +91,15 @@ def recall_features(relevances: Iterable[float]) -> dict[str, float]:
 
 
 def worth(relevance: float, text: str, holds: float) -> float:
-    """Return what an item is worth: its relevance times the fourth root of `holds`, over the root of its tokens.
+    """Return what an item is worth: its relevance over the root of its tokens, less where no answer is to be expected.
 
-    Measured: more of `holds` loses evidence of real questions, and without it a question about another person's conversation
-    recalls thousands of tokens. Tokens are guessed from bytes, so that no tokenizer decides.
+    Below even odds that an answer is there, it falls with them. Measured: falling with their square recalls two thirds for
+    questions about another person's conversation, and loses a hundredth of the evidence of one's own. Tokens are guessed from
+    bytes, so that no tokenizer decides.
     """
     size = len(text) if text.isascii() else len(text.encode(errors="replace"))
-    return float(relevance * holds**_HOLDS_EXPONENT / math.sqrt(max(_LEAST_TOKENS, size / _BYTES_A_TOKEN)))
+    expected = min(1.0, holds / _EXPECTED)
+    return float(relevance * expected / math.sqrt(max(_LEAST_TOKENS, size / _BYTES_A_TOKEN)))
 
 
 def message_features(text: str) -> Mapping[str, float]:

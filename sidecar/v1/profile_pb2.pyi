@@ -60,7 +60,7 @@ class _SpendEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Spend.ValueType
     SPEND_FRUGAL: _Spend.ValueType  # 1
     """Only what very likely helps, at most 4,000 tokens."""
     SPEND_BALANCED: _Spend.ValueType  # 2
-    """What is worth its tokens, at most 16,000. The default."""
+    """What is worth its tokens, at most 5,000. The default."""
     SPEND_FULL: _Spend.ValueType  # 3
     """Everything that fits, at most 128,000 tokens."""
 
@@ -72,7 +72,7 @@ SPEND_UNSPECIFIED: Spend.ValueType  # 0
 SPEND_FRUGAL: Spend.ValueType  # 1
 """Only what very likely helps, at most 4,000 tokens."""
 SPEND_BALANCED: Spend.ValueType  # 2
-"""What is worth its tokens, at most 16,000. The default."""
+"""What is worth its tokens, at most 5,000. The default."""
 SPEND_FULL: Spend.ValueType  # 3
 """Everything that fits, at most 128,000 tokens."""
 Global___Spend: _TypeAlias = Spend  # noqa: Y015

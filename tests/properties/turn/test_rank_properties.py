@@ -9,7 +9,7 @@ from sidecar.turn.rank import CandidateKind
 from tests.unit.turn.test_rank import One, blind, relevances
 
 SHARES = st.floats(0, 1)
-ANY_NUMBERS = st.one_of(st.tuples(*[SHARES] * 6), st.tuples(*[SHARES] * 3).map(lambda shares: blind(*shares)))
+ANY_NUMBERS = st.one_of(st.tuples(*[SHARES] * 7), st.tuples(*[SHARES] * 3).map(lambda shares: blind(*shares)))
 
 ANY_TEXT = st.builds(
     One,

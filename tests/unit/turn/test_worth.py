@@ -32,7 +32,7 @@ def reasons(result: Fitted) -> dict[str, str]:
 def test_what_is_not_worth_its_tokens_stays_out_with_its_number(allocation: str) -> None:
     result = fitted_with(GOOD, POOR, profile=a_profile(spend="balanced", allocation=allocation))
     assert kept_ids(result) == ["good"]
-    assert reasons(result) == {"poor": f"its worth of {worth(0.0001, POOR.text, 1.0):.6f} is below 0.0005"}
+    assert reasons(result) == {"poor": f"its worth of {worth(0.0001, POOR.text, 1.0):.6f} is below 0.00015"}
 
 
 def test_full_takes_all_that_fits_and_seed_order_is_literal() -> None:
@@ -101,14 +101,15 @@ def test_recall_is_bounded_by_default_and_the_last_exchange_by_the_window_alone(
     question = a_fitting(*many, history=(a_turn(1, "user", "long " * 20_000),), profile=BALANCED)
     result = fit(replace(question, window_tokens=400_000), METER)
     recalled = sum(block.tokens for block in result.rendering.blocks)
-    assert 10_000 < recalled <= RULES[Spend.BALANCED].recall_tokens
+    most = RULES[Spend.BALANCED].recall_tokens
+    assert 0.9 * most < recalled <= most
     assert not result.is_exchange_cut
     assert result.rendering.tokens > 20_000
 
 
-def test_worth_is_relevance_over_the_root_of_the_tokens() -> None:
-    assert worth(0.3, "x" * 400, 1.0) == pytest.approx(0.03)
-    assert worth(0.3, "x" * 400, 0.0625) == pytest.approx(0.015)
+def test_worth_is_relevance_over_the_root_of_the_tokens_less_below_even_odds_of_an_answer() -> None:
+    assert worth(0.3, "x" * 400, 1.0) == worth(0.3, "x" * 400, 0.5) == pytest.approx(0.03)
+    assert worth(0.3, "x" * 400, 0.25) == pytest.approx(0.03 / 2)
     assert worth(0.3, "", 1.0) == worth(0.3, "x" * 16, 1.0)
 
 
