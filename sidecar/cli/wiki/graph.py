@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import click
@@ -13,8 +14,11 @@ from sidecar.cli.shared.paging import every, limit_option
 from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.cli.shared.times import INSTANT
 from sidecar.cli.wiki import drawing
-from sidecar.client import EdgeStep
+from sidecar.cli.wiki.graph_files import read_graph, to_graphml, to_jsonld
+from sidecar.client import CallRefused, EdgeStep
 from sidecar.client.answers.wiki import GraphPath, TypedEdge
+
+MAX_EXPORTED = 1_000
 
 _as_of = click.option("--as-of", type=INSTANT, default=None, help="Only edges that were true at this time.")
 _since = click.option("--since", type=INSTANT, default=None, help="When it began to be true.")
@@ -147,6 +151,61 @@ def unset_edge(session: CommandSession, page: str, edge_type: str, target: str, 
     )
 
 
+@graph.command("export", short_help="Write all typed edges to a file.")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--format", "file_format", type=click.Choice(["graphml", "jsonld"]), default="graphml", show_default=True)
+@_as_of
+@connected
+def export_edges(session: CommandSession, file: Path, file_format: str, as_of: datetime | None) -> None:
+    """Write the typed edges, at most 1,000, with their pages, periods and memories as GraphML or JSON-LD.
+
+    \b
+    Example:
+      sidecar graph export mara.graphml
+      sidecar graph export mara.jsonld --format jsonld
+    """
+    found = every(session.client.query_graph, limit=MAX_EXPORTED, page="", steps=[EdgeStep()], as_of_time=as_of)
+    whole = [edge for one in found for edge in one.edges]
+    file.write_text(to_graphml(whole) if file_format == "graphml" else to_jsonld(whole), encoding="utf-8")
+    session.voice.show(
+        {"file": str(file), "edges": len(whole)}, lambda one: [f"{one['edges']:,} edges in {one['file']}"]
+    )
+
+
+@graph.command("import", short_help="State the typed edges of a file.")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@connected
+def import_edges(session: CommandSession, file: Path) -> int:
+    """State by hand the typed edges of a GraphML or JSON-LD file; importing again changes nothing. Needs the admin role.
+
+    An edge is skipped, and named, if one of its pages is not there or its type is unknown.
+
+    \b
+    Example:
+      sidecar graph import mara.graphml
+    """
+    given = read_graph(file.read_bytes())
+    skipped = []
+    with session.voice.progress("edges", len(given)) as step:
+        for place, one in enumerate(given, start=1):
+            try:
+                session.client.write_edge(
+                    page=one.source,
+                    target=one.target,
+                    edge_type=one.edge_type,
+                    valid_from_time=one.valid_from,
+                    valid_until_time=one.valid_until,
+                    confidence=one.confidence,
+                )
+            except CallRefused as error:
+                if error.code not in {"NOT_FOUND", "FAILED_PRECONDITION"}:
+                    raise
+                skipped.append(f"{one.source} {one.edge_type} {one.target}: {error}")
+            step(place)
+    session.voice.show({"stated": len(given) - len(skipped), "skipped": skipped}, _draw_import)
+    return 1 if skipped else 0
+
+
 @graph.command(short_help="Remove the edges of a type that rules found.")
 @click.argument("edge_type", metavar="TYPE")
 @click.option("--yes", is_flag=True, help="Do not ask.")
@@ -165,6 +224,11 @@ def rollback(session: CommandSession, edge_type: str, yes: bool, dry_run: bool) 
         origin="deterministic", context_prefix=f"deterministic:edge:{edge_type}", dry_run=dry_run
     )
     session.voice.show(effect, lambda one: drawing.rollback(one, is_dry=dry_run))
+
+
+def _draw_import(done: dict[str, Any]) -> Iterator[str]:
+    yield f"stated {done['stated']:,} edges, skipped {len(done['skipped']):,}"
+    yield from (printable(f"  {one}") for one in done["skipped"])
 
 
 def _draw_edges(found: Sequence[TypedEdge]) -> Iterator[Any]:

@@ -1,0 +1,100 @@
+"""Typed edges as GraphML and JSON-LD: read by other people's libraries, and by ours again."""
+
+from __future__ import annotations
+
+import io
+import json
+from datetime import UTC, datetime
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import networkx as nx
+import pytest
+import rdflib
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sidecar.cli.wiki.graph_files import FileEdge, UnreadableGraph, read_graph, to_graphml, to_jsonld
+from sidecar.client.answers.wiki import PageRef, TypedEdge
+
+MAY = datetime(2021, 5, 1, tzinfo=UTC)
+
+
+def ref(name: str) -> PageRef:
+    return PageRef(name, f"/wiki/entity/{name}", name.title())
+
+
+def edge(source: str, kind: str, target: str, **given: Any) -> TypedEdge:
+    return TypedEdge(kind, given.pop("properties", {}), ("m-1", "m-2"), ("manual",), ref(source), ref(target), **given)
+
+
+EDGES = [
+    edge("maria", "works_at", "helios", valid_from_time=MAY, properties={"confidence": "0.8"}),
+    edge("maria", "works_at", "zenith", valid_until_time=MAY),
+    edge("café-ñandú", "located_in", "lisbon"),
+    edge("maria", "owns", "helios"),
+]
+READ = [
+    FileEdge("/wiki/entity/maria", "/wiki/entity/helios", "works_at", MAY, None, 0.8),
+    FileEdge("/wiki/entity/maria", "/wiki/entity/zenith", "works_at", None, MAY),
+    FileEdge("/wiki/entity/café-ñandú", "/wiki/entity/lisbon", "located_in"),
+    FileEdge("/wiki/entity/maria", "/wiki/entity/helios", "owns"),
+]
+
+
+def test_graphml_is_what_networkx_reads_and_what_it_writes_is_read() -> None:
+    written = to_graphml(EDGES)
+    graph = nx.read_graphml(io.BytesIO(written.encode()), force_multigraph=True)
+    assert graph.nodes["/wiki/entity/maria"]["title"] == "Maria"
+    found = sorted((source, data["edge_type"], target) for source, target, data in graph.edges(data=True))
+    assert found == sorted((one.source, one.edge_type, one.target) for one in READ)
+    again = io.BytesIO()
+    nx.write_graphml(graph, again)
+    assert sorted(map(repr, read_graph(again.getvalue()))) == sorted(map(repr, READ))
+    assert read_graph(written.encode()) == READ
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:rdflib")  # its own reader uses what it deprecates
+def test_jsonld_is_what_rdflib_reads_and_what_it_writes_is_read() -> None:
+    written = to_jsonld(EDGES)
+    graph = rdflib.Graph().parse(data=written, format="json-ld")
+    vocabulary = rdflib.Namespace("urn:context-sidecar:vocabulary:")
+    maria = rdflib.URIRef("urn:context-sidecar:page:/wiki/entity/maria")
+    works = {str(one) for one in graph.objects(maria, vocabulary.works_at)}
+    assert works == {f"urn:context-sidecar:page:/wiki/entity/{one}" for one in ("helios", "zenith")}
+    assert len(list(graph.subjects(rdflib.RDF.type, vocabulary.Edge))) == len(EDGES)
+    again = graph.serialize(format="json-ld")
+    assert sorted(map(repr, read_graph(again.encode()))) == sorted(map(repr, READ))
+    assert read_graph(written.encode()) == READ
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"plain words", b"{", b"[1", b"<graphml", b"\xff\xfe", b'{"@graph": 3}', b"[" * 100_000,
+     b'<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><edge source="x" target="y"/></graphml>',
+     b'{"@graph": [{"@type": "Edge", "source": "/wiki/entity/a"}]}',
+     b'<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]><a>&b;</a',
+     json.dumps({"@graph": [{"@type": "Edge", "source": "/wiki/entity/a", "target": "/wiki/entity/b", "edge_type": "owns",
+                             "valid_from": "yesterday"}]}).encode()],
+    ids=lambda one: repr(one[:30]),
+)  # fmt: skip
+def test_file_that_holds_no_graph_is_refused_with_what_to_send(content: bytes) -> None:
+    with pytest.raises(UnreadableGraph, match="sidecar graph export"):
+        read_graph(content)
+
+
+def test_entities_of_a_hostile_file_are_not_expanded() -> None:
+    bomb = (
+        b'<!DOCTYPE a [<!ENTITY b "/wiki/entity/a">]><graphml xmlns="http://graphml.graphdrawing.org/xmlns"><graph>'
+        b'<edge source="/wiki/entity/a" target="/wiki/entity/b"><data key="edge_type">&b;</data></edge></graph></graphml>'
+    )
+    (found,) = read_graph(bomb)
+    assert found.edge_type == ""
+
+
+@given(st.text(max_size=40), st.text(min_size=1, max_size=40))
+def test_any_title_makes_well_formed_files(title: str, name: str) -> None:
+    page = PageRef("id", f"/wiki/entity/{name}", title)
+    one = TypedEdge("owns", {}, (name,), ("manual",), page, ref("b"))
+    ET.fromstring(to_graphml([one]).encode("utf-8", errors="replace"))
+    json.loads(to_jsonld([one]))
