@@ -126,8 +126,16 @@ def _of_kind(kind: str, wikis: Sequence[Compiled]) -> Iterable[Figure]:
     yield plain(f"{kind}: those with a sentence about it, quoted by it", quoted / max(1, said), note=f"of {said}")
     hubs = [page for one in wikis for page in one.pages if page.key.path in one.is_hub]
     yield plain(f"{kind}: hubs", len(hubs), note=", ".join(sorted({page.title for page in hubs})[:12]))
+    lists = {(one.owner.name, page.title) for one in wikis for page in one.pages if _has_list(page)}
+    yield plain(
+        f"{kind}: pages with a list of others", len(lists), note=", ".join(sorted({title for _, title in lists})[:12])
+    )
     for kept in ("entity", "topic", "decision"):
         yield plain(f"{kind}: {kept} pages", sum(page.key.type == kept for one in wikis for page in one.pages))
+
+
+def _has_list(page: Page) -> bool:
+    return any(one.aggregation is not None for one in page.sections)
 
 
 def _own(wiki: Compiled) -> list[Page]:

@@ -6,9 +6,18 @@ from dataclasses import replace
 
 import pytest
 
-from compiler.plan.contract import PageKey, PageType, ScoreHubs, WriteLink
+from compiler.plan.batch import ParentCandidate
+from compiler.plan.contract import PageKey, PageType, ScoreHubs, Tag, WriteLink
 from compiler.plan.judging import links
-from compiler.plan.judging.parents import city_in_summary, from_memories, from_pages, merge_candidates
+from compiler.plan.judging.parents import (
+    city_in_summary,
+    from_memories,
+    from_pages,
+    from_people,
+    merge_candidates,
+    names_in_summaries,
+    section_of,
+)
 from tests.support.compiler.plan_cases import at, memory, page, source
 
 
@@ -129,3 +138,29 @@ def test_page_order_changes_no_candidate() -> None:
     (found,) = from_pages(told)
     assert found.memory_ids == ("amber", "birch", "cedar")
     assert from_pages(reversed(told)) == (found,)
+
+
+def test_person_lists_the_pages_whose_summaries_name_them() -> None:
+    odile = page("Odile", summary="Odile repairs clocks.")
+    opened = [page(name, summary=f"{name} is what Odile likes best.") for name in ("Rowing", "Baking", "Chess")]
+    stranger = page("Velmar", summary="Nobody was at home.")
+    (found,) = from_people({odile.key: [*opened, stranger, odile]}, [odile])
+    assert (found.kind, found.title, found.pages) == ("person", "Odile", tuple(sorted(one.key for one in opened)))
+    assert from_people({odile.key: opened[:2]}, [odile]) == ()
+    assert "odile" in names_in_summaries(opened)
+
+
+def test_city_lists_as_places_only_what_its_tags_say_is_one() -> None:
+    city = ParentCandidate("city", "lisbon", "Lisbon", "places")
+    doctor, cafe, house = (page(name, summary="x in Lisbon.") for name in ("Ines Baptista", "Kristof", "Renee's house"))
+    assert section_of(doctor, city) == "people_and_things"
+    assert section_of(replace(cafe, tags=(Tag("cafe"), Tag("city:lisbon"))), city) == "coffee"
+    assert section_of(replace(house, tags=(Tag("city:lisbon"),)), city) == "places"
+    person = ParentCandidate("person", "odile", "Odile", "topics")
+    kinds = [replace(doctor, key=PageKey(kind, "x")) for kind in PageType]
+    assert {section_of(one, person) for one in kinds} == {"people_and_things", "topics", "decisions"}
+
+
+def test_tag_of_a_theme_is_titled_as_the_theme() -> None:
+    memories = [memory(f"m{at}", "a", {"tags": ["allergy"]}) for at in range(2)]
+    assert [(one.slug, one.title) for one in from_memories(memories)] == [("allergy", "Allergies")]
