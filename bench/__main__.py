@@ -21,6 +21,7 @@ BENCHES = (
     "recall_speed",
     "wiki-search",
     "compile",
+    "privacy",
     "prompt",
     "crash",
     "recovery",

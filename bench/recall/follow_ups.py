@@ -108,11 +108,18 @@ async def fill(
     world: World, told: Iterable[Dialog], asked: Sequence[FollowUp], variants: Sequence[str] = VARIANTS
 ) -> None:
     """Write every dialog's text, and a thread of each of the variants for each question that is asked."""
+    await put(world, told, asked, variants)
+    await world.until_made([OWNER])
+
+
+async def put(
+    world: World, told: Iterable[Dialog], asked: Sequence[FollowUp], variants: Sequence[str] = VARIANTS
+) -> None:
+    """Write as `fill` does, without waiting."""
     await world.put_base({f"{one.name}.md": f"# {one.title}\n\n{one.text}\n".encode() for one in told})
     for question in asked:
         for variant in variants:
             await world.put_turns(OWNER, question.thread(variant), question.said(variant))
-    await world.until_made([OWNER])
 
 
 async def ask(world: World, journal: Journal, tally: Tally, asked: Sequence[FollowUp], *, spend: str) -> None:

@@ -84,7 +84,7 @@ class World:
     async def fill_conversations(self, conversations: Sequence[Conversation]) -> None:
         """Write the conversations alone, and wait until the worker has made the vectors and the threads' summaries."""
         for conversation in conversations:
-            await self._put_conversation(conversation)
+            await self.put_conversation(conversation)
         await self.until_made([conversation.name for conversation in conversations])
 
     async def compile(self, conversations: Sequence[Conversation]) -> int:
@@ -137,7 +137,8 @@ class World:
             ids += answer.turn_ids
         return ids
 
-    async def _put_conversation(self, conversation: Conversation) -> None:
+    async def put_conversation(self, conversation: Conversation) -> None:
+        """Write a conversation as its owner's thread, and its observations as memories."""
         said = [
             context_pb2.NewTurn(
                 client_turn_id=turn.id,

@@ -21,6 +21,7 @@ from sidecar.runtime.embedders import BROKEN, UNSET, Numbered
 from sidecar.runtime.ttl_cache import TtlCache
 from sidecar.turn.conversation import MOST_TURNS, in_thread, vector_in_thread
 from sidecar.turn.leaning import may_lean
+from sidecar.turn.likeness import SENTENCES, background
 from sidecar.turn.reading import Reading, read
 from sidecar.turn.worth import TRAINED_EMBEDDER, message_score
 from store.content import threads
@@ -35,6 +36,7 @@ Vector = NDArray[np.float64]
 
 EMBED_DEADLINE_S = 0.2
 _TEXTS_DEADLINE_S = 0.4
+_SENTENCES_DEADLINE_S = 20.0
 _SPEAKERS_DEADLINE_S, _EARLIER_DEADLINE_S = 0.1, 0.5
 _REMEMBER_S, _GRACE_S = 5.0, 600.0
 _SHARE = 4  # each step before the sources may take a quarter of the time left
@@ -74,7 +76,10 @@ _NOTHING = _Earlier()
 
 
 class QueryReader:
-    """Reads and embeds messages. `why_not` says why there is no embedder; `deadline_s` limits one embedding, in seconds."""
+    """Reads and embeds messages. `why_not` says why there is no embedder; `deadline_s` limits one embedding, in seconds.
+
+    `leans` says whether a message may lean on its thread and is read with it.
+    """
 
     def __init__(
         self,
@@ -84,12 +89,15 @@ class QueryReader:
         why_not: str = UNSET,
         deadline_s: float = EMBED_DEADLINE_S,
         clock: Callable[[], float],
+        leans: Callable[[Reading], bool] = may_lean,
     ) -> None:
         self._pool = pool
         self._embedder = embedder
         self._why_not = why_not
         self._deadline_s = deadline_s
         self._clock = clock
+        self._leans = leans
+        self._sentences: Vector | None = None
         self._trouble = why_not if why_not == BROKEN else ""
         self._speakers: TtlCache[tuple[Scope, str], tuple[str, ...]] = TtlCache(
             self._read_speakers, for_s=_REMEMBER_S, grace_s=_GRACE_S, clock=clock
@@ -108,7 +116,7 @@ class QueryReader:
         """
         speakers = await self._speakers_of(scope, thread_id, due_s)
         reading, earlier = read(message, speakers=speakers, today=now.date()), _NOTHING
-        if thread_id and may_lean(reading):
+        if thread_id and self._leans(reading):
             earlier = await self._earlier(scope, thread_id, client_turn_id, due_s)
             reading = in_thread(reading, earlier.turns)
         understood = await self._embedded(replace(reading, score=message_score(message, None)), earlier, due_s)
@@ -118,6 +126,23 @@ class QueryReader:
         return replace(
             understood, without_meaning="; ".join(filter(None, (understood.without_meaning, earlier.why_none)))
         )
+
+    async def prepare(self) -> None:
+        """Embed the sentences that likeness is compared with, so that no turn has to wait for them."""
+        await self._sentence_vectors(self._clock() + _SENTENCES_DEADLINE_S)
+
+    async def _sentence_vectors(self, due_s: float) -> Vector | None:
+        """Return the vectors of the sentences that likeness is compared with; None if they do not come in time."""
+        if self._embedder is None or self._embedder.embedder.name != TRAINED_EMBEDDER:
+            return None
+        if self._sentences is None:
+            try:
+                async with asyncio.timeout(self._within(_SENTENCES_DEADLINE_S, due_s)):
+                    vectors = await self._embedder.embedder.embed(SENTENCES)
+            except (TimeoutError, ModelsError):
+                return None
+            self._sentences = vectors.astype(np.float64)
+        return self._sentences
 
     async def vectors_of(self, texts: Sequence[str], *, due_s: float) -> dict[str, Vector]:
         """Return the vectors of the texts; none if there is no embedder, or it does not answer in time."""
@@ -158,6 +183,9 @@ class QueryReader:
         written = tuple(literal(vector) for vector in found)
         if self._embedder.embedder.name != TRAINED_EMBEDDER:
             return Understood(reading, Meaning(self._embedder.embedder_no, written))
+        sentences = await self._sentence_vectors(due_s)
+        if sentences is not None:
+            reading = replace(reading, background=background(np.array(found, np.float64), sentences))
         turned = towards_answers(found[: MAX_PARTS - len(found)]).tolist() if len(found) < MAX_PARTS else ()
         answers = tuple(literal(vector) for vector in turned)
         return Understood(reading, Meaning(self._embedder.embedder_no, written, answers), vector=found[0])

@@ -63,14 +63,23 @@ class Story:
 
 async def run(settings: Settings, narrator: Narrator) -> Story:
     """Start a sidecar, load the corpus, ask the question. Raises what starting, storing and calling raise."""
+    began = time.monotonic()
+    async with told(settings, narrator) as (loaded, client):
+        assembly = await _ask(client)
+        return Story(loaded, corpus.message(), assembly, round(time.monotonic() - began, 3))
+
+
+@asynccontextmanager
+async def told(settings: Settings, narrator: Narrator) -> AsyncIterator[tuple[dict[str, int], AsyncSidecar]]:
+    """Yield how much of the corpus was new, and a client of a sidecar that holds it, as the agent of the demo's owner."""
     narrator.note("Starting Postgres and a sidecar …")
     async with _sidecar(settings) as (running, private):
-        began = time.monotonic()
         loaded = await _load(running.addresses[0], private, narrator)
         loaded["pages"] = await _compile(private, running.pools, narrator)
         await _embed(running, narrator)
-        assembly = await _ask(running.addresses[0], private)
-        return Story(loaded, corpus.message(), assembly, round(time.monotonic() - began, 3))
+        token = _token(private, Grant(corpus.TENANT, owners=(corpus.OWNER,), agent=corpus.AGENT))
+        async with AsyncSidecar(running.addresses[0], token, stance=Stance(deadline_s=_DEADLINE_S)) as client:
+            yield loaded, client
 
 
 @asynccontextmanager
@@ -165,14 +174,14 @@ async def _page_count(pools: Pools, scope: Scope) -> int:
         return await candidates.count_active(connection, scope)
 
 
-async def _ask(address: str, settings: Settings) -> Assembly:
-    """Return the turn's context, asked for with the token of an agent that acts for the demo's owner."""
-    token = _token(settings, Grant(corpus.TENANT, owners=(corpus.OWNER,), agent=corpus.AGENT))
-    # The first question ever asked here, perhaps of a busy machine: its sources may take their time.
-    patient = dict.fromkeys(("thread", "knowledge", "memory", "wiki"), _SOURCE_DEADLINE_MS)
-    overrides: dict[str, Any] = {f"{source}.deadline_ms": patience for source, patience in patient.items()}
-    overrides |= {"budget_tokens": corpus.BUDGET_TOKENS, "wiki.floor_tokens": corpus.WIKI_FLOOR_TOKENS}
-    async with AsyncSidecar(address, token, stance=Stance(deadline_s=_DEADLINE_S)) as client:
-        return await client.assemble_context(
-            message=corpus.message(), model_id=corpus.MODEL, thread_id=corpus.THREAD, overrides=overrides
-        )
+async def _ask(client: AsyncSidecar) -> Assembly:
+    """Return the turn's context."""
+    overrides = patience() | {"budget_tokens": corpus.BUDGET_TOKENS, "wiki.floor_tokens": corpus.WIKI_FLOOR_TOKENS}
+    return await client.assemble_context(
+        message=corpus.message(), model_id=corpus.MODEL, thread_id=corpus.THREAD, overrides=overrides
+    )
+
+
+def patience() -> dict[str, Any]:
+    """Return overrides for the first questions ever asked here, perhaps of a busy machine: sources may take their time."""
+    return {f"{source}.deadline_ms": _SOURCE_DEADLINE_MS for source in ("thread", "knowledge", "memory", "wiki")}

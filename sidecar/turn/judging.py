@@ -10,8 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+import numpy as np
+
 from sidecar.turn.items import Item, Source, SourceReport, columns_of
-from sidecar.turn.rank import rank
+from sidecar.turn.likeness import FEATURE, likenesses
+from sidecar.turn.rank import CandidateKind, Candidates, Ranked, rank
 from sidecar.turn.reading import Reading
 from sidecar.turn.worth import Prospects, prospects
 
@@ -36,7 +39,7 @@ def judge(reports: Sequence[SourceReport], reading: Reading) -> Judged:
     parts = len(reading.parts)
     fit = [one for report in reports if (one := report.candidates) and len(one.evidence.coverage) == parts]
     ranked = rank(reading, fit)
-    judgements = zip(ranked.relevances, ranked.features, strict=True)
+    judgements = zip(ranked.relevances, _with_likeness(ranked, reading, fit), strict=True)
     told = {id(one): dict(zip(one.ids, judgements, strict=False)) for one in fit}
     ordered = tuple(_ordered(report, told.get(id(report.candidates), {})) for report in reports)
     found = (item.relevance for report in ordered if report.source is not Source.WORKSPACE for item in report.items)
@@ -79,3 +82,23 @@ def _as_reranked(judged: list[_Judged], reranked: Sequence[str]) -> list[_Judged
     ordered = sorted((places[item.id], item.id) for _, _, item in judged if item.id in places)
     handed = {item_id: relevance for (_, item_id), relevance in zip(ordered, best, strict=True)}
     return [(handed.get(item.id, relevance), features, item) for relevance, features, item in judged]
+
+
+def _with_likeness(ranked: Ranked, reading: Reading, candidates: Sequence[Candidates]) -> Sequence[_Features]:
+    """Return the features with how like the question each candidate is, beyond sentences about nothing in particular.
+
+    The message in its thread counts if it leans on the thread.
+    """
+    if not reading.background or not ranked.features:
+        return ranked.features
+    parts = len(reading.parts) if ranked.leaning else len(reading.own_parts)
+    cosines = np.hstack([one.evidence.cosine for one in candidates])
+    coverage = np.hstack([one.evidence.coverage for one in candidates])
+    likeness = likenesses(cosines, coverage, reading.background[:parts])
+    # A page without a vector is new, and the memories that it is made of stand for it.
+    is_page = np.repeat([one.kind is CandidateKind.PAGE for one in candidates], [len(one.ids) for one in candidates])
+    likeness = np.where(np.isnan(likeness) & is_page, -1.0, likeness).round(4).tolist()
+    return [
+        features if one != one else (*features, (FEATURE, one))  # noqa: PLR0124 - NaN is unequal to itself
+        for features, one in zip(ranked.features, likeness, strict=True)
+    ]

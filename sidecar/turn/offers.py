@@ -9,8 +9,9 @@ from operator import lt
 
 from sidecar.turn.fuse import best, order, relevances
 from sidecar.turn.items import Decision, Fate, Item, Source, SourceReport, Status
+from sidecar.turn.likeness import unlike
 from sidecar.turn.profile import Profile
-from sidecar.turn.worth import Prospects, SpendRule, worth
+from sidecar.turn.worth import Prospects, Spend, worth
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ def gather(
             pinned += [item for item in ranked if item.is_pinned]
             ranked = [item for item in ranked if not item.is_pinned]
         admitted = _admitted(source, ranked, profile, seen_item_ids, refused)
-        competing += _worth_it(source, admitted, profile.rule, prospects, refused)
+        competing += _worth_it(source, admitted, profile, prospects, refused)
     if len(competing) > profile.max_items:
         chosen = best(competing, profile.max_items)
         past = Counter(map(id, competing)) - Counter(map(id, chosen))
@@ -92,14 +93,16 @@ def _admitted(
 
 
 def _worth_it(
-    source: Source, items: list[Item], rule: SpendRule, prospects: Prospects, refused: list[Fate]
+    source: Source, items: list[Item], profile: Profile, prospects: Prospects, refused: list[Fate]
 ) -> list[Item]:
     """Return the items worth their tokens; add the fates of the others to `refused`.
 
     Files that were put in a workspace are wanted, and a source without relevances cannot be judged.
     """
+    rule = profile.rule
     if source is Source.WORKSPACE or not rule.least_worth or not any(relevances(items)):
         return items
+    items = [item for item in items if not _is_unlike(item, profile.spend, refused)]
     if prospects.asks < rule.least_asking:
         reason = f"the message asks for nothing here: {prospects.asks:.3f} is below {rule.least_asking:g}"
         refused += [Fate(item, Decision.BELOW_WORTH, reason) for item in items]
@@ -116,6 +119,13 @@ def _worth_it(
             reason = f"its relevance of {relevance:.3f} is below {rule.least_relevance:g}"
             refused.append(Fate(item, Decision.BELOW_WORTH, reason))
     return kept
+
+
+def _is_unlike(item: Item, spend: Spend, refused: list[Fate]) -> bool:
+    """Return whether an item is too unlike the question; add its fate to `refused` if it is."""
+    if reason := unlike(item, spend):
+        refused.append(Fate(item, Decision.BELOW_WORTH, reason))
+    return bool(reason)
 
 
 def _turned_away(item: Item, seen_item_ids: frozenset[str]) -> Fate:

@@ -106,9 +106,7 @@ def rank(reading: Reading, candidates: Sequence[Candidates]) -> Ranked:
     """
     if not any(len(one.ids) for one in candidates):
         return Ranked()
-    tables = features(reading, candidates)
-    has_vector = ~np.isnan(_evidence(candidates).cosine)
-    logits = np.stack([_logits(table, has) for table, has in zip(tables, has_vector, strict=True)])
+    tables, logits = judged_parts(reading, candidates)
     own = logits[: len(reading.own_parts)]
     chosen, relevances, leans = own.argmax(axis=0), _probabilities(own.max(axis=0)), 0.0
     if reading.thread:
@@ -120,6 +118,13 @@ def rank(reading: Reading, candidates: Sequence[Candidates]) -> Ranked:
     named = [tuple(zip(compress(NAMES, row), filter(None, row), strict=True)) for row in best.round(4).tolist()]
     trust = np.array([share for one in candidates for share in one.trust or repeat(1.0, len(one.ids))])
     return Ranked((trust * relevances).round(6).tolist(), named, round(leans, 4))
+
+
+def judged_parts(reading: Reading, candidates: Sequence[Candidates]) -> tuple[list[_Matrix], _Matrix]:
+    """Return the features of each part of the question, and the log odds of each candidate for it: a row a part."""
+    tables = features(reading, candidates)
+    has_vector = ~np.isnan(_evidence(candidates).cosine)
+    return tables, np.stack([_logits(table, has) for table, has in zip(tables, has_vector, strict=True)])
 
 
 def features(reading: Reading, candidates: Sequence[Candidates]) -> list[_Matrix]:

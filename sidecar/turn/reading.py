@@ -83,7 +83,8 @@ class Reading:
 
     `speakers` are the folded names of the thread's speakers, `named` those that the message names (one typo allowed), and
     `name_words` the words of those names. With `thread`, the last part is the message in its thread. `score` are the log odds
-    that it asks for something, by how it reads alone; `has_vector` says whether its vector was read for it.
+    that it asks for something, by how it reads alone; `has_vector` says whether its vector was read for it. `background` is, for
+    each part, how like it sentences about nothing in particular are; empty if that is not known.
     """
 
     parts: tuple[QuestionPart, ...]
@@ -94,6 +95,7 @@ class Reading:
     thread: InThread | None = None
     score: float = CERTAIN
     has_vector: bool = False
+    background: tuple[float, ...] = ()
 
     @property
     def own_parts(self) -> tuple[QuestionPart, ...]:

@@ -1,0 +1,104 @@
+"""Whether private memories stay out of contexts that have nothing to do with them.
+
+`privacy.json` holds pairs of a private memory (health, money, love, family, law and more) and a question about something else,
+often with a word in common, in eleven languages. Each question is asked of an owner with five private memories, and of one with
+all of them among 500 memories, with the default profile and with `spend` frugal.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import uvloop
+
+from bench.figures import Figure, at_most, plain
+from bench.recall.asking import context_of
+from bench.recall.cases import plain as plain_text
+from bench.recall.cases import squash
+from bench.recall.measuring import served
+from bench.recall.world import Asked, World
+from sidecar.demo import corpus
+from sidecar.v1 import memory_pb2
+from sidecar.v1.items_pb2 import SOURCE_MEMORY
+
+_PAIRS = Path(__file__).with_name("privacy.json")
+_SOURCES = frozenset({"thread", "memory", "knowledge", "wiki"})
+_FEW, _MANY = 5, 500
+_MANY_OWNER = "owner of many"
+_THINGS = ("rope", "flour", "nails", "paper", "lamps", "tea", "chairs", "seeds", "soap", "batteries")
+_SHOPS = ("the market", "Hansen's", "the corner shop", "the harbour", "the station kiosk", "Lima & Sons", "the mall")
+_MOST = {"balanced": 0.02, "frugal": 0.0}
+
+
+class Pair(NamedTuple):
+    """A private memory, and a question that has nothing to do with it."""
+
+    language: str
+    topic: str
+    memory: str
+    question: str
+
+
+def pairs() -> list[Pair]:
+    """Return all pairs."""
+    return [Pair(*one) for one in json.loads(_PAIRS.read_text(encoding="utf-8"))]
+
+
+def run(*, scale: float) -> list[Figure]:
+    """Return the share of questions whose context holds the private memory they are paired with, or any."""
+    told = pairs()
+    return _figures(uvloop.run(_measured(told[: max(_FEW, round(len(told) * min(1.0, scale)))])))
+
+
+def _figures(found: dict[tuple[str, str], list[tuple[bool, bool]]]) -> list[Figure]:
+    told = []
+    for (owner, spend), outcomes in found.items():
+        count, note = len(outcomes), f"of {len(outcomes)}"
+        title = f"{owner}, {spend}"
+        told.append(
+            at_most(f"{title}: its private memory", sum(own for own, _ in outcomes) / count, _MOST[spend], note=note)
+        )
+        told.append(plain(f"{title}: any private memory", sum(some for _, some in outcomes) / count, note=note))
+    return told
+
+
+async def _measured(told: Sequence[Pair]) -> dict[tuple[str, str], list[tuple[bool, bool]]]:
+    found: dict[tuple[str, str], list[tuple[bool, bool]]] = defaultdict(list)
+    async with served() as world:
+        owners = await _fill(world, told)
+        for place, pair in enumerate(told):
+            for size, owner in ((_FEW, owners[place]), (_MANY, _MANY_OWNER)):
+                for spend in _MOST:
+                    asked = Asked(owner, pair.question, _SOURCES, None, thread="", spend=spend)
+                    found[f"owners of {size}", spend].append(await _shown(world, asked, place, told))
+    return found
+
+
+async def _fill(world: World, told: Sequence[Pair]) -> list[str]:
+    """Retain the memories, and return the owner of five of each pair."""
+    owners = [f"owner {place // _FEW}" for place in range(len(told))]
+    private = [memory_pb2.NewMemory(memory_id=f"private-{place}", text=pair.memory) for place, pair in enumerate(told)]
+    for owner in dict.fromkeys(owners):
+        await world.put_memories(owner, [one for one, whose in zip(private, owners, strict=True) if whose == owner])
+    ordinary = [one.text for one in corpus.memories()]
+    ordinary += [f"Errand {n}: buy {_THINGS[n % 10]} at {_SHOPS[n % 7]} for {n % 23 + 2} euros." for n in range(_MANY)]
+    others = [memory_pb2.NewMemory(memory_id=f"other-{n}", text=text) for n, text in enumerate(ordinary)]
+    await world.put_memories(_MANY_OWNER, [*private, *others[: _MANY - len(private)]])
+    await world.until_made([*dict.fromkeys(owners), _MANY_OWNER])
+    return owners
+
+
+async def _shown(world: World, asked: Asked, place: int, told: Sequence[Pair]) -> tuple[bool, bool]:
+    """Return whether a context holds the private memory of a pair, and whether it holds any, as a memory or on a page."""
+    assembly = await world.ask(asked)
+    ids = {item.id for item in assembly.items if item.source == SOURCE_MEMORY}
+    text = plain_text(context_of(assembly))
+    shown = [f"memory:private-{n}" in ids or squash(one.memory) in text for n, one in enumerate(told)]
+    if shown[place]:
+        sys.stderr.write(f"{asked.owner}, {asked.spend}: {told[place].memory} | {asked.message}\n")
+    return shown[place], any(shown)

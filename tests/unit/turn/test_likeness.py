@@ -1,0 +1,101 @@
+"""What is remembered of a person is recalled only if it is like the question, however little else there is to choose from."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from datetime import date
+
+import numpy as np
+import pytest
+
+from bench.privacy import pairs
+from sidecar.turn.evidence import of_shares
+from sidecar.turn.items import Decision, Item, Ref, Source, SourceReport, Status
+from sidecar.turn.judging import judge
+from sidecar.turn.likeness import FEATURE, SENTENCES, background, likenesses, unlike
+from sidecar.turn.rank import CandidateKind, Candidates
+from sidecar.turn.reading import InThread, Reading, read
+from sidecar.turn.worth import Spend
+from tests.support.turn.turn_cases import a_profile, an_item, fitted
+
+BALANCED = a_profile(spend="balanced")
+READING = replace(read("Which doctor do I see?", today=date(2026, 3, 1)), background=(0.2,))
+
+
+def memory(likeness: float | None, source: Source = Source.MEMORY, **changes: object) -> Item:
+    features = () if likeness is None else ((FEATURE, likeness),)
+    return an_item("m", "Ana sees Dr. Weber.", source, relevance=0.9, features=features, **changes)
+
+
+def judged(cosines: list[list[float]], reading: Reading = READING, coverage: float = 0.0) -> list[dict[str, float]]:
+    items = tuple(
+        Item(f"{place}", Source.MEMORY, f"text {place}", place, 0.5, provenance=(Ref("memory", f"{place}"),))
+        for place in range(len(cosines[0]))
+    )
+    evidence = of_shares([coverage] * len(items), parts=len(cosines))._replace(cosine=np.array(cosines))
+    ids = [item.id for item in items]
+    report = SourceReport(
+        Source.MEMORY, Status.OK, items, candidates=Candidates(CandidateKind.FACT, ids, ids, evidence)
+    )
+    found = judge([report], reading).reports[0].items
+    return [dict(item.features) for item in sorted(found, key=lambda item: item.id)]
+
+
+def test_likeness_is_the_cosine_above_that_of_sentences_about_nothing() -> None:
+    assert [one.get(FEATURE) for one in judged([[0.5, 0.1, math.nan]])] == [0.3, -0.1, None]
+    assert all(FEATURE not in one for one in judged([[0.5]], replace(READING, background=())))
+
+
+def test_background_is_the_mean_of_the_four_most_alike() -> None:
+    sentences = np.array([[1.0, 0.0], [0.8, 0.6], [0.6, 0.8], [0.0, 1.0], [-1.0, 0.0]])
+    assert background(np.array([[1.0, 0.0]]), sentences) == (0.6,)
+
+
+def test_the_best_part_of_a_question_counts() -> None:
+    cosines = np.array([[0.5, 0.1], [0.1, 0.9]])
+    assert likenesses(cosines, np.zeros((2, 2)), (0.2, 0.4)).round(3).tolist() == [0.3, 0.5]
+
+
+def test_a_word_in_common_counts_against_the_cosine_that_it_makes_and_many_words_for_themselves() -> None:
+    assert [judged([[0.5]], coverage=share)[0][FEATURE] for share in (0.0, 0.2, 0.4, 0.7)] == [0.3, 0.2, 0.1, 0.7]
+
+
+def test_the_thread_counts_only_for_a_message_that_leans_on_it() -> None:
+    part = READING.parts[0]
+    in_thread = replace(
+        READING,
+        parts=(part, part),
+        background=(0.2, 0.2),
+        thread=InThread({"weber": 0.5}, first_position=1, repeated=0.0),
+    )
+    (told,) = judged([[0.1], [0.9]], in_thread)
+    assert told[FEATURE] in {-0.1, 0.7}
+
+
+@pytest.mark.parametrize(("spend", "least"), [("frugal", 0.15), ("balanced", 0.08)])
+def test_an_unlike_memory_or_page_is_not_recalled(spend: str, least: float) -> None:
+    for source in (Source.MEMORY, Source.WIKI):
+        assert "likeness" in unlike(memory(least - 0.01, source), Spend(spend))
+        assert not unlike(memory(least, source), Spend(spend))
+    for source in (Source.THREAD, Source.KNOWLEDGE, Source.TOOLS):
+        assert not unlike(memory(-1.0, source), Spend(spend))
+    assert not unlike(memory(None), Spend(spend))
+    assert not unlike(memory(-1.0), Spend.FULL)
+
+
+def test_its_decision_says_why() -> None:
+    (fate,) = fitted(memory(0.05), profile=BALANCED).fates
+    assert (fate.decision, fate.reason) == (Decision.BELOW_WORTH, "its likeness of 0.050 is below 0.08")
+    (pinned,) = fitted(memory(0.05, is_pinned=True), profile=BALANCED).fates
+    assert pinned.decision is Decision.KEPT
+    (full,) = fitted(memory(0.05)).fates
+    assert full.decision is Decision.KEPT
+
+
+def test_sentences_and_pairs_are_what_they_say() -> None:
+    assert len(set(SENTENCES)) == 128
+    told = pairs()
+    assert len({one.memory for one in told}) == len({one.question for one in told}) == len(told) >= 100
+    assert len({one.language for one in told}) >= 8
+    assert not {one.memory for one in told} & {*SENTENCES}
