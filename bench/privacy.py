@@ -29,6 +29,7 @@ from sidecar.v1.items_pb2 import SOURCE_MEMORY
 _PAIRS = Path(__file__).with_name("privacy.json")
 _SOURCES = frozenset({"thread", "memory", "knowledge", "wiki"})
 _FEW, _MANY = 5, 500
+_PATIENCE_S = 10.0  # by words alone there is no bar of likeness: on a busy machine that would be measured
 _MANY_OWNER = "owner of many"
 _THINGS = ("rope", "flour", "nails", "paper", "lamps", "tea", "chairs", "seeds", "soap", "batteries")
 _SHOPS = ("the market", "Hansen's", "the corner shop", "the harbour", "the station kiosk", "Lima & Sons", "the mall")
@@ -69,7 +70,7 @@ def _figures(found: dict[tuple[str, str], list[tuple[bool, bool]]]) -> list[Figu
 
 async def _measured(told: Sequence[Pair]) -> dict[tuple[str, str], list[tuple[bool, bool]]]:
     found: dict[tuple[str, str], list[tuple[bool, bool]]] = defaultdict(list)
-    async with served() as world:
+    async with served(embed_deadline_s=_PATIENCE_S) as world:
         owners = await _fill(world, told)
         for place, pair in enumerate(told):
             for size, owner in ((_FEW, owners[place]), (_MANY, _MANY_OWNER)):

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import grpc
@@ -26,6 +26,7 @@ from bench.recall.world import Asked, World
 from models.embedding.embedder import LocalEmbedder
 from models.embedding.minilm import MiniLM
 from sidecar.process.app import running, working
+from sidecar.runtime.settings import Settings
 from sidecar.telemetry.figures import Figures
 from sidecar.turn import rank
 from store.db.postgres import Pools
@@ -120,12 +121,15 @@ async def _filled(plan: Plan, told: Sequence[Conversation]) -> AsyncIterator[tup
 
 
 @asynccontextmanager
-async def served() -> AsyncIterator[World]:
-    """Yield a sidecar as it is installed, with its worker in a process beside it."""
+async def served(*, embed_deadline_s: float | None = None) -> AsyncIterator[World]:
+    """Yield a sidecar as it is installed, with its worker in a process beside it.
+
+    With `embed_deadline_s`, messages may wait so long for their vectors.
+    """
     options = [("grpc.max_receive_message_length", -1)]
     async with (
-        own_database(embedder="minilm", is_installed=True) as (settings, _),
-        running(settings, embeds=False) as app,
+        own_database(embedder="minilm", is_installed=True) as (installed, _),
+        running(settings := _patient(installed, embed_deadline_s), embeds=False) as app,
         working(settings, app.database, Figures()),
         grpc.aio.insecure_channel(app.addresses[0], options) as channel,
     ):
@@ -146,3 +150,7 @@ async def _alone_ms(world: World, fold: Fold) -> list[float]:
 def _say(what: str) -> None:
     """Print the run's progress."""
     print(f"{time.strftime('%H:%M:%S')} {what}", file=sys.stderr, flush=True)
+
+
+def _patient(settings: Settings, embed_deadline_s: float | None) -> Settings:
+    return settings if embed_deadline_s is None else replace(settings, embed_deadline_s=embed_deadline_s)

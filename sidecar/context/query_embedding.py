@@ -129,7 +129,7 @@ class QueryReader:
 
     async def prepare(self) -> None:
         """Embed the sentences that likeness is compared with, so that no turn has to wait for them."""
-        await self._sentence_vectors(self._clock() + _SENTENCES_DEADLINE_S)
+        await self._sentence_vectors(self._clock() + _SHARE * _SENTENCES_DEADLINE_S)
 
     async def _sentence_vectors(self, due_s: float) -> Vector | None:
         """Return the vectors of the sentences that likeness is compared with; None if they do not come in time."""
