@@ -272,7 +272,7 @@ def _services(
             principle_days=settings.decay_principle_days,
         ),
         episodes=Episodes(pools.background, now=now, pause=pause),
-        knowledge=Knowledge(pools, now=now, count=turns.meters.reference.count),
+        knowledge=Knowledge(pools, now=now, count=turns.meters.reference.count, forgot=caches.forgot),
         memories=Memories(pools, now=now, is_compiled=partial(_is_built_in, engine), forgot=caches.forgot, **limits),
         profiles=Profiles(pools, now=now, changed=changed, base=connected.base),
         receipts=Receipts(pools, now=now, receipt_writer=turns.receipt_writer, meters=turns.meters),

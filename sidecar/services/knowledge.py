@@ -16,14 +16,16 @@ from sidecar.ingest import chunked, chunking
 from sidecar.ingest.chunked import MAX_DOCUMENT_BYTES
 from sidecar.runtime.errors import InvalidArgument, NotFound
 from sidecar.services.validation import read_id, read_name, read_text
+from store.accounting import receipts
 from store.compile import overview
 from store.compile.overview import ChunkThere
 from store.content import documents
 from store.content.documents import Assignment, Base, Document, PreparedDocument, PutOutcome
-from store.db.postgres import Pools, tenant_scoped
+from store.db import purging
+from store.db.postgres import Pools, scoped, tenant_scoped
 from store.db.queries import Connection
-from store.scope import Reach
-from store.tenancy import templates, tenants
+from store.scope import Reach, Scope
+from store.tenancy import forgotten, templates, tenants, traces
 
 MAX_PATH_CHARS = 500
 MAX_DESCRIPTION_CHARS = 10_000
@@ -31,14 +33,22 @@ READERS = 2
 
 
 class Knowledge:
-    """Stores a tenant's bases; `now` tells the time of a write.
+    """Stores a tenant's bases; `now` tells the time of a write. `forgot` is called with each owner that read a deleted document.
 
     `count` counts the tokens that bound a chunk of a document of up to 1 MiB; larger ones are read in a process that counts
     in o200k_base. Methods that name a base raise NotFound for one that is unknown, or out of the caller's `reach`.
     """
 
-    def __init__(self, pools: Pools, *, now: Callable[[], datetime], count: chunking.CountTokens) -> None:
+    def __init__(
+        self,
+        pools: Pools,
+        *,
+        now: Callable[[], datetime],
+        count: chunking.CountTokens,
+        forgot: Callable[[Scope], None] = lambda _: None,
+    ) -> None:
         self._pool = pools.background
+        self._forgot = forgot
         self._now = now
         self._count = count
         # Few threads of its own: each holds a document several times over, and one that outlives its call keeps a place
@@ -106,12 +116,28 @@ class Knowledge:
         return rows
 
     async def delete_document(self, tenant_id: UUID, base: str, path: str) -> None:
-        """Delete a document with its chunks; a missing one counts as deleted."""
+        """Delete a document with its chunks, and its texts in the receipts of all owners; a missing one counts as deleted."""
         read_name("base", base)
         _check_path(path)
         async with tenant_scoped(self._pool, tenant_id) as connection:
             found = await _base(connection, tenant_id, base)
+            document = await documents.get(connection, tenant_id, found.base_id, path)
+            if document is None:
+                return
             await documents.delete(connection, tenant_id, found.base_id, path)
+            await purging.request(connection, now=self._now())
+            owner_ids = await traces.owners_with_receipts(connection, tenant_id)
+        for owner_id in owner_ids:
+            await self._forget_in_receipts(Scope(tenant_id, owner_id), document)
+
+    async def _forget_in_receipts(self, scope: Scope, document: Document) -> None:
+        refs = [("document", str(document.document_id))]
+        async with scoped(self._pool, scope) as connection:
+            notes = await forgotten.note_refs(connection, scope, refs)
+            await receipts.forget_texts(connection, scope, (), refs)
+        self._forgot(scope)
+        async with scoped(self._pool, scope) as connection:
+            await forgotten.date(connection, scope, notes, clock=self._now)
 
     async def assign_base(self, tenant_id: UUID, base: str, level: str, ref: str) -> None:
         """Assign a base to the template, agent or space of that `ref`; turns see it from the next one on."""

@@ -124,6 +124,24 @@ async def test_a_memory_is_pinned_and_unpinned_on_its_page(desk: Site) -> None:
         assert (await post(admin, "/from/memory/pin", id="nowhere", pinned="yes")).status_code == 404
 
 
+async def test_what_is_forgotten_is_shown_first(desk: Site) -> None:
+    async with browser(desk, admin=True) as admin:
+        assert 'value="boat-dock"' in (await admin.get("/forget?memory_id=boat-dock")).text
+        shown = await post(admin, "/forget/preview", memory_id="boat-dock")
+        assert "What would be touched" in shown.text
+        assert "1 rows of memories" in shown.text
+        assert (await admin.get("/from/memory?id=boat-dock")).status_code == 200
+        word = await post(admin, "/forget/preview", phrase="winters")
+        assert 'name="confirm:memory:boat-dock"' in word.text
+        assert (await post(admin, "/forget", phrase="winters")).status_code == 400
+        done = await post(admin, "/forget", phrase="winters", **{"confirm:memory:boat-dock": "yes"})
+        assert "What was touched" in done.text
+        assert (await admin.get("/from/memory?id=boat-dock")).status_code == 404
+        assert (await post(admin, "/forget/preview", since="soon", until="later")).status_code == 400
+    async with browser(desk) as agent:
+        assert (await post(agent, "/forget", memory_id="boat-paint")).status_code == 403
+
+
 async def asked_of(site: Site, message: str) -> pb.Assembly:
     """Return what a message gets outside every thread."""
     return await assembled(site.caller(), asking(message, thread_id=""))

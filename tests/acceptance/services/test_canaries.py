@@ -12,7 +12,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from sidecar.v1 import compile_pb2, items_pb2, memory_pb2, wiki_pb2
+from sidecar.v1 import compile_pb2, items_pb2, knowledge_pb2, memory_pb2, wiki_pb2
 from sidecar.v1 import context_pb2 as pb
 from store.db.purging import purge
 from tests.support.databases import RUN_DIR
@@ -23,7 +23,7 @@ from tests.support.waiting import until
 
 DOORS = (
     "memory", "metadata", "tag", "document", "long", "page", "shared", "candidate", "pinned", "turn", "arguments", "result",
-    "speaker", "title", "drawn", "question", "alias", "old", "lone", "edited", "dated",
+    "speaker", "title", "drawn", "question", "alias", "old", "lone", "edited", "dated", "manual",
 )  # fmt: skip
 FILLER = "Nothing else of note was said on that grey and quiet afternoon by the river. "
 LOLA = {"place": {"name": "Casa Lola", "city": "Austin"}}
@@ -113,6 +113,13 @@ async def filled(site: Site, words: dict[str, str]) -> Caller:
     )
     lone = pb.NewTurn(client_turn_id="lone", role="user", text=f"Nobody answered {words['lone']}.")
     await agent.AppendTurns(pb.AppendTurnsRequest(thread_id="lone", turns=[lone]))
+    await admin.CreateBase(knowledge_pb2.CreateBaseRequest(name="manuals"))
+    manual = f"# Manual\n\nThe engine is started with {words['manual']}, in Austin at Casa Lola.\n".encode()
+    await admin.Ingest(knowledge_pb2.IngestRequest(base="manuals", path="engine.md", content=manual))
+    everyone = knowledge_pb2.AssignBaseRequest(
+        base="manuals", level=knowledge_pb2.ASSIGNEE_LEVEL_TEMPLATE, ref="default"
+    )
+    await admin.AssignBase(everyone)
     drawn = memory_pb2.NewMemory(memory_id="drawn", text=f"Mara avoids {words['drawn']}.", turn_ids=[turn_ids[4]])
     await agent.Retain(memory_pb2.RetainRequest(memories=[drawn]))
     await admin.CompileNow(compile_pb2.CompileNowRequest(owner_id="mara"))
@@ -261,6 +268,10 @@ async def test_forgotten_words_stand_nowhere(
     assert set(canaries) - {"edited"} <= stood.keys(), "every door lets its word in"
     await as_superuser(site, "ANALYZE")
     await as_superuser(site, "CHECKPOINT")
+    deleted = knowledge_pb2.DeleteDocumentRequest(base="manuals", path="engine.md")
+    await site.caller(admin=True).DeleteDocument(deleted)
+    in_receipts = "SELECT count(*) FROM receipt_texts WHERE strpos(text, $1) > 0 AND strpos(text, 'engine') > 0"
+    assert not await as_superuser(site, in_receipts, canaries["manual"])
     await forget_all(agent, canaries)
     assert await holders(database, canaries) == {}
     told = await answers(site, agent, canaries)
