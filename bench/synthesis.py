@@ -30,6 +30,7 @@ PROVED_AT = 2_000
 _WIKI = "wiki"
 _SOURCES = {"memories": frozenset({"memory"}), "turns + memories": frozenset({"thread", "memory"})}
 _AT_ONCE = 2
+_PATIENT_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ def figures(tally: SetTally) -> list[Figure]:
 
 
 async def _measured(told: Sequence[Conversation], scale: float, spend: str) -> SetTally:
-    async with served() as world:
+    async with served(embed_deadline_s=_PATIENT_S) as world:
         await world.fill_conversations(told)
         _say(f"{await world.compile(told)} pages compiled")
         asking = _Asking(world, spend)

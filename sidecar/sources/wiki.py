@@ -1,13 +1,14 @@
-"""The wiki source: summaries and the best sections of compiled pages, each with the memories it cites."""
+"""The wiki source: summaries and the best sections of compiled pages, each with the memories it cites. A section is shortened to
+the lines that hold the question's words."""
 
 from __future__ import annotations
 
-from itertools import count, repeat
+from itertools import count
 
 from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery, SourceSkipped
 from sidecar.turn.evidence import evidence_of
 from sidecar.turn.items import Item, Ref, Source
-from sidecar.turn.leads import lead
+from sidecar.turn.leads import telling_lead
 from sidecar.turn.rank import CandidateKind, Candidates
 from store.db.postgres import Pool, scoped
 from store.scope import Scope
@@ -41,7 +42,8 @@ class WikiSource:
         evidence = of_sections.beside(of_summaries).of(places)
         both = (*sections.texts, *summaries.texts)
         passages = [both[place] for place in places]
-        items = tuple(map(_item, passages, evidence.coverage[0].tolist(), count(), repeat(limits.lead_lines)))
+        leads = [telling_lead(one.text, limits.lead_lines, query.words) if one.slug else "" for one in passages]
+        items = tuple(map(_item, passages, evidence.coverage[0].tolist(), count(), leads))
         texts = [f"{passage.page.title}: {item.text}" for passage, item in zip(passages, items, strict=True)]
         candidates = Candidates(CandidateKind.PAGE, [item.id for item in items], texts, evidence)
         return SourceAnswer(items, notes=query.notes, candidates=candidates).first(limits.top_k)
@@ -53,9 +55,8 @@ def _in_turn(*counts: int) -> list[int]:
     return sorted(range(len(ranks)), key=ranks.__getitem__)
 
 
-def _item(found: Passage, coverage: float, rank: int, lead_lines: int) -> Item:
+def _item(found: Passage, coverage: float, rank: int, short: str) -> Item:
     heading = f"{found.heading}: " if found.slug else ""
-    beginning = lead(found.text, lead_lines) if found.slug else ""
     page, text = found.page, heading + found.text
     return Item(
         id=f"page:{page.page_id}#{found.slug}" if found.slug else f"page:{page.page_id}",
@@ -64,7 +65,7 @@ def _item(found: Passage, coverage: float, rank: int, lead_lines: int) -> Item:
         rank=rank,
         relevance=coverage,
         header=page.title,
-        lead=beginning and heading + beginning,
+        lead=short and heading + short,
         provenance=_provenance(page, found.memory_ids),
         stands_for=tuple(f"memory:{memory_id}" for memory_id in found.memory_ids) if found.slug else (),
         at=page.last_compiled_at,

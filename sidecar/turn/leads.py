@@ -1,8 +1,12 @@
-"""The lead of a text: its first lines, for items that are shortened to their beginning."""
+"""The lead of a text: its first lines, or those that hold a question's words, for items that are shortened."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
+from functools import lru_cache
+
+from store.text.texts import search_words
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=\S)|(?<=[。！？])")
 _LINE_CHARS = 120
@@ -25,3 +29,25 @@ def lead(text: str, lines: int) -> str:
             end = match.start()
             break
     return text[:end].rstrip() if 0 < end < len(text.rstrip()) else ""
+
+
+def telling_lead(text: str, lines: int, words: Collection[str]) -> str:
+    """Return the `lines` lines of the text that hold most of a question's words, in their order; without any, its first lines.
+
+    Of lines with equally many, the earlier come first. Empty if the text has no shorter form.
+    """
+    first = lead(text, lines)
+    written = [line for line in text.splitlines() if line.strip()]
+    if not first or len(written) <= lines:
+        return first
+    asked = frozenset(words)
+    shares = [len(asked & held) for held in _words_by_line(text)]
+    best = sorted(range(len(written)), key=lambda place: (-shares[place], place))[:lines]
+    telling = sorted(place for place in best if shares[place])
+    return "\n".join(written[place] for place in telling) if telling else first
+
+
+@lru_cache(maxsize=1024)
+def _words_by_line(text: str) -> tuple[frozenset[str], ...]:
+    """Return the search words of each line that is not empty; sections recur from turn to turn."""
+    return tuple(frozenset(search_words(line).split()) for line in text.splitlines() if line.strip())

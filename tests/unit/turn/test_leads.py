@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sidecar.turn.leads import lead
+from sidecar.turn.leads import lead, telling_lead
 
 LONG = "This sentence is long enough to fill a line of its own and then goes on for quite a while more, as some do. "
 
@@ -30,3 +30,23 @@ def test_lead_is_a_shorter_beginning_of_its_text() -> None:
         short = lead(text, 3)
         assert 0 < len(short) < len(text)
         assert text.replace("\n\n", "\n").startswith(short)
+
+
+LINES = "- Ada rows.\n- Ada paints boats.\n- The roof leaks.\n- Ada sold the boats.\n- It rained."
+
+
+def test_telling_lead_holds_the_lines_with_the_questions_words_in_order() -> None:
+    assert telling_lead(LINES, 2, ["boats", "sold", "ada"]) == "- Ada paints boats.\n- Ada sold the boats."
+    assert telling_lead(LINES, 1, ["roof"]) == "- The roof leaks."
+    assert telling_lead(LINES, 3, ["roof", "rained"]) == "- The roof leaks.\n- It rained."
+
+
+def test_telling_lead_without_a_shared_word_is_the_beginning() -> None:
+    assert telling_lead(LINES, 2, ["zebra"]) == lead(LINES, 2) == "- Ada rows.\n- Ada paints boats."
+    assert telling_lead(LINES, 2, []) == lead(LINES, 2)
+    assert telling_lead(LINES, 9, ["boats"]) == "", "a text without a shorter form has no lead"
+
+
+def test_telling_lead_reads_other_scripts() -> None:
+    text = "東京の塔を見た。\n大阪で食べた。\n京都へ行った。"
+    assert telling_lead(text, 1, ["大阪"]) == "大阪で食べた。"
