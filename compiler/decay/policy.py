@@ -17,14 +17,14 @@ class DecayPolicy:
     """Candidates older than `age_days` are compressed, `most_sources` at most in one summary and at least two.
 
     One stays that tells more than `most_salience` (its names, numbers and telling words), or that stood in more than
-    `most_reads` contexts of the last `read_days` days. Those of one document go together; without a document, those of one
-    calendar quarter (UTC).
+    `most_reads` of a hundred contexts of the last `read_days` days. Those of one document go together; without a document,
+    those of one calendar month (UTC).
     """
 
     age_days: int = 30
-    most_sources: int = 100
+    most_sources: int = 50
     most_salience: int = 1_000
-    most_reads: int = 0
+    most_reads: int = 6
     read_days: int = 90
 
 
@@ -56,15 +56,15 @@ def groups(candidates: Sequence[AgedCandidate], policy: DecayPolicy) -> list[Dec
     """Return what goes together, in order of each group's first memory. A candidate that would be alone stays out."""
     together: dict[str, list[AgedCandidate]] = defaultdict(list)
     for one in sorted(candidates, key=lambda one: (one.occurred_at, one.memory_id)):
-        if one.reads <= policy.most_reads and telling_weight(one.text) <= policy.most_salience:
-            together[f"document {one.document_id}" if one.document_id else _quarter(one.occurred_at)].append(one)
+        if 100 * one.reads <= policy.most_reads * one.contexts and telling_weight(one.text) <= policy.most_salience:
+            together[f"document {one.document_id}" if one.document_id else _month(one.occurred_at)].append(one)
     size = policy.most_sources
     parts = (members[at : at + size] for members in together.values() for at in range(0, len(members), size))
     return [_group(some) for some in parts if len(some) > 1]
 
 
-def _quarter(instant: datetime) -> str:
-    return f"quarter {instant.year}-{(instant.month + 2) // 3}"
+def _month(instant: datetime) -> str:
+    return f"month {instant:%Y-%m}"
 
 
 def _group(members: Sequence[AgedCandidate]) -> DecayGroup:

@@ -13,7 +13,7 @@ from datetime import datetime
 from store.content.tiers import least_trusted
 
 DECAY_SUMMARY_CLAIM_SEPARATOR = "\n"
-DECAY_SUMMARY_MAX_CLAIM_BYTES = 4096
+DECAY_SUMMARY_MAX_CLAIM_BYTES = 512
 DECAY_SUMMARY_TRUNCATION_SUFFIX = " […]"
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -63,7 +63,7 @@ class DecaySummary:
 def summarise(sources: Sequence[DecaySource], claim: str | None = None, *, least_sources: int = 2) -> DecaySummary:
     """Return the summary of the sources, in their order; a source that is given again counts once.
 
-    The claims are joined by the separator and cut to 4,096 bytes of UTF-8, suffix included; a given `claim` takes their
+    The claims are joined by the separator and cut to 512 bytes of UTF-8, suffix included; a given `claim` takes their
     place, cut alike. `occurred_at` is the newest source's. An origin other than the user's is kept, a tool's first.
     Raises ValueError for fewer than `least_sources`.
     """
@@ -85,7 +85,7 @@ def summarise(sources: Sequence[DecaySource], claim: str | None = None, *, least
 
 
 def cut_claim(claim: str) -> str:
-    """Return the claim in at most 4,096 bytes of UTF-8: whole if it fits, else its start with the suffix."""
+    """Return the claim in at most 512 bytes of UTF-8: whole if it fits, else its start with the suffix."""
     encoded = claim.encode()
     if len(encoded) <= DECAY_SUMMARY_MAX_CLAIM_BYTES:
         return claim

@@ -270,6 +270,7 @@ def _services(
             attestations=attestations,
             policy=decay_policy(settings),
             principle_days=settings.decay_principle_days,
+            told=lambda job: deps.watch.figures.decayed(job.kind.value, job.state.value),
         ),
         episodes=Episodes(pools.background, now=now, pause=pause),
         knowledge=Knowledge(pools, now=now, count=turns.meters.reference.count, forgot=caches.forgot),

@@ -139,12 +139,12 @@ class Settings:
     """Seconds without a word after which a thread's session ends and becomes an episode."""
     decay_age_days: int = 30
     """Days for which a candidate memory is left alone; older ones may be compressed into summaries."""
-    decay_most_sources: int = 100
+    decay_most_sources: int = 50
     """Candidates in one summary at most, 2 to 200."""
     decay_most_salience: int = 1000
     """Candidates that tell more than this stay: the names, numbers (twice) and telling words of their text."""
-    decay_most_reads: int = 0
-    """Candidates that stood in more contexts than this within `SIDECAR_DECAY_READ_DAYS` stay."""
+    decay_most_reads: int = 6
+    """Candidates that stood in more than so many of a hundred contexts within `SIDECAR_DECAY_READ_DAYS` stay."""
     decay_read_days: int = 90
     """Days whose receipts tell how often a candidate was read."""
     decay_principle_days: int = 365

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from itertools import count, repeat
 
+from compiler.decay.summary import DECAY_SUMMARY_TRUNCATION_SUFFIX
 from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery
 from sidecar.turn.evidence import evidence_of
 from sidecar.turn.items import Item, Ref, Source
@@ -43,7 +45,11 @@ class MemorySource:
         evidence = evidence_of(found, wanted, query.parts).of(places)
         texts = [found.texts[place] for place in places]
         ranks, lines = count(len(pinned)), repeat(limits.lead_lines)
-        items = tuple(map(_item, texts, evidence.coverage[0].tolist(), ranks, lines))
+        told = {memory.memory_id: memory.text for memory in texts}
+        items = tuple(
+            _telling(item, memory, told)
+            for item, memory in zip(map(_item, texts, evidence.coverage[0].tolist(), ranks, lines), texts, strict=True)
+        )
         candidates = Candidates(
             kind=CandidateKind.FACT,
             ids=[item.id for item in items],
@@ -96,6 +102,19 @@ def _marks(memory: RecalledMemory) -> tuple[str, ...]:
     elif memory.confidence < 1 or len(doubts) > 1:
         doubt = ", ".join(doubts)
     return tuple(mark for mark in (held, doubt) if mark)
+
+
+def _telling(item: Item, memory: RecalledMemory, told: Mapping[str, str]) -> Item:
+    """Return a summary's item so that it stands only for what it says: whole, and without the sources that were cut off.
+
+    `told` are the texts recalled beside it. Any other memory's item stays as it is.
+    """
+    if not memory.sources:
+        return item
+    if not memory.text.endswith(DECAY_SUMMARY_TRUNCATION_SUFFIX):
+        return item._replace(lead="")
+    said = tuple(f"memory:{one}" for one in memory.sources if one in told and told[one] in memory.text)
+    return item._replace(lead="", stands_for=said)
 
 
 def _item(memory: RecalledMemory, coverage: float, rank: int, lead_lines: int) -> Item:

@@ -109,7 +109,11 @@ def tally(record: JobRecord) -> dict[str, Any]:
 
 
 def count(finished: Mapping[str, Any], figures: Figures) -> None:
-    """Add a job's `tally` to the metrics."""
+    """Add a job's `tally` to the metrics, or that of a decay job: its kind and state."""
+    if "decay" in finished:
+        kind, state = map(str, finished["decay"])
+        figures.decayed(kind, state)
+        return
     figures.job(finished["status"], finished["duration_s"])
     for call in finished["calls"]:
         figures.model_call(call)

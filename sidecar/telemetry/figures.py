@@ -55,6 +55,7 @@ class Figures:
         self._alerts = Family(self._counter(names.BUDGET_ALERTS))
         self._compiles = Family(self._gauge(names.COMPILE_JOBS))
         self._lag = self._gauge(names.COMPILE_LAG)
+        self._decays = Family(self._counter(names.DECAY_JOBS))
         self._refreshing: list[Callable[[], None]] = []
 
     def call(self, method: str, code: str, duration_s: float) -> None:
@@ -107,6 +108,10 @@ class Figures:
         for status, count in by_status.items():
             self._compiles.of(status).set(count)
         self._lag.set(lag_s)
+
+    def decayed(self, kind: str, state: str) -> None:
+        """Count a decay job that has ended."""
+        self._decays.of(kind, state).inc()
 
     def watch_value(self, metric: Metric, read: Callable[[], float]) -> None:
         """Register a gauge that is read whenever the metrics are exported."""

@@ -139,6 +139,7 @@ EMBEDDER_FAILING: Final = Metric(
 )
 COMPILE_JOBS: Final = Metric("sidecar.compile.jobs", "", "Compile jobs by status, now in the database.", ("status",))
 COMPILE_LAG: Final = Metric("sidecar.compile.lag", "s", "Age of the oldest compile job that waits.")
+DECAY_JOBS: Final = Metric("sidecar.decay.jobs", "", "Decay jobs that have ended.", ("kind", "state"))
 JOB_DURATION: Final = Metric(
     "sidecar.compile.duration", "s", "How long compile jobs took.", ("status",), (*_SECONDS, 30.0, 60.0, 300.0, 1800.0)
 )

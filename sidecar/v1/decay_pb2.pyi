@@ -43,7 +43,7 @@ class ExplainDecayRequest(_message.Message):
     most_salience: _builtins.int
     """Candidates that tell more than this stay: names, numbers (twice) and telling words of their text; absent means the setting's."""
     most_reads: _builtins.int
-    """Candidates that stood in more contexts than this within `read_days` stay; absent means the setting's."""
+    """Candidates that stood in more than so many of a hundred contexts within `read_days` stay; absent means the setting's."""
     read_days: _builtins.int
     """The days whose receipts are counted; absent means the setting's."""
     def __init__(
@@ -106,7 +106,7 @@ Global___ExplainDecayResponse: _TypeAlias = ExplainDecayResponse  # noqa: Y015
 
 @_typing.final
 class DecayGroup(_message.Message):
-    """Candidates that go together: those of one document, or of one quarter of a year."""
+    """Candidates that go together: those of one document, or of one month."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -164,7 +164,7 @@ class ScheduleDecayRequest(_message.Message):
     most_salience: _builtins.int
     """Candidates that tell more than this stay: names, numbers (twice) and telling words of their text; absent means the setting's."""
     most_reads: _builtins.int
-    """Candidates that stood in more contexts than this within `read_days` stay; absent means the setting's."""
+    """Candidates that stood in more than so many of a hundred contexts within `read_days` stay; absent means the setting's."""
     read_days: _builtins.int
     """The days whose receipts are counted; absent means the setting's."""
     kind: _builtins.str

@@ -10,11 +10,12 @@ import secrets
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from typing import Any
 
 import orjson
 
@@ -44,6 +45,7 @@ from sidecar.telemetry.job_clock import JobClocks
 from sidecar.telemetry.watch import Watch
 from sidecar.worker import compile_engine, decay_work, embedding_jobs, summary_model, thread_summaries
 from sidecar.worker.embedding_jobs import Embedding
+from store.compile.decay_jobs import DecayJob
 from store.compile.jobs import Ending, Job
 from store.compile.ready import READY
 from store.db import notices
@@ -79,6 +81,8 @@ async def work(settings: Settings, watch: Watch | None = None, *, ends_with_pare
         aging = await stack.enter_async_context(
             decay_work.decay_deps(settings, pools.background, now=compile_engine.now)
         )
+        if ends_with_parent:
+            aging = replace(aging, told=_write_decay_tally)
         worker = Worker(
             pools.background,
             _noted(engine, clock),
@@ -173,8 +177,17 @@ def _on_finished(
 
 def _write_tally(record: JobRecord) -> None:
     """Write a job's counts to standard output: the parent's metrics cover both processes."""
+    _write_line(tally(record))
+
+
+def _write_decay_tally(job: DecayJob) -> None:
+    """Write a decay job's kind and state to standard output, for the parent's metrics."""
+    _write_line({"decay": [job.kind.value, job.state.value]})
+
+
+def _write_line(counts: Mapping[str, Any]) -> None:
     with contextlib.suppress(BrokenPipeError):  # it has died: this process ends for that reason in a moment
-        sys.stdout.buffer.write(orjson.dumps(tally(record)) + b"\n")
+        sys.stdout.buffer.write(orjson.dumps(counts) + b"\n")
         sys.stdout.buffer.flush()
 
 

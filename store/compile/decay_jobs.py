@@ -155,7 +155,7 @@ async def expired_principles(
 ) -> list[dict[str, str]]:
     """Return the accepted principles, of the given ones or of all, that are past their time: each id, and since when.
 
-    The time of a principle ends `age_days` days after it was said.
+    The time of a principle ends `age_days` days after it was said, or where it ceases to hold if that is earlier.
     """
     asked = {"memory_ids": list(memory_ids), "age_days": age_days, "now": now}
     rows = await _sql.expired_principles(connection, **scope.key, **asked)

@@ -51,17 +51,19 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND state IN ('pending', '
 
 -- name: aged_candidates
 -- Candidates from before an instant that are no summaries, not pinned, in no summary and in no waiting job, oldest first, with the
--- number of contexts in which they stood.
-WITH stood AS (
-    SELECT item->>'id' AS item_id, count(*)::int AS reads FROM (
-        SELECT details FROM receipts
-        WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND created_at >= :reads_since::timestamptz
-        ORDER BY created_at DESC, receipt_id LIMIT 5000) r
+-- number of contexts in which they stood, and of contexts.
+WITH written AS (
+    SELECT details FROM receipts
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND created_at >= :reads_since::timestamptz
+    ORDER BY created_at DESC, receipt_id LIMIT 5000
+), stood AS (
+    SELECT item->>'id' AS item_id, count(*)::int AS reads FROM written r
     CROSS JOIN LATERAL jsonb_array_elements(r.details->'sources') AS source
     CROSS JOIN LATERAL jsonb_array_elements(source->'items') AS item
     WHERE source->>'source' = 'memory' AND item->>'decision' IN ('kept', 'shortened')
     GROUP BY item->>'id')
-SELECT m.memory_id, m.text, m.occurred_at, m.document_id, coalesce(s.reads, 0) AS reads
+SELECT m.memory_id, m.text, m.occurred_at, m.document_id, coalesce(s.reads, 0) AS reads,
+    (SELECT count(*)::int FROM written) AS contexts
 FROM memories m LEFT JOIN stood s ON s.item_id = 'memory:' || m.memory_id
 WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.status = 'candidate' AND m.memory_type <> 'summary'
     AND m.occurred_at < :before::timestamptz AND m.pinned_at IS NULL
@@ -69,15 +71,16 @@ WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.status = 'candid
         AND s.superseded_id = m.memory_id AND s.reason = 'compressed' AND s.undone_at IS NULL)
     AND NOT EXISTS (SELECT 1 FROM decay_jobs j WHERE j.tenant_id = :tenant_id AND j.owner_id = :owner_id
         AND j.state IN ('pending', 'in_progress') AND m.memory_id = ANY(j.source_ids))
-ORDER BY m.occurred_at, m.memory_id LIMIT :limit;
+ORDER BY m.occurred_at, m.memory_id COLLATE "C" LIMIT :limit;
 
 -- name: expired_principles
--- Accepted principles, the given ones or all, that were said so many days ago, with the instant at which their time ended.
-SELECT memory_id, occurred_at + :age_days::int * interval '1 day' AS expired_at FROM memories
+-- Accepted principles, the given ones or all, that no longer hold or were said so many days ago, with the instant at which their
+-- time ended.
+SELECT memory_id, least(valid_until, occurred_at + :age_days::int * interval '1 day') AS expired_at FROM memories
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_type = 'principle' AND status = 'accepted'
     AND (:memory_ids::text[] = '{}' OR memory_id = ANY(:memory_ids::text[]))
-    AND occurred_at + :age_days::int * interval '1 day' <= :now::timestamptz
-ORDER BY 2, memory_id LIMIT 1000;
+    AND least(valid_until, occurred_at + :age_days::int * interval '1 day') <= :now::timestamptz
+ORDER BY 2, memory_id COLLATE "C" LIMIT 1000;
 
 -- name: forget_sources!
 -- Takes forgotten memories out of the jobs that have not ended.

@@ -37,13 +37,14 @@ class AuthorityTier(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class AgedCandidate:
-    """A candidate that may be compressed. `reads` counts the contexts in which it stood."""
+    """A candidate that may be compressed. `reads` counts the contexts in which it stood, of `contexts`."""
 
     memory_id: str
     text: str
     occurred_at: datetime
     document_id: str
     reads: int = 0
+    contexts: int = 0
 
 
 def least_trusted(authorities: Iterable[str]) -> str:

@@ -28,7 +28,7 @@ _POLICY = (
     ("--age-days", None, "Compress candidates older than this."),
     ("--most-sources", 0, "Candidates in one summary."),
     ("--most-salience", None, "Keep candidates that tell more than this."),
-    ("--most-reads", None, "Keep candidates that stood in more contexts than this."),
+    ("--most-reads", None, "Keep candidates that stood in more than so many of a hundred contexts."),
     ("--read-days", None, "The days whose receipts are counted."),
 )
 

@@ -128,7 +128,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class DecayGroup:
-    """Candidates that go together: those of one document, or of one quarter of a year."""
+    """Candidates that go together: those of one document, or of one month."""
 
     memory_ids: tuple[str, ...]
     saved_bytes: int

@@ -45,7 +45,7 @@ K = TypeVar("K")
 PLACES = (
     ("Turns", (("Turns", "/turns"), ("Threads", "/threads"), ("Sources", "/sources"))),
     ("Wiki", (("Pages", "/wiki"), ("Graph", "/wiki/graph"), ("Waiting names", "/wiki/mentions"))),
-    ("Compile", (("Compiles", "/compiles"), ("Quarantine", "/quarantine"))),
+    ("Compile", (("Compiles", "/compiles"), ("Quarantine", "/quarantine"), ("Decay", "/decay"))),
     ("Cost", (("Spending", "/spending"), ("Reads", "/reads"))),
 )
 _ADMINS_PLACES = frozenset({"/quarantine"})

@@ -15,7 +15,18 @@ from starlette.types import ASGIApp
 from sidecar.http.console import sign_in
 from sidecar.http.console.desk import Desk
 from sidecar.http.console.guard import Guard
-from sidecar.http.console.pages import backends, compiles, forgetting, graph, money, provenance, threads, turns, wiki
+from sidecar.http.console.pages import (
+    backends,
+    compiles,
+    decay,
+    forgetting,
+    graph,
+    money,
+    provenance,
+    threads,
+    turns,
+    wiki,
+)
 from sidecar.http.console.writing import render
 
 _FILES = Path(__file__).parent / "static"
@@ -23,7 +34,7 @@ _FILES = Path(__file__).parent / "static"
 
 def console(desk: Desk, *, hosts: Collection[str] = ()) -> ASGIApp:
     """Return the console. `hosts` are names by which it may be reached besides localhost."""
-    subjects = (sign_in, turns, threads, graph, wiki, provenance, forgetting, compiles, backends, money)
+    subjects = (sign_in, turns, threads, graph, wiki, provenance, forgetting, compiles, decay, backends, money)
     pages = [page for subject in subjects for page in subject.routes(desk)]
     pages.append(Mount("/static", StaticFiles(directory=_FILES)))
     return Guard(Starlette(routes=pages, exception_handlers={404: _missing, 500: _broken}), hosts=hosts)

@@ -44,7 +44,10 @@ class DecayOrder:
 
 
 class Decay:
-    """Schedules and runs decay jobs. `policy` is the settings' one; principles are past their time after `principle_days`."""
+    """Schedules and runs decay jobs. `policy` is the settings' one; principles are past their time after `principle_days`.
+
+    `told` is called with each job that ended here.
+    """
 
     def __init__(
         self,
@@ -54,11 +57,14 @@ class Decay:
         attestations: Attestations,
         policy: DecayPolicy | None = None,
         principle_days: int = 365,
+        told: Callable[[DecayJob], None] = lambda _: None,
     ) -> None:
         self._pool = pools.background
         self._now = now
         self._attestations = attestations
-        self._deps = DecayDeps(pools.background, now, lambda: new_summary_id(now()), principle_days=principle_days)
+        self._deps = DecayDeps(
+            pools.background, now, lambda: new_summary_id(now()), principle_days=principle_days, told=told
+        )
         self.policy = policy or DecayPolicy()
 
     async def explain(self, scope: Scope, policy: DecayPolicy) -> list[DecayGroup]:

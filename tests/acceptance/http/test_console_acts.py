@@ -14,7 +14,7 @@ import pytest
 
 from sidecar.runtime.settings import Settings
 from sidecar.v1 import context_pb2 as pb
-from sidecar.v1 import items_pb2, profile_pb2
+from sidecar.v1 import items_pb2, memory_pb2, profile_pb2
 from store.compile import jobs, ledger
 from store.compile.ledger import LedgerEntry, MemoryOutcome
 from store.db.postgres import scoped
@@ -293,3 +293,26 @@ async def test_notification_is_shown_once_and_an_owner_only_if_one_exists(desk: 
         moved = await post(admin, "/owner", owner="noor", next="/compiles")
         assert moved.url.path == "/compiles"
         assert (await post(admin, "/owner", owner="noor", next="https://evil.example")).url.path == "/turns"
+
+
+async def test_aged_candidates_are_compressed_from_the_page_of_decay(desk: Site) -> None:
+    aged = [
+        memory_pb2.NewMemory(memory_id=one, text=f"Saw {one}.", status=memory_pb2.MEMORY_STATUS_CANDIDATE)
+        for one in ("gulls", "terns", "auks")
+    ]
+    for one in aged:
+        one.occurred_time.FromDatetime(NOW.replace(year=2020))
+    await desk.caller().Retain(memory_pb2.RetainRequest(memories=aged))
+    async with browser(desk, admin=True) as admin:
+        assert "Compress all" in (await admin.get("/decay")).text
+        queued = await post(admin, "/decay/schedule")
+        assert "1 job is queued." in queued.text
+        [job_id] = re.findall(r'aria-label="Run ([^"]+)"', queued.text)
+        ended = await post(admin, "/decay/run", job=job_id)
+        assert ">completed<" in ended.text
+        assert "No two candidates belong together" in ended.text
+        assert (await post(admin, "/decay/cancel", job=job_id)).status_code == 409
+        assert (await post(admin, "/decay/run", job=job_id.replace(job_id[:8], "00000000"))).status_code == 404
+    async with browser(desk) as reader:
+        assert ">completed<" in (await reader.get("/decay?at=x&id=y")).text
+        assert (await post(reader, "/decay/schedule")).status_code == 403

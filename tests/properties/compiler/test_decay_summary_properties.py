@@ -130,3 +130,59 @@ def test_summary_is_the_same_bytes_in_processes_of_other_seed_zone_and_locale() 
     first = run(PYTHONHASHSEED="1", TZ="UTC", LC_ALL="C")
     assert first == run(PYTHONHASHSEED="77", TZ="Asia/Tokyo", LC_ALL="C.UTF-8")
     assert b"weird" in first
+
+
+_POLICY_PROGRAM = """
+import locale, sys
+locale.setlocale(locale.LC_ALL, "")
+from datetime import UTC, datetime, timedelta
+from compiler.decay.policy import DecayPolicy, groups
+from store.content.tiers import AgedCandidate
+start = datetime(2026, 1, 31, 20, tzinfo=UTC)
+names = ("b", "B", "ä", "a", "é", "_", "10", "9")
+aged = [
+    AgedCandidate(f"{name}{n}", f"{name} said it {n} times.", start + timedelta(hours=3 * (n % 5)), "", n % 3)
+    for name in names for n in range(12)
+]
+aged = sorted({one.memory_id: one for one in aged}.values(), key=lambda one: hash(one.memory_id))
+print(repr(groups(aged, DecayPolicy(most_sources=7, most_reads=1))).encode())
+"""
+
+
+def test_groups_are_the_same_in_processes_of_other_seed_zone_and_collation() -> None:
+    def run(**settings: str) -> bytes:
+        environment = {**os.environ, **settings}
+        return subprocess.run(
+            [sys.executable, "-c", _POLICY_PROGRAM], env=environment, capture_output=True, check=True
+        ).stdout
+
+    first = run(PYTHONHASHSEED="1", TZ="Pacific/Auckland", LC_ALL="C")
+    assert first == run(PYTHONHASHSEED="99", TZ="America/Lima", LC_ALL="C.UTF-8")
+    assert first.count(b"DecayGroup") > 3
+
+
+def test_authority_is_the_least_trusted_sources_own_string() -> None:
+    def source(number: int, authority: str) -> DecaySource:
+        return DecaySource(f"m{number}", "x", 1.0, authority, _START)
+
+    mixed = [source(1, "User"), source(2, "some Model"), source(3, "root"), source(4, "agent")]
+    assert summarise(mixed).authority == "some Model"
+    assert summarise([mixed[3], mixed[0]]).authority == "agent"
+    assert summarise([mixed[2], mixed[0], mixed[1]]).authority == "root"
+
+
+def test_cut_falls_on_no_character_and_the_suffix_is_inside_the_cap() -> None:
+    room = DECAY_SUMMARY_MAX_CLAIM_BYTES - len(DECAY_SUMMARY_TRUNCATION_SUFFIX.encode())
+    for character in ("é", "京", "🦩"):
+        for offset in range(4):
+            cut = cut_claim("x" * offset + character * DECAY_SUMMARY_MAX_CLAIM_BYTES)
+            kept = cut.removesuffix(DECAY_SUMMARY_TRUNCATION_SUFFIX)
+            assert set(kept) <= {"x", character}
+            assert room - len(character.encode()) < len(kept.encode()) <= room
+    whole = "y" * DECAY_SUMMARY_MAX_CLAIM_BYTES
+    assert cut_claim(whole) == whole
+
+
+def test_repeated_sources_count_once() -> None:
+    one, two = (DecaySource(name, name, 1.0, "Agent", _START) for name in "ab")
+    assert summarise([one, two, one, two, one]) == summarise([one, two])
