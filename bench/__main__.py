@@ -21,6 +21,7 @@ BENCHES = (
     "recall_speed",
     "wiki-search",
     "compile",
+    "contexts",
     "privacy",
     "prompt",
     "crash",
@@ -29,7 +30,19 @@ BENCHES = (
     "views",
     "writes",
 )
-ON_DATA = ("answers", "bursts", "cache", "calibrate", "decay", "names", "pages", "recall", "spend", "synthesis")
+ON_DATA = (
+    "answers",
+    "bursts",
+    "cache",
+    "calibrate",
+    "decay",
+    "leaning",
+    "names",
+    "pages",
+    "recall",
+    "spend",
+    "synthesis",
+)
 RECALL_SETS = ("locomo", "realtalk", "followups")
 SPENDS = ("frugal", "balanced", "full")
 
@@ -44,7 +57,7 @@ def main() -> int:
     parser.add_argument("--set", default=RECALL_SETS[0], choices=RECALL_SETS, help="recall: the questions asked")
     parser.add_argument("--split", type=int, default=5, help="recall: folds to train and test apart, 0 for none")
     parser.add_argument(
-        "--write-weights", action="store_true", help="recall, answers: write what was fitted, on all data"
+        "--write-weights", action="store_true", help="recall, answers, leaning: write what was fitted, on all data"
     )
     parser.add_argument(
         "--with-wiki", action="store_true", help="recall: also with pages compiled from the observations"
@@ -72,7 +85,7 @@ def main() -> int:
             "spend": arguments.spend or "full",
         }
         on_data |= {"budgets": arguments.budgets} if arguments.budgets else {}
-    if arguments.name == "answers":
+    if arguments.name in {"answers", "leaning"}:
         on_data |= {"write_weights": arguments.write_weights}
     if arguments.name == "spend":
         on_data |= {"spend": arguments.spend or "balanced"}

@@ -6,7 +6,7 @@ their provenance are written; no text, id or question of the data.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -93,6 +93,42 @@ def write(path: Path, by_vectors: RankerWeights, by_words: RankerWeights, *, pro
     path.write_text(text)
 
 
+def fit_weighted(
+    rows: Sequence[Mapping[str, float]], labels: Sequence[bool], weights: Sequence[float], *, ridge: float
+) -> RankerWeights:
+    """Return a logistic model of named features, each row counting by its weight; ridge on standardised features."""
+    names = list(rows[0])
+    table = np.array([[row[name] for name in names] for row in rows])
+    given, counts = np.array(labels, np.float64), np.array(weights)
+    middle, spread = np.average(table, axis=0, weights=counts), table.std(axis=0) + 1e-9
+    columns = np.column_stack([(table - middle) / spread, np.ones(len(rows))])
+    penalty = np.full(columns.shape[1], ridge)
+    penalty[-1] = 1e-6
+    fitted = np.zeros(columns.shape[1])
+    for _ in range(_STEPS):
+        told = _probability(np.clip(columns @ fitted, -35, 35))
+        slope = columns.T @ (counts * (told - given)) + penalty * fitted
+        curvature = (columns * (counts * told * (1 - told))[:, None]).T @ columns + np.diag(penalty)
+        fitted = fitted - np.linalg.solve(curvature, slope)
+    of = fitted[:-1] / spread
+    bias = round(float(fitted[-1] - (of * middle).sum()), 4)
+    return RankerWeights(bias, dict(zip(names, of.round(4).tolist(), strict=True)))
+
+
+def put_weights(path: Path, named: Mapping[str, RankerWeights], *, provenance: str) -> None:
+    """Write these weights into the module of weights; what stands below the first of them ends with the provenance."""
+    text = path.read_text()
+    for name, weights in named.items():
+        start = text.index(f"{name}: Final = ")
+        end = text.index("\n)\n", start) + len("\n)\n")
+        text = text[:start] + f"{name}: Final = {_table(weights)}\n" + text[end:]
+    first = text.index(f"{next(iter(named))}: Final = ")
+    start = text.index('"""', text.index("\n)\n", first))
+    end = text.index('"""', start + 3)
+    headline = text[start:end].split("\n", 1)[0]
+    path.write_text(f"{text[:start]}{headline}\n\n{provenance}\n{text[end:]}")
+
+
 def _fit(table: _Matrix, labels: _Matrix) -> _Matrix:
     """Return the coefficients, that of the last column, the bias, unpenalised. Steps are halved until they help."""
     share = labels.mean()
@@ -126,5 +162,6 @@ def _probability(scores: _Matrix) -> _Matrix:
 
 
 def _table(weights: RankerWeights) -> str:
-    rows = "".join(f'        "{name}": {weights.of[name]},\n' for name in NAMES if name in weights.of)
+    ordered = sorted(weights.of, key=lambda name: NAMES.index(name) if name in NAMES else len(NAMES))
+    rows = "".join(f'        "{name}": {weights.of[name]},\n' for name in ordered)
     return f"RankerWeights(\n    bias={weights.bias},\n    of={{\n{rows}    }},\n)"

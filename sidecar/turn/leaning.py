@@ -22,9 +22,11 @@ _LEAST_CHANCE = 0.2  # of the message alone: it loses 1 in 200 of the follow-ups
 # Measured: without this ramp, messages that lean a little lose more than they gain.
 _NONE_BELOW, _ALL_ABOVE = 0.35, 0.65
 _WORD = re.compile(r"\w+")
+_MARKS: Final = ".,;:!?()[]…\"“”'’¿¡"
 _POINTING_WORDS: Final = """
     it its he him his she her hers they them their theirs this that these those there one ones then so else other another
-    er ihn ihm ihr ihre ihren seine seinen sein dies dieser dieses diese jener dort dabei damit davon dazu danach dafür noch
+    er ihn ihm ihr ihre ihren ihrem ihrer seine seinen seinem seiner sein dies dieser dieses diese jener dort dabei damit davon
+    dazu danach dafür noch
     ele ela eles elas dele dela deles delas isso isto aquilo esse essa este esta aquele aquela lá também outro outra
     él ella ello ellos ellas eso esto aquello ese esa aquel aquella allí también otro otra
     il elle ils elles lui leur leurs cela ça celui celle ceux celles là aussi autre
@@ -33,10 +35,28 @@ _POINTING_WORDS: Final = """
 _POINTING: Final = frozenset(map(fold, _POINTING_WORDS.split()))
 """Words that point at something said before, in six languages."""
 
+_POINTING_UNSPACED = re.compile("[それあこ]の|[それあこ]れ|そこ|そう|彼|どうして|なぜ|那|这|這|他|她|它")
+_BEGINNING_WORDS: Final = """
+    and but so or then also ok okay und aber oder also dann auch e mas ou então y o pero entonces et mais alors puis ma allora poi
+"""
+_BEGINNING: Final = frozenset(map(fold, _BEGINNING_WORDS.split()))
+"""Words with which a message goes on from what was said."""
+
+_OWN_WORDS: Final = """
+    i my me mine we our us myself ich mein meine meinen meinem meiner mir mich wir unser unsere uns eu meu minha meus minhas nós
+    nosso nossa yo mi mis nosotros nuestro nuestra je j mon mes moi nous notre nos io mio mia miei mie noi nostro nostra
+"""
+_OWN: Final = frozenset(map(fold, _OWN_WORDS.split()))
+"""Words for the person who asks: what they ask about themselves was seldom said just before."""
+
+_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_UNSPACED_CHARS: Final = 2  # a word in a script without spaces, on average
+_MOST_NAMES, _MOST_OWN = 3, 2
+
 
 def may_lean(reading: Reading) -> bool:
     """Return whether the message may lean on its thread, judged by itself."""
-    return _probability(MAY_LEAN, _of_message(reading)) >= _LEAST_CHANCE
+    return _probability(MAY_LEAN, message_form(reading)) >= _LEAST_CHANCE
 
 
 def leaning(reading: Reading, own: NDArray[np.float64], in_thread: NDArray[np.float64]) -> float:
@@ -44,14 +64,20 @@ def leaning(reading: Reading, own: NDArray[np.float64], in_thread: NDArray[np.fl
 
     `own` and `in_thread` are the candidates' log odds of relevance for the message itself and for the message in its thread.
     """
-    chance = _probability(LEANING, leaning_features(reading, own, in_thread))
-    return min(1.0, max(0.0, (chance - _NONE_BELOW) / (_ALL_ABOVE - _NONE_BELOW)))
+    return _ramp(_probability(LEANING, leaning_features(reading, own, in_thread)))
+
+
+def leaning_of(
+    may: RankerWeights, leans: RankerWeights, form: Mapping[str, float], searched: Mapping[str, float]
+) -> float:
+    """Return how far a message of these features leans by these weights of both steps, 0 to 1."""
+    return _ramp(_probability(leans, searched)) if _probability(may, form) >= _LEAST_CHANCE else 0.0
 
 
 def leaning_features(reading: Reading, own: NDArray[np.float64], in_thread: NDArray[np.float64]) -> dict[str, float]:
     """Return the features that `leaning` judges: of the message, and how the two searches judge each other's best."""
     best, best_there = int(own.argmax()), int(in_thread.argmax())
-    return _of_message(reading) | {
+    return message_form(reading) | {
         "own_top": float(own[best]),
         "thread_top": float(in_thread[best_there]),
         "own_of_thread_best": float(own[best_there] - own[best]),
@@ -61,13 +87,42 @@ def leaning_features(reading: Reading, own: NDArray[np.float64], in_thread: NDAr
     }
 
 
-def _of_message(reading: Reading) -> dict[str, float]:
-    written = [fold(word) for word in _WORD.findall(reading.parts[0].text)]
+def message_form(reading: Reading) -> dict[str, float]:
+    """Return the features of the message that `may_lean` and `leaning` judge."""
+    text = reading.parts[0].text
+    written = [fold(word) for word in _WORD.findall(text)]
+    length = sum(_size(word) for word in written)
+    # A script without spaces is searched by overlapping pairs: they are more than its words.
+    words = sum(not _UNSPACED.search(word) for word in reading.words)
+    words += sum(_size(word) for word in written if _UNSPACED.search(word)) // 2
+    pointing = sum(word in _POINTING for word in written) + len(_POINTING_UNSPACED.findall(text))
     return {
-        "words": math.log1p(len(reading.words)),
-        "pointing": sum(word in _POINTING for word in written) / max(1, len(written)),
-        "length": math.log1p(len(written)),
+        "words": math.log1p(words),
+        "pointing": pointing / max(1, length),
+        "length": math.log1p(length),
+        "names": min(_MOST_NAMES, _names(text)),
+        "begins": float(bool(written) and written[0] in _BEGINNING),
+        "own": min(_MOST_OWN, sum(word in _OWN for word in written)),
     }
+
+
+def _size(word: str) -> int:
+    return max(1, len(word) // _UNSPACED_CHARS) if _UNSPACED.search(word) else 1
+
+
+def _names(text: str) -> int:
+    """Return how many words inside sentences are capitalised or have a digit."""
+    names, ends = 0, True
+    for written in text.split():
+        word = written.strip(_MARKS)
+        is_named = word[:1].isupper() and word[1:2].islower() and not ends
+        names += is_named or any(map(str.isdigit, word))
+        ends = written[-1] in ".?!"
+    return names
+
+
+def _ramp(chance: float) -> float:
+    return min(1.0, max(0.0, (chance - _NONE_BELOW) / (_ALL_ABOVE - _NONE_BELOW)))
 
 
 def _probability(weights: RankerWeights, features: Mapping[str, float]) -> float:

@@ -78,32 +78,39 @@ BY_WORDS: Final = RankerWeights(
 """For candidates without a vector, so for all of them without an embedder."""
 
 MAY_LEAN: Final = RankerWeights(
-    bias=7.0093,
+    bias=6.9612,
     of={
-        "words": -7.4694,
-        "pointing": 16.9981,
-        "length": 1.4474,
+        "length": -0.3736,
+        "names": -1.0145,
+        "words": -4.5633,
+        "pointing": 16.8122,
+        "begins": 2.2889,
+        "own": -0.5174,
     },
 )
 """Whether a message may lean on its thread, judged by itself.
 
-Fitted, as `LEANING`, on 703 follow-ups of CANARD (aagohary/canard, CC BY-SA 4.0: measured, never shipped) in their dialogs, with
-half of each answer's words, and without answers; against their rewrites in other dialogs, LoCoMo's and REALTALK's questions in
-their own conversations (weight 4) and chunking_evaluation's questions in dialogs. Ridge 1. No command here makes these two anew.
+Fitted on 2026-11-23 by `python -m bench leaning --data DIR --scale 0.15 --write-weights`, on 3604 messages
+from data with the SHA-256 c09692666f7e5adef19f92ee6b16d8bd05ed3d5e69fea686ef76d9cc0629027b.
+Data: follow-ups of CANARD (aagohary/canard, CC BY-SA 4.0: measured, never shipped) in their dialogs and their rewrites in
+others, LoCoMo's, REALTALK's and chunking_evaluation's questions, and the first half of `bench/leaning.json`. Ridge 1.
 """
 
 LEANING: Final = RankerWeights(
-    bias=-0.5228,
+    bias=1.0082,
     of={
-        "own_top": -1.6151,
-        "thread_top": -0.5025,
-        "own_of_thread_best": 0.2697,
-        "thread_of_own_best": -0.4042,
-        "same_best": 2.0224,
-        "repeated": 6.5935,
-        "words": -8.9314,
-        "pointing": 14.5803,
-        "length": 2.4096,
+        "length": 1.5959,
+        "names": -0.2661,
+        "words": -5.4592,
+        "pointing": 14.4071,
+        "begins": 4.4011,
+        "own": -2.295,
+        "own_top": -0.4544,
+        "thread_top": -0.077,
+        "own_of_thread_best": 0.0389,
+        "thread_of_own_best": 0.0163,
+        "same_best": 1.3215,
+        "repeated": 5.2501,
     },
 )
 """How far a message leans on its thread, judged after the search."""

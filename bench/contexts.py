@@ -1,0 +1,101 @@
+"""Prints contexts of the demo as a model gets them, with the default profile, to `docs/contexts.md`.
+
+`contexts.json` holds the messages, and what a reader says of the lines in each context.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+import uvloop
+
+from bench.databases import own_database
+from bench.figures import Figure, at_most, plain
+from sidecar.client.answers import Assembly
+from sidecar.demo import corpus, story
+
+_TARGET = Path("docs/contexts.md")
+_READ = Path(__file__).with_name("contexts.json")
+_VOLATILE = "volatile"
+_SHOWN_CHARS = 100
+_PAGE = """# Ten contexts
+
+What a model gets for ten messages in the demo, with the default profile (`spend` balanced). Made by `python -m bench contexts`;
+the remarks stand in `bench/contexts.json`. The demo is one person's journal of 181 memories, a conversation of 40 turns, three
+documents and this project's own, and the pages compiled from the memories without a model.
+
+Every context opens with the line on fences in the system prompt and ends with the conversation's recent turns, the recalled
+block and the message. The turns are told here by their first words; the recalled block is printed whole, as it is sent, but for
+the tags' number, which differs with every installation.
+"""
+
+
+def run(*, scale: float) -> list[Figure]:
+    """Write the contexts, and return their sizes; `scale` is the share of them that is made, and only all are written."""
+    told = json.loads(_READ.read_text(encoding="utf-8"))
+    read = [(one["message"], one["remark"]) for one in told[: max(1, round(len(told) * min(1.0, scale)))]]
+    made = uvloop.run(_made([message for message, _ in read]))
+    if len(read) == len(told):
+        pages = [_written(number, *one, made[one[0]]) for number, one in enumerate(read, start=1)]
+        _TARGET.write_text("\n".join([_PAGE, *pages]), encoding="utf-8")
+    used = [one.budget.used_tokens for one in made.values()]
+    return [plain("contexts", len(used)), at_most("tokens of a context, at most", max(used), 5_000)]
+
+
+async def _made(messages: list[str]) -> dict[str, Assembly]:
+    async with _demo() as ask:
+        return {message: await ask(message) for message in messages}
+
+
+@asynccontextmanager
+async def _demo() -> AsyncIterator[Callable]:  # type: ignore[type-arg]
+    async with (
+        own_database(embedder="minilm") as (settings, _),
+        story.told(settings, _Quiet()) as (_, client),
+    ):
+
+        async def ask(message: str) -> Assembly:
+            return await client.assemble_context(
+                message=message, model_id=corpus.MODEL, thread_id=corpus.THREAD, overrides=story.patience()
+            )
+
+        yield ask
+
+
+class _Quiet:
+    """A narrator that says nothing."""
+
+    def note(self, text: str) -> None:
+        """Say nothing."""
+
+    @contextmanager
+    def progress(self, title: str, total: int | None) -> Iterator[Callable[[int], None]]:
+        """Show nothing."""
+        yield lambda steps: None
+
+
+def _written(number: int, message: str, remark: str, assembly: Assembly) -> str:
+    lines = [f"## {number}. {message}", ""]
+    if (reading := assembly.reading) is not None:
+        words = f"; with the thread's words {', '.join(reading.thread_words)}" if reading.thread_words else ""
+        lines += [f"Asks {reading.asks:.2f}, holds {reading.holds:.2f}, leans {reading.leaning:.2f}{words}.", ""]
+    turns = [f"- {one.role}: {_short(one.text)}" for one in assembly.messages if one.text.strip()]
+    lines += [f"{assembly.budget.used_tokens} tokens, of them the conversation's last turns:", "", *turns, ""]
+    recalled = "".join(block.text for block in assembly.system_blocks if block.zone == _VOLATILE)
+    lines += ["```text", *_untagged(recalled).splitlines(), "```", ""] if recalled else ["Nothing is recalled.", ""]
+    return "\n".join([*lines, remark, ""])
+
+
+def _short(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= _SHOWN_CHARS else f"{flat[:_SHOWN_CHARS].rstrip()} …"
+
+
+def _untagged(text: str) -> str:
+    """Return the text with the number of its fences' tags left out."""
+    opening = text.partition("<context-")[2]
+    number = opening[: len(opening) - len(opening.lstrip("0123456789"))]
+    return text.replace(f"context-{number}", "context-…") if number else text

@@ -1,0 +1,82 @@
+"""Whether a message leans on its thread: judged by itself first, then with what both searches found."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import numpy as np
+import pytest
+
+from bench.leaning import messages
+from sidecar.turn.conversation import in_thread
+from sidecar.turn.leaning import leaning, leaning_of, may_lean, message_form
+from sidecar.turn.reading import Reading, read
+from sidecar.turn.weights import LEANING, MAY_LEAN
+from store.content.recalling import EarlierTurn
+
+HELD = messages("held")
+TALK = (
+    EarlierTurn(1, "user", "Which two ferries go to Skagen?"),
+    EarlierTurn(2, "assistant", "The Aurora leaves at 9:10 for 240 kroner, the Vega at 14:30 for 190."),
+)
+
+
+def asked(message: str) -> Reading:
+    return read(message, today=date(2026, 5, 4))
+
+
+def share(kind: bool, *, of: list[bool]) -> float:
+    return sum(one is kind for one in of) / len(of)
+
+
+def test_the_messages_are_many_of_both_kinds_in_several_languages() -> None:
+    assert min(sum(leans for _, leans in HELD), sum(not leans for _, leans in HELD)) >= 40
+    assert not {text for text, _ in HELD} & {text for text, _ in messages("fitted")}
+
+
+def test_nearly_every_message_that_leans_is_read_with_its_thread() -> None:
+    assert share(True, of=[may_lean(asked(text)) for text, leans in HELD if leans]) >= 0.95
+
+
+def test_half_of_the_messages_that_stand_by_themselves_cost_no_second_search() -> None:
+    assert share(False, of=[may_lean(asked(text)) for text, leans in HELD if not leans]) >= 0.5
+
+
+@pytest.mark.parametrize(
+    ("message", "form"),
+    [
+        ("What did I pay at Suerte?", {"names": 1, "own": 1, "pointing": 0.0, "begins": 0.0}),
+        ("Und danach?", {"names": 0, "own": 0, "begins": 1.0}),
+        ("Wann fährt Oskar am 3. Mai? Er fragt.", {"names": 2, "own": 0, "begins": 0.0}),
+        ("それはなぜですか。", {"names": 0, "pointing": 0.5}),
+    ],
+)
+def test_form_of_a_message(message: str, form: dict[str, float]) -> None:
+    told = message_form(asked(message))
+    assert {name: round(told[name], 4) for name in form} == form
+
+
+def test_a_message_in_a_script_without_spaces_is_as_long_as_its_words() -> None:
+    there, here = (
+        message_form(asked("スエルテでいくら払いましたか。")),
+        message_form(asked("What did I pay at Suerte?")),
+    )
+    assert abs(there["words"] - here["words"]) < 0.7
+
+
+def test_a_message_that_finds_all_it_says_still_leans_if_it_says_so() -> None:
+    """In a small store one telling word is found at once: that alone must not decide."""
+    found, there = np.array([2.0, -3.0, -4.0]), np.array([1.0, 0.5, -4.0])
+    assert leaning(in_thread(asked("and the second one?"), TALK), found, there) > 0.5
+    assert leaning(in_thread(asked("What did I pay at Suerte?"), TALK), found, there) < 0.5
+
+
+def test_both_steps_must_say_that_a_message_leans() -> None:
+    reading = in_thread(asked("Why?"), TALK)
+    form = message_form(reading)
+    searched = form | {"own_top": -4.0, "thread_top": 0.0, "own_of_thread_best": -1.0, "thread_of_own_best": -2.0}
+    searched |= {"same_best": 0.0, "repeated": 0.0}
+    assert leaning_of(MAY_LEAN, LEANING, form, searched) > 0.5
+    assert (
+        leaning_of(MAY_LEAN, LEANING, form | {"pointing": 0.0, "names": 3, "words": 9.0, "begins": 0.0}, searched) == 0
+    )
