@@ -12,7 +12,7 @@ from uuid import UUID
 
 from compiler.plan import codec, merging, reporting, upkeep
 from compiler.plan.contract import CitedMemory, IgnoreMention, Item, Page, PageKey, PageType, Ruling, WriteRuling
-from compiler.plan.edges.edge_types import TypedEdge
+from compiler.plan.edge_types import TypedEdge
 from compiler.plan.text.markdown import alias_keys
 from compiler.state import apply, surroundings
 from compiler.state.row_mapping import key_of, link_cause, ruling

@@ -26,7 +26,7 @@ from compiler.plan.contract import (
     WriteAlias,
     WriteLink,
 )
-from compiler.plan.edges.edge_types import TypedEdge
+from compiler.plan.edge_types import TypedEdge
 from compiler.plan.judging import links
 from compiler.plan.upkeep import ActRefused, is_name
 from compiler.state import views

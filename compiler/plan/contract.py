@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from compiler.plan.edges.edge_types import TypedEdge
+from compiler.plan.edge_types import TypedEdge
 from compiler.plan.kinds import LinkKind, LinkOrigin, PageKey, PageType, PromotionStatus, Ruling, RulingKind
 
 # Names of another module that importers find here; those defined below need no entry.

@@ -34,7 +34,7 @@ from compiler.plan.contract import (
     WriteSection,
     WriteTag,
 )
-from compiler.plan.edges.edge_types import EDGE_TYPES, TypedEdge
+from compiler.plan.edge_types import EDGE_TYPES, TypedEdge
 from compiler.plan.text import markdown, rollup
 from store.text.texts import fold
 

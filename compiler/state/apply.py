@@ -26,7 +26,7 @@ from compiler.plan.contract import (
     WriteLink,
     WriteRuling,
 )
-from compiler.plan.edges.edge_types import TypedEdge
+from compiler.plan.edge_types import TypedEdge
 from compiler.state import reducer
 from compiler.state.difference import page_changes
 from compiler.state.reducer import Folded, RemainingCaps

@@ -27,7 +27,7 @@ from compiler.plan.contract import (
     Tag,
     WriteLink,
 )
-from compiler.plan.edges.edge_types import TypedEdge
+from compiler.plan.edge_types import TypedEdge
 from compiler.state.reducer import normal
 from store.db.queries import Connection
 from store.scope import Scope

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from compiler.plan.edges.edge_types import TypedEdge
+from compiler.plan.edge_types import TypedEdge
 from sidecar.rpc.messages import wiki_messages as write
 from sidecar.rpc.transport.call import Call
 from sidecar.rpc.transport.paging import Int4, ListCall

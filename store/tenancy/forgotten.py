@@ -1,8 +1,9 @@
 """Notes of recently forgotten content. They stop a turn that read the content before it was forgotten from storing it again.
 
-The code that forgets writes notes (hashes) before it deletes; the code that stores receipts or answers checks the notes first.
-A lock per owner serializes the two. A turn can read forgotten content until the deletion commits, however long that takes, so
-a note has no date until it is known to be committed, and an undated note counts as newer than every turn.
+The code that forgets writes notes (hashes) in the transaction that deletes; the code that stores receipts or answers checks
+the notes first. A lock per owner serializes the two. A turn can read forgotten content until the deletion commits, however
+long that takes, so a note has no date until it is known to be committed, and an undated note counts as newer than every
+turn.
 Every function takes a connection inside a scoped transaction.
 """
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from compiler.plan.contract import BatchMemory, LinkKind, LinkOrigin, PageKey, WriteLink
-from compiler.plan.edges.edge_types import TypedEdge
+from compiler.plan.edge_types import TypedEdge
 from compiler.plan.edges.statements import StatedEdge, may_state, statements
 from compiler.plan.names.locating import city_of, place_name
 from compiler.plan.names.spotting import NameKind, speaker_of, told

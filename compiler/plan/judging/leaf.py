@@ -29,7 +29,7 @@ from compiler.plan.contract import (
     WriteSummary,
     WriteTag,
 )
-from compiler.plan.edges.edge_types import EDGE_TYPES, TypedEdge, first_moment
+from compiler.plan.edge_types import EDGE_TYPES, TypedEdge, first_moment
 from compiler.plan.gathering import Gathering
 from compiler.plan.judging import writing
 from compiler.plan.judging.finishing import Bodies, finish, references

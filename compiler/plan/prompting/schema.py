@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from compiler.plan.edges.edge_types import EDGE_TYPES
+from compiler.plan.edge_types import EDGE_TYPES
 
 Schema = Mapping[str, Any]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from compiler.operations import acts
-from compiler.plan.edges.edge_types import TypedEdge, is_edge_type
+from compiler.plan.edge_types import TypedEdge, is_edge_type
 from sidecar.runtime.errors import InvalidArgument
 from sidecar.services.wiki.page_lookup import acting, find, read_page
 from store.db.postgres import Pools, scoped

@@ -11,7 +11,7 @@ import pytest
 
 from compiler.operations import acts
 from compiler.operations.replay import replay
-from compiler.plan.edges.edge_types import TypedEdge
+from compiler.plan.edge_types import TypedEdge
 from compiler.plan.upkeep import ActRefused
 from store.content.memories import NewMemory
 from store.db.postgres import Pools, scoped

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compiler.plan.edges.edge_types import EDGE_TYPES, first_moment
+from compiler.plan.edge_types import EDGE_TYPES, first_moment
 from compiler.plan.edges.statements import may_state, statements
 
 PEOPLE = frozenset({"Maria", "Tom Ortega"})
