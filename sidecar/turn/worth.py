@@ -27,6 +27,8 @@ _FIFTH = 4
 _EXPECTED = 0.5
 _WORD = re.compile(r"\w+")
 _QUESTION_MARKS: Final = frozenset("?？؟¿")
+# Particles that end a question where no mark need stand: Japanese, Chinese, Korean, Thai.
+_QUESTION_END: Final = re.compile(r"(?:か|かな|吗|嗎|呢|까|까요|나요|ไหม|มั้ย)\W*$")
 _CALLS: Final = frozenset("!！¡")
 
 
@@ -108,7 +110,7 @@ def message_features(text: str) -> Mapping[str, float]:
     words, telling = _WORD.findall(read), query_words(read)
     chars = max(1, len(read))
     return {
-        "is_question": float(not _QUESTION_MARKS.isdisjoint(read)),
+        "is_question": float(not _QUESTION_MARKS.isdisjoint(read) or _QUESTION_END.search(read) is not None),
         "words": math.log1p(len(words)),
         "telling": math.log1p(len(telling)),
         "telling_share": len(telling) / max(1, len(words)),

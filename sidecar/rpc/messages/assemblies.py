@@ -170,6 +170,8 @@ def _write_decisions(into: pb.Assembly, fitted: Fitted) -> None:
             written.tokens = tokens
         if into_id:
             written.into_item_id = into_id
+        if item.confidence is not None:
+            written.confidence, written.authority = item.confidence, item.authority
     for turn_fate in fitted.turn_fates:
         add(
             source=items_pb2.SOURCE_THREAD,

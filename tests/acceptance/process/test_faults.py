@@ -293,7 +293,9 @@ async def test_any_source_may_fail_in_any_way(
         player.play = getattr(player, how)
         player.is_left.clear()
         brief = {"deadline_ms": 100} if how == "hanging" else {}
-        answer = await assembled(agent, asking(f"{source} {how}", overrides=knobs(NUMBERS[source], **brief)))
+        overrides = knobs(NUMBERS[source], **brief)
+        overrides.spend = profile_pb2.SPEND_FULL
+        answer = await assembled(agent, asking(f"{source} {how}", overrides=overrides))
         assert statuses(answer) == everyone | {source.name: status}
         assert answer.degraded
         assert "secret" not in str(answer)

@@ -19,7 +19,7 @@ LISTS = [
     for method in service.methods
     if "page_token" in {field.name for field in method.input_type.fields}
 ]
-OF_ADMINS = {"ListBases", "ListDocuments", "ListProfileVersions", "ListQuarantined"}
+OF_ADMINS = {"ListBases", "ListDocuments", "ListProfileVersions", "ListQuarantined", "ListReports"}
 KNOWN = {
     "owner_id": "mara",
     "thread_id": "harbour",

@@ -143,16 +143,18 @@ async def test_without_vectors_recall_goes_by_words_and_is_reported(
             provider.by_request = lambda _: embeds
         embedder = "openai:broken:4" if embeds else "none"
         settings = await ready(database, tmp_path, embedder=embedder, embedder_base_url=f"{provider.url}/v1")
-        assembly = await boat_asked_for(settings)
+        assembly = await boat_asked_for(settings, why)
     assert not assembly.degraded
-    reason = report(assembly, items_pb2.SOURCE_THREAD).reason
-    assert "by words alone" in reason
-    assert why in reason
+    assert "by words alone" in report(assembly, items_pb2.SOURCE_THREAD).reason
     assert "The boat leaks." in str(assembly)
 
 
-async def boat_asked_for(settings: Settings) -> pb.Assembly:
+async def boat_asked_for(settings: Settings, why: str = "") -> pb.Assembly:
+    """Return the answer of the first turn whose account of the thread says why; on a busy machine a refusal may come too late."""
     async with served(settings) as site:
         caller = site.caller()
         await caller.AppendTurns(pb.AppendTurnsRequest(thread_id="t", turns=said(("The boat leaks.", "Caulk it."))))
-        return await assembled(caller, narrow("Does the boat leak?"))
+        while True:
+            assembly = await assembled(caller, narrow("Does the boat leak?"))
+            if why in report(assembly, items_pb2.SOURCE_THREAD).reason:
+                return assembly

@@ -282,8 +282,13 @@ async def test_a_pinned_memory_stands_in_every_context_says_so_and_goes_when_for
 
 async def test_a_pinned_memory_stands_in_a_turn_whose_memory_search_hangs(site: Site, agent: Caller) -> None:
     rule = memory_pb2.NewMemory(memory_id="rule", text="Mara wants answers in Portuguese.", pinned=True)
-    await agent.Retain(memory_pb2.RetainRequest(memories=[rule]))
-    async with locked(site, "memory_supersessions"):
+    told = [
+        memory_pb2.NewMemory(memory_id=name, text=f"{QUESTION} {name}.", status=memory_pb2.MEMORY_STATUS_CANDIDATE)
+        for name in ("one", "two")
+    ]
+    await agent.Retain(memory_pb2.RetainRequest(memories=[rule, *told]))
+    await agent.CompressMemories(memory_pb2.CompressMemoriesRequest(memory_ids=["one", "two"]))
+    async with locked(site, "memory_supersessions"):  # where the search looks up what a recalled summary stands for
         answer = await assembled(agent, asking(overrides=knobs(MEMORY, deadline_ms=3_000)))
     assert statuses(answer)["MEMORY"] == "TIMEOUT"
     assert "its pinned memories were read apart" in report(answer, MEMORY).reason

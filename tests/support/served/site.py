@@ -25,6 +25,7 @@ from sidecar.v1.backends_pb2_grpc import BackendServiceStub
 from sidecar.v1.compile_pb2_grpc import CompileServiceStub
 from sidecar.v1.context_pb2_grpc import ContextServiceStub
 from sidecar.v1.cost_pb2_grpc import CostServiceStub
+from sidecar.v1.decay_pb2_grpc import DecayServiceStub
 from sidecar.v1.knowledge_pb2_grpc import KnowledgeServiceStub
 from sidecar.v1.memory_pb2_grpc import MemoryServiceStub
 from sidecar.v1.profile_pb2_grpc import ProfileServiceStub
@@ -67,6 +68,7 @@ class Caller:
         stubs = (
             ContextServiceStub,
             MemoryServiceStub,
+            DecayServiceStub,
             KnowledgeServiceStub,
             ProfileServiceStub,
             AdminServiceStub,

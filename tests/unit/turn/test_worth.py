@@ -11,7 +11,7 @@ from sidecar.turn.fitting import Fitted, fit
 from sidecar.turn.items import Decision, Item, Source
 from sidecar.turn.profile import Profile
 from sidecar.turn.reading import MessageReading
-from sidecar.turn.worth import RULES, Spend, prospects, recall_features, worth
+from sidecar.turn.worth import RULES, Spend, message_features, prospects, recall_features, worth
 from tests.support.turn import turn_laws as laws
 from tests.support.turn.turn_cases import METER, a_fitting, a_profile, a_turn, an_item, kept_ids
 
@@ -120,3 +120,15 @@ def test_recall_is_told_by_its_best_relevances_and_their_sum() -> None:
     nothing = prospects(35.0, [], has_vector=True)
     assert 0 <= nothing.asks <= 1
     assert 0 <= nothing.holds <= 1
+
+
+@pytest.mark.parametrize(
+    "text", ["自転車はいくらでしたか。", "你去过里斯本吗", "어디에 갔습니까", "คุณไปลิสบอนไหม", "Where is it?"]
+)
+def test_question_is_known_by_its_particle_where_no_mark_need_stand(text: str) -> None:
+    assert message_features(text)["is_question"] == 1.0
+
+
+@pytest.mark.parametrize("text", ["ありがとう。", "谢谢", "Where it is I do not know.", "か月前のこと", ""])
+def test_statement_with_no_mark_and_no_particle_is_no_question(text: str) -> None:
+    assert message_features(text)["is_question"] == 0.0
