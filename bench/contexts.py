@@ -1,6 +1,6 @@
 """Prints contexts of the demo as a model gets them, with the default profile, to `docs/contexts.md`.
 
-`contexts.json` holds the messages, and what a reader says of the lines in each context.
+`contexts.json` holds the messages, and what a reader says of the lines in each context and of them all.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from bench.databases import own_database
 from bench.figures import Figure, at_most, plain
 from sidecar.client.answers import Assembly
 from sidecar.demo import corpus, story
+from sidecar.turn.worth import RULES, Spend
 
 _TARGET = Path("docs/contexts.md")
 _READ = Path(__file__).with_name("contexts.json")
 _VOLATILE = "volatile"
+_LAST_EXCHANGE = "last exchange"
 _SHOWN_CHARS = 100
 _PAGE = """# Ten contexts
 
@@ -28,21 +30,35 @@ the remarks stand in `bench/contexts.json`. The demo is one person's journal of 
 documents and this project's own, and the pages compiled from the memories without a model.
 
 Every context opens with the line on fences in the system prompt and ends with the conversation's recent turns, the recalled
-block and the message. The turns are told here by their first words; the recalled block is printed whole, as it is sent, but for
-the tags' number, which differs with every installation.
+block and the message. The turns are told here by their first words, once if they are the same; the recalled block is printed
+whole, as it is sent, but for the tags' number, which differs with every installation. This page is no document of the demo.
 """
 
 
 def run(*, scale: float) -> list[Figure]:
     """Write the contexts, and return their sizes; `scale` is the share of them that is made, and only all are written."""
-    told = json.loads(_READ.read_text(encoding="utf-8"))
+    written = json.loads(_READ.read_text(encoding="utf-8"))
+    told = written["contexts"]
     read = [(one["message"], one["remark"]) for one in told[: max(1, round(len(told) * min(1.0, scale)))]]
     made = uvloop.run(_made([message for message, _ in read]))
     if len(read) == len(told):
-        pages = [_written(number, *one, made[one[0]]) for number, one in enumerate(read, start=1)]
-        _TARGET.write_text("\n".join([_PAGE, *pages]), encoding="utf-8")
-    used = [one.budget.used_tokens for one in made.values()]
-    return [plain("contexts", len(used)), at_most("tokens of a context, at most", max(used), 5_000)]
+        first = made[read[0][0]]
+        pages = [_written(number, *one, made[one[0]], first) for number, one in enumerate(read, start=1)]
+        _TARGET.write_text(
+            "\n".join([_PAGE, "## What they show\n", f"{written['summary']}\n", *pages]), encoding="utf-8"
+        )
+    most = RULES[Spend.BALANCED].recall_tokens
+    return [
+        plain("contexts", len(made)),
+        plain("tokens of a context, at most", max(one.budget.used_tokens for one in made.values())),
+        at_most("tokens beside the last exchange, at most", max(map(_bounded, made.values())), most),
+    ]
+
+
+def _bounded(assembly: Assembly) -> int:
+    """Return the tokens that the profile bounds: all but those of the last exchange."""
+    exchange = sum(one.tokens for one in assembly.decisions if one.reason == _LAST_EXCHANGE)
+    return assembly.budget.used_tokens - exchange
 
 
 async def _made(messages: list[str]) -> dict[str, Assembly]:
@@ -77,13 +93,16 @@ class _Quiet:
         yield lambda steps: None
 
 
-def _written(number: int, message: str, remark: str, assembly: Assembly) -> str:
+def _written(number: int, message: str, remark: str, assembly: Assembly, first: Assembly) -> str:
     lines = [f"## {number}. {message}", ""]
     if (reading := assembly.reading) is not None:
         words = f"; with the thread's words {', '.join(reading.thread_words)}" if reading.thread_words else ""
         lines += [f"Asks {reading.asks:.2f}, holds {reading.holds:.2f}, leans {reading.leaning:.2f}{words}.", ""]
-    turns = [f"- {one.role}: {_short(one.text)}" for one in assembly.messages if one.text.strip()]
-    lines += [f"{assembly.budget.used_tokens} tokens, of them the conversation's last turns:", "", *turns, ""]
+    if assembly is not first and assembly.messages == first.messages:
+        lines += [f"{assembly.budget.used_tokens} tokens, of them the same last turns as in 1.", ""]
+    else:
+        turns = [f"- {one.role}: {_short(one.text)}" for one in assembly.messages if one.text.strip()]
+        lines += [f"{assembly.budget.used_tokens} tokens, of them the conversation's last turns:", "", *turns, ""]
     recalled = "".join(block.text for block in assembly.system_blocks if block.zone == _VOLATILE)
     lines += ["```text", *_untagged(recalled).splitlines(), "```", ""] if recalled else ["Nothing is recalled.", ""]
     return "\n".join([*lines, remark, ""])

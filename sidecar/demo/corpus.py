@@ -24,6 +24,7 @@ WIKI_FLOOR_TOKENS = 160  # of so narrow a budget a page would get nothing: what 
 _DATA = Path(__file__).parent / "data"
 _QUESTION = "question-03"
 _DISTRIBUTION = "context-sidecar"
+_PRINTED_CONTEXTS = "contexts.md"  # quotes the demo itself: in its own corpus it would answer every question
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,8 @@ def documents() -> list[File]:
 
 def _project_documents(checkout: Path) -> list[File]:
     if (checkout / "pyproject.toml").is_file():
-        found = [checkout / "README.md", *sorted((checkout / "docs").glob("*.md"))]
+        pages = (one for one in (checkout / "docs").glob("*.md") if one.name != _PRINTED_CONTEXTS)
+        found = [checkout / "README.md", *sorted(pages)]
         return [File(f"project/{path.name}", path.read_bytes()) for path in found if path.is_file()]
     readme = metadata.metadata(_DISTRIBUTION).json.get("description")
     return [File("project/README.md", readme.encode())] if isinstance(readme, str) and readme.strip() else []
