@@ -56,9 +56,10 @@ def run(*, scale: float) -> list[Figure]:
 
 
 def _bounded(assembly: Assembly) -> int:
-    """Return the tokens that the profile bounds: all but those of the last exchange."""
+    """Return the tokens that the profile bounds: all but those of the last exchange and of the line on fences."""
     exchange = sum(one.tokens for one in assembly.decisions if one.reason == _LAST_EXCHANGE)
-    return assembly.budget.used_tokens - exchange
+    notice = assembly.system_blocks[0].tokens if assembly.system_blocks else 0
+    return assembly.budget.used_tokens - exchange - notice
 
 
 async def _made(messages: list[str]) -> dict[str, Assembly]:
