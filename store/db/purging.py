@@ -68,7 +68,7 @@ async def request(connection: Connection, *, now: datetime) -> None:
 async def purge(dsn: str, *, is_asked: bool = False) -> PurgeReport:
     """Remove from the files what was forgotten by requests that no session sees any more; nothing without requests.
 
-    `is_asked` purges without a request too. Each table is written anew in a transaction of its own, in which nobody reads it;
+    `is_asked` purges without a request too. Each table is written anew in its own transaction and is locked meanwhile;
     a table that stays in use for half a minute is left for the next purge, with all requests. Needs the owner of the tables.
     Raises DatabaseUnavailable, DatabaseRefused.
     """

@@ -224,7 +224,7 @@ async def _forget_receipts(connection: Connection, scope: Scope, found: _Found) 
 async def _forget_pages(
     connection: Connection, scope: Scope, page_ids: Sequence[UUID], *, now: datetime
 ) -> tuple[UUID, ...]:
-    """Delete pages that hold a word nobody remembers, and have the memories on them read again. Returns those that existed."""
+    """Delete pages that hold a word that is forgotten, and have the memories on them read again. Returns those that existed."""
     gone = []
     for page_id in page_ids:
         row = await browse.page(connection, scope, page_id)
