@@ -14,8 +14,9 @@ from store.tenancy import forgotten
 
 _sql = queries.load(__file__)
 
-# A table comes before the tables it references; usage reports are deleted with their receipts. The cursor's row is locked from
-# the start and deleted last, because a compile waits for it.
+# A table comes before the tables it references; usage reports are deleted with their receipts. Evidence comes after the memories,
+# because a scan that is writing some holds them. The cursor's row is locked from the start and deleted last, because a compile
+# waits for it.
 TABLES = (
     "receipts",
     "receipt_texts",
@@ -53,6 +54,7 @@ TABLES = (
     "memory_supersessions",
     "memory_status_changes",
     "memories",
+    "ontology_evidence_examples",
     "memory_feeds",
     "owner_storage",
     "background_jobs",

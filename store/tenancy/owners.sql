@@ -148,6 +148,10 @@ DELETE FROM memory_status_changes WHERE tenant_id = :tenant_id AND owner_id = :o
 -- Deletes an owner's rows.
 DELETE FROM memories WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
 
+-- name: forget_ontology_evidence_examples!
+-- Deletes an owner's rows.
+DELETE FROM ontology_evidence_examples WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
 -- name: forget_memory_feeds!
 -- Deletes an owner's rows.
 DELETE FROM memory_feeds WHERE tenant_id = :tenant_id AND owner_id = :owner_id;

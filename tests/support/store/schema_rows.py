@@ -67,6 +67,22 @@ SPECIAL = {
     "background_jobs.status": "'succeeded'",
     "cost_budgets.covers": "'tenant'",
     "cost_budgets.period": "'day'",
+    "ontology_change_sets.origin": "'operator'",
+    "ontology_change_sets.status": "'approved'",
+    "ontology_versions.restores": "NULL",
+    "ontology_entity_types.lifecycle": "'approved'",
+    "ontology_relationship_types.cardinality": "'many_to_many'",
+    "ontology_relationship_types.lifecycle": "'approved'",
+    "ontology_facet_templates.lifecycle": "'approved'",
+    "ontology_external_mappings.subject_kind": "'entity_type'",
+    "ontology_external_mappings.kind": "'exact'",
+    "ontology_change_set_items.subject_kind": "'entity_type'",
+    "ontology_change_set_items.action": "'create'",
+    "ontology_change_set_items.decision": "'pending'",
+    "ontology_change_set_items.origin": "'operator'",
+    "ontology_evidence_examples.position": "1 + (n::integer - 1) % 5",
+    "ontology_evidence_examples.source_kind": "'memory'",
+    "ontology_reprocess_jobs.status": "'succeeded'",
 }
 
 

@@ -244,6 +244,7 @@ def _own(scope: Scope, place: int) -> dict[str, str]:
         "section_id": f"'{UUID(int=100 + place)}'::uuid",
         "link_id": f"'{UUID(int=100 + place)}'::uuid",
         "mention_id": f"'{UUID(int=100 + place)}'::uuid",
+        "item_id": f"'{UUID(int=100 + place)}'::uuid",
         "job_id": f"'{UUID(int=100 + place)}'::uuid",
         "receipt_id": f"'{UUID(int=100 + place)}'::uuid",
         "from_page_id": f"'{UUID(int=100 + place)}'::uuid",
