@@ -76,7 +76,11 @@ async def _demo() -> AsyncIterator[Callable]:  # type: ignore[type-arg]
 
         async def ask(message: str) -> Assembly:
             return await client.assemble_context(
-                message=message, model_id=corpus.MODEL, thread_id=corpus.THREAD, overrides=story.patience()
+                message=message,
+                model_id=corpus.MODEL,
+                thread_id=corpus.THREAD,
+                overrides=story.patience(),
+                detail="decisions",
             )
 
         yield ask

@@ -27,7 +27,7 @@ from sidecar.context.profile_cache import ProfileCache
 from sidecar.context.query_embedding import QueryReader
 from sidecar.context.receipt_writer import ReceiptWriter
 from sidecar.context.token_counting import TokenMeters
-from sidecar.rpc.messages.assemblies import write_response
+from sidecar.rpc.messages.assemblies import ALL, Detail, write_response
 from sidecar.rpc.transport.admission import AdmissionControl
 from sidecar.runtime.gc_tuning import calm_collector
 from sidecar.turn.items import Source
@@ -66,6 +66,7 @@ async def measured(rounds: int) -> list[Figure]:
         at_most("own time of a turn, p50", middle["own time"], 5, unit=" ms", note="500 candidates, 128k window"),
         at_most("own time of a turn, p95", quantile(known["own time"], 0.95), 15, unit=" ms"),
         *(plain(f"of it {part}, p50", middle[part], unit=" ms") for part in ("asking", "fitting", "the message")),
+        plain("the message with all that was decided, p50", middle["whole message"], unit=" ms"),
         plain("behind it the receipt, p50", middle["receipt"], unit=" ms"),
         at_most("own time, 500 texts never seen, p50", quantile(new["own time"], 0.5), 20, unit=" ms"),
     ]
@@ -88,17 +89,22 @@ async def _turns_ms(pools: Pools, sources: dict[Source, ContextSource], rounds: 
     """
     asking, receipts = _TimedFanOut(sources, clock=time.monotonic), _CaughtReceipts()
     assembler = await _assembler(pools, asking, receipts)
-    took: dict[str, list[float]] = {"own time": [], "asking": [], "fitting": [], "the message": [], "receipt": []}
+    took: dict[str, list[float]] = {
+        name: [] for name in ("own time", "asking", "fitting", "the message", "whole message", "receipt")
+    }
     for _ in range(_WARM_ROUNDS + rounds):
         began = time.process_time()
         assembly = await assembler.assemble(_QUESTION, corpus.SCOPE, due_s=time.monotonic() + 5.0)
         assembled = time.process_time()
-        write_response(assembly).SerializeToString()
+        write_response(assembly, Detail()).SerializeToString()
         written = time.process_time()
+        write_response(assembly, ALL).SerializeToString()
+        all_written = time.process_time()
         receipts.make_last()
         ended = time.process_time()
         fitting = assembled - began - asking.took_s
-        parts = (written - began, asking.took_s, fitting, written - assembled, ended - written)
+        message = written - assembled
+        parts = (written - began, asking.took_s, fitting, message, all_written - written, ended - all_written)
         for name, part in zip(took, parts, strict=True):
             took[name].append(part * 1000)
     return {name: values[_WARM_ROUNDS:] for name, values in took.items()}

@@ -18,7 +18,7 @@ from sidecar.rpc.messages.knobs import read_knobs
 from sidecar.rpc.transport.call import Call
 from sidecar.rpc.transport.idempotency import RepeatedAnswers
 from sidecar.rpc.transport.paging import Int4, ListCall
-from sidecar.rpc.transport.validation import read_each, read_time, write_time
+from sidecar.rpc.transport.validation import read_choice, read_each, read_time, write_time
 from sidecar.runtime.errors import InvalidArgument
 from sidecar.services.memories import Memories
 from sidecar.services.receipts import Receipts
@@ -71,11 +71,12 @@ class ContextService:
         """Return one turn's context. A request id makes repeats give the first one's answer."""
         scope = call.scope(request)
         question = _question(request, call.identity)
+        detail = read_choice("detail", request.detail, assemblies.DETAILS)
         due_s = self._parts.clocks.steady_s() + call.remaining_s
 
         async def work() -> pb.AssembleContextResponse:
             assembly = await self._parts.assembler.assemble(question, scope, due_s=due_s)
-            return assemblies.write_response(assembly)
+            return assemblies.write_response(assembly, detail)
 
         request_id = read_id("request_id", request.request_id, is_optional=True)
         if not request_id:

@@ -23,6 +23,34 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class _AssemblyDetail:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _AssemblyDetailEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_AssemblyDetail.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    ASSEMBLY_DETAIL_UNSPECIFIED: _AssemblyDetail.ValueType  # 0
+    """All of it."""
+    ASSEMBLY_DETAIL_CONTEXT: _AssemblyDetail.ValueType  # 1
+    """What goes to the model, and each item's id, mark, tokens and origins. No text stands there twice."""
+    ASSEMBLY_DETAIL_ITEMS: _AssemblyDetail.ValueType  # 2
+    """The items' texts too."""
+    ASSEMBLY_DETAIL_DECISIONS: _AssemblyDetail.ValueType  # 3
+    """And every candidate's decision: all of it."""
+
+class AssemblyDetail(_AssemblyDetail, metaclass=_AssemblyDetailEnumTypeWrapper):
+    """How much of an assembly an answer holds."""
+
+ASSEMBLY_DETAIL_UNSPECIFIED: AssemblyDetail.ValueType  # 0
+"""All of it."""
+ASSEMBLY_DETAIL_CONTEXT: AssemblyDetail.ValueType  # 1
+"""What goes to the model, and each item's id, mark, tokens and origins. No text stands there twice."""
+ASSEMBLY_DETAIL_ITEMS: AssemblyDetail.ValueType  # 2
+"""The items' texts too."""
+ASSEMBLY_DETAIL_DECISIONS: AssemblyDetail.ValueType  # 3
+"""And every candidate's decision: all of it."""
+Global___AssemblyDetail: _TypeAlias = AssemblyDetail  # noqa: Y015
+
 class _NotifyOutcome:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -110,6 +138,7 @@ class AssembleContextRequest(_message.Message):
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     AS_OF_TIME_FIELD_NUMBER: _builtins.int
     KNOWN_AT_TIME_FIELD_NUMBER: _builtins.int
+    DETAIL_FIELD_NUMBER: _builtins.int
     tenant_id: _builtins.str
     """The tenant; empty means the caller's."""
     owner_id: _builtins.str
@@ -132,6 +161,8 @@ class AssembleContextRequest(_message.Message):
     """Tokens kept free for the answer; absent means the profile's."""
     request_id: _builtins.str
     """For ten minutes, requests with the same id get the first one's answer. At most 200 characters; may be empty."""
+    detail: Global___AssemblyDetail.ValueType
+    """How much of the assembly the answer holds; absent means all of it. The receipt always holds all."""
     @_builtins.property
     def system(self) -> Global___Spent:
         """The system prompt; absent means the profile's count."""
@@ -178,10 +209,11 @@ class AssembleContextRequest(_message.Message):
         request_id: _builtins.str = ...,
         as_of_time: _timestamp_pb2.Timestamp | None = ...,
         known_at_time: _timestamp_pb2.Timestamp | None = ...,
+        detail: Global___AssemblyDetail.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_response_reserve_tokens", b"_response_reserve_tokens", "as_of_time", b"as_of_time", "known_at_time", b"known_at_time", "overrides", b"overrides", "response_reserve_tokens", b"response_reserve_tokens", "system", b"system", "tools", b"tools"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_response_reserve_tokens", b"_response_reserve_tokens", "agent_id", b"agent_id", "as_of_time", b"as_of_time", "client_turn_id", b"client_turn_id", "context_window_tokens", b"context_window_tokens", "known_at_time", b"known_at_time", "message", b"message", "model_id", b"model_id", "overrides", b"overrides", "owner_id", b"owner_id", "request_id", b"request_id", "response_reserve_tokens", b"response_reserve_tokens", "seen_item_ids", b"seen_item_ids", "space_id", b"space_id", "system", b"system", "tenant_id", b"tenant_id", "thread_id", b"thread_id", "tools", b"tools"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_response_reserve_tokens", b"_response_reserve_tokens", "agent_id", b"agent_id", "as_of_time", b"as_of_time", "client_turn_id", b"client_turn_id", "context_window_tokens", b"context_window_tokens", "detail", b"detail", "known_at_time", b"known_at_time", "message", b"message", "model_id", b"model_id", "overrides", b"overrides", "owner_id", b"owner_id", "request_id", b"request_id", "response_reserve_tokens", b"response_reserve_tokens", "seen_item_ids", b"seen_item_ids", "space_id", b"space_id", "system", b"system", "tenant_id", b"tenant_id", "thread_id", b"thread_id", "tools", b"tools"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__response_reserve_tokens: _TypeAlias = _typing.Literal["response_reserve_tokens"]  # noqa: Y015
     _WhichOneofArgType__response_reserve_tokens: _TypeAlias = _typing.Literal["_response_reserve_tokens", b"_response_reserve_tokens"]  # noqa: Y015
@@ -254,7 +286,7 @@ class Assembly(_message.Message):
     """Whether nothing was recalled: no source had anything that is worth its tokens. Replay with `spend` full to see what was left out."""
     @_builtins.property
     def items(self) -> _containers.RepeatedCompositeFieldContainer[_items_pb2.Item]:
-        """The items in the context, in order."""
+        """The items in the context, in order; without their texts if the request asked for the context alone."""
 
     @_builtins.property
     def system_blocks(self) -> _containers.RepeatedCompositeFieldContainer[_items_pb2.SystemBlock]:
@@ -274,7 +306,7 @@ class Assembly(_message.Message):
 
     @_builtins.property
     def decisions(self) -> _containers.RepeatedCompositeFieldContainer[_items_pb2.CandidateDecision]:
-        """Every candidate with its decision."""
+        """Every candidate with its decision, if the request asked for decisions."""
 
     @_builtins.property
     def reading(self) -> _items_pb2.MessageReading:

@@ -52,7 +52,7 @@ def assemble(
     """
     overrides = _overrides(assignments, {"budget_tokens": budget, "spend": spend}) or None
     given |= {"as_of_time": as_of and as_of.moment, "known_at_time": known_at and known_at.moment}
-    assembly = session.client.assemble_context(overrides=overrides, **given)
+    assembly = session.client.assemble_context(overrides=overrides, detail="decisions", **given)
     session.voice.show(assembly, drawing.context if context_only else drawing.assembly)
 
 

@@ -21,6 +21,9 @@ class AssembleContext(Request[Assembly]):
     """Assemble one turn's context. `system` and `tools` are texts to be counted, or tokens already counted.
 
     Memories are told as they held at `as_of_time` by what was known at `known_at_time`; None is now.
+
+    `detail` is context, items (with the items' texts) or decisions (with every candidate's decision too). The receipt
+    holds all in any case.
     """
 
     reads = Inner("assembly")
@@ -39,6 +42,7 @@ class AssembleContext(Request[Assembly]):
     request_id: str = ""
     as_of_time: datetime | None = None
     known_at_time: datetime | None = None
+    detail: str = "context"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ it; keywords cost a third more than setting fields, and rows put together as byt
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from models.tokens.catalog import TokenSpending, cost_usd
@@ -23,37 +24,55 @@ SOURCES = {source: items_pb2.Source.Value(f"SOURCE_{source.name}") for source in
 STATUSES = {status: items_pb2.SourceStatus.Value(f"SOURCE_STATUS_{status.name}") for status in Status}
 DECISIONS = {decision: items_pb2.Decision.Value(f"DECISION_{decision.name}") for decision in Decision}
 FORMS = {form: items_pb2.Form.Value(f"FORM_{form.name}") for form in Form}
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """What of an assembly an answer holds beside the context and its items' ids."""
+
+    has_texts: bool = False
+    has_decisions: bool = False
+
+
+ALL = Detail(has_texts=True, has_decisions=True)
+DETAILS = {
+    pb.ASSEMBLY_DETAIL_UNSPECIFIED: ALL,
+    pb.ASSEMBLY_DETAIL_CONTEXT: Detail(),
+    pb.ASSEMBLY_DETAIL_ITEMS: Detail(has_texts=True),
+    pb.ASSEMBLY_DETAIL_DECISIONS: ALL,
+}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def write_response(assembly: Assembly) -> pb.AssembleContextResponse:
-    """Return an assembly as the answer that callers get."""
+def write_response(assembly: Assembly, detail: Detail) -> pb.AssembleContextResponse:
+    """Return as much of an assembly as the caller asked for."""
     response = pb.AssembleContextResponse()
-    _fill(response.assembly, assembly)
+    _fill(response.assembly, assembly, detail)
     return response
 
 
 def write_assembly(assembly: Assembly) -> pb.Assembly:
     """Return an assembly as a message; one that was replayed has no receipt id."""
     written = pb.Assembly()
-    _fill(written, assembly)
+    _fill(written, assembly, ALL)
     return written
 
 
-def _fill(into: pb.Assembly, assembly: Assembly) -> None:
+def _fill(into: pb.Assembly, assembly: Assembly, detail: Detail) -> None:
     fitted = assembly.fitted
     rendering = fitted.rendering
     into.receipt_id = str(assembly.receipt_id) if assembly.receipt_id else ""
     for fate in fitted.fates:
         if fate.form is not None:
-            _write_item(into, fate, FORMS[fate.form])
+            _write_item(into, fate, FORMS[fate.form], has_text=detail.has_texts)
     for block in rendering.blocks:
         _write_block(into, block)
     for message in rendering.messages:
         _write_message(into, message)
     _write_budget(into.budget, fitted)
     _write_reports(into, assembly)
-    _write_decisions(into, fitted)
+    if detail.has_decisions:
+        _write_decisions(into, fitted)
     into.degraded = assembly.is_degraded
     into.profile_version = assembly.profile_version
     into.content_sha256 = rendering.sha256
@@ -73,11 +92,12 @@ def write_reading(into: items_pb2.MessageReading, reading: MessageReading) -> No
     into.asks, into.holds = reading.asks, reading.holds
 
 
-def _write_item(into: pb.Assembly, fate: Fate, form: items_pb2.Form.ValueType) -> None:
+def _write_item(into: pb.Assembly, fate: Fate, form: items_pb2.Form.ValueType, *, has_text: bool) -> None:
     item, written = fate.item, into.items.add()
     written.source = SOURCES[item.source]
     written.id = item.id
-    written.text = fate.text
+    if has_text:
+        written.text = fate.text
     written.tokens = fate.tokens
     written.form = form
     written.score = item.relevance

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
+import grpc
 import pytest
 import pytest_asyncio
 
@@ -24,10 +25,12 @@ from tests.support.served.turns import (
     as_superuser,
     asking,
     assembled,
+    explained,
     fill,
     knobs,
     locked,
     recount,
+    refusal,
     report,
     said,
     statuses,
@@ -238,6 +241,31 @@ async def test_repeated_request_gets_the_first_answer(site: Site, agent: Caller)
     assert await assembled(agent, request) == first
     other_owner = await fill(site, owner="noor")
     assert (await assembled(other_owner, request)).receipt_id != first.receipt_id
+
+
+async def test_the_caller_chooses_how_much_of_the_assembly_the_answer_holds(agent: Caller) -> None:
+    whole = await assembled(agent, asking())
+    answers = {
+        detail: await assembled(agent, asking(detail=detail))
+        for detail in (pb.ASSEMBLY_DETAIL_CONTEXT, pb.ASSEMBLY_DETAIL_ITEMS, pb.ASSEMBLY_DETAIL_DECISIONS)
+    }
+    for detail, answer in answers.items():
+        assert (answer.content_sha256, answer.budget) == (whole.content_sha256, whole.budget)
+        assert (answer.system_blocks, answer.messages) == (whole.system_blocks, whole.messages)
+        assert len(answer.decisions) == (len(whole.decisions) if detail is pb.ASSEMBLY_DETAIL_DECISIONS else 0)
+        receipt = await explained(agent, answer.receipt_id)
+        assert len(receipt.decisions) == len(whole.decisions) > 0
+    bare = pb.Assembly(items=whole.items)
+    for item in bare.items:
+        item.ClearField("text")
+    assert answers[pb.ASSEMBLY_DETAIL_CONTEXT].items == bare.items != []
+    assert answers[pb.ASSEMBLY_DETAIL_ITEMS].items == whole.items
+    assert answers[pb.ASSEMBLY_DETAIL_DECISIONS].items == whole.items
+
+
+async def test_an_unknown_detail_is_refused_by_its_field(agent: Caller) -> None:
+    code, _, field = await refusal(agent.AssembleContext(asking(detail=9)))
+    assert (code, field) == (grpc.StatusCode.INVALID_ARGUMENT, "detail")
 
 
 async def test_concurrent_repeats_are_one_assembly(agent: Caller) -> None:
