@@ -63,14 +63,19 @@ def find(page: Page, sentence: str) -> Told:
 
 def source_of(sentence: str, sources: Iterable[CitedMemory], texts: Mapping[str, str]) -> str:
     """Return the id of the cited memory that holds most of the sentence's words, at least 60 %; empty if none does."""
-    words = content_words(plain_key(unescape(sentence)))
+    words = words_of(sentence)
     shares = {
-        one.memory_id: len(words & content_words(plain_key(texts[one.memory_id]))) / max(1, len(words))
+        one.memory_id: len(words & words_of(texts[one.memory_id])) / max(1, len(words))
         for one in sources
         if one.memory_id in texts
     }
     best = max(sorted(shares), key=lambda one: shares[one], default="")
     return best if best and shares[best] >= SHARED else ""
+
+
+def words_of(sentence: str) -> frozenset[str]:
+    """Return the words that a sentence tells something with, without markup."""
+    return content_words(plain_key(unescape(sentence)))
 
 
 def report(page: Page, told: Told, memory_id: str, texts: Mapping[str, str]) -> tuple[Item, ...]:

@@ -46,6 +46,7 @@ from sidecar.services.aging.decay import Decay, decay_policy
 from sidecar.services.aging.episodes import Episodes
 from sidecar.services.audit import AuditLog
 from sidecar.services.backends import Backends
+from sidecar.services.brain.context import BrainContext
 from sidecar.services.bundle import Services
 from sidecar.services.compiles import Compiles, Progress
 from sidecar.services.costs import BudgetWatch, CostAccounts
@@ -59,12 +60,7 @@ from sidecar.services.threads import Threads
 from sidecar.services.upkeep import Upkeep
 from sidecar.services.webhooks import Webhooks
 from sidecar.services.wiki.pages import Wiki
-from sidecar.sources.knowledge import KnowledgeSource
-from sidecar.sources.memory import MemorySource
-from sidecar.sources.registry import ConnectedSources, configured, connect
-from sidecar.sources.thread import ThreadSource
-from sidecar.sources.wiki import WikiSource
-from sidecar.sources.workspace import WorkspaceSource
+from sidecar.sources.registry import ConnectedSources, built_in, configured, connect
 from sidecar.telemetry.figures import Figures
 from sidecar.telemetry.watch import Watch, WatchConfig
 from sidecar.turn.items import Source
@@ -161,7 +157,7 @@ async def running(
         telling = watch or Watch(WatchConfig(slow_turn_s=settings.slow_turn_s, keeps_content=settings.capture_content))
         clocks = clocks or Clocks(now=partial(datetime.now, UTC), steady_s=time.monotonic)
         deps = _BaseDeps(settings, where, pools, telling, clocks, is_built_in=sources is None)
-        app = await _started(deps, sources or _sources(settings, pools), stack)
+        app = await _started(deps, sources or built_in(pools.turn, settings.workspace_root), stack)
         if embeds and app.embedding is not None:
             supervisor = Supervisor()
             stack.push_async_callback(supervisor.stop)
@@ -262,6 +258,7 @@ def _services(
     return Services(
         attestations=attestations,
         backends=Backends(pools, connected.places, now=now, changed=changed),
+        brain=BrainContext(pools),
         compiles=Compiles(pools, engine, caches.progress, now=now),
         costs=CostAccounts(pools, now=now, quota_bytes=quota_bytes),
         decay=Decay(
@@ -378,18 +375,6 @@ def _keep_up(deps: _BaseDeps, writer: ReceiptWriter) -> None:
     start("budgets", BudgetWatch(pool, now=now, on_crossed=figures.alerted).run)
     start("compile_figures", partial(keep_counted, pool, figures, now=now))
     start("receipt_texts", partial(receipt_writer.sweep_texts, pool, clock=now, every_s=_SWEEP_EVERY_S))
-
-
-def _sources(settings: Settings, pools: Pools) -> dict[Source, ContextSource]:
-    sources: dict[Source, ContextSource] = {
-        Source.THREAD: ThreadSource(pools.turn),
-        Source.KNOWLEDGE: KnowledgeSource(pools.turn),
-        Source.MEMORY: MemorySource(pools.turn),
-        Source.WIKI: WikiSource(pools.turn),
-    }
-    if settings.workspace_root is not None:
-        sources[Source.WORKSPACE] = WorkspaceSource(pools.turn, settings.workspace_root)
-    return sources
 
 
 async def _flushed(written: Callable[[], Awaitable[None]], grace_s: float) -> None:

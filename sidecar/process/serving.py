@@ -19,7 +19,7 @@ from sidecar.http.console.site import console
 from sidecar.http.doors import BackendStates, Health
 from sidecar.http.opening import open_console, open_doors
 from sidecar.http.webhooks import webhook_routes
-from sidecar.rpc import admin, backends, context, cost, decay, knowledge, memory, profile, wiki
+from sidecar.rpc import admin, backends, brain, context, cost, decay, knowledge, memory, profile, wiki
 from sidecar.rpc import compile as compiles
 from sidecar.rpc import server as rpc_server
 from sidecar.rpc.auth.identity import Identity, require_admin
@@ -79,6 +79,7 @@ def _services(deps: ServingDeps) -> tuple[tuple[ServiceDescriptor, object], ...]
         (admin.SERVICE, admin.AdminService(deps.services.tenants)),
         (backends.SERVICE, backends.BackendService(deps.services.backends)),
         (wiki.SERVICE, wiki.WikiService(deps.services.wiki)),
+        (brain.SERVICE, brain.BrainService(deps.services.brain)),
         (cost.SERVICE, cost.CostService(deps.services.costs, now=deps.clocks.now)),
         (compiles.SERVICE, compiles.CompileService(deps.services.compiles, deps.services.upkeep)),
     )

@@ -28,6 +28,7 @@ from sidecar.telemetry.watch import Watch
 from sidecar.v1 import (
     admin_pb2,
     backends_pb2,
+    brain_pb2,
     compile_pb2,
     context_pb2,
     cost_pb2,
@@ -53,7 +54,8 @@ _FAREWELL_S = 1.0  # for answers on their way out
 _SOCKETS_EVERY_S = 0.5
 
 _CONTRACT = (
-    context_pb2, memory_pb2, decay_pb2, knowledge_pb2, profile_pb2, admin_pb2, backends_pb2, wiki_pb2, compile_pb2, cost_pb2,
+    context_pb2, memory_pb2, decay_pb2, knowledge_pb2, profile_pb2, admin_pb2, backends_pb2, wiki_pb2, brain_pb2, compile_pb2,
+    cost_pb2,
 )  # fmt: skip
 SERVICE_NAMES = tuple(one.full_name for file in _CONTRACT for one in file.DESCRIPTOR.services_by_name.values())
 

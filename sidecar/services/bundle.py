@@ -8,6 +8,7 @@ from sidecar.services.aging.attestations import Attestations
 from sidecar.services.aging.decay import Decay
 from sidecar.services.aging.episodes import Episodes
 from sidecar.services.backends import Backends
+from sidecar.services.brain.context import BrainContext
 from sidecar.services.compiles import Compiles
 from sidecar.services.costs import CostAccounts
 from sidecar.services.knowledge import Knowledge
@@ -27,6 +28,7 @@ class Services:
 
     attestations: Attestations
     backends: Backends
+    brain: BrainContext
     compiles: Compiles
     costs: CostAccounts
     decay: Decay

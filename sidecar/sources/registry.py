@@ -14,6 +14,11 @@ from sidecar.backends.backend_policy import BackendPolicy
 from sidecar.backends.entries import Configuration
 from sidecar.context.ports import ContextSource
 from sidecar.sources.composite import Instead, NamedSource, SideBySide
+from sidecar.sources.knowledge import KnowledgeSource
+from sidecar.sources.memory import MemorySource
+from sidecar.sources.thread import ThreadSource
+from sidecar.sources.wiki import WikiSource
+from sidecar.sources.workspace import WorkspaceSource
 from sidecar.turn.items import Source
 from sidecar.turn.profile import REMOTE_DEADLINE_MS, Layer, parse_layer
 from store.db.postgres import Pool
@@ -41,20 +46,33 @@ class ConnectedSources:
         return frozenset(self.sources) - self.remote.get(tenant_id, frozenset())
 
 
+def built_in(pool: Pool, workspace_root: Path | None) -> dict[Source, ContextSource]:
+    """Return the built-in sources; that of files only with a folder of workspaces."""
+    sources: dict[Source, ContextSource] = {
+        Source.THREAD: ThreadSource(pool),
+        Source.KNOWLEDGE: KnowledgeSource(pool),
+        Source.MEMORY: MemorySource(pool),
+        Source.WIKI: WikiSource(pool),
+    }
+    if workspace_root is not None:
+        sources[Source.WORKSPACE] = WorkspaceSource(pool, workspace_root)
+    return sources
+
+
 def configured(path: Path | None, environ: Mapping[str, str]) -> Configuration:
     """Read the file of backends; without a file, return an empty configuration. Raises SettingInvalid."""
     return Configuration() if path is None else configuration.read(path, environ)
 
 
 def connect(
-    built_in: Mapping[Source, ContextSource], backends: Configuration, pool: Pool, policy: BackendPolicy
+    local: Mapping[Source, ContextSource], backends: Configuration, pool: Pool, policy: BackendPolicy
 ) -> ConnectedSources:
     """Return the built-in sources combined with the configured backends.
 
     A tenant's source that has backends gets the remote deadline unless a profile sets another.
     """
     if not any(backends.entries()):
-        return ConnectedSources(built_in, partial(_remote_times, {}), _nothing, {})
+        return ConnectedSources(local, partial(_remote_times, {}), _nothing, {})
     from sidecar.sources import backend_sources  # imports the SDKs, which a process without backends does not need
 
     places: dict[Source, dict[UUID, list[NamedSource]]] = defaultdict(lambda: defaultdict(list))
@@ -66,16 +84,14 @@ def connect(
         named[one.tenant_id].setdefault(one.place.name, one.place.source)
         places[one.source][one.tenant_id].append(one.place)
     joined: dict[Source, ContextSource] = {
-        source: SideBySide(
-            built_in.get(source), tenants, policy, made.rerankers if source is Source.KNOWLEDGE else None
-        )
+        source: SideBySide(local.get(source), tenants, policy, made.rerankers if source is Source.KNOWLEDGE else None)
         for source, tenants in places.items()
     }
     if Source.THREAD in joined:
-        joined[Source.THREAD] = Instead(built_in[Source.THREAD], places[Source.THREAD], policy)
+        joined[Source.THREAD] = Instead(local[Source.THREAD], places[Source.THREAD], policy)
     by_tenant = _by_tenant(places)
     return ConnectedSources(
-        {**built_in, **joined},
+        {**local, **joined},
         partial(_remote_times, by_tenant),
         made.close,
         named,

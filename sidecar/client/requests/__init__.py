@@ -32,6 +32,7 @@ from sidecar.client.answers import (
     Turn,
 )
 from sidecar.client.answers.backends import Backend, Tool, ToolListing, Webhook
+from sidecar.client.answers.brain import BrainAnswer
 from sidecar.client.answers.cost import (
     BudgetsTold,
     CompileSpendingRow,
@@ -790,6 +791,20 @@ class UndoPromotion(Request[WikiSection]):
     deadline_s = 60.0
     page: str
     section_slug: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryBrainContext(Request[BrainAnswer]):
+    """Returns a shortlist of pages for a query, or the details of pages by the ids of an earlier shortlist, or both.
+
+    Every statement names the memories that say it; what no memory says is left out.
+    """
+
+    reads = Whole(BrainAnswer)
+    deadline_s = 10.0
+    query: str = ""
+    detail_ids: Sequence[str] = ()
+    limit: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from google.protobuf.descriptor import FieldDescriptor, MethodDescriptor
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
-from sidecar.v1 import compile_pb2, memory_pb2, wiki_pb2
+from sidecar.v1 import brain_pb2, compile_pb2, memory_pb2, wiki_pb2
 from store.scope import owner_uuid, tenant_uuid
 from tests.support.served.site import Site
 from tests.support.served.wiki_site import WikiCaller, streamed, worked
@@ -24,7 +24,7 @@ from tests.support.served.wiki_site import WikiCaller, streamed, worked
 CANARY = "Zwitscherklang"
 METHODS = tuple(
     method
-    for file in (wiki_pb2, compile_pb2)
+    for file in (wiki_pb2, brain_pb2, compile_pb2)
     for service in file.DESCRIPTOR.services_by_name.values()
     for method in service.methods
 )
@@ -37,6 +37,7 @@ STRANGERS: dict[str, dict[str, Any]] = {
 READS = {
     "GetPage", "ListPages", "SearchPages", "Backlinks", "Children", "Graph", "PagesCitingMemory", "ListMentions",
     "GetJob", "ListJobs", "WatchJob", "LinkDensity", "ExportVault", "MeasureReads", "QueryGraph",
+    "QueryBrainContext",
 }  # fmt: skip
 
 
@@ -77,6 +78,8 @@ def _filled(method: MethodDescriptor, ids: dict[str, str], scope: dict[str, str]
             setattr(request, field.name, 2)
     if isinstance(request, wiki_pb2.QueryGraphRequest):
         request.steps.add()
+    if isinstance(request, brain_pb2.QueryBrainContextRequest):
+        request.detail_ids.append(f"owner:{ids['page']}")
     if isinstance(request, compile_pb2.BootstrapImportRequest):
         request.records.add(record_id="memory-0", text="overwritten by a stranger")
     return request

@@ -7,6 +7,7 @@ from typing import Any
 
 from compiler.job.worker import Worker
 from sidecar.v1 import memory_pb2
+from sidecar.v1.brain_pb2_grpc import BrainServiceStub
 from sidecar.v1.compile_pb2_grpc import CompileServiceStub
 from sidecar.v1.memory_pb2_grpc import MemoryServiceStub
 from sidecar.v1.wiki_pb2_grpc import WikiServiceStub
@@ -30,7 +31,7 @@ class WikiCaller:
     def __init__(self, site: Site, *args: str, **kwargs: object) -> None:
         token = site.token(*args, **kwargs)  # type: ignore[arg-type]
         self._metadata = (("authorization", f"Bearer {token}"),)
-        stubs = (WikiServiceStub, CompileServiceStub, MemoryServiceStub)
+        stubs = (WikiServiceStub, BrainServiceStub, CompileServiceStub, MemoryServiceStub)
         self._methods = {name: call for stub in stubs for name, call in vars(stub(site.channel)).items()}
 
     def __getattr__(self, name: str) -> Callable[..., Any]:

@@ -35,6 +35,7 @@ def test_every_command_is_registered() -> None:
         "backends list", "backends off", "backends on", "backends webhook",
         "tools approve", "tools list", "tools revoke", "tools test",
         "assemble", "audit", "demo", "embed", "diff", "explain", "health", "ingest",
+        "brain query",
         "decay attest", "decay attestations", "decay cancel", "decay close", "decay episodes", "decay explain", "decay jobs",
         "decay revoke", "decay run", "decay schedule",
         "forget document", "forget memory", "forget owner", "forget range", "forget thread", "forget word",

@@ -12,10 +12,10 @@ from types import ModuleType
 
 from sidecar import client
 from sidecar.client import answers, errors, knobs, requests, shapes
-from sidecar.client.answers import backends, cost, wiki
+from sidecar.client.answers import backends, brain, cost, wiki
 
 SNAPSHOT = Path(__file__).with_name("client_snapshot.json")
-MODULES = (answers, wiki, cost, backends, requests, errors, knobs, shapes)
+MODULES = (answers, wiki, brain, cost, backends, requests, errors, knobs, shapes)
 
 
 def public_names() -> dict[str, str]:
