@@ -101,6 +101,7 @@ CREATE TABLE ontology_change_set_items (
     edited jsonb,
     decision text NOT NULL CHECK (decision IN ('pending', 'accepted', 'rejected')),
     decided_by text NOT NULL,
+    edited_by text NOT NULL,
     origin text NOT NULL CHECK (origin IN ('operator', 'scan', 'seed', 'import')),
     fingerprint text NOT NULL,
     before text NOT NULL,
@@ -168,9 +169,6 @@ CREATE TABLE ontology_reprocess_jobs (
 CREATE INDEX ontology_reprocess_jobs_by_time ON ontology_reprocess_jobs (tenant_id, created_at DESC, job_id);
 CREATE INDEX ontology_reprocess_jobs_due ON ontology_reprocess_jobs (tenant_id, not_before, created_at, job_id)
     WHERE status IN ('pending', 'running');
-
--- null leaves four eyes as the process's setting says.
-ALTER TABLE tenants ADD COLUMN ontology_four_eyes boolean;
 
 ALTER TABLE ontology_change_sets ENABLE ROW LEVEL SECURITY;
 ALTER TABLE ontology_versions ENABLE ROW LEVEL SECURITY;

@@ -225,6 +225,11 @@ def tenant_scoped(
     return Transaction(pool, _begin(role, read_only) + _set_uuid("app.tenant_id", tenant_id))
 
 
+async def enter_owner(connection: Connection, owner_id: UUID) -> None:
+    """Give a tenant's transaction access to the rows of one of its owners, in the place of any before, until it ends."""
+    await connection.execute(_set_uuid("app.owner_id", owner_id).strip())
+
+
 def installation(pool: Pool, *, role: DatabaseRole = DatabaseRole.APP, read_only: bool = False) -> Transaction:
     """Return a transaction with access to the installation's tables, but not to any tenant's rows."""
     return Transaction(pool, _begin(role, read_only))

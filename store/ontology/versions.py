@@ -26,7 +26,6 @@ from store.ontology.terms import (
     TermKind,
 )
 
-ONTOLOGY_CHANGED = "ontology_changed"
 _sql = queries.load(__file__)
 _AFTER_ALL_VERSIONS = 2**31 - 1
 

@@ -9,6 +9,7 @@ from store.accounting import audit
 from store.compile import ready, scopes
 from store.db import queries
 from store.db.queries import Connection
+from store.ontology import evidence
 from store.scope import Scope
 from store.tenancy import forgotten
 
@@ -74,8 +75,10 @@ async def forget(connection: Connection, scope: Scope) -> dict[str, int]:
     await scopes.lock_there(connection, scope)
     await forgotten.hold_alone(connection, scope)
     counts = {"compile_ready": await ready.forget(connection, scope)}
+    proposals = await evidence.resting_on_owner(connection, scope)
     for row in await _sql.tables_here(connection, tables=TABLES):
         counts[row["name"]] = int(await getattr(_sql, f"forget_{row['name']}")(connection, **key))
+    await evidence.drop_unfounded(connection, scope.tenant_id, proposals)
     await audit.blank(connection, scope)
     await forgotten.note_owner(connection, scope)
     return {table: count for table, count in counts.items() if count}

@@ -26,6 +26,7 @@ from store.content import memories, threads
 from store.db import purging
 from store.db.postgres import Pool, Pools, scoped
 from store.db.queries import Connection
+from store.ontology import evidence
 from store.scope import Scope
 from store.tenancy import forgotten, tenants, traces
 from store.tenancy.traces import WordHit
@@ -190,6 +191,7 @@ async def _forget_memories(
     hashes = {kept for one in (*gone.values(), *made_anew) for kept in _kept_forms(one.text)}
     await receipts.forget_texts(connection, scope, hashes)
     await decay_jobs.forget_sources(connection, scope, list(gone))
+    await evidence.forget(connection, scope, [*gone, *(one.memory_id for one in made_anew)])
     await scopes.lock(connection, scope, now=now)  # turns read on while a running compile is waited for
     notes = await forgetting.forget(connection, scope, list(gone), now=now)
     notes += await forgetting.rebuild(connection, scope, list(gone), now=now)

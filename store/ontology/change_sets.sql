@@ -1,0 +1,96 @@
+-- name: insert_set!
+-- Writes a change set that is open.
+INSERT INTO ontology_change_sets (tenant_id, change_set_id, origin, title, status, revision, drafted_by, drafted_at, decided_by)
+VALUES (:tenant_id, :change_set_id, :origin, :title, 'open', 1, :drafted_by, :now, '');
+
+-- name: get_set^
+-- One change set.
+SELECT change_set_id, origin, title, status, revision, drafted_by, drafted_at, decided_by, decided_at, applied_version
+FROM ontology_change_sets WHERE tenant_id = :tenant_id AND change_set_id = :change_set_id;
+
+-- name: open_set_of$
+-- The newest open change set of an origin.
+SELECT change_set_id FROM ontology_change_sets WHERE tenant_id = :tenant_id AND origin = :origin AND status = 'open'
+ORDER BY drafted_at DESC, change_set_id LIMIT 1;
+
+-- name: list_sets
+-- A page of change sets, newest first.
+SELECT change_set_id, origin, title, status, revision, drafted_by, drafted_at, decided_by, decided_at, applied_version
+FROM ontology_change_sets
+WHERE tenant_id = :tenant_id AND (:status = '' OR status = :status) AND drafted_at <= :before::timestamptz
+    AND (drafted_at < :before OR change_set_id > :after_id)
+ORDER BY drafted_at DESC, change_set_id LIMIT :limit;
+
+-- name: count_items
+-- How many items change sets have, by decision.
+SELECT change_set_id, decision, count(*) AS item_count FROM ontology_change_set_items
+WHERE tenant_id = :tenant_id AND change_set_id = ANY(:change_set_ids::uuid[]) GROUP BY change_set_id, decision;
+
+-- name: insert_items*!
+-- Writes items of a change set.
+INSERT INTO ontology_change_set_items (tenant_id, change_set_id, item_id, position, subject_kind, action, proposed, decision,
+    decided_by, edited_by, origin, fingerprint, before, rationale, confidence, frequency)
+VALUES (:tenant_id, :change_set_id, :item_id, :position, :subject_kind, :action, :proposed, 'pending', '', '', :origin, :fingerprint,
+    :before, :rationale, :confidence, :frequency);
+
+-- name: list_items
+-- The items of a change set, in order.
+SELECT item_id, position, subject_kind, action, proposed, edited, decision, decided_by, edited_by, origin, fingerprint, before,
+    rationale, confidence, frequency
+FROM ontology_change_set_items WHERE tenant_id = :tenant_id AND change_set_id = :change_set_id ORDER BY position;
+
+-- name: decide_item!
+-- Writes an operator's decision on an item, with the edited value if there is one.
+UPDATE ontology_change_set_items SET decision = :decision, decided_by = :author,
+    edited = coalesce(:edited, edited), edited_by = CASE WHEN :edited::jsonb IS NULL THEN edited_by ELSE :author END
+WHERE tenant_id = :tenant_id AND change_set_id = :change_set_id AND item_id = :item_id;
+
+-- name: refresh_item!
+-- Writes what a scan now knows of an item that no operator has edited or decided.
+UPDATE ontology_change_set_items SET proposed = :proposed, rationale = :rationale, confidence = :confidence, frequency = :frequency
+WHERE tenant_id = :tenant_id AND item_id = :item_id AND edited IS NULL AND decision = 'pending' AND origin = 'scan';
+
+-- name: accept_pending!
+-- Accepts the items of a change set that nobody decided.
+UPDATE ontology_change_set_items SET decision = 'accepted', decided_by = :author
+WHERE tenant_id = :tenant_id AND change_set_id = :change_set_id AND decision = 'pending';
+
+-- name: drop_items!
+-- Deletes items that a scan proposed and no operator took over.
+DELETE FROM ontology_change_set_items
+WHERE tenant_id = :tenant_id AND item_id = ANY(:item_ids::uuid[]) AND origin = 'scan' AND edited IS NULL AND decision <> 'accepted';
+
+-- name: touch_set$
+-- Counts a change of an open change set.
+UPDATE ontology_change_sets SET revision = revision + 1
+WHERE tenant_id = :tenant_id AND change_set_id = :change_set_id AND status = 'open' RETURNING revision;
+
+-- name: close_set!
+-- Ends an open change set.
+UPDATE ontology_change_sets SET status = :status, decided_by = :author, decided_at = :now, applied_version = :version,
+    revision = revision + 1
+WHERE tenant_id = :tenant_id AND change_set_id = :change_set_id AND status = 'open';
+
+-- name: reject_fingerprints!
+-- Notes what is not to be proposed again.
+INSERT INTO ontology_rejections (tenant_id, fingerprint, rejected_by, rejected_at)
+SELECT :tenant_id::uuid, f.fingerprint, :author::text, :now::timestamptz
+FROM unnest(:fingerprints::text[]) AS f (fingerprint) ON CONFLICT DO NOTHING;
+
+-- name: allow_fingerprints!
+-- Lets something be proposed again.
+DELETE FROM ontology_rejections WHERE tenant_id = :tenant_id AND fingerprint = ANY(:fingerprints::text[]);
+
+-- name: rejected_among
+-- Of the given fingerprints, those that were rejected.
+SELECT fingerprint FROM ontology_rejections WHERE tenant_id = :tenant_id AND fingerprint = ANY(:fingerprints::text[]);
+
+-- name: open_fingerprints
+-- The fingerprints of the items of other open change sets.
+SELECT i.fingerprint FROM ontology_change_set_items i JOIN ontology_change_sets s
+    ON s.tenant_id = i.tenant_id AND s.change_set_id = i.change_set_id
+WHERE i.tenant_id = :tenant_id AND s.tenant_id = :tenant_id AND s.status = 'open' AND s.change_set_id <> :change_set_id;
+
+-- name: count_use
+-- How much of the tenant's wikis some terms are about.
+SELECT kind, name, use_count FROM count_ontology_use(:tenant_id, :names::text[], :sections::text[], :edge_types::text[]);

@@ -1,0 +1,91 @@
+"""Evidence: the sentences of owners' memories that a scan's proposals rest on. They are the owners', and go with their memories.
+
+Functions that take a scope take a connection inside that owner's transaction, or inside one of the tenant that entered the owner
+(`postgres.enter_owner`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from store.db import queries
+from store.db.queries import Connection, value_of
+from store.ontology import change_sets
+from store.scope import Scope
+
+MAX_QUOTE_CHARS = 280
+MAX_EXAMPLES = 5
+_sql = queries.load(__file__)
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A sentence that an item rests on: at most 280 characters of a memory, and what was found in it (`label`).
+
+    `position` is 1 to 5. `source_kind` is page, mention, edge or memory.
+    """
+
+    owner_id: UUID
+    item_id: UUID
+    position: int
+    memory_id: str
+    source_kind: str
+    label: str
+    quote: str
+    observed_at: datetime
+
+
+async def hold_memories(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> set[str]:
+    """Lock memories against being forgotten until the transaction ends, and return those that are there."""
+    rows = await _sql.hold_memories(connection, **scope.key, memory_ids=list(memory_ids))
+    return {row["memory_id"] for row in rows}
+
+
+async def replace(connection: Connection, scope: Scope, item_ids: Sequence[UUID], examples: Sequence[Example]) -> None:
+    """Write the owner's evidence of some items in the place of what they had of this owner."""
+    await _sql.replace_evidence(connection, **scope.key, item_ids=list(item_ids))
+    rows = [
+        {"tenant_id": scope.tenant_id, **{name: getattr(one, name) for name in Example.__slots__}} for one in examples
+    ]
+    await _sql.insert_evidence(connection, rows)
+
+
+async def owners_of(connection: Connection, tenant_id: UUID, item_ids: Sequence[UUID]) -> list[UUID]:
+    """Return the owners whose memories some items rest on, in order of their ids."""
+    rows = await _sql.owners_with_evidence(connection, tenant_id=tenant_id, item_ids=list(item_ids))
+    return [row["owner_id"] for row in rows]
+
+
+async def listed(connection: Connection, scope: Scope, item_ids: Sequence[UUID]) -> list[Example]:
+    """Return the owner's evidence of some items, by item and position, without quotes that their memories no longer say."""
+    rows = await _sql.list_evidence(connection, **scope.key, item_ids=list(item_ids))
+    return [value_of(Example, row) for row in rows]
+
+
+async def without(connection: Connection, tenant_id: UUID, item_ids: Sequence[UUID]) -> list[UUID]:
+    """Return those of the items that rest on no memory."""
+    rows = await _sql.items_without_evidence(connection, tenant_id=tenant_id, item_ids=list(item_ids))
+    return [row["item_id"] for row in rows]
+
+
+async def resting_on_owner(connection: Connection, scope: Scope) -> list[UUID]:
+    """Return the items that rest on memories of the owner."""
+    rows = await _sql.items_resting_on(connection, **scope.key, memory_ids=None)
+    return [row["item_id"] for row in rows]
+
+
+async def forget(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> None:
+    """Delete the evidence from memories, and a scan's proposals that rest on nothing else, unless an operator took them over."""
+    rows = await _sql.items_resting_on(connection, **scope.key, memory_ids=list(memory_ids))
+    if rows:
+        await _sql.forget_evidence(connection, **scope.key, memory_ids=list(memory_ids))
+        await drop_unfounded(connection, scope.tenant_id, [row["item_id"] for row in rows])
+
+
+async def drop_unfounded(connection: Connection, tenant_id: UUID, item_ids: Sequence[UUID]) -> int:
+    """Delete those of a scan's proposals that rest on no memory any more and that no operator took over; return how many."""
+    unfounded = await without(connection, tenant_id, item_ids)
+    return await change_sets.drop_items(connection, tenant_id, unfounded) if unfounded else 0

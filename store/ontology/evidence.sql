@@ -1,0 +1,40 @@
+-- name: hold_memories
+-- Locks some of the owner's memories against being forgotten until the transaction ends, and returns those that are there.
+SELECT memory_id FROM memories
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memory_ids::text[])
+ORDER BY memory_id FOR KEY SHARE;
+
+-- name: replace_evidence!
+-- Deletes the owner's evidence of some items.
+DELETE FROM ontology_evidence_examples
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND item_id = ANY(:item_ids::uuid[]);
+
+-- name: insert_evidence*!
+-- Writes evidence.
+INSERT INTO ontology_evidence_examples (tenant_id, owner_id, item_id, position, memory_id, source_kind, label, quote, observed_at)
+VALUES (:tenant_id, :owner_id, :item_id, :position, :memory_id, :source_kind, :label, :quote, :observed_at);
+
+-- name: owners_with_evidence
+-- Which owners' memories some items rest on.
+SELECT owner_id FROM owners_with_evidence(:tenant_id, :item_ids::uuid[]);
+
+-- name: items_without_evidence
+-- Of some items, those without evidence.
+SELECT item_id FROM items_without_evidence(:tenant_id, :item_ids::uuid[]);
+
+-- name: list_evidence
+-- The owner's evidence of some items that the memories still say.
+SELECT e.owner_id, e.item_id, e.position, e.memory_id, e.source_kind, e.label, e.quote, e.observed_at
+FROM ontology_evidence_examples e JOIN memories m ON m.tenant_id = e.tenant_id AND m.owner_id = e.owner_id AND m.memory_id = e.memory_id
+WHERE e.tenant_id = :tenant_id AND e.owner_id = :owner_id AND e.item_id = ANY(:item_ids::uuid[]) AND strpos(m.text, e.quote) > 0
+ORDER BY e.item_id, e.position;
+
+-- name: items_resting_on
+-- The items that rest on the owner's memories, or on some of them.
+SELECT DISTINCT item_id FROM ontology_evidence_examples
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND (:memory_ids::text[] IS NULL OR memory_id = ANY(:memory_ids));
+
+-- name: forget_evidence!
+-- Deletes the owner's evidence from memories.
+DELETE FROM ontology_evidence_examples
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memory_ids::text[]);
