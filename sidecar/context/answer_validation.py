@@ -117,7 +117,7 @@ def _check_candidates(candidates: Candidates) -> None:
     if not set(map(type, days)) <= {date}:
         raise Garbage("what its items are judged by is no day")
     said_by = speakers if candidates.kind is CandidateKind.TURN else speakers or ids
-    lengths = {len(ids), len(candidates.texts), len(said_by), len(days or ids)}
+    lengths = {len(ids), len(candidates.texts), len(said_by), len(days or ids), len(candidates.walked or ids)}
     if {column.shape for column in evidence} != {(len(evidence.coverage), len(ids))} or len(lengths) > 1:
         raise Garbage("what its items are judged by is not of one length")
     by_words, cosine = (evidence.coverage, evidence.joint_coverage, evidence.local_coverage), evidence.cosine

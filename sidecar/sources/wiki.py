@@ -1,31 +1,51 @@
 """The wiki source: summaries and the best sections of compiled pages, each with the memories it cites. A section is shortened to
-the lines that hold the question's words."""
+the lines that hold the question's words.
+
+Beside what words and vectors find are the pages to which typed edges lead from those that the message names; they compete by
+their relevance like the others.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import count
+from uuid import UUID
 
 from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery, SourceSkipped
-from sidecar.turn.evidence import evidence_of
+from sidecar.turn import paths
+from sidecar.turn.evidence import Evidence, evidence_of
 from sidecar.turn.items import Item, Ref, Source
 from sidecar.turn.leads import telling_lead
+from sidecar.turn.paths import MessageWords, Walked
 from sidecar.turn.rank import CandidateKind, Candidates
+from store.content.recalling import Recalled, RecallQuery
 from store.db.postgres import Pool, scoped
+from store.db.queries import Connection
 from store.scope import Scope
-from store.wiki import pages
+from store.text.texts import fold
+from store.wiki import edge_walks, pages
 from store.wiki.pages import PageHead, Passage
+from store.wiki.ways import EdgeWay
 
+MAX_HOPS = edge_walks.MAX_HOPS
 _MOST_EACH = 40
+_SECTIONS_EACH = 2
+
+_Ways = Mapping[UUID, tuple[EdgeWay, Walked]]
 
 
 class WikiSource:
-    """Searches an owner's pages by title, alias, body and vectors. A section covers the memories that it cites."""
+    """Searches an owner's pages by title, alias, body and vectors, and follows typed edges. A section covers the memories that it
+    cites."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
     async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
-        """Return up to `top_k` sections and page summaries, interleaved, the best of each kind first.
+        """Return up to `top_k` sections and page summaries: of pages that edges lead to, sections and summaries in turn, the best
+        of each first.
 
         Raises SourceSkipped if what was known earlier is asked for.
         """
@@ -34,19 +54,82 @@ class WikiSource:
         if not query.words and not query.meaning:
             return SourceAnswer()
         wanted = query.wanted(min(_MOST_EACH, limits.top_k))
+        words = MessageWords(query.text)
         async with scoped(self._pool, scope, read_only=True) as connection:
             limits.begin()
             sections, summaries = await pages.recall(connection, scope, wanted)
-        of_sections, of_summaries = (evidence_of(one, wanted, query.parts) for one in (sections, summaries))
-        places = _in_turn(len(sections.texts), len(summaries.texts))
-        evidence = of_sections.beside(of_summaries).of(places)
-        both = (*sections.texts, *summaries.texts)
-        passages = [both[place] for place in places]
-        leads = [telling_lead(one.text, limits.lead_lines, query.words) if one.slug else "" for one in passages]
-        items = tuple(map(_item, passages, evidence.coverage[0].tolist(), count(), leads))
-        texts = [f"{passage.page.title}: {item.text}" for passage, item in zip(passages, items, strict=True)]
-        candidates = Candidates(CandidateKind.PAGE, [item.id for item in items], texts, evidence)
-        return SourceAnswer(items, notes=query.notes, candidates=candidates).first(limits.top_k)
+            ways = await _ways(connection, scope, words, query)
+            led_to = await pages.passages_of(connection, scope, list(ways), wanted, each=_SECTIONS_EACH)
+        found = {(one.page.page_id, one.slug) for one in (*sections.texts, *summaries.texts)}
+        led_to = led_to.only([(one.page.page_id, one.slug) not in found for one in led_to.texts])
+        lists = (_counted_as(led_to, sections), sections, summaries)
+        places = _in_turn(*(len(one.texts) for one in lists))
+        evidence = reduce(Evidence.beside, [evidence_of(one, wanted, query.parts) for one in lists]).of(places)
+        walked = [
+            one for recalled in lists for one in _walked(_counted_as(recalled, sections), wanted, words, ways, query)
+        ]
+        passages = [passage for recalled in lists for passage in recalled.texts]
+        chosen = _Chosen([passages[place] for place in places], evidence, [walked[place] for place in places], ways)
+        return _answer(chosen, query, limits)
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """Passages in order, with their evidence and how edges lead to them."""
+
+    passages: Sequence[Passage]
+    evidence: Evidence
+    walked: Sequence[Walked | None]
+    ways: _Ways
+
+
+def _answer(chosen: _Chosen, query: SourceQuery, limits: SourceLimits) -> SourceAnswer:
+    passages = chosen.passages
+    leads = [telling_lead(one.text, limits.lead_lines, query.words) if one.slug else "" for one in passages]
+    coverage = chosen.evidence.coverage[0].tolist()
+    ways = [chosen.ways[one.page.page_id][0] if one.page.page_id in chosen.ways else None for one in passages]
+    items = tuple(map(_item, passages, coverage, count(), leads, ways))
+    texts = [f"{passage.page.title}: {item.text}" for passage, item in zip(passages, items, strict=True)]
+    ids = [item.id for item in items]
+    walked = chosen.walked if any(chosen.walked) else ()
+    candidates = Candidates(CandidateKind.PAGE, ids, texts, chosen.evidence, walked=walked)
+    return SourceAnswer(items, notes=query.notes, candidates=candidates).first(limits.top_k)
+
+
+async def _ways(connection: Connection, scope: Scope, words: MessageWords, query: SourceQuery) -> _Ways:
+    """Return the best way over typed edges to each page that the message's names and words of relation lead to."""
+    periods = query.reading.periods if query.reading else ()
+    asked = paths.walk_query(words, periods, now=query.as_of or query.now)
+    if asked is None or not MAX_HOPS:
+        return {}
+    found = await edge_walks.walk_from_names(connection, scope, asked, hops=MAX_HOPS)
+    return {way.page_ids[-1]: (way, walked) for way, walked in paths.best_ways(words, found)}
+
+
+def _counted_as(recalled: Recalled[Passage], counted: Recalled[Passage]) -> Recalled[Passage]:
+    """Return the texts with the frequencies of words of another search for the same words."""
+    return replace(recalled, frequencies=counted.frequencies, total=counted.total)
+
+
+def _walked(
+    recalled: Recalled[Passage], wanted: RecallQuery, words: MessageWords, ways: _Ways, query: SourceQuery
+) -> list[Walked | None]:
+    """Return how edges lead to each text, with the share of the message's words that the text and the way to it hold."""
+    led = [ways.get(one.page.page_id) for one in recalled.texts]
+    if not any(led):
+        return [None] * len(led)
+    folded = [fold(word) for word in wanted.words]
+    explained = {page_id: _bits(folded, paths.words_of(words, way)) for page_id, (way, _) in ways.items()}
+    matched = [
+        bits | explained.get(one.page.page_id, 0) for one, bits in zip(recalled.texts, recalled.matched, strict=True)
+    ]
+    joint = replace(recalled, matched=tuple(matched), cosines=((),) * len(matched))
+    shares = evidence_of(joint, wanted, query.parts).coverage[0].round(4).tolist()
+    return [one and one[1]._replace(coverage=share) for one, share in zip(led, shares, strict=True)]
+
+
+def _bits(words: Sequence[str], held: frozenset[str]) -> int:
+    return sum(1 << place for place, word in enumerate(words) if word in held)
 
 
 def _in_turn(*counts: int) -> list[int]:
@@ -55,7 +138,7 @@ def _in_turn(*counts: int) -> list[int]:
     return sorted(range(len(ranks)), key=ranks.__getitem__)
 
 
-def _item(found: Passage, coverage: float, rank: int, short: str) -> Item:
+def _item(found: Passage, coverage: float, rank: int, short: str, way: EdgeWay | None) -> Item:
     heading = f"{found.heading}: " if found.slug else ""
     page, text = found.page, heading + found.text
     return Item(
@@ -66,7 +149,7 @@ def _item(found: Passage, coverage: float, rank: int, short: str) -> Item:
         relevance=coverage,
         header=page.title,
         lead=short and heading + short,
-        provenance=_provenance(page, found.memory_ids),
+        provenance=_provenance(page, found.memory_ids, way),
         stands_for=tuple(f"memory:{memory_id}" for memory_id in found.memory_ids) if found.slug else (),
         at=page.last_compiled_at,
         signature=found.signature,
@@ -75,5 +158,7 @@ def _item(found: Passage, coverage: float, rank: int, short: str) -> Item:
     )
 
 
-def _provenance(page: PageHead, memory_ids: tuple[str, ...]) -> tuple[Ref, ...]:
-    return (Ref("page", str(page.page_id), page.title), *(Ref("memory", memory_id) for memory_id in memory_ids))
+def _provenance(page: PageHead, memory_ids: tuple[str, ...], way: EdgeWay | None) -> tuple[Ref, ...]:
+    """Return the page, the way over typed edges by which it was reached, if any, and the memories that it cites."""
+    led = (Ref("path", str(page.page_id), paths.told(way)),) if way else ()
+    return (Ref("page", str(page.page_id), page.title), *led, *(Ref("memory", memory_id) for memory_id in memory_ids))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -94,6 +95,11 @@ def _with_likeness(ranked: Ranked, reading: Reading, candidates: Sequence[Candid
     parts = len(reading.parts) if ranked.leaning else len(reading.own_parts)
     cosines = np.hstack([one.evidence.cosine for one in candidates])
     coverage = np.hstack([one.evidence.coverage for one in candidates])
+    # What typed edges lead to holds the words of the way there: they say why it is like the question.
+    led = [
+        walked.coverage if walked else 0.0 for one in candidates for walked in one.walked or repeat(None, len(one.ids))
+    ]
+    coverage = np.maximum(coverage, np.array(led))
     likeness = likenesses(cosines, coverage, reading.background[:parts])
     # A page without a vector is new, and the memories that it is made of stand for it.
     is_page = np.repeat([one.kind is CandidateKind.PAGE for one in candidates], [len(one.ids) for one in candidates])

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from sidecar.turn.calibration import CALIBRATION
 from sidecar.turn.evidence import Evidence
 from sidecar.turn.leaning import leaning
+from sidecar.turn.paths import Walked
 from sidecar.turn.reading import Reading
 from sidecar.turn.weights import BY_VECTORS, BY_WORDS, RankerWeights
 from store.text.texts import fold
@@ -61,7 +62,8 @@ class Candidates:
     """Candidate texts in columns: the id of each one's item, its text, and its evidence.
 
     Turns have `speakers`. `days`, if known, is the day a text was said or is about. `trust`, if not 1 for all, is the share of
-    its relevance that each text keeps, for texts that are not confirmed.
+    its relevance that each text keeps, for texts that are not confirmed. `walked` tells of each text how typed edges lead to
+    it, None where none do; empty if none lead to any.
     """
 
     kind: CandidateKind
@@ -71,6 +73,7 @@ class Candidates:
     speakers: Sequence[str] = ()
     days: Sequence[date] = ()
     trust: Sequence[float] = ()
+    walked: Sequence[Walked | None] = ()
 
     def only(self, ids: Collection[str]) -> Candidates:
         """Return the candidates with these ids."""
@@ -83,6 +86,7 @@ class Candidates:
             speakers=list(compress(self.speakers, is_kept)),
             days=list(compress(self.days, is_kept)),
             trust=list(compress(self.trust, is_kept)),
+            walked=list(compress(self.walked, is_kept)),
         )
 
 
@@ -129,7 +133,7 @@ def judged_parts(reading: Reading, candidates: Sequence[Candidates]) -> tuple[li
 
 def features(reading: Reading, candidates: Sequence[Candidates]) -> list[_Matrix]:
     """Return one feature table per part of the question: a row per candidate, a column per name in `NAMES`."""
-    written = {**_subjects(reading, candidates), **_written(reading, candidates)}
+    written = {**_subjects(reading, candidates), **_written(reading, candidates), **_led_to(candidates)}
     sets_bar = written["is_page"] == 0
     tables = []
     for part in zip(*_evidence(candidates), strict=True):
@@ -158,8 +162,12 @@ NAMES: Final = (
     "same_speaker", "other_speaker", "in_period",
     "length", "is_question", "times", "names",
     "is_fact", "is_passage", "is_page",
+    "is_reached", "path_hops", "path_asked", "path_met", "path_whole", "path_evidence", "path_coverage",
 )  # fmt: skip
 """The features, in the order of their columns."""
+
+PATH_NAMES: Final = NAMES[NAMES.index("is_reached") :]
+"""The features of texts to which typed edges lead; 0 for all others."""
 
 
 def _searched(evidence: Evidence, sets_bar: NDArray[np.bool_]) -> dict[str, _Matrix]:
@@ -226,6 +234,18 @@ def _written(reading: Reading, candidates: Sequence[Candidates]) -> dict[str, _M
         "is_passage": of_kind[CandidateKind.PASSAGE],
         "is_page": of_kind[CandidateKind.PAGE],
     }
+
+
+def _led_to(candidates: Sequence[Candidates]) -> dict[str, _Matrix]:
+    """Return how typed edges lead to each text."""
+    every = [walked for one in candidates for walked in one.walked or repeat(None, len(one.ids))]
+    columns = {name: np.zeros(len(every)) for name in PATH_NAMES}
+    for place, walked in enumerate(every):
+        if walked is not None:
+            told = (1.0, walked.hops, walked.asked, walked.met, walked.asked * walked.met, np.log1p(walked.evidence))
+            for name, value in zip(PATH_NAMES, (*told, walked.coverage), strict=True):
+                columns[name][place] = value
+    return columns
 
 
 def _nearness(reading: Reading, candidates: Candidates) -> _Matrix:

@@ -52,6 +52,13 @@ BY_VECTORS: Final = RankerWeights(
         "is_fact": 0.8654,
         "is_passage": -2.4278,
         "is_page": -2.6694,
+        "is_reached": 0.0,
+        "path_hops": 0.0,
+        "path_asked": 0.0,
+        "path_met": 0.0,
+        "path_whole": 0.0,
+        "path_evidence": 0.0,
+        "path_coverage": 0.0,
     },
 )
 """For candidates with a vector."""
@@ -73,6 +80,13 @@ BY_WORDS: Final = RankerWeights(
         "is_fact": 0.7271,
         "is_passage": -1.6699,
         "is_page": -5.0287,
+        "is_reached": 0.0,
+        "path_hops": 0.0,
+        "path_asked": 0.0,
+        "path_met": 0.0,
+        "path_whole": 0.0,
+        "path_evidence": 0.0,
+        "path_coverage": 0.0,
     },
 )
 """For candidates without a vector, so for all of them without an embedder."""

@@ -199,7 +199,9 @@ class Provenance(_message.Message):
     REF_FIELD_NUMBER: _builtins.int
     LABEL_FIELD_NUMBER: _builtins.int
     kind: _builtins.str
-    """Its kind: turn, memory, document, chunk, page, section, file or tool."""
+    """Its kind: turn, memory, document, chunk, page, section, file, tool or path. A path is the way over typed edges by which a page
+    was reached, told by its label (Ana → works_at → Helios); its id is the page's.
+    """
     ref: _builtins.str
     """Its id."""
     label: _builtins.str

@@ -122,6 +122,17 @@ async def recall(
     return recalled(sections, _passages), recalled(summaries, _passages)
 
 
+async def passages_of(
+    connection: Connection, scope: Scope, page_ids: Sequence[UUID], wanted: RecallQuery, *, each: int
+) -> Recalled[Passage]:
+    """Return the summaries and the first sections, `each` a page, of given pages; how often words occur is not counted."""
+    if not page_ids:
+        return Recalled()
+    asked = {name: value for name, value in wanted.parameters().items() if name in {"words", "embedder_no", "vectors"}}
+    rows = await _sql.passages_of_pages(connection, **scope.key, page_ids=list(page_ids), each=each, **asked)
+    return recalled([(*row[:4], None, *row[4:]) for row in map(tuple, rows)], _passages)
+
+
 def page_uuid(scope: Scope, page_type: str, slug: str) -> UUID:
     """Return the id of a page that was given without one: the same for the same scope, type and slug."""
     return uuid5(_PAGES, "\n".join((str(scope.tenant_id), str(scope.owner_id), page_type, slug)))

@@ -88,3 +88,19 @@ FROM recall_pages(:tenant_id, :owner_id, :words::text[], :embedder_no::int, :vec
     (SELECT max(total) FROM sections), :weights::real[]) f
 LEFT JOIN LATERAL (
     SELECT * FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = f.found_id AND status = 'active' LIMIT 1) p ON true;
+
+-- name: passages_of_pages
+-- The summaries and the first sections of given pages, with the memories they cite and match data, page by page.
+SELECT f.matched, f.cosines, NULL::integer[] AS frequencies, 0 AS total, p.page_id, p.type, p.slug, p.title, p.summary,
+    p.last_compiled_at, CASE WHEN f.section_id IS NULL THEN p.summary ELSE s.body_md END AS text,
+    ARRAY(SELECT w.source_ref FROM wiki_section_sources w
+        WHERE w.tenant_id = :tenant_id AND w.page_id = f.page_id AND w.source_kind = 'memory'
+            AND CASE WHEN f.section_id IS NULL THEN w.subject = 'summary' ELSE w.section_id = f.section_id END
+        ORDER BY w.source_ref) AS memory_ids,
+    coalesce(s.signature, p.signature) AS signature, coalesce(s.section_slug, '') AS section_slug,
+    coalesce(s.heading, '') AS heading, coalesce(s.position, -1) AS position
+FROM recall_of_pages(:tenant_id, :owner_id, :page_ids::uuid[], :words::text[], :embedder_no::int, :vectors::text[], :each::int) f
+LEFT JOIN LATERAL (
+    SELECT * FROM wiki_page_sections WHERE tenant_id = :tenant_id AND section_id = f.section_id LIMIT 1) s ON true
+CROSS JOIN LATERAL (
+    SELECT * FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = f.page_id AND status = 'active' LIMIT 1) p;

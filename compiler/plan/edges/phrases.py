@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from store.text.relations import stems
+
 
 def _words(text: str) -> tuple[str, ...]:
     """Return the words of a list, in which an underscore stands for a space."""
@@ -42,13 +44,7 @@ _THING = rf"(?:{'|'.join(_THINGS)})"
 _WORK = rf"(?:{'|'.join(_WORKS)})"
 
 # A text without a word that begins like this, or is one of the nouns, has no phrase.
-STEMS = _words("""
-    work employ job hired resign retire laid fired own belong member marri husband wife spouse divorc separated wrote writ
-    author compos publish locat situat based headquarter sold plays sings drums trabaj trabalh encuentra ubicad queda fica dueñ
-    dono dona propri escri escrev compôs miembro membro casad arbeit liegt befindet besitz eigent schrieb verfass mitglied
-    verheirat gehör travaill trouve possède écrit membre marié lavor trova scritt sposat pertenec pertence apparti marido mujer
-    mulher mann frau mari femme marito moglie espos possiede steht head
-""")
+STEMS = stems()
 NOUNS = frozenset((*_ROLES, *_PLACES, *_THINGS, *_WORKS))
 
 PHRASES: Final[Sequence[tuple[str, str, str]]] = (

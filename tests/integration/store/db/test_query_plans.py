@@ -281,6 +281,21 @@ async def test_search_uses_its_index_under_row_security(superuser: Connection, m
 
 @crowded
 @pytest.mark.parametrize("mode", ["force_custom_plan", "force_generic_plan"])
+async def test_passages_of_given_pages_are_read_by_the_pages(superuser: Connection, mode: str) -> None:
+    calls = {
+        "recall_of_pages": "'{t}', '{o}', ARRAY(SELECT md5('page' || n)::uuid FROM generate_series(1, 20) AS n),"
+        " ARRAY['ferry', 'word17'], 1, ARRAY['[0.6,0.8]'], 2"
+    }
+    [inner] = (await plans_inside(superuser, calls, mode)).values()
+    assert {str(node.get("Relation Name")) for node in inner} >= {"wiki_pages", "wiki_page_sections"}
+    for node in inner:
+        assert node["Node Type"] != "Seq Scan", node.get("Relation Name")
+        if "Index Name" in node:
+            assert "page_id" in node["Index Cond"] or "section_id" in node["Index Cond"], node
+
+
+@crowded
+@pytest.mark.parametrize("mode", ["force_custom_plan", "force_generic_plan"])
 async def test_search_uses_its_index_before_a_table_is_analysed(unanalysed: Connection, mode: str) -> None:
     for name, inner in (await plans_inside(unanalysed, SEARCHES | LOOKUPS, mode)).items():
         assert_searched_by_words(name, inner)

@@ -1,0 +1,110 @@
+"""The words that tell how two things hang together, by type of edge, in six languages: data, and what a text's words ask for.
+
+The compile looks for statements only in texts that have such a word; a turn follows the edges that the words of its message
+ask for. A `*` ends the beginning of a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Final
+
+from store.text.texts import fold
+
+STATED: Final[Mapping[str, str]] = {
+    "works_at": """work* employ* job hired resign* retire* laid fired head* trabaj* trabalh* arbeit* travaill* lavor*""",
+    "located_in": """locat* situat* based headquarter* encuentra* ubicad* queda* fica* liegt* befindet* steht trouve* trova*""",
+    "owns": """own* belong* sold dueñ* dono* dona* propri* pertenec* pertence* besitz* eigent* gehör* possède* possiede*
+        apparti*""",
+    "authored": """wrote* writ* author* compos* publish* escri* escrev* compôs* schrieb* verfass* écrit* scrit*""",
+    "member_of": """member* plays* sings* drums* miembro* membro* mitglied* membre*""",
+    "married_to": """marri* husband* wife* spouse* divorc* separated* casad* verheirat* marié* sposat* marido* mujer* mulher*
+        mann* frau* mari* femme* marito* moglie* espos*""",
+}
+"""Words with which an edge is stated."""
+
+ASKED: Final[Mapping[str, str]] = {
+    "works_at": """work works worked working workplace employ* employer* job jobs company companies firm firms business office
+        colleague* coworker* boss career
+        trabaja* trabajo trabajan empleo empleador* empresa empresas compañía oficina colega* jefe jefa
+        trabalha* trabalho emprego empregador* companhia escritório patrão chefe
+        arbeite* arbeitsplatz arbeitgeber* firma unternehmen büro kolleg* angestellt* beschäftigt*
+        travaille* travail emploi employeur* entreprise société bureau collègue*
+        lavora* lavoro impiego azienda ditta società ufficio collega colleghi""",
+    "located_in": """where whereabouts located located situated based city cities town place country neighbourhood neighborhood
+        dónde donde ciudad lugar encuentra queda ubicad* situad* barrio pueblo
+        onde cidade lugar fica situa* localiza* bairro vila
+        wo stadt ort liegt befindet steht gelegen viertel stadtteil dorf
+        où ville lieu trouve situé* quartier village
+        dove città luogo trova situat* quartiere paese""",
+    "owns": """own owns owned owner owners owning belong belongs belonging possess*
+        dueñ* propietari* pertenec* posee poseen
+        dono dona donos donas proprietári* pertenc* possui
+        besitz* eigentümer* inhaber* gehör*
+        possède* propriétaire* appart*
+        possied* proprietari* appart*""",
+    "authored": """wrote write writes written writing writer author* compos* publish* book books novel* song* poem* article*
+        escribió escribe escrib* escrito escrita escritor* autor autora libro libros novela* canción poema*
+        escreveu escreve* escrit* livro livros romance* canção
+        schrieb schreib* geschrieben verfass* autorin buch bücher roman romane lied gedicht
+        écrit* écriv* auteur* livre livres chanson* poème*
+        scritto scritta scrive scrisse autore autrice libri romanzo canzone poesia""",
+    "member_of": """member* membership club clubs band bands choir team teams orchestra society play plays sing sings
+        miembro* socio socia coro banda equipo pertenec*
+        membro* sócio sócia clube equipa time
+        mitglied* verein vereine chor orchester mannschaft
+        membre* chorale équipe groupe
+        membri squadra gruppo""",
+    "married_to": """married marry marries husband* wife wives spouse* partner
+        casad* marido mujer esposa esposo cónyuge
+        mulher cônjuge
+        verheiratet ehemann ehefrau mann frau gatte gattin
+        mari femme époux épouse marié mariée
+        marito moglie sposat* coniuge""",
+    "mentions": """mention* mencion* erwähn* menziona*""",
+    "derived_from": """derive* derived origin* deriva* stammt abgeleitet dérive*""",
+}
+"""Words with which an edge is asked for."""
+
+PAST: Final = """
+    used formerly former previously earlier once before ex antes antigu* anterior* solía früher ehemalig* vorher damals
+    antig* costumava autrefois avant ancien* précédent* prima precedent*
+"""
+"""Words with which what is over is asked for."""
+
+
+def stems(types: Iterable[str] = STATED) -> tuple[str, ...]:
+    """Return the beginnings of the words with which edges of the types are stated, as written."""
+    return tuple(word.rstrip("*") for kind in types for word in STATED[kind].split())
+
+
+@lru_cache(maxsize=512)
+def asked_types(words: tuple[str, ...]) -> Mapping[str, frozenset[int]]:
+    """Return the types of edges that folded words ask for, each with the places of its words."""
+    found = {kind: frozenset(_places(words, kind)) for kind in ASKED}
+    return {kind: places for kind, places in found.items() if places}
+
+
+def asks_past(words: Sequence[str]) -> bool:
+    """Return whether one of the folded words asks for what is over."""
+    return any(_matches(word, *_PAST) for word in words)
+
+
+def _places(words: Sequence[str], kind: str) -> Iterable[int]:
+    return (place for place, word in enumerate(words) if _matches(word, *_ASKED[kind]))
+
+
+def _matches(word: str, whole: frozenset[str], beginnings: tuple[str, ...]) -> bool:
+    return word in whole or word.startswith(beginnings)
+
+
+def _split(words: str) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Return the folded whole words and beginnings of a list."""
+    every = words.split()
+    whole = frozenset(fold(word) for word in every if not word.endswith("*"))
+    return whole, tuple(fold(word[:-1]) for word in every if word.endswith("*"))
+
+
+_ASKED = {kind: _split(words) for kind, words in ASKED.items()}
+_PAST = _split(PAST)
