@@ -137,6 +137,9 @@ class Settings:
     model, server and key."""
     episode_pause_s: float = 1800.0
     """Seconds without a word after which a thread's session ends and becomes an episode."""
+    decay_nightly: bool = False
+    """Schedule what the decay policy would compress, once a day for each owner. Off: what an owner's contexts hold changes when
+    an operator has seen `sidecar decay explain`, not with an upgrade."""
     decay_age_days: int = 30
     """Days for which a candidate memory is left alone; older ones may be compressed into summaries."""
     decay_most_sources: int = 50

@@ -35,7 +35,9 @@ from sidecar.runtime.gc_tuning import calm_collector
 from sidecar.runtime.settings import Settings
 from sidecar.runtime.supervisor import Supervisor
 from sidecar.services.aging.decay import KIND as DECAY_KIND
+from sidecar.services.aging.decay import decay_policy
 from sidecar.services.aging.episodes import Episodes
+from sidecar.services.aging.nightly import NIGHTLY_KIND, NightlyDecay
 from sidecar.services.threads import EPISODES_KIND
 from sidecar.services.threads import KIND as SUMMARY_KIND
 from sidecar.telemetry import calls
@@ -56,7 +58,7 @@ log = logging.getLogger(__name__)
 
 _AGAIN_S = 1.0
 _LONGEST_PAUSE_S = 30.0
-_LINT_EVERY_S = 1800.0
+_LOOK_EVERY_S = 1800.0
 _LONGEST_TALLY_BYTES = 2**24
 # Providers as the conventions for traces name them.
 PROVIDERS = {language_models.BEDROCK: "aws.bedrock", language_models.OPENAI: "openai"}
@@ -83,6 +85,7 @@ async def work(settings: Settings, watch: Watch | None = None, *, ends_with_pare
         )
         if ends_with_parent:
             aging = replace(aging, told=_write_decay_tally)
+        nightly = NightlyDecay(pools.background, now=compile_engine.now, policy=decay_policy(settings))
         worker = Worker(
             pools.background,
             _noted(engine, clock),
@@ -90,6 +93,7 @@ async def work(settings: Settings, watch: Watch | None = None, *, ends_with_pare
             {
                 **handlers(pools.background, vectors, writer),
                 **aging_handlers(aging, timedelta(seconds=settings.episode_pause_s)),
+                NIGHTLY_KIND: nightly.schedule,
                 SWEEP: partial(_sweep, engine, pools.background),
             },
             partial(_on_finished, clock, watch, _write_tally if ends_with_parent else None),
@@ -103,6 +107,8 @@ async def work(settings: Settings, watch: Watch | None = None, *, ends_with_pare
         supervisor.start("notices", lambda: notices.listen(where.direct_dsn, [READY], listener))
         supervisor.start("memory", memory_trimming.keep_trimmed)
         supervisor.start("lint", lambda: keep_linted(pools.background))
+        if settings.decay_nightly:
+            supervisor.start("decay", lambda: keep_decaying(nightly))
         if vectors is not None:
             supervisor.start("embedding", vectors.keep)  # concurrent with compiles, which may be slow
         if ends_with_parent:
@@ -223,7 +229,14 @@ async def keep_linted(pool: Pool) -> None:
     """Queue the nightly look of scopes that are due, again and again until cancelled; several workers do no harm."""
     while True:
         await lint.queue_due(pool, now=compile_engine.now())
-        await asyncio.sleep(_LINT_EVERY_S)
+        await asyncio.sleep(_LOOK_EVERY_S)
+
+
+async def keep_decaying(nightly: NightlyDecay) -> None:
+    """Queue the nightly decay of owners that are due, again and again until cancelled; several workers do no harm."""
+    while True:
+        await nightly.queue_due()
+        await asyncio.sleep(_LOOK_EVERY_S)
 
 
 async def _sweep(engine: Engine, pool: Pool, scope: Scope, subject: str) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
@@ -148,6 +148,17 @@ async def aged_candidates(
     """
     rows = await _sql.aged_candidates(connection, **scope.key, before=before, reads_since=reads_since, limit=limit)
     return [AgedCandidate(**dict(row)) for row in rows]
+
+
+async def owners_due_decay(connection: Connection, *, before: datetime, day: date, limit: int) -> list[Scope]:
+    """Return owners with candidates from before an instant that were not looked through on the day, at most `limit`."""
+    rows = await _sql.owners_due_decay(connection, before=before, day=day, limit=limit)
+    return [Scope(row["tenant_id"], row["owner_id"]) for row in rows]
+
+
+async def begin_day(connection: Connection, scope: Scope, day: date) -> bool:
+    """Record that the owner's candidates are looked through on the day; False if they were, then or on a later one."""
+    return await _sql.begin_day(connection, **scope.key, day=day) is not None
 
 
 async def expired_principles(

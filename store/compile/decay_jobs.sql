@@ -73,6 +73,17 @@ WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.status = 'candid
         AND j.state IN ('pending', 'in_progress') AND m.memory_id = ANY(j.source_ids))
 ORDER BY m.occurred_at, m.memory_id COLLATE "C" LIMIT :limit;
 
+-- name: owners_due_decay
+-- Owners with candidates from before an instant that were not looked through on a day: ids only.
+SELECT tenant_id, owner_id FROM owners_due_decay(:before, :day, :limit::int);
+
+-- name: begin_day$
+-- Records that an owner's candidates are looked through on a day; returns nothing if they were.
+INSERT INTO decay_days (tenant_id, owner_id, decayed_on) VALUES (:tenant_id, :owner_id, :day)
+ON CONFLICT (tenant_id, owner_id) DO UPDATE SET decayed_on = excluded.decayed_on
+WHERE decay_days.decayed_on < excluded.decayed_on
+RETURNING decayed_on;
+
 -- name: expired_principles
 -- Accepted principles, the given ones or all, that no longer hold or were said so many days ago, with the instant at which their
 -- time ended.

@@ -5,7 +5,7 @@ Every method opens its own transaction.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from secrets import randbits
@@ -23,6 +23,7 @@ from sidecar.services.validation import check_count, read_id
 from store.compile import background, decay_jobs
 from store.compile.decay_jobs import DecayJob, DecayJobState, DecayKind, SummaryMethod
 from store.db.postgres import Pools, scoped
+from store.db.queries import Connection
 from store.scope import Scope
 from store.tenancy import tenants
 
@@ -70,11 +71,8 @@ class Decay:
     async def explain(self, scope: Scope, policy: DecayPolicy) -> list[DecayGroup]:
         """Return which of the 10,000 oldest candidates the policy would compress together; nothing is written."""
         _check_policy(policy)
-        now = self._now()
-        before, since = now - timedelta(days=policy.age_days), now - timedelta(days=policy.read_days)
         async with scoped(self._pool, scope, read_only=True) as connection:
-            aged = await decay_jobs.aged_candidates(connection, scope, before=before, reads_since=since, limit=MAX_AGED)
-        return groups(aged, policy)
+            return await found_groups(connection, scope, policy, now=self._now())
 
     async def schedule(self, scope: Scope, order: DecayOrder) -> list[DecayJob]:
         """Queue the jobs of an order, and return them; a worker runs them when they are due.
@@ -136,23 +134,35 @@ class Decay:
     async def _jobs(self, scope: Scope, order: DecayOrder, now: datetime, due_at: datetime) -> list[DecayJob]:
         if order.kind is not None:
             return [_ordered(order, now, due_at)]
-        return [
-            DecayJob(
-                uuid4(),
-                one.source_ids,
-                now,
-                due_at,
-                policy={**asdict(order.policy), "inputs": [asdict(given) for given in one.inputs]},
-                summary_method=order.method,
-            )
-            for one in await self.explain(scope, order.policy)
-        ]
+        return jobs_of(await self.explain(scope, order.policy), order, now, due_at)
 
     async def _check_attested(self, scope: Scope) -> None:
         try:
             await self._attestations.check(scope)
         except CompressionRefused as error:
             raise FailedPrecondition("summary_method", error.detail) from error
+
+
+async def found_groups(connection: Connection, scope: Scope, policy: DecayPolicy, *, now: datetime) -> list[DecayGroup]:
+    """Return which of the owner's 10,000 oldest candidates the policy would compress together."""
+    before, since = now - timedelta(days=policy.age_days), now - timedelta(days=policy.read_days)
+    aged = await decay_jobs.aged_candidates(connection, scope, before=before, reads_since=since, limit=MAX_AGED)
+    return groups(aged, policy)
+
+
+def jobs_of(found: Iterable[DecayGroup], order: DecayOrder, now: datetime, due_at: datetime) -> list[DecayJob]:
+    """Return a job for each group that the order's policy found, with the policy and what it knew frozen in it."""
+    return [
+        DecayJob(
+            uuid4(),
+            one.source_ids,
+            now,
+            due_at,
+            policy={**asdict(order.policy), "inputs": [asdict(given) for given in one.inputs]},
+            summary_method=order.method,
+        )
+        for one in found
+    ]
 
 
 def decay_policy(settings: Settings) -> DecayPolicy:

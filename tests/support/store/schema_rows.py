@@ -27,6 +27,7 @@ _BY_TYPE = {
     "jsonb": "'{{}}'::jsonb",
     "bytea": "decode(md5('{table}.{column}' || n), 'hex')",
     "timestamp with time zone": "timestamptz '2026-01-01' + n * interval '1 minute'",
+    "date": "date '2026-01-01' + n::integer",
     "halfvec": "'[0.6,0.8]'::halfvec",
     "tsvector": "search_vector('ferry common word' || n % 200)",
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import AsyncIterator, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from hashlib import md5
 from typing import Any
 from uuid import UUID
@@ -60,6 +60,7 @@ SPREAD = {
     "wiki_pages.parent_page_id": "NULL",
     "embedder_no": "1",
     "wiki_lints.owner_id": "md5('owner' || n)::uuid",
+    "decay_days.owner_id": "md5('owner' || n)::uuid",
     "owner_storage.owner_id": "md5('owner' || n)::uuid",
     "backend_switches.tenant_id": "lpad(to_hex(1 + n % 400), 32, '0')::uuid",
     "tool_approvals.tenant_id": "lpad(to_hex(1 + n % 400), 32, '0')::uuid",
@@ -97,6 +98,7 @@ BY_TYPE: dict[str, Any] = {
     "float8": 1.0,
     "bool": True,
     "timestamptz": datetime(2026, 1, 2, tzinfo=UTC),
+    "date": date(2026, 1, 2),
     "bytea": b"x",
     "jsonb": {},
 }

@@ -34,6 +34,7 @@ ACROSS_TENANTS = {
     "scopes_with_work",
     "tenants_with_budgets",
     "tenants_with_old_audit",
+    "owners_due_decay",
     "owners_with_expired_texts",
 }
 
