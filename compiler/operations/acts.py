@@ -26,13 +26,12 @@ from store.wiki import upkeep as rows
 from store.wiki.browse import PageRow
 
 
-async def add_alias(
-    connection: Connection, scope: Scope, row: PageRow, name: str, *, origin: str = "manual", now: datetime
-) -> None:
-    """Give a page a name. Raises ActRefused."""
+async def add_alias(connection: Connection, scope: Scope, row: PageRow, name: str, *, now: datetime) -> None:
+    """Give a page a name, which later compiles keep. Raises ActRefused."""
     await scopes.lock(connection, scope, now=now)
-    pages = await surroundings.pages(connection, scope, [row.page_id])
-    await enact(connection, scope, upkeep.name(_standing(pages, row), name, origin=origin), now=now)
+    page = _standing(await surroundings.pages(connection, scope, [row.page_id]), row)
+    bearers = {key_of(one) for _, one in await candidates.bearing(connection, scope, alias_keys(name))}
+    await enact(connection, scope, upkeep.name(page, name, is_shared=bool(bearers - {page.key})), now=now)
 
 
 async def rename_page(connection: Connection, scope: Scope, row: PageRow, title: str, *, now: datetime) -> None:

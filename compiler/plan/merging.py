@@ -37,6 +37,7 @@ from compiler.plan.contract import (
     WriteTag,
 )
 from compiler.plan.names.naming import holds
+from compiler.plan.names.ruled import MANUAL, SHARED
 from compiler.plan.text import markdown, rollup
 from compiler.plan.upkeep import ActRefused, is_name
 from store.text.texts import fold
@@ -63,7 +64,7 @@ def rename(page: Page, display: str, bearers: Iterable[PageKey]) -> tuple[Item, 
     if title == page.title:
         return ()
     named = replace(page, title=title)
-    given = Alias(fold(title), title, "manual")
+    given = Alias(fold(title), title, MANUAL)
     return (RenamePage(page.key, title), *_rulings(named, (*page.aliases, given), taken=frozenset()))
 
 
@@ -275,13 +276,20 @@ def unmerge(
 
 
 def _taken_back(merged: Ruling, into: Page, standing: Sequence[Ruling]) -> Iterator[DropRuling]:
-    """Yield the rulings that came with the merge alone: the names of pages that are not renamed, nor merged otherwise."""
-    renamed = {one.page for one in standing if one.kind is RulingKind.NAME and one.detail == "manual"}
+    """Yield the rulings that came with the merge alone: the names of pages that are not renamed, nor merged otherwise.
+
+    Names that an operator gave by hand stay.
+    """
+    by_hand = {
+        (one.page, one.ref) for one in standing if one.kind is RulingKind.NAME and one.detail in (MANUAL, SHARED)
+    }
+    titled = (one for one in standing if one.kind is RulingKind.TITLE)
+    renamed = {one.page for one in titled if (one.page, fold(one.text)) in by_hand}
     others = {one.into for one in standing if one.kind is RulingKind.MERGED and one.page != merged.page}
     for key in (merged.page, into.key):
         if key not in renamed | others:
             named = (one for one in standing if one.page == key and one.kind in (RulingKind.TITLE, RulingKind.NAME))
-            yield from map(DropRuling, named)
+            yield from (DropRuling(one) for one in named if (key, one.ref) not in by_hand)
 
 
 def _without(section: Section, gone: Page, leaving: Collection[str], own: Collection[str]) -> Section | None:

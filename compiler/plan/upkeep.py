@@ -25,6 +25,8 @@ from compiler.plan.contract import (
     Page,
     PageKey,
     PromotionStatus,
+    Ruling,
+    RulingKind,
     ScoreHubs,
     Section,
     SetParent,
@@ -35,6 +37,7 @@ from compiler.plan.contract import (
     WriteTag,
 )
 from compiler.plan.edge_types import EDGE_TYPES, TypedEdge
+from compiler.plan.names.ruled import MANUAL, SHARED
 from compiler.plan.text import markdown, rollup
 from store.text.texts import fold
 
@@ -51,12 +54,18 @@ class ActRefused(ValueError):
         self.problem = problem
 
 
-def name(page: Page, display: str, *, origin: str = "manual") -> tuple[Item, ...]:
-    """Return the items that give a page a name. Raises ActRefused for a name without anything to compare by."""
-    key = fold(display)
+def name(page: Page, display: str, *, is_shared: bool = False) -> tuple[Item, ...]:
+    """Return the items that give a page a name, and the ruling that it keeps it after a rebuild.
+
+    With a name that is shared with other pages, later memories that use it do not all go to this page. Raises ActRefused for a
+    name without anything to compare by.
+    """
+    key, given = fold(display), " ".join(display.split())
     if not is_name(display):
         raise ActRefused("alias", "holds no letter or digit; send a name")
-    return (WriteAlias(page.key, Alias(key, " ".join(display.split()), origin)),)
+    behind = tuple(sorted({one.memory_id for one in page.cited()}))
+    ruling = Ruling(RulingKind.NAME, page.key, key, given, SHARED if is_shared else MANUAL, memory_ids=behind)
+    return (WriteAlias(page.key, Alias(key, given, "manual")), WriteRuling(ruling))
 
 
 def is_name(display: str) -> bool:

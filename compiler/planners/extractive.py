@@ -15,11 +15,11 @@ from compiler.plan.judging.membership import MIN_CHILDREN, MemberRequirement, is
 from compiler.plan.judging.parents import PERSON, section_of
 from compiler.plan.judging.writing import added_lines
 from compiler.plan.names.decisions import decisions
-from compiler.plan.names.excerpts import arrange, excerpt, line
+from compiler.plan.names.excerpts import arrange, excerpt, founds, line
 from compiler.plan.names.locating import city_of, place_name, types_of
 from compiler.plan.names.merge import CITY_TAG
 from compiler.plan.names.naming import holds
-from compiler.plan.names.openings import opening
+from compiler.plan.names.openings import is_loose, opening
 from compiler.plan.names.spotting import NameKind
 from compiler.plan.names.subjects import Subject, remembered, subjects
 from compiler.plan.names.themes import theme_of
@@ -59,7 +59,7 @@ def plan_leaf(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES) -> Proposal
         found = _excerpts(subject)
         if subject.page is not None:
             updates.extend(_updates(subject, subject.page, found))
-        elif not subject.is_sure or len(found) < _least(subject):
+        elif not subject.is_sure or not _is_enough(subject, found):
             mentions.append(_held(subject))
         elif mention is not None:
             promoted.append(MentionPromotion(mention.key, _page(subject, found), "seen in two memories"))
@@ -96,8 +96,14 @@ def quote(draft: Draft) -> str:
     return "\n".join(dict.fromkeys(map(line, found)))
 
 
-def _least(subject: Subject) -> int:
-    return MIN_THEME_MEMORIES if subject.kind is NameKind.THEME else MIN_MEMORIES
+def _is_enough(subject: Subject, found: list[tuple[BatchMemory, tuple[str, ...]]]) -> bool:
+    """Return whether enough memories speak of the subject, and one of them in a sentence that can be read alone.
+
+    A sentence that only counts the name among others says nothing of it.
+    """
+    least = MIN_THEME_MEMORIES if subject.kind is NameKind.THEME else MIN_MEMORIES
+    saying = [[one for one in said if founds(one, subject.keys)] for _, said in found]
+    return sum(map(bool, saying)) >= least and not all(is_loose(one) for said in saying for one in said)
 
 
 def _excerpts(subject: Subject) -> list[tuple[BatchMemory, tuple[str, ...]]]:
@@ -170,7 +176,7 @@ def _left_over(mentions: Iterable[Mention], earlier: Mapping[str, BatchMemory]) 
     for mention in sorted(mentions, key=lambda one: one.key):
         subject = remembered(mention, earlier)
         found = _excerpts(subject)
-        if subject.is_sure and len(found) >= _least(subject):
+        if subject.is_sure and _is_enough(subject, found):
             yield MentionPromotion(mention.key, _page(subject, found), "seen often enough")
 
 

@@ -99,7 +99,7 @@ def is_judged(page: Page) -> bool:
 def is_made_by_hand(page: Page) -> bool:
     """Return whether the page holds more than its memories give at once: names not the compiler's, a parent, earlier facts."""
     has_past = any(past.split(section.body_md)[1] for section in page.sections)
-    return page.parent is not None or has_past or any(alias.origin != "compiler" for alias in page.aliases)
+    return has_past or any(alias.origin != "compiler" for alias in page.aliases)
 
 
 def batch_of(family: NameFamily, memories: Mapping[str, BatchMemory]) -> LeafBatch:

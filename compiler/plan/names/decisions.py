@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping
 from compiler.plan.contract import BatchMemory, PageType
 from compiler.plan.names.excerpts import attributed, line
 from compiler.plan.names.locating import tags_of
-from compiler.plan.names.spotting import speaker_of
+from compiler.plan.names.spotting import runs, speaker_of
 from compiler.plan.proposal import ProposedPage, ProposedSection
 from compiler.plan.text.change import content_words
-from compiler.plan.text.markdown import escape, one_line
+from compiler.plan.text.markdown import escape, one_line, plain_key
 from compiler.plan.text.sentences import sentences
-from compiler.plan.text.words import CONNECTORS
+from compiler.plan.text.words import CONNECTORS, FIRST_PERSON
 from store.text.words import STOP_WORDS
 
 MAX_TITLE_WORDS = 12
@@ -80,7 +80,7 @@ def _decided(sentence: str, *, is_tagged: bool) -> str:
     label, marker, henceforth = _LABEL.match(said), _DECIDED.search(said), _HENCEFORTH.search(said)
     if label:
         return said[label.end() :]
-    if marker and _OTHERS.isdisjoint(said[: marker.start()].lower().split()[-4:]):
+    if marker and _is_own(sentence, said[: marker.start()]):
         return said[marker.end() :]
     if henceforth:
         return (
@@ -89,6 +89,20 @@ def _decided(sentence: str, *, is_tagged: bool) -> str:
             else said[: henceforth.start()]
         )
     return said if is_tagged and _COMMITTED.search(said) else ""
+
+
+def _is_own(sentence: str, before: str) -> bool:
+    """Return whether the words before `decided` name the decider: the writer, or whom the sentence begins with.
+
+    In a conversation only what the speaker decides counts. A sentence without a subject is the writer's own.
+    """
+    words = plain_key(before).split()
+    if not _OTHERS.isdisjoint(words[-4:]):
+        return False
+    if not FIRST_PERSON.isdisjoint(words[-6:]) or len(words) <= 1:
+        return True
+    names = runs(before)
+    return not speaker_of(sentence) and bool(names) and plain_key(before).startswith(plain_key(names[0].name))
 
 
 def _title(decided: str) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Set
 from datetime import datetime
 
 from compiler.plan.contract import BatchMemory, Page
 from compiler.plan.facts import past
 from compiler.plan.names.naming import holds
-from compiler.plan.names.spotting import SPEAKER, NameKind, speaker_of, told
+from compiler.plan.names.replies import is_reply
+from compiler.plan.names.spotting import SPEAKER, NameKind, runs, speaker_of, told
 from compiler.plan.names.themes import theme_of, themes_in
 from compiler.plan.proposal import ProposedSection
 from compiler.plan.text.change import content_words
@@ -21,6 +22,8 @@ OVERVIEW = "overview"
 OVERVIEW_CHARS = 1_200
 LEAST_WORDS = 3
 LEAST_UNOWNED_WORDS = 5
+LEAST_EXAMPLES = 3
+LONG_CHARS = 160
 
 _OF_PEOPLE = (
     (
@@ -46,6 +49,8 @@ _OF_PEOPLE = (
         ),
     ),
 )
+_OWN, _OTHER = "\x01", "\x02"
+_ROW = re.compile(r"[\x01\x02](?: (?:(?:and|or|the|y|e|und|et|o|ou) )*[\x01\x02]){2,}")
 _LONG_UNSPACED = 8
 _ASIDE = re.compile(r"[\[(*].*[\])*]\W*", re.DOTALL)
 
@@ -54,10 +59,11 @@ def excerpt(memory: BatchMemory, keys: Collection[str]) -> tuple[str, ...]:
     """Return the memory's sentences about the subject with these keys: those that name it and carry content.
 
     If only the metadata names the subject, return the most informative sentence; for the speaker, one in which they speak of
-    themselves. Questions never count.
+    themselves. Questions and what only answers another speaker never count.
     """
     every = sentences(memory.text)
-    telling = [one for one in every if _is_telling(one, keys)]
+    is_talk = bool(speaker_of(memory.text))
+    telling = [one for one in every if _is_telling(one, keys) and not (is_talk and is_reply(one))]
     naming = tuple(one for one in telling if _names(one, keys))
     kinds = {one.kind for one in told(memory) if plain_key(one.name) in keys}
     if not kinds or kinds == {NameKind.CITY} or (naming and NameKind.PERSON not in kinds):
@@ -81,6 +87,26 @@ def _needs_speaker(sentence: str) -> bool:
 def _names(sentence: str, keys: Collection[str]) -> bool:
     text = plain_key(sentence)
     return any(holds(key, text) or (theme_of(key) and theme_of(key) in themes_in(sentence)) for key in keys)
+
+
+def founds(sentence: str, keys: Set[str]) -> bool:
+    """Return whether the sentence says something of the subject: not only as an example among three names or more.
+
+    Who was where with whom is said of each of them. Of a long sentence with four names or more only the first is the subject.
+    """
+    marked = plain_key(sentence)
+    names = list(dict.fromkeys(key for key in (plain_key(one.name) for one in runs(sentence)) if key))
+    if keys.isdisjoint(names) or len(names) < LEAST_EXAMPLES:
+        return True
+    if len(sentence) > LONG_CHARS and len(names) > LEAST_EXAMPLES and names[0] not in keys:
+        return False
+    words = set(marked.split())
+    if "with" in words or not words.isdisjoint(FIRST_PERSON):
+        return True
+    for name in sorted(names, key=len, reverse=True):
+        sign = _OWN if name in keys else _OTHER
+        marked = f" {marked} ".replace(f" {name} ", f" {sign} ").strip()
+    return not any(_OWN in row for row in _ROW.findall(marked))
 
 
 def line(sentence: str) -> str:

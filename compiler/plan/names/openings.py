@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 
+from compiler.plan.names.excerpts import founds
 from compiler.plan.names.spotting import runs, speaker_of
 from compiler.plan.names.themes import theme_of
 from compiler.plan.text.change import content_words
@@ -17,7 +18,7 @@ _AN = (
 )
 _LIKES = """
 love loves loved like likes enjoy enjoys enjoyed favorite favourite passion passionate hobby started starting learning joined
-practice practices interested fan into ama encanta gosta liebt mag aime adore
+practice practices interested fan ama encanta gosta liebt mag aime adore always usually every never often weekly daily
 """
 _POINTING = re.compile(
     r"(?:and|but|so|or|also|then|plus|because|it|its|that|thats|this|these|those|they|theyre|he|she|hes|shes|there|here|either"
@@ -26,6 +27,13 @@ _POINTING = re.compile(
 _REACTING = re.compile(
     r"\b(?:sounds?|seems?|must (?:be|have)|looks? like|glad|sorry to|thats|if|whether|would|shares? a (?:picture|photo))\b"
 )
+_DISCOURSE = re.compile(
+    r"^(?:oh|ooh|ah|well|no|nah|nope|yes|yeah|yep|okay|ok|hmm|wow|sure|right|actually|honestly|basically|anyway|unfortunately"
+    r"|sadly|luckily|fortunately|hopefully|of course|by the way|btw|as for me"
+    r"|as i \w+ to say|like i said|you know|for example|and also)\b"
+)
+_LOOSE = frozenset(["it", "there", "them", "then", "this", "these", "those"])
+_OTHERS = frozenset(["he", "she", "him", "her", "his", "hers", "they", "their"])
 _LONGEST = 240
 _SHORTEST_WORDS = 3
 _WORDS = 12
@@ -51,20 +59,33 @@ def fitness(sentence: str, keys: Collection[str]) -> int:
     speaker = speaker_of(sentence)
     said = plain_key(sentence.removeprefix(f"{speaker}: "))
     words = set(said.split())
-    found = -2 if _POINTING.match(said) else 0
+    found = -2 if _POINTING.match(said) else -1 if _DISCOURSE.match(said) else 0
+    found -= _looseness(sentence, words)
     found -= 2 if _REACTING.search(said) else 0
     found -= 0 if words.isdisjoint(SECOND_PERSON) else 2
     is_own = not words.isdisjoint(FIRST_PERSON)
     is_theme = any(theme_of(key) for key in keys)
     is_theirs = is_theme or not speaker or plain_key(speaker) in keys
-    found += 2 if is_own and is_theirs else -2 if is_own else 0
+    found += 2 if is_own and is_theirs else -1 if is_own else 0
+    found -= 0 if founds(sentence, frozenset(keys)) else 2
     found -= 2 if len(sentence) > _LONGEST or len(content_words(sentence)) < _SHORTEST_WORDS else 0
     found -= 1 if sentence.rstrip().endswith("!") else 0
     if is_theme:
         opens = runs(sentence)[:1]
         is_told = bool(opens) and not speaker and said.startswith(plain_key(opens[0].name))
-        return found + (2 if is_told else 0) + (2 if not words.isdisjoint(_LIKES.split()) else 0)
+        return found + (1 if is_told else 0) + (2 if not words.isdisjoint(_LIKES.split()) else 0)
     return found + max((_defined(said, key) for key in keys), default=0)
+
+
+def is_loose(sentence: str) -> bool:
+    """Return whether the sentence points to one that went before it, so that alone it does not say what it is about."""
+    return bool(_POINTING.match(plain_key(sentence.removeprefix(f"{speaker_of(sentence)}: "))))
+
+
+def _looseness(sentence: str, words: Collection[str]) -> int:
+    """Return how much a sentence hangs on others: 1 for a word like `it` or `there`, 1 for a `she` without a name."""
+    found = 0 if _LOOSE.isdisjoint(words) else 1
+    return found + (0 if _OTHERS.isdisjoint(words) or runs(sentence) else 1)
 
 
 def _defined(said: str, key: str) -> int:

@@ -9,10 +9,13 @@ from compiler.plan.contract import Alias, Page, PageKey, Ruling, RulingKind
 from compiler.plan.proposal import ProposedName, ProposedPage
 from compiler.plan.text.markdown import alias_keys, one_line, slug
 
+# Who gave a page its name, beside the compiler: an operator. A shared name is another page's too.
+MANUAL, SHARED = "manual", "shared"
+
 
 @dataclass(frozen=True, slots=True)
 class Rulings:
-    """An owner's rulings by what they are about. `names` are the pages that a folded name was given to."""
+    """An owner's rulings by what they are about. `names` are the pages that a folded name was given to, shared ones apart."""
 
     titles: Mapping[PageKey, str] = field(default_factory=dict)
     names: Mapping[str, tuple[PageKey, ...]] = field(default_factory=dict)
@@ -61,7 +64,7 @@ class Rulings:
         """Return the page with the names that operators gave it."""
         known = {alias.key for alias in page.aliases if alias.origin != "compiler"}
         given = [
-            Alias(key, name, "manual", next((one.sources for one in page.aliases if one.key == key), ()))
+            Alias(key, name, MANUAL, next((one.sources for one in page.aliases if one.key == key), ()))
             for name in self.manual.get(page.key, ())
             for key in alias_keys(name)
             if key not in known
@@ -82,8 +85,9 @@ def rulings(every: Iterable[Ruling]) -> Rulings:
             case RulingKind.TITLE:
                 titles[one.page] = one.text
             case RulingKind.NAME:
-                names.setdefault(one.ref, []).append(one.page)
-                if one.detail == "manual":
+                if one.detail != SHARED:
+                    names.setdefault(one.ref, []).append(one.page)
+                if one.detail in (MANUAL, SHARED):
                     manual.setdefault(one.page, []).append(one.text)
             case RulingKind.SENTENCE:
                 unsaid.setdefault(one.page, []).append(one)

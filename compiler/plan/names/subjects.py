@@ -177,10 +177,21 @@ def _joined(found: dict[str, Subject]) -> dict[str, Subject]:
             del kept[key]
         elif subject.page is None and subject.kind in (NameKind.THING, NameKind.PERSON) and " " not in key:
             longer = _longer(key, kept, is_called=key in called and subject.kind is NameKind.THING)
-            if longer is not None and (subject.kind is NameKind.THING or longer.kind is NameKind.PERSON):
+            if longer is not None and _may_join(subject, longer):
                 longer.take(subject)
                 del kept[key]
     return kept
+
+
+def _may_join(subject: Subject, longer: Subject) -> bool:
+    """Return whether a single word may stand for a longer name: two names seen once each prove no common subject.
+
+    A page, metadata or a person's full name is proof enough.
+    """
+    if subject.kind is NameKind.THING and longer.kind is NameKind.THING and longer.page is None:
+        is_kind_added = all(word in GENERIC for word in longer.key.split()[1:])
+        return is_kind_added or max(len(subject.memories), len(longer.memories)) > 1
+    return subject.kind is NameKind.THING or longer.kind is NameKind.PERSON
 
 
 def _is_plural(plural: Subject, subject: Subject) -> bool:

@@ -2,15 +2,16 @@
 
 A line holds a title and its forms, folded as plain keys: a space separates forms, an underscore stands for a space within one.
 A form of several words wins over one of its words. Words that often mean something else are left out;
-forms without a title are phrases in which a form means something else.
+forms without a title are phrases in which a form means something else. A number in a form is written 0.
+A form with a question mark means other things too, and counts only where its sentence shows that it is meant.
 """
 
 from __future__ import annotations
 
 _ARTS = """
-Painting: paint paints painted painting paintings painter watercolor watercolors watercolour acrylics easel canvas
+Painting: paint paints painted painting paintings painter watercolor watercolors watercolour acrylics easel canvas?
   pintura pinturas pintar pintando malerei malen gemalt peinture peindre
-Drawing: drawing drawings sketch sketches sketching sketchbook doodle doodles doodling dibujo dibujar desenho desenhar
+Drawing: drawing? drawings? sketch sketches sketching sketchbook doodle doodles doodling dibujo dibujar desenho desenhar
   zeichnen zeichnung dessin dessiner
 Pottery: pottery ceramics ceramic clay kiln ceramica alfareria olaria topferei topfern keramik poterie
 Photography: photography photographer photographers photoshoot photoshoots photo_shoot photo_shoots my_camera
@@ -31,7 +32,7 @@ Writing: writer writers screenplay screenplays screenwriting manuscript blog blo
   novel_writing creative_writing writing_a writing_my writing_skills short_stories screenwriter my_writing escritor
   escribir escrever schreiben ecrire
 Journaling: journaling journalling diary bullet_journal diario tagebuch
-Theater: theater theatre theatres theaters acting drama_club broadway stage_play improv improvisation teatro
+Theater: theater theatre theatres theaters acting? drama_club broadway stage_play improv improvisation teatro
   theaterstuck
 Dance: dance dances dancing dancer dancers danced ballet salsa tango ballroom zumba hip_hop_dance baile bailar danza
   danca dancar tanzen tanz danse danser
@@ -49,7 +50,7 @@ Music: music musician musicians song songs album albums playlist playlists music
 Guitar: guitar guitars guitarist guitarra gitarre guitare
 Piano: piano pianist klavier
 Violin: violin violinist cello fiddle violino violin geige violon
-Drums: drums drumming drummer drum_kit bateria schlagzeug batterie
+Drums: drums drumming drummer drum_kit bateria? schlagzeug batterie?
 Clarinet: clarinet
 Saxophone: saxophone sax
 Singing: singing sing sang singer singers choir karaoke vocals cantar cantando coro singen chor gesang chanter chorale
@@ -65,19 +66,19 @@ Podcasts: podcast podcasts podcasting
 """
 _READING = """
 Books and reading: book books novel novels author authors novela novelas novelist bookstore bookshop bookshelf
-  bookcase bookworm libro libros livro livros livraria buch bucher livre livres librairie love_reading loves_reading
+  bookcase bookworm libro libros livro livros livraria buch bucher livre? livres librairie love_reading loves_reading
   enjoys_reading enjoy_reading into_reading finished_reading started_reading currently_reading reading_list book_club
-  bookclub avid_reader lectura leitura lecture
+  bookclub avid_reader lectura leitura lecture?
 Fantasy: fantasy fantasy_books fantasy_novels fantasy_novel fantasy_literature fantasy_series dungeons_and_dragons
 Science fiction: science_fiction sci_fi scifi ciencia_ficcion ficcao_cientifica
 Comics and manga: comics comic_book comic_books graphic_novel graphic_novels manga mangas marvel_comics superhero
   superheroes ninja_turtles mutant_ninja_turtles teenage_mutant_ninja_turtles
 Libraries: library libraries biblioteca bibliothek bibliotheque
-History: history historical historian historia geschichte histoire
+History: history? historical? historian historia geschichte histoire
 Philosophy: philosophy philosopher philosophers philosophical filosofia philosophie
 Psychology: psychology psychologist psychologists psicologia psychologie
-Economics: economics economist economy economia
-Science: science scientist scientists scientific physics biology ciencia wissenschaft physik
+Economics: economics economist economy? economia?
+Science: science? scientist scientists scientific? physics biology ciencia wissenschaft physik
 Space and astronomy: astronomy stargazing telescope planets galaxies nebula meteor_shower constellations spaceship
   astronomia astronomie sternwarte
 Languages: learning_spanish learning_french learning_german learning_japanese learning_italian learning_korean
@@ -120,8 +121,10 @@ Boxing: boxing boxer kickboxing boxeo boxen boxe
 Martial arts: martial_arts karate judo taekwondo jiu_jitsu kung_fu self_defense artes_marciales kampfsport
 Swimming: swim swims swimming swam swimmer nadar nadando natacion natacao schwimmen geschwommen schwimmbad nager
   natation piscine
-Running: went_running go_running running_shoes running_group running_club jogging jog jogged marathon marathons
-  half_marathon 5k_run 10k_run runner runners trail_running morning_run goes_running training_run maraton maratona joggen
+Running: running? went_for_a_run going_for_a_run my_run a_morning_run my_runs long_run
+  longest_run ran_0_km ran_0_kilometres ran_0_miles run_0_km went_running go_running
+  running_shoes running_group running_club jogging jog jogged marathon? marathons?
+  half_marathon 5k_run 10k_run runner? runners? trail_running morning_run goes_running training_run maraton maratona joggen
   lauftraining course_a_pied
 Charity runs and races: charity_run charity_runs charity_race charity_races charity_event charity_events
   charity_tournament
@@ -134,23 +137,23 @@ Camping: camping camp_site campsite campfire campfires tent tents camped camping
 Rock climbing: rock_climbing climbing_gym climbing_wall climber bouldering rock_climb mountaineering escalada klettern
   kletterhalle escalade
 Skiing and snowboarding: skiing ski skis snowboarding snowboard ski_resort esqui esquiar skifahren snowboarden
-Surfing: surfing surf surfed surfboard surfer surfers surfen
+Surfing: surfing? surf? surfed surfboard surfer surfers surfen
 Kayaking and rafting: kayak kayaking canoe canoeing rafting paddleboard paddleboarding kajak canoa
-Sailing: sailing sailboat yacht vela segeln voile
+Sailing: sailing sailboat yacht vela? segeln voile?
 Fishing: fishing fished pesca pescar angeln peche
-Diving: scuba scuba_diving snorkeling snorkelling snorkel buceo mergulho tauchen plongee
+Diving: diving? scuba scuba_diving snorkeling snorkelling snorkel buceo mergulho tauchen plongee
 Skateboarding: skateboarding skateboard skatepark skateboards
 Horse riding: horseback horseback_riding horse_riding horses equestrian equitacion equitacao reiten equitation
 Gymnastics: gymnastics gymnast gimnasia turnen
 Yoga: yoga yoga_class yoga_classes yoga_studio aerial_yoga
 Pilates: pilates
 Meditation: meditation meditate meditating meditated mindfulness meditacion meditar meditacao achtsamkeit
-Workouts: workout workouts working_out gym exercise exercising weightlifting weight_training
+Workouts: workout workouts working_out gym exercise? exercising weightlifting weight_training
   strength_training lifting_weights personal_trainer fitness bootcamp boot_camp boot_camps crossfit gimnasio
   academia_de_ginastica fitnessstudio training_im_fitness salle_de_sport
-Sports training: training_camp training_session training_sessions practice_session my_coach our_coach the_coach coaching
+Sports training: training_camp training_session training_sessions practice_session my_coach our_coach the_coach? coaching?
   entrenador treinador entraineur
-Tournaments and matches: tournament tournaments championship championships finals playoff playoffs torneo torneio
+Tournaments and matches: tournament tournaments championship championships finals? playoff playoffs torneo torneio
   turnier tournoi
 Teammates and team spirit: teammate teammates team_spirit teamwork team_bonding team_bond teamkollegen
 Sponsorships and endorsements: endorsement endorsements sponsor sponsors sponsorship sponsorships brand_deal
@@ -159,10 +162,11 @@ Sponsorships and endorsements: endorsement endorsements sponsor sponsors sponsor
 _NATURE = """
 Gardening: gardening gardener my_garden our_garden her_garden his_garden vegetable_garden home_garden jardineria jardinagem
   gartenarbeit jardinage
-Plants: plant plants houseplant houseplants succulent succulents seedlings planta plantas pflanze pflanzen plante
+Plants: plant? plants? houseplant houseplants succulent succulents seedlings planta? plantas pflanze pflanzen plante?
   plantes
-Flowers: flower flowers sunflower sunflowers roses bouquet tulips flores flor blumen blume fleurs
-Nature: nature outdoors great_outdoors wilderness naturaleza natureza natur nature_walk
+Flowers: flower flowers sunflower sunflowers roses? bouquet tulips flores flor? blumen blume fleurs
+Nature: nature? in_nature with_nature into_nature of_nature outdoors great_outdoors wilderness naturaleza natureza natur?
+  nature_walk
 Beach: beach beaches seaside playa playas praia praias strand plage plages
 Mountains: mountain mountains montana montanas montanha montanhas berge gebirge montagne montagnes
 Forests: forest forests rainforest bosque bosques floresta wald foret
@@ -214,13 +218,13 @@ Health: health health_issues health_scare doctor doctors surgery medical_checkup
   salud saude gesundheit arzt sante medecin medico
 Injuries and recovery: injury injuries injured sprained ankle_injury knee_injury physical_therapy physiotherapy rehab
   lesion lesao verletzung blessure
-Mental health: mental_health anxiety depression depressed panic_attack burnout mental_wellbeing mental_well_being
+Mental health: mental_health anxiety depression? depressed? panic_attack burnout mental_wellbeing mental_well_being
   salud_mental saude_mental
 Therapy: therapy therapist therapists counseling counselling counselor counselors psicoterapia terapia terapeuta
   therapie
-Stress: stress stressed stressful stress_relief overwhelmed estres estresse stressig
+Stress: stress stressed stressful stress_relief overwhelmed? estres estresse stressig
 Sleep: sleep insomnia sleeping_better sleep_schedule dormir schlafen schlaf sommeil
-Weight: lose_weight losing_weight weight_loss lost_weight overweight bajar_de_peso perder_peso abnehmen
+Weight: weight? lose_weight losing_weight weight_loss lost_weight overweight bajar_de_peso perder_peso abnehmen
 Self-care: self_care me_time spa massage massages skincare skin_care autocuidado selbstfursorge
 Hair and beauty: haircut hairstyle hair_color makeup blonde salon hair_salon
 Pregnancy and babies: pregnant pregnancy newborn baby_shower ultrasound embarazo embarazada gravidez gravida schwanger
@@ -228,7 +232,7 @@ Pregnancy and babies: pregnant pregnancy newborn baby_shower ultrasound embarazo
 Smoking and quitting: smoking quit_smoking cigarettes cigarette vaping fumar rauchen fumer
 """
 _PEOPLE = """
-Family: family families family_time relatives family_trip family_gathering familia familias familie famille
+Family: family families? family_time relatives family_trip family_gathering familia familias familie famille
 Children: parenting parenthood kids children my_son my_daughter ninos hijos filhos criancas kinder enfants
 Parents: my_mom my_mother my_father my_dad my_parents her_parents his_parents mis_padres mi_madre mi_padre meus_pais
   minha_mae meu_pai meine_eltern meine_mutter mein_vater mes_parents ma_mere mon_pere
@@ -238,19 +242,21 @@ Grandparents: grandmother grandfather grandma grandpa grandparents granny abuela
   grosseltern grandmere grandpere
 Friendship: friendship friendships best_friend best_friends close_friends close_friend old_friends old_friend
   new_friends making_friends amistad amizade freundschaft amitie
-Marriage: married marriage marriages wedding weddings wedding_anniversary engaged engagement_ring boda matrimonio
+Marriage: married marriage marriages wedding weddings wedding_anniversary engaged? engagement_ring boda matrimonio
   casamento hochzeit verheiratet mariage
 Dating and relationships: dating date_night girlfriend boyfriend love_life breakup break_up broke_up
-  crush novia novio namorada namorado freundin beziehung petite_amie
+  crush? novia novio namorada namorado freundin beziehung petite_amie
 Divorce: divorce divorced divorcio scheidung
 Adoption: adoption adopt adopted adopting adoption_agency adoption_agencies adoptive adopcion adocao adoptieren
 Birthdays: birthday birthdays birthday_party cumpleanos aniversario_de_idade geburtstag anniversaire
-Parties and gatherings: party parties get_together get_togethers gathering gatherings potluck fiesta fiestas festa
+Parties and gatherings: party? parties? get_together get_togethers gathering gatherings potluck fiesta fiestas festa
   festas feier soiree
 Holidays and celebrations: christmas thanksgiving halloween easter hanukkah ramadan eid diwali new_years_eve new_years
   4th_of_july navidad natal pascoa pascua weihnachten ostern silvester noel paques
 Loss and grief: grief grieving passed_away funeral mourning death_of duelo luto trauer deuil condolences
-Community: community communities neighborhood neighbors neighbours neighbor comunidad comunidade vecinos vizinhos
+Community: community? communities? the_community local_community community_work community_service
+  community_event community_events community_center community_meeting community_meetings sense_of_community
+  neighborhood neighbors neighbours neighbor comunidad? comunidade? vecinos vizinhos
   nachbarn nachbarschaft voisins
 LGBTQ+ life: lgbtq lgbt transgender gender_identity pride_parade coming_out queer nonbinary
 Self-acceptance: self_acceptance self_expression authentic_self authenticity authentically true_self self_discovery
@@ -258,24 +264,24 @@ Self-acceptance: self_acceptance self_expression authentic_self authenticity aut
 Faith: faith church churches prayer praying mosque bible religion religious iglesia igreja kirche moschee eglise
 """
 _MIND = """
-Goals and dreams: goals ambitions aspirations big_dream big_dreams dream_of life_goal life_goals new_years_resolution
+Goals and dreams: goals? ambitions aspirations big_dream big_dreams dream_of life_goal life_goals new_years_resolution
 Creativity: creativity creative_outlet creative_process creative_energy get_creative getting_creative be_creative
   being_creative creatividad criatividade kreativitat creativite
 """
 _WORK = """
-Career: career careers job_interview job_search job_hunt job_hunting new_job dream_job resume promotion promoted
+Career: career? careers? job_interview job_search job_hunt job_hunting new_job dream_job resume? promotion? promoted?
   job_offer lost_his_job lost_her_job lost_my_job laid_off internship carrera_profesional entrevista_de_trabajo
   emprego vorstellungsgesprach carriere
-Business: business businesses startup startups entrepreneur entrepreneurship own_business small_business
-  clothing_store online_store investors customers clients business_plan negocio negocios empresa unternehmen gewerbe
+Business: business? businesses startup startups entrepreneur entrepreneurship own_business small_business
+  clothing_store online_store investors customers? clients? business_plan negocio negocios empresa unternehmen? gewerbe
   entreprise
 Marketing: marketing advertising ad_campaign ad_campaigns branding
-Finance: finance finances budgeting  stocks crypto bitcoin savings mortgage finanzas financas finanzen geldanlage
+Finance: finance finances budgeting stocks? crypto bitcoin savings mortgage finanzas financas finanzen geldanlage
 Rent and housing: rent_is landlord lease apartment apartments new_house new_home new_place house_hunting roommate
   roommates moved_into moving_into moving_out alquiler aluguel mietvertrag wohnung wohnungssuche appartement loyer
 Home renovation: renovation renovations renovating renovated renovate remodeling remodel kitchen_remodel
   home_improvement reforma reformas renovierung travaux
-Education: education school college university degree graduate graduated graduation semester exam exams homework
+Education: education school college university degree? graduate graduated graduation semester exam exams homework
   thesis scholarship estudios universidad universidade escuela escola faculdade schule universitat studium prufung
   ecole universite examen
 Mentoring: mentor mentors mentoring mentorship
@@ -283,7 +289,7 @@ Teaching: teaching teacher teachers tutoring tutor tutors profesor profesora pro
   unterrichten enseignant
 Programming: programming coding code_review software software_engineer developer developers python javascript
   app_development hackathon programacion programacao programmieren programmation
-Technology: technology gadget gadgets laptop computer computers smartphone artificial_intelligence machine_learning
+Technology: technology gadget gadgets laptop computer? computers? smartphone artificial_intelligence machine_learning
   chatgpt robotics robots tecnologia technologie ordenador computador
 Cars: car cars vehicle vehicles auto_engineering car_engine car_show mechanic coche coches carro carros voiture
   voitures werkstatt
@@ -299,7 +305,7 @@ Politics: politics political election elections elected campaigning run_for_offi
   politica eleicoes elecciones wahlen politik politique
 Activism: activism activist activists protest protests human_rights equality social_justice civil_rights advocacy
   derechos_humanos direitos_humanos menschenrechte
-Public speaking: public_speaking gave_a_speech gave_a_talk speech speeches presentation presentations
+Public speaking: public_speaking gave_a_speech gave_a_talk speech speeches presentation? presentations?
 Conferences and workshops: conference conferences workshop workshops seminar seminars convention conventions
   conferencia taller oficina_de konferenz tagung atelier
 """
@@ -313,7 +319,7 @@ Flights and airports: flight flights airport airline airlines plane_ticket busin
 Hotels: hotel hotels resort resorts airbnb hostel hoteles hoteis
 Cruises: cruise cruises cruise_ship crucero cruzeiro kreuzfahrt croisiere
 Trains: train_ride train_trip tren trem zugfahrt bahnfahrt
-Sightseeing: sightseeing landmark landmarks castle castles city_tour guided_tour
+Sightseeing: sightseeing landmark landmarks castle? castles? city_tour guided_tour
 Hot springs: hot_spring hot_springs
 Shopping: shopping thrift_store thrift_shop flea_market mall compras einkaufen_gehen
 Collecting: collecting collector my_collection his_collection her_collection book_collection collectibles memorabilia
@@ -329,25 +335,24 @@ _NO_THEMES = """
   bucket_of_fish match_made party_to dog_tired run_errands running_late running_out in_the_running class_act
   school_of_thought doctor_who hot_dog hot_dogs cat_nap community_college music_to_my_ears painted_a_picture_of_how
   paint_a_picture trans_fat horsepower film_on play_house car_crash_of pet_peeve pet_peeves fish_out tech_support
-  swim_lane sing_up rock_bottom
+  swim_lane sing_up rock_bottom photo_album photo_albums family_album career_high career_fair
 """
 
-THEME_LINES = tuple(
-    line
-    for part in (
-        _ARTS,
-        _MUSIC,
-        _READING,
-        _SCREEN,
-        _SPORT,
-        _NATURE,
-        _FOOD,
-        _HEALTH,
-        _PEOPLE,
-        _MIND,
-        _WORK,
-        _TRAVEL,
-        _NO_THEMES,
-    )
-    for line in part.replace("\n  ", " ").strip().split("\n")
+_PARTS = (
+    _ARTS,
+    _MUSIC,
+    _READING,
+    _SCREEN,
+    _SPORT,
+    _NATURE,
+    _FOOD,
+    _HEALTH,
+    _PEOPLE,
+    _MIND,
+    _WORK,
+    _TRAVEL,
+    _NO_THEMES,
 )
+THEME_GROUPS = tuple(tuple(part.replace("\n  ", " ").strip().split("\n")) for part in _PARTS)
+# Groups whose words also stand for an amount: a mountain of work, a family of five.
+MEASURE_GROUPS = frozenset(map(_PARTS.index, (_NATURE, _PEOPLE, _MIND)))

@@ -5,35 +5,90 @@ A theme has one title in the wiki, so that its page does not hang on the languag
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from compiler.plan.names.theme_words import THEME_LINES
+from compiler.plan.names.theme_words import MEASURE_GROUPS, THEME_GROUPS
 from compiler.plan.text.markdown import plain_key
+from compiler.plan.text.sentences import sentences
 from compiler.plan.text.words import FIRST_PERSON, NO_NAMES
 
 _NO_THEME = "-"
+_ASIDE = re.compile(r"\[[^\]]*\]?")
+_ARTICLES = frozenset(["a", "an", "the", "my", "our", "one"])
+_BEING = """
+is are was were be been its thats theyre hes shes who feel feels felt look looks looked seem seems sound sounds
+"""
+_FRAMES = """
+go goes going went gone love loves loved loving like likes liked enjoy enjoys enjoyed enjoying start starts started starting
+practice practices practiced practicing practise learn learns learning learned hobby hobbies fan passion passionate study
+studies studying studied interested interest try tried trying do does doing did join joined
+visit visited visiting toured find finds value values believes appreciate
+appreciates appreciated explore explores explored exploring about struggling my our his her their
+"""
 _NO_NAMES = NO_NAMES | FIRST_PERSON
 _SIGNS = "\"'“”‘’([{*_#-—–"
 
 
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """What a form stands for: a theme of a group of themes. One that is not clear means other things too."""
+
+    title: str
+    group: int
+    is_clear: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A form in a sentence, and whether it is known to mean its theme there."""
+
+    form: _Form
+    is_meant: bool
+
+
 @lru_cache(maxsize=8192)
 def themes_in(text: str) -> tuple[str, ...]:
-    """Return the titles of the themes in a text, in order, each once. The longest form wins where two begin."""
-    words = plain_key(_without_names(text)).split()
+    """Return the titles of the themes in a text, in order, each once, without those that only an aside in brackets names.
+
+    The longest form wins where two begin. A form of several meanings counts if the words before it or another theme of the same
+    group in its sentence show that it is meant.
+    """
+    return tuple(dict.fromkeys(title for one in sentences(text) for title in _in_sentence(one)))
+
+
+def _in_sentence(sentence: str) -> list[str]:
+    said = plain_key(_ASIDE.sub(" . ", _without_names(sentence)))
+    words = ["0" if one.isdigit() else one for one in said.split()]
     forms = _forms()
-    found: dict[str, None] = {}
+    found: list[_Found] = []
     at = 0
     while at < len(words):
         longest = forms.get(words[at])
         taken = 1
         for count in range(min(longest[0], len(words) - at) if longest else 0, 0, -1):
-            title = longest[1].get(" ".join(words[at : at + count])) if longest else None
-            if title:
-                found.update({title: None} if title != _NO_THEME else {})
+            form = longest[1].get(" ".join(words[at : at + count])) if longest else None
+            if form:
                 taken = count
+                if form.title != _NO_THEME and not _is_figure(words, at, at + count, form):
+                    found.append(_Found(form, form.is_clear or not _framing().isdisjoint(words[max(0, at - 2) : at])))
                 break
         at += taken
-    return tuple(found)
+    groups = {
+        one.form.group: {other.form.title for other in found if other.form.group == one.form.group} for one in found
+    }
+    return [one.form.title for one in found if one.is_meant or len(groups[one.form.group]) > 1]
+
+
+def _is_figure(words: list[str], start: int, end: int, form: _Form) -> bool:
+    """Return whether the words are a figure of speech: `feels like a family`, `a mountain of work`."""
+    before = words[max(0, start - 3) : start]
+    article = bool(before) and before[-1] in _ARTICLES
+    likened = before[: -1 if article else None][-2:]
+    if len(likened) == 2 and likened[1] == "like" and likened[0] in _BEING.split():
+        return True
+    return article and before[-1] in ("a", "an") and words[end : end + 1] == ["of"] and form.group in MEASURE_GROUPS
 
 
 def _without_names(text: str) -> str:
@@ -66,31 +121,32 @@ def theme_of(key: str) -> str:
 
 
 @cache
+def _framing() -> frozenset[str]:
+    return frozenset(_FRAMES.split())
+
+
+@cache
 def _titles() -> dict[str, str]:
-    return {plain_key(title): title for title, _ in _themes() if title != _NO_THEME}
+    return {plain_key(form.title): form.title for _, form in _every() if form.title != _NO_THEME}
 
 
 @cache
-def _forms() -> dict[str, tuple[int, dict[str, str]]]:
+def _forms() -> dict[str, tuple[int, dict[str, _Form]]]:
     """Return the forms by their first word, with the words of the longest one."""
-    found: dict[str, dict[str, str]] = {}
-    for title, forms in _themes():
-        for form in forms:
-            found.setdefault(form.split()[0], {}).setdefault(form, title)
-    return {first: (max(len(form.split()) for form in forms), forms) for first, forms in found.items()}
+    found: dict[str, dict[str, _Form]] = {}
+    for words, form in _every():
+        found.setdefault(words.split()[0], {}).setdefault(words, form)
+    return {first: (max(len(words.split()) for words in forms), forms) for first, forms in found.items()}
 
 
 @cache
-def _themes() -> tuple[tuple[str, tuple[str, ...]], ...]:
-    parts = (line.partition(":") for line in THEME_LINES)
-    return tuple(
-        (
-            title,
-            tuple(
-                one
-                for one in dict.fromkeys((plain_key(title), *(form.replace("_", " ") for form in forms.split())))
-                if one
-            ),
-        )
-        for title, _, forms in parts
-    )
+def _every() -> tuple[tuple[str, _Form], ...]:
+    """Return every form, as the plain key that it is, with what it means."""
+    found: list[tuple[str, _Form]] = []
+    for group, lines in enumerate(THEME_GROUPS):
+        for title, _, forms in (line.partition(":") for line in lines):
+            given = [(one.rstrip("?").replace("_", " "), not one.endswith("?")) for one in forms.split()]
+            own = plain_key(title)
+            named = [(own, True)] if own and own not in dict(given) else []
+            found.extend((words, _Form(title, group, is_clear)) for words, is_clear in (*named, *given))
+    return tuple(found)

@@ -38,6 +38,7 @@ TEXTS = (
     "Mrs. Castellano-Holm is a name that Renee Castellano laughed at.",
 )
 CAPTAIN = ("Captain Dale keeps a green parrot on deck.", "We met Captain Dale at the harbour bar.")
+CLOCKMAKER = ("The Clockmaker opened a second shop on Mill Lane.", "We asked the Clockmaker about a broken bell.")
 LATER = ("Bea Holm moved to a sunny flat in Lisbon.", "Renee Castellano bought a large kiln for her studio.")
 
 
@@ -81,6 +82,12 @@ async def rename(pools: Pools, slug: str, title: str) -> None:
     row = await page(pools, slug)
     async with scoped(pools.background, SCOPE) as connection:
         await acts.rename_page(connection, SCOPE, row, title, now=NOW)
+
+
+async def name(pools: Pools, slug: str, alias: str) -> None:
+    row = await page(pools, slug)
+    async with scoped(pools.background, SCOPE) as connection:
+        await acts.add_alias(connection, SCOPE, row, alias, now=NOW)
 
 
 async def reset(pools: Pools, mode: ResetMode) -> None:
@@ -141,6 +148,38 @@ async def test_acts_survive_a_reset(wiki: Pools, mode: ResetMode) -> None:
         active = await browse.pages_by_name(connection, SCOPE, status="active", limit=50)
     assert [row.slug for row in active] == ["dale-whitaker", "renee-castellano"]
     assert await is_replayed(wiki)
+
+
+@pytest.mark.parametrize("mode", list(ResetMode))
+async def test_name_given_by_hand_survives_a_reset_and_takes_later_memories(wiki: Pools, mode: ResetMode) -> None:
+    await name(wiki, "bea-holm", "The clockmaker")
+    await reset(wiki, mode)
+    await write(wiki, entries(CLOCKMAKER, first=40))
+    await again(wiki)
+    found = await whole(wiki, "bea-holm")
+    assert {one.alias: one.source for one in found.aliases}["the clockmaker"] == "manual"
+    assert await is_replayed(wiki)
+
+
+async def test_name_shared_with_another_page_does_not_take_its_memories(wiki: Pools) -> None:
+    await name(wiki, "bea-holm", "Renee Castellano")
+    await reset(wiki, ResetMode.FULL)
+    await again(wiki)
+    bea, renee = await whole(wiki, "bea-holm"), await whole(wiki, "renee-castellano")
+    assert "renee castellano" in {one.alias for one in bea.aliases}
+    assert "red boat" in text_of(renee)
+    assert "red boat" not in text_of(bea)
+
+
+async def test_name_given_by_hand_stays_when_a_merge_is_undone(wiki: Pools) -> None:
+    await name(wiki, "bea-holm", "The clockmaker")
+    await merge(wiki, "dale-whitaker", "bea-holm")
+    await undo(wiki)
+    await reset(wiki, ResetMode.FULL)
+    await again(wiki)
+    found = await whole(wiki, "bea-holm")
+    assert "the clockmaker" in {one.alias for one in found.aliases}
+    assert "dale whitaker" not in {one.alias for one in found.aliases}
 
 
 async def test_memories_that_use_the_new_title_go_to_the_renamed_page(wiki: Pools) -> None:

@@ -20,7 +20,7 @@ from store.text.texts import text_hash
 
 # What each version makes of the demo's journal: pages, hubs, what is left when every third memory is forgotten, what becomes
 # of it when every third is written anew, and two prompts.
-DIGESTS = {7: "7b493a9166aaa6b252d46854fb6eda55fd7f5ea9c6b50489c6055c695caf0272"}
+DIGESTS = {8: "37b5b75f0f941552dd94f7545a9034ce6e9e405fb676eb0fa66f8d09917aed3f"}
 ANEW = BatchMemory(
     "", "On Friday Priya rowed to the island and back.", text_hash("anew"), datetime(2026, 6, 1, tzinfo=UTC)
 )

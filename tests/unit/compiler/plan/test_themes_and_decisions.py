@@ -41,6 +41,14 @@ def test_an_activity_in_lower_case_is_a_topic_when_it_returns_in_any_form() -> N
         ("A Harry Potter fan at Park Avenue", ()),
         ("It's the dynamic nature of the job", ()),
         ("Teenage mutant ninja turtles on tape", ("Comics and manga",)),
+        ("I'm running late for the bus", ()),
+        ("I went running before work", ("Running",)),
+        ("We swam, and running comes next", ("Swimming", "Running")),
+        ("We flew in economy class", ()),
+        ("A mountain of laundry and a family of spoons", ()),
+        ("The crew feels like a family to them", ()),
+        ("I like my family", ("Family",)),
+        ("Look at this [shares a picture: a dog on a beach]", ()),
     ],
 )
 def test_themes_are_found_in_several_languages_and_not_within_names(text: str, found: tuple[str, ...]) -> None:
@@ -74,11 +82,56 @@ def test_one_memory_is_enough_for_a_decision_with_what_when_and_why(text: str, t
         "They decided to cancel the whole series.",
         "If we decided to rent the boat, it would be late.",
         "I have to decide between the two boats.",
+        "Omar: The harbour office decided to close the northern pier.",
     ],
 )
 def test_a_question_or_a_decision_of_others_is_no_decision(text: str) -> None:
     proposal = extractive.plan_leaf(batch(memory("m1", text)))
     assert [one for one in proposal.new_pages if one.type is PageType.DECISION] == []
+
+
+def test_what_only_answers_the_other_speaker_is_not_quoted() -> None:
+    proposal = extractive.plan_leaf(
+        batch(
+            memory("m1", "Nina: My pottery wheel finally arrived from Spain. You must love the pottery fairs there!"),
+            memory("m2", "Omar: I'm so glad you found a pottery wheel. Your pottery bowls deserve a better shelf."),
+            memory("m3", "Nina: I glazed three pottery bowls on Sunday morning."),
+            memory("m4", "Nina: I sold the first pottery bowls at the harbour market."),
+        )
+    )
+    body = page_of(proposal, "Pottery").sections[0].body_md
+    assert "wheel finally" in body
+    assert "glad" not in body
+    assert "deserve" not in body
+    assert "must love" not in body
+
+
+def test_a_name_that_is_only_an_example_among_others_gets_no_page() -> None:
+    said = "Authors like Vesna Koric, Ole Brandt and Ravi Sato write short books about harbours."
+    again = "Quiet books by Vesna Koric, Ravi Sato and Ole Brandt sell well in every winter."
+    assert extractive.plan_leaf(batch(memory("m1", said), memory("m2", again))).new_pages == ()
+    proposal = extractive.plan_leaf(
+        batch(
+            memory("m1", "Dinner with Vesna Koric, Ole Brandt and Ravi Sato at the harbour."),
+            memory("m2", "Ole Brandt repaired the old engine of the boat."),
+        )
+    )
+    assert [one.title for one in proposal.new_pages] == ["Ole Brandt"]
+
+
+def test_two_names_seen_once_each_are_no_subject() -> None:
+    proposal = extractive.plan_leaf(
+        batch(
+            memory("m1", "My favourite figure in it is Duke Ferro with the lamp."),
+            memory("m2", "We had lunch at the old Duke before the long walk."),
+        )
+    )
+    assert proposal.new_pages == ()
+
+
+def test_a_page_does_not_open_with_an_answer_or_with_a_word_that_points_back() -> None:
+    said = ("Unfortunately, no, Nina left.", "Nina and I watched it from there.", "We rowed to the island with Nina.")
+    assert opening(said, {"nina"}) == said[2]
 
 
 def test_a_page_opens_with_what_its_subject_is() -> None:

@@ -128,7 +128,7 @@ def test_section_that_cannot_be_promoted_cannot_be_suppressed_or_undone() -> Non
 
 
 def test_name_is_stored_as_written_and_compared_case_folded() -> None:
-    (item,) = upkeep.name(wiki()[LOLA], "  Lola's   Café ")
+    item, _ = upkeep.name(wiki()[LOLA], "  Lola's   Café ")
     alias = item.alias  # type: ignore[union-attr]
     assert (alias.key, alias.display, alias.origin) == ("lola's cafe", "Lola's Café", "manual")
     with pytest.raises(ActRefused):
