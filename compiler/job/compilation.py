@@ -95,6 +95,7 @@ async def compile_job(engine: Engine, access: Access, claim: Claim) -> Result:
 async def _work(run: Run) -> None:
     if not await _is_on(run):
         return
+    await run.read_ontology()
     await _apply_stored(run)
     await _rebuild_gone(run)
     run.start_reading()

@@ -20,6 +20,7 @@ from compiler.plan import codec
 from compiler.plan.contract import BatchMemory, Item, Rejection
 from compiler.plan.prompting import prompt
 from compiler.plan.version import RULES
+from compiler.plan.vocabulary import Vocabulary, vocabulary
 from compiler.settings import CompileSettings, Flags
 from compiler.state import apply
 from compiler.state.access import Access
@@ -32,6 +33,7 @@ from store.compile.jobs import Job, Trigger
 from store.compile.ledger import LedgerEntry, MemoryOutcome
 from store.compile.scopes import ExpectedState, ScopeRow
 from store.db.queries import Connection
+from store.ontology import versions
 from store.tenancy import forgotten
 from store.tenancy.forgotten import Notes
 
@@ -78,7 +80,7 @@ class Run:
 
     `row` is the scope's row as this worker last read it, `figures` the job's metrics. `position` is the feed position up
     to which memories were read. Of a batch that failed, `suspects` memories remain to be read again, `limit` at a time.
-    `held` are those that failed alone.
+    `held` are those that failed alone. A replay applies each plan under the ontology that it was made for.
     """
 
     access: Access
@@ -98,6 +100,7 @@ class Run:
     limit: int = 0
     superseded_in_a_row: int = 0
     held: list[Held] = field(default_factory=list)
+    is_replay: bool = False
 
     @property
     def settings(self) -> CompileSettings:
@@ -190,6 +193,7 @@ class Run:
                 "rules": RULES,
                 "planner": self.deps.planner.name,
                 "prompts": [] if self.is_free else list(prompt.VERSIONS),
+                **self._governing,
                 **planned.options,
             },
         )
@@ -202,6 +206,7 @@ class Run:
         scope, now = self.access.scope, self.now()
         async with self.access.writing() as connection:
             row = await self._open(connection, batch)
+            await self._check_ontology(connection, batch)
             self.checkpoint("opened")
             gone = [entry.memory_id for entry in batch.entries if entry.outcome is MemoryOutcome.GONE]
             notes = await forgetting.settle(connection, scope, gone, items)
@@ -246,6 +251,13 @@ class Run:
         self.row = row
         raise PlanSuperseded
 
+    async def _check_ontology(self, connection: Connection, batch: Batch) -> None:
+        """Raise PlanSuperseded unless the plan was made for the ontology in force, which then is the job's."""
+        planned_for, now = int(batch.options.get("ontology", 0)), self.deps.known.version if self.deps.known else 0
+        newest = now if self.is_replay else await versions.newest(connection, self.access.scope.tenant_id)
+        if newest != planned_for or now != planned_for:
+            raise PlanSuperseded
+
     async def _keep_rest(self, connection: Connection, batch: Batch, row: ScopeRow, items_taken: int) -> None:
         """Keep the items that a cap left, and mark the batch's memories as unread until they are applied."""
         scope, taken, revision = self.access.scope, batch.items_applied + items_taken, row.wiki_revision
@@ -270,7 +282,7 @@ class Run:
             caps.max_sections_rewritten_per_job - int(self.figures["sections_rewritten"]),
         )
         revision = int(batch.options.get("revision", batch.revision)) + 1
-        return ApplyOptions(limits, revision, self.now())
+        return ApplyOptions(limits, revision, self.now(), self.deps.known)
 
     def _with(self, batch: Batch, counters: Mapping[str, int]) -> dict[str, Any]:
         """Return the metrics with a batch's figures: the plan's counters once, rows written each time."""
@@ -299,6 +311,23 @@ class Run:
                 raise LeaseLost
             await batches.discard(connection, self.access.scope)
             self.row = row
+        await self.read_ontology()
+
+    async def read_ontology(self) -> None:
+        """Plan for the ontology in force from now on."""
+        async with self.access.reading() as connection:
+            found = await versions.ontology_in_force(connection, self.access.scope.tenant_id)
+        if found is None or self.deps.known is None or found.version != self.deps.known.version:
+            self.govern(vocabulary(found) if found else None)
+
+    def govern(self, known: Vocabulary | None) -> None:
+        """Plan for this ontology from now on."""
+        self.deps = replace(self.deps, known=known)
+
+    @property
+    def _governing(self) -> dict[str, int]:
+        """The option that tells a replay which ontology was in force; none without one."""
+        return {"ontology": self.deps.known.version} if self.deps.known else {}
 
 
 def figures_of(planned: Planned, entries: Sequence[LedgerEntry]) -> dict[str, Any]:

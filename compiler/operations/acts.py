@@ -12,14 +12,16 @@ from uuid import UUID
 
 from compiler.plan import codec, merging, reporting, upkeep
 from compiler.plan.contract import CitedMemory, IgnoreMention, Item, Page, PageKey, PageType, Ruling, WriteRuling
-from compiler.plan.edge_types import TypedEdge
+from compiler.plan.edge_types import EDGE_TYPES, TypedEdge, is_edge_type
 from compiler.plan.text.markdown import alias_keys
+from compiler.plan.vocabulary import Vocabulary, vocabulary
 from compiler.state import apply, surroundings
 from compiler.state.row_mapping import key_of, link_cause, ruling
 from store.compile import batches, ledger, scopes
 from store.compile.batches import Batch, BatchKind
 from store.compile.scopes import ScopeRow
 from store.db.queries import Connection
+from store.ontology import versions
 from store.scope import Scope
 from store.wiki import browse, candidates, rulings
 from store.wiki import upkeep as rows
@@ -118,7 +120,9 @@ async def write_edge(
 ) -> None:
     """State a typed edge between two pages, or state it anew. Raises ActRefused."""
     source, target = map(_key, ends)
-    await enact(connection, scope, upkeep.edge(source, target, replace(said, said_at=now)), now=now)
+    known = await _known(connection, scope)
+    types = known.edge_types() if known else EDGE_TYPES
+    await enact(connection, scope, upkeep.edge(source, target, replace(said, said_at=now), types), now=now)
 
 
 async def drop_edge(
@@ -126,7 +130,9 @@ async def drop_edge(
 ) -> bool:
     """Take back a typed edge that was stated by hand, and return whether it was there. Raises ActRefused."""
     source, target = map(_key, ends)
-    counters = await enact(connection, scope, upkeep.drop_edge(source, target, said), now=now)
+    known = await _known(connection, scope)
+    types = (*known.edge_types(), said.type) if known and is_edge_type(said.type) else EDGE_TYPES
+    counters = await enact(connection, scope, upkeep.drop_edge(source, target, said, types), now=now)
     return any(counters.values())
 
 
@@ -183,10 +189,17 @@ async def enact(connection: Connection, scope: Scope, items: Sequence[Item], *, 
     """Apply items under the scope's row and log them as an operator's batch; return the changed rows by counter."""
     before = await scopes.lock(connection, scope, now=now)
     seen = await _seen(connection, scope, items)
-    applied = await apply.apply_items(connection, scope, items, now=now)
+    known = await _known(connection, scope)
+    applied = await apply.apply_items(connection, scope, items, now=now, known=known)
     if any(applied.counters.values()):
         await _log(connection, scope, before, items, seen, now=now)
     return applied.counters
+
+
+async def _known(connection: Connection, scope: Scope) -> Vocabulary | None:
+    """Return the ontology in force; None without one."""
+    ontology = await versions.ontology_in_force(connection, scope.tenant_id)
+    return vocabulary(ontology) if ontology else None
 
 
 async def _log(
@@ -205,6 +218,7 @@ async def _log(
         seen_memory_ids=tuple(sorted(seen)),
         items=codec.dump(items),
         items_applied=len(items),
+        options={"ontology": version} if (version := await versions.newest(connection, scope.tenant_id)) else {},
     )
     await batches.log_applied(connection, scope, batch, now=now)
 

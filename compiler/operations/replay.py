@@ -25,6 +25,7 @@ from compiler.plan import codec
 from compiler.plan.contract import BatchMemory, PageKey, PageType
 from compiler.plan.prompting import prompt
 from compiler.plan.version import RULES
+from compiler.plan.vocabulary import Vocabulary, vocabulary
 from compiler.planners.model_planner import CostMeter, ModelPlanner
 from compiler.planners.planner import ExtractivePlanner
 from compiler.settings import Caps
@@ -42,6 +43,7 @@ from store.compile.ledger import MemoryOutcome
 from store.compile.scopes import Lease
 from store.db.postgres import DatabaseRole, Pool, scoped
 from store.db.queries import Connection
+from store.ontology import versions
 from store.scope import Scope
 from store.wiki.candidates import Place
 
@@ -190,6 +192,7 @@ class _Replay:
     runs: dict[tuple[UUID | None, str], Run] = field(default_factory=dict)
     read: list[tuple[int, BatchMemory]] = field(default_factory=list)
     reached: Place | None = None
+    known: dict[int, Vocabulary | None] = field(default_factory=dict)
 
     def doubt(self, batch: Batch, reason: str) -> None:
         """Count a batch that cannot be replayed exactly, once; the first one is named in the result."""
@@ -216,13 +219,15 @@ class _Replay:
         if batch.items is None:
             self.doubt(batch, MEMORY_GONE)
             return
-        await apply.apply_items(self.connection, self.aside, codec.load(batch.items), now=self.engine.now())
+        known, now = await self._known(batch), self.engine.now()
+        await apply.apply_items(self.connection, self.aside, codec.load(batch.items), now=now, known=known)
 
     async def _pass(self, batch: Batch) -> None:
         run = await self._run(batch)
         row = await scopes.read(self.connection, self.aside)
         assert row is not None, "the scope's row was made at the beginning"
         run.row = row
+        run.govern(await self._known(batch))
         run.figures["pages_created"] = run.figures["sections_rewritten"] = 0
         memories = await self._memories(batch)
         self.read.extend((batch.batch_seq, memory) for memory in memories)
@@ -294,6 +299,14 @@ class _Replay:
             self.doubt(batch, MEMORY_GONE)
         return memories
 
+    async def _known(self, batch: Batch) -> Vocabulary | None:
+        """Return the ontology that was in force when the batch was planned."""
+        version = int(batch.options.get("ontology", 0))
+        if version not in self.known:
+            found = await versions.at_version(self.connection, self.aside.tenant_id, version) if version else None
+            self.known[version] = vocabulary(found) if found else None
+        return self.known[version]
+
     async def _run(self, batch: Batch) -> Run:
         """Return a run for the batch's job, with its planner."""
         place = (batch.job_id, str(batch.options.get("planner", "")))
@@ -310,7 +323,7 @@ class _Replay:
             row = await scopes.read(self.connection, self.aside)
             assert row is not None, "the scope's row was made at the beginning"
             access = OpenTransactionAccess(self.connection, self.aside)
-            self.runs[place] = Run(access, job, row, deps, self.engine.now, made.spending)
+            self.runs[place] = Run(access, job, row, deps, self.engine.now, made.spending, is_replay=True)
         return self.runs[place]
 
     async def _planner_of(self, job: Job, name: str) -> BatchDeps:

@@ -14,6 +14,7 @@ from compiler.passes import leaf
 from compiler.passes.leaf import LeafDeps
 from compiler.plan.contract import DeletePage, Item
 from compiler.plan.version import RULES
+from compiler.plan.vocabulary import vocabulary
 from compiler.planners.planner import ExtractivePlanner
 from compiler.settings import CompileSettings
 from compiler.state import apply
@@ -25,6 +26,7 @@ from store.compile import answers, batches, ledger, scopes
 from store.compile.batches import Batch, BatchKind
 from store.content import feed, standing
 from store.db.queries import Connection
+from store.ontology import versions
 from store.scope import Scope
 from store.tenancy import forgotten
 from store.tenancy.forgotten import Notes
@@ -61,6 +63,9 @@ async def rebuild(connection: Connection, scope: Scope, memory_ids: Sequence[str
     """
     access = OpenTransactionAccess(connection, scope)
     deps = LeafDeps(ExtractivePlanner(), OpenTransactionSubstrate(connection), CompileSettings(), len)
+    ontology = await versions.ontology_in_force(connection, scope.tenant_id)
+    words = vocabulary(ontology) if ontology else None
+    governing = {"ontology": ontology.version} if ontology else {}
     notes: dict[bytes, None] = {}
     for start in range(0, len(memory_ids), _AT_ONCE):
         some = memory_ids[start : start + _AT_ONCE]
@@ -68,7 +73,7 @@ async def rebuild(connection: Connection, scope: Scope, memory_ids: Sequence[str
         planned = await leaf.plan_stale(access, deps, changed=frozenset(), gone=frozenset(some))
         notes |= dict.fromkeys(await settle(connection, scope, some, planned.items))
         await ledger.queue_reread(connection, scope, planned.options["again"], now=now)
-        await apply.write(connection, scope, planned.items, ApplyOptions(UNLIMITED, row.wiki_revision + 1, now))
+        await apply.write(connection, scope, planned.items, ApplyOptions(UNLIMITED, row.wiki_revision + 1, now, words))
         known = await ledger.read(connection, scope, some)
         await ledger.drop(connection, scope, some)
         if planned.items:
@@ -84,7 +89,7 @@ async def rebuild(connection: Connection, scope: Scope, memory_ids: Sequence[str
                 memory_ids=tuple(known),
                 content_hashes=tuple(entry.content_hash.hex() for entry in known.values()),
                 entries=tuple(known.values()),
-                options={**planned.options, "rules": RULES, "planner": deps.planner.name, "prompts": []},
+                options={**planned.options, "rules": RULES, "planner": deps.planner.name, "prompts": [], **governing},
             )
             await batches.log_applied(connection, scope, batch, now=now)
     return tuple(notes)

@@ -34,7 +34,9 @@ from compiler.plan.judging import departing, finishing, leaf, links, stale
 from compiler.plan.judging.finishing import Bodies
 from compiler.plan.names import merge
 from compiler.plan.names.merge import Matches, Names
+from compiler.plan.ontology import terms
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
+from compiler.plan.vocabulary import Vocabulary
 from compiler.planners import extractive
 from compiler.planners.planner import Planner, Proposed, Rebuilder
 from compiler.settings import WHOLE_SIGHT, CompileSettings
@@ -49,13 +51,14 @@ from store.text.texts import fold
 
 @dataclass(frozen=True, slots=True)
 class LeafDeps:
-    """What planning needs besides a transaction: planner, memories, token counter and limits."""
+    """What planning needs besides a transaction: planner, memories, token counter and limits, and the ontology in force."""
 
     planner: Planner
     substrate: MemorySubstrate
     settings: CompileSettings
     count_tokens: Callable[[str], int]
     gazetteer: Gazetteer = NO_PLACES
+    known: Vocabulary | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +104,7 @@ async def plan_leaf(
     batch = await _batch(access, deps, memories, looking, mention_ids)
     proposed = await deps.planner.plan_leaf(batch)
     decision, pages = await _decided(access, deps, batch, proposed)
-    decision, bodies = await _written(access, deps, decision, batch.memories)
+    decision, bodies = await _written(access, deps, decision, batch.memories, pages)
     standing = await _standing(access, deps, decision, bodies, pages)
     async with access.reading() as connection:
         items = await _finished(connection, access.scope, decision, bodies, standing)
@@ -152,7 +155,7 @@ async def finished(
 
     `pages` are the present pages that it changes.
     """
-    decision, bodies = await _written(access, deps, decision)
+    decision, bodies = await _written(access, deps, decision, pages=pages)
     standing = await _standing(access, deps, decision, bodies, pages)
     async with access.reading() as connection:
         return decision, await _finished(connection, access.scope, decision, bodies, standing)
@@ -186,15 +189,27 @@ async def write_drafts(deps: LeafDeps, drafts: Sequence[Draft]) -> dict[tuple[Pa
 
 
 async def _written(
-    access: Access, deps: LeafDeps, decision: PlanDecision, shown: Sequence[BatchMemory] = ()
+    access: Access,
+    deps: LeafDeps,
+    decision: PlanDecision,
+    shown: Sequence[BatchMemory] = (),
+    pages: Sequence[Page] = (),
 ) -> tuple[PlanDecision, Bodies]:
     """Return the decision with its drafts' texts, and with the facts of the previous texts that must not be lost."""
+    if deps.known is not None:
+        decision = replace(decision, drafts=tuple(_asked(draft, pages, deps.known) for draft in decision.drafts))
     bodies = await write_drafts(deps, decision.drafts)
     if not decision.drafts and not decision.proposed:
         return decision, bodies
     cited = sorted(rewriting.sought(decision))
     memories = await deps.substrate.fetch(access.scope, cited) if cited else {}
     return await asyncio.to_thread(rewriting.keep, decision, bodies, memories, shown)
+
+
+def _asked(draft: Draft, pages: Sequence[Page], known: Vocabulary) -> Draft:
+    """Return the draft with what the ontology asks of its section."""
+    page = next((one for one in pages if one.key == draft.page), None)
+    return draft if page is None else replace(draft, asked=terms.asked_of(page, draft.section.slug, known))
 
 
 async def _batch(
@@ -205,7 +220,7 @@ async def _batch(
     own = {memory.memory_id for memory in memories}
     seen = {sighting.source.memory_id for mention in batch.mentions for sighting in mention.sightings}
     earlier = await deps.substrate.fetch(access.scope, sorted(seen - own)) if seen - own else {}
-    return replace(batch, earlier=tuple(earlier[memory_id] for memory_id in sorted(earlier)))
+    return replace(batch, earlier=tuple(earlier[memory_id] for memory_id in sorted(earlier)), known=deps.known)
 
 
 async def _decided(

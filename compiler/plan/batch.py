@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from compiler.plan.contract import BatchMemory, CitedMemory, Mention, Page, PageKey, WriteLink
+from compiler.plan.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,7 @@ class LeafBatch:
     """Memories to read, in feed order, with candidate pages and open mentions.
 
     `earlier` holds memories read before and quoted by a shown mention; they can be cited too. `near` are the pages that only
-    vector search found. Vectors change over time, so a replay needs this list.
+    vector search found. Vectors change over time, so a replay needs this list. `known` is the ontology in force.
     """
 
     memories: tuple[BatchMemory, ...]
@@ -25,6 +26,7 @@ class LeafBatch:
     mentions: tuple[Mention, ...] = ()
     earlier: tuple[BatchMemory, ...] = ()
     near: tuple[PageKey, ...] = ()
+    known: Vocabulary | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,10 @@ class ProposedName:
 
 @dataclass(frozen=True, slots=True)
 class PageUpdate:
-    """Sections, names and tags for an existing page. Its summary is used only if the page has none, or if it `opens` better."""
+    """Sections, names and tags for an existing page. Its summary is used only if the page has none, or if it `opens` better.
+
+    `entity_type` is what the page is by the ontology in force, empty if the planner says nothing.
+    """
 
     page: PageKey
     sections: tuple[ProposedSection, ...] = ()
@@ -44,13 +47,15 @@ class PageUpdate:
     summary: str = ""
     memory_ids: tuple[str, ...] = ()
     opens: bool = False
+    entity_type: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ProposedPage:
     """A page to create. `memory_ids` prove its summary and nothing else; `slug` is used if the title gives none.
 
-    `city` is the location of a place whose memories name one: the same name in two cities means two places.
+    `city` is the location of a place whose memories name one: the same name in two cities means two places. `entity_type` is
+    what it is by the ontology in force, empty if the planner says nothing.
     """
 
     type: PageType
@@ -62,6 +67,7 @@ class ProposedPage:
     memory_ids: tuple[str, ...] = ()
     slug: str = ""
     city: str = ""
+    entity_type: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ Pages come in whole; items come out in the order in which they are applied.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from compiler.plan.contract import (
@@ -73,21 +73,23 @@ def is_name(display: str) -> bool:
     return any(sign.isalnum() and sign not in _BLANK for sign in fold(display))
 
 
-def edge(source: PageKey, target: PageKey, said: TypedEdge) -> tuple[Item, ...]:
-    """Return the items that state a typed edge by hand. Raises ActRefused."""
-    _check_edge(source, target, said)
+def edge(source: PageKey, target: PageKey, said: TypedEdge, types: Collection[str] = EDGE_TYPES) -> tuple[Item, ...]:
+    """Return the items that state a typed edge by hand, of one of the types. Raises ActRefused."""
+    _check_edge(source, target, said, types)
     return (_by_hand(source, target, said),)
 
 
-def drop_edge(source: PageKey, target: PageKey, said: TypedEdge) -> tuple[Item, ...]:
+def drop_edge(
+    source: PageKey, target: PageKey, said: TypedEdge, types: Collection[str] = EDGE_TYPES
+) -> tuple[Item, ...]:
     """Return the items that take back what was stated by hand of a typed edge. Raises ActRefused."""
-    _check_edge(source, target, said)
+    _check_edge(source, target, said, types)
     return (DropLink(_by_hand(source, target, said)),)
 
 
-def _check_edge(source: PageKey, target: PageKey, said: TypedEdge) -> None:
-    if said.type not in EDGE_TYPES:
-        raise ActRefused("edge_type", f"is not a known type; send one of {', '.join(EDGE_TYPES)}")
+def _check_edge(source: PageKey, target: PageKey, said: TypedEdge, types: Collection[str]) -> None:
+    if said.type not in types:
+        raise ActRefused("edge_type", f"is not a known type; send one of {', '.join(types)}")
     if source == target:
         raise ActRefused("target", "is the page itself; name another page")
     if said.valid_from and said.valid_until and said.valid_until <= said.valid_from:

@@ -27,7 +27,8 @@ from compiler.plan.contract import (
     WriteRuling,
 )
 from compiler.plan.edge_types import TypedEdge
-from compiler.state import reducer
+from compiler.plan.vocabulary import Vocabulary
+from compiler.state import governing, reducer
 from compiler.state.difference import page_changes
 from compiler.state.reducer import Folded, RemainingCaps
 from compiler.state.row_mapping import Stored, key_of, load, ruling_row
@@ -47,11 +48,12 @@ UNLIMITED = RemainingCaps(new_pages=1_000_000, sections=1_000_000)
 
 @dataclass(frozen=True, slots=True)
 class ApplyOptions:
-    """How items are applied: caps, wiki revision and time."""
+    """How items are applied: caps, wiki revision and time, and the ontology in force."""
 
     limits: RemainingCaps
     revision: int
     now: datetime
+    known: Vocabulary | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +65,16 @@ class Applied:
     counters: Mapping[str, int] = field(default_factory=dict)
 
 
-async def apply_items(connection: Connection, scope: Scope, items: Sequence[Item], *, now: datetime) -> Applied:
+async def apply_items(
+    connection: Connection, scope: Scope, items: Sequence[Item], *, now: datetime, known: Vocabulary | None = None
+) -> Applied:
     """Apply an operator's items under `scopes.lock`, without caps, and raise the revision if anything changed.
 
     The pages that the items name, and those that these link to before or after, are scored again.
     """
     row = await scopes.lock(connection, scope, now=now)
     before = await _around(connection, scope, items)
-    applied = await write(connection, scope, items, ApplyOptions(UNLIMITED, row.wiki_revision + 1, now))
+    applied = await write(connection, scope, items, ApplyOptions(UNLIMITED, row.wiki_revision + 1, now, known))
     around = sorted(before | await _around(connection, scope, items))
     await page_writes.score_hubs(connection, scope, around)
     if any(applied.counters.values()):
@@ -105,8 +109,26 @@ async def write(connection: Connection, scope: Scope, items: Sequence[Item], opt
     counters["hubs_scored"] = await page_writes.score_hubs(
         connection, scope, [ids[key] for key in folded.scored if key in ids]
     )
+    if options.known is not None:
+        counters.update(await _govern(connection, scope, (standing, folded, ids), options.known, options.now))
     written = {name: count for name, count in counters.items() if count}
     return Applied(folded.taken, folded.cap, written)
+
+
+async def _govern(
+    connection: Connection,
+    scope: Scope,
+    done: tuple[Stored, Folded, Mapping[PageKey, UUID]],
+    known: Vocabulary,
+    now: datetime,
+) -> Counter[str]:
+    """Bring the pages and typed edges that were written to the ontology in force."""
+    standing, folded, ids = done
+    changed = {key: page for key, page in folded.pages.items() if standing.pages.get(key) is not page}
+    links = (link.link if isinstance(link, DropLink) else link for link in folded.links)
+    linked = {ids[link.source] for link in links if link.edge is not None and link.source in ids}
+    pages = {ids[key]: page for key, page in changed.items()}
+    return await governing.govern(connection, scope, pages, known, linked=linked, now=now)
 
 
 async def _standing(connection: Connection, scope: Scope, items: Sequence[Item]) -> Stored:

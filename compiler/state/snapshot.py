@@ -11,7 +11,7 @@ import orjson
 from compiler.state.row_mapping import load, mentions, ruling
 from store.db.queries import Connection
 from store.scope import Scope
-from store.wiki import candidates, rulings
+from store.wiki import candidates, governed, rulings
 
 
 async def snapshot(connection: Connection, scope: Scope) -> dict[str, bytes]:
@@ -28,6 +28,8 @@ async def snapshot(connection: Connection, scope: Scope) -> dict[str, bytes]:
     keys = await candidates.open_keys(connection, scope)
     for one in mentions(await candidates.mentions(connection, scope, keys)):
         found[f"sightings {one.key}"] = _json(asdict(one))
+    for row in await governed.everything(connection, scope):
+        found[f"governed {row['kind']} /wiki/{row['type']}/{row['slug']} {row['part']}"] = _json(dict(row))
     for row in await rulings.listed(connection, scope):
         found[f"ruling {row.kind} {row.page_type}/{row.page_slug} {row.ref}"] = _json(asdict(ruling(row)))
     return found

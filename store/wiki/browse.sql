@@ -21,9 +21,10 @@ SELECT page_id FROM (
 ) named ORDER BY status, page_id LIMIT 10;
 
 -- name: read_sections
--- A page's sections in order.
-SELECT section_id, section_slug, heading, body_md, position, last_source_at, aggregation, word_count FROM wiki_page_sections
-WHERE tenant_id = :tenant_id AND page_id = :page_id ORDER BY position, section_slug;
+-- A page's sections as they are shown.
+SELECT section_id, section_slug, coalesce(nullif(shown_heading, ''), heading) AS heading, body_md,
+    coalesce(shown_position, position) AS position, last_source_at, aggregation, word_count FROM wiki_page_sections
+WHERE tenant_id = :tenant_id AND page_id = :page_id ORDER BY coalesce(shown_position, position), section_slug;
 
 -- name: read_sources
 -- The memories a page cites, by subject, in their present state (a backend's: as last read); the text only on request.
@@ -118,7 +119,7 @@ WITH RECURSIVE direct AS MATERIALIZED (
 )
 SELECT p.page_id, p.type, p.slug, p.title, p.summary, p.status, p.parent_page_id, p.hubness_score, p.tags, p.last_compiled_at,
     p.created_at, p.updated_at, s.subject, s.subject_ref, s.first_seen_at,
-    coalesce((SELECT heading FROM wiki_page_sections
+    coalesce((SELECT coalesce(nullif(shown_heading, ''), heading) FROM wiki_page_sections
         WHERE tenant_id = :tenant_id AND section_id = s.section_id), '') AS heading,
     coalesce((SELECT memory_hash(text_hash, valid_from, valid_until, valid_precision, until_precision) FROM memories
         WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = :memory_id), (SELECT text_hash FROM memory_ledger

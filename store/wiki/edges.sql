@@ -8,9 +8,9 @@ SELECT l.link_id, l.from_page_id, l.to_page_id, l.edge_type, l.properties, l.val
     ARRAY(SELECT DISTINCT e.origin FROM wiki_link_evidence e
         WHERE e.tenant_id = :tenant_id AND e.link_id = l.link_id ORDER BY 1) AS origins
 FROM unnest(:page_ids::uuid[]) AS r (page_id) CROSS JOIN LATERAL (
-    SELECT * FROM wiki_page_links WHERE tenant_id = :tenant_id AND from_page_id = r.page_id AND edge_type <> '' AND :outward
+    SELECT * FROM wiki_page_links WHERE tenant_id = :tenant_id AND from_page_id = r.page_id AND edge_type <> '' AND held_reason = '' AND :outward
     UNION ALL
-    SELECT * FROM wiki_page_links WHERE tenant_id = :tenant_id AND to_page_id = r.page_id AND edge_type <> '' AND :inward) l
+    SELECT * FROM wiki_page_links WHERE tenant_id = :tenant_id AND to_page_id = r.page_id AND edge_type <> '' AND held_reason = '' AND :inward) l
 CROSS JOIN LATERAL (SELECT page_id, type, slug, title FROM wiki_pages WHERE tenant_id = :tenant_id
     AND page_id = CASE WHEN l.from_page_id = r.page_id THEN l.to_page_id ELSE l.from_page_id END AND status = 'active' LIMIT 1) o
 WHERE (:types::text[] = '{}' OR l.edge_type = ANY(:types)) AND (:other_type = '' OR o.type = :other_type)
@@ -20,7 +20,7 @@ ORDER BY r.page_id, l.edge_type, o.type, o.slug, l.valid_from, l.link_id LIMIT :
 -- name: pages_with_edges
 -- The pages of a scope from which a typed edge leads, in order of type and slug.
 SELECT p.page_id FROM wiki_pages p WHERE p.tenant_id = :tenant_id AND p.owner_id = :owner_id AND p.status = 'active' AND EXISTS (
-    SELECT 1 FROM wiki_page_links l WHERE l.tenant_id = :tenant_id AND l.from_page_id = p.page_id AND l.edge_type <> ''
+    SELECT 1 FROM wiki_page_links l WHERE l.tenant_id = :tenant_id AND l.from_page_id = p.page_id AND l.edge_type <> '' AND l.held_reason = ''
         AND (:types::text[] = '{}' OR l.edge_type = ANY(:types)))
 ORDER BY p.type, p.slug LIMIT :limit;
 

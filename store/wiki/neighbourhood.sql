@@ -1,5 +1,6 @@
 -- name: read_links
--- A page's links to active pages, highest hubness first, each with the origins of its evidence.
+-- A page's links to active pages, highest hubness first, each with the origins of its evidence. A typed edge that an ontology holds
+-- counts as a reference, unless there is one.
 SELECT l.kind, l.created_at, t.page_id, t.type, t.slug, t.title, t.summary, t.status, t.parent_page_id, t.hubness_score, t.tags,
     t.last_compiled_at, t.created_at AS page_created_at, t.updated_at,
     ARRAY(SELECT DISTINCT e.origin FROM wiki_link_evidence e
@@ -8,17 +9,23 @@ SELECT l.kind, l.created_at, t.page_id, t.type, t.slug, t.title, t.summary, t.st
         WHERE e.tenant_id = :tenant_id AND e.link_id = l.link_id ORDER BY e.origin, e.context LIMIT 5) AS contexts
 FROM wiki_page_links l JOIN LATERAL (
     SELECT * FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = l.to_page_id AND status = 'active' LIMIT 1) t ON true
-WHERE l.tenant_id = :tenant_id AND l.from_page_id = :page_id AND l.edge_type = ''
+WHERE l.tenant_id = :tenant_id AND l.from_page_id = :page_id AND (l.edge_type = '' OR (l.held_reason <> '' AND NOT EXISTS (SELECT 1 FROM wiki_page_links u
+        WHERE u.tenant_id = :tenant_id AND u.from_page_id = l.from_page_id AND u.to_page_id = l.to_page_id AND u.kind = l.kind
+            AND (u.edge_type = '' OR (u.held_reason <> '' AND u.link_id < l.link_id)))))
 ORDER BY t.hubness_score DESC, t.type, t.slug, l.kind LIMIT :limit;
 
 -- name: count_neighbours^
 -- The number of a page's links to and from active pages, and of active pages promoted from it.
 SELECT (SELECT count(*) FROM wiki_page_links l CROSS JOIN LATERAL (
         SELECT 1 FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = l.to_page_id AND status = 'active' LIMIT 1) t
-        WHERE l.tenant_id = :tenant_id AND l.from_page_id = :page_id AND l.edge_type = '') AS links,
+        WHERE l.tenant_id = :tenant_id AND l.from_page_id = :page_id AND (l.edge_type = '' OR (l.held_reason <> '' AND NOT EXISTS (SELECT 1 FROM wiki_page_links u
+        WHERE u.tenant_id = :tenant_id AND u.from_page_id = l.from_page_id AND u.to_page_id = l.to_page_id AND u.kind = l.kind
+            AND (u.edge_type = '' OR (u.held_reason <> '' AND u.link_id < l.link_id)))))) AS links,
     (SELECT count(*) FROM wiki_page_links l CROSS JOIN LATERAL (
         SELECT 1 FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = l.from_page_id AND status = 'active' LIMIT 1) f
-        WHERE l.tenant_id = :tenant_id AND l.to_page_id = :page_id AND l.edge_type = '') AS backlinks,
+        WHERE l.tenant_id = :tenant_id AND l.to_page_id = :page_id AND (l.edge_type = '' OR (l.held_reason <> '' AND NOT EXISTS (SELECT 1 FROM wiki_page_links u
+        WHERE u.tenant_id = :tenant_id AND u.from_page_id = l.from_page_id AND u.to_page_id = l.to_page_id AND u.kind = l.kind
+            AND (u.edge_type = '' OR (u.held_reason <> '' AND u.link_id < l.link_id)))))) AS backlinks,
     (SELECT count(*) FROM wiki_pages WHERE tenant_id = :tenant_id AND parent_page_id = :page_id AND status = 'active') AS children;
 
 -- name: list_backlinks
@@ -31,7 +38,9 @@ SELECT l.kind, l.created_at, f.page_id, f.type, f.slug, f.title, f.summary, f.st
         WHERE e.tenant_id = :tenant_id AND e.link_id = l.link_id ORDER BY e.origin, e.context LIMIT 5) AS contexts
 FROM wiki_page_links l JOIN LATERAL (
     SELECT * FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = l.from_page_id AND status = 'active' LIMIT 1) f ON true
-WHERE l.tenant_id = :tenant_id AND l.to_page_id = :page_id AND l.edge_type = ''
+WHERE l.tenant_id = :tenant_id AND l.to_page_id = :page_id AND (l.edge_type = '' OR (l.held_reason <> '' AND NOT EXISTS (SELECT 1 FROM wiki_page_links u
+        WHERE u.tenant_id = :tenant_id AND u.from_page_id = l.from_page_id AND u.to_page_id = l.to_page_id AND u.kind = l.kind
+            AND (u.edge_type = '' OR (u.held_reason <> '' AND u.link_id < l.link_id)))))
     AND (l.from_page_id, l.kind) > (:after_id::uuid, :after_kind)
 ORDER BY l.from_page_id, l.kind LIMIT :limit;
 
@@ -68,13 +77,18 @@ SELECT p.page_id FROM (
 WHERE p.page_id <> ALL(:known_ids::uuid[]) ORDER BY p.hubness_score DESC, p.page_id LIMIT :limit;
 
 -- name: edges_among
--- The links among some pages, each with the origins of its evidence.
-SELECT l.from_page_id, l.to_page_id, l.kind, l.edge_type, l.properties, l.valid_from, l.valid_until,
+-- The links among some pages, each with the origins of its evidence. A typed edge that is held is a reference, unless there is one.
+SELECT l.from_page_id, l.to_page_id, l.kind, CASE WHEN l.held_reason = '' THEN l.edge_type ELSE '' END AS edge_type,
+    CASE WHEN l.held_reason = '' THEN l.properties ELSE '{}' END AS properties, CASE WHEN l.held_reason = '' THEN l.valid_from END AS valid_from,
+    CASE WHEN l.held_reason = '' THEN l.valid_until END AS valid_until,
     ARRAY(SELECT DISTINCT e.origin FROM wiki_link_evidence e
         WHERE e.tenant_id = :tenant_id AND e.link_id = l.link_id ORDER BY 1) AS origins
 FROM unnest(:page_ids::uuid[]) AS r (page_id) CROSS JOIN LATERAL (
     SELECT * FROM wiki_page_links
     WHERE tenant_id = :tenant_id AND from_page_id = r.page_id AND to_page_id = ANY(:page_ids)) l
+WHERE l.edge_type = '' OR l.held_reason = '' OR (l.held_reason <> '' AND NOT EXISTS (SELECT 1 FROM wiki_page_links u
+        WHERE u.tenant_id = :tenant_id AND u.from_page_id = l.from_page_id AND u.to_page_id = l.to_page_id AND u.kind = l.kind
+            AND (u.edge_type = '' OR (u.held_reason <> '' AND u.link_id < l.link_id))))
 ORDER BY l.from_page_id, l.to_page_id, l.kind, l.edge_type, l.valid_from LIMIT :limit;
 
 -- name: graph_pages

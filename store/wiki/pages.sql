@@ -71,7 +71,7 @@ SELECT f.matched, f.cosines, f.frequencies, f.total, 'section' AS kind, p.page_i
     ARRAY(SELECT w.source_ref FROM wiki_section_sources w
         WHERE w.tenant_id = :tenant_id AND w.section_id = s.section_id AND w.source_kind = 'memory'
         ORDER BY w.source_ref) AS memory_ids,
-    s.signature, s.section_slug, s.heading, s.position
+    s.signature, s.section_slug, coalesce(nullif(s.shown_heading, ''), s.heading) AS heading, s.position
 FROM sections f
 LEFT JOIN LATERAL (
     SELECT * FROM wiki_page_sections WHERE tenant_id = :tenant_id AND section_id = f.found_id LIMIT 1) s ON true

@@ -24,7 +24,7 @@ WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id AND l.edge_type = '' G
 SELECT l.edge_type, count(*) AS links FROM wiki_page_links l
 JOIN wiki_pages f ON f.tenant_id = l.tenant_id AND f.page_id = l.from_page_id AND f.status = 'active'
 JOIN wiki_pages t ON t.tenant_id = l.tenant_id AND t.page_id = l.to_page_id AND t.status = 'active'
-WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id AND l.edge_type <> '' GROUP BY l.edge_type ORDER BY l.edge_type;
+WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id AND l.edge_type <> '' AND l.held_reason = '' GROUP BY l.edge_type ORDER BY l.edge_type;
 
 -- name: count_origins
 -- How many links between active pages have evidence of each origin.

@@ -29,7 +29,7 @@ from compiler.plan.contract import (
     WriteSummary,
     WriteTag,
 )
-from compiler.plan.edge_types import EDGE_TYPES, TypedEdge, first_moment
+from compiler.plan.edge_types import TypedEdge, first_moment
 from compiler.plan.gathering import Gathering
 from compiler.plan.judging import writing
 from compiler.plan.judging.finishing import Bodies, finish, references
@@ -37,9 +37,12 @@ from compiler.plan.names import naming
 from compiler.plan.names.locating import located
 from compiler.plan.names.merge import Matches, Merger, merger, proposed_key
 from compiler.plan.names.planned import PlannedPages
+from compiler.plan.ontology.edges import proposed_type
+from compiler.plan.ontology.page_types import type_tag
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.plan.proposal import HeldName, PageUpdate, Proposal, ProposedLink, ProposedName, ProposedPage
 from compiler.plan.text import markdown
+from compiler.plan.vocabulary import Vocabulary
 
 __all__ = ["Bodies", "decide", "finish", "references"]
 
@@ -49,7 +52,7 @@ _COUNTED_AS = {"exact": "alias_dedup_merged", "derived": "alias_dedup_merged", "
 def decide(batch: LeafBatch, proposal: Proposal, matches: Matches, *, gazetteer: Gazetteer = NO_PLACES) -> PlanDecision:
     """Return the accepted parts of the proposal. The order of candidate pages, mentions and matches does not matter."""
     known = merger(matches, batch.pages, gazetteer=gazetteer)
-    leaf = _Leaf(citable(batch), known, batch.mentions, PlannedPages(gazetteer))
+    leaf = _Leaf(citable(batch), known, batch.mentions, PlannedPages(gazetteer), batch.known)
     for update in proposal.updates:
         leaf.take_update(update)
     for page in (*proposal.new_pages, *(promotion.page for promotion in proposal.promotions)):
@@ -76,6 +79,7 @@ class _Leaf:
     merger: Merger
     mentions: tuple[Mention, ...]
     planned: PlannedPages
+    known: Vocabulary | None = None
     gathering: Gathering = field(default_factory=Gathering)
     updates: dict[PageKey, list[PageUpdate]] = field(default_factory=dict)
     fresh: list[tuple[PageKey, PageKey, ProposedPage]] = field(default_factory=list)
@@ -167,7 +171,8 @@ class _Leaf:
         proposed = [alias for update in together for alias in update.aliases]
         names = naming.aliases(page, proposed, citable=self.citable, cited=cited)
         self.gathering.add(WriteAlias(page.key, alias) for alias in names)
-        tags = naming.tags(page, (tag for update in together for tag in update.tags), citable=self.citable)
+        told = [tag for update in together for tag in (*update.tags, *self._type_tags(update))]
+        tags = naming.tags(page, told, citable=self.citable)
         self.gathering.add(WriteTag(page.key, tag) for tag in tags)
 
     def _create(self, key: PageKey, proposed: ProposedPage) -> None:
@@ -198,9 +203,17 @@ class _Leaf:
             summary_sources=page.summary_sources if page.summary or not summary else proof,
             sections=tuple(sections.values()),
             aliases=(*(alias for alias in page.aliases if alias.key not in written_keys), *aliases),
-            tags=_with_tags(page, naming.tags(page, proposed.tags, citable=self.citable)),
+            tags=_with_tags(
+                page, naming.tags(page, (*proposed.tags, *self._type_tags(proposed)), citable=self.citable)
+            ),
         )
         self.gathering.items.append(CreatePage(made))
+
+    def _type_tags(self, one: PageUpdate | ProposedPage) -> tuple[ProposedName, ...]:
+        """Return the tag for the entity type that a planner gives a page under an ontology, with all memories it cites."""
+        name = type_tag(one.entity_type) if self.known else ""
+        cited = (*one.memory_ids, *(memory_id for section in one.sections for memory_id in section.memory_ids))
+        return (ProposedName(name, tuple(dict.fromkeys(cited))),) if name else ()
 
     def hold(self, proposed: Iterable[HeldName]) -> None:
         """Collect the names to hold, each with its sightings; a name that a page has is not held."""
@@ -254,18 +267,19 @@ class _Leaf:
 
     def _type(self, one: ProposedLink, source: PageKey, target: PageKey) -> None:
         """Collect a typed edge, with each cited memory as evidence; an unknown type stays an untyped link."""
-        if one.edge_type not in EDGE_TYPES:
+        edge_type = proposed_type(one.edge_type, self.known)
+        if not edge_type:
             self.gathering.reject("unknown_edge_type", one.edge_type)
             return
         cited = self.citable.texts(one.memory_ids)
         if not cited:
-            self.gathering.reject("edge_without_sources", f"{source.path} {one.edge_type} {target.path}")
+            self.gathering.reject("edge_without_sources", f"{source.path} {edge_type} {target.path}")
         since, until = first_moment(one.since), first_moment(one.until)
         if since is not None and until is not None and until <= since:
             until = None
         for memory in cited:
             edge = TypedEdge(
-                one.edge_type, since, until, memory.occurred_at, one.since if since else "", one.until if until else ""
+                edge_type, since, until, memory.occurred_at, one.since if since else "", one.until if until else ""
             )
             self.gathering.items.append(
                 WriteLink(
@@ -286,7 +300,9 @@ def _words(page: ProposedPage) -> int:
 
 def _as_update(page: ProposedPage, key: PageKey) -> PageUpdate:
     aliases = (ProposedName(page.title, page.memory_ids), *page.aliases)
-    return PageUpdate(key, page.sections, aliases, page.tags, page.summary, page.memory_ids)
+    return PageUpdate(
+        key, page.sections, aliases, page.tags, page.summary, page.memory_ids, entity_type=page.entity_type
+    )
 
 
 def _joined(first: ProposedPage, second: ProposedPage) -> ProposedPage:
@@ -296,6 +312,7 @@ def _joined(first: ProposedPage, second: ProposedPage) -> ProposedPage:
         sections=(*first.sections, *second.sections),
         aliases=(*first.aliases, ProposedName(second.title, second.memory_ids), *second.aliases),
         tags=(*first.tags, *second.tags),
+        entity_type=first.entity_type or second.entity_type,
         memory_ids=tuple(dict.fromkeys((*first.memory_ids, *(() if first.summary else second.memory_ids)))),
         city=first.city or second.city,
     )

@@ -73,7 +73,12 @@ class _Reader:
             return None
         sections = self._sections(value, "proposed_body_md")
         return PageUpdate(
-            page, sections, self._names(value), summary=_text(value, "summary"), memory_ids=self._refs(value)
+            page,
+            sections,
+            self._names(value),
+            summary=_text(value, "summary"),
+            memory_ids=self._refs(value),
+            entity_type=_name(value, "entityType"),
         )
 
     def new_page(self, value: Mapping[str, Any]) -> ProposedPage | None:
@@ -90,6 +95,7 @@ class _Reader:
             aliases=self._names(value),
             memory_ids=self._refs(value),
             slug=slug(_text(value, "slug")),
+            entity_type=_name(value, "entityType"),
         )
 
     def mention(self, value: Mapping[str, Any]) -> HeldName | None:

@@ -17,6 +17,7 @@ from compiler.plan.batch import AggregationView, LeafBatch
 from compiler.plan.contract import BatchMemory, Draft, Mention, Page, Section
 from compiler.plan.facts import past
 from compiler.plan.names.lookup import choose_mentions
+from compiler.plan.ontology import terms
 from compiler.plan.prompting import schema, wording
 from compiler.plan.prompting.handles import Handles, number
 from compiler.plan.text.markdown import first_sentence, one_line
@@ -26,6 +27,9 @@ SECTION_VERSION = "section-2"
 AGGREGATION_VERSION = "aggregation-2"
 
 VERSIONS = (LEAF_VERSION, SECTION_VERSION, AGGREGATION_VERSION)
+
+# Joined to a version where the tenant has an ontology.
+ONTOLOGY_VERSION = "ontology-1"
 
 SUMMARY_CHARS = 200
 QUOTES_SHOWN = 3
@@ -71,7 +75,17 @@ def leaf(batch: LeafBatch) -> Prompt:
         ),
         _part("MEMORIES", (_memory(handle, memory) for handle, memory in zip(memories, batch.memories, strict=False))),
     ]
-    return Prompt(wording.LEAF, "\n\n".join(parts), LEAF_VERSION, "leaf_plan", schema.LEAF, handles)
+    if batch.known is None:
+        return Prompt(wording.LEAF, "\n\n".join(parts), LEAF_VERSION, "leaf_plan", schema.LEAF, handles)
+    told = _part("ONTOLOGY", map(_json, terms.lines(batch.known)))
+    return Prompt(
+        f"{wording.LEAF}\n{wording.LEAF_ONTOLOGY}",
+        "\n\n".join([told, *parts]),
+        f"{LEAF_VERSION}+{ONTOLOGY_VERSION}",
+        "leaf_plan",
+        schema.governed_leaf(batch.known.edge_types()),
+        handles,
+    )
 
 
 def section(draft: Draft) -> Prompt:
@@ -86,7 +100,11 @@ def section(draft: Draft) -> Prompt:
             (_json({"date": one.occurred_at.date().isoformat(), "text": one.text}) for one in draft.memories),
         ),
     ]
-    return Prompt(wording.SECTION, "\n\n".join(parts), SECTION_VERSION)
+    if not draft.asked:
+        return Prompt(wording.SECTION, "\n\n".join(parts), SECTION_VERSION)
+    asked = _part("WANTED", [_json({"text": one}) for one in draft.asked])
+    version = f"{SECTION_VERSION}+{ONTOLOGY_VERSION}"
+    return Prompt(f"{wording.SECTION}\n{wording.SECTION_ONTOLOGY}", "\n\n".join([asked, *parts]), version)
 
 
 def aggregation(view: AggregationView) -> Prompt:

@@ -5,7 +5,7 @@ Any answer with one of a plan's arrays is a plan (`PLAN`): it is read item by it
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from compiler.plan.edge_types import EDGE_TYPES
@@ -87,6 +87,19 @@ LEAF: Final[Schema] = _object(
     parentSectionUpdates=_array(_ROLLUP),
     sectionPromotions=_array(_SECTION_PROMOTION),
 )
+
+
+def governed_leaf(edge_types: Iterable[str]) -> Schema:
+    """Return the schema of a leaf plan under an ontology: pages name their entity types, links its relationships."""
+    page = _object(**{**_PAGE, "entityType": _TEXT})
+    update = _object(**{**_PAGE_UPDATE["properties"], "entityType": _TEXT})
+    promotion = _object(**{**_PROMOTION["properties"], "entityType": _TEXT})
+    named = {"type": "string", "enum": ["", *edge_types]}
+    link = _object(**{**_TYPED_LINK["properties"], "edgeType": named})
+    made = {"pageUpdates": update, "newPages": page, "promotions": promotion, "pageLinks": link}
+    return _object(**{**LEAF["properties"], **{name: _array(one) for name, one in made.items()}})
+
+
 ARRAYS = tuple(LEAF["properties"])
 PLAN: Final[Schema] = {
     "type": "object",

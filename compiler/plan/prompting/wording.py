@@ -27,6 +27,16 @@ Rules
 - parentSectionUpdates and sectionPromotions stay empty.
 - Answer with the JSON object and nothing else."""
 
+LEAF_ONTOLOGY = """\
+- ONTOLOGY lists the entity types and relationships that were approved. Set entityType, of a new page or an update, to
+  the slug of the type that the cited memories show, else to an empty text. Never make up a type.
+- Where a type lists sections, use their slugs and headings for what they ask; other sections stay fine.
+- edgeType may be the slug of any listed relationship, between pages of the types it names."""
+
+SECTION_ONTOLOGY = """\
+- WANTED says what this section is for. It asks for a choice and an order, never for a statement that no memory
+  makes."""
+
 SECTION = """\
 You write one section of a wiki page. You get the section as it stands (STANDS), a proposal (PROPOSAL; where there
 is none, write it from the memories) and the memories it is made from. Each comes as JSON, its text under "text".

@@ -1,0 +1,83 @@
+"""Brings pages to an ontology: their types, how their sections are shown, and which of their typed edges stand.
+
+What a page is follows from its present state and the ontology alone, so that doing it again changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
+from uuid import UUID
+
+from compiler.plan.contract import Page
+from compiler.plan.ontology.edges import held_reason
+from compiler.plan.ontology.page_types import HeldReason, PageTyping, typing_of
+from compiler.plan.ontology.shapes import shape
+from compiler.plan.vocabulary import Vocabulary
+from store.db.queries import Connection
+from store.scope import Scope
+from store.wiki import governed
+from store.wiki.governed import GovernedEdge, ShownRow, TypingRow
+from store.wiki.page_writes import section_uuid
+
+
+async def govern(
+    connection: Connection,
+    scope: Scope,
+    pages: Mapping[UUID, Page],
+    known: Vocabulary,
+    *,
+    linked: Collection[UUID] = (),
+    now: datetime,
+) -> Counter[str]:
+    """Bring written pages to the ontology, with their typed edges and those of `linked` pages; return what changed, by counter.
+
+    The caller holds the scope's row.
+    """
+    present = await governed.typings(connection, scope, sorted(pages))
+    made = {
+        page_id: typing_of(page, known, _typing(present[page_id]))
+        for page_id, page in pages.items()
+        if page_id in present
+    }
+    changed = {page_id: one for page_id, one in made.items() if one != _typing(present[page_id])}
+    counters = Counter[str]()
+    if changed:
+        await governed.write_typings(connection, scope, [_row(*one) for one in sorted(changed.items())], now=now)
+        counters.update(f"pages_held_{one.reason}" for one in changed.values() if one.reason)
+        counters["pages_typed"] = sum(bool(one.slug) for one in changed.values())
+        counters["pages_untyped"] = sum(one == PageTyping() for one in changed.values())
+    shown = [row for page_id, typing in made.items() for row in _shown(page_id, pages[page_id], typing, known)]
+    counters["sections_shaped"] = await governed.show_sections(connection, scope, shown) if shown else 0
+    counters.update(await _gate(connection, scope, sorted({*linked, *pages}), known, now))
+    return +counters
+
+
+async def _gate(
+    connection: Connection, scope: Scope, page_ids: list[UUID], known: Vocabulary, now: datetime
+) -> Counter[str]:
+    """Hold the pages' edges that the ontology does not let stand, and let the others stand."""
+    found = await governed.edges_at(connection, scope, page_ids) if page_ids else []
+    changed = {one.link_id: reason for one in found if (reason := _reason(one, known)) != one.held_reason}
+    if changed:
+        await governed.hold_edges(connection, scope, {one: reason.value for one, reason in changed.items()}, now=now)
+    counters = Counter(f"edges_held_{reason.value}" for reason in changed.values() if reason)
+    counters["edges_approved"] = sum(not reason for reason in changed.values())
+    return counters
+
+
+def _reason(edge: GovernedEdge, known: Vocabulary) -> HeldReason:
+    return held_reason(edge.edge_type, PageTyping(edge.source_type), PageTyping(edge.target_type), known)
+
+
+def _shown(page_id: UUID, page: Page, typing: PageTyping, known: Vocabulary) -> Iterable[ShownRow]:
+    return (ShownRow(section_uuid(page_id, one.slug), one.position, one.heading) for one in shape(page, typing, known))
+
+
+def _typing(row: TypingRow) -> PageTyping:
+    return PageTyping(row.entity_type, row.held_type, HeldReason(row.held_reason))
+
+
+def _row(page_id: UUID, typing: PageTyping) -> TypingRow:
+    return TypingRow(page_id, typing.slug, typing.held, typing.reason.value)

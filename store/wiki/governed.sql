@@ -1,0 +1,61 @@
+-- name: typings_of
+-- What an ontology made of pages: their types, or what is held.
+SELECT page_id, entity_type, held_type, held_reason FROM wiki_pages
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND page_id = ANY(:page_ids::uuid[]);
+
+-- name: write_typings!
+-- Writes pages' types.
+UPDATE wiki_pages p SET entity_type = r.entity_type, held_type = r.held_type, held_reason = r.held_reason, typed_at = :now
+FROM unnest(:page_ids::uuid[], :entity_types::text[], :held_types::text[], :held_reasons::text[])
+    AS r (page_id, entity_type, held_type, held_reason)
+WHERE p.tenant_id = :tenant_id AND p.owner_id = :owner_id AND p.page_id = r.page_id
+    AND (p.entity_type, p.held_type, p.held_reason) <> (r.entity_type, r.held_type, r.held_reason);
+
+-- name: show_sections!
+-- Writes where sections are shown, and under which heading.
+UPDATE wiki_page_sections s SET shown_position = r.position, shown_heading = r.heading
+FROM unnest(:section_ids::uuid[], :positions::int[], :headings::text[]) AS r (section_id, position, heading)
+WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id AND s.section_id = r.section_id
+    AND (s.shown_position IS DISTINCT FROM r.position OR s.shown_heading <> r.heading);
+
+-- name: typed_edges_at
+-- The typed edges from and to some pages, each once, with the types of the pages at its ends.
+SELECT DISTINCT l.link_id, l.edge_type, l.held_reason, f.entity_type AS source_type, t.entity_type AS target_type
+FROM unnest(:page_ids::uuid[]) AS r (page_id) CROSS JOIN LATERAL (
+    SELECT link_id, edge_type, held_reason, from_page_id, to_page_id FROM wiki_page_links
+    WHERE tenant_id = :tenant_id AND from_page_id = r.page_id AND edge_type <> ''
+    UNION ALL
+    SELECT link_id, edge_type, held_reason, from_page_id, to_page_id FROM wiki_page_links
+    WHERE tenant_id = :tenant_id AND to_page_id = r.page_id AND edge_type <> '') l
+CROSS JOIN LATERAL (SELECT entity_type FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = l.from_page_id LIMIT 1) f
+CROSS JOIN LATERAL (SELECT entity_type FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = l.to_page_id LIMIT 1) t
+ORDER BY l.link_id;
+
+-- name: hold_edges!
+-- Writes why typed edges are held; empty lets them stand.
+UPDATE wiki_page_links l SET held_reason = r.reason, held_at = CASE WHEN r.reason = '' THEN NULL ELSE :now::timestamptz END
+FROM unnest(:link_ids::uuid[], :reasons::text[]) AS r (link_id, reason)
+WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id AND l.link_id = r.link_id AND l.held_reason <> r.reason;
+
+-- name: page_ids_after
+-- The pages after a given one, archived ones too, in order of type and slug.
+SELECT page_id, type, slug FROM wiki_pages
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND (type, slug) > (:type, :slug) ORDER BY type, slug LIMIT :limit;
+
+-- name: all_governed
+-- What an ontology made of every page, section and typed edge of a scope.
+SELECT 'page' AS kind, p.type, p.slug, '' AS part, p.entity_type, p.held_type, p.held_reason, NULL::int AS position, '' AS heading
+FROM wiki_pages p
+WHERE p.tenant_id = :tenant_id AND p.owner_id = :owner_id AND (p.entity_type <> '' OR p.held_reason <> '')
+UNION ALL
+SELECT 'section', p.type, p.slug, s.section_slug, '', '', '', s.shown_position, s.shown_heading
+FROM wiki_page_sections s JOIN wiki_pages p ON p.tenant_id = s.tenant_id AND p.page_id = s.page_id
+WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id AND (s.shown_position IS NOT NULL OR s.shown_heading <> '')
+UNION ALL
+SELECT 'edge', f.type, f.slug, l.edge_type || ' ' || t.type || '/' || t.slug || ' ' || coalesce(l.valid_from::text, ''), '', '',
+    l.held_reason, NULL, ''
+FROM wiki_page_links l
+JOIN wiki_pages f ON f.tenant_id = l.tenant_id AND f.page_id = l.from_page_id
+JOIN wiki_pages t ON t.tenant_id = l.tenant_id AND t.page_id = l.to_page_id
+WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id AND l.held_reason <> ''
+ORDER BY 1, 2, 3, 4;
