@@ -29,8 +29,9 @@ from compiler.plan.vocabulary import Vocabulary, vocabulary
 from compiler.planners.model_planner import CostMeter, ModelPlanner
 from compiler.planners.planner import ExtractivePlanner
 from compiler.settings import Caps
-from compiler.state import apply
+from compiler.state import apply, governing
 from compiler.state.access import Access, OpenTransactionAccess, PooledAccess
+from compiler.state.governing import PageWindow
 from compiler.state.snapshot import differences, snapshot
 from compiler.state.substrates import Feed, FeedPage, MemoryListing, MemorySubstrate, content_hash
 from compiler.state.views import Look
@@ -220,6 +221,12 @@ class _Replay:
             self.doubt(batch, MEMORY_GONE)
             return
         known, now = await self._known(batch), self.engine.now()
+        if known is not None and "governed" in batch.options:
+            after, through = (tuple(place) for place in batch.options["governed"])
+            window = PageWindow(after, _AT_ONCE, through)
+            while done := await governing.govern_window(self.connection, self.aside, window, known, now=now):
+                window = replace(window, after=done.last)
+            return
         await apply.apply_items(self.connection, self.aside, codec.load(batch.items), now=now, known=known)
 
     async def _pass(self, batch: Batch) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
@@ -15,11 +16,44 @@ from compiler.plan.ontology.edges import held_reason
 from compiler.plan.ontology.page_types import HeldReason, PageTyping, typing_of
 from compiler.plan.ontology.shapes import shape
 from compiler.plan.vocabulary import Vocabulary
+from compiler.state.row_mapping import load
 from store.db.queries import Connection
 from store.scope import Scope
 from store.wiki import governed
 from store.wiki.governed import GovernedEdge, ShownRow, TypingRow
 from store.wiki.page_writes import section_uuid
+
+
+@dataclass(frozen=True, slots=True)
+class PageWindow:
+    """At most `limit` pages after a place (type, slug), none beyond `through`."""
+
+    after: tuple[str, str]
+    limit: int
+    through: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GovernedPages:
+    """What bringing some pages to an ontology did: how many pages, the place of the last one, and what changed by counter."""
+
+    pages: int
+    last: tuple[str, str]
+    counters: Mapping[str, int]
+
+
+async def govern_window(
+    connection: Connection, scope: Scope, window: PageWindow, known: Vocabulary, *, now: datetime
+) -> GovernedPages | None:
+    """Bring the pages of a window to the ontology; None if there is none. The caller holds the scope's row."""
+    found = await governed.pages_after(connection, scope, window.after, limit=window.limit)
+    wanted = [(page_id, place) for page_id, place in found if window.through is None or place <= window.through]
+    if not wanted:
+        return None
+    standing = await load(connection, scope, [page_id for page_id, _ in wanted])
+    pages = {standing.ids[key]: page for key, page in standing.pages.items()}
+    counters = await govern(connection, scope, pages, known, now=now)
+    return GovernedPages(len(wanted), wanted[-1][1], counters)
 
 
 async def govern(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 from uuid import UUID, uuid4
@@ -31,7 +31,10 @@ class ReprocessStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReprocessJob:
-    """A job between two versions. `continuation_offset` counts the pages that are done."""
+    """A job between two versions. `continuation_offset` counts the pages that are done, `continuation` is the place of the last.
+
+    `attempt` counts the claims since it last made headway; `fence` is the number of its claim.
+    """
 
     job_id: UUID
     from_version: int
@@ -45,6 +48,13 @@ class ReprocessJob:
     metrics: Mapping[str, Any] = field(default_factory=dict)
     error: str = ""
     finished_at: datetime | None = None
+    continuation: Mapping[str, Any] = field(default_factory=dict)
+    fence: int = 0
+
+    @property
+    def named(self) -> dict[str, Any]:
+        """The job and its claim as query parameters."""
+        return {"job_id": self.job_id, "fence": self.fence}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +65,14 @@ class ReprocessWish:
     to_version: int
     change_set_id: UUID | None = None
     impact: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ReprocessLease:
+    """A worker's lease on a job: the holder, and how many seconds it lasts unless the job makes headway."""
+
+    holder: str
+    duration_s: float
 
 
 async def queue_reprocess(connection: Connection, tenant_id: UUID, wish: ReprocessWish, *, now: datetime) -> UUID:
@@ -82,3 +100,48 @@ async def page(
     before, after_id = after or (_END_OF_TIME, UUID(int=0))
     rows = await _sql.list_jobs(connection, tenant_id=tenant_id, before=before, after_id=after_id, limit=limit)
     return [value_of(ReprocessJob, row, status=ReprocessStatus(row["status"])) for row in rows]
+
+
+async def claim(
+    connection: Connection, tenant_id: UUID, lease: ReprocessLease, *, now: datetime
+) -> ReprocessJob | None:
+    """Claim the tenant's oldest due job, or one whose lease ran out, raising its fence; None if there is none."""
+    until = now + timedelta(seconds=lease.duration_s)
+    row = await _sql.claim_job(connection, tenant_id=tenant_id, holder=lease.holder, until=until, now=now)
+    return row and value_of(ReprocessJob, row, status=ReprocessStatus(row["status"]))
+
+
+async def hold(connection: Connection, tenant_id: UUID, job: ReprocessJob) -> bool:
+    """Lock the job until the transaction ends, and return whether the claim still stands."""
+    return await _sql.hold_job(connection, tenant_id=tenant_id, **job.named) is not None
+
+
+async def advance(connection: Connection, tenant_id: UUID, job: ReprocessJob, *, lease_until: datetime) -> None:
+    """Record how far the job came, in the transaction that did the work."""
+    reached = {"continuation": dict(job.continuation), "offset": job.continuation_offset, "metrics": dict(job.metrics)}
+    await _sql.advance_job(connection, tenant_id=tenant_id, **job.named, **reached, until=lease_until)
+
+
+async def release(connection: Connection, tenant_id: UUID, job: ReprocessJob, *, not_before: datetime) -> None:
+    """Give the job back; this claim does not count as an attempt."""
+    await _sql.release_job(connection, tenant_id=tenant_id, **job.named, not_before=not_before)
+
+
+async def end(
+    connection: Connection,
+    tenant_id: UUID,
+    job: ReprocessJob,
+    status: ReprocessStatus,
+    *,
+    error: str = "",
+    now: datetime,
+) -> None:
+    """End the job. `error` says why it failed or was cancelled."""
+    ended = {"status": status.value, "error": error, "now": now}
+    await _sql.end_job(connection, tenant_id=tenant_id, **job.named, **ended)
+
+
+async def next_due(connection: Connection, tenant_id: UUID) -> datetime | None:
+    """Return when the tenant's next job is due, or the lease of a running one ends; None if none waits."""
+    due: datetime | None = await _sql.next_due(connection, tenant_id=tenant_id)
+    return due

@@ -13,6 +13,45 @@ SELECT job_id FROM ontology_reprocess_jobs WHERE tenant_id = :tenant_id AND dedu
 -- name: list_jobs
 -- A page of the tenant's jobs, newest first.
 SELECT job_id, change_set_id, from_version, to_version, status, attempt, continuation_offset, impact, metrics, error, created_at,
-    finished_at FROM ontology_reprocess_jobs
+    finished_at, continuation, fence FROM ontology_reprocess_jobs
 WHERE tenant_id = :tenant_id AND created_at <= :before::timestamptz AND (created_at < :before OR job_id > :after_id)
 ORDER BY created_at DESC, job_id LIMIT :limit;
+
+-- name: claim_job^
+-- Claims the oldest due job, or one whose lease ran out, and counts the claim.
+UPDATE ontology_reprocess_jobs SET status = 'running', attempt = attempt + 1, fence = fence + 1, lease_holder = :holder,
+    lease_until = :until, claimed_at = :now
+WHERE tenant_id = :tenant_id AND job_id = (
+    SELECT job_id FROM ontology_reprocess_jobs
+    WHERE tenant_id = :tenant_id AND ((status = 'pending' AND not_before <= :now::timestamptz)
+        OR (status = 'running' AND lease_until <= :now))
+    ORDER BY created_at, job_id LIMIT 1 FOR UPDATE SKIP LOCKED)
+RETURNING job_id, change_set_id, from_version, to_version, status, attempt, continuation, continuation_offset, impact, metrics, error,
+    created_at, finished_at, fence;
+
+-- name: hold_job$
+-- Locks the job if the fence is still the holder's.
+SELECT job_id FROM ontology_reprocess_jobs
+WHERE tenant_id = :tenant_id AND job_id = :job_id AND fence = :fence AND status = 'running' FOR UPDATE;
+
+-- name: advance_job!
+-- Records how far the job came, and renews its lease: it makes headway, so its attempts count anew.
+UPDATE ontology_reprocess_jobs SET continuation = :continuation, continuation_offset = :offset, metrics = :metrics,
+    lease_until = :until, attempt = 1, error = ''
+WHERE tenant_id = :tenant_id AND job_id = :job_id AND fence = :fence AND status = 'running';
+
+-- name: release_job!
+-- Gives a job back, to be claimed again.
+UPDATE ontology_reprocess_jobs SET status = 'pending', lease_holder = '', lease_until = NULL, not_before = :not_before,
+    attempt = attempt - 1
+WHERE tenant_id = :tenant_id AND job_id = :job_id AND fence = :fence AND status = 'running';
+
+-- name: end_job!
+-- Ends a job.
+UPDATE ontology_reprocess_jobs SET status = :status, error = :error, lease_holder = '', lease_until = NULL, finished_at = :now
+WHERE tenant_id = :tenant_id AND job_id = :job_id AND fence = :fence AND status = 'running';
+
+-- name: next_due$
+-- When the tenant's next job is due, or the lease of a running one ends.
+SELECT min(CASE status WHEN 'pending' THEN not_before ELSE lease_until END) FROM ontology_reprocess_jobs
+WHERE tenant_id = :tenant_id AND status IN ('pending', 'running');
