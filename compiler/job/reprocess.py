@@ -63,7 +63,7 @@ def tenant_scope(tenant_id: UUID) -> Scope:
 async def wake(connection: Connection, tenant_id: UUID, *, now: datetime, not_before: datetime | None = None) -> None:
     """Let a worker look for the tenant's reprocess jobs; call it in a transaction of `tenant_scope` that queued one."""
     scope = tenant_scope(tenant_id)
-    await background.enqueue(connection, scope, KIND, str(tenant_id), now=now, not_before=not_before)
+    await background.enqueue(connection, scope, KIND, "", now=now, not_before=not_before)
 
 
 async def run_due_jobs(deps: ReprocessDeps, tenant_id: UUID) -> None:

@@ -109,10 +109,14 @@ def tally(record: JobRecord) -> dict[str, Any]:
 
 
 def count(finished: Mapping[str, Any], figures: Figures) -> None:
-    """Add a job's `tally` to the metrics, or that of a decay job: its kind and state."""
+    """Add a job's `tally` to the metrics, or that of a decay job (kind, state) or a reprocess job (status, pages)."""
     if "decay" in finished:
         kind, state = map(str, finished["decay"])
         figures.decayed(kind, state)
+        return
+    if "reprocess" in finished:
+        status, pages = finished["reprocess"]
+        figures.reprocessed(str(status), int(pages))
         return
     figures.job(finished["status"], finished["duration_s"])
     for call in finished["calls"]:

@@ -56,6 +56,8 @@ class Figures:
         self._compiles = Family(self._gauge(names.COMPILE_JOBS))
         self._lag = self._gauge(names.COMPILE_LAG)
         self._decays = Family(self._counter(names.DECAY_JOBS))
+        self._reprocesses = Family(self._counter(names.REPROCESS_JOBS))
+        self._reprocessed = self._counter(names.REPROCESSED_PAGES)
         self._refreshing: list[Callable[[], None]] = []
 
     def call(self, method: str, code: str, duration_s: float) -> None:
@@ -112,6 +114,11 @@ class Figures:
     def decayed(self, kind: str, state: str) -> None:
         """Count a decay job that has ended."""
         self._decays.of(kind, state).inc()
+
+    def reprocessed(self, status: str, pages: int) -> None:
+        """Count a reprocess job that has ended, and its pages."""
+        self._reprocesses.of(status).inc()
+        self._reprocessed.inc(pages)
 
     def watch_value(self, metric: Metric, read: Callable[[], float]) -> None:
         """Register a gauge that is read whenever the metrics are exported."""

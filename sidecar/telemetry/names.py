@@ -140,6 +140,12 @@ EMBEDDER_FAILING: Final = Metric(
 COMPILE_JOBS: Final = Metric("sidecar.compile.jobs", "", "Compile jobs by status, now in the database.", ("status",))
 COMPILE_LAG: Final = Metric("sidecar.compile.lag", "s", "Age of the oldest compile job that waits.")
 DECAY_JOBS: Final = Metric("sidecar.decay.jobs", "", "Decay jobs that have ended.", ("kind", "state"))
+REPROCESS_JOBS: Final = Metric(
+    "sidecar.ontology.reprocess.jobs", "", "Reprocess jobs of ontologies that have ended.", ("status",)
+)
+REPROCESSED_PAGES: Final = Metric(
+    "sidecar.ontology.reprocess.pages", "", "Pages that ended reprocess jobs brought to a version of an ontology."
+)
 JOB_DURATION: Final = Metric(
     "sidecar.compile.duration", "s", "How long compile jobs took.", ("status",), (*_SECONDS, 30.0, 60.0, 300.0, 1800.0)
 )

@@ -21,8 +21,10 @@ import orjson
 
 from compiler.decay.runner import DecayDeps
 from compiler.errors import ListingUnsafe
+from compiler.job import reprocess
 from compiler.job.compilation import BatchDeps, Engine
 from compiler.job.reconciliation import SWEEP, sweep
+from compiler.job.reprocess import ReprocessDeps
 from compiler.job.worker import Handler, Worker, WorkerSettings
 from compiler.operations import lint, upkeep
 from compiler.planners.model_planner import ModelQuestion
@@ -52,6 +54,7 @@ from store.compile.jobs import Ending, Job
 from store.compile.ready import READY
 from store.db import notices
 from store.db.postgres import Pool, PoolsConfig, open_pools
+from store.ontology.reprocess_jobs import ReprocessJob
 from store.scope import Scope
 
 log = logging.getLogger(__name__)
@@ -86,15 +89,20 @@ async def work(settings: Settings, watch: Watch | None = None, *, ends_with_pare
         if ends_with_parent:
             aging = replace(aging, told=_write_decay_tally)
         nightly = NightlyDecay(pools.background, now=compile_engine.now, policy=decay_policy(settings))
+        settled = worker_settings(settings)
+        reprocessing = ReprocessDeps(pools.background, compile_engine.now, settled.holder, settled.lease_s)
+        if ends_with_parent:
+            reprocessing = replace(reprocessing, told=_write_reprocess_tally)
         worker = Worker(
             pools.background,
             _noted(engine, clock),
-            worker_settings(settings),
+            settled,
             {
                 **handlers(pools.background, vectors, writer),
                 **aging_handlers(aging, timedelta(seconds=settings.episode_pause_s)),
                 NIGHTLY_KIND: nightly.schedule,
                 SWEEP: partial(_sweep, engine, pools.background),
+                reprocess.KIND: partial(_reprocess, reprocessing),
             },
             partial(_on_finished, clock, watch, _write_tally if ends_with_parent else None),
         )
@@ -191,6 +199,11 @@ def _write_decay_tally(job: DecayJob) -> None:
     _write_line({"decay": [job.kind.value, job.state.value]})
 
 
+def _write_reprocess_tally(job: ReprocessJob) -> None:
+    """Write a reprocess job's status and pages to standard output, for the parent's metrics."""
+    _write_line({"reprocess": [job.status.value, job.continuation_offset]})
+
+
 def _write_line(counts: Mapping[str, Any]) -> None:
     with contextlib.suppress(BrokenPipeError):  # it has died: this process ends for that reason in a moment
         sys.stdout.buffer.write(orjson.dumps(counts) + b"\n")
@@ -219,6 +232,11 @@ def aging_handlers(deps: DecayDeps, pause: timedelta) -> dict[str, Handler]:
         DECAY_KIND: partial(decay_work.run_due_jobs, deps),
         EPISODES_KIND: partial(decay_work.make_episodes, deps, episodes),
     }
+
+
+async def _reprocess(deps: ReprocessDeps, scope: Scope, subject: str) -> None:
+    """Bring the tenant's pages to its ontology, as far as one turn goes."""
+    await reprocess.run_due_jobs(deps, scope.tenant_id)
 
 
 async def _left(scope: Scope, subject: str) -> None:

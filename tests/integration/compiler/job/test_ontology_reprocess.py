@@ -121,7 +121,7 @@ async def test_every_owner_s_pages_are_brought_to_the_new_version(pools: Pools, 
 
 def handler(pools: Pools) -> Handler:
     async def run(scope: Scope, subject: str) -> None:
-        await reprocess.run_due_jobs(deps_of(pools, Clock()), UUID(subject))
+        await reprocess.run_due_jobs(deps_of(pools, Clock()), scope.tenant_id)
 
     return run
 
