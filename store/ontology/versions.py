@@ -52,9 +52,10 @@ async def newest(connection: Connection, tenant_id: UUID) -> int:
 
 
 async def ontology_in_force(connection: Connection, tenant_id: UUID) -> Ontology | None:
-    """Return the ontology in force, in one round trip; None if the tenant has never approved one."""
+    """Return the ontology in force, in one round trip; None if the tenant has approved none, or went back to none."""
     row = await _sql.terms_of_version(connection, tenant_id=tenant_id, version=None)
-    return row and _ontology(row)
+    found = row and _ontology(row)
+    return found if found and found.terms else None
 
 
 async def at_version(connection: Connection, tenant_id: UUID, version: int) -> Ontology | None:

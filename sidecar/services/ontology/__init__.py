@@ -1,0 +1,1 @@
+"""The governance of a tenant's ontology: what is proposed, reviewed, approved, rolled back, exported and imported."""

@@ -1,0 +1,228 @@
+"""Terms of an ontology as JSON, read with every bound checked. Pure.
+
+Every function that reads raises InvalidArgument, which names the field, the problem and the fix.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Mapping
+from dataclasses import asdict
+from enum import StrEnum
+from typing import Any, Final, TypeVar
+
+from sidecar.runtime.errors import InvalidArgument
+from sidecar.services.validation import check_characters
+from store.ontology.terms import (
+    Cardinality,
+    EntityType,
+    ExternalMapping,
+    FacetTemplate,
+    Lifecycle,
+    MappingKind,
+    RelationshipType,
+    Term,
+    TermKind,
+)
+from store.text.texts import fold
+
+MAX_SLUG_CHARS = 64
+MAX_NAME_CHARS = 80
+MAX_TEXT_CHARS = 2_000
+MAX_ALIASES = 50
+MAX_ENDPOINTS = 50
+MAX_URI_CHARS = 500
+MAX_POSITION = 999
+
+_SLUG = re.compile(rf"[a-z][a-z0-9_]{{0,{MAX_SLUG_CHARS - 1}}}", re.ASCII)
+_NOT_IN_SLUGS = re.compile(r"[^a-z0-9]+")
+_URI = re.compile(r"https?://[^\s/?#\"<>\\^`{|}]+[^\s\"<>\\^`{|}]*")
+_FIELDS: Final[Mapping[TermKind, tuple[str, ...]]] = {
+    TermKind.ENTITY_TYPE: ("slug", "name", "description", "broad_type", "aliases", "lifecycle"),
+    TermKind.RELATIONSHIP_TYPE: (
+        "slug", "name", "inverse", "source_types", "target_types", "cardinality", "aliases", "lifecycle",
+    ),
+    TermKind.FACET_TEMPLATE: ("entity_type", "slug", "heading", "position", "prompt", "guidance", "lifecycle"),
+    TermKind.EXTERNAL_MAPPING: ("subject_kind", "subject", "kind", "vocabulary", "uri", "label"),
+}  # fmt: skip
+_Choice = TypeVar("_Choice", bound=StrEnum)
+
+
+def slug_of(name: str) -> str:
+    """Return the slug that a name makes, its accents left out: `Café owner` is `cafe_owner`. Empty if it has no Latin letter."""
+    plain = _NOT_IN_SLUGS.sub("_", fold(unicodedata.normalize("NFKC", name[:500]))).strip("_")
+    return plain.lstrip("0123456789_")[:MAX_SLUG_CHARS].rstrip("_")
+
+
+def write_term(term: Term) -> dict[str, Any]:
+    """Return a term as JSON, which `read_term` reads back equal."""
+    return {
+        name: value.value if isinstance(value, StrEnum) else list(value) if isinstance(value, tuple) else value
+        for name, value in asdict(term).items()
+    }
+
+
+def read_term(kind: TermKind, given: object, *, field: str) -> Term:
+    """Return the term of a JSON object, in which empty fields may be left out; a slug that is left out is made of the name."""
+    if not isinstance(given, Mapping):
+        raise InvalidArgument(field, "is no JSON object", f"send one with {', '.join(_FIELDS[kind])}")
+    if unknown := sorted(str(name)[:40] for name in given if name not in _FIELDS[kind]):
+        raise InvalidArgument(f"{field}.{unknown[0]}", "is not known", f"send {', '.join(_FIELDS[kind])}")
+    match kind:
+        case TermKind.ENTITY_TYPE:
+            return _entity_type(given, field)
+        case TermKind.RELATIONSHIP_TYPE:
+            return _relationship_type(given, field)
+        case TermKind.FACET_TEMPLATE:
+            return _facet_template(given, field)
+        case TermKind.EXTERNAL_MAPPING:
+            return _mapping(given, field)
+
+
+def merged(kind: TermKind, value: Mapping[str, Any], edited: Mapping[str, Any], *, field: str) -> dict[str, Any]:
+    """Return a term as JSON with some of its fields replaced. Raises InvalidArgument."""
+    return write_term(read_term(kind, {**value, **edited}, field=field))
+
+
+def read_slug(field: str, value: str, *, is_optional: bool = False) -> str:
+    """Return the slug as it is. One that is none raises InvalidArgument with the slug to send, where there is one."""
+    if _SLUG.fullmatch(value) or (is_optional and not value):
+        return value
+    meant = slug_of(value)
+    fix = f"send {meant!r}" if meant else "send a Latin word for it, and the word itself as the name or an alias"
+    form = f"1 to {MAX_SLUG_CHARS} of a-z, 0-9 and _, a letter first"
+    raise InvalidArgument(field, f"is {value[:40]!r}, not a slug ({form})", fix)
+
+
+def choice(field: str, value: object, kinds: type[_Choice], *, allowed: Collection[_Choice] = ()) -> _Choice:
+    """Return the member of an enum that a text names."""
+    members = tuple(allowed or kinds)
+    found = next((one for one in members if one.value == value), None)
+    if found is None:
+        raise InvalidArgument(field, f"is {str(value)[:40]!r}", f"send one of {', '.join(members)}")
+    return found
+
+
+def _entity_type(given: Mapping[str, Any], field: str) -> EntityType:
+    name = _line(given, "name", field, is_needed=True)
+    return EntityType(
+        slug=_slug(given, name, field),
+        name=name,
+        description=_text(given, "description", field),
+        broad_type=read_slug(f"{field}.broad_type", _line(given, "broad_type", field), is_optional=True),
+        aliases=_aliases(given, field),
+        lifecycle=_lifecycle(given, field),
+    )
+
+
+def _relationship_type(given: Mapping[str, Any], field: str) -> RelationshipType:
+    name = _line(given, "name", field, is_needed=True)
+    return RelationshipType(
+        slug=_slug(given, name, field),
+        name=name,
+        inverse=_line(given, "inverse", field),
+        source_types=_endpoints(given, "source_types", field),
+        target_types=_endpoints(given, "target_types", field),
+        cardinality=choice(
+            f"{field}.cardinality", given.get("cardinality") or Cardinality.MANY_TO_MANY.value, Cardinality
+        ),
+        aliases=_aliases(given, field),
+        lifecycle=_lifecycle(given, field),
+    )
+
+
+def _facet_template(given: Mapping[str, Any], field: str) -> FacetTemplate:
+    heading = _line(given, "heading", field, is_needed=True)
+    position = given.get("position", 0)
+    if isinstance(position, bool) or not isinstance(position, int) or not 0 <= position <= MAX_POSITION:
+        raise InvalidArgument(f"{field}.position", f"is {str(position)[:20]}", f"send 0 to {MAX_POSITION}")
+    return FacetTemplate(
+        entity_type=read_slug(f"{field}.entity_type", _line(given, "entity_type", field)),
+        slug=_slug(given, heading, field),
+        heading=heading,
+        position=position,
+        prompt=_text(given, "prompt", field),
+        guidance=_text(given, "guidance", field),
+        lifecycle=_lifecycle(given, field),
+    )
+
+
+def _mapping(given: Mapping[str, Any], field: str) -> ExternalMapping:
+    kinds = [one for one in TermKind if one is not TermKind.EXTERNAL_MAPPING]
+    subject_kind = choice(f"{field}.subject_kind", given.get("subject_kind"), TermKind, allowed=kinds)
+    subject = _line(given, "subject", field, most=2 * MAX_SLUG_CHARS + 1)
+    for part in subject.split("/", 1) if subject_kind is TermKind.FACET_TEMPLATE else [subject]:
+        read_slug(f"{field}.subject", part)
+    uri = _line(given, "uri", field, most=MAX_URI_CHARS)
+    if not _URI.fullmatch(uri):
+        raise InvalidArgument(
+            f"{field}.uri", "is no http or https address", "send https://schema.org/Person or the like"
+        )
+    return ExternalMapping(
+        subject_kind=subject_kind,
+        subject=subject,
+        kind=choice(f"{field}.kind", given.get("kind"), MappingKind),
+        vocabulary=_line(given, "vocabulary", field, is_needed=True),
+        uri=uri,
+        label=_line(given, "label", field),
+    )
+
+
+def _slug(given: Mapping[str, Any], name: str, field: str) -> str:
+    return read_slug(f"{field}.slug", _line(given, "slug", field) or slug_of(name) or name)
+
+
+def _lifecycle(given: Mapping[str, Any], field: str) -> Lifecycle:
+    allowed = (Lifecycle.APPROVED, Lifecycle.DEPRECATED)
+    return choice(f"{field}.lifecycle", given.get("lifecycle") or Lifecycle.APPROVED.value, Lifecycle, allowed=allowed)
+
+
+def _aliases(given: Mapping[str, Any], field: str) -> tuple[str, ...]:
+    found = {fold(one): one for one in _lines(given, "aliases", field, most=MAX_ALIASES)}
+    return tuple(sorted(found.values()))
+
+
+def _endpoints(given: Mapping[str, Any], name: str, field: str) -> tuple[str, ...]:
+    slugs = _lines(given, name, field, most=MAX_ENDPOINTS)
+    return tuple(sorted({read_slug(f"{field}.{name}[{place}]", one) for place, one in enumerate(slugs)}))
+
+
+def _lines(given: Mapping[str, Any], name: str, field: str, *, most: int) -> list[str]:
+    values = given.get(name) or []
+    if not isinstance(values, list | tuple) or len(values) > most:
+        count = f"has {len(values)} entries" if isinstance(values, list | tuple) else "is no list"
+        raise InvalidArgument(f"{field}.{name}", count, f"send at most {most}")
+    return [_line({name: one}, name, f"{field}.{name}[{place}]", is_needed=True) for place, one in enumerate(values)]
+
+
+def _line(
+    given: Mapping[str, Any], name: str, field: str, *, is_needed: bool = False, most: int = MAX_NAME_CHARS
+) -> str:
+    """Return a text of one line, its white space collapsed."""
+    value = _string(given, name, field)
+    line = " ".join(value.split())
+    where = field if field.endswith("]") and f".{name}[" in field else f"{field}.{name}"
+    if is_needed and not line:
+        raise InvalidArgument(where, "is empty", f"send 1 to {most} characters")
+    if len(line) > most or not line.isprintable():
+        problem = f"has {len(line)} characters" if len(line) > most else "has characters that cannot be printed"
+        raise InvalidArgument(where, problem, f"send at most {most} printable characters")
+    return line
+
+
+def _text(given: Mapping[str, Any], name: str, field: str) -> str:
+    value = _string(given, name, field).strip()
+    if len(value) > MAX_TEXT_CHARS:
+        raise InvalidArgument(f"{field}.{name}", f"has {len(value)} characters", f"send at most {MAX_TEXT_CHARS}")
+    return value
+
+
+def _string(given: Mapping[str, Any], name: str, field: str) -> str:
+    value = given.get(name)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise InvalidArgument(f"{field}.{name}", "is no text", "send a text")
+    check_characters(f"{field}.{name}", value)
+    return value

@@ -1,0 +1,153 @@
+"""A change set as it is reviewed: its items with evidence and difference, whether the whole would be valid, and its impact."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from sidecar.runtime.errors import InvalidArgument
+from sidecar.services.ontology import changes
+from sidecar.services.ontology.changes import Change, TermDifference
+from sidecar.services.ontology.term_reading import read_term
+from store.db.postgres import enter_owner
+from store.db.queries import Connection
+from store.ontology import change_sets, evidence, versions
+from store.ontology.change_sets import ChangeItem, ChangeSet, ChangeSetStatus, ItemDecision
+from store.ontology.evidence import Example
+from store.ontology.terms import EntityType, FacetTemplate, Ontology, RelationshipType, Term
+from store.scope import Scope
+from store.text.texts import fold
+
+
+@dataclass(frozen=True, slots=True)
+class ItemView:
+    """An item with what it would change against the version in force, its evidence, and what is about its term today."""
+
+    item: ChangeItem
+    difference: TermDifference
+    evidence: tuple[Example, ...]
+    uses: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeSetView:
+    """A change set for review. `problem` is why it cannot be approved as it is, empty if it can or has ended.
+
+    `impact` sums the pages, sections and edges over its items.
+    """
+
+    change_set: ChangeSet
+    items: tuple[ItemView, ...]
+    base_version: int
+    problem: str
+    impact: Mapping[str, int]
+
+
+async def view(connection: Connection, tenant_id: UUID, change_set: ChangeSet) -> ChangeSetView:
+    """Return a change set for review. The transaction enters the owners whose memories are quoted."""
+    base = await versions.at_version(connection, tenant_id, await versions.newest(connection, tenant_id)) or Ontology()
+    items = await change_sets.items(connection, tenant_id, change_set.change_set_id)
+    uses = await use_of(connection, tenant_id, items)
+    quoted = await _evidence(connection, tenant_id, items)
+    is_open = change_set.status is ChangeSetStatus.OPEN
+    shown = tuple(
+        ItemView(one, _difference(base, one), tuple(quoted[one.item_id]), uses.get(one.item_id, {})) for one in items
+    )
+    kept = [one for one in items if one.decision is not ItemDecision.REJECTED]
+    return ChangeSetView(change_set, shown, base.version, problem_of(base, kept) if is_open else "", total(uses))
+
+
+def changes_of(items: Iterable[ChangeItem]) -> list[Change]:
+    """Return the items as changes, named by their places in the change set."""
+    return [Change(one.action, term_of(one), f"items[{one.position}]", one.before) for one in items]
+
+
+def term_of(item: ChangeItem) -> Term:
+    """Return the term of an item as it would be applied."""
+    return read_term(item.subject_kind, item.value, field=f"items[{item.position}]")
+
+
+def fingerprint_of(item: ChangeItem) -> str:
+    """Return the fingerprint of an item as it would be applied."""
+    return changes.fingerprint(item.action, term_of(item))
+
+
+def problem_of(base: Ontology, items: Sequence[ChangeItem]) -> str:
+    """Return why the items cannot be applied; empty if they can."""
+    try:
+        changes.apply(base, changes_of(items))
+    except InvalidArgument as error:
+        return str(error)
+    return ""
+
+
+async def use_of(connection: Connection, tenant_id: UUID, items: Sequence[ChangeItem]) -> dict[UUID, Mapping[str, int]]:
+    """Return, for each item, how many pages, sections and edges of all owners are about its term."""
+    words = {one.item_id: _words(term_of(one)) for one in items}
+    asked: dict[str, set[str]] = defaultdict(set)
+    for pairs in words.values():
+        for kind, word in pairs:
+            asked[kind].add(word)
+    found = await change_sets.use_of(
+        connection,
+        tenant_id,
+        names=sorted(asked["page"]),
+        sections=sorted(asked["section"]),
+        edge_types=sorted(asked["edge"]),
+    )
+    counts = {(one.kind, one.name): one.use_count for one in found}
+    return {item_id: _summed(pairs, counts) for item_id, pairs in words.items()}
+
+
+def total(uses: Mapping[UUID, Mapping[str, int]]) -> dict[str, int]:
+    """Return the sums over all items: `pages`, `sections`, `edges`."""
+    return {name: sum(one.get(name, 0) for one in uses.values()) for name in ("pages", "sections", "edges")}
+
+
+def _summed(pairs: Iterable[tuple[str, str]], counts: Mapping[tuple[str, str], int]) -> dict[str, int]:
+    found: dict[str, int] = defaultdict(int)
+    for kind, word in pairs:
+        found[f"{kind}s"] += counts.get((kind, word), 0)
+    return dict(found)
+
+
+def _words(term: Term) -> list[tuple[str, str]]:
+    match term:
+        case EntityType():
+            names = (term.slug.replace("_", " "), term.name, *term.aliases)
+            return [("page", word) for word in dict.fromkeys(map(fold, names))]
+        case RelationshipType():
+            return [("edge", term.slug)]
+        case FacetTemplate():
+            return [("section", term.slug)]
+        case _:
+            return []
+
+
+def _difference(base: Ontology, item: ChangeItem) -> TermDifference:
+    term = term_of(item)
+    before = changes.find(base, item.subject_kind, term.key)
+    match item.action.value:
+        case "remove":
+            return changes.difference(before or term, None)
+        case "deprecate":
+            after = changes.deprecated(term)
+            return changes.difference(before or term, after)
+    return changes.difference(before, term)
+
+
+async def _evidence(
+    connection: Connection, tenant_id: UUID, items: Sequence[ChangeItem]
+) -> defaultdict[UUID, list[Example]]:
+    """Return the evidence of items, read owner by owner under each owner's own row security."""
+    item_ids = [one.item_id for one in items]
+    found: defaultdict[UUID, list[Example]] = defaultdict(list)
+    for owner_id in await evidence.owners_of(connection, tenant_id, item_ids):
+        await enter_owner(connection, owner_id)
+        for one in await evidence.listed(connection, Scope(tenant_id, owner_id), item_ids):
+            found[one.item_id].append(one)
+    for examples in found.values():
+        examples.sort(key=lambda one: one.position)
+    return found
