@@ -1,0 +1,201 @@
+"""The suggestion scan: reads a tenant's wikis owner by owner, and proposes what they suggest in one change set.
+
+A rescan adds to the open change set of the scan before. It changes no item that an operator edited or decided, and proposes
+nothing that was rejected or that another open change set has.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from uuid import UUID, uuid4
+
+from sidecar.services.ontology import changes, suggesting, views
+from sidecar.services.ontology.drafting import new_item
+from sidecar.services.ontology.suggesting import SeenText, Sighting, Signal, Suggestion
+from sidecar.services.ontology.term_reading import write_term
+from sidecar.services.ontology.views import ChangeSetView
+from store.db.pacing import in_slices
+from store.db.postgres import Pools, enter_owner, scoped, tenant_scoped
+from store.db.queries import Connection
+from store.ontology import change_sets, evidence, signals, versions
+from store.ontology.change_sets import ChangeAction, ChangeItem, ChangeOrigin, ChangeSet, ChangeSetStatus
+from store.ontology.evidence import Example
+from store.ontology.signals import OwnerSignals
+from store.ontology.terms import Ontology
+from store.scope import Scope
+from store.tenancy import tenants
+from store.text.texts import fold
+
+MOST_OWNERS = 50
+MOST_OF_EACH = 300
+TITLE = "What the memories suggest"
+_SCAN = "scan"
+
+Examples = Mapping[UUID, Sequence[Sighting]]
+"""The sightings of items, by item."""
+
+
+@dataclass(slots=True)
+class ScanReport:
+    """What a scan did; `change_set` is None if nothing was or is proposed."""
+
+    change_set: ChangeSetView | None = None
+    new_items: int = 0
+    known_items: int = 0
+    rejected_items: int = 0
+    owners: int = 0
+    looked_at: Counter[str] = field(default_factory=Counter)
+
+
+class Scans:
+    """Scans tenants' wikis for suggestions: 50 owners at most, and 300 memories, pages, waiting names and edges of each."""
+
+    def __init__(self, pools: Pools, *, now: Callable[[], datetime]) -> None:
+        self._pool = pools.background
+        self._now = now
+
+    async def scan(self, tenant_id: UUID) -> ScanReport:
+        """Scan a tenant, and return what was found and the change set with it."""
+        report = ScanReport()
+        async with tenant_scoped(self._pool, tenant_id, read_only=True) as connection:
+            owner_ids = await versions.owners_with_wikis(connection, tenant_id, limit=MOST_OWNERS)
+        found: list[Signal] = []
+        for owner_id in owner_ids:
+            scope = Scope(tenant_id, owner_id)
+            async with scoped(self._pool, scope, read_only=True) as connection:
+                seen = await signals.read(connection, scope, limit=MOST_OF_EACH)
+            report.owners += 1
+            counts = {"memories": seen.texts, "pages": seen.titles, "waiting_names": seen.waiting, "edges": seen.edges}
+            report.looked_at.update({name: len(values) for name, values in counts.items()})
+            found += await _signals(owner_id, seen)
+        async with tenant_scoped(self._pool, tenant_id) as connection:
+            await tenants.ensure_tenant(connection, tenant_id, now=self._now())
+            await self._propose(connection, tenant_id, found, report)
+        return report
+
+    async def _propose(
+        self, connection: Connection, tenant_id: UUID, found: Sequence[Signal], report: ScanReport
+    ) -> None:
+        wanted = await _still_said(connection, tenant_id, found)
+        await versions.lock(connection, tenant_id)
+        ontology = await versions.ontology_in_force(connection, tenant_id) or Ontology()
+        suggested = {_fingerprint(one): one for one in suggesting.suggestions(wanted, ontology)}
+        open_id = await change_sets.open_of(connection, tenant_id, ChangeOrigin.SCAN)
+        rejected = await change_sets.rejected_among(connection, tenant_id, list(suggested))
+        elsewhere = await change_sets.open_elsewhere(connection, tenant_id, open_id or UUID(int=0))
+        report.rejected_items = len(rejected)
+        wanted_prints = [one for one in suggested if one not in rejected and one not in elsewhere]
+        there = {one.fingerprint: one for one in await _items(connection, tenant_id, open_id)}
+        report.known_items = sum(1 for one in wanted_prints if one in there)
+        if open_id is None and wanted_prints:
+            open_id = uuid4()
+            made = ChangeSet(open_id, ChangeOrigin.SCAN, TITLE, ChangeSetStatus.OPEN, 1, _SCAN, self._now())
+            await change_sets.insert(connection, tenant_id, made)
+        if open_id is None:
+            return
+        examples = await self._write(connection, tenant_id, open_id, (there, suggested, wanted_prints), report)
+        await _write_examples(connection, tenant_id, examples)
+        known = await change_sets.get(connection, tenant_id, open_id)
+        assert known is not None, "the change set was just written"
+        report.change_set = await views.view(connection, tenant_id, known)
+
+    async def _write(
+        self,
+        connection: Connection,
+        tenant_id: UUID,
+        open_id: UUID,
+        found: tuple[Mapping[str, ChangeItem], Mapping[str, Suggestion], Sequence[str]],
+        report: ScanReport,
+    ) -> Examples:
+        """Write new items and what is now known of the earlier ones, and return the sightings of those written."""
+        there, suggested, prints = found
+        start = 1 + max((one.position for one in there.values()), default=-1)
+        examples: dict[UUID, Sequence[Sighting]] = {}
+        new: list[ChangeItem] = []
+        for fingerprint in prints:
+            suggestion = suggested[fingerprint]
+            if fingerprint in there:
+                item = _item(suggestion, there[fingerprint])
+                if await change_sets.refresh_item(connection, tenant_id, item):
+                    examples[item.item_id] = suggestion.sightings
+            elif len(there) + len(new) < changes.MAX_ITEMS:
+                item = replace(_item(suggestion), position=start + len(new))
+                examples[item.item_id] = suggestion.sightings
+                new.append(item)
+        await change_sets.add_items(connection, tenant_id, open_id, new)
+        if there and new:
+            await change_sets.touch(connection, tenant_id, open_id)
+        report.new_items = len(new)
+        return examples
+
+
+async def _signals(owner_id: UUID, seen: OwnerSignals) -> list[Signal]:
+    """Return the signals of one owner, read off the event loop."""
+    names = suggesting.names_pattern((*seen.titles, *seen.waiting))
+    waiting = frozenset(map(fold, seen.waiting))
+    stated = (
+        suggesting.edge_signal(
+            SeenText(owner_id, one.memory_id, one.text, one.occurred_at), one.edge_type, one.source, one.target
+        )
+        for one in seen.edges
+    )
+    found = [one for one in stated if one is not None]
+    if names is None:
+        return found
+    texts = [SeenText(owner_id, one.memory_id, one.text, one.occurred_at) for one in seen.texts]
+    read = await in_slices(
+        lambda some: [suggesting.signals(one, names, waiting) for one in some], texts, lambda one: len(one.text)
+    )
+    return [*found, *(signal for signals_of_text in read for signal in signals_of_text)]
+
+
+async def _still_said(connection: Connection, tenant_id: UUID, found: Sequence[Signal]) -> list[Signal]:
+    """Return the signals whose memories are there, and keep these from being forgotten until the transaction ends."""
+    ids: dict[UUID, set[str]] = defaultdict(set)
+    for one in found:
+        ids[one.sighting.owner_id].add(one.sighting.memory_id)
+    held: dict[UUID, set[str]] = {}
+    for owner_id in sorted(ids):
+        await enter_owner(connection, owner_id)
+        held[owner_id] = await evidence.hold_memories(connection, Scope(tenant_id, owner_id), sorted(ids[owner_id]))
+    return [one for one in found if one.sighting.memory_id in held[one.sighting.owner_id]]
+
+
+async def _write_examples(connection: Connection, tenant_id: UUID, examples: Examples) -> None:
+    """Write the evidence of items in the place of what they had."""
+    item_ids = sorted(examples)
+    by_owner: dict[UUID, list[Example]] = defaultdict(list)
+    for owner_id in await evidence.owners_of(connection, tenant_id, item_ids):
+        by_owner[owner_id] = []
+        await enter_owner(connection, owner_id)
+        await evidence.replace(connection, Scope(tenant_id, owner_id), item_ids, [])
+    for item_id in item_ids:
+        for place, one in enumerate(examples[item_id]):
+            where = (one.memory_id, one.source, one.label, one.quote, one.said_at)
+            by_owner[one.owner_id].append(Example(one.owner_id, item_id, place + 1, *where))
+    for owner_id in sorted(by_owner):
+        await enter_owner(connection, owner_id)
+        await evidence.replace(connection, Scope(tenant_id, owner_id), item_ids, by_owner[owner_id])
+
+
+async def _items(connection: Connection, tenant_id: UUID, open_id: UUID | None) -> list[ChangeItem]:
+    return [] if open_id is None else await change_sets.items(connection, tenant_id, open_id)
+
+
+def _item(suggestion: Suggestion, there: ChangeItem | None = None) -> ChangeItem:
+    """Return the item of a suggestion: a new one, or the one that is there with what is now known."""
+    item = there or new_item(ChangeAction.CREATE, suggestion.term, None, ChangeOrigin.SCAN)
+    return replace(
+        item,
+        proposed=write_term(suggestion.term),
+        rationale=suggestion.rationale,
+        confidence=suggestion.confidence,
+        frequency=suggestion.frequency,
+    )
+
+
+def _fingerprint(suggestion: Suggestion) -> str:
+    return changes.fingerprint(ChangeAction.CREATE, suggestion.term)

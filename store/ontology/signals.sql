@@ -1,0 +1,36 @@
+-- name: newest_memories
+-- The owner's newest accepted memories, by their beginnings.
+SELECT memory_id, left(text, 4000) AS text, occurred_at FROM memories
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'accepted'
+ORDER BY occurred_at DESC, memory_id LIMIT :limit;
+
+-- name: memories_of_mentions
+-- The accepted memories in which open names were seen, by their beginnings.
+SELECT DISTINCT m.memory_id, left(m.text, 4000) AS text, m.occurred_at
+FROM (SELECT mention_id FROM wiki_unresolved_mentions WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'open'
+    ORDER BY updated_at DESC, mention_id LIMIT :limit) o
+JOIN wiki_mention_sightings s ON s.tenant_id = :tenant_id AND s.mention_id = o.mention_id
+JOIN memories m ON m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.memory_id = s.memory_id AND m.status = 'accepted'
+ORDER BY m.occurred_at DESC, m.memory_id LIMIT :limit;
+
+-- name: page_titles
+-- The titles of the owner's pages that were compiled last.
+SELECT title FROM wiki_pages WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'active' AND type = 'entity'
+ORDER BY last_compiled_at DESC, slug LIMIT :limit;
+
+-- name: open_names
+-- The owner's open names.
+SELECT alias FROM wiki_unresolved_mentions WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'open'
+ORDER BY updated_at DESC, mention_id LIMIT :limit;
+
+-- name: typed_edges
+-- The owner's typed edges with the titles at their ends and a memory that states each.
+SELECT l.edge_type, f.title AS source, t.title AS target, m.memory_id, left(m.text, 4000) AS text, m.occurred_at
+FROM (SELECT * FROM wiki_page_links WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND edge_type <> ''
+    ORDER BY created_at DESC, link_id LIMIT :limit) l
+JOIN wiki_pages f ON f.tenant_id = :tenant_id AND f.page_id = l.from_page_id
+JOIN wiki_pages t ON t.tenant_id = :tenant_id AND t.page_id = l.to_page_id
+JOIN LATERAL (SELECT e.ref FROM wiki_link_evidence e WHERE e.tenant_id = :tenant_id AND e.link_id = l.link_id AND e.ref <> ''
+    ORDER BY e.ref LIMIT 1) e ON true
+JOIN memories m ON m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.memory_id = e.ref AND m.status = 'accepted'
+ORDER BY l.edge_type, m.memory_id;
