@@ -79,6 +79,7 @@ _COMMANDS = {
     ),
     "graph": Lazy("sidecar.cli.wiki.graph", "graph", "Follow, state and roll back typed edges between pages."),
     "migrate": Lazy("sidecar.cli.operations.serving", "migrate", "Bring the database's schema up to date."),
+    "ontology": Lazy("sidecar.cli.operations.ontology", "ontology", "Review and approve the types of pages and edges."),
     "owner": Lazy("sidecar.cli.content.owner", "owner", "Show an owner's storage, or delete everything of an owner."),
     "profile": Lazy("sidecar.cli.content.profile", "profile", "Read and change the knobs of turns."),
     "purge": Lazy("sidecar.cli.operations.serving", "purge", "Remove what was forgotten from the database's files."),

@@ -12,7 +12,7 @@ from sidecar.client.answers import Assembly, Page
 from sidecar.client.blocking import Sidecar
 from sidecar.client.channel import Tls
 from sidecar.client.contract import Stance
-from sidecar.client.encoding import EdgeStep, JournalPlace, JournalRecord, NewBudget, NewMemory, NewTurn
+from sidecar.client.encoding import EdgeStep, JournalPlace, JournalRecord, NewBudget, NewMemory, NewTurn, OntologyChange
 from sidecar.client.errors import CallRefused, CallUnavailable, RequestUnusable, SidecarCallError, TargetUnusable
 from sidecar.client.shapes import ToolCall, ToolResult
 from sidecar.client.waiting import AsyncSidecar
@@ -28,6 +28,7 @@ __all__ = [
     "NewBudget",
     "NewMemory",
     "NewTurn",
+    "OntologyChange",
     "Page",
     "RequestUnusable",
     "Sidecar",

@@ -26,6 +26,7 @@ from sidecar.v1 import (
     decay_pb2,
     knowledge_pb2,
     memory_pb2,
+    ontology_pb2,
     profile_pb2,
     wiki_pb2,
 )
@@ -43,6 +44,7 @@ METHODS: Mapping[str, MethodDescriptor] = {
         compile_pb2,
         backends_pb2,
         cost_pb2,
+        ontology_pb2,
     )
     for service in file.DESCRIPTOR.services_by_name.values()
     for method in service.methods

@@ -89,6 +89,20 @@ class EdgeStep:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OntologyChange:
+    """A change to draft: `kind` is a kind of term, `action` create, update, deprecate or remove, `key` the term in force.
+
+    `term_json` is the term as a JSON object, in which an update may leave out what stays.
+    """
+
+    kind: str
+    action: str
+    key: str = ""
+    term_json: str = ""
+    rationale: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NewBudget:
     """A limit in USD: `covers` is tenant, owner, agent or model (which `ref` names), `period` day or month.
 

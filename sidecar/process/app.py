@@ -53,6 +53,8 @@ from sidecar.services.costs import BudgetWatch, CostAccounts
 from sidecar.services.forgetting.purges import Purges
 from sidecar.services.knowledge import Knowledge
 from sidecar.services.memories import Memories
+from sidecar.services.ontology.governance import Governance
+from sidecar.services.ontology.scanning import Scans
 from sidecar.services.profiles import Profiles
 from sidecar.services.receipts import Receipts
 from sidecar.services.tenants import Tenancy, Tenants
@@ -270,10 +272,12 @@ def _services(
             told=lambda job: deps.watch.figures.decayed(job.kind.value, job.state.value),
         ),
         episodes=Episodes(pools.background, now=now, pause=pause),
+        governance=Governance(pools, now=now, has_four_eyes=settings.ontology_four_eyes),
         knowledge=Knowledge(pools, now=now, count=turns.meters.reference.count, forgot=caches.forgot),
         memories=Memories(pools, now=now, is_compiled=partial(_is_built_in, engine), forgot=caches.forgot, **limits),
         profiles=Profiles(pools, now=now, changed=changed, base=connected.base),
         receipts=Receipts(pools, now=now, receipt_writer=turns.receipt_writer, meters=turns.meters),
+        scans=Scans(pools, now=now),
         tenants=Tenants(pools, now=now, changed=changed, forgot=caches.forgot),
         threads=Threads(
             pools,

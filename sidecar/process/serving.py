@@ -19,7 +19,7 @@ from sidecar.http.console.site import console
 from sidecar.http.doors import BackendStates, Health
 from sidecar.http.opening import open_console, open_doors
 from sidecar.http.webhooks import webhook_routes
-from sidecar.rpc import admin, backends, brain, context, cost, decay, knowledge, memory, profile, wiki
+from sidecar.rpc import admin, backends, brain, context, cost, decay, knowledge, memory, ontology, profile, wiki
 from sidecar.rpc import compile as compiles
 from sidecar.rpc import server as rpc_server
 from sidecar.rpc.auth.identity import Identity, require_admin
@@ -80,6 +80,7 @@ def _services(deps: ServingDeps) -> tuple[tuple[ServiceDescriptor, object], ...]
         (backends.SERVICE, backends.BackendService(deps.services.backends)),
         (wiki.SERVICE, wiki.WikiService(deps.services.wiki)),
         (brain.SERVICE, brain.BrainService(deps.services.brain)),
+        (ontology.SERVICE, ontology.OntologyService(deps.services.governance, deps.services.scans)),
         (cost.SERVICE, cost.CostService(deps.services.costs, now=deps.clocks.now)),
         (compiles.SERVICE, compiles.CompileService(deps.services.compiles, deps.services.upkeep)),
     )
@@ -98,7 +99,7 @@ async def open_all(deps: ServingDeps, stack: AsyncExitStack) -> Doors:
     long = rpc_server.stream_options(deps.settings)
 
     def handlers(turn: MethodOptions, other: MethodOptions) -> list[grpc.GenericRpcHandler]:
-        apart = dict.fromkeys(compiles.LONG_CALLS | admin.LONG_CALLS | memory.LONG_CALLS, long)
+        apart = dict.fromkeys(compiles.LONG_CALLS | admin.LONG_CALLS | memory.LONG_CALLS | ontology.LONG_CALLS, long)
         apart |= dict.fromkeys(_LARGE_WRITES, rpc_server.write_options(deps.settings, other)) | {
             "AssembleContext": turn
         }

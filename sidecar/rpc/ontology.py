@@ -153,9 +153,7 @@ class OntologyService:
         view = await self._governance.reject(tenant_id, change_set_id, author=call.identity.subject)
         return pb.RejectOntologyChangeSetResponse(change_set=written.change_set_view(view))
 
-    async def roll_back_ontology(
-        self, request: pb.RollBackOntologyRequest, call: Call
-    ) -> pb.RollBackOntologyResponse:
+    async def roll_back_ontology(self, request: pb.RollBackOntologyRequest, call: Call) -> pb.RollBackOntologyResponse:
         """Make a new version equal to an older one. Raises NotFound, FailedPrecondition."""
         tenant_id = call.admin_tenant(request)
         version = _version("version", request.version)
@@ -166,13 +164,9 @@ class OntologyService:
         """Return a version as a text. Raises NotFound."""
         tenant_id = call.admin_tenant(request)
         version = _version("version", request.version)
-        return pb.ExportOntologyResponse(
-            content=await self._governance.export_text(tenant_id, version, request.format)
-        )
+        return pb.ExportOntologyResponse(content=await self._governance.export_text(tenant_id, version, request.format))
 
-    async def list_ontology_jobs(
-        self, request: pb.ListOntologyJobsRequest, call: Call
-    ) -> pb.ListOntologyJobsResponse:
+    async def list_ontology_jobs(self, request: pb.ListOntologyJobsRequest, call: Call) -> pb.ListOntologyJobsResponse:
         """Return a page of the reprocess jobs, newest first."""
         tenant_id = call.admin_tenant(request)
         listing = ListCall("ListOntologyJobs", (str(tenant_id),), (datetime, UUID))

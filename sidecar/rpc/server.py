@@ -35,6 +35,7 @@ from sidecar.v1 import (
     decay_pb2,
     knowledge_pb2,
     memory_pb2,
+    ontology_pb2,
     profile_pb2,
     wiki_pb2,
 )
@@ -55,7 +56,7 @@ _SOCKETS_EVERY_S = 0.5
 
 _CONTRACT = (
     context_pb2, memory_pb2, decay_pb2, knowledge_pb2, profile_pb2, admin_pb2, backends_pb2, wiki_pb2, brain_pb2, compile_pb2,
-    cost_pb2,
+    cost_pb2, ontology_pb2,
 )  # fmt: skip
 SERVICE_NAMES = tuple(one.full_name for file in _CONTRACT for one in file.DESCRIPTOR.services_by_name.values())
 

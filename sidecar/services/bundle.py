@@ -13,6 +13,8 @@ from sidecar.services.compiles import Compiles
 from sidecar.services.costs import CostAccounts
 from sidecar.services.knowledge import Knowledge
 from sidecar.services.memories import Memories
+from sidecar.services.ontology.governance import Governance
+from sidecar.services.ontology.scanning import Scans
 from sidecar.services.profiles import Profiles
 from sidecar.services.receipts import Receipts
 from sidecar.services.tenants import Tenants
@@ -33,10 +35,12 @@ class Services:
     costs: CostAccounts
     decay: Decay
     episodes: Episodes
+    governance: Governance
     knowledge: Knowledge
     memories: Memories
     profiles: Profiles
     receipts: Receipts
+    scans: Scans
     tenants: Tenants
     threads: Threads
     upkeep: Upkeep

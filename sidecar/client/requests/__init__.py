@@ -40,6 +40,14 @@ from sidecar.client.answers.cost import (
     Storage,
     TurnCost,
 )
+from sidecar.client.answers.ontology import (
+    Ontology,
+    OntologyChangeSet,
+    OntologyDifference,
+    OntologyJob,
+    OntologyScan,
+    OntologyVersion,
+)
 from sidecar.client.answers.wiki import (
     BackfillEffect,
     Citation,
@@ -71,7 +79,7 @@ from sidecar.client.answers.wiki import (
     WikiSection,
 )
 from sidecar.client.decoding import Inner, Listed, Nothing, Whole
-from sidecar.client.encoding import EdgeStep, JournalRecord, NewBudget, NewMemory
+from sidecar.client.encoding import EdgeStep, JournalRecord, NewBudget, NewMemory, OntologyChange
 from sidecar.client.knobs import Knobs
 from sidecar.client.requests.request import Request
 from sidecar.client.requests.turn import AppendTurns as AppendTurns
@@ -1091,3 +1099,127 @@ class GetStorage(Request[Storage]):
     """Returns the bytes of an owner's turns and memories, and the quota."""
 
     reads = Whole(Storage)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GetOntology(Request[Ontology]):
+    """Returns the ontology of a version."""
+
+    reads = Whole(Ontology)
+    version: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListOntologyVersions(Request[Page[OntologyVersion]]):
+    """Lists the versions, newest first."""
+
+    reads = Listed("versions")
+    page_size: int = 0
+    page_token: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompareOntologyVersions(Request[tuple[OntologyDifference, ...]]):
+    """Compares two versions, term by term."""
+
+    reads = Inner("differences")
+    before: int = 0
+    after: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DraftOntologyChanges(Request[OntologyChangeSet]):
+    """Drafts changes: given ones, those of an exported ontology, or the ontology that comes with the sidecar."""
+
+    reads = Inner("change_set")
+    deadline_s = 60.0
+    title: str = ""
+    changes: Sequence[OntologyChange] = ()
+    change_set_id: str = ""
+    content: str = ""
+    seed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScanOntology(Request[OntologyScan]):
+    """Looks through pages, waiting names, links and memories for types that are missing, and proposes them in one
+    change set.
+    """
+
+    reads = Whole(OntologyScan)
+    deadline_s = 600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListOntologyChangeSets(Request[Page[OntologyChangeSet]]):
+    """Lists change sets, newest first."""
+
+    reads = Listed("change_sets")
+    status: str = ""
+    page_size: int = 0
+    page_token: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GetOntologyChangeSet(Request[OntologyChangeSet]):
+    """Returns a change set with its items, what each would change, its evidence and its impact."""
+
+    reads = Inner("change_set")
+    change_set_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewOntologyItem(Request[OntologyChangeSet]):
+    """Accepts, rejects or edits one item of an open change set."""
+
+    reads = Inner("change_set")
+    change_set_id: str = ""
+    item_id: str = ""
+    decision: str = ""
+    edited_json: str = ""
+    expected_revision: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApproveOntologyChangeSet(Request[OntologyVersion]):
+    """Approves a change set: its items that are not rejected make the next version, and the pages are brought to it."""
+
+    reads = Inner("version")
+    deadline_s = 60.0
+    change_set_id: str = ""
+    expected_revision: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RejectOntologyChangeSet(Request[OntologyChangeSet]):
+    """Rejects a change set. No scan proposes its items again."""
+
+    reads = Inner("change_set")
+    change_set_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RollBackOntology(Request[OntologyVersion]):
+    """Makes a new version equal to an older one, and brings the pages to it."""
+
+    reads = Inner("version")
+    deadline_s = 60.0
+    version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportOntology(Request[str]):
+    """Returns a version as a text that DraftOntologyChanges reads back."""
+
+    reads = Inner("content")
+    version: int = 0
+    format: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListOntologyJobs(Request[Page[OntologyJob]]):
+    """Lists the jobs that bring pages to a version, newest first."""
+
+    reads = Listed("jobs")
+    page_size: int = 0
+    page_token: str = ""

@@ -30,6 +30,11 @@ MAX_NAMES = 600
 _MAX_PHRASE_WORDS = 5
 _LEAST_CONFIDENCE, _STEP, _MOST_CONFIDENCE = 0.6, 0.04, 0.84
 
+
+def _listed(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
 _END = (
     r"(?=[,.;:!?)–—]|$|\s(?:in|on|at|of|from|for|with|near|by|to|who|that|which|where|and|or|but|called|named|not)\b)"
 )

@@ -7,11 +7,20 @@ import itertools
 import grpc
 from google.protobuf.message_factory import GetMessageClass
 
-from sidecar.v1 import compile_pb2, context_pb2, cost_pb2, knowledge_pb2, memory_pb2, profile_pb2, wiki_pb2
+from sidecar.v1 import (
+    compile_pb2,
+    context_pb2,
+    cost_pb2,
+    knowledge_pb2,
+    memory_pb2,
+    ontology_pb2,
+    profile_pb2,
+    wiki_pb2,
+)
 from tests.support.served.site import Site
 from tests.support.served.turns import fill, refusal
 
-FILES = (compile_pb2, context_pb2, cost_pb2, knowledge_pb2, memory_pb2, profile_pb2, wiki_pb2)
+FILES = (compile_pb2, context_pb2, cost_pb2, knowledge_pb2, memory_pb2, ontology_pb2, profile_pb2, wiki_pb2)
 SERVICES = itertools.chain.from_iterable(file.DESCRIPTOR.services_by_name.values() for file in FILES)
 LISTS = [
     method
@@ -19,7 +28,10 @@ LISTS = [
     for method in service.methods
     if "page_token" in {field.name for field in method.input_type.fields}
 ]
-OF_ADMINS = {"ListBases", "ListDocuments", "ListProfileVersions", "ListQuarantined", "ListReports"}
+OF_ADMINS = {
+    "ListBases", "ListDocuments", "ListOntologyChangeSets", "ListOntologyJobs", "ListOntologyVersions", "ListProfileVersions",
+    "ListQuarantined", "ListReports",
+}  # fmt: skip
 KNOWN = {
     "owner_id": "mara",
     "thread_id": "harbour",

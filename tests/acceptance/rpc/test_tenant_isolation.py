@@ -29,6 +29,7 @@ from sidecar.v1 import (
     items_pb2,
     knowledge_pb2,
     memory_pb2,
+    ontology_pb2,
     profile_pb2,
 )
 from store.scope import owner_uuid, tenant_uuid
@@ -36,7 +37,17 @@ from tests.acceptance.rpc import test_wiki_isolation
 from tests.support.served.site import Caller, Site
 
 CANARY = "Zwitscherklang"
-FILES = (context_pb2, memory_pb2, decay_pb2, knowledge_pb2, profile_pb2, admin_pb2, cost_pb2, backends_pb2)
+FILES = (
+    context_pb2,
+    memory_pb2,
+    decay_pb2,
+    knowledge_pb2,
+    profile_pb2,
+    admin_pb2,
+    cost_pb2,
+    backends_pb2,
+    ontology_pb2,
+)
 METHODS = tuple(
     method for file in FILES for service in file.DESCRIPTOR.services_by_name.values() for method in service.methods
 )

@@ -28,6 +28,7 @@ from sidecar.v1.cost_pb2_grpc import CostServiceStub
 from sidecar.v1.decay_pb2_grpc import DecayServiceStub
 from sidecar.v1.knowledge_pb2_grpc import KnowledgeServiceStub
 from sidecar.v1.memory_pb2_grpc import MemoryServiceStub
+from sidecar.v1.ontology_pb2_grpc import OntologyServiceStub
 from sidecar.v1.profile_pb2_grpc import ProfileServiceStub
 from sidecar.v1.wiki_pb2_grpc import WikiServiceStub
 
@@ -75,6 +76,7 @@ class Caller:
             BackendServiceStub,
             CostServiceStub,
             WikiServiceStub,
+            OntologyServiceStub,
             CompileServiceStub,
         )
         self._methods = {name: call for stub in stubs for name, call in vars(stub(channel)).items()}

@@ -44,6 +44,8 @@ def test_every_command_is_registered() -> None:
         "memory accept", "memory compress", "memory forget", "memory get", "memory history", "memory import",
         "memory list", "memory pin", "memory reject", "memory restore", "memory supersede", "memory unpin", "memory why",
         "migrate",
+        "ontology approve", "ontology draft", "ontology export", "ontology import", "ontology jobs", "ontology review",
+        "ontology rollback", "ontology scan", "ontology types", "ontology versions",
         "profile get", "profile history", "profile rollback", "profile set", "purge", "replay",
         "wiki alias", "wiki archive", "wiki backfill", "wiki cancel", "wiki cite", "wiki compile", "wiki delete",
         "wiki density", "wiki export", "wiki graph", "wiki ignore", "wiki import", "wiki jobs", "wiki lint",
