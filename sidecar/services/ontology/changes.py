@@ -45,7 +45,7 @@ Terms = dict[tuple[TermKind, str], Term]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class TermChange:
     """One change of a term. For deprecate and remove, only the term's key counts.
 
     `field` names the change in errors; `before` is the digest of the term that it was drafted against.
@@ -124,7 +124,7 @@ def ontology_of(terms: Iterable[Term], *, version: int) -> Ontology:
     return Ontology(version, tuple(entities), tuple(relationships), tuple(templates), tuple(mappings))
 
 
-def check_distinct(changes: Sequence[Change]) -> None:
+def check_distinct(changes: Sequence[TermChange]) -> None:
     """Raise InvalidArgument for too many changes, and for two that change the same term."""
     if len(changes) > MAX_ITEMS:
         raise InvalidArgument("items", f"has {len(changes)} entries", f"send at most {MAX_ITEMS} in one change set")
@@ -136,7 +136,7 @@ def check_distinct(changes: Sequence[Change]) -> None:
         seen[change.target] = change.field
 
 
-def apply(base: Ontology, changes: Sequence[Change]) -> Ontology:
+def apply(base: Ontology, changes: Sequence[TermChange]) -> Ontology:
     """Return the ontology that the changes make of `base`, under the next version.
 
     Raises InvalidArgument, which names the change, for one that does not fit or that makes the ontology invalid.
@@ -152,7 +152,7 @@ def apply(base: Ontology, changes: Sequence[Change]) -> Ontology:
     return made
 
 
-def _apply(terms: Terms, change: Change) -> None:
+def _apply(terms: Terms, change: TermChange) -> None:
     known, called = terms.get(change.target), _called(change.term)
     if change.before is not None and digest(known) != change.before:
         problem = f"was drafted against another {called} than the one in force"

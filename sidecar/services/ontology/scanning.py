@@ -14,7 +14,7 @@ from uuid import UUID, uuid4
 
 from sidecar.services.ontology import changes, suggesting, views
 from sidecar.services.ontology.drafting import new_item
-from sidecar.services.ontology.suggesting import SeenText, Sighting, Signal, Suggestion
+from sidecar.services.ontology.suggesting import SeenText, Signal, Suggestion, TermSighting
 from sidecar.services.ontology.term_reading import write_term
 from sidecar.services.ontology.views import ChangeSetView
 from store.db.pacing import in_slices
@@ -34,7 +34,7 @@ MOST_OF_EACH = 300
 TITLE = "What the memories suggest"
 _SCAN = "scan"
 
-Examples = Mapping[UUID, Sequence[Sighting]]
+Examples = Mapping[UUID, Sequence[TermSighting]]
 """The sightings of items, by item."""
 
 
@@ -113,7 +113,7 @@ class Scans:
         """Write new items and what is now known of the earlier ones, and return the sightings of those written."""
         there, suggested, prints = found
         start = 1 + max((one.position for one in there.values()), default=-1)
-        examples: dict[UUID, Sequence[Sighting]] = {}
+        examples: dict[UUID, Sequence[TermSighting]] = {}
         new: list[ChangeItem] = []
         for fingerprint in prints:
             suggestion = suggested[fingerprint]

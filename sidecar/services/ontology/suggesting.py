@@ -61,7 +61,7 @@ _PADDING = _listed("a an the his her their our my its now still also really just
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
+class TermSighting:
     """Where something was seen: a memory of an owner, the sentence as it stands there, and what was found in it."""
 
     owner_id: UUID
@@ -83,7 +83,7 @@ class Signal:
     word: str
     full: str
     names: tuple[str, ...]
-    sighting: Sighting
+    sighting: TermSighting
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class Suggestion:
     rationale: str
     confidence: float
     frequency: int
-    sightings: tuple[Sighting, ...]
+    sightings: tuple[TermSighting, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def edge_signal(seen: SeenText, edge_type: str, source: str, target: str) -> Sig
     said = sentences(seen.text)
     sentence = next((one for one in said if source in one and target in one), said[0] if said else "")
     label = f"{source} {EDGE_TYPES.get(edge_type, edge_type.replace('_', ' '))} {target}"
-    sighting = Sighting(
+    sighting = TermSighting(
         seen.owner_id, seen.memory_id, "edge", _short(label), _quote(sentence, 0, len(sentence)), seen.said_at
     )
     full = EDGE_TYPES.get(edge_type, edge_type.replace("_", " "))
@@ -179,7 +179,7 @@ def _signal(
     source, (start, end) = about
     label = f"{names[0]}: {word[1]}" if len(names) == 1 else f"{names[0]} {word[1]} {names[1]}"
     quote = _quote(sentence, start, end)
-    sighting = Sighting(seen.owner_id, seen.memory_id, source, _short(label), quote, seen.said_at)
+    sighting = TermSighting(seen.owner_id, seen.memory_id, source, _short(label), quote, seen.said_at)
     return Signal(len(names) > 1, word[0], word[1], tuple(map(fold, names)), sighting)
 
 
@@ -213,13 +213,13 @@ def _suggestion(found: Sequence[Signal]) -> Suggestion:
     return Suggestion(term, rationale, confidence, frequency, _chosen(found))
 
 
-def _chosen(found: Sequence[Signal]) -> tuple[Sighting, ...]:
+def _chosen(found: Sequence[Signal]) -> tuple[TermSighting, ...]:
     """Return the newest sightings, one of each memory, of different names first."""
     newest = sorted(found, key=lambda one: (-one.sighting.said_at.timestamp(), one.sighting.memory_id, one.names))
     firsts: dict[tuple[str, ...], Signal] = {}
     for one in newest:
         firsts.setdefault(one.names, one)
-    chosen: dict[tuple[UUID, str], Sighting] = {}
+    chosen: dict[tuple[UUID, str], TermSighting] = {}
     for one in (*firsts.values(), *newest):
         chosen.setdefault((one.sighting.owner_id, one.sighting.memory_id), one.sighting)
     return tuple(chosen.values())[:MAX_EXAMPLES]

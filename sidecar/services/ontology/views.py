@@ -9,7 +9,7 @@ from uuid import UUID
 
 from sidecar.runtime.errors import InvalidArgument
 from sidecar.services.ontology import changes
-from sidecar.services.ontology.changes import Change, TermDifference
+from sidecar.services.ontology.changes import TermChange, TermDifference
 from sidecar.services.ontology.term_reading import read_term
 from store.db.postgres import enter_owner
 from store.db.queries import Connection
@@ -59,9 +59,9 @@ async def view(connection: Connection, tenant_id: UUID, change_set: ChangeSet) -
     return ChangeSetView(change_set, shown, base.version, problem_of(base, kept) if is_open else "", total(uses))
 
 
-def changes_of(items: Iterable[ChangeItem]) -> list[Change]:
+def changes_of(items: Iterable[ChangeItem]) -> list[TermChange]:
     """Return the items as changes, named by their places in the change set."""
-    return [Change(one.action, term_of(one), f"items[{one.position}]", one.before) for one in items]
+    return [TermChange(one.action, term_of(one), f"items[{one.position}]", one.before) for one in items]
 
 
 def term_of(item: ChangeItem) -> Term:
