@@ -51,6 +51,7 @@ NAMES = {
     "ExportVaultResponse": "VaultFile",
     "GetMemoryHistoryResponse": "MemoryHistory",
     "GetOntologyResponse": "Ontology",
+    "GetBrainResponse": "BrainState",
     "GetPageResponse": "PageWhole",
     "GetProfileResponse": "ProfileInForce",
     "GetStorageResponse": "Storage",
@@ -130,7 +131,7 @@ REQUIRED = {
     "content", "edge_type", "envelope", "into", "is_off", "job_id", "level", "location", "memory_id", "mention_id",
     "name", "origin", "overrides", "page", "path", "pinned", "profile", "query", "question", "receipt_id", "records",
     "ref", "report_id", "section_slug", "sentence", "signature", "space_id", "target", "thread_id", "title", "tool",
-    "version",
+    "rule_id", "copy_id", "is_shown", "version",
 }  # fmt: skip
 OPTIONAL = {
     "DraftOntologyChanges": {"content", "title"},
@@ -191,6 +192,7 @@ EXTRA_LINES = {"TestTool": "    __test__ = False  # the name is the contract's; 
 NEW_VALUES = {
     "CostBudget": "NewBudget",
     "EdgeStep": "EdgeStep",
+    "ReleaseRule": "NewRule",
     "JournalRecord": "JournalRecord",
     "NewMemory": "NewMemory",
     "OntologyChange": "OntologyChange",

@@ -7,10 +7,12 @@ setting. External ids of callers (account names, "auth0|42") are mapped to UUIDs
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import sha256
 from uuid import UUID, uuid5
 
 MAX_EXTERNAL_ID_CHARS = 200
 _DERIVED = 5
+_BRAIN_MARK = 0x5B7A_1C0E_D93F_8  # 48 bits that no other id of ours begins with, and version 8 (RFC 9562)
 
 _TENANTS = UUID("6f0c7c1e-6d0b-5d0c-9a3e-0d5b7d1f8a01")
 _OWNERS = UUID("6f0c7c1e-6d0b-5d0c-9a3e-0d5b7d1f8a02")
@@ -60,9 +62,33 @@ def tenant_uuid(external_id: str) -> UUID:
 def owner_uuid(external_id: str) -> UUID:
     """Return the owner's UUID, by the same rule as `tenant_uuid` in a namespace of its own.
 
-    Raises InvalidExternalId.
+    Raises InvalidExternalId, also for the owner of a Brain however it is written: no caller acts for it.
     """
-    return _fold(_OWNERS, external_id)
+    owner_id = _fold(_OWNERS, external_id)
+    if is_brain(owner_id):
+        raise InvalidExternalId
+    return owner_id
+
+
+def is_owner_id(external_id: str) -> bool:
+    """Return whether the text can name an owner."""
+    try:
+        owner_uuid(external_id)
+    except InvalidExternalId:
+        return False
+    return True
+
+
+def brain_of(tenant_id: UUID) -> Scope:
+    """Return the scope of the tenant's Brain: an owner that no caller can name. It is a version-8 UUID made of the tenant's."""
+    digest = int.from_bytes(sha256(b"brain" + tenant_id.bytes).digest()[:16])
+    low, middle = digest & ((1 << 62) - 1), digest >> 62 & 0xFFF
+    return Scope(tenant_id, UUID(int=_BRAIN_MARK << 76 | middle << 64 | 2 << 62 | low))
+
+
+def is_brain(owner_id: UUID) -> bool:
+    """Return whether the owner is the Brain of some tenant."""
+    return owner_id.int >> 76 == _BRAIN_MARK
 
 
 def is_derived(external_id: str) -> bool:

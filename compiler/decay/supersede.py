@@ -16,6 +16,7 @@ from uuid import UUID
 
 from compiler.errors import SupersessionRefused
 from compiler.passes import forgetting
+from compiler.releases import releasing
 from store.content import feed, memories, standing, supersessions
 from store.content.memories import Memory, NewMemory
 from store.content.supersessions import Supersession, SupersessionReason
@@ -92,12 +93,14 @@ async def restore(
 async def follow(connection: Connection, scope: Scope, memory_ids: Sequence[str], *, now: datetime) -> bool:
     """Bring the memories in line with their edges, and return whether the wiki is to be compiled.
 
-    What an accepted summary covers leaves the wiki: pages cite the summary, never both.
+    What an accepted summary covers leaves the wiki: pages cite the summary, never both. Copies of what no longer stands leave the
+    tenant's Brain.
     """
     settled = await standing.settle(connection, scope, memory_ids, now=now)
     accepted = [one for one in settled if one.status is MemoryStatus.ACCEPTED]
     if covered := [one.memory_id for one in accepted if one.is_compressed]:
         await forgetting.withdraw(connection, scope, covered, now=now)
+    await releasing.follow(connection, scope, memory_ids, now=now)
     return bool(accepted)
 
 

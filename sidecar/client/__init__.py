@@ -12,7 +12,16 @@ from sidecar.client.answers import Assembly, Page
 from sidecar.client.blocking import Sidecar
 from sidecar.client.channel import Tls
 from sidecar.client.contract import Stance
-from sidecar.client.encoding import EdgeStep, JournalPlace, JournalRecord, NewBudget, NewMemory, NewTurn, OntologyChange
+from sidecar.client.encoding import (
+    EdgeStep,
+    JournalPlace,
+    JournalRecord,
+    NewBudget,
+    NewMemory,
+    NewRule,
+    NewTurn,
+    OntologyChange,
+)
 from sidecar.client.errors import CallRefused, CallUnavailable, RequestUnusable, SidecarCallError, TargetUnusable
 from sidecar.client.shapes import ToolCall, ToolResult
 from sidecar.client.waiting import AsyncSidecar
@@ -27,6 +36,7 @@ __all__ = [
     "JournalRecord",
     "NewBudget",
     "NewMemory",
+    "NewRule",
     "NewTurn",
     "OntologyChange",
     "Page",

@@ -6,7 +6,7 @@ Conversion follows the message's descriptor: enums take short names (`agent`), a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -117,20 +117,36 @@ class NewBudget:
     percents: Sequence[int] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewRule:
+    """A rule of release: what a memory must have, at least one of `tags`, `memory_types` and `metadata`.
+
+    `least_authority` is derived, candidate, agent or user; empty means agent. A `trust_tier` from 1 to 5 needs a `reason`.
+    """
+
+    name: str
+    tags: Sequence[str] = ()
+    memory_types: Sequence[str] = ()
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    least_authority: str = ""
+    trust_tier: int = 0
+    reason: str = ""
+
+
 def fields_of(value: Any, descriptor: Any) -> dict[str, Any]:
     """Return a request, or a value inside one, as the keyword arguments of its message; absent fields are left out."""
     named = ((one.name, getattr(value, one.name)) for one in fields(value))
     return {name: _wire(descriptor.fields_by_name[name], inner) for name, inner in named if inner is not None}
 
 
-def _wire(field: Any, value: Any) -> Any:
+def _wire(wanted: Any, value: Any) -> Any:
     """Return a field's value as the message takes it; a value of the wrong type is left for the message to refuse."""
-    if field.enum_type is not None:
-        return field.enum_type.values[0].name.removesuffix("UNSPECIFIED") + (str(value).upper() or "UNSPECIFIED")
-    if field.message_type is None:
+    if wanted.enum_type is not None:
+        return wanted.enum_type.values[0].name.removesuffix("UNSPECIFIED") + (str(value).upper() or "UNSPECIFIED")
+    if wanted.message_type is None:
         return value
-    write = _WRITERS.get(field.message_type.full_name) or partial(_message, field.message_type)
-    return [write(one) for one in value] if field.is_repeated and isinstance(value, list | tuple) else write(value)
+    write = _WRITERS.get(wanted.message_type.full_name) or partial(_message, wanted.message_type)
+    return [write(one) for one in value] if wanted.is_repeated and isinstance(value, list | tuple) else write(value)
 
 
 def _message(descriptor: Any, value: Any) -> Any:

@@ -47,6 +47,7 @@ from sidecar.services.aging.episodes import Episodes
 from sidecar.services.audit import AuditLog
 from sidecar.services.backends import Backends
 from sidecar.services.brain.context import BrainContext
+from sidecar.services.brain.releases import Brain
 from sidecar.services.bundle import Services
 from sidecar.services.compiles import Compiles, Progress
 from sidecar.services.costs import BudgetWatch, CostAccounts
@@ -70,7 +71,7 @@ from sidecar.worker import compile_engine
 from sidecar.worker.embedding_jobs import Embedding, embedding_here
 from sidecar.worker.worker_process import keep_child
 from store.db.postgres import Pools, installation, open_pools
-from store.scope import Scope
+from store.scope import Scope, is_brain
 from store.tenancy import keys
 from store.tenancy.webhooks import Subscription
 
@@ -159,7 +160,9 @@ async def running(
         telling = watch or Watch(WatchConfig(slow_turn_s=settings.slow_turn_s, keeps_content=settings.capture_content))
         clocks = clocks or Clocks(now=partial(datetime.now, UTC), steady_s=time.monotonic)
         deps = _BaseDeps(settings, where, pools, telling, clocks, is_built_in=sources is None)
-        app = await _started(deps, sources or built_in(pools.turn, settings.workspace_root), stack)
+        app = await _started(
+            deps, sources or built_in(pools.turn, settings.workspace_root, clock=clocks.steady_s), stack
+        )
         if embeds and app.embedding is not None:
             supervisor = Supervisor()
             stack.push_async_callback(supervisor.stop)
@@ -260,7 +263,8 @@ def _services(
     return Services(
         attestations=attestations,
         backends=Backends(pools, connected.places, now=now, changed=changed),
-        brain=BrainContext(pools),
+        brain=Brain(pools.background, now=now, forgot=caches.forgot),
+        brain_context=BrainContext(pools),
         compiles=Compiles(pools, engine, caches.progress, now=now),
         costs=CostAccounts(pools, now=now, quota_bytes=quota_bytes),
         decay=Decay(
@@ -305,6 +309,8 @@ def _is_source(connected: ConnectedSources, subscription: Subscription) -> bool:
 
 def _forgot(fan_out: FanOut, repeats: context.TurnRepeats, scope: Scope | None) -> None:
     """Drop an owner's cached answers after a forget; with None, all."""
+    if scope is not None and is_brain(scope.owner_id):
+        scope = None  # every owner's answers may hold what left the Brain
     fan_out.forgot(scope)
     repeats.forget(lambda key: scope is None or key[0] == scope)
 

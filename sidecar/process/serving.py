@@ -79,8 +79,8 @@ def _services(deps: ServingDeps) -> tuple[tuple[ServiceDescriptor, object], ...]
         (admin.SERVICE, admin.AdminService(deps.services.tenants)),
         (backends.SERVICE, backends.BackendService(deps.services.backends)),
         (wiki.SERVICE, wiki.WikiService(deps.services.wiki)),
-        (brain.SERVICE, brain.BrainService(deps.services.brain)),
         (ontology.SERVICE, ontology.OntologyService(deps.services.governance, deps.services.scans)),
+        (brain.SERVICE, brain.BrainService(deps.services.brain_context, deps.services.brain)),
         (cost.SERVICE, cost.CostService(deps.services.costs, now=deps.clocks.now)),
         (compiles.SERVICE, compiles.CompileService(deps.services.compiles, deps.services.upkeep)),
     )

@@ -1,26 +1,37 @@
-"""The brain service: what an agent looks up in compiled pages.
+"""The brain service: what an agent looks up in compiled pages, and what an admin shares in a tenant.
 
 Converts between messages and values; the use cases are in `sidecar.services.brain`.
 """
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from sidecar.rpc.transport.call import Call
-from sidecar.rpc.transport.validation import write_time
+from sidecar.rpc.transport.paging import ListCall
+from sidecar.rpc.transport.validation import names_of, read_choice, write_time
 from sidecar.services.brain.context import BrainContext, BrainDetail, BrainHit, BrainId, BrainQuery, BrainScope
+from sidecar.services.brain.releases import Actor, Brain
+from sidecar.services.brain.statements import ids_of
+from sidecar.services.validation import read_uuid
 from sidecar.v1 import brain_pb2 as pb
 from sidecar.v1 import wiki_pb2
-from store.wiki.browse import PageRef
+from store.tenancy.brain import BrainCopy, CopyState, ReleaseRule
+from store.wiki.browse import PageRef, PageRow
 from store.wiki.edges import GraphPath
+
+_NO_RULE = UUID(int=0)
+_STATES = {pb.COPY_STATE_UNSPECIFIED: "", **names_of(pb.CopyState)}
 
 SERVICE = pb.DESCRIPTOR.services_by_name["BrainService"]
 
 
 class BrainService:
-    """Answers questions from compiled pages in two steps."""
+    """Answers questions from compiled pages in two steps, and keeps the rules and copies of a tenant's Brain."""
 
-    def __init__(self, context: BrainContext) -> None:
+    def __init__(self, context: BrainContext, brain: Brain) -> None:
         self._context = context
+        self._brain = brain
 
     async def query_brain_context(
         self, request: pb.QueryBrainContextRequest, call: Call
@@ -29,7 +40,130 @@ class BrainService:
         asked = BrainQuery(request.query, tuple(request.detail_ids), request.limit)
         found = await self._context.query(call.scope(request), asked)
         hits = [_hit(index, one) for index, one in enumerate(found.hits, start=1)]
-        return pb.QueryBrainContextResponse(hits=hits, details=map(_detail, found.details))
+        failed = map(_scope, found.failed)
+        return pb.QueryBrainContextResponse(hits=hits, details=map(_detail, found.details), failed_scopes=failed)
+
+    async def propose_rule(self, request: pb.ProposeRuleRequest, call: Call) -> pb.ProposeRuleResponse:
+        """Write a rule that releases nothing yet, and return it."""
+        tenant_id, given = call.admin_tenant(request), request.rule
+        rule = ReleaseRule(
+            _NO_RULE,
+            given.name,
+            tuple(given.tags),
+            tuple(given.memory_types),
+            dict(given.metadata),
+            given.least_authority or "agent",
+            given.trust_tier,
+            given.reason,
+        )
+        return pb.ProposeRuleResponse(rule=_rule(await self._brain.propose(tenant_id, rule, _actor(call))))
+
+    async def approve_rule(self, request: pb.ApproveRuleRequest, call: Call) -> pb.ApproveRuleResponse:
+        """Approve a rule, and return it. Raises NotFound, FailedPrecondition."""
+        tenant_id, rule_id = call.admin_tenant(request), read_uuid("rule_id", request.rule_id)
+        return pb.ApproveRuleResponse(rule=_rule(await self._brain.approve(tenant_id, rule_id, _actor(call))))
+
+    async def withdraw_rule(self, request: pb.WithdrawRuleRequest, call: Call) -> pb.WithdrawRuleResponse:
+        """Withdraw a rule with its copies, and return it. Raises NotFound."""
+        tenant_id, rule_id = call.admin_tenant(request), read_uuid("rule_id", request.rule_id)
+        return pb.WithdrawRuleResponse(rule=_rule(await self._brain.withdraw_rule(tenant_id, rule_id, _actor(call))))
+
+    async def get_brain(self, request: pb.GetBrainRequest, call: Call) -> pb.GetBrainResponse:
+        """Return the Brain's settings, rules and counts."""
+        found = await self._brain.state(call.admin_tenant(request))
+        return pb.GetBrainResponse(
+            is_shown=found.settings.is_shown,
+            rules=map(_rule, found.rules),
+            released_count=found.copies.get(CopyState.RELEASED, 0),
+            held_count=found.copies.get(CopyState.HELD, 0),
+            withdrawn_count=found.copies.get(CopyState.WITHDRAWN, 0),
+        )
+
+    async def show_brain(self, request: pb.ShowBrainRequest, call: Call) -> pb.ShowBrainResponse:
+        """Show the Brain, or leave it out."""
+        await self._brain.show(call.admin_tenant(request), request.is_shown)
+        return pb.ShowBrainResponse()
+
+    async def list_copies(self, request: pb.ListCopiesRequest, call: Call) -> pb.ListCopiesResponse:
+        """Return a page of copies."""
+        tenant_id = call.admin_tenant(request)
+        state = read_choice("state", request.state, _STATES)
+        listing = ListCall("ListCopies", (tenant_id, state), (str,))
+        page = listing.read(request.page_size, request.page_token)
+        after = page.after[0] if page.after else ""
+        rows = await self._brain.copies(tenant_id, state=state, after=after, limit=page.limit)
+        written, token = listing.cut(rows, page, lambda one: (one[0].copy_id,), lambda one: _copy(*one))
+        return pb.ListCopiesResponse(copies=written, next_page_token=token)
+
+    async def release_copy(self, request: pb.ReleaseCopyRequest, call: Call) -> pb.ReleaseCopyResponse:
+        """Release a held or withdrawn copy, and return it. Raises NotFound, FailedPrecondition."""
+        tenant_id = call.admin_tenant(request)
+        copy = await self._brain.release(tenant_id, request.copy_id, request.reason, _actor(call))
+        return pb.ReleaseCopyResponse(copy=_copy(copy, ""))
+
+    async def withdraw_copy(self, request: pb.WithdrawCopyRequest, call: Call) -> pb.WithdrawCopyResponse:
+        """Take a copy back, and return it. Raises NotFound."""
+        copy = await self._brain.withdraw_copy(call.admin_tenant(request), request.copy_id, _actor(call))
+        return pb.WithdrawCopyResponse(copy=_copy(copy, ""))
+
+    async def list_brain_pages(self, request: pb.ListBrainPagesRequest, call: Call) -> pb.ListBrainPagesResponse:
+        """Return a page of the Brain's pages."""
+        tenant_id = call.admin_tenant(request)
+        listing = ListCall("ListBrainPages", (tenant_id,), (str, str))
+        page = listing.read(request.page_size, request.page_token)
+        rows = await self._brain.pages(tenant_id, limit=page.limit, **page.starting("after"))
+        written, token = listing.cut(rows, page, lambda row: (row.type, row.slug), _page)
+        return pb.ListBrainPagesResponse(pages=written, next_page_token=token)
+
+
+def _actor(call: Call) -> Actor:
+    return Actor(call.identity.subject, call.identity.token_id)
+
+
+def _rule(rule: ReleaseRule) -> pb.ReleaseRule:
+    return pb.ReleaseRule(
+        rule_id=str(rule.rule_id),
+        name=rule.name,
+        tags=rule.tags,
+        memory_types=rule.memory_types,
+        metadata=dict(rule.metadata or {}),
+        least_authority=rule.least_authority,
+        trust_tier=rule.trust_tier,
+        reason=rule.reason,
+        state=pb.RuleState.Value(f"RULE_STATE_{rule.state.name}"),
+        proposed_by=rule.proposed_by,
+        propose_time=write_time(rule.proposed_at),
+        approved_by=rule.approved_by,
+        approve_time=write_time(rule.approved_at),
+        withdrawn_by=rule.withdrawn_by,
+        withdraw_time=write_time(rule.withdrawn_at),
+    )
+
+
+def _copy(copy: BrainCopy, text: str) -> pb.BrainCopy:
+    return pb.BrainCopy(
+        copy_id=copy.copy_id,
+        text=text,
+        state=pb.CopyState.Value(f"COPY_STATE_{copy.state.name}"),
+        trust_tier=copy.trust_tier,
+        rule_id=str(copy.rule_id),
+        origin_owner_id=str(copy.origin_owner_id),
+        origin_memory_id=copy.origin_memory_id,
+        held_by=copy.held_by,
+        reason=copy.reason,
+        changed_by=copy.changed_by,
+        change_time=write_time(copy.changed_at),
+    )
+
+
+def _page(row: PageRow) -> pb.BrainPage:
+    return pb.BrainPage(
+        id=str(BrainId(BrainScope.BRAIN, row.page_id)),
+        title=row.title,
+        type=wiki_pb2.PageType.Value(f"PAGE_TYPE_{row.type.upper()}"),
+        summary=row.summary,
+        compile_time=write_time(row.last_compiled_at),
+    )
 
 
 def _hit(index: int, found: BrainHit) -> pb.BrainHit:
@@ -43,6 +177,7 @@ def _hit(index: int, found: BrainHit) -> pb.BrainHit:
         type=wiki_pb2.PageType.Value(f"PAGE_TYPE_{found.page.type.upper()}"),
         scope=_scope(found.id.scope),
         score=found.score,
+        trust_tier=found.trust_tier,
     )
 
 
@@ -59,15 +194,18 @@ def _detail(found: BrainDetail) -> pb.BrainDetail:
         type=wiki_pb2.PageType.Value(f"PAGE_TYPE_{found.page.type.upper()}"),
         scope=_scope(at),
         statements=[
-            pb.BrainStatement(text=one.text, heading=one.heading, memory_ids=one.memory_ids) for one in found.statements
+            pb.BrainStatement(
+                text=one.text, heading=one.heading, memory_ids=one.memory_ids, trust_tier=found.tier(one.memory_ids)
+            )
+            for one in found.statements
         ],
-        relations=[_relation(at, one) for one in found.relations],
+        relations=[_relation(at, one, found.tier(ids_of(one))) for one in found.relations],
         pages=[_ref(at, one) for one in found.pages],
         compile_time=write_time(found.page.last_compiled_at),
     )
 
 
-def _relation(at: BrainScope, path: GraphPath) -> pb.BrainRelation:
+def _relation(at: BrainScope, path: GraphPath, tier: int) -> pb.BrainRelation:
     (edge,), other = path.edges, path.pages[-1]
     return pb.BrainRelation(
         edge_type=edge.type,
@@ -76,6 +214,7 @@ def _relation(at: BrainScope, path: GraphPath) -> pb.BrainRelation:
         valid_from_time=write_time(edge.valid_from),
         valid_until_time=write_time(edge.valid_until),
         memory_ids=edge.memory_ids,
+        trust_tier=tier,
     )
 
 

@@ -9,6 +9,7 @@ from sidecar.services.aging.decay import Decay
 from sidecar.services.aging.episodes import Episodes
 from sidecar.services.backends import Backends
 from sidecar.services.brain.context import BrainContext
+from sidecar.services.brain.releases import Brain
 from sidecar.services.compiles import Compiles
 from sidecar.services.costs import CostAccounts
 from sidecar.services.knowledge import Knowledge
@@ -30,7 +31,8 @@ class Services:
 
     attestations: Attestations
     backends: Backends
-    brain: BrainContext
+    brain: Brain
+    brain_context: BrainContext
     compiles: Compiles
     costs: CostAccounts
     decay: Decay

@@ -16,6 +16,7 @@ from uuid import UUID
 
 from compiler.job.compilation import Engine
 from compiler.operations.preview import Preview, preview
+from compiler.releases import releasing
 from compiler.state.access import PooledAccess
 from sidecar.runtime.errors import FailedPrecondition, NotFound, Stopping
 from sidecar.services.validation import read_id
@@ -223,6 +224,7 @@ async def queue_compile(pool: Pool, scope: Scope, *, now: datetime) -> Enqueued:
         async with scoped(pool, scope) as connection:
             await tenants.ensure_tenant(connection, scope.tenant_id, now=now)
             outcome = (await jobs.enqueue(connection, scope, trigger=Trigger.MEMORY_RETAIN, now=now)).outcome
+            await releasing.announce(connection, scope, now=now)
     except StoreError as error:
         outcome = Enqueued.FAILED
         log.warning("compile_not_queued", extra={"error": type(error).__name__})

@@ -21,7 +21,7 @@ from store.accounting.costs import Filters, PassSpent, Spent, TurnAccount
 from store.content import storage
 from store.db.postgres import Pool, Pools, Transaction, installation, scoped, tenant_scoped
 from store.db.queries import Connection
-from store.scope import Scope, owner_uuid
+from store.scope import Scope, is_owner_id, owner_uuid
 from store.tenancy import tenants
 
 log = logging.getLogger(__name__)
@@ -137,6 +137,8 @@ def _checked(request: BudgetRequest) -> tuple[int, ...] | None:
     read_name("budget.name", request.name)
     if request.covers != "tenant":
         read_id("budget.ref", request.ref)
+    if request.covers == "owner" and not is_owner_id(request.ref):
+        raise InvalidArgument("budget.ref", "is not a usable id", "name an owner")
     if request.percents is None:
         return None
     check_count("budget.percents", request.percents, most=MAX_PERCENTS)

@@ -15,6 +15,7 @@ from compiler.decay.summary import ulid
 from compiler.decay.supersede import follow
 from compiler.errors import CompressionRefused
 from compiler.passes import forgetting
+from compiler.releases import releasing
 from models.tokens.meters import stored_counts
 from sidecar.runtime.errors import FailedPrecondition, InvalidArgument, NotFound
 from sidecar.services.compiles import queue_compile
@@ -108,6 +109,8 @@ class Memories:
             await tenants.ensure_tenant(connection, scope.tenant_id, now=now)
             retained = await memories.write(connection, scope, prepared, now=now, **self._limits)
             _check_pinned("memories.pinned", await memories.pinned(connection, scope))
+            if retained.updated_count:
+                await releasing.follow(connection, scope, retained.memory_ids, now=now)
         is_changed = retained.created_count or retained.updated_count
         return retained, await self._queue_compile(scope, now) if is_changed else None
 

@@ -12,8 +12,10 @@ from functools import partial
 from pathlib import PurePosixPath
 from uuid import UUID
 
+from compiler.releases import releasing
 from sidecar.runtime.errors import InvalidArgument, NotFound
 from sidecar.runtime.ttl_cache import TtlCache
+from sidecar.services.brain.settling import settle
 from sidecar.services.validation import read_id, read_text
 from store.accounting import audit
 from store.accounting.audit import Entry
@@ -143,6 +145,7 @@ class Tenants:
                 if await tenants.get(connection, scope.tenant_id) is None:
                     return counts
                 counts = await owners.forget(connection, scope)
+                await releasing.follow(connection, scope, None, now=self._now())
                 if counts:
                     await purging.request(connection, now=self._now())
                 if is_dry_run:
@@ -152,6 +155,7 @@ class Tenants:
         self._forgot(scope)
         async with scoped(self._pool, scope) as connection:
             await forgotten.date_owner(connection, scope, clock=self._now)
+        await settle(self._pool, scope.tenant_id, now=self._now, forgot=self._forgot)
         return counts
 
     async def audit_entries(

@@ -19,6 +19,7 @@ from compiler.operations.replay import ReplayedLog, replay
 from compiler.operations.upkeep import Backfill, Reset, ResetMode, Rollback
 from compiler.plan.contract import LinkOrigin
 from compiler.plan.upkeep import ActRefused
+from compiler.releases import releasing
 from sidecar.runtime.errors import FailedPrecondition
 from sidecar.services.compiles import check_compiled, start_compile
 from sidecar.services.validation import check_count, read_id, read_text
@@ -161,6 +162,10 @@ class Upkeep:
             await check_compiled(connection, scope, now=now)
             retained = await memories.write(connection, scope, prepared, now=now, **self._limits)
             changed = retained.created_count + retained.updated_count
+            await releasing.follow(
+                connection, scope, [one.memory_id for one in records if retained.updated_count], now=now
+            )
+            await releasing.announce(connection, scope, now=now)
             job = None if has_more else await self._compiled(connection, scope, is_new=changed > 0)
         unchanged = len({one.memory_id for one in records}) - changed
         return Imported(retained.created_count, retained.updated_count, unchanged, job)

@@ -13,6 +13,7 @@ from sidecar.backends import configuration
 from sidecar.backends.backend_policy import BackendPolicy
 from sidecar.backends.entries import Configuration
 from sidecar.context.ports import ContextSource
+from sidecar.sources.brain import BrainSwitch, WithBrain
 from sidecar.sources.composite import Instead, NamedSource, SideBySide
 from sidecar.sources.knowledge import KnowledgeSource
 from sidecar.sources.memory import MemorySource
@@ -46,13 +47,14 @@ class ConnectedSources:
         return frozenset(self.sources) - self.remote.get(tenant_id, frozenset())
 
 
-def built_in(pool: Pool, workspace_root: Path | None) -> dict[Source, ContextSource]:
-    """Return the built-in sources; that of files only with a folder of workspaces."""
+def built_in(pool: Pool, workspace_root: Path | None, *, clock: Callable[[], float]) -> dict[Source, ContextSource]:
+    """Return the built-in sources; that of files only with a folder of workspaces. `clock` tells steady seconds."""
+    switch = BrainSwitch(pool, clock=clock)
     sources: dict[Source, ContextSource] = {
         Source.THREAD: ThreadSource(pool),
         Source.KNOWLEDGE: KnowledgeSource(pool),
-        Source.MEMORY: MemorySource(pool),
-        Source.WIKI: WikiSource(pool),
+        Source.MEMORY: WithBrain(MemorySource(pool), switch),
+        Source.WIKI: WithBrain(WikiSource(pool), switch),
     }
     if workspace_root is not None:
         sources[Source.WORKSPACE] = WorkspaceSource(pool, workspace_root)

@@ -26,7 +26,8 @@ if _version_not_supported:
 
 
 class BrainServiceStub:
-    """Answers questions from compiled pages in two steps: a shortlist, then details.
+    """Answers questions from compiled pages in two steps, a shortlist and then details, and keeps a tenant's Brain: pages that all its
+    owners see, compiled from copies of memories that approved rules release.
     """
 
     def __init__(self, channel):
@@ -40,15 +41,124 @@ class BrainServiceStub:
                 request_serializer=sidecar_dot_v1_dot_brain__pb2.QueryBrainContextRequest.SerializeToString,
                 response_deserializer=sidecar_dot_v1_dot_brain__pb2.QueryBrainContextResponse.FromString,
                 _registered_method=True)
+        self.ProposeRule = channel.unary_unary(
+                '/sidecar.v1.BrainService/ProposeRule',
+                request_serializer=sidecar_dot_v1_dot_brain__pb2.ProposeRuleRequest.SerializeToString,
+                response_deserializer=sidecar_dot_v1_dot_brain__pb2.ProposeRuleResponse.FromString,
+                _registered_method=True)
+        self.ApproveRule = channel.unary_unary(
+                '/sidecar.v1.BrainService/ApproveRule',
+                request_serializer=sidecar_dot_v1_dot_brain__pb2.ApproveRuleRequest.SerializeToString,
+                response_deserializer=sidecar_dot_v1_dot_brain__pb2.ApproveRuleResponse.FromString,
+                _registered_method=True)
+        self.WithdrawRule = channel.unary_unary(
+                '/sidecar.v1.BrainService/WithdrawRule',
+                request_serializer=sidecar_dot_v1_dot_brain__pb2.WithdrawRuleRequest.SerializeToString,
+                response_deserializer=sidecar_dot_v1_dot_brain__pb2.WithdrawRuleResponse.FromString,
+                _registered_method=True)
+        self.GetBrain = channel.unary_unary(
+                '/sidecar.v1.BrainService/GetBrain',
+                request_serializer=sidecar_dot_v1_dot_brain__pb2.GetBrainRequest.SerializeToString,
+                response_deserializer=sidecar_dot_v1_dot_brain__pb2.GetBrainResponse.FromString,
+                _registered_method=True)
+        self.ShowBrain = channel.unary_unary(
+                '/sidecar.v1.BrainService/ShowBrain',
+                request_serializer=sidecar_dot_v1_dot_brain__pb2.ShowBrainRequest.SerializeToString,
+                response_deserializer=sidecar_dot_v1_dot_brain__pb2.ShowBrainResponse.FromString,
+                _registered_method=True)
+        self.ListCopies = channel.unary_unary(
+                '/sidecar.v1.BrainService/ListCopies',
+                request_serializer=sidecar_dot_v1_dot_brain__pb2.ListCopiesRequest.SerializeToString,
+                response_deserializer=sidecar_dot_v1_dot_brain__pb2.ListCopiesResponse.FromString,
+                _registered_method=True)
+        self.ReleaseCopy = channel.unary_unary(
+                '/sidecar.v1.BrainService/ReleaseCopy',
+                request_serializer=sidecar_dot_v1_dot_brain__pb2.ReleaseCopyRequest.SerializeToString,
+                response_deserializer=sidecar_dot_v1_dot_brain__pb2.ReleaseCopyResponse.FromString,
+                _registered_method=True)
+        self.WithdrawCopy = channel.unary_unary(
+                '/sidecar.v1.BrainService/WithdrawCopy',
+                request_serializer=sidecar_dot_v1_dot_brain__pb2.WithdrawCopyRequest.SerializeToString,
+                response_deserializer=sidecar_dot_v1_dot_brain__pb2.WithdrawCopyResponse.FromString,
+                _registered_method=True)
+        self.ListBrainPages = channel.unary_unary(
+                '/sidecar.v1.BrainService/ListBrainPages',
+                request_serializer=sidecar_dot_v1_dot_brain__pb2.ListBrainPagesRequest.SerializeToString,
+                response_deserializer=sidecar_dot_v1_dot_brain__pb2.ListBrainPagesResponse.FromString,
+                _registered_method=True)
 
 
 class BrainServiceServicer:
-    """Answers questions from compiled pages in two steps: a shortlist, then details.
+    """Answers questions from compiled pages in two steps, a shortlist and then details, and keeps a tenant's Brain: pages that all its
+    owners see, compiled from copies of memories that approved rules release.
     """
 
     def QueryBrainContext(self, request, context):
         """Returns a shortlist of pages for a query, or the details of pages by the ids of an earlier shortlist, or both.
         Every statement names the memories that say it; what no memory says is left out.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ProposeRule(self, request, context):
+        """Writes a rule of release, which releases nothing until it is approved. Admin only.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ApproveRule(self, request, context):
+        """Approves a rule: it releases from now on, and the memories of all owners are compared with it. Admin only.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def WithdrawRule(self, request, context):
+        """Withdraws a rule for good, with the copies that it released. Admin only.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetBrain(self, request, context):
+        """Returns whether turns see the Brain, its rules, and how many copies there are. Admin only.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ShowBrain(self, request, context):
+        """Lets turns and queries see the Brain, or leaves it out. Admin only.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListCopies(self, request, context):
+        """Lists copies with the memories they were made from. Admin only.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ReleaseCopy(self, request, context):
+        """Releases a copy that is held or withdrawn, for a reason: it is trusted like what it contradicts. Admin only.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def WithdrawCopy(self, request, context):
+        """Takes a copy back, with what it fed: no rule releases it again. Admin only.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListBrainPages(self, request, context):
+        """Lists the pages of the Brain by type and slug. Ask for their details with QueryBrainContext. Admin only.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -62,6 +172,51 @@ def add_BrainServiceServicer_to_server(servicer, server):
                     request_deserializer=sidecar_dot_v1_dot_brain__pb2.QueryBrainContextRequest.FromString,
                     response_serializer=sidecar_dot_v1_dot_brain__pb2.QueryBrainContextResponse.SerializeToString,
             ),
+            'ProposeRule': grpc.unary_unary_rpc_method_handler(
+                    servicer.ProposeRule,
+                    request_deserializer=sidecar_dot_v1_dot_brain__pb2.ProposeRuleRequest.FromString,
+                    response_serializer=sidecar_dot_v1_dot_brain__pb2.ProposeRuleResponse.SerializeToString,
+            ),
+            'ApproveRule': grpc.unary_unary_rpc_method_handler(
+                    servicer.ApproveRule,
+                    request_deserializer=sidecar_dot_v1_dot_brain__pb2.ApproveRuleRequest.FromString,
+                    response_serializer=sidecar_dot_v1_dot_brain__pb2.ApproveRuleResponse.SerializeToString,
+            ),
+            'WithdrawRule': grpc.unary_unary_rpc_method_handler(
+                    servicer.WithdrawRule,
+                    request_deserializer=sidecar_dot_v1_dot_brain__pb2.WithdrawRuleRequest.FromString,
+                    response_serializer=sidecar_dot_v1_dot_brain__pb2.WithdrawRuleResponse.SerializeToString,
+            ),
+            'GetBrain': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetBrain,
+                    request_deserializer=sidecar_dot_v1_dot_brain__pb2.GetBrainRequest.FromString,
+                    response_serializer=sidecar_dot_v1_dot_brain__pb2.GetBrainResponse.SerializeToString,
+            ),
+            'ShowBrain': grpc.unary_unary_rpc_method_handler(
+                    servicer.ShowBrain,
+                    request_deserializer=sidecar_dot_v1_dot_brain__pb2.ShowBrainRequest.FromString,
+                    response_serializer=sidecar_dot_v1_dot_brain__pb2.ShowBrainResponse.SerializeToString,
+            ),
+            'ListCopies': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListCopies,
+                    request_deserializer=sidecar_dot_v1_dot_brain__pb2.ListCopiesRequest.FromString,
+                    response_serializer=sidecar_dot_v1_dot_brain__pb2.ListCopiesResponse.SerializeToString,
+            ),
+            'ReleaseCopy': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReleaseCopy,
+                    request_deserializer=sidecar_dot_v1_dot_brain__pb2.ReleaseCopyRequest.FromString,
+                    response_serializer=sidecar_dot_v1_dot_brain__pb2.ReleaseCopyResponse.SerializeToString,
+            ),
+            'WithdrawCopy': grpc.unary_unary_rpc_method_handler(
+                    servicer.WithdrawCopy,
+                    request_deserializer=sidecar_dot_v1_dot_brain__pb2.WithdrawCopyRequest.FromString,
+                    response_serializer=sidecar_dot_v1_dot_brain__pb2.WithdrawCopyResponse.SerializeToString,
+            ),
+            'ListBrainPages': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListBrainPages,
+                    request_deserializer=sidecar_dot_v1_dot_brain__pb2.ListBrainPagesRequest.FromString,
+                    response_serializer=sidecar_dot_v1_dot_brain__pb2.ListBrainPagesResponse.SerializeToString,
+            ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
             'sidecar.v1.BrainService', rpc_method_handlers)
@@ -71,7 +226,8 @@ def add_BrainServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class BrainService:
-    """Answers questions from compiled pages in two steps: a shortlist, then details.
+    """Answers questions from compiled pages in two steps, a shortlist and then details, and keeps a tenant's Brain: pages that all its
+    owners see, compiled from copies of memories that approved rules release.
     """
 
     @staticmethod
@@ -91,6 +247,249 @@ class BrainService:
             '/sidecar.v1.BrainService/QueryBrainContext',
             sidecar_dot_v1_dot_brain__pb2.QueryBrainContextRequest.SerializeToString,
             sidecar_dot_v1_dot_brain__pb2.QueryBrainContextResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ProposeRule(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sidecar.v1.BrainService/ProposeRule',
+            sidecar_dot_v1_dot_brain__pb2.ProposeRuleRequest.SerializeToString,
+            sidecar_dot_v1_dot_brain__pb2.ProposeRuleResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ApproveRule(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sidecar.v1.BrainService/ApproveRule',
+            sidecar_dot_v1_dot_brain__pb2.ApproveRuleRequest.SerializeToString,
+            sidecar_dot_v1_dot_brain__pb2.ApproveRuleResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WithdrawRule(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sidecar.v1.BrainService/WithdrawRule',
+            sidecar_dot_v1_dot_brain__pb2.WithdrawRuleRequest.SerializeToString,
+            sidecar_dot_v1_dot_brain__pb2.WithdrawRuleResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetBrain(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sidecar.v1.BrainService/GetBrain',
+            sidecar_dot_v1_dot_brain__pb2.GetBrainRequest.SerializeToString,
+            sidecar_dot_v1_dot_brain__pb2.GetBrainResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ShowBrain(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sidecar.v1.BrainService/ShowBrain',
+            sidecar_dot_v1_dot_brain__pb2.ShowBrainRequest.SerializeToString,
+            sidecar_dot_v1_dot_brain__pb2.ShowBrainResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListCopies(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sidecar.v1.BrainService/ListCopies',
+            sidecar_dot_v1_dot_brain__pb2.ListCopiesRequest.SerializeToString,
+            sidecar_dot_v1_dot_brain__pb2.ListCopiesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReleaseCopy(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sidecar.v1.BrainService/ReleaseCopy',
+            sidecar_dot_v1_dot_brain__pb2.ReleaseCopyRequest.SerializeToString,
+            sidecar_dot_v1_dot_brain__pb2.ReleaseCopyResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WithdrawCopy(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sidecar.v1.BrainService/WithdrawCopy',
+            sidecar_dot_v1_dot_brain__pb2.WithdrawCopyRequest.SerializeToString,
+            sidecar_dot_v1_dot_brain__pb2.WithdrawCopyResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListBrainPages(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sidecar.v1.BrainService/ListBrainPages',
+            sidecar_dot_v1_dot_brain__pb2.ListBrainPagesRequest.SerializeToString,
+            sidecar_dot_v1_dot_brain__pb2.ListBrainPagesResponse.FromString,
             options,
             channel_credentials,
             insecure,

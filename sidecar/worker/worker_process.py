@@ -40,6 +40,7 @@ from sidecar.services.aging.decay import KIND as DECAY_KIND
 from sidecar.services.aging.decay import decay_policy
 from sidecar.services.aging.episodes import Episodes
 from sidecar.services.aging.nightly import NIGHTLY_KIND, NightlyDecay
+from sidecar.services.brain.releases import Brain
 from sidecar.services.threads import EPISODES_KIND
 from sidecar.services.threads import KIND as SUMMARY_KIND
 from sidecar.telemetry import calls
@@ -48,12 +49,13 @@ from sidecar.telemetry.figures import Figures
 from sidecar.telemetry.job_clock import JobClocks
 from sidecar.telemetry.watch import Watch
 from sidecar.worker import compile_engine, decay_work, embedding_jobs, summary_model, thread_summaries
+from sidecar.worker.brain_work import brain_handlers
 from sidecar.worker.embedding_jobs import Embedding
 from store.compile.decay_jobs import DecayJob
 from store.compile.jobs import Ending, Job
 from store.compile.ready import READY
 from store.db import notices
-from store.db.postgres import Pool, PoolsConfig, open_pools
+from store.db.postgres import DatabaseRole, Pool, PoolsConfig, open_pools
 from store.ontology.reprocess_jobs import ReprocessJob
 from store.scope import Scope
 
@@ -100,6 +102,7 @@ async def work(settings: Settings, watch: Watch | None = None, *, ends_with_pare
             {
                 **handlers(pools.background, vectors, writer),
                 **aging_handlers(aging, timedelta(seconds=settings.episode_pause_s)),
+                **brain_handlers(Brain(pools.background, now=compile_engine.now, role=DatabaseRole.WORKER)),
                 NIGHTLY_KIND: nightly.schedule,
                 SWEEP: partial(_sweep, engine, pools.background),
                 reprocess.KIND: partial(_reprocess, reprocessing),

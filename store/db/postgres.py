@@ -218,6 +218,20 @@ def scoped(pool: Pool, scope: Scope, *, role: DatabaseRole = DatabaseRole.APP, r
     return Transaction(pool, _begin(role, read_only) + settings)
 
 
+@asynccontextmanager
+async def within(connection: Connection, scope: Scope, *, of: Scope) -> AsyncIterator[Connection]:
+    """Yield the connection of an open transaction of `of` with access to another owner's rows instead, of the same tenant.
+
+    Afterwards the transaction has access to the rows of `of` again. An error must end the transaction.
+    """
+    assert scope.tenant_id == of.tenant_id, "a transaction stays inside its tenant"
+    with driver_errors():
+        await connection.execute(_set_uuid("app.owner_id", scope.owner_id))
+    yield connection
+    with driver_errors():
+        await connection.execute(_set_uuid("app.owner_id", of.owner_id))
+
+
 def tenant_scoped(
     pool: Pool, tenant_id: UUID, *, role: DatabaseRole = DatabaseRole.APP, read_only: bool = False
 ) -> Transaction:

@@ -27,6 +27,9 @@ _MOST_SEGMENTS = 200
 _BOOKS = frozenset(
     (
         "background_jobs",
+        "brain_copies",
+        "brain_cursors",
+        "brain_withdrawals",
         "compile_ready",
         "forgotten_refs",
         "memory_feeds",

@@ -19,7 +19,7 @@ from uuid import UUID, uuid4
 from store.accounting.receipts import NewReceipt
 from store.db import queries
 from store.db.queries import Connection
-from store.scope import Scope
+from store.scope import Scope, brain_of
 
 Notes = tuple[bytes, ...]
 NO_NOTES: Notes = ()
@@ -89,6 +89,11 @@ async def date(connection: Connection, scope: Scope, notes: Notes, *, clock: Cal
     await _date(connection, scope, notes, now=clock())
 
 
+def notes_of(scope: Scope, refs: Iterable[tuple[str, str]]) -> Notes:
+    """Return the notes that `note_refs` writes of references (kind, id), to be passed to `date`."""
+    return tuple(sorted({_hash(scope, kind, ref) for kind, ref in (*refs, _ANYTHING)}))
+
+
 async def date_owner(connection: Connection, scope: Scope, *, clock: Callable[[], datetime]) -> None:
     """Date the note of the owner, as `date` does."""
     await date(connection, scope, (_hash(scope, *_OWNER), _hash(scope, *_ANYTHING)), clock=clock)
@@ -102,8 +107,7 @@ async def admit(
     Receipts of turns that ran when the owner, their thread or every receipt was forgotten are left out. For a note dated by
     another process, turns that began up to a second later count as running too.
     """
-    key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
-    rows = await _sql.forgotten_since(connection, **key, since=min(map(_began, receipts)) - _SKEW)
+    rows = await _since_then(connection, scope, since=min(map(_began, receipts)) - _SKEW)
     if not rows:
         return list(receipts)
     notes = {row["ref_hash"]: _Note(row["forgotten_at"], row["dated_by"]) for row in rows}
@@ -122,8 +126,9 @@ async def admit(
 
 async def anything_since(connection: Connection, scope: Scope, began: datetime) -> bool:
     """Return whether a committed note says that content of the owner was forgotten since `began`."""
-    ref_hash, since = _hash(scope, *_ANYTHING), began - _SKEW
-    return bool(await _sql.is_forgotten_since(connection, tenant_id=scope.tenant_id, ref_hash=ref_hash, since=since))
+    hashes = [_hash(one, *_ANYTHING) for one in (scope, brain_of(scope.tenant_id))]
+    key = {"tenant_id": scope.tenant_id, "since": began - _SKEW}
+    return any([await _sql.is_forgotten_since(connection, **key, ref_hash=one) for one in hashes])
 
 
 async def meanwhile(connection: Connection, scope: Scope, began: datetime, *, now: datetime) -> bool:
@@ -157,6 +162,13 @@ async def lately(connection: Connection, scope: Scope, memory_ids: Iterable[str]
     if undated:
         await _date(connection, scope, undated, now=now)
     return bool(met)
+
+
+async def _since_then(connection: Connection, scope: Scope, *, since: datetime) -> list[Any]:
+    """Return the notes since an instant. Blocks forgetting for the owner and in the tenant's Brain until the transaction ends."""
+    await _sql.forgotten_since(connection, **scope.key, since=since)
+    rows: list[Any] = await _sql.forgotten_since(connection, **brain_of(scope.tenant_id).key, since=since)
+    return rows
 
 
 def without(receipt: NewReceipt, is_forgotten: Callable[[str, str], bool]) -> NewReceipt:
@@ -193,13 +205,13 @@ def _since(
 ) -> Callable[[str, str], bool]:
     """Return a predicate for whether a reference was forgotten since `began`; it adds the notes it matches to `met`."""
 
+    there = brain_of(scope.tenant_id)
+
     def is_forgotten(kind: str, ref: str) -> bool:
-        ref_hash = _hash(scope, kind, ref)
-        note = notes.get(ref_hash)
-        if note is None:
-            return False
-        met.add(ref_hash)
-        return note.concerns(began)
+        hashes = [_hash(one, kind, ref) for one in (scope, there)]
+        found = [one for one in hashes if one in notes]
+        met.update(found)
+        return any(notes[one].concerns(began) for one in found)
 
     return is_forgotten
 

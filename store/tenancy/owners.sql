@@ -179,3 +179,15 @@ DELETE FROM wiki_compile_jobs WHERE tenant_id = :tenant_id AND owner_id = :owner
 -- name: forget_wiki_compile_cursors!
 -- Deletes an owner's rows.
 DELETE FROM wiki_compile_cursors WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
+-- name: forget_brain_copies!
+-- Deletes an owner's rows.
+DELETE FROM brain_copies WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
+-- name: forget_brain_cursors!
+-- Deletes an owner's rows.
+DELETE FROM brain_cursors WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
+-- name: forget_brain_withdrawals!
+-- Deletes an owner's rows.
+DELETE FROM brain_withdrawals WHERE tenant_id = :tenant_id AND owner_id = :owner_id;

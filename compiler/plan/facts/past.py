@@ -6,8 +6,9 @@ Each is a bullet with its origin and the day it was said. A writer is not shown 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from typing import Any
 
 from compiler.plan.contract import BatchMemory
 from compiler.plan.facts.facts import holds_all, read
@@ -39,7 +40,12 @@ _ORIGINS = {
 
 def origin(memory: BatchMemory) -> Origin:
     """Return a memory's origin by its metadata's `origin` (else `source`, `source_type` or `role`); else the user."""
-    given = (memory.metadata.get(key) for key in ORIGIN_KEYS)
+    return origin_of(memory.metadata)
+
+
+def origin_of(metadata: Mapping[str, Any]) -> Origin:
+    """Return the origin that a memory's metadata names, as `origin` does."""
+    given = (metadata.get(key) for key in ORIGIN_KEYS)
     origins = (_ORIGINS.get(one.strip().casefold()) for one in given if isinstance(one, str))
     return next((one for one in origins if one is not None), Origin.USER)
 

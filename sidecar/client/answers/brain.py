@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -13,6 +14,7 @@ class BrainAnswer:
 
     hits: tuple[BrainHit, ...]
     details: tuple[BrainDetail, ...]
+    failed_scopes: tuple[str, ...]  # owner or brain
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +27,9 @@ class BrainHit:
     description: str
     memory_ids: tuple[str, ...]
     type: str  # entity, topic or decision
-    scope: str  # owner
+    scope: str  # owner or brain
     score: float
+    trust_tier: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,7 @@ class BrainDetail:
     status: str  # found, not_found or invalid
     title: str
     type: str  # entity, topic or decision
-    scope: str  # owner
+    scope: str  # owner or brain
     statements: tuple[BrainStatement, ...]
     relations: tuple[BrainRelation, ...]
     pages: tuple[BrainRef, ...]
@@ -51,6 +54,7 @@ class BrainStatement:
     text: str
     heading: str
     memory_ids: tuple[str, ...]
+    trust_tier: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +72,70 @@ class BrainRelation:
     edge_type: str
     is_inward: bool
     memory_ids: tuple[str, ...]
+    trust_tier: int
     page: BrainRef | None = None
     valid_from_time: datetime | None = None
     valid_until_time: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseRule:
+    """A rule of release.
+
+    It releases accepted memories that have all that it asks for; it must ask for tags, types or metadata.
+    """
+
+    rule_id: str
+    name: str
+    tags: tuple[str, ...]
+    memory_types: tuple[str, ...]
+    metadata: Mapping[str, str]
+    least_authority: str
+    trust_tier: int
+    reason: str
+    state: str  # proposed, approved or withdrawn
+    proposed_by: str
+    approved_by: str
+    withdrawn_by: str
+    propose_time: datetime | None = None
+    approve_time: datetime | None = None
+    withdraw_time: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BrainCopy:
+    """A copy of a memory in the Brain."""
+
+    copy_id: str
+    text: str
+    state: str  # released, held or withdrawn
+    trust_tier: int
+    rule_id: str
+    origin_owner_id: str
+    origin_memory_id: str
+    held_by: str
+    reason: str
+    changed_by: str
+    change_time: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BrainState:
+    """The Brain's state."""
+
+    is_shown: bool
+    rules: tuple[ReleaseRule, ...]
+    released_count: int
+    held_count: int
+    withdrawn_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class BrainPage:
+    """A page of the Brain without its sections."""
+
+    id: str
+    title: str
+    type: str  # entity, topic or decision
+    summary: str
+    compile_time: datetime | None = None

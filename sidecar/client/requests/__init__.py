@@ -32,7 +32,13 @@ from sidecar.client.answers import (
     Turn,
 )
 from sidecar.client.answers.backends import Backend, Tool, ToolListing, Webhook
-from sidecar.client.answers.brain import BrainAnswer
+from sidecar.client.answers.brain import (
+    BrainAnswer,
+    BrainCopy,
+    BrainPage,
+    BrainState,
+    ReleaseRule,
+)
 from sidecar.client.answers.cost import (
     BudgetsTold,
     CompileSpendingRow,
@@ -79,7 +85,7 @@ from sidecar.client.answers.wiki import (
     WikiSection,
 )
 from sidecar.client.decoding import Inner, Listed, Nothing, Whole
-from sidecar.client.encoding import EdgeStep, JournalRecord, NewBudget, NewMemory, OntologyChange
+from sidecar.client.encoding import EdgeStep, JournalRecord, NewBudget, NewMemory, NewRule, OntologyChange
 from sidecar.client.knobs import Knobs
 from sidecar.client.requests.request import Request
 from sidecar.client.requests.turn import AppendTurns as AppendTurns
@@ -813,6 +819,81 @@ class QueryBrainContext(Request[BrainAnswer]):
     query: str = ""
     detail_ids: Sequence[str] = ()
     limit: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposeRule(Request[ReleaseRule]):
+    """Writes a rule of release, which releases nothing until it is approved. Admin only."""
+
+    reads = Inner("rule")
+    rule: NewRule | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApproveRule(Request[ReleaseRule]):
+    """Approves a rule: it releases from now on, and the memories of all owners are compared with it. Admin only."""
+
+    reads = Inner("rule")
+    rule_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WithdrawRule(Request[ReleaseRule]):
+    """Withdraws a rule for good, with the copies that it released. Admin only."""
+
+    reads = Inner("rule")
+    rule_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GetBrain(Request[BrainState]):
+    """Returns whether turns see the Brain, its rules, and how many copies there are. Admin only."""
+
+    reads = Whole(BrainState)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShowBrain(Request[None]):
+    """Lets turns and queries see the Brain, or leaves it out. Admin only."""
+
+    reads = Nothing()
+    is_shown: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListCopies(Request[Page[BrainCopy]]):
+    """Lists copies with the memories they were made from. Admin only."""
+
+    reads = Listed("copies")
+    state: str = ""  # released, held or withdrawn
+    page_size: int = 0
+    page_token: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseCopy(Request[BrainCopy]):
+    """Releases a copy that is held or withdrawn, for a reason: it is trusted like what it contradicts. Admin only."""
+
+    reads = Inner("copy")
+    copy_id: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WithdrawCopy(Request[BrainCopy]):
+    """Takes a copy back, with what it fed: no rule releases it again. Admin only."""
+
+    reads = Inner("copy")
+    copy_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListBrainPages(Request[Page[BrainPage]]):
+    """Lists the pages of the Brain by type and slug. Ask for their details with QueryBrainContext. Admin only."""
+
+    reads = Listed("pages")
+    page_size: int = 0
+    page_token: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from uuid import UUID
 
+from compiler.releases.rules import TrustTier, tier_of
 from sidecar.runtime.errors import InvalidArgument
-from sidecar.services.brain.statements import PageStatement, described, listed_pages, relations, statements
+from sidecar.services.brain.statements import PageStatement, described, ids_of, listed_pages, relations, statements
 from sidecar.services.validation import check_count, read_text
+from store.content import memories
 from store.db.postgres import Pools, scoped
 from store.db.queries import Connection
-from store.scope import Scope
+from store.errors import StoreError
+from store.scope import Scope, brain_of
+from store.tenancy import brain
 from store.wiki import browse, edges, page_search
 from store.wiki.browse import PageRef, PageRow
 from store.wiki.edges import GraphPath
@@ -21,12 +26,14 @@ MAX_HITS = 10
 MAX_DETAILS = 10
 MAX_QUERY_CHARS = 2_000
 MAX_PAGES = 100
+_PATIENCE_S = 2.0  # for the Brain, once the owner's wiki has answered
 
 
 class BrainScope(StrEnum):
     """Where a page stands; the first part of its id in a shortlist."""
 
     OWNER = "owner"
+    BRAIN = "brain"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +58,13 @@ class BrainId:
 
 @dataclass(frozen=True, slots=True)
 class BrainHit:
-    """A page in a shortlist with its first statement, which may be missing, and how well it matches, 0 to 1."""
+    """A page in a shortlist with its first statement, which may be missing, its match, 0 to 1, and its trust tier."""
 
     id: BrainId
     page: PageRow
     description: PageStatement | None
     score: float
+    trust_tier: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +77,11 @@ class BrainDetail:
     statements: tuple[PageStatement, ...] = ()
     relations: tuple[GraphPath, ...] = ()
     pages: tuple[PageRef, ...] = ()
+    tiers: Mapping[str, int] = field(default_factory=dict)
+
+    def tier(self, memory_ids: Sequence[str]) -> int:
+        """Return how far what these memories say is trusted: as the lowest of them."""
+        return lowest(self.tiers, memory_ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,26 +95,65 @@ class BrainQuery:
 
 @dataclass(frozen=True, slots=True)
 class BrainAnswer:
-    """The shortlist, best first, and the details in the order of the ids."""
+    """The shortlist, best first, and the details in the order of the ids; `failed` is where the search failed."""
 
+    hits: tuple[BrainHit, ...] = ()
+    details: tuple[BrainDetail, ...] = ()
+    failed: tuple[BrainScope, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
     hits: tuple[BrainHit, ...] = ()
     details: tuple[BrainDetail, ...] = ()
 
 
+def lowest(tiers: Mapping[str, int], memory_ids: Sequence[str]) -> int:
+    """Return the lowest tier of the memories; of one that is not known, and of none, that of external sources."""
+    return min((tiers.get(one, int(TrustTier.EXTERNAL)) for one in memory_ids), default=int(TrustTier.EXTERNAL))
+
+
 class BrainContext:
-    """Looks up pages of an owner's wiki. Every statement returned names the memories that say it."""
+    """Looks up pages of an owner's wiki and of its tenant's Brain, each in its own transaction.
+
+    Every statement returned names the memories that say it.
+    """
 
     def __init__(self, pools: Pools) -> None:
         self._pool = pools.background
 
     async def query(self, scope: Scope, asked: BrainQuery) -> BrainAnswer:
-        """Return what is asked for. Raises InvalidArgument for `query`, `detail_ids` or `limit`."""
+        """Return what is asked for. A Brain that fails takes nothing from the owner's answer.
+
+        Raises InvalidArgument for `query`, `detail_ids` or `limit`.
+        """
         _check(asked)
-        async with scoped(self._pool, scope, read_only=True) as connection:
-            return BrainAnswer(
-                await _shortlist(connection, scope, asked),
-                tuple([await _detail(connection, scope, one) for one in asked.detail_ids]),
-            )
+        shared = asyncio.create_task(self._in_brain(scope.tenant_id, asked))
+        try:
+            async with scoped(self._pool, scope, read_only=True) as connection:
+                own = await _find(connection, scope, BrainScope.OWNER, asked)
+            await asyncio.wait([shared], timeout=_PATIENCE_S)
+        finally:
+            shared.cancel()
+        problem = shared.exception() if shared.done() else TimeoutError()
+        if not isinstance(problem, StoreError | TimeoutError | None):
+            raise problem
+        theirs = _Found() if problem is not None else shared.result()
+        known = {one.asked: one for one in (*theirs.details, *own.details)}
+        hits = sorted((*own.hits, *theirs.hits), key=lambda one: -one.score)[: asked.limit or MAX_HITS]
+        return BrainAnswer(
+            tuple(hits),
+            tuple(known.get(one) or BrainDetail(one, BrainId.parse(one)) for one in asked.detail_ids),
+            () if problem is None else (BrainScope.BRAIN,),
+        )
+
+    async def _in_brain(self, tenant_id: UUID, asked: BrainQuery) -> _Found:
+        there = brain_of(tenant_id)
+        async with scoped(self._pool, there, read_only=True) as connection:
+            settings = await brain.settings(connection, tenant_id)
+            if settings is None or not settings.is_shown:
+                return _Found()
+            return await _find(connection, there, BrainScope.BRAIN, asked)
 
 
 def _check(asked: BrainQuery) -> None:
@@ -113,22 +165,49 @@ def _check(asked: BrainQuery) -> None:
         raise InvalidArgument("limit", f"is {asked.limit}", f"send 1 to {MAX_HITS}, or 0 for {MAX_HITS}")
 
 
-async def _shortlist(connection: Connection, scope: Scope, asked: BrainQuery) -> tuple[BrainHit, ...]:
-    if not asked.text.strip():
-        return ()
+async def _find(connection: Connection, scope: Scope, at: BrainScope, asked: BrainQuery) -> _Found:
+    wanted = [one for one in map(BrainId.parse, dict.fromkeys(asked.detail_ids)) if one and one.scope is at]
+    details = [await _detail(connection, scope, one) for one in wanted]
+    return _Found(
+        await _shortlist(connection, scope, at, asked) if asked.text.strip() else (),
+        tuple(one for one in details if one is not None),
+    )
+
+
+async def _shortlist(connection: Connection, scope: Scope, at: BrainScope, asked: BrainQuery) -> tuple[BrainHit, ...]:
     found = (await page_search.search(connection, scope, asked.text))[: asked.limit or MAX_HITS]
     hits = []
     for one in found:
-        whole = await browse.whole(connection, scope, one.page, with_texts=True)
-        hits.append(BrainHit(BrainId(BrainScope.OWNER, one.page.page_id), one.page, described(whole), one.score))
+        said = described(await browse.whole(connection, scope, one.page, with_texts=True))
+        cited = said.memory_ids if said else ()
+        tier = lowest(await _tiers(connection, scope, at, cited), cited)
+        hits.append(BrainHit(BrainId(at, one.page.page_id), one.page, said, one.score, tier))
     return tuple(hits)
 
 
-async def _detail(connection: Connection, scope: Scope, asked: str) -> BrainDetail:
-    wanted = BrainId.parse(asked)
-    row = await browse.page(connection, scope, wanted.page_id) if wanted else None
-    if wanted is None or row is None or row.status != "active":
-        return BrainDetail(asked, wanted)
+async def _detail(connection: Connection, scope: Scope, wanted: BrainId) -> BrainDetail | None:
+    row = await browse.page(connection, scope, wanted.page_id)
+    if row is None or row.status != "active":
+        return None
     whole = await browse.whole(connection, scope, row, with_texts=True)
-    around: Sequence[GraphPath] = await edges.edges_of(connection, scope, row.page_id)
-    return BrainDetail(asked, wanted, row, statements(whole), relations(around), tuple(listed_pages(whole)[:MAX_PAGES]))
+    said = statements(whole)
+    around = relations(await edges.edges_of(connection, scope, row.page_id))
+    cited = {*(one for each in said for one in each.memory_ids), *(one for each in around for one in ids_of(each))}
+    return BrainDetail(
+        str(wanted),
+        wanted,
+        row,
+        said,
+        around,
+        tuple(listed_pages(whole)[:MAX_PAGES]),
+        await _tiers(connection, scope, wanted.scope, sorted(cited)),
+    )
+
+
+async def _tiers(connection: Connection, scope: Scope, at: BrainScope, memory_ids: Sequence[str]) -> Mapping[str, int]:
+    """Return the trust tier of each memory that is known here."""
+    if not memory_ids:
+        return {}
+    if at is BrainScope.BRAIN:
+        return await brain.tiers_of(connection, scope, memory_ids)
+    return {one.memory_id: int(tier_of(one)) for one in await memories.by_ids(connection, scope, memory_ids)}

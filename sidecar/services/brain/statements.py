@@ -40,6 +40,11 @@ def relations(paths: Sequence[GraphPath]) -> tuple[GraphPath, ...]:
     return tuple(islice((one for one in paths if one.edges[0].memory_ids), MAX_RELATIONS))
 
 
+def ids_of(path: GraphPath) -> tuple[str, ...]:
+    """Return the memories that state a path's edges."""
+    return tuple(memory_id for edge in path.edges for memory_id in edge.memory_ids)
+
+
 def listed_pages(page: PageWhole) -> tuple[PageRef, ...]:
     """Return the pages that the page's lists name, each once."""
     return tuple({one.page_id: one for section in page.sections for one in section.pages}.values())

@@ -16,7 +16,9 @@ from compiler.decay.compress import remake_summaries
 from compiler.decay.remaking import forget_turns
 from compiler.operations import acts
 from compiler.passes import forgetting
+from compiler.releases import releasing
 from sidecar.runtime.errors import FailedPrecondition
+from sidecar.services.brain.settling import settle
 from sidecar.services.forgetting.targets import MAX_HITS, ForgetReport, Target, check, chosen
 from sidecar.services.threads import KIND
 from sidecar.turn.leads import MAX_LEAD_LINES, lead
@@ -96,6 +98,7 @@ class Forgetting:
             self._forgot(scope)
             async with scoped(self._pool, scope) as connection:
                 await forgotten.date(connection, scope, notes, clock=self._now)
+            await settle(self._pool, scope.tenant_id, now=self._now, forgot=self._forgot)
             if report.memory_ids or report.summary_ids or report.page_ids:
                 await self._compile_anew(scope, self._now())
         return report
@@ -196,6 +199,7 @@ async def _forget_memories(
     notes = await forgetting.forget(connection, scope, list(gone), now=now)
     notes += await forgetting.rebuild(connection, scope, list(gone), now=now)
     summary_ids = tuple(one.memory_id for one in made_anew)
+    await releasing.follow(connection, scope, [*gone, *summary_ids], now=now)
     return replace(report, memory_ids=tuple(gone), summary_ids=summary_ids), notes
 
 

@@ -11,12 +11,13 @@ from compiler.plan.contract import LinkKind, LinkOrigin, WriteLink
 from compiler.plan.edge_types import TypedEdge
 from sidecar.rpc.brain import BrainService
 from sidecar.services.brain.context import BrainContext
+from sidecar.services.brain.releases import Brain
 from sidecar.v1 import brain_pb2 as pb
 from store.content import memories
 from store.db.postgres import Pools, scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
 from tests.support.compiler.wiki_pages import AUSTIN, LOLA, NOW, put_wiki
-from tests.support.rpc.service_calls import an_agent, refused_field
+from tests.support.rpc.service_calls import an_agent, now, refused_field
 
 SCOPE = Scope(tenant_uuid("acme"), owner_uuid("ann"))
 
@@ -24,7 +25,7 @@ SCOPE = Scope(tenant_uuid("acme"), owner_uuid("ann"))
 @pytest.fixture
 async def service(pools: Pools) -> BrainService:
     await put_wiki(pools, SCOPE)
-    return BrainService(BrainContext(pools))
+    return BrainService(BrainContext(pools), Brain(pools.background, now=now))
 
 
 async def ask(service: BrainService, owner: str = "ann", **asked: object) -> pb.QueryBrainContextResponse:

@@ -18,7 +18,7 @@ from sidecar.rpc.auth.identity import (
     resolve_space,
 )
 from sidecar.runtime.errors import AdminRequired, InvalidArgument, ScopeForbidden, SpaceForbidden
-from store.scope import Scope, owner_uuid, tenant_uuid
+from store.scope import Scope, brain_of, is_brain, owner_uuid, tenant_uuid
 
 HOSTILE_IDS = [" ", "\t", "x" * 201, "a\0b", "a\nb", "\ud800", "\u202e", "\x7f"]
 
@@ -149,3 +149,32 @@ def test_burst_is_counted_for_the_only_owner_or_else_for_the_caller() -> None:
     assert agent("ann").queue_key == owner_uuid("ann")
     assert agent("ann", "bob").queue_key == "planner"
     assert admin().queue_key == "admin"
+
+
+def _spellings(owner_id: UUID) -> list[str]:
+    """Return ways to write an id that Python reads as the same UUID."""
+    text = str(owner_id)
+    wide = text.translate({ord(str(digit)): chr(0xFF10 + digit) for digit in range(10)})
+    arabic = text.translate({ord(str(digit)): chr(0x0660 + digit) for digit in range(10)})
+    return [text, text.upper(), owner_id.hex, f"{{{text}}}", owner_id.urn, wide, arabic, text.replace("-", "")]
+
+
+@pytest.mark.parametrize("tenant", ["acme", "globex"])
+def test_brain_of_no_tenant_can_be_named_or_claimed(tenant: str) -> None:
+    reserved = brain_of(tenant_uuid(tenant)).owner_id
+    assert is_brain(reserved)
+    for spelling in _spellings(reserved):
+        with pytest.raises(InvalidArgument) as named:
+            resolve_scope(admin("acme"), "", spelling)
+        assert named.value.field == "owner_id"
+        for may_claim in (True, False):
+            with pytest.raises(InvalidArgument) as claimed:
+                identity_of(Grant("acme", ("ann", spelling), "planner"), may_claim_uuid5=may_claim)
+            assert claimed.value.field == "owners"
+
+
+def test_brains_of_tenants_differ_and_no_mapped_name_is_one() -> None:
+    brains = {brain_of(tenant_uuid(f"tenant {number}")).owner_id for number in range(1_000)}
+    assert len(brains) == 1_000
+    assert all(one.version == 8 for one in brains)
+    assert not any(is_brain(owner_uuid(f"owner {number}")) for number in range(1_000))

@@ -59,6 +59,8 @@ SPREAD = {
     "wiki_pages.page_id": "md5('page' || n)::uuid",
     "wiki_pages.parent_page_id": "NULL",
     "embedder_no": "1",
+    "brain_cursors.owner_id": "md5('owner' || n)::uuid",
+    "brain_settings.tenant_id": "lpad(to_hex(n), 32, '0')::uuid",
     "wiki_lints.owner_id": "md5('owner' || n)::uuid",
     "decay_days.owner_id": "md5('owner' || n)::uuid",
     "owner_storage.owner_id": "md5('owner' || n)::uuid",

@@ -1,0 +1,261 @@
+"""Memories into a tenant's Brain and out again, in the transaction of their owner.
+
+The transaction has access to one owner at a time: it turns to the Brain and back. Whatever changes the Brain locks its scope
+first, after what it locks of the owner. What leaves is forgotten there as a forgotten memory is: its pages are made anew at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from uuid import UUID, uuid4
+
+from compiler.passes import forgetting
+from compiler.releases.rules import (
+    MAX_COMPARED,
+    contradicted,
+    copy_of,
+    fingerprint,
+    is_releasable,
+    rule_for,
+    trust_of,
+)
+from store.compile import background, jobs, scopes
+from store.compile.jobs import Trigger
+from store.content import memories
+from store.content.memories import Memory
+from store.content.recalling import RecallQuery
+from store.db import purging
+from store.db.postgres import within
+from store.db.queries import Connection
+from store.scope import Scope, brain_of, is_brain
+from store.tenancy import brain
+from store.tenancy.brain import BrainCopy, CopyState, ReleaseRule
+from store.tenancy.forgotten import NO_NOTES, Notes
+from store.text.texts import query_words
+from store.wiki import upkeep
+
+AT_ONCE = 100
+BY_RULE = "rule"
+_MOST_OF_OWNER = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseCounts:
+    """How many copies were released, held back and withdrawn; `notes` are to be dated for the Brain after the commit."""
+
+    released: int = 0
+    held: int = 0
+    withdrawn: int = 0
+    notes: Notes = NO_NOTES
+    is_last: bool = True
+
+    def __bool__(self) -> bool:
+        return bool(self.released or self.held or self.withdrawn)
+
+
+async def announce(connection: Connection, scope: Scope, *, now: datetime) -> None:
+    """Queue a comparison of the owner's changed memories with the rules, if its tenant ever had one."""
+    if not is_brain(scope.owner_id) and await brain.settings(connection, scope.tenant_id) is not None:
+        await background.enqueue(connection, scope, brain.RELEASE_KIND, "", now=now)
+
+
+async def reconcile(connection: Connection, scope: Scope, *, now: datetime) -> ReleaseCounts:
+    """Compare the owner's next changed memories, at most AT_ONCE, with the rules: release, withdraw, or release anew.
+
+    Under other rules than last time, all its memories are compared again. `is_last` is False while there are more.
+    """
+    settings = await brain.share_settings(connection, scope.tenant_id)
+    if settings is None or is_brain(scope.owner_id):
+        return ReleaseCounts()
+    version, change_seq = await brain.cursor(connection, scope)
+    change_seq = change_seq if version == settings.rules_version else 0
+    ids, last = await brain.changed_after(connection, scope, change_seq, limit=AT_ONCE)
+    done = await _bring(connection, scope, ids, now=now)
+    await brain.move_cursor(connection, scope, rules_version=settings.rules_version, change_seq=last)
+    return replace(done, is_last=len(ids) < AT_ONCE)
+
+
+async def compare(connection: Connection, scope: Scope, memory_ids: Sequence[str], *, now: datetime) -> ReleaseCounts:
+    """Compare some of the owner's memories with the rules, as `reconcile` does."""
+    if is_brain(scope.owner_id) or await brain.share_settings(connection, scope.tenant_id) is None:
+        return ReleaseCounts()
+    return await _bring(connection, scope, memory_ids, now=now)
+
+
+async def follow(
+    connection: Connection, scope: Scope, memory_ids: Collection[str] | None, *, now: datetime
+) -> ReleaseCounts:
+    """Withdraw the copies of memories that are gone or no longer as they were copied; None means all of the owner's.
+
+    Called in the transaction that changed or deleted the memories. What may be released anew is queued.
+    """
+    if is_brain(scope.owner_id) or await brain.settings(connection, scope.tenant_id) is None:
+        return ReleaseCounts()
+    there = brain_of(scope.tenant_id)
+    async with within(connection, there, of=scope):
+        named = memory_ids
+        if named is None:
+            named = await brain.origins_of_owner(connection, there, scope.owner_id, limit=_MOST_OF_OWNER)
+        ids = list(named)
+        if not ids or not await brain.has_copies_of(connection, there, scope.owner_id, ids):
+            return ReleaseCounts()
+    held = await memories.lock(connection, scope, ids)
+    async with _brain(connection, scope):
+        await scopes.lock(connection, there, now=now)
+        copies = await brain.lock_copies_of(connection, there, scope.owner_id, ids)
+        gone = [one for one in copies if not _stands(one, held.get(one.origin_memory_id), now=now)]
+        done = await withdraw(connection, there, gone, now=now)
+    if gone and held:
+        await background.enqueue(connection, scope, brain.RELEASE_KIND, "", now=now)
+    return done
+
+
+async def withdraw(
+    connection: Connection, there: Scope, copies: Sequence[BrainCopy], *, now: datetime
+) -> ReleaseCounts:
+    """Delete copies with what they fed, in a transaction that is in the Brain and holds its scope; their rows go too."""
+    done = await take_out(connection, there, copies, now=now)
+    await brain.delete_copies(connection, there, [one.copy_id for one in copies])
+    return done
+
+
+async def take_out(
+    connection: Connection, there: Scope, copies: Sequence[BrainCopy], *, now: datetime
+) -> ReleaseCounts:
+    """Delete copies with what they fed, as `withdraw` does, but leave their rows to the caller."""
+    ids = [one.copy_id for one in copies if one.state is CopyState.RELEASED]
+    if not ids:
+        return ReleaseCounts()
+    page_ids = await upkeep.pages_resting_on(connection, there, ids)
+    await memories.forget_all(connection, there, ids)
+    notes = await forgetting.forget(connection, there, ids, now=now)
+    notes += await forgetting.rebuild(connection, there, ids, now=now)
+    refs = [*(("memory", one) for one in ids), *(("page", str(one)) for one in page_ids)]
+    await brain.note_withdrawals(connection, there, refs, now=now)
+    await background.enqueue(connection, there, brain.RECEIPTS_KIND, "", now=now)
+    await purging.request(connection, now=now)
+    await let_compile(connection, there, now=now)
+    await _let_compare(connection, there, await brain.held_by(connection, there, ids), now=now)
+    return ReleaseCounts(withdrawn=len(ids), notes=tuple(dict.fromkeys(notes)))
+
+
+async def let_compile(connection: Connection, there: Scope, *, now: datetime) -> None:
+    """Queue a compile of the Brain."""
+    await jobs.enqueue(connection, there, trigger=Trigger.MEMORY_RETAIN, now=now)
+
+
+async def put(connection: Connection, there: Scope, copy: BrainCopy, memory: Memory, *, now: datetime) -> ReleaseCounts:
+    """Write a copy, unless one that is trusted more contradicts it: then it is held. Those trusted less are held instead.
+
+    In a transaction that is in the Brain and holds its scope.
+    """
+    found = await _contradicting(connection, there, copy, memory.text)
+    above = [one for one in found if one.trust_tier > copy.trust_tier]
+    if above:
+        await brain.put_copy(connection, there, replace(copy, state=CopyState.HELD, held_by=above[0].copy_id))
+        return ReleaseCounts(held=1)
+    below = [one for one in found if one.trust_tier < copy.trust_tier]
+    done = await take_out(connection, there, below, now=now)
+    for one in below:
+        held = replace(one, state=CopyState.HELD, held_by=copy.copy_id, reason="", changed_by=BY_RULE, changed_at=now)
+        await brain.put_copy(connection, there, held)
+    await memories.retain(connection, there, [copy_of(memory, copy.copy_id)], now=now)
+    await brain.put_copy(connection, there, replace(copy, state=CopyState.RELEASED, held_by=""))
+    return ReleaseCounts(released=1, held=len(below), notes=done.notes)
+
+
+async def _bring(connection: Connection, scope: Scope, memory_ids: Sequence[str], *, now: datetime) -> ReleaseCounts:
+    there, known = brain_of(scope.tenant_id), await memories.lock(connection, scope, memory_ids)
+    rules = await brain.rules(connection, scope.tenant_id)
+    wanted = {one.memory_id: rule_for(one, rules) if is_releasable(one, now=now) else None for one in known.values()}
+    done = ReleaseCounts()
+    async with _brain(connection, scope):
+        if not any(wanted.values()) and not await brain.has_copies_of(connection, there, scope.owner_id, list(known)):
+            return ReleaseCounts()
+        await scopes.lock(connection, there, now=now)
+        copies = {
+            one.origin_memory_id: one
+            for one in await brain.lock_copies_of(connection, there, scope.owner_id, list(known))
+        }
+        stale = [one for one in copies.values() if _is_stale(one, known[one.origin_memory_id], wanted)]
+        done = await withdraw(connection, there, stale, now=now)
+        for memory_id, rule in wanted.items():
+            if rule is None or (memory_id in copies and copies[memory_id] not in stale):
+                continue
+            new = _new_copy(scope.owner_id, known[memory_id], rule, now=now)
+            done = _together(done, await put(connection, there, new, known[memory_id], now=now))
+        if done.released:
+            await let_compile(connection, there, now=now)
+    return done
+
+
+async def _contradicting(connection: Connection, there: Scope, copy: BrainCopy, text: str) -> list[BrainCopy]:
+    """Return the released copies that a text contradicts, the most trusted first."""
+    words = query_words(text)
+    if not words:
+        return []
+    found = await memories.recall(connection, there, RecallQuery(tuple(words), MAX_COMPARED))
+    ids = contradicted(text, {one.memory_id: one.text for one in found.texts if one.memory_id != copy.copy_id})
+    known = await brain.lock_copies(connection, there, ids)
+    return sorted(
+        (one for one in known if one.state is CopyState.RELEASED), key=lambda one: (-one.trust_tier, one.copy_id)
+    )
+
+
+async def _let_compare(connection: Connection, there: Scope, freed: Sequence[BrainCopy], *, now: datetime) -> None:
+    """Let what was held back by a copy that is gone be compared with the rules again."""
+    await brain.delete_copies(connection, there, [one.copy_id for one in freed])
+    for one in freed:
+        origin = Scope(there.tenant_id, one.origin_owner_id)
+        async with within(connection, origin, of=there):
+            await background.enqueue(connection, origin, brain.RELEASE_KIND, one.origin_memory_id, now=now)
+
+
+def _new_copy(owner_id: UUID, memory: Memory, rule: ReleaseRule, *, now: datetime) -> BrainCopy:
+    return BrainCopy(
+        copy_id=str(uuid4()),
+        origin_owner_id=owner_id,
+        origin_memory_id=memory.memory_id,
+        fingerprint=fingerprint(memory),
+        rule_id=rule.rule_id,
+        trust_tier=trust_of(memory, rule),
+        state=CopyState.RELEASED,
+        held_by="",
+        reason="",
+        changed_by=BY_RULE,
+        changed_at=now,
+    )
+
+
+def _stands(copy: BrainCopy, memory: Memory | None, *, now: datetime) -> bool:
+    """Return whether a copy may stay after its memory changed; one that was taken back stays so while the memory is there."""
+    if memory is None or copy.state is CopyState.WITHDRAWN:
+        return memory is not None
+    return is_releasable(memory, now=now) and fingerprint(memory) == copy.fingerprint
+
+
+def _is_stale(copy: BrainCopy, memory: Memory, wanted: dict[str, ReleaseRule | None]) -> bool:
+    """Return whether a copy is to be made anew or withdrawn. One that an admin released by hand keeps its tier."""
+    rule = wanted[copy.origin_memory_id]
+    if copy.state is CopyState.WITHDRAWN:
+        return False
+    if rule is None or fingerprint(memory) != copy.fingerprint:
+        return True
+    return not copy.reason and (copy.rule_id, copy.trust_tier) != (rule.rule_id, trust_of(memory, rule))
+
+
+def _together(one: ReleaseCounts, other: ReleaseCounts) -> ReleaseCounts:
+    return ReleaseCounts(
+        one.released + other.released,
+        one.held + other.held,
+        one.withdrawn + other.withdrawn,
+        tuple(dict.fromkeys((*one.notes, *other.notes))),
+    )
+
+
+def _brain(connection: Connection, scope: Scope) -> AbstractAsyncContextManager[Connection]:
+    """Turn the owner's transaction to the Brain."""
+    return within(connection, brain_of(scope.tenant_id), of=scope)

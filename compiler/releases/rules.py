@@ -1,0 +1,136 @@
+"""What a rule releases, what a copy holds, and how far it is trusted. Pure.
+
+A copy is trusted as far as the lowest of the sources that its memory rests on. Only a rule with a reason trusts it more.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from enum import IntEnum
+from hashlib import sha256
+from typing import Any
+
+from compiler.plan.facts.facts import contradiction, read
+from compiler.plan.facts.past import ORIGIN_KEYS, Origin, origin_of
+from store.content.memories import Memory, NewMemory
+from store.content.tiers import AuthorityTier, MemoryStatus
+from store.tenancy.brain import ReleaseRule, RuleState
+
+MAX_COMPARED = 20
+_COPIED_KEYS = ("place", "tags", *ORIGIN_KEYS)
+
+
+class TrustTier(IntEnum):
+    """How far a statement of the Brain is trusted, by its kind of source. Knowledge and activity are trusted alike."""
+
+    EXTERNAL = 1
+    KNOWLEDGE = 2
+    ACTIVITY = 2
+    COMPILED = 3
+    RELATIONSHIP = 4
+    OPERATIONAL = 5
+
+
+def is_releasable(memory: Memory, *, now: datetime) -> bool:
+    """Return whether a memory may be copied at all: it is accepted, in no summary, and not over."""
+    until = memory.validity.valid_until
+    return memory.status is MemoryStatus.ACCEPTED and not memory.is_compressed and (until is None or until > now)
+
+
+def rule_for(memory: Memory, rules: Iterable[ReleaseRule]) -> ReleaseRule | None:
+    """Return the approved rule that releases the memory, of several the one that trusts it most; None without any."""
+    found = [one for one in rules if one.state is RuleState.APPROVED and matches(one, memory)]
+    return max(found, key=lambda one: (one.trust_tier, -found.index(one)), default=None)
+
+
+def asks_for_something(rule: ReleaseRule) -> bool:
+    """Return whether the rule asks for more than an authority: one that does not would release every memory."""
+    return bool(rule.tags or rule.memory_types or rule.metadata)
+
+
+def matches(rule: ReleaseRule, memory: Memory) -> bool:
+    """Return whether the memory has what the rule asks for, letter by letter; a rule that asks for nothing matches none."""
+    if not asks_for_something(rule):
+        return False
+    if AuthorityTier.parse(memory.authority) < AuthorityTier.parse(rule.least_authority):
+        return False
+    if rule.memory_types and memory.memory_type not in rule.memory_types:
+        return False
+    if rule.tags and not {*map(_exact, rule.tags)} & {*map(_exact, tags_of(memory))}:
+        return False
+    return all(_is_same(memory.metadata.get(key), value) for key, value in (rule.metadata or {}).items())
+
+
+def tags_of(memory: Memory) -> tuple[str, ...]:
+    """Return the memory's tags: those of its metadata, and its domains."""
+    told = memory.metadata.get("tags")
+    many = told if isinstance(told, list | tuple) else [told]
+    return (*(one for one in many if isinstance(one, str)), *memory.domains)
+
+
+def tier_of(memory: Memory) -> TrustTier:
+    """Return how far the memory is trusted: as the lowest of its sources."""
+    told = {Origin.TOOL: TrustTier.EXTERNAL, Origin.WEBHOOK: TrustTier.EXTERNAL, Origin.DOCUMENT: TrustTier.KNOWLEDGE}
+    said = AuthorityTier.parse(memory.authority)
+    by_authority = {AuthorityTier.USER: TrustTier.RELATIONSHIP, AuthorityTier.AGENT: TrustTier.COMPILED}
+    found = [by_authority.get(said, TrustTier.EXTERNAL)]
+    if (origin := origin_of(memory.metadata)) in told:
+        found.append(told[origin])
+    if memory.document_id:
+        found.append(TrustTier.KNOWLEDGE)
+    if memory.source_episodes or memory.source_events or (memory.turn_ids and said is not AuthorityTier.USER):
+        found.append(TrustTier.ACTIVITY)
+    return min(found)
+
+
+def trust_of(memory: Memory, rule: ReleaseRule) -> int:
+    """Return the tier of a memory's copy: its own, or the rule's if that is higher."""
+    return max(int(tier_of(memory)), rule.trust_tier)
+
+
+def copy_of(memory: Memory, copy_id: str) -> NewMemory:
+    """Return the copy of a memory: its words and when they hold, its place and tags, without the ids of its owner's things."""
+    kept = {key: memory.metadata[key] for key in _COPIED_KEYS if key in memory.metadata}
+    return NewMemory(
+        memory.text,
+        copy_id,
+        occurred_at=memory.occurred_at,
+        metadata=kept,
+        memory_type=memory.memory_type,
+        status=MemoryStatus.ACCEPTED,
+        confidence=memory.confidence,
+        authority=memory.authority,
+        domains=memory.domains,
+        valid_from=memory.validity.valid_from,
+        stated_until=memory.validity.valid_until,
+        valid_precision=memory.validity.valid_precision,
+    )
+
+
+def fingerprint(memory: Memory) -> bytes:
+    """Return the SHA-256 of what a copy of the memory would hold."""
+    copied = copy_of(memory, "")
+    return sha256(repr(copied).encode("utf-8", "surrogatepass")).digest()
+
+
+def contradicted(text: str, others: Mapping[str, str]) -> list[str]:
+    """Return the ids of the texts of which a sentence has another number, date, name or negation in this text, or the reverse."""
+    own = read(text)
+    return [one for one, other in others.items() if _differ(own, read(other))]
+
+
+def _differ(one: Sequence[Any], other: Sequence[Any]) -> bool:
+    return any(contradiction(old, other).kinds for old in one) or any(contradiction(old, one).kinds for old in other)
+
+
+def _exact(text: str) -> str:
+    """Return the text in one form of its characters; letters that only look alike stay apart."""
+    return unicodedata.normalize("NFC", text)
+
+
+def _is_same(given: object, wanted: str) -> bool:
+    if isinstance(given, bool):
+        return wanted == str(given).lower()
+    return isinstance(given, str | int | float) and _exact(str(given)) == _exact(wanted)

@@ -1,0 +1,321 @@
+"""The use cases of a tenant's Brain: rules of release, what they released, and whether turns see it.
+
+Every method opens its own transactions. What a release copies and when a copy leaves is decided in `compiler.releases`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+from compiler.releases import releasing
+from compiler.releases.releasing import ReleaseCounts
+from compiler.releases.rules import TrustTier, asks_for_something, is_releasable, tier_of
+from sidecar.runtime.errors import FailedPrecondition, InvalidArgument, NotFound
+from sidecar.services.brain.settling import settle
+from sidecar.services.validation import check_count, read_id, read_name, read_text
+from store.accounting import audit
+from store.accounting.audit import Entry
+from store.compile import background, scopes
+from store.content import memories
+from store.content.tiers import AuthorityTier
+from store.db.postgres import DatabaseRole, Pool, Transaction, scoped, tenant_scoped, within
+from store.db.queries import Connection
+from store.scope import Scope, brain_of, is_brain
+from store.tenancy import brain, tenants
+from store.tenancy.brain import BrainCopy, BrainSettings, CopyState, ReleaseRule, RuleState
+from store.wiki import browse
+from store.wiki.browse import PageRow
+
+MAX_RULES = 100
+MAX_CONDITIONS = 50
+MAX_CONDITION_CHARS = 200
+MAX_REASON_CHARS = 300
+PROMOTE = "BrainService/promote"
+"""The method that an audit entry names when a statement is trusted more than its sources."""
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """The admin that acts, as the audit log names it."""
+
+    subject: str
+    token_id: str = ""
+    via: str = "rpc"
+
+
+@dataclass(frozen=True, slots=True)
+class BrainState:
+    """The Brain's settings, its rules, and how many copies there are by state."""
+
+    settings: BrainSettings
+    rules: Sequence[ReleaseRule]
+    copies: dict[str, int]
+
+
+class Brain:
+    """Keeps a tenant's Brain; `forgot` is called with the Brain's scope when something left it, ahead of the notice."""
+
+    def __init__(
+        self,
+        pool: Pool,
+        *,
+        now: Callable[[], datetime],
+        forgot: Callable[[Scope], None] = lambda _: None,
+        role: DatabaseRole = DatabaseRole.APP,
+    ) -> None:
+        self._pool = pool
+        self._role = role
+        self._now = now
+        self._forgot = forgot
+        self.counts: Counter[str] = Counter()  # of copies, by what happened to them
+
+    async def state(self, tenant_id: UUID) -> BrainState:
+        """Return the Brain's settings, rules and counts; a tenant that never had a rule has version 0."""
+        async with self._scoped(brain_of(tenant_id), read_only=True) as connection:
+            return BrainState(
+                await brain.settings(connection, tenant_id) or BrainSettings(is_shown=True, rules_version=0),
+                await brain.rules(connection, tenant_id),
+                await brain.copy_counts(connection, brain_of(tenant_id)),
+            )
+
+    async def show(self, tenant_id: UUID, is_shown: bool) -> None:
+        """Let turns see the Brain, or not; in force within seconds."""
+        async with tenant_scoped(self._pool, tenant_id, role=self._role) as connection:
+            await tenants.ensure_tenant(connection, tenant_id, now=self._now())
+            await brain.set_shown(connection, tenant_id, is_shown)
+
+    async def propose(self, tenant_id: UUID, rule: ReleaseRule, actor: Actor) -> ReleaseRule:
+        """Write a rule that releases nothing until it is approved, and return it. Raises InvalidArgument, FailedPrecondition."""
+        _check_rule(rule)
+        now = self._now()
+        proposed = replace(rule, rule_id=uuid4(), proposed_by=actor.subject, state=RuleState.PROPOSED)
+        async with tenant_scoped(self._pool, tenant_id, role=self._role) as connection:
+            await tenants.ensure_tenant(connection, tenant_id, now=now)
+            if await brain.rule_count(connection, tenant_id) >= MAX_RULES:
+                raise FailedPrecondition("rules", f"are {MAX_RULES} already; withdraw one first")
+            await brain.propose(connection, tenant_id, proposed, now=now)
+        return replace(proposed, proposed_at=now)
+
+    async def approve(self, tenant_id: UUID, rule_id: UUID, actor: Actor) -> ReleaseRule:
+        """Approve a rule: from now on it releases, and every owner's memories are compared with it. Approving again is no error.
+
+        Raises NotFound, and FailedPrecondition for a withdrawn rule.
+        """
+        now, there = self._now(), brain_of(tenant_id)
+        async with self._scoped(there) as connection:
+            rule = await _rule(connection, tenant_id, rule_id)
+            if rule.state is RuleState.WITHDRAWN:
+                raise FailedPrecondition("rule_id", "is withdrawn; propose it anew")
+            if rule.state is RuleState.PROPOSED:
+                await brain.approve(connection, tenant_id, rule_id, by=actor.subject, now=now)
+                if rule.trust_tier:
+                    await _promoted(
+                        connection, tenant_id, actor, f"rule {rule_id}", (rule.trust_tier, rule.reason), now
+                    )
+                await background.enqueue(connection, there, brain.SPREAD_KIND, "", now=now)
+            return await _rule(connection, tenant_id, rule_id)
+
+    async def withdraw_rule(self, tenant_id: UUID, rule_id: UUID, actor: Actor) -> ReleaseRule:
+        """Withdraw a rule with what it released, and return it. Another rule may release some of it again. Raises NotFound."""
+        now, there = self._now(), brain_of(tenant_id)
+        async with self._scoped(there) as connection:
+            rule = await _rule(connection, tenant_id, rule_id)
+            if rule.state is not RuleState.WITHDRAWN:
+                await brain.withdraw(connection, tenant_id, rule_id, by=actor.subject, now=now)
+                await background.enqueue(connection, there, brain.SPREAD_KIND, "", now=now)
+        while await self._withdraw_some(tenant_id, rule_id):
+            pass
+        async with self._scoped(there) as connection:
+            return await _rule(connection, tenant_id, rule_id)
+
+    async def copies(
+        self, tenant_id: UUID, *, state: str = "", after: str = "", limit: int
+    ) -> list[tuple[BrainCopy, str]]:
+        """Return up to `limit` copies in order of id with their texts; a held or withdrawn one has none."""
+        there = brain_of(tenant_id)
+        async with self._scoped(there, read_only=True) as connection:
+            found = await brain.copies(connection, there, state=state, after=after, limit=limit)
+            texts = {
+                one.memory_id: one.text
+                for one in await memories.by_ids(connection, there, [one.copy_id for one in found])
+            }
+        return [(one, texts.get(one.copy_id, "")) for one in found]
+
+    async def release(self, tenant_id: UUID, copy_id: str, reason: str, actor: Actor) -> BrainCopy:
+        """Release a held or withdrawn copy for a reason, and return it: it is trusted like what it contradicts, which is logged.
+
+        Raises NotFound, and FailedPrecondition if its memory may not be copied.
+        """
+        read_id("copy_id", copy_id)
+        read_text("reason", reason, min_chars=1, max_chars=MAX_REASON_CHARS)
+        now, there = self._now(), brain_of(tenant_id)
+        async with self._scoped(there, read_only=True) as connection:
+            found = next(iter(await brain.copies_by_ids(connection, there, [copy_id])), None)
+        if found is None:
+            raise NotFound("copy")
+        origin = Scope(tenant_id, found.origin_owner_id)
+        async with self._scoped(origin) as connection:
+            memory = (await memories.lock(connection, origin, [found.origin_memory_id])).get(found.origin_memory_id)
+            async with within(connection, there, of=origin):
+                await scopes.lock(connection, there, now=now)
+                copy = next(iter(await brain.lock_copies(connection, there, [copy_id])), None)
+                if copy is None or memory is None:
+                    raise NotFound("copy")
+                if not is_releasable(memory, now=now):
+                    raise FailedPrecondition("copy_id", "is of a memory that is not accepted, or over")
+                if copy.state is not CopyState.RELEASED:
+                    copy, done = await _release(connection, there, copy, memory, (reason, actor), now)
+                    self._told(done)
+        await self.settle(tenant_id)
+        return copy
+
+    async def withdraw_copy(self, tenant_id: UUID, copy_id: str, actor: Actor) -> BrainCopy:
+        """Take a copy back, and return it: no rule releases it again while its memory stays as it is. Raises NotFound."""
+        read_id("copy_id", copy_id)
+        now, there = self._now(), brain_of(tenant_id)
+        async with self._changing(there) as connection:
+            copy = next(iter(await brain.lock_copies(connection, there, [copy_id])), None)
+            if copy is None:
+                raise NotFound("copy")
+            self._told(await releasing.take_out(connection, there, [copy], now=now))
+            taken = replace(
+                copy, state=CopyState.WITHDRAWN, held_by="", reason="", changed_by=actor.subject, changed_at=now
+            )
+            await brain.put_copy(connection, there, taken)
+        await self.settle(tenant_id)
+        return taken
+
+    async def pages(self, tenant_id: UUID, *, limit: int, after: Any = None) -> list[PageRow]:
+        """Return up to `limit` active pages of the Brain, by type and slug."""
+        there = brain_of(tenant_id)
+        async with self._scoped(there, read_only=True) as connection:
+            return await browse.pages_by_name(connection, there, status="active", limit=limit, after=after)
+
+    async def compare(self, scope: Scope, memory_id: str = "") -> ReleaseCounts:
+        """Compare an owner's changed memories, or one of them, with the rules, and return what came of it."""
+        total = ReleaseCounts()
+        while True:
+            async with self._scoped(scope) as connection:
+                if memory_id:
+                    done = await releasing.compare(connection, scope, [memory_id], now=self._now())
+                else:
+                    done = await releasing.reconcile(connection, scope, now=self._now())
+            self._told(done)
+            total = replace(
+                total,
+                released=total.released + done.released,
+                held=total.held + done.held,
+                withdrawn=total.withdrawn + done.withdrawn,
+            )
+            if done.is_last:
+                break
+        if total:
+            await self.settle(scope.tenant_id)
+        return total
+
+    async def spread(self, tenant_id: UUID) -> int:
+        """Queue a comparison for each owner that has memories, and return how many there are."""
+        async with tenant_scoped(self._pool, tenant_id, role=self._role) as connection:
+            owner_ids = [one for one in await brain.owners_with_memories(connection, tenant_id) if not is_brain(one)]
+        for owner_id in owner_ids:
+            scope = Scope(tenant_id, owner_id)
+            async with self._scoped(scope) as connection:
+                await background.enqueue(connection, scope, brain.RELEASE_KIND, "", now=self._now())
+        return len(owner_ids)
+
+    async def settle(self, tenant_id: UUID) -> None:
+        """Take what left the Brain out of every owner's receipts and of this process's caches."""
+        await settle(self._pool, tenant_id, now=self._now, forgot=self._forgot, role=self._role)
+
+    def _scoped(self, scope: Scope, *, read_only: bool = False) -> Transaction:
+        return scoped(self._pool, scope, role=self._role, read_only=read_only)
+
+    async def _withdraw_some(self, tenant_id: UUID, rule_id: UUID) -> bool:
+        there = brain_of(tenant_id)
+        async with self._changing(there) as connection:
+            ids = await brain.copies_of_rule(connection, there, rule_id, limit=releasing.AT_ONCE)
+            copies = await brain.lock_copies(connection, there, ids)
+            self._told(await releasing.withdraw(connection, there, copies, now=self._now()))
+        if ids:
+            await self.settle(tenant_id)
+        return bool(ids)
+
+    @asynccontextmanager
+    async def _changing(self, there: Scope) -> AsyncIterator[Connection]:
+        async with self._scoped(there) as connection:
+            await scopes.lock(connection, there, now=self._now())
+            yield connection
+
+    def _told(self, done: ReleaseCounts) -> None:
+        told = {"released": done.released, "held": done.held, "withdrawn": done.withdrawn}
+        self.counts.update({what: count for what, count in told.items() if count})
+
+
+async def _release(
+    connection: Connection, there: Scope, copy: BrainCopy, memory: Any, why: tuple[str, Actor], now: datetime
+) -> tuple[BrainCopy, ReleaseCounts]:
+    """Release a copy by hand: as high as what it contradicts."""
+    reason, actor = why
+    above = await brain.tiers_of(connection, there, [copy.held_by]) if copy.held_by else {}
+    tier = max(copy.trust_tier, *above.values()) if above else copy.trust_tier
+    raised = replace(copy, trust_tier=tier, reason=reason, changed_by=actor.subject, changed_at=now)
+    done = await releasing.put(connection, there, raised, memory, now=now)
+    if not done.released:
+        raise FailedPrecondition("copy_id", "contradicts another statement that is trusted more by now; look again")
+    if tier > int(tier_of(memory)):
+        await _promoted(connection, there.tenant_id, actor, f"copy {copy.copy_id}", (tier, reason), now)
+    await releasing.let_compile(connection, there, now=now)
+    return replace(raised, state=CopyState.RELEASED, held_by=""), done
+
+
+async def _rule(connection: Connection, tenant_id: UUID, rule_id: UUID) -> ReleaseRule:
+    rule = await brain.lock_rule(connection, tenant_id, rule_id)
+    if rule is None:
+        raise NotFound("rule")
+    return rule
+
+
+async def _promoted(
+    connection: Connection, tenant_id: UUID, actor: Actor, what: str, raised: tuple[int, str], now: datetime
+) -> None:
+    """Log that something is trusted more than its sources, and why, in the transaction that does it."""
+    entry = Entry(
+        tenant_id=tenant_id,
+        called_at=now,
+        role="admin",
+        subject=actor.subject,
+        token_id=actor.token_id,
+        via=actor.via,
+        method=PROMOTE,
+        about_owner=None,
+        object=f"{what} to tier {raised[0]}: {raised[1]}"[:MAX_REASON_CHARS],
+        outcome="OK",
+    )
+    await audit.insert(connection, tenant_id, [entry])
+
+
+def _check_rule(rule: ReleaseRule) -> None:
+    read_name("name", rule.name)
+    if not asks_for_something(rule):
+        problem = "matches every memory"
+        raise InvalidArgument("rule", problem, "name at least one of tags, memory_types and metadata")
+    for field, values in (("tags", rule.tags), ("memory_types", rule.memory_types)):
+        check_count(field, values, most=MAX_CONDITIONS)
+        for value in values:
+            read_text(field, value, min_chars=1, max_chars=MAX_CONDITION_CHARS)
+    check_count("metadata", rule.metadata or {}, most=MAX_CONDITIONS)
+    for key, value in (rule.metadata or {}).items():
+        read_text("metadata", key, min_chars=1, max_chars=MAX_CONDITION_CHARS)
+        read_text(f"metadata.{key}", value, min_chars=1, max_chars=MAX_CONDITION_CHARS)
+    known = {tier.name.lower() for tier in AuthorityTier}
+    if rule.least_authority.lower() not in known:
+        raise InvalidArgument("least_authority", f"is {rule.least_authority[:40]!r}", f"send one of {sorted(known)}")
+    if not 0 <= rule.trust_tier <= TrustTier.OPERATIONAL:
+        raise InvalidArgument("trust_tier", f"is {rule.trust_tier}", "send 1 to 5, or 0 to raise nothing")
+    read_text("reason", rule.reason, min_chars=1 if rule.trust_tier else 0, max_chars=MAX_REASON_CHARS)

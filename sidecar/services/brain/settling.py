@@ -1,0 +1,40 @@
+"""What is left to do after copies left a tenant's Brain: other owners' receipts and the caches of answers hold words of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from uuid import UUID
+
+from store.accounting import receipts
+from store.db.postgres import DatabaseRole, Pool, scoped
+from store.scope import Scope, brain_of
+from store.tenancy import brain, forgotten, traces
+
+_AT_ONCE = 500
+
+
+async def settle(
+    pool: Pool,
+    tenant_id: UUID,
+    *,
+    now: Callable[[], datetime],
+    forgot: Callable[[Scope], None],
+    role: DatabaseRole = DatabaseRole.APP,
+) -> None:
+    """Take what left the Brain out of every owner's receipts; `forgot` drops cached answers. A worker does what is left."""
+    there = brain_of(tenant_id)
+    while True:
+        async with scoped(pool, there, role=role) as connection:
+            refs = await brain.withdrawals(connection, there, limit=_AT_ONCE)
+            owner_ids = await traces.owners_with_receipts(connection, tenant_id) if refs else []
+        if not refs:
+            return
+        forgot(there)
+        for owner_id in owner_ids:
+            scope = Scope(tenant_id, owner_id)
+            async with scoped(pool, scope, role=role) as connection:
+                await receipts.forget_texts(connection, scope, (), refs)
+        async with scoped(pool, there, role=role) as connection:
+            await brain.settle_withdrawals(connection, there, refs)
+            await forgotten.date(connection, there, forgotten.notes_of(there, refs), clock=now)

@@ -1,0 +1,30 @@
+"""Background work of tenants' Brains: compares memories with the rules, and clears receipts of what left."""
+
+from __future__ import annotations
+
+import logging
+
+from compiler.job.worker import Handler
+from sidecar.services.brain.releases import Brain
+from store.scope import Scope
+from store.tenancy.brain import RECEIPTS_KIND, RELEASE_KIND, SPREAD_KIND
+
+log = logging.getLogger(__name__)
+
+
+def brain_handlers(brain: Brain) -> dict[str, Handler]:
+    """Return what does the Brain's kinds of background work."""
+
+    async def release(scope: Scope, subject: str) -> None:
+        done = await brain.compare(scope, subject)
+        if done:
+            counts = {"released": done.released, "held": done.held, "withdrawn": done.withdrawn}
+            log.info("brain_compared", extra=counts)
+
+    async def spread(scope: Scope, subject: str) -> None:
+        await brain.spread(scope.tenant_id)
+
+    async def clear_receipts(scope: Scope, subject: str) -> None:
+        await brain.settle(scope.tenant_id)
+
+    return {RELEASE_KIND: release, SPREAD_KIND: spread, RECEIPTS_KIND: clear_receipts}

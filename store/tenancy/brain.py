@@ -1,0 +1,301 @@
+"""A tenant's Brain: its settings, the rules of release, and what was released of which memory.
+
+Settings and rules belong to the tenant. Copies stand under the Brain's own owner, so that a transaction of another owner sees
+none of them. Every function takes a connection inside a transaction of the scope or tenant that is passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from store.db import queries
+from store.db.queries import Connection
+from store.scope import Scope
+
+_sql = queries.load(__file__)
+
+RELEASE_KIND = "brain_release"
+"""The kind of background job that compares an owner's memories with the rules."""
+SPREAD_KIND = "brain_spread"
+"""The kind of background job that queues the former for every owner of a tenant."""
+RECEIPTS_KIND = "brain_receipts"
+"""The kind of background job that takes withdrawn copies out of every owner's receipts; its subject names the copies."""
+
+
+class RuleState(StrEnum):
+    """A rule is proposed, then approved by an admin, and withdrawn for good."""
+
+    PROPOSED = "proposed"
+    APPROVED = "approved"
+    WITHDRAWN = "withdrawn"
+
+
+class CopyState(StrEnum):
+    """A copy stands in the Brain, is held back by one that is trusted more, or was taken back by an admin."""
+
+    RELEASED = "released"
+    HELD = "held"
+    WITHDRAWN = "withdrawn"
+
+
+@dataclass(frozen=True, slots=True)
+class BrainSettings:
+    """Whether turns see the Brain, and the version of the tenant's rules."""
+
+    is_shown: bool
+    rules_version: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseRule:
+    """Which memories to release: with one of the tags, one of the types, all of the metadata, and at least the authority.
+
+    What is empty asks for nothing. A `trust_tier` above 0 is what its copies get at least, for the `reason`.
+    """
+
+    rule_id: UUID
+    name: str
+    tags: tuple[str, ...] = ()
+    memory_types: tuple[str, ...] = ()
+    metadata: Mapping[str, str] | None = None
+    least_authority: str = "Agent"
+    trust_tier: int = 0
+    reason: str = ""
+    state: RuleState = RuleState.PROPOSED
+    proposed_by: str = ""
+    proposed_at: datetime | None = None
+    approved_by: str = ""
+    approved_at: datetime | None = None
+    withdrawn_by: str = ""
+    withdrawn_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BrainCopy:
+    """What was released of a memory. `fingerprint` is that of the copy's content; a held one names what it contradicts."""
+
+    copy_id: str
+    origin_owner_id: UUID
+    origin_memory_id: str
+    fingerprint: bytes
+    rule_id: UUID
+    trust_tier: int
+    state: CopyState
+    held_by: str
+    reason: str
+    changed_by: str
+    changed_at: datetime
+
+
+async def settings(connection: Connection, tenant_id: UUID) -> BrainSettings | None:
+    """Return the settings; None for a tenant that never had a rule."""
+    row = await _sql.read_settings(connection, tenant_id=tenant_id)
+    return row and BrainSettings(row["is_shown"], row["rules_version"])
+
+
+async def share_settings(connection: Connection, tenant_id: UUID) -> BrainSettings | None:
+    """Return the settings as `settings` does; no rule is approved or withdrawn until the transaction ends."""
+    row = await _sql.share_settings(connection, tenant_id=tenant_id)
+    return row and BrainSettings(row["is_shown"], row["rules_version"])
+
+
+async def set_shown(connection: Connection, tenant_id: UUID, is_shown: bool) -> None:
+    """Show the Brain in turns, or leave it out."""
+    await _sql.set_shown(connection, tenant_id=tenant_id, is_shown=is_shown)
+
+
+async def propose(connection: Connection, tenant_id: UUID, rule: ReleaseRule, *, now: datetime) -> None:
+    """Write a proposed rule. It releases nothing."""
+    await _sql.insert_rule(
+        connection,
+        tenant_id=tenant_id,
+        rule_id=rule.rule_id,
+        name=rule.name,
+        tags=list(rule.tags),
+        memory_types=list(rule.memory_types),
+        metadata=dict(rule.metadata or {}),
+        least_authority=rule.least_authority,
+        trust_tier=rule.trust_tier,
+        reason=rule.reason,
+        proposed_by=rule.proposed_by,
+        now=now,
+    )
+
+
+async def lock_rule(connection: Connection, tenant_id: UUID, rule_id: UUID) -> ReleaseRule | None:
+    """Lock a rule until the transaction ends, and return it; None if there is none."""
+    row = await _sql.lock_rule(connection, tenant_id=tenant_id, rule_id=rule_id)
+    return row and _rule(row)
+
+
+async def approve(connection: Connection, tenant_id: UUID, rule_id: UUID, *, by: str, now: datetime) -> int:
+    """Approve a rule, and return the version of the rules that this makes."""
+    await _sql.approve_rule(connection, tenant_id=tenant_id, rule_id=rule_id, by=by, now=now)
+    return int(await _sql.raise_version(connection, tenant_id=tenant_id))
+
+
+async def withdraw(connection: Connection, tenant_id: UUID, rule_id: UUID, *, by: str, now: datetime) -> int:
+    """Withdraw a rule, and return the version of the rules that this makes. Its copies stay until they are withdrawn too."""
+    await _sql.withdraw_rule(connection, tenant_id=tenant_id, rule_id=rule_id, by=by, now=now)
+    return int(await _sql.raise_version(connection, tenant_id=tenant_id))
+
+
+async def rules(connection: Connection, tenant_id: UUID) -> list[ReleaseRule]:
+    """Return the tenant's rules, oldest first."""
+    return [_rule(row) for row in await _sql.list_rules(connection, tenant_id=tenant_id)]
+
+
+async def rule_count(connection: Connection, tenant_id: UUID) -> int:
+    """Return how many rules are proposed or approved."""
+    return int(await _sql.count_rules(connection, tenant_id=tenant_id))
+
+
+async def cursor(connection: Connection, scope: Scope) -> tuple[int, int]:
+    """Lock the owner's cursor until the transaction ends; return its version of the rules and its feed number."""
+    row = await _sql.read_cursor(connection, **scope.key)
+    return row["rules_version"], row["change_seq"]
+
+
+async def move_cursor(connection: Connection, scope: Scope, *, rules_version: int, change_seq: int) -> None:
+    """Record how far the owner's memories were compared with which version of the rules."""
+    await _sql.move_cursor(connection, **scope.key, rules_version=rules_version, change_seq=change_seq)
+
+
+async def changed_after(
+    connection: Connection, scope: Scope, change_seq: int, *, limit: int
+) -> tuple[tuple[str, ...], int]:
+    """Return the ids of memories after a feed number, in feed order, and the number of the last one."""
+    rows = await _sql.changed_memories(connection, **scope.key, change_seq=change_seq, limit=limit)
+    return tuple(row["memory_id"] for row in rows), rows[-1]["change_seq"] if rows else change_seq
+
+
+async def has_copies_of(connection: Connection, brain: Scope, origin_owner_id: UUID, memory_ids: Sequence[str]) -> bool:
+    """Return whether anything was released of an owner's memories, held or withdrawn."""
+    named = {"origin_owner_id": origin_owner_id, "memory_ids": list(memory_ids)}
+    return bool(await _sql.peek_copies_of(connection, **brain.key, **named))
+
+
+async def lock_copies_of(
+    connection: Connection, brain: Scope, origin_owner_id: UUID, memory_ids: Sequence[str]
+) -> list[BrainCopy]:
+    """Lock what was released of an owner's memories until the transaction ends, and return it."""
+    rows = await _sql.lock_copies_of(
+        connection, **brain.key, origin_owner_id=origin_owner_id, memory_ids=list(memory_ids)
+    )
+    return [_copy(row) for row in rows]
+
+
+async def copies_by_ids(connection: Connection, brain: Scope, copy_ids: Sequence[str]) -> list[BrainCopy]:
+    """Return the copies that exist, in order of id."""
+    return [_copy(row) for row in await _sql.read_copies(connection, **brain.key, copy_ids=list(copy_ids))]
+
+
+async def lock_copies(connection: Connection, brain: Scope, copy_ids: Sequence[str]) -> list[BrainCopy]:
+    """Lock copies until the transaction ends, and return those that exist."""
+    return [_copy(row) for row in await _sql.lock_copies(connection, **brain.key, copy_ids=list(copy_ids))]
+
+
+async def origins_of_owner(connection: Connection, brain: Scope, origin_owner_id: UUID, *, limit: int) -> list[str]:
+    """Return up to `limit` memories of an owner of which something was released, held or withdrawn."""
+    rows = await _sql.origins_of_owner(connection, **brain.key, origin_owner_id=origin_owner_id, limit=limit)
+    return [row["origin_memory_id"] for row in rows]
+
+
+async def held_by(connection: Connection, brain: Scope, copy_ids: Sequence[str]) -> list[BrainCopy]:
+    """Lock the copies that one of these holds back until the transaction ends, and return them."""
+    return [_copy(row) for row in await _sql.lock_held_by(connection, **brain.key, copy_ids=list(copy_ids))]
+
+
+async def copies_of_rule(connection: Connection, brain: Scope, rule_id: UUID, *, limit: int) -> list[str]:
+    """Return up to `limit` copies that a rule released or that are held under it."""
+    rows = await _sql.copies_of_rule(connection, **brain.key, rule_id=rule_id, limit=limit)
+    return [row["copy_id"] for row in rows]
+
+
+async def copies(
+    connection: Connection, brain: Scope, *, state: str = "", after: str = "", limit: int
+) -> list[BrainCopy]:
+    """Return copies in order of id, after the id `after`; an empty `state` means all."""
+    rows = await _sql.list_copies(connection, **brain.key, state=state, after=after, limit=limit)
+    return [_copy(row) for row in rows]
+
+
+async def copy_counts(connection: Connection, brain: Scope) -> dict[str, int]:
+    """Return how many copies there are, by state."""
+    return {row["state"]: row["copies"] for row in await _sql.count_copies(connection, **brain.key)}
+
+
+async def tiers_of(connection: Connection, brain: Scope, copy_ids: Sequence[str]) -> dict[str, int]:
+    """Return the trust tier of each copy that is released."""
+    rows = await _sql.tiers_of(connection, **brain.key, copy_ids=list(copy_ids))
+    return {row["copy_id"]: row["trust_tier"] for row in rows}
+
+
+async def put_copy(connection: Connection, brain: Scope, copy: BrainCopy) -> None:
+    """Write what was released of a memory, or write it anew under its id."""
+    await _sql.put_copy(
+        connection,
+        **brain.key,
+        copy_id=copy.copy_id,
+        origin_owner_id=copy.origin_owner_id,
+        origin_memory_id=copy.origin_memory_id,
+        fingerprint=copy.fingerprint,
+        rule_id=copy.rule_id,
+        trust_tier=copy.trust_tier,
+        state=copy.state.value,
+        held_by=copy.held_by,
+        reason=copy.reason,
+        changed_by=copy.changed_by,
+        changed_at=copy.changed_at,
+    )
+
+
+async def delete_copies(connection: Connection, brain: Scope, copy_ids: Sequence[str]) -> None:
+    """Delete the rows of copies; their memories are deleted apart."""
+    await _sql.delete_copies(connection, **brain.key, copy_ids=list(copy_ids))
+
+
+async def note_withdrawals(
+    connection: Connection, brain: Scope, refs: Sequence[tuple[str, str]], *, now: datetime
+) -> None:
+    """Record references (kind, id) of what left the Brain, until `settle_withdrawals`."""
+    kinds, ids = [kind for kind, _ in refs], [ref for _, ref in refs]
+    await _sql.note_withdrawals(connection, **brain.key, kinds=kinds, refs=ids, now=now)
+
+
+async def withdrawals(connection: Connection, brain: Scope, *, limit: int) -> list[tuple[str, str]]:
+    """Return up to `limit` references of what left the Brain and may still stand in receipts."""
+    rows = await _sql.list_withdrawals(connection, **brain.key, limit=limit)
+    return [(row["ref_kind"], row["ref"]) for row in rows]
+
+
+async def settle_withdrawals(connection: Connection, brain: Scope, refs: Sequence[tuple[str, str]]) -> None:
+    """Delete references that no receipt holds any more."""
+    await _sql.settle_withdrawals(
+        connection, **brain.key, kinds=[kind for kind, _ in refs], refs=[ref for _, ref in refs]
+    )
+
+
+async def owners_with_memories(connection: Connection, tenant_id: UUID) -> list[UUID]:
+    """Return the tenant's owners that have memories, the Brain's among them."""
+    return [row["owner_id"] for row in await _sql.owners_with_memories(connection, tenant_id=tenant_id)]
+
+
+def _rule(row: Any) -> ReleaseRule:
+    return ReleaseRule(
+        row["rule_id"], row["name"], tuple(row["tags"]), tuple(row["memory_types"]), row["metadata"], row["least_authority"],
+        row["trust_tier"], row["reason"], RuleState(row["state"]), row["proposed_by"], row["proposed_at"], row["approved_by"],
+        row["approved_at"], row["withdrawn_by"], row["withdrawn_at"],
+    )  # fmt: skip
+
+
+def _copy(row: Any) -> BrainCopy:
+    return BrainCopy(
+        row["copy_id"], row["origin_owner_id"], row["origin_memory_id"], row["fingerprint"], row["rule_id"], row["trust_tier"],
+        CopyState(row["state"]), row["held_by"], row["reason"], row["changed_by"], row["changed_at"],
+    )  # fmt: skip

@@ -1,0 +1,156 @@
+-- name: read_settings^
+-- The tenant's settings of its Brain.
+SELECT is_shown, rules_version FROM brain_settings WHERE tenant_id = :tenant_id;
+
+-- name: raise_version<!
+-- Raises the version of the tenant's rules, and creates its settings with the first.
+INSERT INTO brain_settings AS s (tenant_id, is_shown, rules_version) VALUES (:tenant_id, true, 1)
+ON CONFLICT (tenant_id) DO UPDATE SET rules_version = s.rules_version + 1 RETURNING rules_version;
+
+-- name: set_shown!
+-- Shows the Brain in turns, or leaves it out.
+INSERT INTO brain_settings (tenant_id, is_shown, rules_version) VALUES (:tenant_id, :is_shown, 0)
+ON CONFLICT (tenant_id) DO UPDATE SET is_shown = excluded.is_shown;
+
+-- name: insert_rule!
+-- Writes a proposed rule.
+INSERT INTO brain_rules (tenant_id, rule_id, name, tags, memory_types, metadata, least_authority, trust_tier, reason, state,
+    proposed_by, proposed_at, approved_by, withdrawn_by)
+VALUES (:tenant_id, :rule_id, :name, :tags::text[], :memory_types::text[], :metadata, :least_authority, :trust_tier, :reason,
+    'proposed', :proposed_by, :now, '', '');
+
+-- name: lock_rule^
+-- A rule, locked until the transaction ends.
+SELECT rule_id, name, tags, memory_types, metadata, least_authority, trust_tier, reason, state, proposed_by, proposed_at,
+    approved_by, approved_at, withdrawn_by, withdrawn_at
+FROM brain_rules WHERE tenant_id = :tenant_id AND rule_id = :rule_id FOR UPDATE;
+
+-- name: approve_rule!
+-- Approves a rule.
+UPDATE brain_rules SET state = 'approved', approved_by = :by, approved_at = :now WHERE tenant_id = :tenant_id AND rule_id = :rule_id;
+
+-- name: withdraw_rule!
+-- Withdraws a rule.
+UPDATE brain_rules SET state = 'withdrawn', withdrawn_by = :by, withdrawn_at = :now
+WHERE tenant_id = :tenant_id AND rule_id = :rule_id;
+
+-- name: list_rules
+-- The tenant's rules, oldest first.
+SELECT rule_id, name, tags, memory_types, metadata, least_authority, trust_tier, reason, state, proposed_by, proposed_at,
+    approved_by, approved_at, withdrawn_by, withdrawn_at
+FROM brain_rules WHERE tenant_id = :tenant_id ORDER BY proposed_at, rule_id;
+
+-- name: count_rules$
+-- How many rules of the tenant are not withdrawn.
+SELECT count(*) FROM brain_rules WHERE tenant_id = :tenant_id AND state <> 'withdrawn';
+
+-- name: read_cursor^
+-- How far an owner's memories were compared with which version of the rules, locked until the transaction ends.
+INSERT INTO brain_cursors AS c (tenant_id, owner_id, rules_version, change_seq) VALUES (:tenant_id, :owner_id, 0, 0)
+ON CONFLICT (tenant_id, owner_id) DO UPDATE SET change_seq = c.change_seq RETURNING rules_version, change_seq;
+
+-- name: move_cursor!
+-- Records how far an owner's memories were compared.
+UPDATE brain_cursors SET rules_version = :rules_version, change_seq = :change_seq
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
+-- name: changed_memories
+-- Memories after a feed number, whatever their status, in feed order.
+SELECT memory_id, change_seq FROM memories
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND change_seq > :change_seq::bigint ORDER BY change_seq LIMIT :limit;
+
+-- name: lock_copies_of
+-- What was released of some of an owner's memories, locked until the transaction ends.
+SELECT copy_id, origin_owner_id, origin_memory_id, fingerprint, rule_id, trust_tier, state, held_by, reason, changed_by, changed_at
+FROM brain_copies
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND origin_owner_id = :origin_owner_id
+    AND origin_memory_id = ANY(:memory_ids::text[])
+ORDER BY copy_id FOR UPDATE;
+
+-- name: lock_copies
+-- What was released, by the copies' ids, locked until the transaction ends.
+SELECT copy_id, origin_owner_id, origin_memory_id, fingerprint, rule_id, trust_tier, state, held_by, reason, changed_by, changed_at
+FROM brain_copies
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND copy_id = ANY(:copy_ids::text[])
+ORDER BY copy_id FOR UPDATE;
+
+-- name: origins_of_owner
+-- The memories of an owner of which something was released, held or withdrawn.
+SELECT origin_memory_id FROM brain_copies
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND origin_owner_id = :origin_owner_id ORDER BY 1 LIMIT :limit;
+
+-- name: copies_of_rule
+-- Copies that a rule released or that are held under it.
+SELECT copy_id FROM brain_copies
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND rule_id = :rule_id AND state <> 'withdrawn' ORDER BY 1 LIMIT :limit;
+
+-- name: list_copies
+-- Copies of a state, or of any for an empty one, after a given one.
+SELECT copy_id, origin_owner_id, origin_memory_id, fingerprint, rule_id, trust_tier, state, held_by, reason, changed_by, changed_at
+FROM brain_copies
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND copy_id > :after AND (:state = '' OR state = :state)
+ORDER BY copy_id LIMIT :limit;
+
+-- name: count_copies
+-- How many copies there are in each state.
+SELECT state, count(*) AS copies FROM brain_copies WHERE tenant_id = :tenant_id AND owner_id = :owner_id GROUP BY state;
+
+-- name: tiers_of
+-- The trust tiers of released copies.
+SELECT copy_id, trust_tier FROM brain_copies
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND copy_id = ANY(:copy_ids::text[]) AND state = 'released';
+
+-- name: put_copy!
+-- Writes what was released of a memory, or writes it anew.
+INSERT INTO brain_copies (tenant_id, owner_id, copy_id, origin_owner_id, origin_memory_id, fingerprint, rule_id, trust_tier, state,
+    held_by, reason, changed_by, changed_at)
+VALUES (:tenant_id, :owner_id, :copy_id, :origin_owner_id, :origin_memory_id, :fingerprint, :rule_id, :trust_tier, :state,
+    :held_by, :reason, :changed_by, :changed_at)
+ON CONFLICT (tenant_id, owner_id, copy_id) DO UPDATE SET rule_id = excluded.rule_id, trust_tier = excluded.trust_tier,
+    state = excluded.state, held_by = excluded.held_by, reason = excluded.reason, changed_by = excluded.changed_by,
+    changed_at = excluded.changed_at, fingerprint = excluded.fingerprint;
+
+-- name: delete_copies!
+-- Deletes rows of copies.
+DELETE FROM brain_copies WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND copy_id = ANY(:copy_ids::text[]);
+
+-- name: owners_with_memories
+-- The tenant's owners that have memories.
+SELECT owner_id FROM owners_with_memories(:tenant_id);
+
+-- name: share_settings^
+-- The tenant's settings of its Brain; its rules do not change until the transaction ends.
+SELECT is_shown, rules_version FROM brain_settings WHERE tenant_id = :tenant_id FOR SHARE;
+
+-- name: peek_copies_of$
+-- Whether anything was released of some of an owner's memories.
+SELECT EXISTS (SELECT FROM brain_copies
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND origin_owner_id = :origin_owner_id
+        AND origin_memory_id = ANY(:memory_ids::text[]));
+
+-- name: note_withdrawals!
+-- Records what left the Brain.
+INSERT INTO brain_withdrawals (tenant_id, owner_id, ref_kind, ref, withdrawn_at)
+SELECT :tenant_id, :owner_id, r.ref_kind, r.ref, :now FROM unnest(:kinds::text[], :refs::text[]) AS r (ref_kind, ref)
+ON CONFLICT (tenant_id, owner_id, ref_kind, ref) DO UPDATE SET withdrawn_at = excluded.withdrawn_at;
+
+-- name: list_withdrawals
+-- What left the Brain and may still stand in receipts.
+SELECT ref_kind, ref FROM brain_withdrawals WHERE tenant_id = :tenant_id AND owner_id = :owner_id ORDER BY ref_kind, ref LIMIT :limit;
+
+-- name: settle_withdrawals!
+-- Deletes what no receipt holds any more.
+DELETE FROM brain_withdrawals WHERE tenant_id = :tenant_id AND owner_id = :owner_id
+    AND (ref_kind, ref) IN (SELECT * FROM unnest(:kinds::text[], :refs::text[]));
+
+-- name: lock_held_by
+-- What one of some copies holds back, locked until the transaction ends.
+SELECT copy_id, origin_owner_id, origin_memory_id, fingerprint, rule_id, trust_tier, state, held_by, reason, changed_by, changed_at
+FROM brain_copies
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND state = 'held' AND held_by = ANY(:copy_ids::text[])
+ORDER BY copy_id FOR UPDATE;
+
+-- name: read_copies
+-- Copies by their ids.
+SELECT copy_id, origin_owner_id, origin_memory_id, fingerprint, rule_id, trust_tier, state, held_by, reason, changed_by, changed_at
+FROM brain_copies WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND copy_id = ANY(:copy_ids::text[]) ORDER BY copy_id;

@@ -1,0 +1,254 @@
+"""Releases to a tenant's Brain: rules, copies that follow their memories, trust, and what leaves with a forgotten memory."""
+
+from __future__ import annotations
+
+import asyncio
+from uuid import UUID
+
+import asyncpg
+import pytest
+
+from sidecar.runtime.errors import FailedPrecondition, InvalidArgument, NotFound
+from sidecar.services.brain.releases import PROMOTE
+from sidecar.services.forgetting.targets import Target
+from store.accounting import audit
+from store.content import memories
+from store.content.standing import StatusDecision
+from store.content.tiers import MemoryStatus
+from store.db.postgres import Pools, scoped, tenant_scoped
+from store.tenancy import traces
+from store.tenancy.brain import ReleaseRule, RuleState
+from tests.support.compiler.brain_world import ADMIN, ANN, BOB, TAG, TENANT, THERE, BrainWorld
+from tests.support.rpc.service_calls import refused_field
+
+CANARY = "Zwitscherklang"
+
+
+@pytest.fixture
+def world(pools: Pools) -> BrainWorld:
+    return BrainWorld(pools)
+
+
+async def rows_with(world: BrainWorld, word: str) -> dict[str, int]:
+    """Return how many rows of the Brain hold a word, by table."""
+    async with scoped(world.pools.background, THERE, read_only=True) as connection:
+        return await traces.rows_holding(connection, THERE, word)
+
+
+async def test_rule_releases_only_once_it_is_approved_and_only_what_matches(world: BrainWorld) -> None:
+    await world.say(ANN, "m1", "The office of Helios is in Lisbon.")
+    await world.say(ANN, "m2", f"Ann calls her bird {CANARY}.", tags=())
+    proposed = await world.brain.propose(TENANT, ReleaseRule(UUID(int=0), "shared", (TAG,)), ADMIN)
+    await world.work()
+    assert not await world.copies()
+    await world.brain.approve(TENANT, proposed.rule_id, ADMIN)
+    await world.work()
+    assert await world.texts() == {"m1": "The office of Helios is in Lisbon."}
+    (copy,) = (await world.copies()).values()
+    assert (copy.origin_owner_id, copy.rule_id) == (ANN.owner_id, proposed.rule_id)
+    assert copy.copy_id != "m1"
+    await world.say(BOB, "b1", "Helios has forty people in Lisbon.")
+    await world.work()
+    assert set(await world.texts()) == {"m1", "b1"}
+    assert not await rows_with(world, CANARY)
+
+
+async def test_rule_that_would_release_everything_is_refused(world: BrainWorld) -> None:
+    for rule in (ReleaseRule(UUID(int=0), "all"), ReleaseRule(UUID(int=0), "all", least_authority="user")):
+        assert await refused_field(world.brain.propose(TENANT, rule, ADMIN)) == "rule"
+    raised = ReleaseRule(UUID(int=0), "up", (TAG,), trust_tier=5)
+    assert await refused_field(world.brain.propose(TENANT, raised, ADMIN)) == "reason"
+
+
+async def test_pages_of_the_brain_are_found_by_every_owner_with_copies_as_their_memories(world: BrainWorld) -> None:
+    await world.rule()
+    await world.say(ANN, "m1", "Priya Raman runs the Helios office.")
+    await world.say(BOB, "b1", "Priya Raman moved Helios to Lisbon in 2024.")
+    await world.work()
+    copies = {copy.copy_id for copy in (await world.copies()).values()}
+    pages = await world.brain.pages(TENANT, limit=10)
+    assert "Helios" in {page.title for page in pages}
+    for owner in (ANN, BOB):
+        found = await world.ask(owner, "Helios")
+        hits = [one for one in found.hits if one.id.scope.value == "brain"]
+        assert hits
+        (detail,) = (await world.ask(owner, "", str(hits[0].id))).details
+        assert detail.statements
+        for one in detail.statements:
+            assert set(one.memory_ids) <= copies
+            assert detail.tier(one.memory_ids) == 4
+    await world.brain.show(TENANT, False)
+    assert not [one for one in (await world.ask(BOB, "Helios")).hits if one.id.scope.value == "brain"]
+
+
+async def test_forgotten_memory_takes_its_copy_and_what_it_fed(world: BrainWorld, database: str) -> None:
+    await world.rule()
+    await world.say(ANN, "m1", f"Priya Raman owns a boat called {CANARY}.")
+    await world.say(ANN, "m2", "Priya Raman runs the Helios office.")
+    await world.say(BOB, "b1", "Priya Raman moved Helios to Lisbon in 2024.")
+    await world.work()
+    assert await rows_with(world, CANARY)
+    done = await world.memories.forgetting.forget(ANN, Target(word=CANARY), is_dry_run=False)
+    assert done.hits
+    await world.memories.forget(ANN, "m1")
+    assert not await rows_with(world, CANARY), "nothing of it is left when the forgetting commits"
+    assert set(await world.texts()) == {"m2", "b1"}
+    assert THERE in world.dropped, "cached answers of every owner are dropped"
+    await world.work()
+    assert not await rows_with(world, CANARY)
+    assert {page.title for page in await world.brain.pages(TENANT, limit=10)} >= {"Helios"}
+    connection = await asyncpg.connect(database)
+    assert await connection.fetchval("SELECT count(*) FROM brain_withdrawals") == 0
+    await connection.close()
+
+
+async def test_dry_run_of_a_forgetting_changes_nothing_in_the_brain(world: BrainWorld) -> None:
+    await world.rule()
+    await world.say(ANN, "m1", "Priya Raman runs the Helios office.")
+    await world.work()
+    await world.memories.forgetting.forget(ANN, Target(memory_id="m1"), is_dry_run=True)
+    await world.tenants.forget_owner(ANN, is_dry_run=True)
+    assert set(await world.texts()) == {"m1"}
+
+
+async def test_forgotten_owner_takes_every_copy(world: BrainWorld) -> None:
+    await world.rule()
+    await world.say(ANN, "m1", f"Priya Raman owns {CANARY}.")
+    await world.say(BOB, "b1", "Priya Raman runs the Helios office.")
+    await world.work()
+    await world.tenants.forget_owner(ANN)
+    assert set(await world.texts()) == {"b1"}
+    assert not await rows_with(world, CANARY)
+
+
+async def test_copy_follows_edits_statuses_and_supersessions(world: BrainWorld) -> None:
+    await world.rule()
+    await world.say(ANN, "m1", "The gate code is 4417.")
+    await world.say(ANN, "m2", "The office of Helios is in Lisbon.")
+    await world.work()
+    first = (await world.copies())["m1"].copy_id
+    await world.say(ANN, "m1", "The gate code is 9921.")
+    assert set(await world.texts()) == {"m2"}, "the old text leaves in the transaction that edits"
+    await world.work()
+    assert (await world.texts())["m1"] == "The gate code is 9921."
+    assert (await world.copies())["m1"].copy_id != first
+    await world.memories.set_status(ANN, "m1", StatusDecision(MemoryStatus.REJECTED, "root", "wrong"))
+    assert set(await world.texts()) == {"m2"}
+    await world.memories.set_status(ANN, "m1", StatusDecision(MemoryStatus.ACCEPTED, "root", "right"))
+    await world.work()
+    assert set(await world.texts()) == {"m1", "m2"}
+    await world.say(ANN, "m2", "The office of Helios is in Lisbon.", tags=())
+    await world.work()
+    assert set(await world.texts()) == {"m1"}
+
+
+async def test_withdrawn_rule_takes_its_copies_unless_another_releases_them(world: BrainWorld) -> None:
+    first, _ = await world.rule(), await world.rule("facts", memory_types=("fact",))
+    await world.say(ANN, "m1", "The office of Helios is in Lisbon.")
+    await world.say(ANN, "m2", "Ann likes short meetings.", memory_type="preference")
+    await world.work()
+    assert set(await world.texts()) == {"m1", "m2"}
+    withdrawn = await world.brain.withdraw_rule(TENANT, first, ADMIN)
+    assert withdrawn.state is RuleState.WITHDRAWN
+    assert not await world.texts()
+    await world.work()
+    assert set(await world.texts()) == {"m1"}
+    with pytest.raises(FailedPrecondition):
+        await world.brain.approve(TENANT, first, ADMIN)
+
+
+async def test_less_trusted_statement_is_held_until_an_admin_releases_it_for_a_reason(world: BrainWorld) -> None:
+    await world.rule()
+    await world.say(ANN, "m1", "The gate code of Helios is 4417.")
+    await world.say(BOB, "b1", "The gate code of Helios is 9921.", metadata={"origin": "tool"})
+    await world.work()
+    (held,) = (await world.copies("held")).values()
+    assert (held.origin_memory_id, held.trust_tier) == ("b1", 1)
+    assert held.held_by == (await world.copies())["m1"].copy_id
+    assert not await rows_with(world, "9921")
+    with pytest.raises(InvalidArgument):
+        await world.brain.release(TENANT, held.copy_id, " ", ADMIN)
+    await world.brain.release(TENANT, held.copy_id, "checked at the gate", ADMIN)
+    assert (await world.texts())["b1"] == "The gate code of Helios is 9921."
+    async with tenant_scoped(world.pools.background, TENANT) as connection:
+        logged = [one for one in await audit.page(connection, TENANT, limit=50) if one.method == PROMOTE]
+    assert [one.object for one in logged] == [f"copy {held.copy_id} to tier 4: checked at the gate"]
+    await world.work()
+    assert set(await world.texts()) == {"m1", "b1"}, "a release by hand stays"
+
+
+async def test_more_trusted_statement_holds_one_that_came_first_and_frees_it_when_it_goes(world: BrainWorld) -> None:
+    await world.rule()
+    await world.say(BOB, "b1", "The gate code of Helios is 9921.", metadata={"origin": "tool"})
+    await world.work()
+    assert set(await world.texts()) == {"b1"}
+    await world.say(ANN, "m1", "The gate code of Helios is 4417.")
+    await world.work()
+    assert set(await world.texts()) == {"m1"}
+    assert set(await world.copies("held")) == {"b1"}
+    assert not await rows_with(world, "9921")
+    await world.memories.forget(ANN, "m1")
+    await world.work()
+    assert set(await world.texts()) == {"b1"}
+
+
+async def test_rule_that_trusts_more_logs_its_reason(world: BrainWorld) -> None:
+    rule_id = await world.rule("crm", tags=(TAG,), trust_tier=5, reason="the CRM is the record")
+    await world.say(ANN, "m1", "The gate code of Helios is 4417.", metadata={"origin": "tool"})
+    await world.work()
+    assert (await world.copies())["m1"].trust_tier == 5
+    async with tenant_scoped(world.pools.background, TENANT) as connection:
+        logged = [one.object for one in await audit.page(connection, TENANT, limit=50) if one.method == PROMOTE]
+    assert logged == [f"rule {rule_id} to tier 5: the CRM is the record"]
+
+
+async def test_withdrawn_copy_is_not_released_again(world: BrainWorld) -> None:
+    await world.rule()
+    await world.say(ANN, "m1", f"Priya Raman owns {CANARY}.")
+    await world.work()
+    copy = (await world.copies())["m1"]
+    await world.brain.withdraw_copy(TENANT, copy.copy_id, ADMIN)
+    assert not await rows_with(world, CANARY)
+    await world.rule("again", memory_types=("fact",))
+    await world.work()
+    assert not await world.texts()
+    await world.brain.release(TENANT, copy.copy_id, "it may be known", ADMIN)
+    assert set(await world.texts()) == {"m1"}
+    with pytest.raises(NotFound):
+        await world.brain.withdraw_copy(TENANT, "nothing", ADMIN)
+
+
+async def test_memory_forgotten_while_it_is_released_leaves_nothing(world: BrainWorld) -> None:
+    await world.rule()
+    for number in range(12):
+        await world.say(ANN, f"m{number}", f"{CANARY} number {number} sings in Lisbon.")
+        await asyncio.gather(
+            world.brain.compare(ANN), world.memories.forget(ANN, f"m{number}"), world.brain.compare(ANN)
+        )
+    assert not await world.texts()
+    await world.work()
+    assert not await rows_with(world, CANARY)
+    async with scoped(world.pools.background, ANN) as connection:
+        assert not await memories.page(connection, ANN, limit=10)
+
+
+async def test_rule_withdrawn_while_it_releases_leaves_no_copy(world: BrainWorld) -> None:
+    for number in range(5):
+        await world.say(ANN, f"m{number}", f"{CANARY} number {number} sings in Lisbon.")
+        await world.say(BOB, f"b{number}", f"{CANARY} number {number} rests in Porto.")
+    rule_id = await world.rule()
+    await asyncio.gather(
+        world.brain.compare(ANN), world.brain.withdraw_rule(TENANT, rule_id, ADMIN), world.brain.compare(BOB)
+    )
+    assert not await world.texts()
+    await world.work()
+    assert not await rows_with(world, CANARY)
+
+
+async def test_tags_match_letter_by_letter(world: BrainWorld) -> None:
+    await world.rule()
+    for number, tag in enumerate(("Shared", "sharеd", "ｓｈａｒｅｄ", "shared ", "share")):  # look-alikes
+        await world.say(ANN, f"m{number}", f"Number {number} stays.", tags=(tag,))
+    await world.say(ANN, "low", "A guess stays too.", authority="candidate")
+    await world.work()
+    assert not await world.texts()
