@@ -65,6 +65,7 @@ SPREAD = {
     "decay_days.owner_id": "md5('owner' || n)::uuid",
     "owner_storage.owner_id": "md5('owner' || n)::uuid",
     "backend_switches.tenant_id": "lpad(to_hex(1 + n % 400), 32, '0')::uuid",
+    "brain_rules.tenant_id": "lpad(to_hex(1 + n % 400), 32, '0')::uuid",
     "tool_approvals.tenant_id": "lpad(to_hex(1 + n % 400), 32, '0')::uuid",
     "model_calibrations.tenant_id": "lpad(to_hex(1 + n % 400), 32, '0')::uuid",
 }
