@@ -335,6 +335,7 @@ class WikiPage(_message.Message):
     COMPILE_TIME_FIELD_NUMBER: _builtins.int
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     UPDATE_TIME_FIELD_NUMBER: _builtins.int
+    ENTITY_TYPE_FIELD_NUMBER: _builtins.int
     page_id: _builtins.str
     """Its id, a UUID."""
     type: Global___PageType.ValueType
@@ -353,6 +354,8 @@ class WikiPage(_message.Message):
     """The page it was promoted from; empty for most."""
     hubness_score: _builtins.int
     """Its hubness; for ordering only."""
+    entity_type: _builtins.str
+    """Its entity type by the ontology in force; empty for most."""
     @_builtins.property
     def tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Its tags."""
@@ -385,10 +388,11 @@ class WikiPage(_message.Message):
         compile_time: _timestamp_pb2.Timestamp | None = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
         update_time: _timestamp_pb2.Timestamp | None = ...,
+        entity_type: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["compile_time", b"compile_time", "create_time", b"create_time", "update_time", b"update_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["compile_time", b"compile_time", "create_time", b"create_time", "hubness_score", b"hubness_score", "page_id", b"page_id", "parent_page_id", b"parent_page_id", "path", b"path", "slug", b"slug", "status", b"status", "summary", b"summary", "tags", b"tags", "title", b"title", "type", b"type", "update_time", b"update_time"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["compile_time", b"compile_time", "create_time", b"create_time", "entity_type", b"entity_type", "hubness_score", b"hubness_score", "page_id", b"page_id", "parent_page_id", b"parent_page_id", "path", b"path", "slug", b"slug", "status", b"status", "summary", b"summary", "tags", b"tags", "title", b"title", "type", b"type", "update_time", b"update_time"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1846,7 +1850,7 @@ Global___Sighting: _TypeAlias = Sighting  # noqa: Y015
 
 @_typing.final
 class Mention(_message.Message):
-    """A held name: a name that has no page yet."""
+    """A held name: a name that has no page yet. Or a type that an ontology holds: of a page, or of an edge between two."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1859,6 +1863,10 @@ class Mention(_message.Message):
     LAST_SEEN_TIME_FIELD_NUMBER: _builtins.int
     SIGHTINGS_FIELD_NUMBER: _builtins.int
     PROMOTED_PAGE_ID_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    HELD_TYPE_FIELD_NUMBER: _builtins.int
+    PAGE_FIELD_NUMBER: _builtins.int
+    TARGET_PAGE_FIELD_NUMBER: _builtins.int
     mention_id: _builtins.str
     """Its id, a UUID."""
     alias: _builtins.str
@@ -1871,6 +1879,13 @@ class Mention(_message.Message):
     """Number of memories that contain it."""
     promoted_page_id: _builtins.str
     """Its page; empty for most."""
+    reason: _builtins.str
+    """Why an ontology holds a type: type_not_approved, type_deprecated or type_withdrawn for a page,
+    relationship_not_approved, relationship_deprecated, source_type_not_allowed or target_type_not_allowed for an
+    edge; empty for a name. It is looked at again when the ontology or a page changes.
+    """
+    held_type: _builtins.str
+    """The entity type or the edge type that is held; empty for a name."""
     @_builtins.property
     def first_seen_time(self) -> _timestamp_pb2.Timestamp:
         """When the first of them happened."""
@@ -1882,6 +1897,14 @@ class Mention(_message.Message):
     @_builtins.property
     def sightings(self) -> _containers.RepeatedCompositeFieldContainer[Global___Sighting]:
         """The newest sightings; at most five."""
+
+    @_builtins.property
+    def page(self) -> Global___PageRef:
+        """The page whose type is held, or from which the edge leads; absent for a name."""
+
+    @_builtins.property
+    def target_page(self) -> Global___PageRef:
+        """The page to which the edge leads; absent for others."""
 
     def __init__(
         self,
@@ -1895,10 +1918,14 @@ class Mention(_message.Message):
         last_seen_time: _timestamp_pb2.Timestamp | None = ...,
         sightings: _abc.Iterable[Global___Sighting] | None = ...,
         promoted_page_id: _builtins.str = ...,
+        reason: _builtins.str = ...,
+        held_type: _builtins.str = ...,
+        page: Global___PageRef | None = ...,
+        target_page: Global___PageRef | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["first_seen_time", b"first_seen_time", "last_seen_time", b"last_seen_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["first_seen_time", b"first_seen_time", "last_seen_time", b"last_seen_time", "page", b"page", "target_page", b"target_page"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["alias", b"alias", "first_seen_time", b"first_seen_time", "last_seen_time", b"last_seen_time", "mention_id", b"mention_id", "promoted_page_id", b"promoted_page_id", "sighting_count", b"sighting_count", "sightings", b"sightings", "status", b"status", "suggested_type", b"suggested_type"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["alias", b"alias", "first_seen_time", b"first_seen_time", "held_type", b"held_type", "last_seen_time", b"last_seen_time", "mention_id", b"mention_id", "page", b"page", "promoted_page_id", b"promoted_page_id", "reason", b"reason", "sighting_count", b"sighting_count", "sightings", b"sightings", "status", b"status", "suggested_type", b"suggested_type", "target_page", b"target_page"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -40,7 +40,10 @@ class Order(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PageRow:
-    """A page without its sections. `status` is active or archived; a page with a parent was promoted from its section."""
+    """A page without its sections. `status` is active or archived; a page with a parent was promoted from its section.
+
+    `entity_type` is its type by the ontology in force, empty for most.
+    """
 
     page_id: UUID
     type: str
@@ -54,6 +57,7 @@ class PageRow:
     last_compiled_at: datetime
     created_at: datetime
     updated_at: datetime
+    entity_type: str = ""
 
     @property
     def path(self) -> str:
@@ -177,7 +181,10 @@ class SightingRow:
 
 @dataclass(frozen=True, slots=True)
 class MentionRow:
-    """A held name; `status` is open, promoted or ignored, `newest` holds its five newest sightings."""
+    """A held name; `status` is open, promoted or ignored, `newest` holds its five newest sightings.
+
+    With a `reason` it is a type that an ontology holds: `held_type`, of a page, or of an edge from that page to the `target`.
+    """
 
     mention_id: UUID
     alias: str
@@ -190,6 +197,10 @@ class MentionRow:
     first_seen_at: datetime | None
     last_seen_at: datetime | None
     newest: tuple[SightingRow, ...] = field(default=())
+    held_type: str = ""
+    reason: str = ""
+    page: PageRef | None = None
+    target: PageRef | None = None
 
 
 async def page(connection: Connection, scope: Scope, page_id: UUID) -> PageRow | None:
@@ -356,6 +367,7 @@ def page_row(row: Any) -> PageRow:
     return PageRow(
         row["page_id"], row["type"], row["slug"], row["title"], row["summary"], row["status"], row["parent_page_id"],
         row["hubness_score"], tuple(row["tags"]), row["last_compiled_at"], row["created_at"], row["updated_at"],
+        row["entity_type"],
     )  # fmt: skip
 
 
@@ -383,7 +395,13 @@ def _alias(row: Any, sources: tuple[SourceRow, ...]) -> AliasRow:
 
 
 def _mention(row: Any, newest: tuple[SightingRow, ...]) -> MentionRow:
+    held = row["page_id"] is not None
+    page = PageRef(row["page_id"], row["type"], row["slug"], row["title"]) if held else None
+    is_edge = row["target_id"] is not None
+    target = PageRef(row["target_id"], row["target_type"], row["target_slug"], row["target_title"]) if is_edge else None
+    alias = f"{row['title']} {row['held_type']} {row['target_title']}" if is_edge else row["alias"]
     return MentionRow(
-        row["mention_id"], row["alias"], row["alias_normalized"], row["suggested_type"], row["status"],
+        row["mention_id"], alias, row["alias_normalized"], row["suggested_type"], row["status"],
         row["promoted_page_id"], row["updated_at"], row["sightings"], row["first_seen_at"], row["last_seen_at"], newest,
+        row["held_type"], row["held_reason"], page, target,
     )  # fmt: skip

@@ -1,11 +1,11 @@
 -- name: page_by_id^
 -- One page without its sections, archived or not.
-SELECT page_id, type, slug, title, summary, status, parent_page_id, hubness_score, tags, last_compiled_at, created_at, updated_at
+SELECT page_id, type, slug, title, summary, status, parent_page_id, hubness_score, tags, entity_type, last_compiled_at, created_at, updated_at
 FROM wiki_pages WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND page_id = :page_id;
 
 -- name: page_by_key^
 -- The page of a type and slug, archived or not.
-SELECT page_id, type, slug, title, summary, status, parent_page_id, hubness_score, tags, last_compiled_at, created_at, updated_at
+SELECT page_id, type, slug, title, summary, status, parent_page_id, hubness_score, tags, entity_type, last_compiled_at, created_at, updated_at
 FROM wiki_pages WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND type = :type AND slug = :slug;
 
 -- name: page_ids_by_name
@@ -67,7 +67,7 @@ GROUP BY first_seen_at ORDER BY first_seen_at DESC LIMIT :limit;
 
 -- name: list_pages_by_name
 -- Pages of a status in order of type and slug, after a given one.
-SELECT page_id, type, slug, title, summary, status, parent_page_id, hubness_score, tags, last_compiled_at, created_at, updated_at
+SELECT page_id, type, slug, title, summary, status, parent_page_id, hubness_score, tags, entity_type, last_compiled_at, created_at, updated_at
 FROM wiki_pages
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = :status AND (type, slug) > (:type, :slug)
     AND type <= :last_type
@@ -75,7 +75,7 @@ ORDER BY type, slug LIMIT :limit;
 
 -- name: list_pages_by_hubness
 -- Pages of a status by hubness, highest first.
-SELECT page_id, type, slug, title, summary, status, parent_page_id, hubness_score, tags, last_compiled_at, created_at, updated_at
+SELECT page_id, type, slug, title, summary, status, parent_page_id, hubness_score, tags, entity_type, last_compiled_at, created_at, updated_at
 FROM wiki_pages
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = :status AND hubness_score <= :score::int
     AND (hubness_score < :score OR page_id > :after_id) AND (:type = '' OR type = :type)
@@ -83,7 +83,7 @@ ORDER BY hubness_score DESC, page_id LIMIT :limit;
 
 -- name: list_pages_by_time
 -- Pages of a status by compile time, latest first.
-SELECT page_id, type, slug, title, summary, status, parent_page_id, hubness_score, tags, last_compiled_at, created_at, updated_at
+SELECT page_id, type, slug, title, summary, status, parent_page_id, hubness_score, tags, entity_type, last_compiled_at, created_at, updated_at
 FROM wiki_pages
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = :status AND last_compiled_at <= :before::timestamptz
     AND (last_compiled_at < :before OR page_id > :after_id) AND (:type = '' OR type = :type)
@@ -117,7 +117,7 @@ WITH RECURSIVE direct AS MATERIALIZED (
     JOIN wiki_page_sections w ON w.tenant_id = :tenant_id AND w.section_id = t.section_id
     CROSS JOIN (SELECT first_seen_at, text_hash FROM direct ORDER BY first_seen_at DESC, text_hash LIMIT 1) e
 )
-SELECT p.page_id, p.type, p.slug, p.title, p.summary, p.status, p.parent_page_id, p.hubness_score, p.tags, p.last_compiled_at,
+SELECT p.page_id, p.type, p.slug, p.title, p.summary, p.status, p.parent_page_id, p.hubness_score, p.tags, p.entity_type, p.last_compiled_at,
     p.created_at, p.updated_at, s.subject, s.subject_ref, s.first_seen_at,
     coalesce((SELECT coalesce(nullif(shown_heading, ''), heading) FROM wiki_page_sections
         WHERE tenant_id = :tenant_id AND section_id = s.section_id), '') AS heading,
@@ -132,15 +132,43 @@ WHERE (s.page_id, s.subject, s.subject_ref) > (:after_id::uuid, :after_subject, 
 ORDER BY s.page_id, s.subject, s.subject_ref LIMIT :limit;
 
 -- name: list_mentions
--- Held names of a status, last seen or settled first.
+-- Held names of a status, last seen or settled first; among the open ones, also the pages and typed edges that an ontology holds.
 SELECT m.mention_id, m.alias, m.alias_normalized, m.suggested_type, m.status, m.promoted_page_id, m.updated_at,
-    n.sightings, n.first_seen_at, n.last_seen_at
-FROM wiki_unresolved_mentions m CROSS JOIN LATERAL (
-    SELECT count(*) AS sightings, min(seen_at) AS first_seen_at, max(seen_at) AS last_seen_at FROM wiki_mention_sightings
-    WHERE tenant_id = :tenant_id AND mention_id = m.mention_id) n
-WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.status = :status AND m.updated_at <= :before::timestamptz
-    AND (m.updated_at < :before OR m.mention_id > :after_id)
-ORDER BY m.updated_at DESC, m.mention_id LIMIT :limit;
+    n.sightings, n.first_seen_at, n.last_seen_at, m.held_type, m.held_reason, m.page_id, m.target_id,
+    p.type, p.slug, p.title, t.type AS target_type, t.slug AS target_slug, t.title AS target_title
+FROM (
+    (SELECT mention_id, alias, alias_normalized, suggested_type, status, promoted_page_id, updated_at, '' AS held_type,
+        '' AS held_reason, NULL::uuid AS page_id, NULL::uuid AS target_id
+    FROM wiki_unresolved_mentions
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = :status AND updated_at <= :before::timestamptz
+        AND (updated_at < :before OR mention_id > :after_id)
+    ORDER BY updated_at DESC, mention_id LIMIT :limit)
+    UNION ALL
+    (SELECT page_id, title, '', type, 'open', NULL, typed_at, held_type, held_reason, page_id, NULL FROM wiki_pages
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND held_reason <> '' AND status = 'active' AND :status = 'open'
+        AND typed_at <= :before AND (typed_at < :before OR page_id > :after_id)
+    ORDER BY typed_at DESC, page_id LIMIT :limit)
+    UNION ALL
+    (SELECT link_id, '', '', NULL, 'open', NULL, held_at, edge_type, held_reason, from_page_id, to_page_id FROM wiki_page_links
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND held_reason <> '' AND :status = 'open'
+        AND held_at <= :before AND (held_at < :before OR link_id > :after_id)
+    ORDER BY held_at DESC, link_id LIMIT :limit)
+    ORDER BY updated_at DESC, mention_id LIMIT :limit) m
+LEFT JOIN LATERAL (
+    SELECT type, slug, title FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = m.page_id LIMIT 1) p ON true
+LEFT JOIN LATERAL (
+    SELECT type, slug, title FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = m.target_id LIMIT 1) t ON true
+CROSS JOIN LATERAL (
+    SELECT count(*) AS sightings, min(seen_at) AS first_seen_at, max(seen_at) AS last_seen_at FROM (
+        SELECT seen_at FROM wiki_mention_sightings
+        WHERE tenant_id = :tenant_id AND mention_id = m.mention_id AND m.held_reason = ''
+        UNION ALL
+        SELECT said_at FROM wiki_link_evidence
+        WHERE tenant_id = :tenant_id AND link_id = m.mention_id AND m.target_id IS NOT NULL
+        UNION ALL
+        SELECT min(first_seen_at) FROM wiki_section_sources
+        WHERE tenant_id = :tenant_id AND page_id = m.page_id AND m.target_id IS NULL GROUP BY source_ref) seen) n
+ORDER BY m.updated_at DESC, m.mention_id;
 
 -- name: newest_sightings
 -- The five newest sightings of each of some held names.

@@ -26,12 +26,12 @@ WITH RECURSIVE named AS MATERIALIZED (
                     l.edge_type = ANY(:asked_types::text[]) OR string_to_array(l.edge_type, '_') && :words::text[] AS is_asked
                 FROM (
                     (SELECT link_id, edge_type, to_page_id AS other_id, false AS is_inward FROM wiki_page_links
-                    WHERE tenant_id = :tenant_id AND from_page_id = w.page_id AND edge_type <> ''
+                    WHERE tenant_id = :tenant_id AND from_page_id = w.page_id AND edge_type <> '' AND held_reason = ''
                         AND (valid_from IS NULL OR valid_from <= :until) AND (valid_until IS NULL OR valid_until > :since)
                     LIMIT :most_edges)
                     UNION ALL
                     (SELECT link_id, edge_type, from_page_id, true FROM wiki_page_links
-                    WHERE tenant_id = :tenant_id AND to_page_id = w.page_id AND edge_type <> ''
+                    WHERE tenant_id = :tenant_id AND to_page_id = w.page_id AND edge_type <> '' AND held_reason = ''
                         AND (valid_from IS NULL OR valid_from <= :until) AND (valid_until IS NULL OR valid_until > :since)
                     LIMIT :most_edges)) l
                 WHERE l.other_id <> ALL(w.page_ids)

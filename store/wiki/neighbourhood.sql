@@ -1,7 +1,7 @@
 -- name: read_links
 -- A page's links to active pages, highest hubness first, each with the origins of its evidence. A typed edge that an ontology holds
 -- counts as a reference, unless there is one.
-SELECT l.kind, l.created_at, t.page_id, t.type, t.slug, t.title, t.summary, t.status, t.parent_page_id, t.hubness_score, t.tags,
+SELECT l.kind, l.created_at, t.page_id, t.type, t.slug, t.title, t.summary, t.status, t.parent_page_id, t.hubness_score, t.tags, t.entity_type,
     t.last_compiled_at, t.created_at AS page_created_at, t.updated_at,
     ARRAY(SELECT DISTINCT e.origin FROM wiki_link_evidence e
         WHERE e.tenant_id = :tenant_id AND e.link_id = l.link_id ORDER BY 1) AS origins,
@@ -30,7 +30,7 @@ SELECT (SELECT count(*) FROM wiki_page_links l CROSS JOIN LATERAL (
 
 -- name: list_backlinks
 -- Links from active pages to a page, in order of the other page's id and the kind.
-SELECT l.kind, l.created_at, f.page_id, f.type, f.slug, f.title, f.summary, f.status, f.parent_page_id, f.hubness_score, f.tags,
+SELECT l.kind, l.created_at, f.page_id, f.type, f.slug, f.title, f.summary, f.status, f.parent_page_id, f.hubness_score, f.tags, f.entity_type,
     f.last_compiled_at, f.created_at AS page_created_at, f.updated_at,
     ARRAY(SELECT DISTINCT e.origin FROM wiki_link_evidence e
         WHERE e.tenant_id = :tenant_id AND e.link_id = l.link_id ORDER BY 1) AS origins,
@@ -46,7 +46,7 @@ ORDER BY l.from_page_id, l.kind LIMIT :limit;
 
 -- name: children_of
 -- Active children of a page in order of type and slug: those promoted from it, and those listed in its sections.
-SELECT p.page_id, p.type, p.slug, p.title, p.summary, p.status, p.parent_page_id, p.hubness_score, p.tags, p.last_compiled_at,
+SELECT p.page_id, p.type, p.slug, p.title, p.summary, p.status, p.parent_page_id, p.hubness_score, p.tags, p.entity_type, p.last_compiled_at,
     p.created_at, p.updated_at, p.parent_page_id IS NOT DISTINCT FROM :page_id::uuid AS is_promoted,
     coalesce(c.section_slug, '') AS section_slug
 FROM (
@@ -93,7 +93,7 @@ ORDER BY l.from_page_id, l.to_page_id, l.kind, l.edge_type, l.valid_from LIMIT :
 
 -- name: graph_pages
 -- The active ones among some pages, in no order.
-SELECT p.page_id, p.type, p.slug, p.title, p.summary, p.status, p.parent_page_id, p.hubness_score, p.tags, p.last_compiled_at,
+SELECT p.page_id, p.type, p.slug, p.title, p.summary, p.status, p.parent_page_id, p.hubness_score, p.tags, p.entity_type, p.last_compiled_at,
     p.created_at, p.updated_at
 FROM unnest(:page_ids::uuid[]) AS r (page_id) CROSS JOIN LATERAL (
     SELECT * FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = r.page_id AND status = 'active' LIMIT 1) p;

@@ -98,7 +98,7 @@ SELECT f.matched, f.cosines, NULL::integer[] AS frequencies, 0 AS total, p.page_
             AND CASE WHEN f.section_id IS NULL THEN w.subject = 'summary' ELSE w.section_id = f.section_id END
         ORDER BY w.source_ref) AS memory_ids,
     coalesce(s.signature, p.signature) AS signature, coalesce(s.section_slug, '') AS section_slug,
-    coalesce(s.heading, '') AS heading, coalesce(s.position, -1) AS position
+    coalesce(nullif(s.shown_heading, ''), s.heading, '') AS heading, coalesce(s.position, -1) AS position
 FROM recall_of_pages(:tenant_id, :owner_id, :page_ids::uuid[], :words::text[], :embedder_no::int, :vectors::text[], :each::int) f
 LEFT JOIN LATERAL (
     SELECT * FROM wiki_page_sections WHERE tenant_id = :tenant_id AND section_id = f.section_id LIMIT 1) s ON true

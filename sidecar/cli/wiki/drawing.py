@@ -87,6 +87,8 @@ def _state(source: WikiSource) -> str:
 def _around(found: PageWhole) -> Iterator[str]:
     if found.aliases:
         yield printable(f"also called: {', '.join(one.display for one in found.aliases)}")
+    if found.page.entity_type:
+        yield printable(f"is of the type: {found.page.entity_type}")
     if found.page.tags:
         yield printable(f"tags: {', '.join(found.page.tags)}")
     if found.parent is not None:
@@ -150,10 +152,10 @@ def citations(found: Sequence[Citation]) -> Iterator[Any]:
 def mentions(found: Sequence[Mention]) -> Iterator[Any]:
     """Yield a line for each held name."""
     yield rows(
-        ("name", "seen", "last", "type", "newest words", "mention"),
+        ("name", "seen", "last", "type", "held because", "newest words", "mention"),
         (
             (
-                one.alias, one.sighting_count, moment(one.last_seen_time), one.suggested_type,
+                one.alias, one.sighting_count, moment(one.last_seen_time), one.held_type or one.suggested_type, one.reason,
                 one.sightings[0].quote[:_SUMMARY_CHARS] if one.sightings else "", one.mention_id,
             )
             for one in found

@@ -23,6 +23,7 @@ class WikiPage:
     parent_page_id: str
     hubness_score: int
     tags: tuple[str, ...]
+    entity_type: str
     compile_time: datetime | None = None
     create_time: datetime | None = None
     update_time: datetime | None = None
@@ -221,7 +222,10 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A held name: a name that has no page yet."""
+    """A held name: a name that has no page yet.
+
+    Or a type that an ontology holds: of a page, or of an edge between two.
+    """
 
     mention_id: str
     alias: str
@@ -230,8 +234,12 @@ class Mention:
     sighting_count: int
     sightings: tuple[Sighting, ...]
     promoted_page_id: str
+    reason: str
+    held_type: str
     first_seen_time: datetime | None = None
     last_seen_time: datetime | None = None
+    page: PageRef | None = None
+    target_page: PageRef | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,7 @@ def page(row: PageRow) -> pb.WikiPage:
         compile_time=write_time(row.last_compiled_at),
         create_time=write_time(row.created_at),
         update_time=write_time(row.updated_at),
+        entity_type=row.entity_type,
     )
 
 
@@ -204,6 +205,10 @@ def mention(row: MentionRow) -> pb.Mention:
         last_seen_time=write_time(row.last_seen_at),
         sightings=sightings,
         promoted_page_id=_id(row.promoted_page_id),
+        reason=row.reason,
+        held_type=row.held_type,
+        page=None if row.page is None else _ref(row.page),
+        target_page=None if row.target is None else _ref(row.target),
     )
 
 

@@ -79,7 +79,7 @@ def test_counts_are_saved_by_date_and_never_overwritten(tmp_path: Path) -> None:
 
 
 def test_page_shows_the_sources_of_each_section_and_their_fate() -> None:
-    head = WikiPage("i", "topic", "austin", "/wiki/topic/austin", "Austin\x1b[2J", "A city.", "active", "", 2, ())
+    head = WikiPage("i", "topic", "austin", "/wiki/topic/austin", "Austin\x1b[2J", "A city.", "active", "", 2, (), "")
     sources = (
         WikiSource("m1", True, True, "Text."),
         WikiSource("m2", True, False, ""),
@@ -93,7 +93,7 @@ def test_page_shows_the_sources_of_each_section_and_their_fate() -> None:
 
 
 def test_pages_and_summaries_without_memories_show_the_pages_they_list() -> None:
-    head = WikiPage("i", "topic", "texas", "/wiki/topic/texas", "Texas", "A state.", "active", "", 2, ())
+    head = WikiPage("i", "topic", "texas", "/wiki/topic/texas", "Texas", "A state.", "active", "", 2, (), "")
     austin, waco = (PageRef(slug, f"/wiki/topic/{slug}", slug.title()) for slug in ("austin", "waco"))
     both = WikiSection(
         "cities", "Cities", "A list.", 0, (WikiSource("m1", True, True, ""),), source_pages=(austin, waco)
@@ -124,8 +124,9 @@ def test_empty_list_prints_a_sentence_instead_of_an_empty_table(draw: Callable[[
 
 def test_summary_is_shown_unescaped_and_a_title_cannot_reverse_the_line() -> None:
     title, summary = "Casa \u202etac\u202c Lola", r"Place in St\. Louis \*and\* [beyond](/wiki/topic/beyond)."
-    shown = WikiPage("p", "entity", "casa", "/wiki/entity/casa", title, summary, "active", "", 0, ())
-    (line, told, *_) = drawing.page(PageWhole(shown, (), (), (), (), 0, 0, 0, ()))
+    shown = WikiPage("p", "entity", "casa", "/wiki/entity/casa", title, summary, "active", "", 0, (), "person")
+    (line, told, *more) = drawing.page(PageWhole(shown, (), (), (), (), 0, 0, 0, ()))
+    assert "is of the type: person" in more
     assert (line, told) == ("Casa \ufffdtac\ufffd Lola  (/wiki/entity/casa)", "Place in St. Louis *and* beyond.")
 
 

@@ -15,6 +15,7 @@ from store.content.memories import NewMemory
 from store.db.postgres import Pools, scoped
 from store.ontology.terms import Ontology, RelationshipType
 from store.wiki import browse, edges, neighbourhood
+from store.wiki.browse import MentionRow
 from store.wiki.edges import EdgePattern
 from tests.support.compiler.compiling import (
     HOUSEMATE,
@@ -159,6 +160,26 @@ async def test_page_of_a_type_that_is_not_approved_is_held_with_its_reason(pools
     assert found["Maria Reis"] == ("", "person", "type_deprecated")
     assert found["Helios Labs"] == ("", "", "")
     assert await edges_of(database) == {"works_at": "relationship_deprecated"}
+    told = [(one.alias, one.held_type, one.reason, one.page and one.page.path) for one in await mentions_of(pools)]
+    assert sorted(told) == [
+        ("Maria Reis", "person", "type_deprecated", "/wiki/entity/maria-reis"),
+        ("Maria Reis works_at Helios Labs", "works_at", "relationship_deprecated", "/wiki/entity/maria-reis"),
+        ("Tom Ortega", "person", "type_deprecated", "/wiki/entity/tom-ortega"),
+        ("Tom Ortega works_at Helios Labs", "works_at", "relationship_deprecated", "/wiki/entity/tom-ortega"),
+    ]
+    assert all(one.sighting_count for one in await mentions_of(pools))
+
+
+async def mentions_of(pools: Pools) -> list[MentionRow]:
+    """Return what is held, read one row at a time."""
+    found: list[MentionRow] = []
+    while True:
+        async with scoped(pools.background, SCOPE) as connection:
+            after = (found[-1].updated_at, found[-1].mention_id) if found else None
+            rows = await browse.mentions(connection, SCOPE, status="open", after=after, limit=1)
+        if not rows:
+            return [one for one in found if one.reason]
+        found += rows
 
 
 async def test_plan_stored_for_an_older_ontology_is_made_again(pools: Pools, database: str) -> None:
