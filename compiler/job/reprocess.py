@@ -19,7 +19,7 @@ from compiler.state import governing
 from compiler.state.governing import PageWindow
 from store.compile import background, batches, scopes
 from store.compile.batches import Batch, BatchKind
-from store.db.postgres import DatabaseRole, Pool, scoped, tenant_scoped
+from store.db.postgres import DatabaseRole, Pool, enter_owner, scoped, tenant_scoped
 from store.db.queries import Connection
 from store.ontology import reprocess_jobs, versions
 from store.ontology.reprocess_jobs import ReprocessJob, ReprocessLease, ReprocessStatus
@@ -61,8 +61,9 @@ def tenant_scope(tenant_id: UUID) -> Scope:
 
 
 async def wake(connection: Connection, tenant_id: UUID, *, now: datetime, not_before: datetime | None = None) -> None:
-    """Let a worker look for the tenant's reprocess jobs; call it in a transaction of `tenant_scope` that queued one."""
+    """Let a worker look for the tenant's reprocess jobs; call it last in a transaction of the tenant, such as queued one."""
     scope = tenant_scope(tenant_id)
+    await enter_owner(connection, scope.owner_id)
     await background.enqueue(connection, scope, KIND, "", now=now, not_before=not_before)
 
 
@@ -81,7 +82,7 @@ async def run_due_jobs(deps: ReprocessDeps, tenant_id: UUID) -> None:
         deps.checkpoint("claimed")
         left -= await _run(deps, tenant_id, job, left)
     now = deps.now()
-    async with scoped(deps.pool, tenant_scope(tenant_id), role=DatabaseRole.WORKER) as connection:
+    async with tenant_scoped(deps.pool, tenant_id, role=DatabaseRole.WORKER) as connection:
         if (due := await reprocess_jobs.next_due(connection, tenant_id)) is not None:
             await wake(connection, tenant_id, now=now, not_before=max(due, now))
 
@@ -116,7 +117,7 @@ async def _run(deps: ReprocessDeps, tenant_id: UUID, job: ReprocessJob, most: in
 async def _known(deps: ReprocessDeps, tenant_id: UUID, job: ReprocessJob) -> Vocabulary | None:
     """Return the ontology to bring pages to; None if the job's is not in force any more."""
     async with tenant_scoped(deps.pool, tenant_id, role=DatabaseRole.WORKER) as connection:
-        found = await versions.ontology_in_force(connection, tenant_id)
+        found = await versions.newest_ontology(connection, tenant_id)
     return vocabulary(found) if found is not None and found.version == job.to_version else None
 
 

@@ -316,7 +316,7 @@ class Run:
     async def read_ontology(self) -> None:
         """Plan for the ontology in force from now on."""
         async with self.access.reading() as connection:
-            found = await versions.ontology_in_force(connection, self.access.scope.tenant_id)
+            found = await versions.newest_ontology(connection, self.access.scope.tenant_id)
         if found is None or self.deps.known is None or found.version != self.deps.known.version:
             self.govern(vocabulary(found) if found else None)
 

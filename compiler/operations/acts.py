@@ -198,7 +198,7 @@ async def enact(connection: Connection, scope: Scope, items: Sequence[Item], *, 
 
 async def _known(connection: Connection, scope: Scope) -> Vocabulary | None:
     """Return the ontology in force; None without one."""
-    ontology = await versions.ontology_in_force(connection, scope.tenant_id)
+    ontology = await versions.newest_ontology(connection, scope.tenant_id)
     return vocabulary(ontology) if ontology else None
 
 

@@ -63,7 +63,7 @@ async def rebuild(connection: Connection, scope: Scope, memory_ids: Sequence[str
     """
     access = OpenTransactionAccess(connection, scope)
     deps = LeafDeps(ExtractivePlanner(), OpenTransactionSubstrate(connection), CompileSettings(), len)
-    ontology = await versions.ontology_in_force(connection, scope.tenant_id)
+    ontology = await versions.newest_ontology(connection, scope.tenant_id)
     words = vocabulary(ontology) if ontology else None
     governing = {"ontology": ontology.version} if ontology else {}
     notes: dict[bytes, None] = {}

@@ -217,10 +217,11 @@ async def _batch(
 ) -> LeafBatch:
     async with access.reading() as connection:
         batch = await views.leaf_batch(connection, access.scope, memories, looking, mention_ids=mention_ids)
+    known = deps.known if deps.known and deps.known.ontology.terms else None
     own = {memory.memory_id for memory in memories}
     seen = {sighting.source.memory_id for mention in batch.mentions for sighting in mention.sightings}
     earlier = await deps.substrate.fetch(access.scope, sorted(seen - own)) if seen - own else {}
-    return replace(batch, earlier=tuple(earlier[memory_id] for memory_id in sorted(earlier)), known=deps.known)
+    return replace(batch, earlier=tuple(earlier[memory_id] for memory_id in sorted(earlier)), known=known)
 
 
 async def _decided(

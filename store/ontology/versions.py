@@ -58,6 +58,12 @@ async def ontology_in_force(connection: Connection, tenant_id: UUID) -> Ontology
     return found if found and found.terms else None
 
 
+async def newest_ontology(connection: Connection, tenant_id: UUID) -> Ontology | None:
+    """Return the newest version with its terms, also one that went back to none; None if the tenant has approved none."""
+    row = await _sql.terms_of_version(connection, tenant_id=tenant_id, version=None)
+    return row and _ontology(row)
+
+
 async def at_version(connection: Connection, tenant_id: UUID, version: int) -> Ontology | None:
     """Return the ontology of a version; None if there is no such version."""
     row = await _sql.terms_of_version(connection, tenant_id=tenant_id, version=version)

@@ -12,7 +12,8 @@ decides:
    with a city is a place; a page of decisions is a decision.
 
 Topics have a type by 1 and 2 only. A page without a signal has none, and passes as it is. A signal of 1, of a place's kind, or of
-a person or a place that means no approved type is held: the page stays as it is, and the name waits with its reason.
+a person or a place that means no approved type is held: the page stays as it is, and the name waits with its reason. An ontology
+without entity types, to which a tenant went back, holds only the types that pages had.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ def typing_of(page: Page, known: Vocabulary, before: PageTyping = UNTYPED) -> Pa
         found = known.entity(signal.name)
         if found is not None and is_approved(found):
             return PageTyping(found.slug)
-        if held is None and (found is not None or signal.is_strong):
+        if held is None and (found is not None or (signal.is_strong and known.entities)):
             held = _held(signal, found)
     return held or _withdrawn(before, known)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID, uuid4
 
+from compiler.job import reprocess
 from sidecar.runtime.errors import FailedPrecondition, InvalidArgument, NotFound
 from sidecar.services.ontology import changes, drafting, exchange, views
 from sidecar.services.ontology.drafting import WantedChange
@@ -241,6 +242,7 @@ class Governance:
             await versions.write(connection, tenant_id, made, replace(wanted, version=made.version))
             wish = ReprocessWish(newest, made.version)
             await reprocess_jobs.queue_reprocess(connection, tenant_id, wish, now=made.created_at)
+            await reprocess.wake(connection, tenant_id, now=made.created_at)
             return made
 
     async def _apply(
@@ -264,6 +266,7 @@ class Governance:
         await change_sets.close(connection, tenant_id, known.change_set_id, ending)
         wish = ReprocessWish(base.version, made.version, known.change_set_id, impact)
         await reprocess_jobs.queue_reprocess(connection, tenant_id, wish, now=now)
+        await reprocess.wake(connection, tenant_id, now=now)
         return made
 
     async def _draft_terms(

@@ -15,6 +15,7 @@ from compiler.job import reprocess
 from compiler.job.reprocess import ReprocessDeps
 from compiler.job.worker import Handler
 from compiler.operations.replay import replay
+from sidecar.services.ontology.governance import Governance
 from store.db.postgres import Pools, scoped, tenant_scoped
 from store.ontology import reprocess_jobs
 from store.ontology.reprocess_jobs import ReprocessJob, ReprocessLease, ReprocessStatus, ReprocessWish
@@ -124,6 +125,30 @@ def handler(pools: Pools) -> Handler:
         await reprocess.run_due_jobs(deps_of(pools, Clock()), scope.tenant_id)
 
     return run
+
+
+async def test_approval_and_rollback_of_the_seed_each_reach_every_page(pools: Pools, database: str) -> None:
+    await wikis(pools)
+    before = await wiki_of(pools)
+    governance = Governance(pools, now=Clock())
+    seed = await governance.draft_seed(SCOPE.tenant_id)
+    worker = worker_on(pools, engine_on(pools))
+    worker.handlers = {reprocess.KIND: handler(pools)}
+    await governance.approve(SCOPE.tenant_id, seed.change_set.change_set_id, author="ada")
+    await worker.drain()
+    assert (await job_of(pools)).status is ReprocessStatus.SUCCEEDED
+    typed = {title for title, told in (await types_of(database)).items() if told == {"place"}}
+    assert typed
+    await governance.roll_back(SCOPE.tenant_id, 0, author="ada")
+    await worker.drain()
+    assert (await job_of(pools)).status is ReprocessStatus.SUCCEEDED
+    assert {title for title, told in (await types_of(database)).items() if told == {"placetype_withdrawn"}} == typed
+    assert {name for name in await wiki_of(pools) if not name.startswith("governed page")} == before.keys()
+    await write(pools, journal(3, first=24))
+    clock = Clock(NOW + timedelta(minutes=6))
+    await wish(pools, now=clock())
+    await compiled(pools, engine_on(pools, clock=clock))
+    assert (await replay(engine_on(pools), pools.background, SCOPE)).is_identical
 
 
 async def test_what_reprocessing_does_is_what_a_compile_under_the_version_does(pools: Pools) -> None:

@@ -70,10 +70,16 @@ def test_type_follows_the_first_signal_that_means_an_approved_type(given: Page, 
 
 
 def test_place_without_an_approved_type_is_held() -> None:
-    empty = vocabulary(Ontology(1))
-    assert typing_of(placed("Harbour House"), empty) == held("place")
-    assert typing_of(placed("Harbour House", "Wine bar in Graz."), empty) == held("wine_bar")
-    assert typing_of(page("Harbour House", summary="Harbour House is a diner."), empty) == UNTYPED
+    other = vocabulary(Ontology(1, TYPES[:1]))
+    assert typing_of(placed("Harbour House"), other) == held("place")
+    assert typing_of(placed("Harbour House", "Wine bar in Graz."), other) == held("wine_bar")
+    assert typing_of(page("Harbour House", summary="Harbour House is a diner."), other) == UNTYPED
+
+
+def test_tenant_that_went_back_to_no_ontology_holds_only_what_was_typed() -> None:
+    empty = vocabulary(Ontology(2))
+    assert typing_of(placed("Harbour House"), empty) == UNTYPED
+    assert typing_of(placed("Harbour House"), empty, PageTyping("place")) == held("place", HeldReason.WITHDRAWN)
 
 
 def test_plain_tag_counts_if_half_of_the_memories_prove_it_and_it_fits_the_structure() -> None:
