@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
@@ -170,39 +170,6 @@ class Citation:
     through: PageRef | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SightingRow:
-    """A memory that contains a held name."""
-
-    memory_id: str
-    quote: str
-    seen_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class MentionRow:
-    """A held name; `status` is open, promoted or ignored, `newest` holds its five newest sightings.
-
-    With a `reason` it is a type that an ontology holds: `held_type`, of a page, or of an edge from that page to the `target`.
-    """
-
-    mention_id: UUID
-    alias: str
-    key: str
-    suggested_type: str | None
-    status: str
-    promoted_page_id: UUID | None
-    updated_at: datetime
-    sighting_count: int
-    first_seen_at: datetime | None
-    last_seen_at: datetime | None
-    newest: tuple[SightingRow, ...] = field(default=())
-    held_type: str = ""
-    reason: str = ""
-    page: PageRef | None = None
-    target: PageRef | None = None
-
-
 async def page(connection: Connection, scope: Scope, page_id: UUID) -> PageRow | None:
     """Return a page, archived or not; None if the owner has no page with this id."""
     row = await _sql.page_by_id(connection, **scope.key, page_id=page_id)
@@ -335,21 +302,6 @@ async def citations(
     ]
 
 
-async def mentions(
-    connection: Connection, scope: Scope, *, status: str, after: tuple[datetime, UUID] | None = None, limit: int
-) -> list[MentionRow]:
-    """Return held names of a status, latest first, each with its newest sightings."""
-    before, after_id = after or (_FAR, NO_ID)
-    rows = await _sql.list_mentions(
-        connection, **scope.key, status=status, before=before, after_id=after_id, limit=limit
-    )
-    seen: dict[UUID, list[SightingRow]] = {}
-    ids = [row["mention_id"] for row in rows]
-    for one in await _sql.newest_sightings(connection, tenant_id=scope.tenant_id, mention_ids=ids):
-        seen.setdefault(one["mention_id"], []).append(SightingRow(one["memory_id"], one["quote"], one["seen_at"]))
-    return [_mention(row, tuple(seen.get(row["mention_id"], ()))) for row in rows]
-
-
 async def revision(connection: Connection, scope: Scope) -> int:
     """Return the wiki's revision, which every change raises; 0 before the first."""
     return int(await _sql.wiki_revision(connection, **scope.key) or 0)
@@ -392,16 +344,3 @@ def _section(row: Any, sources: tuple[SourceRow, ...], pages: tuple[PageRef, ...
 
 def _alias(row: Any, sources: tuple[SourceRow, ...]) -> AliasRow:
     return AliasRow(row["alias"], row["display"], row["source"], row["created_at"], sources)
-
-
-def _mention(row: Any, newest: tuple[SightingRow, ...]) -> MentionRow:
-    held = row["page_id"] is not None
-    page = PageRef(row["page_id"], row["type"], row["slug"], row["title"]) if held else None
-    is_edge = row["target_id"] is not None
-    target = PageRef(row["target_id"], row["target_type"], row["target_slug"], row["target_title"]) if is_edge else None
-    alias = f"{row['title']} {row['held_type']} {row['target_title']}" if is_edge else row["alias"]
-    return MentionRow(
-        row["mention_id"], alias, row["alias_normalized"], row["suggested_type"], row["status"],
-        row["promoted_page_id"], row["updated_at"], row["sightings"], row["first_seen_at"], row["last_seen_at"], newest,
-        row["held_type"], row["held_reason"], page, target,
-    )  # fmt: skip

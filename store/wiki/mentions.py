@@ -1,19 +1,22 @@
-"""Writes of held names (names without a page yet) and their sightings in memories, as columns.
+"""Held names (names without a page yet) and their sightings in memories: read in pages, written as columns.
 
-Every function takes a connection inside a scoped transaction whose caller holds the scope's row. Results are row counts.
+Every function takes a connection inside a scoped transaction; the caller of `write` holds the scope's row.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID, uuid5
 
 from store.db import queries
 from store.db.queries import Connection
 from store.scope import Scope
+from store.wiki.browse import NO_ID, PageRef
 
 _sql = queries.load(__file__)
+_END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,39 @@ class MentionCounts:
     ignored: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class SightingRow:
+    """A memory that contains a held name."""
+
+    memory_id: str
+    quote: str
+    seen_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class MentionRow:
+    """A held name; `status` is open, promoted or ignored, `newest` holds its five newest sightings.
+
+    With a `reason` it is a type that an ontology holds: `held_type`, of a page, or of an edge from that page to the `target`.
+    """
+
+    mention_id: UUID
+    alias: str
+    key: str
+    suggested_type: str | None
+    status: str
+    promoted_page_id: UUID | None
+    updated_at: datetime
+    sighting_count: int
+    first_seen_at: datetime | None
+    last_seen_at: datetime | None
+    newest: tuple[SightingRow, ...] = field(default=())
+    held_type: str = ""
+    reason: str = ""
+    page: PageRef | None = None
+    target: PageRef | None = None
+
+
 async def write(connection: Connection, scope: Scope, changes: MentionChanges, *, now: datetime) -> MentionCounts:
     """Hold names, add and remove sightings, settle names. An ignored name is not held again."""
     key = scope.key
@@ -95,3 +131,31 @@ async def write(connection: Connection, scope: Scope, changes: MentionChanges, *
 def mention_uuid(scope: Scope, key: str) -> UUID:
     """Return the id of a held name."""
     return uuid5(scope.owner_id, f"{scope.tenant_id}:mention:{key}")
+
+
+async def listed(
+    connection: Connection, scope: Scope, *, status: str, after: tuple[datetime, UUID] | None = None, limit: int
+) -> list[MentionRow]:
+    """Return held names of a status, latest first, each with its newest sightings."""
+    before, after_id = after or (_END_OF_TIME, NO_ID)
+    rows = await _sql.list_mentions(
+        connection, **scope.key, status=status, before=before, after_id=after_id, limit=limit
+    )
+    seen: dict[UUID, list[SightingRow]] = {}
+    ids = [row["mention_id"] for row in rows]
+    for one in await _sql.newest_sightings(connection, tenant_id=scope.tenant_id, mention_ids=ids):
+        seen.setdefault(one["mention_id"], []).append(SightingRow(one["memory_id"], one["quote"], one["seen_at"]))
+    return [_mention(row, tuple(seen.get(row["mention_id"], ()))) for row in rows]
+
+
+def _mention(row: Any, newest: tuple[SightingRow, ...]) -> MentionRow:
+    held = row["page_id"] is not None
+    page = PageRef(row["page_id"], row["type"], row["slug"], row["title"]) if held else None
+    is_edge = row["target_id"] is not None
+    target = PageRef(row["target_id"], row["target_type"], row["target_slug"], row["target_title"]) if is_edge else None
+    alias = f"{row['title']} {row['held_type']} {row['target_title']}" if is_edge else row["alias"]
+    return MentionRow(
+        row["mention_id"], alias, row["alias_normalized"], row["suggested_type"], row["status"],
+        row["promoted_page_id"], row["updated_at"], row["sightings"], row["first_seen_at"], row["last_seen_at"], newest,
+        row["held_type"], row["held_reason"], page, target,
+    )  # fmt: skip

@@ -17,7 +17,6 @@ from store.wiki.browse import (
     AliasRow,
     Citation,
     HistoryRow,
-    MentionRow,
     PageRef,
     PageRow,
     PageWhole,
@@ -25,6 +24,7 @@ from store.wiki.browse import (
     SourceRow,
 )
 from store.wiki.edges import GraphPath
+from store.wiki.mentions import MentionRow
 from store.wiki.neighbourhood import Child, Counts, Graph, LinkRow
 from store.wiki.page_search import Hit
 

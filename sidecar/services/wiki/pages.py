@@ -25,9 +25,10 @@ from store.db.postgres import Pools, Transaction, scoped
 from store.db.queries import Connection
 from store.scope import Scope
 from store.text.texts import fold
-from store.wiki import browse, edges, neighbourhood, page_search
-from store.wiki.browse import AliasRow, Citation, MentionRow, Order, PageRow, PageWhole, SectionRow
+from store.wiki import browse, edges, mentions, neighbourhood, page_search
+from store.wiki.browse import AliasRow, Citation, Order, PageRow, PageWhole, SectionRow
 from store.wiki.edges import GraphPath
+from store.wiki.mentions import MentionRow
 from store.wiki.neighbourhood import Child, Counts, Graph, LinkRow
 from store.wiki.page_search import Hit
 
@@ -162,7 +163,7 @@ class Wiki:
     async def mentions(self, scope: Scope, status: str, *, limit: int, after: Any = None) -> list[MentionRow]:
         """Return up to `limit` held names of that status, newest first."""
         async with self._reading(scope) as connection:
-            return await browse.mentions(connection, scope, status=status, limit=limit, after=after)
+            return await mentions.listed(connection, scope, status=status, limit=limit, after=after)
 
     async def ignore_mention(self, scope: Scope, mention_id: UUID) -> None:
         """Set a held name aside. Raises NotFound, and FailedPrecondition for one that has its page."""

@@ -17,7 +17,7 @@ from store.content import memories
 from store.content.memories import NewMemory
 from store.db.postgres import Pools, scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
-from store.wiki import browse
+from store.wiki import browse, mentions
 from store.wiki import upkeep as rows
 from tests.support.compiler.compiling import Clock, engine_on, fetch, worker_on
 from tests.support.compiler.wiki_pages import FRANKLIN, LOLA, NOW, put_wiki
@@ -93,7 +93,7 @@ async def test_nightly_lint_is_queued_once_a_day_and_carries_names_due_for_promo
     assert await lint.queue_due(pool, now=NOW + timedelta(hours=25)) == 1
     async with scoped(pool, SCOPE) as connection:
         (job,) = await jobs.page(connection, SCOPE, limit=5)
-        (mention,) = await browse.mentions(connection, SCOPE, status="open", limit=5)
+        (mention,) = await mentions.listed(connection, SCOPE, status="open", limit=5)
     assert (job.trigger, job.options.mention_ids) == (jobs.Trigger.LINT, (str(mention.mention_id),))
 
 

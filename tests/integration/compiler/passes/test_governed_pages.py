@@ -14,9 +14,9 @@ from sidecar.demo import corpus
 from store.content.memories import NewMemory
 from store.db.postgres import Pools, scoped
 from store.ontology.terms import Ontology, RelationshipType
-from store.wiki import browse, edges, neighbourhood
-from store.wiki.browse import MentionRow
+from store.wiki import browse, edges, mentions, neighbourhood
 from store.wiki.edges import EdgePattern
+from store.wiki.mentions import MentionRow
 from tests.support.compiler.compiling import (
     HOUSEMATE,
     NOW,
@@ -176,7 +176,7 @@ async def mentions_of(pools: Pools) -> list[MentionRow]:
     while True:
         async with scoped(pools.background, SCOPE) as connection:
             after = (found[-1].updated_at, found[-1].mention_id) if found else None
-            rows = await browse.mentions(connection, SCOPE, status="open", after=after, limit=1)
+            rows = await mentions.listed(connection, SCOPE, status="open", after=after, limit=1)
         if not rows:
             return [one for one in found if one.reason]
         found += rows
