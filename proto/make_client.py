@@ -62,6 +62,7 @@ NAMES = {
     "ListBudgetsResponse": "BudgetsTold",
     "ListSpendingResponse": "SpendingTold",
     "ListToolsResponse": "ToolListing",
+    "ForgetOwnerResponse": "ForgottenOwner",
     "ForgetResponse": "Forgotten",
     "MeasureReadsResponse": "ReadMeasure",
     "QueryBrainContextResponse": "BrainAnswer",

@@ -55,6 +55,8 @@ HEAVY_MODULES = {
     "sidecar.backends.mcp_tools",
     "sidecar.ingest.pdf",
     "sidecar.runtime.bedrock",
+    "sidecar.services.forgetting.agentcore_forgetting",
+    "sidecar.services.forgetting.hindsight_forgetting",
     "sidecar.sources.backend_sources",
     "sidecar.sources.tools",
     "sidecar.worker.agentcore_feed",

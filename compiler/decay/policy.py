@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -17,15 +17,17 @@ class DecayPolicy:
     """Candidates older than `age_days` are compressed, `most_sources` at most in one summary and at least two.
 
     One stays that tells more than `most_salience` (its names, numbers and telling words), or that stood in more than
-    `most_reads` of a hundred contexts of the last `read_days` days. Those of one document go together; without a document,
-    those of one calendar month (UTC).
+    `most_reads` of a hundred contexts of the last `read_days` days. Of the rest those go that stood in the fewest contexts, then
+    those that tell least, then the oldest, until summaries stand for `most_share` percent of the text of all aged candidates.
+    Those of one document go together; without a document, those of one calendar month (UTC).
     """
 
     age_days: int = 30
     most_sources: int = 50
     most_salience: int = 1_000
-    most_reads: int = 6
+    most_reads: int = 25
     read_days: int = 90
+    most_share: int = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +57,27 @@ class DecayGroup:
 def groups(candidates: Sequence[AgedCandidate], policy: DecayPolicy) -> list[DecayGroup]:
     """Return what goes together, in order of each group's first memory. A candidate that would be alone stays out."""
     together: dict[str, list[AgedCandidate]] = defaultdict(list)
-    for one in sorted(candidates, key=lambda one: (one.occurred_at, one.memory_id)):
-        if 100 * one.reads <= policy.most_reads * one.contexts and telling_weight(one.text) <= policy.most_salience:
-            together[f"document {one.document_id}" if one.document_id else _month(one.occurred_at)].append(one)
+    for one in sorted(_chosen(candidates, policy), key=lambda one: (one.occurred_at, one.memory_id)):
+        together[f"document {one.document_id}" if one.document_id else _month(one.occurred_at)].append(one)
     size = policy.most_sources
     parts = (members[at : at + size] for members in together.values() for at in range(0, len(members), size))
     return [_group(some) for some in parts if len(some) > 1]
+
+
+def _chosen(candidates: Sequence[AgedCandidate], policy: DecayPolicy) -> Iterator[AgedCandidate]:
+    """Yield what goes, least read first, while it fits the share; what stands behind summaries already counts in it."""
+    if not candidates:
+        return
+    behind = candidates[0].bytes_behind
+    room = policy.most_share * (behind + sum(len(one.text.encode()) for one in candidates)) - 100 * behind
+    weighed = [(one.reads, telling_weight(one.text), one.occurred_at, one.memory_id, one) for one in candidates]
+    for reads, weight, _, _, one in sorted(weighed, key=lambda row: row[:4]):
+        if 100 * reads > policy.most_reads * one.contexts or weight > policy.most_salience:
+            continue
+        room -= 100 * len(one.text.encode())
+        if room < 0:
+            return
+        yield one
 
 
 def _month(instant: datetime) -> str:

@@ -7,7 +7,7 @@ A throttled call and a missing memory are errors, never empty lists.
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -19,7 +19,7 @@ from uuid import UUID
 from sidecar.backends.asking import BackendCaller, CallLimits, Units, identifier, read_units
 from sidecar.backends.aws import AwsCalls, Clients, Where
 from sidecar.backends.entries import ACTOR
-from sidecar.backends.errors import AnswerUnreadable, BackendMisused
+from sidecar.backends.errors import AnswerUnreadable, BackendMisused, BackendUnavailable
 from sidecar.turn.remote import readable
 
 T = TypeVar("T")
@@ -29,6 +29,7 @@ MAX_RESULTS = 100
 MAX_EVENT_PAGES = 10
 SESSION = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9-_]{0,99}")
 _MAIN_BRANCH = "main"
+_MAX_PAGES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,9 +167,80 @@ class AgentCoreMemory:
         ordered = sorted(found, key=lambda event: _event_key(event.event_id))
         return Events(tuple(ordered[-most:]), bool(next_token) or len(ordered) > most)
 
+    async def sessions(self, owner_id: UUID) -> list[str]:
+        """Return the ids of the owner's sessions. Raises a BackendError."""
+        actor = self._actor(owner_id)
+
+        async def page(next_token: str) -> tuple[list[str], str]:
+            parameters = {"memoryId": self.place.memory_id, "actorId": actor, **_after(next_token)}
+            response = await self._threads.run(lambda: self._client.call("list_sessions", **parameters))
+            told = self._readable(lambda: [(one["actorId"], one["sessionId"]) for one in response["sessionSummaries"]])
+            return [session for owner, session in told if owner == actor], str(response.get("nextToken", ""))
+
+        return await self._paged(page)
+
+    async def event_ids(self, owner_id: UUID, session_id: str) -> list[tuple[str, datetime]]:
+        """Return the id and the time of all events of a session, on any branch. Raises a BackendError."""
+        actor = self._actor(owner_id)
+
+        async def page(next_token: str) -> tuple[list[tuple[str, datetime]], str]:
+            named = {"memoryId": self.place.memory_id, "actorId": actor, "sessionId": session_id}
+            parameters = {**named, "includePayloads": False, **_after(next_token)}
+            response = await self._threads.run(lambda: self._client.call("list_events", **parameters))
+            found = self._readable(
+                lambda: [
+                    (one["eventId"], one["eventTimestamp"])
+                    for one in response["events"]
+                    if (one["actorId"], one["sessionId"]) == (actor, session_id)
+                ]
+            )
+            return found, str(response.get("nextToken", ""))
+
+        return await self._paged(page)
+
+    async def delete_event(self, owner_id: UUID, session_id: str, event_id: str) -> None:
+        """Delete an event; one that is not there is deleted. Raises a BackendError."""
+        named = {"memoryId": self.place.memory_id, "actorId": self._actor(owner_id), "sessionId": session_id}
+
+        async def attempt() -> None:
+            await self._threads.run(lambda: self._client.call("delete_event", **named, eventId=event_id))
+
+        await self.asking.ask(attempt, may_hedge=False)
+
+    async def delete_records(self, record_ids: Sequence[str]) -> None:
+        """Delete records, in calls of at most 100. Raises a BackendError, also if the service keeps one of them."""
+        for at in range(0, len(record_ids), MAX_RESULTS):
+            named = [{"memoryRecordId": one} for one in record_ids[at : at + MAX_RESULTS]]
+            await self.asking.ask(self._record_deletion(named), may_hedge=False)
+
     def close(self) -> None:
         """Stop accepting calls."""
         self._threads.close()
+
+    def _record_deletion(self, named: list[dict[str, str]]) -> Callable[[], Awaitable[None]]:
+        async def attempt() -> None:
+            parameters = {"memoryId": self.place.memory_id, "records": named}
+            response = await self._threads.run(lambda: self._client.call("batch_delete_memory_records", **parameters))
+            if failed := self._readable(lambda: [one["memoryRecordId"] for one in response["failedRecords"]]):
+                raise BackendUnavailable(self.name, f"{len(failed)} records were not deleted")
+
+        return attempt
+
+    def _actor(self, owner_id: UUID) -> str:
+        actor = self.place.actor_of(owner_id)
+        if not ACTOR.fullmatch(actor):
+            raise BackendMisused(self.name, "the owner's name cannot be an actor's")
+        return actor
+
+    async def _paged(self, page: Callable[[str], Awaitable[tuple[list[T], str]]]) -> list[T]:
+        found: list[T] = []
+        next_token = ""
+        for _ in range(_MAX_PAGES):
+            some, next_token = await self.asking.ask(partial(page, next_token))
+            found += some
+            if not next_token:
+                return found
+        raise BackendUnavailable(self.name, f"more than {_MAX_PAGES} pages")
 
     def _event_page(self, parameters: Mapping[str, Any]) -> Callable[[], Awaitable[tuple[list[Event], str]]]:
         async def attempt() -> tuple[list[Event], str]:
@@ -183,6 +255,11 @@ class AgentCoreMemory:
             return read()
         except (KeyError, TypeError, AttributeError) as error:
             raise AnswerUnreadable(self.name, type(error).__name__) from error
+
+
+def _after(next_token: str) -> dict[str, Any]:
+    """Return the parameters of a page."""
+    return {"maxResults": MAX_RESULTS, **({"nextToken": next_token} if next_token else {})}
 
 
 def _records(response: Mapping[str, Any], namespace: str) -> tuple[MemoryRecord, ...]:

@@ -74,7 +74,7 @@ class AgentCoreEntry(BackendEntry):
     """An AgentCore memory. `{owner}` in the namespace is the actor; `actors` maps owners to actors, else the owner's UUID.
 
     With `events`, threads are read from its events instead of our own record; with `compile`, the wiki is compiled from its
-    records.
+    records; with `forget`, it is told what an owner wants forgotten.
     """
 
     memory_id: str
@@ -83,6 +83,7 @@ class AgentCoreEntry(BackendEntry):
     events: bool = False
     recall: bool = True
     compile: bool = False
+    forget: bool = True
     region: str = ""
     endpoint_url: str = ""
     results: int = 40
@@ -92,7 +93,8 @@ class AgentCoreEntry(BackendEntry):
 class HindsightEntry(BackendEntry):
     """Hindsight's memory banks. `{owner}` in the bank is the owner's value in `owners`, else the owner's UUID.
 
-    With `compile`, the wiki is compiled from them, each unit at the earliest `compile_lag_s` seconds after its last write.
+    With `compile`, the wiki is compiled from them, each unit at the earliest `compile_lag_s` seconds after its last write; with
+    `forget`, it is told what an owner wants forgotten.
     """
 
     url: str
@@ -105,6 +107,7 @@ class HindsightEntry(BackendEntry):
     results: int = 40
     compile: bool = False
     compile_lag_s: float = 30.0
+    forget: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

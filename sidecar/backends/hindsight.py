@@ -30,10 +30,32 @@ class NoBank(BackendMissing):
     """The owner has no bank there yet; it is made when something is retained."""
 
 
-_REFUSALS = web.Refusals({(400, b"too long"): QueryTooLong, (404, b"bank '"): NoBank})
+class NoDocument(BackendMissing):
+    """The bank has no such document."""
+
+
+class NoUnit(BackendMissing):
+    """The bank has no such unit."""
+
+
+class NotCurated(BackendMisused):
+    """The service invalidates no unit of this kind: observations follow from the facts they were drawn from."""
+
+
+_REFUSALS = web.Refusals(
+    {
+        (400, b"too long"): QueryTooLong,
+        (400, b"curated"): NotCurated,
+        (404, b"bank '"): NoBank,
+        (404, b"document not found"): NoDocument,
+        (404, b"memory unit '"): NoUnit,
+    }
+)
 _WORDLESS = re.compile(r"\W*")
 _SHORT_BYTES = 500  # a text of 500 bytes is at most 500 tokens under any tokenizer
 _RECALL_TOKENS = 8192
+_PAGE = 200
+_BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,13 +159,51 @@ class Hindsight:
         }
 
         async def attempt() -> UnitPage:
-            got = await self._get("GET", owner_id, "list", params=parameters)
+            got = await self._send("GET", owner_id, "/memories/list", params=parameters)
             if ignored := got.headers.get("x-ignored-params"):
                 # An older server ignores the window and would return everything, in another order.
                 raise BackendMisused(self.name, f"it ignores {ignored[:80]}; use Hindsight 1.1 or newer")
             return self._page(got)
 
         return await self.asking.ask(attempt)
+
+    async def every(self, owner_id: UUID, *, until: datetime) -> list[MemoryUnit]:
+        """Return all units of the owner written before an instant. Raises a BackendError, NoBank among them."""
+        units: dict[str, MemoryUnit] = {}
+        for kind in self.banks.types:
+            offset, total = 0, 1
+            while offset < total:
+                page = await self.listed(owner_id, UnitListing(kind, _BEGINNING, until, offset, _PAGE))
+                units |= {unit.unit_id: unit for unit in page.units}
+                offset, total = offset + _PAGE, page.total
+        return list(units.values())
+
+    async def delete_bank(self, owner_id: UUID) -> int:
+        """Delete the owner's bank with all that it holds, and return how many things that were. Raises a BackendError."""
+        return await self._deleted(owner_id, "", "deleted_count")
+
+    async def delete_document(self, owner_id: UUID, document_id: str) -> int:
+        """Delete a document with its units, and return how many units. Raises a BackendError, NoDocument among them."""
+        return await self._deleted(owner_id, f"/documents/{quote(document_id, safe='')}", "memory_units_deleted")
+
+    async def invalidate(self, owner_id: UUID, unit_id: str) -> None:
+        """Take a unit out of recall; its text stays there. Raises a BackendError: NoUnit, or NotCurated of an observation."""
+
+        async def attempt() -> None:
+            path = f"/memories/{quote(unit_id, safe='')}"
+            await self._send("PATCH", owner_id, path, json={"state": "invalidated"})
+
+        await self.asking.ask(attempt, may_hedge=False)
+
+    async def _deleted(self, owner_id: UUID, path: str, count: str) -> int:
+        async def attempt() -> int:
+            body = (await self._send("DELETE", owner_id, path)).body
+            try:
+                return int(body[count] or 0)
+            except (KeyError, TypeError, ValueError) as error:
+                raise AnswerUnreadable(self.name, type(error).__name__) from error
+
+        return await self.asking.ask(attempt, may_hedge=False)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -160,17 +220,17 @@ class Hindsight:
             "include": {"entities": None, "source_facts": None, "chunks": None},
             "trace": False,
         }
-        body = (await self._get("POST", owner_id, "recall", json=question)).body
+        body = (await self._send("POST", owner_id, "/memories/recall", json=question)).body
         try:
             results = body["results"] if "results" in body else body["memory_units"]  # its name before 0.8.4
             return read_units(self.name, results, _unit)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise AnswerUnreadable(self.name, type(error).__name__) from error
 
-    async def _get(self, method: str, owner_id: UUID, what: str, **content: Any) -> web.Got:
+    async def _send(self, method: str, owner_id: UUID, what: str, **content: Any) -> web.Got:
         key = self.banks.api_key
         headers = {"Authorization": f"Bearer {key.reveal(self.name)}"} if key else {}
-        path = f"/v1/default/banks/{quote(self.banks.bank_of(owner_id), safe='')}/memories/{what}"
+        path = f"/v1/default/banks/{quote(self.banks.bank_of(owner_id), safe='')}{what}"
         request = self._service.build_request(method, path, headers=headers, **content)
         return await web.get(self.name, self._service, request, _REFUSALS)
 

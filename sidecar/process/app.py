@@ -51,9 +51,10 @@ from sidecar.services.brain.releases import Brain
 from sidecar.services.bundle import Services
 from sidecar.services.compiles import Compiles, Progress
 from sidecar.services.costs import BudgetWatch, CostAccounts
+from sidecar.services.forgetting.elsewhere import Elsewhere
 from sidecar.services.forgetting.purges import Purges
 from sidecar.services.knowledge import Knowledge
-from sidecar.services.memories import Memories
+from sidecar.services.memories import Memories, StorageLimits
 from sidecar.services.ontology.governance import Governance
 from sidecar.services.ontology.scanning import Scans
 from sidecar.services.profiles import Profiles
@@ -69,6 +70,7 @@ from sidecar.telemetry.watch import Watch, WatchConfig
 from sidecar.turn.items import Source
 from sidecar.worker import compile_engine
 from sidecar.worker.embedding_jobs import Embedding, embedding_here
+from sidecar.worker.remote_forgetting import remote_memories
 from sidecar.worker.worker_process import keep_child
 from store.db.postgres import Pools, installation, open_pools
 from store.scope import Scope, is_brain
@@ -235,10 +237,12 @@ async def _serving_deps(
     for written in (turns.receipt_writer.wait_written, audit.wait_written):
         stack.push_async_callback(_flushed, written, deps.settings.drain_grace_s)
     engine = await stack.enter_async_context(compile_engine.engine(deps.settings, pools.background))
+    remote = await stack.enter_async_context(remote_memories(deps.settings.backends, os.environ))
+    elsewhere = Elsewhere(pools.background, remote, now=clocks.now)
     return ServingDeps(
         settings=deps.settings,
         pools=pools,
-        services=_services(deps, connected, caches, turns, engine),
+        services=_services(deps, connected, caches, turns, (engine, elsewhere)),
         watch=deps.watch,
         clocks=clocks,
         supervisor=deps.supervisor,
@@ -253,9 +257,14 @@ async def _serving_deps(
 
 
 def _services(
-    deps: _BaseDeps, connected: ConnectedSources, caches: TenantCaches, turns: context.ContextDeps, engine: Engine
+    deps: _BaseDeps,
+    connected: ConnectedSources,
+    caches: TenantCaches,
+    turns: context.ContextDeps,
+    behind: tuple[Engine, Elsewhere],
 ) -> Services:
     pools, now, changed = deps.pools, deps.clocks.now, caches.changed
+    engine, elsewhere = behind
     settings, quota_bytes = deps.settings, deps.settings.owner_quota_bytes
     limits = {"quota_bytes": quota_bytes, "most_memories": settings.owner_max_memories}
     attestations = Attestations.of_settings(settings, pools.background, now=now)
@@ -278,18 +287,20 @@ def _services(
         episodes=Episodes(pools.background, now=now, pause=pause),
         governance=Governance(pools, now=now, has_four_eyes=settings.ontology_four_eyes),
         knowledge=Knowledge(pools, now=now, count=turns.meters.reference.count, forgot=caches.forgot),
-        memories=Memories(pools, now=now, is_compiled=partial(_is_built_in, engine), forgot=caches.forgot, **limits),
+        memories=Memories(
+            pools,
+            now=now,
+            is_compiled=partial(_is_built_in, engine),
+            forgot=caches.forgot,
+            elsewhere=elsewhere,
+            limits=StorageLimits(**limits),
+        ),
         profiles=Profiles(pools, now=now, changed=changed, base=connected.base),
         receipts=Receipts(pools, now=now, receipt_writer=turns.receipt_writer, meters=turns.meters),
         scans=Scans(pools, now=now),
-        tenants=Tenants(pools, now=now, changed=changed, forgot=caches.forgot),
+        tenants=Tenants(pools, now=now, changed=changed, forgot=caches.forgot, elsewhere=elsewhere),
         threads=Threads(
-            pools,
-            now=now,
-            meters=turns.meters,
-            fences=turns.fences,
-            quota_bytes=quota_bytes,
-            episode_pause=pause,
+            pools, now=now, meters=turns.meters, fences=turns.fences, quota_bytes=quota_bytes, episode_pause=pause
         ),
         upkeep=Upkeep(pools, engine, now=now, **limits),
         webhooks=Webhooks(pools, now=now, is_compiled=partial(_is_source, connected)),

@@ -10,6 +10,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from uuid import UUID
 
+from sidecar.rpc.messages.elsewhere import write_elsewhere
 from sidecar.rpc.transport.call import Call
 from sidecar.rpc.transport.paging import ListCall
 from sidecar.rpc.transport.validation import names_of, read_time, write_time
@@ -71,7 +72,8 @@ class AdminService:
     async def forget_owner(self, request: pb.ForgetOwnerRequest, call: Call) -> pb.ForgetOwnerResponse:
         """Delete everything of an owner's, and return how many rows of each table; none of an owner without rows."""
         scope = call.admin_scope(request)
-        return pb.ForgetOwnerResponse(row_counts=await self._tenants.forget_owner(scope, is_dry_run=request.dry_run))
+        done = await self._tenants.forget_owner(scope, is_dry_run=request.dry_run)
+        return pb.ForgetOwnerResponse(row_counts=done.row_counts, elsewhere=map(write_elsewhere, done.elsewhere))
 
     async def list_audit_entries(self, request: pb.ListAuditEntriesRequest, call: Call) -> pb.ListAuditEntriesResponse:
         """Return a page of what admins of the tenant read and changed, newest first."""

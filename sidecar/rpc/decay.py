@@ -124,6 +124,7 @@ class DecayService:
             most_sources=request.most_sources or given.most_sources,
             most_salience=request.most_salience if request.HasField("most_salience") else given.most_salience,
             most_reads=request.most_reads if request.HasField("most_reads") else given.most_reads,
+            most_share=request.most_share if request.HasField("most_share") else given.most_share,
             read_days=request.read_days if request.HasField("read_days") else given.read_days,
         )
 

@@ -12,6 +12,7 @@ from typing import Literal
 
 from compiler.decay.supersede import SupersessionCause
 from sidecar.rpc.auth.identity import Role
+from sidecar.rpc.messages.elsewhere import write_elsewhere
 from sidecar.rpc.transport.call import Call
 from sidecar.rpc.transport.paging import MAX_PAGE_BYTES, ListCall
 from sidecar.rpc.transport.validation import read_choice, read_each, read_struct, read_time, write_struct, write_time
@@ -262,6 +263,7 @@ def _write_report(report: ForgetReport) -> pb.ForgetResponse:
         row_counts=report.row_counts,
         hits=[pb.ForgetHit(confirm_id=one.name, kind=one.kind, excerpt=one.excerpt) for one in report.hits],
         rows_left=report.left,
+        elsewhere=map(write_elsewhere, report.elsewhere),
     )
 
 

@@ -146,10 +146,12 @@ class Settings:
     """Candidates in one summary at most, 2 to 200."""
     decay_most_salience: int = 1000
     """Candidates that tell more than this stay: the names, numbers (twice) and telling words of their text."""
-    decay_most_reads: int = 6
+    decay_most_reads: int = 25
     """Candidates that stood in more than so many of a hundred contexts within `SIDECAR_DECAY_READ_DAYS` stay."""
     decay_read_days: int = 90
     """Days whose receipts tell how often a candidate was read."""
+    decay_most_share: int = 60
+    """Percent of the text of aged candidates that summaries stand for at most; what stood in the fewest contexts goes first."""
     decay_principle_days: int = 365
     """Days after which a review lists an accepted principle as past its time."""
     decay_summaries: str = "extractive"

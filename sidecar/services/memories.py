@@ -19,6 +19,7 @@ from compiler.releases import releasing
 from models.tokens.meters import stored_counts
 from sidecar.runtime.errors import FailedPrecondition, InvalidArgument, NotFound
 from sidecar.services.compiles import queue_compile
+from sidecar.services.forgetting.elsewhere import Elsewhere
 from sidecar.services.forgetting.forgetting import Forgetting
 from sidecar.services.forgetting.targets import Target
 from sidecar.services.supersessions.supersessions import Supersessions
@@ -72,11 +73,22 @@ class MemoryHistory:
     supersessions: Sequence[Supersession]
 
 
+@dataclass(frozen=True, slots=True)
+class StorageLimits:
+    """What an owner holds at most: bytes of turns and memories, and memories; 0 for any number."""
+
+    quota_bytes: int = 0
+    most_memories: int = 0
+
+
+NO_LIMITS = StorageLimits()
+
+
 class Memories:
     """Stores memories in the built-in store; `now` tells the time of a write, `is_compiled` whose wikis are made from it.
 
-    `forgot` is called with the owner of a memory that was forgotten, ahead of the notice. An owner's turns and memories hold
-    at most `quota_bytes`, and `most_memories` memories; 0 for any number.
+    `forgot` is called with the owner of a memory that was forgotten, ahead of the notice; `elsewhere` tells the memory services
+    of others.
     """
 
     def __init__(
@@ -86,14 +98,20 @@ class Memories:
         now: Callable[[], datetime],
         is_compiled: Callable[[Scope], bool] = lambda scope: True,
         forgot: Callable[[Scope], None] = lambda _: None,
-        quota_bytes: int = 0,
-        most_memories: int = 0,
+        limits: StorageLimits = NO_LIMITS,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
         self._pool = pools.background
         self._now = now
         self._is_compiled = is_compiled
-        self._limits = {"quota_bytes": quota_bytes, "most_memories": most_memories}
-        self.forgetting = Forgetting(pools, now=now, forgot=forgot, compile_anew=self._queue_compile)
+        self._limits = {"quota_bytes": limits.quota_bytes, "most_memories": limits.most_memories}
+        self.forgetting = Forgetting(
+            pools,
+            now=now,
+            forgot=forgot,
+            compile_anew=self._queue_compile,
+            elsewhere=elsewhere or Elsewhere(pools.background, {}, now=now),
+        )
         self.supersessions = Supersessions(pools, now=now, compile_anew=self._queue_compile, **self._limits)
 
     async def retain(self, scope: Scope, given: Sequence[NewMemory]) -> tuple[Retained, Enqueued | None]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import PurePosixPath
@@ -16,6 +17,8 @@ from compiler.releases import releasing
 from sidecar.runtime.errors import InvalidArgument, NotFound
 from sidecar.runtime.ttl_cache import TtlCache
 from sidecar.services.brain.settling import settle
+from sidecar.services.forgetting.elsewhere import Elsewhere
+from sidecar.services.forgetting.targets import ForgottenElsewhere, RemoteTarget
 from sidecar.services.validation import read_id, read_text
 from store.accounting import audit
 from store.accounting.audit import Entry
@@ -66,6 +69,17 @@ class _NotMeant(Exception):
     """Rolls back the transaction of a dry run."""
 
 
+_WHOLE = RemoteTarget("owner")
+
+
+@dataclass(frozen=True, slots=True)
+class ForgottenOwner:
+    """What went with an owner: rows by table, and the outcome at each memory service of others."""
+
+    row_counts: Mapping[str, int]
+    elsewhere: tuple[ForgottenElsewhere, ...] = ()
+
+
 class Tenants:
     """Sets up a tenant and forgets its owners; `now` tells the time of a write.
 
@@ -79,11 +93,13 @@ class Tenants:
         now: Callable[[], datetime],
         changed: Callable[[UUID], None] = lambda _: None,
         forgot: Callable[[Scope], None] = lambda _: None,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
         self._pool = pools.background
         self._now = now
         self._writing = partial(writing, self._pool, now=now, changed=changed)
         self._forgot = forgot
+        self._elsewhere = elsewhere or Elsewhere(self._pool, {}, now=now)
 
     async def get(self, tenant_id: UUID) -> Tenant:
         """Return the tenant's state. Raises NotFound before its first write."""
@@ -134,29 +150,31 @@ class Tenants:
         async with self._writing(tenant_id) as (connection, _):
             return await tenants.revoke_tokens(connection, tenant_id, not_before=not_before or now)
 
-    async def forget_owner(self, scope: Scope, *, is_dry_run: bool = False) -> Mapping[str, int]:
+    async def forget_owner(self, scope: Scope, *, is_dry_run: bool = False) -> ForgottenOwner:
         """Delete everything of an owner's, and return how many rows of each table; none where the tenant is not known.
 
-        A dry run does it and rolls it back.
+        Memory services of others are told to, each with its outcome. A dry run does it here and rolls it back.
         """
         counts: Mapping[str, int] = {}
+        elsewhere = self._elsewhere.announced(scope, _WHOLE)
         with suppress(_NotMeant):
             async with scoped(self._pool, scope) as connection:
                 if await tenants.get(connection, scope.tenant_id) is None:
-                    return counts
+                    return ForgottenOwner(counts)
                 counts = await owners.forget(connection, scope)
                 await releasing.follow(connection, scope, None, now=self._now())
                 if counts:
                     await purging.request(connection, now=self._now())
                 if is_dry_run:
                     raise _NotMeant
+                await self._elsewhere.note(connection, scope, _WHOLE)
         if is_dry_run:
-            return counts
+            return ForgottenOwner(counts, elsewhere)
         self._forgot(scope)
         async with scoped(self._pool, scope) as connection:
             await forgotten.date_owner(connection, scope, clock=self._now)
         await settle(self._pool, scope.tenant_id, now=self._now, forgot=self._forgot)
-        return counts
+        return ForgottenOwner(counts, await self._elsewhere.settle_in_time(scope, _WHOLE))
 
     async def audit_entries(
         self,

@@ -20,7 +20,7 @@ from store.scope import Scope
 
 _MOST_EACH = 80
 _UNCONFIRMED_SHARE = 0.5
-_COMPRESSED_SHARE = 0.5
+_COMPRESSED_ODDS = 0.5
 _PAST_SHARE = 0.5
 
 
@@ -57,6 +57,7 @@ class MemorySource:
             evidence=evidence,
             days=[memory.occurred_at.date() for memory in texts],
             trust=[_trust(memory, query.as_of or query.now) for memory in texts],
+            odds=[_COMPRESSED_ODDS if memory.is_compressed else 1.0 for memory in texts],
         )
         return SourceAnswer((*pinned, *items), notes=query.notes, candidates=candidates).first(limits.top_k)
 
@@ -78,10 +79,9 @@ def _pinned_item(memory: RecalledMemory, rank: int) -> Item:
 def _trust(memory: RecalledMemory, as_of: datetime) -> float:
     """Return the share of its relevance that a memory keeps.
 
-    A candidate keeps at most half; a memory in a summary, and one that does not hold at the instant, half of that each.
+    A candidate keeps at most half, and one that does not hold at the instant half of that.
     """
     share = 1.0 if memory.status == MemoryStatus.ACCEPTED else _UNCONFIRMED_SHARE * memory.confidence
-    share *= _COMPRESSED_SHARE if memory.is_compressed else 1.0
     return share if memory.validity.holds_at(as_of) else share * _PAST_SHARE
 
 

@@ -62,8 +62,9 @@ class Candidates:
     """Candidate texts in columns: the id of each one's item, its text, and its evidence.
 
     Turns have `speakers`. `days`, if known, is the day a text was said or is about. `trust`, if not 1 for all, is the share of
-    its relevance that each text keeps, for texts that are not confirmed. `walked` tells of each text how typed edges lead to
-    it, None where none do; empty if none lead to any.
+    its relevance that each text keeps, for texts that are not confirmed. `odds`, if not 1 for all, multiply each text's odds,
+    for texts behind a summary: one that surely answers keeps almost all of its relevance. `walked` tells of each text how
+    typed edges lead to it, None where none do; empty if none lead to any.
     """
 
     kind: CandidateKind
@@ -73,6 +74,7 @@ class Candidates:
     speakers: Sequence[str] = ()
     days: Sequence[date] = ()
     trust: Sequence[float] = ()
+    odds: Sequence[float] = ()
     walked: Sequence[Walked | None] = ()
 
     def only(self, ids: Collection[str]) -> Candidates:
@@ -86,6 +88,7 @@ class Candidates:
             speakers=list(compress(self.speakers, is_kept)),
             days=list(compress(self.days, is_kept)),
             trust=list(compress(self.trust, is_kept)),
+            odds=list(compress(self.odds, is_kept)),
             walked=list(compress(self.walked, is_kept)),
         )
 
@@ -121,6 +124,8 @@ def rank(reading: Reading, candidates: Sequence[Candidates]) -> Ranked:
     best = np.stack(tables)[chosen, np.arange(logits.shape[1])]
     named = [tuple(zip(compress(NAMES, row), filter(None, row), strict=True)) for row in best.round(4).tolist()]
     trust = np.array([share for one in candidates for share in one.trust or repeat(1.0, len(one.ids))])
+    odds = np.array([share for one in candidates for share in one.odds or repeat(1.0, len(one.ids))])
+    relevances = odds * relevances / (1 - relevances + odds * relevances)
     return Ranked((trust * relevances).round(6).tolist(), named, round(leans, 4))
 
 

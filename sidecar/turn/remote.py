@@ -125,6 +125,7 @@ def _beside(known: Candidates | None, added: Candidates) -> Candidates:
         return added
     days = known.days or [_NO_DAY] * len(known.ids)
     trust = (*known.trust, *repeat(1.0, len(added.ids))) if known.trust else ()
+    odds = (*known.odds, *repeat(1.0, len(added.ids))) if known.odds else ()
     return Candidates(
         kind=known.kind,
         ids=[*known.ids, *added.ids],
@@ -132,6 +133,7 @@ def _beside(known: Candidates | None, added: Candidates) -> Candidates:
         evidence=known.evidence.beside(added.evidence),
         days=[*days, *added.days],
         trust=trust,
+        odds=odds,
     )
 
 

@@ -9,6 +9,7 @@ from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from sidecar.v1 import memory_pb2 as _memory_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -362,18 +363,24 @@ class ForgetOwnerResponse(_message.Message):
         def WhichOneof(self, oneof_group: _Never) -> None: ...
 
     ROW_COUNTS_FIELD_NUMBER: _builtins.int
+    ELSEWHERE_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def row_counts(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
         """Rows deleted, by table; tables without any are left out, so the map is empty for an unknown owner."""
+
+    @_builtins.property
+    def elsewhere(self) -> _containers.RepeatedCompositeFieldContainer[_memory_pb2.ForgottenElsewhere]:
+        """What each configured memory service of others did, or would be told in a dry run."""
 
     def __init__(
         self,
         *,
         row_counts: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
+        elsewhere: _abc.Iterable[_memory_pb2.ForgottenElsewhere] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["row_counts", b"row_counts"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["elsewhere", b"elsewhere", "row_counts", b"row_counts"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

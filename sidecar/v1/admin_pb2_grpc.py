@@ -113,7 +113,7 @@ class AdminServiceServicer:
 
     def ForgetOwner(self, request, context):
         """Deletes all data of an owner: threads, memories, wiki, receipts, accounts, jobs. It cannot be undone. A running call of the
-        owner may still write: revoke its tokens first. Memories stored in another service stay there.
+        owner may still write: revoke its tokens first. The answer says what memory services of others did.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

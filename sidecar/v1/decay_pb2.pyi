@@ -32,6 +32,7 @@ class ExplainDecayRequest(_message.Message):
     MOST_SALIENCE_FIELD_NUMBER: _builtins.int
     MOST_READS_FIELD_NUMBER: _builtins.int
     READ_DAYS_FIELD_NUMBER: _builtins.int
+    MOST_SHARE_FIELD_NUMBER: _builtins.int
     tenant_id: _builtins.str
     """The tenant; empty means the caller's."""
     owner_id: _builtins.str
@@ -46,6 +47,8 @@ class ExplainDecayRequest(_message.Message):
     """Candidates that stood in more than so many of a hundred contexts within `read_days` stay; absent means the setting's."""
     read_days: _builtins.int
     """The days whose receipts are counted; absent means the setting's."""
+    most_share: _builtins.int
+    """Percent of the text of aged candidates that summaries stand for at most, 0 to 100; absent means the setting's."""
     def __init__(
         self,
         *,
@@ -56,10 +59,11 @@ class ExplainDecayRequest(_message.Message):
         most_salience: _builtins.int | None = ...,
         most_reads: _builtins.int | None = ...,
         read_days: _builtins.int | None = ...,
+        most_share: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_age_days", b"_age_days", "_most_reads", b"_most_reads", "_most_salience", b"_most_salience", "_read_days", b"_read_days", "age_days", b"age_days", "most_reads", b"most_reads", "most_salience", b"most_salience", "read_days", b"read_days"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_age_days", b"_age_days", "_most_reads", b"_most_reads", "_most_salience", b"_most_salience", "_most_share", b"_most_share", "_read_days", b"_read_days", "age_days", b"age_days", "most_reads", b"most_reads", "most_salience", b"most_salience", "most_share", b"most_share", "read_days", b"read_days"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_age_days", b"_age_days", "_most_reads", b"_most_reads", "_most_salience", b"_most_salience", "_read_days", b"_read_days", "age_days", b"age_days", "most_reads", b"most_reads", "most_salience", b"most_salience", "most_sources", b"most_sources", "owner_id", b"owner_id", "read_days", b"read_days", "tenant_id", b"tenant_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_age_days", b"_age_days", "_most_reads", b"_most_reads", "_most_salience", b"_most_salience", "_most_share", b"_most_share", "_read_days", b"_read_days", "age_days", b"age_days", "most_reads", b"most_reads", "most_salience", b"most_salience", "most_share", b"most_share", "most_sources", b"most_sources", "owner_id", b"owner_id", "read_days", b"read_days", "tenant_id", b"tenant_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__age_days: _TypeAlias = _typing.Literal["age_days"]  # noqa: Y015
     _WhichOneofArgType__age_days: _TypeAlias = _typing.Literal["_age_days", b"_age_days"]  # noqa: Y015
@@ -67,6 +71,8 @@ class ExplainDecayRequest(_message.Message):
     _WhichOneofArgType__most_reads: _TypeAlias = _typing.Literal["_most_reads", b"_most_reads"]  # noqa: Y015
     _WhichOneofReturnType__most_salience: _TypeAlias = _typing.Literal["most_salience"]  # noqa: Y015
     _WhichOneofArgType__most_salience: _TypeAlias = _typing.Literal["_most_salience", b"_most_salience"]  # noqa: Y015
+    _WhichOneofReturnType__most_share: _TypeAlias = _typing.Literal["most_share"]  # noqa: Y015
+    _WhichOneofArgType__most_share: _TypeAlias = _typing.Literal["_most_share", b"_most_share"]  # noqa: Y015
     _WhichOneofReturnType__read_days: _TypeAlias = _typing.Literal["read_days"]  # noqa: Y015
     _WhichOneofArgType__read_days: _TypeAlias = _typing.Literal["_read_days", b"_read_days"]  # noqa: Y015
     @_typing.overload
@@ -75,6 +81,8 @@ class ExplainDecayRequest(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__most_reads) -> _WhichOneofReturnType__most_reads | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__most_salience) -> _WhichOneofReturnType__most_salience | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__most_share) -> _WhichOneofReturnType__most_share | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__read_days) -> _WhichOneofReturnType__read_days | None: ...
 
@@ -153,6 +161,7 @@ class ScheduleDecayRequest(_message.Message):
     SUMMARY_METHOD_FIELD_NUMBER: _builtins.int
     SOURCE_IDS_FIELD_NUMBER: _builtins.int
     SCHEDULE_TIME_FIELD_NUMBER: _builtins.int
+    MOST_SHARE_FIELD_NUMBER: _builtins.int
     tenant_id: _builtins.str
     """The tenant; empty means the caller's."""
     owner_id: _builtins.str
@@ -171,6 +180,8 @@ class ScheduleDecayRequest(_message.Message):
     """candidate_compression, episode_compression or expired_principle_review; empty means what the policy finds."""
     summary_method: _builtins.str
     """deterministic_concatenate, or llm_summary, which needs an attestation; empty means deterministic_concatenate."""
+    most_share: _builtins.int
+    """Percent of the text of aged candidates that summaries stand for at most, 0 to 100; absent means the setting's."""
     @_builtins.property
     def source_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Memories or episodes to compress, in order, 2 to 200; principles to review, none for all of them."""
@@ -193,10 +204,11 @@ class ScheduleDecayRequest(_message.Message):
         summary_method: _builtins.str = ...,
         source_ids: _abc.Iterable[_builtins.str] | None = ...,
         schedule_time: _timestamp_pb2.Timestamp | None = ...,
+        most_share: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_age_days", b"_age_days", "_most_reads", b"_most_reads", "_most_salience", b"_most_salience", "_read_days", b"_read_days", "age_days", b"age_days", "most_reads", b"most_reads", "most_salience", b"most_salience", "read_days", b"read_days", "schedule_time", b"schedule_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_age_days", b"_age_days", "_most_reads", b"_most_reads", "_most_salience", b"_most_salience", "_most_share", b"_most_share", "_read_days", b"_read_days", "age_days", b"age_days", "most_reads", b"most_reads", "most_salience", b"most_salience", "most_share", b"most_share", "read_days", b"read_days", "schedule_time", b"schedule_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_age_days", b"_age_days", "_most_reads", b"_most_reads", "_most_salience", b"_most_salience", "_read_days", b"_read_days", "age_days", b"age_days", "kind", b"kind", "most_reads", b"most_reads", "most_salience", b"most_salience", "most_sources", b"most_sources", "owner_id", b"owner_id", "read_days", b"read_days", "schedule_time", b"schedule_time", "source_ids", b"source_ids", "summary_method", b"summary_method", "tenant_id", b"tenant_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_age_days", b"_age_days", "_most_reads", b"_most_reads", "_most_salience", b"_most_salience", "_most_share", b"_most_share", "_read_days", b"_read_days", "age_days", b"age_days", "kind", b"kind", "most_reads", b"most_reads", "most_salience", b"most_salience", "most_share", b"most_share", "most_sources", b"most_sources", "owner_id", b"owner_id", "read_days", b"read_days", "schedule_time", b"schedule_time", "source_ids", b"source_ids", "summary_method", b"summary_method", "tenant_id", b"tenant_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__age_days: _TypeAlias = _typing.Literal["age_days"]  # noqa: Y015
     _WhichOneofArgType__age_days: _TypeAlias = _typing.Literal["_age_days", b"_age_days"]  # noqa: Y015
@@ -204,6 +216,8 @@ class ScheduleDecayRequest(_message.Message):
     _WhichOneofArgType__most_reads: _TypeAlias = _typing.Literal["_most_reads", b"_most_reads"]  # noqa: Y015
     _WhichOneofReturnType__most_salience: _TypeAlias = _typing.Literal["most_salience"]  # noqa: Y015
     _WhichOneofArgType__most_salience: _TypeAlias = _typing.Literal["_most_salience", b"_most_salience"]  # noqa: Y015
+    _WhichOneofReturnType__most_share: _TypeAlias = _typing.Literal["most_share"]  # noqa: Y015
+    _WhichOneofArgType__most_share: _TypeAlias = _typing.Literal["_most_share", b"_most_share"]  # noqa: Y015
     _WhichOneofReturnType__read_days: _TypeAlias = _typing.Literal["read_days"]  # noqa: Y015
     _WhichOneofArgType__read_days: _TypeAlias = _typing.Literal["_read_days", b"_read_days"]  # noqa: Y015
     @_typing.overload
@@ -212,6 +226,8 @@ class ScheduleDecayRequest(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__most_reads) -> _WhichOneofReturnType__most_reads | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__most_salience) -> _WhichOneofReturnType__most_salience | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__most_share) -> _WhichOneofReturnType__most_share | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__read_days) -> _WhichOneofReturnType__read_days | None: ...
 

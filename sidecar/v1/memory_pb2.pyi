@@ -734,6 +734,7 @@ class ForgetResponse(_message.Message):
     ROW_COUNTS_FIELD_NUMBER: _builtins.int
     HITS_FIELD_NUMBER: _builtins.int
     ROWS_LEFT_FIELD_NUMBER: _builtins.int
+    ELSEWHERE_FIELD_NUMBER: _builtins.int
     is_dry_run: _builtins.bool
     """Whether nothing was forgotten: it was a dry run, or a word came without confirmed ids."""
     @_builtins.property
@@ -774,6 +775,10 @@ class ForgetResponse(_message.Message):
     def rows_left(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
         """How many of the owner's rows hold the word (after the call), by table."""
 
+    @_builtins.property
+    def elsewhere(self) -> _containers.RepeatedCompositeFieldContainer[Global___ForgottenElsewhere]:
+        """What each configured memory service of others did, or would be told in a dry run; none of a memory that was here."""
+
     def __init__(
         self,
         *,
@@ -787,14 +792,55 @@ class ForgetResponse(_message.Message):
         row_counts: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
         hits: _abc.Iterable[Global___ForgetHit] | None = ...,
         rows_left: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
+        elsewhere: _abc.Iterable[Global___ForgottenElsewhere] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["hits", b"hits", "is_dry_run", b"is_dry_run", "memory_ids", b"memory_ids", "page_ids", b"page_ids", "receipt_ids", b"receipt_ids", "row_counts", b"row_counts", "rows_left", b"rows_left", "summary_ids", b"summary_ids", "thread_ids", b"thread_ids", "turn_ids", b"turn_ids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["elsewhere", b"elsewhere", "hits", b"hits", "is_dry_run", b"is_dry_run", "memory_ids", b"memory_ids", "page_ids", b"page_ids", "receipt_ids", b"receipt_ids", "row_counts", b"row_counts", "rows_left", b"rows_left", "summary_ids", b"summary_ids", "thread_ids", b"thread_ids", "turn_ids", b"turn_ids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ForgetResponse: _TypeAlias = ForgetResponse  # noqa: Y015
+
+@_typing.final
+class ForgottenElsewhere(_message.Message):
+    """What a memory service of others did about a forgetting."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    BACKEND_FIELD_NUMBER: _builtins.int
+    SERVICE_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
+    COUNT_FIELD_NUMBER: _builtins.int
+    DETAIL_FIELD_NUMBER: _builtins.int
+    backend: _builtins.str
+    """The backend's configured name."""
+    service: _builtins.str
+    """The service: Hindsight or AgentCore Memory."""
+    state: _builtins.str
+    """deleted; withdrawn (out of recall, its text is kept there); nothing (it holds none of it); waiting (it did not answer, or was
+    not asked yet: a worker tells it again until it did); kept (it is not told).
+    """
+    count: _builtins.int
+    """How many of its records, units or events."""
+    detail: _builtins.str
+    """What stays there, and why; empty if nothing does."""
+    def __init__(
+        self,
+        *,
+        backend: _builtins.str = ...,
+        service: _builtins.str = ...,
+        state: _builtins.str = ...,
+        count: _builtins.int = ...,
+        detail: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["backend", b"backend", "count", b"count", "detail", b"detail", "service", b"service", "state", b"state"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ForgottenElsewhere: _TypeAlias = ForgottenElsewhere  # noqa: Y015
 
 @_typing.final
 class ForgetHit(_message.Message):

@@ -10,8 +10,8 @@ import secrets
 import signal
 import socket
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -41,6 +41,7 @@ from sidecar.services.aging.decay import decay_policy
 from sidecar.services.aging.episodes import Episodes
 from sidecar.services.aging.nightly import NIGHTLY_KIND, NightlyDecay
 from sidecar.services.brain.releases import Brain
+from sidecar.services.forgetting.elsewhere import ELSEWHERE_KIND, Elsewhere
 from sidecar.services.threads import EPISODES_KIND
 from sidecar.services.threads import KIND as SUMMARY_KIND
 from sidecar.telemetry import calls
@@ -51,6 +52,7 @@ from sidecar.telemetry.watch import Watch
 from sidecar.worker import compile_engine, decay_work, embedding_jobs, summary_model, thread_summaries
 from sidecar.worker.brain_work import brain_handlers
 from sidecar.worker.embedding_jobs import Embedding
+from sidecar.worker.remote_forgetting import remote_memories
 from store.compile.decay_jobs import DecayJob
 from store.compile.jobs import Ending, Job
 from store.compile.ready import READY
@@ -90,6 +92,7 @@ async def work(settings: Settings, watch: Watch | None = None, *, ends_with_pare
         )
         if ends_with_parent:
             aging = replace(aging, told=_write_decay_tally)
+        elsewhere = await stack.enter_async_context(_told_elsewhere(settings, pools.background))
         nightly = NightlyDecay(pools.background, now=compile_engine.now, policy=decay_policy(settings))
         settled = worker_settings(settings)
         reprocessing = ReprocessDeps(pools.background, compile_engine.now, settled.holder, settled.lease_s)
@@ -104,6 +107,7 @@ async def work(settings: Settings, watch: Watch | None = None, *, ends_with_pare
                 **aging_handlers(aging, timedelta(seconds=settings.episode_pause_s)),
                 **brain_handlers(Brain(pools.background, now=compile_engine.now, role=DatabaseRole.WORKER)),
                 NIGHTLY_KIND: nightly.schedule,
+                ELSEWHERE_KIND: elsewhere.retry,
                 SWEEP: partial(_sweep, engine, pools.background),
                 reprocess.KIND: partial(_reprocess, reprocessing),
             },
@@ -118,8 +122,7 @@ async def work(settings: Settings, watch: Watch | None = None, *, ends_with_pare
         supervisor.start("notices", lambda: notices.listen(where.direct_dsn, [READY], listener))
         supervisor.start("memory", memory_trimming.keep_trimmed)
         supervisor.start("lint", lambda: keep_linted(pools.background))
-        if settings.decay_nightly:
-            supervisor.start("decay", lambda: keep_decaying(nightly))
+        supervisor.start("decay", lambda: keep_decaying(nightly, is_on=settings.decay_nightly))
         if vectors is not None:
             supervisor.start("embedding", vectors.keep)  # concurrent with compiles, which may be slow
         if ends_with_parent:
@@ -128,6 +131,13 @@ async def work(settings: Settings, watch: Watch | None = None, *, ends_with_pare
         log.info("working", extra={"holder": worker.settings.holder})
         calm_collector()
         await worker.run()
+
+
+@asynccontextmanager
+async def _told_elsewhere(settings: Settings, pool: Pool) -> AsyncIterator[Elsewhere]:
+    """Yield what tells the memory services of others to forget."""
+    async with remote_memories(settings.backends, os.environ) as remote:
+        yield Elsewhere(pool, remote, now=compile_engine.now, role=DatabaseRole.WORKER)
 
 
 async def _stop_with_parent(worker: Worker) -> None:
@@ -253,10 +263,11 @@ async def keep_linted(pool: Pool) -> None:
         await asyncio.sleep(_LOOK_EVERY_S)
 
 
-async def keep_decaying(nightly: NightlyDecay) -> None:
+async def keep_decaying(nightly: NightlyDecay, *, is_on: bool) -> None:
     """Queue the nightly decay of owners that are due, again and again until cancelled; several workers do no harm."""
     while True:
-        await nightly.queue_due()
+        if is_on:
+            await nightly.queue_due()
         await asyncio.sleep(_LOOK_EVERY_S)
 
 

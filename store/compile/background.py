@@ -100,6 +100,11 @@ async def put_back(
     await ready.announce(connection, scope, ready_at=not_before)
 
 
+async def withdraw(connection: Connection, scope: Scope, kind: str, subject: str) -> None:
+    """Delete the waiting job of a kind and subject, whose work was done elsewhere."""
+    await _sql.withdraw_background(connection, **scope.key, kind=kind, subject=subject)
+
+
 async def next_due(connection: Connection, scope: Scope) -> datetime | None:
     """Return when the scope's next background job falls due; None if there is none."""
     due: datetime | None = await _sql.next_background(connection, **scope.key)

@@ -66,6 +66,11 @@ UPDATE background_jobs SET error = :error, not_before = :not_before, lease_holde
         AND o.kind = :kind AND o.subject = :subject AND o.status = 'pending') THEN 'failed' ELSE 'pending' END
 WHERE tenant_id = :tenant_id AND job_id = :job_id AND status = 'running' AND lease_holder = :holder;
 
+-- name: withdraw_background!
+-- Deletes a waiting job.
+DELETE FROM background_jobs
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND kind = :kind AND subject = :subject AND status = 'pending';
+
 -- name: next_background$
 -- When the scope's next background job falls due.
 SELECT min(CASE status WHEN 'pending' THEN not_before ELSE lease_until END) FROM background_jobs

@@ -51,7 +51,7 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND state IN ('pending', '
 
 -- name: aged_candidates
 -- Candidates from before an instant that are no summaries, not pinned, in no summary and in no waiting job, oldest first, with the
--- number of contexts in which they stood, and of contexts.
+-- number of contexts in which they stood, and of contexts, and the bytes of those that are in a summary or a waiting job.
 WITH written AS (
     SELECT details FROM receipts
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND created_at >= :reads_since::timestamptz
@@ -61,17 +61,25 @@ WITH written AS (
     CROSS JOIN LATERAL jsonb_array_elements(r.details->'sources') AS source
     CROSS JOIN LATERAL jsonb_array_elements(source->'items') AS item
     WHERE source->>'source' = 'memory' AND item->>'decision' IN ('kept', 'shortened')
-    GROUP BY item->>'id')
-SELECT m.memory_id, m.text, m.occurred_at, m.document_id, coalesce(s.reads, 0) AS reads,
-    (SELECT count(*)::int FROM written) AS contexts
-FROM memories m LEFT JOIN stood s ON s.item_id = 'memory:' || m.memory_id
-WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.status = 'candidate' AND m.memory_type <> 'summary'
-    AND m.occurred_at < :before::timestamptz AND m.pinned_at IS NULL
-    AND NOT EXISTS (SELECT 1 FROM memory_supersessions s WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id
-        AND s.superseded_id = m.memory_id AND s.reason = 'compressed' AND s.undone_at IS NULL)
-    AND NOT EXISTS (SELECT 1 FROM decay_jobs j WHERE j.tenant_id = :tenant_id AND j.owner_id = :owner_id
-        AND j.state IN ('pending', 'in_progress') AND m.memory_id = ANY(j.source_ids))
-ORDER BY m.occurred_at, m.memory_id COLLATE "C" LIMIT :limit;
+    GROUP BY item->>'id'
+), behind AS (
+    SELECT s.superseded_id AS memory_id FROM memory_supersessions s
+    WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id AND s.reason = 'compressed' AND s.undone_at IS NULL
+    UNION
+    SELECT unnest(j.source_ids) FROM decay_jobs j
+    WHERE j.tenant_id = :tenant_id AND j.owner_id = :owner_id AND j.state IN ('pending', 'in_progress')
+), aged AS (
+    SELECT m.memory_id, m.text, m.occurred_at, m.document_id, b.memory_id IS NOT NULL AS is_behind
+    FROM memories m LEFT JOIN behind b USING (memory_id)
+    WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.status = 'candidate' AND m.memory_type <> 'summary'
+        AND m.occurred_at < :before::timestamptz AND m.pinned_at IS NULL
+)
+SELECT a.memory_id, a.text, a.occurred_at, a.document_id, coalesce(s.reads, 0) AS reads,
+    (SELECT count(*)::int FROM written) AS contexts,
+    (SELECT coalesce(sum(octet_length(o.text)), 0)::bigint FROM aged o WHERE o.is_behind) AS bytes_behind
+FROM aged a LEFT JOIN stood s ON s.item_id = 'memory:' || a.memory_id
+WHERE NOT a.is_behind
+ORDER BY a.occurred_at, a.memory_id COLLATE "C" LIMIT :limit;
 
 -- name: owners_due_decay
 -- Owners with candidates from before an instant that were not looked through on a day: ids only.

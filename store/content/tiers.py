@@ -37,7 +37,10 @@ class AuthorityTier(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class AgedCandidate:
-    """A candidate that may be compressed. `reads` counts the contexts in which it stood, of `contexts`."""
+    """A candidate that may be compressed. `reads` counts the contexts in which it stood, of `contexts`.
+
+    `bytes_behind` is the text of all aged candidates that stand behind summaries, or are about to.
+    """
 
     memory_id: str
     text: str
@@ -45,6 +48,7 @@ class AgedCandidate:
     document_id: str
     reads: int = 0
     contexts: int = 0
+    bytes_behind: int = 0
 
 
 def least_trusted(authorities: Iterable[str]) -> str:

@@ -50,6 +50,7 @@ TABLES = (
     "page_vectors",
     "wiki_pages",
     "wiki_rulings",
+    "remote_forgettings",
     "decay_days",
     "decay_jobs",
     "memory_vectors",

@@ -132,6 +132,10 @@ DELETE FROM wiki_rulings WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
 -- Deletes an owner's rows.
 DELETE FROM memory_vectors WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
 
+-- name: forget_remote_forgettings!
+-- Deletes an owner's rows.
+DELETE FROM remote_forgettings WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
 -- name: forget_decay_days!
 -- Deletes an owner's rows.
 DELETE FROM decay_days WHERE tenant_id = :tenant_id AND owner_id = :owner_id;

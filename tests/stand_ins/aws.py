@@ -121,9 +121,12 @@ class _Handler(BaseHTTPRequestHandler):
     stand_in: Aws
     protocol_version = "HTTP/1.1"
 
+    def do_DELETE(self) -> None:
+        self.do_POST()
+
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length", 0)))
-        found = _operation(self.path)
+        found = _operation(self.command, self.path)
         if found is None:
             self._send(Raw(b'{"message": "no such operation"}', 404))
             return
@@ -201,24 +204,24 @@ def _as_json(value: object) -> float:
     return value.timestamp()
 
 
-def _operations() -> list[tuple[re.Pattern[str], Any]]:
+def _operations() -> list[tuple[str, re.Pattern[str], Any]]:
     session = botocore.session.get_session()
     found = []
     for service in SERVICES:
         model = session.get_service_model(service)
         for name in model.operation_names:
             operation = model.operation_model(name)
-            if operation.http["method"] == "POST":
+            if (method := operation.http["method"]) in {"POST", "DELETE"}:
                 path = re.sub(r"\{(\w+)\+?\}", r"(?P<\1>[^/?]+)", operation.http["requestUri"])
-                found.append((re.compile(f"{path}/?(\\?.*)?$"), operation))
+                found.append((method, re.compile(f"{path}/?(\\?.*)?$"), operation))
     return found
 
 
 _OPERATIONS = _operations()
 
 
-def _operation(path: str) -> tuple[Any, dict[str, Any]] | None:
-    for pattern, operation in _OPERATIONS:
-        if match := pattern.match(path):
+def _operation(method: str, path: str) -> tuple[Any, dict[str, Any]] | None:
+    for known, pattern, operation in _OPERATIONS:
+        if known == method and (match := pattern.match(path)):
             return operation, {name: unquote(value) for name, value in match.groupdict().items()}
     return None

@@ -21,6 +21,9 @@ from uuid import uuid4
 from tests.stand_ins.listening import listening
 
 _PATH = re.compile(r"/v1/default/banks/([^/]+)/memories(?:/(recall|list))?$")
+_BANK = re.compile(r"/v1/default/banks/([^/]+)$")
+_DOCUMENT = re.compile(r"/v1/default/banks/([^/]+)/documents/(.+)$")
+_UNIT = re.compile(r"/v1/default/banks/([^/]+)/memories/([^/]+)$")
 _WINDOW = {"time_field", "start_date", "end_date"}
 
 
@@ -40,6 +43,7 @@ class FakeHindsight:
 
     url: str = ""
     units: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    invalidated: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     refusals: list[Refusal] = field(default_factory=list)
     seen: list[tuple[str, str, Any, Mapping[str, str]]] = field(default_factory=list)
     is_old: bool = False
@@ -70,6 +74,33 @@ class FakeHindsight:
                 }
                 for item in items
             ]
+
+    def delete_bank(self, bank: str) -> tuple[int, Any]:
+        """Delete a bank; one that is not there is deleted."""
+        count = len(self.units.pop(bank, []))
+        return 200, {"success": True, "message": f"Bank '{bank}' deleted", "deleted_count": count}
+
+    def delete_document(self, bank: str, document_id: str) -> tuple[int, Any]:
+        """Delete a document with its units."""
+        units = self.units.get(bank, [])
+        kept = [unit for unit in units if unit["document_id"] != document_id]
+        if len(kept) == len(units):
+            return 404, {"detail": "Document not found"}
+        count, self.units[bank] = len(units) - len(kept), kept
+        answer = {"success": True, "message": "deleted", "document_id": document_id, "memory_units_deleted": count}
+        return 200, answer
+
+    def curate(self, bank: str, unit_id: str, asked: Mapping[str, Any]) -> tuple[int, Any]:
+        """Invalidate a unit: it is kept, and neither listed nor recalled. Only facts can be."""
+        found = next((unit for unit in self.units.get(bank, []) if unit["id"] == unit_id), None)
+        if found is None:
+            return 404, {"detail": f"Memory unit '{unit_id}' not found"}
+        if found["fact_type"] == "observation":
+            return 400, {"detail": "Only world/experience facts can be curated. Observations are derived."}
+        assert asked == {"state": "invalidated"}
+        self.units[bank].remove(found)
+        self.invalidated.setdefault(bank, []).append(found)
+        return 200, found
 
     def listed(self, bank: str, query: Mapping[str, str]) -> tuple[int, Any, dict[str, str]]:
         """Return a page, newest first; where it is to move, one more unit is there from then on."""
@@ -124,6 +155,12 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self._answer(json.loads(self.rfile.read(int(self.headers.get("content-length", 0))) or b"{}"))
 
+    def do_DELETE(self) -> None:
+        self._answer(None)
+
+    def do_PATCH(self) -> None:
+        self.do_POST()
+
     def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - the base class names it so
         """Say nothing."""
 
@@ -137,6 +174,9 @@ class _Handler(BaseHTTPRequestHandler):
             if refusal.until is not None:
                 refusal.until.wait()
             self._send(refusal.status, refusal.body, dict(refusal.headers))
+            return
+        if (changed := self._changed(parts.path, body)) is not None:
+            self._send(changed[0], json.dumps(changed[1]).encode(), {})
             return
         match = _PATH.match(parts.path)
         if match is None:
@@ -153,6 +193,18 @@ class _Handler(BaseHTTPRequestHandler):
             return
         status, answer, headers = fake.recalled(bank, body) if what == "recall" else fake.listed(bank, query)
         self._send(status, json.dumps(answer).encode(), headers)
+
+    def _changed(self, path: str, body: Any) -> tuple[int, Any] | None:
+        """Return the answer to a deletion or a curation; None for any other call."""
+        fake = self.stand_in
+        with fake.lock:
+            if self.command == "DELETE" and (bank := _BANK.match(path)):
+                return fake.delete_bank(unquote(bank[1]))
+            if self.command == "DELETE" and (document := _DOCUMENT.match(path)):
+                return fake.delete_document(unquote(document[1]), unquote(document[2]))
+            if self.command == "PATCH" and (unit := _UNIT.match(path)):
+                return fake.curate(unquote(unit[1]), unquote(unit[2]), body)
+        return None
 
     def _send(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
         try:

@@ -30,6 +30,7 @@ _POLICY = (
     ("--most-salience", None, "Keep candidates that tell more than this."),
     ("--most-reads", None, "Keep candidates that stood in more than so many of a hundred contexts."),
     ("--read-days", None, "The days whose receipts are counted."),
+    ("--most-share", None, "Percent of the aged candidates' text that summaries stand for at most."),
 )
 
 
@@ -44,7 +45,7 @@ def policy_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.group()
 def decay() -> None:
-    """Compress aged candidates into summaries; the sources stay, with half of their relevance."""
+    """Compress aged candidates into summaries; the sources stay, at half of their odds to answer."""
 
 
 @decay.command(short_help="Show what would be compressed together.")

@@ -156,5 +156,6 @@ def _draw(done: Forgotten) -> Iterator[Any]:
         yield drawing.rows(
             ("table", "rows changed"), ((table, f"{count:,}") for table, count in sorted(done.row_counts.items()))
         )
+    yield from drawing.elsewhere(done.elsewhere)
     for table, count in sorted(done.rows_left.items()):
         yield f"{count:,} rows of {table} still hold the word"

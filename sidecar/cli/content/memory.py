@@ -304,7 +304,7 @@ def _draw_belief(belief: MemoryBelief) -> Iterator[str]:
 @click.argument("memory_ids", metavar="MEMORY...", nargs=-1, required=True)
 @connected
 def compress_memories(session: CommandSession, memory_ids: tuple[str, ...]) -> None:
-    """Compress candidates into one summary, itself a candidate. The sources stay, with half of their relevance.
+    """Compress candidates into one summary, itself a candidate. The sources stay, at half of their odds to answer.
 
     \b
     Example:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import click
 
 from sidecar.cli.shared import drawing
 from sidecar.cli.shared.session import CommandSession, connected
+from sidecar.client.answers import ForgottenOwner
 from sidecar.client.answers.cost import Storage
 
 _MB = 2**20
@@ -62,8 +63,10 @@ def forget_everything(session: CommandSession, *, yes: bool, is_dry_run: bool) -
     session.voice.show(session.client.forget_owner(dry_run=is_dry_run), _draw)
 
 
-def _draw(counts: Mapping[str, int]) -> Iterator[Any]:
-    if not counts:
+def _draw(done: ForgottenOwner) -> Iterator[Any]:
+    if done.row_counts:
+        counts = ((table, f"{count:,}") for table, count in sorted(done.row_counts.items()))
+        yield drawing.rows(("table", "rows deleted"), counts)
+    else:
         yield "there is nothing of that owner"
-        return
-    yield drawing.rows(("table", "rows deleted"), ((table, f"{count:,}") for table, count in sorted(counts.items())))
+    yield from drawing.elsewhere(done.elsewhere)

@@ -21,6 +21,7 @@ from sidecar.client.answers import (
     AssemblyDiff,
     Budget,
     CandidateDecision,
+    ForgottenElsewhere,
     MessageReading,
     Receipt,
     Replay,
@@ -227,6 +228,13 @@ def replay(given: Replay) -> Iterator[Any]:
     yield from difference(given.diff)
     yield ""
     yield from budget(given.assembly.budget, given.assembly.sources)
+
+
+def elsewhere(outcomes: Iterable[ForgottenElsewhere]) -> Iterator[str]:
+    """Yield what each memory service of others did about a forgetting, a line each."""
+    for one in outcomes:
+        count = f" {one.count:,}" if one.count else ""
+        yield f"{one.service} ({one.backend}): {one.state}{count}{'; ' if one.detail else ''}{one.detail}"
 
 
 def rows(names: Sequence[str], values: Iterable[Sequence[Any]], *, empty: str = "") -> Table | str:

@@ -26,31 +26,6 @@ from sidecar.client.shapes import ToolCall, ToolResult
 
 
 @dataclass(frozen=True, slots=True)
-class Tenant:
-    """The tenant."""
-
-    tenant_id: str
-    wiki_compile_enabled: bool
-    create_time: datetime | None = None
-    tokens_not_before_time: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class AuditEntry:
-    """One call of an admin, or one page or form of the console. It contains ids, never texts."""
-
-    call_time: datetime
-    role: str
-    subject: str
-    token_id: str
-    via: str
-    method: str
-    owner_id: str
-    object: str
-    outcome: str
-
-
-@dataclass(frozen=True, slots=True)
 class ProfileVersion:
     """One version of one level's knobs."""
 
@@ -124,6 +99,167 @@ class Turn:
     tokens: int
     said_time: datetime | None = None
     is_imported: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A memory."""
+
+    memory_id: str
+    text: str
+    document_id: str
+    turn_ids: tuple[str, ...]
+    memory_type: str
+    status: str  # candidate, accepted or rejected
+    confidence: float
+    authority: str
+    domains: tuple[str, ...]
+    source_episodes: tuple[str, ...]
+    source_events: tuple[str, ...]
+    occurred_time: datetime | None = None
+    create_time: datetime | None = None
+    update_time: datetime | None = None
+    pinned: bool = False
+    valid_from_time: datetime | None = None
+    valid_until_time: datetime | None = None
+    valid_precision: str = ""  # instant, day, month or year
+    until_precision: str = ""  # instant, day, month or year
+    compressed: bool = False
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What was forgotten, or would be."""
+
+    is_dry_run: bool
+    memory_ids: tuple[str, ...]
+    summary_ids: tuple[str, ...]
+    turn_ids: tuple[str, ...]
+    thread_ids: tuple[str, ...]
+    receipt_ids: tuple[str, ...]
+    page_ids: tuple[str, ...]
+    row_counts: Mapping[str, int]
+    hits: tuple[ForgetHit, ...]
+    rows_left: Mapping[str, int]
+    elsewhere: tuple[ForgottenElsewhere, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ForgottenElsewhere:
+    """What a memory service of others did about a forgetting."""
+
+    backend: str
+    service: str
+    state: str
+    count: int
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetHit:
+    """A place that holds a word."""
+
+    confirm_id: str
+    kind: str
+    excerpt: str
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryStatusChange:
+    """A change of a memory's status."""
+
+    old_status: str  # candidate, accepted or rejected
+    new_status: str  # candidate, accepted or rejected
+    changed_by: str
+    rule: str
+    change_time: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryHistory:
+    """A memory's history."""
+
+    changes: tuple[MemoryStatusChange, ...]
+    supersessions: tuple[MemorySupersession, ...]
+    memory: Memory | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySupersession:
+    """One memory that took the place of another."""
+
+    memory_id: str
+    superseded_id: str
+    reason: str
+    evidence: str
+    create_time: datetime | None = None
+    undo_time: datetime | None = None
+    job_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SupersessionEffect:
+    """The memories after it."""
+
+    superseded: tuple[Memory, ...]
+    memory: Memory | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryBelief:
+    """Why a memory is believed."""
+
+    chain: tuple[MemorySupersession, ...]
+    memories: tuple[Memory, ...]
+    turns: tuple[SourceTurn, ...]
+    memory: Memory | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceTurn:
+    """A turn that memories were drawn from."""
+
+    turn_id: str
+    thread_id: str
+    position: int
+    role: str
+    text: str
+    memory_ids: tuple[str, ...]
+    said_time: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """The tenant."""
+
+    tenant_id: str
+    wiki_compile_enabled: bool
+    create_time: datetime | None = None
+    tokens_not_before_time: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ForgottenOwner:
+    """What was deleted."""
+
+    row_counts: Mapping[str, int]
+    elsewhere: tuple[ForgottenElsewhere, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """One call of an admin, or one page or form of the console. It contains ids, never texts."""
+
+    call_time: datetime
+    role: str
+    subject: str
+    token_id: str
+    via: str
+    method: str
+    owner_id: str
+    object: str
+    outcome: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,119 +353,3 @@ class Ingested:
 
     document: Document
     outcome: str  # created, updated or unchanged
-
-
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """A memory."""
-
-    memory_id: str
-    text: str
-    document_id: str
-    turn_ids: tuple[str, ...]
-    memory_type: str
-    status: str  # candidate, accepted or rejected
-    confidence: float
-    authority: str
-    domains: tuple[str, ...]
-    source_episodes: tuple[str, ...]
-    source_events: tuple[str, ...]
-    occurred_time: datetime | None = None
-    create_time: datetime | None = None
-    update_time: datetime | None = None
-    pinned: bool = False
-    valid_from_time: datetime | None = None
-    valid_until_time: datetime | None = None
-    valid_precision: str = ""  # instant, day, month or year
-    until_precision: str = ""  # instant, day, month or year
-    compressed: bool = False
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Forgotten:
-    """What was forgotten, or would be."""
-
-    is_dry_run: bool
-    memory_ids: tuple[str, ...]
-    summary_ids: tuple[str, ...]
-    turn_ids: tuple[str, ...]
-    thread_ids: tuple[str, ...]
-    receipt_ids: tuple[str, ...]
-    page_ids: tuple[str, ...]
-    row_counts: Mapping[str, int]
-    hits: tuple[ForgetHit, ...]
-    rows_left: Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class ForgetHit:
-    """A place that holds a word."""
-
-    confirm_id: str
-    kind: str
-    excerpt: str
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryStatusChange:
-    """A change of a memory's status."""
-
-    old_status: str  # candidate, accepted or rejected
-    new_status: str  # candidate, accepted or rejected
-    changed_by: str
-    rule: str
-    change_time: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryHistory:
-    """A memory's history."""
-
-    changes: tuple[MemoryStatusChange, ...]
-    supersessions: tuple[MemorySupersession, ...]
-    memory: Memory | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class MemorySupersession:
-    """One memory that took the place of another."""
-
-    memory_id: str
-    superseded_id: str
-    reason: str
-    evidence: str
-    create_time: datetime | None = None
-    undo_time: datetime | None = None
-    job_id: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class SupersessionEffect:
-    """The memories after it."""
-
-    superseded: tuple[Memory, ...]
-    memory: Memory | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryBelief:
-    """Why a memory is believed."""
-
-    chain: tuple[MemorySupersession, ...]
-    memories: tuple[Memory, ...]
-    turns: tuple[SourceTurn, ...]
-    memory: Memory | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SourceTurn:
-    """A turn that memories were drawn from."""
-
-    turn_id: str
-    thread_id: str
-    position: int
-    role: str
-    text: str
-    memory_ids: tuple[str, ...]
-    said_time: datetime | None = None

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -16,6 +16,7 @@ from sidecar.client.answers import (
     Document,
     Episode,
     Forgotten,
+    ForgottenOwner,
     Ingested,
     KnowledgeBase,
     Memory,
@@ -279,6 +280,7 @@ class ExplainDecay(Request[tuple[DecayGroup, ...]]):
     most_salience: int | None = None
     most_reads: int | None = None
     read_days: int | None = None
+    most_share: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -295,6 +297,7 @@ class ScheduleDecay(Request[tuple[DecayJob, ...]]):
     summary_method: str = ""
     source_ids: Sequence[str] = ()
     schedule_time: datetime | None = None
+    most_share: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -526,14 +529,14 @@ class RevokeTokens(Request[datetime]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ForgetOwner(Request[Mapping[str, int]]):
+class ForgetOwner(Request[ForgottenOwner]):
     """Deletes all data of an owner: threads, memories, wiki, receipts, accounts, jobs.
 
-    It cannot be undone. A running call of the owner may still write: revoke its tokens first. Memories stored in
-    another service stay there.
+    It cannot be undone. A running call of the owner may still write: revoke its tokens first. The answer says what
+    memory services of others did.
     """
 
-    reads = Inner("row_counts")
+    reads = Whole(ForgottenOwner)
     deadline_s = 600.0
     dry_run: bool = False
 

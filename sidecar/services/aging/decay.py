@@ -173,6 +173,7 @@ def decay_policy(settings: Settings) -> DecayPolicy:
         settings.decay_most_salience,
         settings.decay_most_reads,
         settings.decay_read_days,
+        settings.decay_most_share,
     )
     try:
         _check_policy(policy)
@@ -205,6 +206,7 @@ def _check_policy(policy: DecayPolicy) -> None:
         "most_salience": (0, MAX_COUNT),
         "most_reads": (0, MAX_COUNT),
         "read_days": (0, MAX_DAYS),
+        "most_share": (0, 100),
     }
     for name, (least, most) in bounds.items():
         if not least <= getattr(policy, name) <= most:

@@ -19,7 +19,15 @@ from compiler.passes import forgetting
 from compiler.releases import releasing
 from sidecar.runtime.errors import FailedPrecondition
 from sidecar.services.brain.settling import settle
-from sidecar.services.forgetting.targets import MAX_HITS, ForgetReport, Target, check, chosen
+from sidecar.services.forgetting.elsewhere import Elsewhere, remote_target
+from sidecar.services.forgetting.targets import (
+    MAX_HITS,
+    ForgetReport,
+    ForgottenElsewhere,
+    Target,
+    check,
+    chosen,
+)
 from sidecar.services.threads import KIND
 from sidecar.turn.leads import MAX_LEAD_LINES, lead
 from store.accounting import receipts
@@ -56,7 +64,10 @@ class _Found:
 
 
 class Forgetting:
-    """Forgets what is named; `forgot` is then called with the owner, ahead of the notice, and `compile_anew` queues a compile."""
+    """Forgets what is named; `forgot` is then called with the owner, ahead of the notice, and `compile_anew` queues a compile.
+
+    `elsewhere` tells the memory services of others.
+    """
 
     def __init__(
         self,
@@ -65,11 +76,13 @@ class Forgetting:
         now: Callable[[], datetime],
         forgot: Callable[[Scope], None],
         compile_anew: Callable[[Scope, datetime], Awaitable[object]],
+        elsewhere: Elsewhere,
     ) -> None:
         self._pool: Pool = pools.background
         self._now = now
         self._forgot = forgot
         self._compile_anew = compile_anew
+        self._elsewhere = elsewhere
         self.counts: Counter[str] = Counter()  # of forgettings, by what they named
 
     async def forget(self, scope: Scope, target: Target, *, is_dry_run: bool = False) -> ForgetReport:
@@ -86,13 +99,14 @@ class Forgetting:
                     return replace(report, is_dry_run=is_dry_run)
                 found = await _find(connection, scope, target)
                 if target.word and not target.confirmed:
-                    return replace(
-                        report, hits=found.hits, left=await traces.rows_holding(connection, scope, target.word)
-                    )
+                    left = await traces.rows_holding(connection, scope, target.word)
+                    return replace(report, hits=found.hits, left=left, elsewhere=self._elsewhere.unsearched(scope))
                 report, notes = await _forget(connection, scope, found, target.word, now=now)
-                report = replace(report, is_dry_run=is_dry_run)
+                report = replace(report, is_dry_run=is_dry_run, elsewhere=self._announced(scope, target, report))
                 if is_dry_run:
                     raise _Undone
+                if report.elsewhere and not target.word:
+                    await self._elsewhere.note(connection, scope, remote_target(target))
         if notes and not is_dry_run:
             self.counts[target.kind] += 1
             self._forgot(scope)
@@ -101,7 +115,17 @@ class Forgetting:
             await settle(self._pool, scope.tenant_id, now=self._now, forgot=self._forgot)
             if report.memory_ids or report.summary_ids or report.page_ids:
                 await self._compile_anew(scope, self._now())
+        if report.elsewhere and not target.word and not is_dry_run:
+            report = replace(report, elsewhere=await self._elsewhere.settle_in_time(scope, remote_target(target)))
         return report
+
+    def _announced(self, scope: Scope, target: Target, report: ForgetReport) -> tuple[ForgottenElsewhere, ...]:
+        """Return what services are told: nothing of a memory that was here, and no words."""
+        if target.word:
+            return self._elsewhere.unsearched(scope)
+        if target.memory_id in report.memory_ids:
+            return ()
+        return self._elsewhere.announced(scope, remote_target(target))
 
 
 async def _find(connection: Connection, scope: Scope, target: Target) -> _Found:

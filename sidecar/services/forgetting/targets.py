@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from enum import StrEnum
 from uuid import UUID
 
 from sidecar.runtime.errors import InvalidArgument
@@ -45,12 +46,55 @@ class Target:
         return Span(self.since, self.until)
 
 
+class RemoteState(StrEnum):
+    """How far a service forgot: deleted; taken out of recall but kept there; it holds nothing of it; waiting; or not told."""
+
+    DELETED = "deleted"
+    WITHDRAWN = "withdrawn"
+    NOTHING = "nothing"
+    WAITING = "waiting"
+    KEPT = "kept"
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteTarget:
+    """What a service is to forget: `owner`, or `memory`, `document` or `thread` with its id, or `span` with both ends."""
+
+    kind: str
+    id: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def spans(self, at: datetime | None) -> bool:
+        """Whether an instant is in the span."""
+        return at is not None and self.since is not None and self.until is not None and self.since <= at < self.until
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteOutcome:
+    """What a service did: how many of its records, and what stays there, in words."""
+
+    state: RemoteState
+    count: int = 0
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ForgottenElsewhere:
+    """The outcome at one backend, by its configured name."""
+
+    backend: str
+    service: str
+    outcome: RemoteOutcome
+
+
 @dataclass(frozen=True, slots=True)
 class ForgetReport:
     """What a forgetting touched, or would touch: ids, and the number of rows deleted or changed by table.
 
     `summary_ids` are summaries made anew without what was forgotten; those with fewer than two sources left are among
-    `memory_ids`. `hits` are the places that hold the word, `left` the rows that still hold it afterwards, by table.
+    `memory_ids`. `hits` are the places that hold the word, `left` the rows that still hold it afterwards, by table. `elsewhere`
+    tells the outcome at each memory service of others.
     """
 
     is_dry_run: bool
@@ -63,6 +107,7 @@ class ForgetReport:
     row_counts: Mapping[str, int] = field(default_factory=dict)
     hits: tuple[WordHit, ...] = ()
     left: Mapping[str, int] = field(default_factory=dict)
+    elsewhere: tuple[ForgottenElsewhere, ...] = ()
 
 
 def check(target: Target) -> Target:

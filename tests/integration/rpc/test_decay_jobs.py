@@ -65,7 +65,7 @@ async def candidates(world: DecayWorld, *ids: str, document_id: str = "", days: 
 
 
 async def schedule(world: DecayWorld, *, age_days: int = 30, most_sources: int = 20) -> list[decay_pb.DecayJob]:
-    request = decay_pb.ScheduleDecayRequest(age_days=age_days, most_sources=most_sources)
+    request = decay_pb.ScheduleDecayRequest(age_days=age_days, most_sources=most_sources, most_share=100)
     return list((await world.decay.schedule_decay(request, an_agent())).jobs)
 
 
@@ -82,7 +82,7 @@ async def test_aged_candidates_of_a_document_or_a_month_go_together(world: Decay
     await candidates(world, "c", "d")
     await candidates(world, "alone", days=40)
     await candidates(world, "young", "youngest", days=99)
-    answer = await world.decay.explain_decay(decay_pb.ExplainDecayRequest(), an_agent())
+    answer = await world.decay.explain_decay(decay_pb.ExplainDecayRequest(most_share=100), an_agent())
     assert [list(one.memory_ids) for one in answer.groups] == [["a", "b"], ["c", "d"]]
     assert all(one.saved_bytes == -1 for one in answer.groups)
     assert await listed(world) == []

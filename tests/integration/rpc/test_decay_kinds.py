@@ -123,7 +123,7 @@ async def remember(pools: Pools, *ids: str, **how: object) -> None:
 
 
 async def schedule(service: DecayService, **request: object) -> list[pb.DecayJob]:
-    answer = await service.schedule_decay(pb.ScheduleDecayRequest(**request), an_agent())  # type: ignore[arg-type]
+    answer = await service.schedule_decay(pb.ScheduleDecayRequest(**{"most_share": 100} | request), an_agent())  # type: ignore[arg-type]
     return list(answer.jobs)
 
 
@@ -180,7 +180,7 @@ async def test_worker_runs_jobs_when_they_are_due_and_not_before(
     service: DecayService, pools: Pools, clock: Clock, settings: Settings
 ) -> None:
     await remember(pools, "a", "b")
-    request = pb.ScheduleDecayRequest()
+    request = pb.ScheduleDecayRequest(most_share=100)
     request.schedule_time.FromDatetime(LATER + DAY)
     [job] = (await service.schedule_decay(request, an_agent())).jobs
     await ran(pools, clock, settings)
@@ -205,10 +205,8 @@ async def test_policy_spares_what_is_young_read_telling_or_pinned_and_its_inputs
     await Memories(pools, now=lambda: NOW).retain(SCOPE, [telling])
     await read(pools, "read", "kept")
     await read(pools, "a", "below_worth")
-    asked = {"most_salience": 8, "most_reads": 0, "age_days": 30}
-    groups = (
-        await service.explain_decay(pb.ExplainDecayRequest(most_salience=8, most_reads=0, age_days=30), an_agent())
-    ).groups
+    asked = {"most_salience": 8, "most_reads": 0, "age_days": 30, "most_share": 100}
+    groups = (await service.explain_decay(pb.ExplainDecayRequest(**asked), an_agent())).groups  # type: ignore[arg-type]
     assert [list(one.memory_ids) for one in groups] == [["a", "b"]]
     assert groups[0].source_bytes == 2 * len("Memory a was about the old boat.")
     assert await listed(service) == []
@@ -234,7 +232,9 @@ async def read(pools: Pools, memory_id: str, decision: str) -> None:
         await receipts.insert(connection, [receipt])
 
 
-@pytest.mark.parametrize("field", ["age_days", "most_sources", "most_salience", "most_reads", "read_days"])
+@pytest.mark.parametrize(
+    "field", ["age_days", "most_sources", "most_salience", "most_reads", "read_days", "most_share"]
+)
 def test_policy_of_the_settings_is_bounded(field: str) -> None:
     with pytest.raises(SettingInvalid, match=f"SIDECAR_DECAY_{field.upper()}"):
         decay_policy(Settings(Path("/"), **{f"decay_{field}": 1_000_001 if field != "most_sources" else 1}))  # type: ignore[arg-type]

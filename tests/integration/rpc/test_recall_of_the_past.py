@@ -65,6 +65,12 @@ async def trust(pools: Pools, query: SourceQuery) -> dict[str, float]:
     return {one.removeprefix("memory:"): share for one, share in zip(candidates.ids, candidates.trust, strict=True)}
 
 
+async def odds(pools: Pools, query: SourceQuery) -> dict[str, float]:
+    candidates = (await find(pools, query)).candidates
+    assert candidates is not None
+    return {one.removeprefix("memory:"): share for one, share in zip(candidates.ids, candidates.odds, strict=True)}
+
+
 async def moved(service: MemoryService) -> None:
     lisbon = pb.NewMemory(memory_id="lisbon", text="Their home city is Lisbon.")
     porto = pb.NewMemory(memory_id="porto", text="Their home city is Porto.", valid_precision=pb.VALID_PRECISION_DAY)
@@ -154,7 +160,8 @@ async def test_unconfirmed_summary_stands_for_no_accepted_source(service: Memory
     await service.set_memory_status(pb.SetMemoryStatusRequest(memory_id="a", status=ACCEPTED), an_agent())
     by_id = {item.id.removeprefix("memory:"): item for item in (await find(pools)).items}
     assert by_id[summary].stands_for == ("memory:b",)
-    assert await trust(pools, QUERY) == {"a": 1, "b": 0.25, summary: 0.5}
+    assert await trust(pools, QUERY) == {"a": 1, "b": 0.5, summary: 0.5}
+    assert await odds(pools, QUERY) == {"a": 1, "b": 0.5, summary: 1}
     rejected = pb.SetMemoryStatusRequest(memory_id=summary, status=pb.MEMORY_STATUS_REJECTED)
     await service.set_memory_status(rejected, an_agent())
     assert await trust(pools, QUERY) == {"a": 1, "b": 0.5}

@@ -30,7 +30,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def nightly(pools: Pools, clock: Clock) -> NightlyDecay:
-    return NightlyDecay(pools.background, now=clock, policy=DecayPolicy())
+    return NightlyDecay(pools.background, now=clock, policy=DecayPolicy(most_share=100))
 
 
 async def retain(pools: Pools, *ids: str, days: int = 0) -> None:

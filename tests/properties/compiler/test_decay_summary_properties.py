@@ -145,7 +145,7 @@ aged = [
     for name in names for n in range(12)
 ]
 aged = sorted({one.memory_id: one for one in aged}.values(), key=lambda one: hash(one.memory_id))
-print(repr(groups(aged, DecayPolicy(most_sources=7, most_reads=1))).encode())
+print(repr(groups(aged, DecayPolicy(most_sources=7, most_reads=1, most_share=90))).encode())
 """
 
 

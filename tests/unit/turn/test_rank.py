@@ -152,6 +152,15 @@ def test_no_candidates_are_ranked_to_nothing() -> None:
     assert rank(READING, []) == Ranked()
 
 
+def test_a_text_behind_a_summary_loses_odds_and_one_that_surely_answers_almost_nothing() -> None:
+    for numbers in (BEST, GOOD, POOR):
+        plain = candidates(candidate(numbers))
+        [before] = rank(READING, [plain]).relevances
+        [after] = rank(READING, [replace(plain, odds=[0.5])]).relevances
+        assert after / (1 - after) == pytest.approx(before / (1 - before) / 2, rel=1e-3)
+        assert before / 2 < after < before
+
+
 def test_columns_of_a_subset_of_candidates_stay_aligned() -> None:
     one, other = candidates(candidate(BEST, "one", day=date(2025, 5, 1))), candidates(candidate(POOR, "two"), "other")
     both = Candidates(

@@ -58,7 +58,13 @@ def test_vectors_count_as_for_our_own_texts() -> None:
 def test_remote_texts_stand_beside_our_own() -> None:
     item = Item("ours", Source.MEMORY, HIT, 0, 0.5, provenance=(Ref("memory", "ours"),))
     candidates = Candidates(
-        CandidateKind.FACT, ["ours"], [HIT], of_shares([1.0], parts=1), days=[date(2026, 1, 1)], trust=[0.5]
+        CandidateKind.FACT,
+        ["ours"],
+        [HIT],
+        of_shares([1.0], parts=1),
+        days=[date(2026, 1, 1)],
+        trust=[0.5],
+        odds=[0.25],
     )
     theirs = remote(MISS, HIT)
     both = replace(theirs, items=(item, *theirs.items), candidates=candidates)
@@ -66,6 +72,7 @@ def test_remote_texts_stand_beside_our_own() -> None:
     assert told.candidates is not None
     assert list(told.candidates.ids) == ["ours", "memory:0", "memory:1"]
     assert list(told.candidates.trust) == [0.5, 1.0, 1.0]
+    assert list(told.candidates.odds) == [0.25, 1.0, 1.0]
     assert len(told.candidates.days) == 3
     assert [one.text for one in judge([told], READING).reports[0].items] == [HIT, HIT, MISS]
 

@@ -1,0 +1,162 @@
+"""Forgetting at the memory services of others: each is told, what it cannot do is said, and what failed is tried again.
+
+What a service is to forget is noted in the transaction that forgets here, so that no crash between the two loses it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime, timedelta
+from typing import Protocol
+from uuid import UUID, uuid4
+
+from sidecar.context.ports import BackendError
+from sidecar.services.forgetting.targets import (
+    ForgottenElsewhere,
+    RemoteOutcome,
+    RemoteState,
+    RemoteTarget,
+    Target,
+)
+from store.compile import background
+from store.db.postgres import DatabaseRole, Pool, scoped
+from store.db.queries import Connection
+from store.scope import Scope
+from store.tenancy import remote_forgettings
+from store.tenancy.remote_forgettings import RemoteForgetting
+
+log = logging.getLogger(__name__)
+
+ELSEWHERE_KIND = "remote_forgetting"
+
+_ANSWER_S = 8.0  # a caller waits so long for services; what takes longer goes on in the worker
+_FIRST_RETRY = timedelta(minutes=1)
+_LONGEST_RETRY = timedelta(hours=1)
+
+
+class RemoteMemories(Protocol):
+    """The memories that a service holds of an owner."""
+
+    @property
+    def name(self) -> str:
+        """The backend's configured name."""
+
+    @property
+    def service(self) -> str:
+        """The service's name."""
+
+    async def forget(self, owner_id: UUID, target: RemoteTarget) -> RemoteOutcome:
+        """Have the service forget the target, and return what it did. Repeating it does no harm. Raises a BackendError."""
+
+
+class Elsewhere:
+    """Tells each backend of a tenant what to forget. `memories` are the backends by tenant."""
+
+    def __init__(
+        self,
+        pool: Pool,
+        memories: Mapping[UUID, Sequence[RemoteMemories]],
+        *,
+        now: Callable[[], datetime],
+        role: DatabaseRole = DatabaseRole.APP,
+    ) -> None:
+        self._pool = pool
+        self._memories = memories
+        self._now = now
+        self._role = role
+
+    def announced(self, scope: Scope, target: RemoteTarget) -> tuple[ForgottenElsewhere, ...]:
+        """Return what would be told to whom: each backend waits."""
+        return tuple(_report(one, _WAITS) for one in self._of(scope))
+
+    def unsearched(self, scope: Scope) -> tuple[ForgottenElsewhere, ...]:
+        """Return each backend with the remark that a word is not looked for there."""
+        detail = "it is not searched for words: name the memory, document, thread or span"
+        return tuple(
+            _report(one, RemoteOutcome(RemoteState.KEPT, detail=detail))
+            for one in self._memories.get(scope.tenant_id, ())
+        )
+
+    async def note(self, connection: Connection, scope: Scope, target: RemoteTarget) -> None:
+        """Note in the caller's transaction what each backend is to forget, and queue a retry."""
+        now = self._now()
+        given = {**asdict(target), **{name: _written(getattr(target, name)) for name in ("since", "until")}}
+        told = self._of(scope)
+        for one in told:
+            await remote_forgettings.insert(connection, scope, RemoteForgetting(uuid4(), one.name, given), now=now)
+        if told:
+            await background.enqueue(connection, scope, ELSEWHERE_KIND, "", now=now, not_before=now + _FIRST_RETRY)
+
+    async def settle(self, scope: Scope) -> tuple[ForgottenElsewhere, ...]:
+        """Tell the backends what they are yet to forget, and return the outcomes; what failed stays noted."""
+        known = {one.name: one for one in self._memories.get(scope.tenant_id, ())}
+        if not known:
+            return ()
+        async with scoped(self._pool, scope, read_only=True, role=self._role) as connection:
+            notes = await remote_forgettings.waiting(connection, scope)
+        told = tuple([await self._tell(scope, known[note.backend], note) for note in notes if note.backend in known])
+        if all(one.outcome.state is not RemoteState.WAITING for one in told):
+            async with scoped(self._pool, scope, role=self._role) as connection:
+                await background.withdraw(connection, scope, ELSEWHERE_KIND, "")
+        return told
+
+    async def settle_in_time(self, scope: Scope, target: RemoteTarget) -> tuple[ForgottenElsewhere, ...]:
+        """Settle within eight seconds; the worker does what takes longer."""
+        try:
+            async with asyncio.timeout(_ANSWER_S):
+                return await self.settle(scope)
+        except TimeoutError:
+            return self.announced(scope, target)
+
+    async def retry(self, scope: Scope, subject: str) -> None:
+        """Settle as a background job, and queue the next try if something still waits."""
+        waits = [one for one in await self.settle(scope) if one.outcome.state is RemoteState.WAITING]
+        if not waits:
+            return
+        log.warning("remote_forgetting_waits", extra={"backends": sorted({one.backend for one in waits})})
+        now = self._now()
+        async with scoped(self._pool, scope, role=self._role) as connection:
+            tries = max((one.attempts for one in await remote_forgettings.waiting(connection, scope)), default=0)
+            delay = min(_FIRST_RETRY * 2 ** min(tries, 10), _LONGEST_RETRY)
+            await background.enqueue(connection, scope, ELSEWHERE_KIND, "", now=now, not_before=now + delay)
+
+    async def _tell(self, scope: Scope, memories: RemoteMemories, note: RemoteForgetting) -> ForgottenElsewhere:
+        try:
+            outcome = await memories.forget(scope.owner_id, _read(note))
+        except BackendError as error:
+            outcome = RemoteOutcome(RemoteState.WAITING, detail=f"{type(error).__name__}; it is told again")
+        async with scoped(self._pool, scope, role=self._role) as connection:
+            if outcome.state is RemoteState.WAITING:
+                await remote_forgettings.count_attempt(connection, scope, note.forgetting_id)
+            else:
+                await remote_forgettings.end(connection, scope, note.forgetting_id)
+        return _report(memories, outcome)
+
+    def _of(self, scope: Scope) -> Sequence[RemoteMemories]:
+        return self._memories.get(scope.tenant_id, ())
+
+
+_WAITS = RemoteOutcome(RemoteState.WAITING)
+
+
+def remote_target(target: Target) -> RemoteTarget:
+    """Return what services are told of a target. Raises AssertionError for a word."""
+    assert not target.word, "a word is not told"
+    given_id = target.memory_id or target.document_id or target.thread_id
+    return RemoteTarget(target.kind, given_id, target.since, target.until)
+
+
+def _report(memories: RemoteMemories, outcome: RemoteOutcome) -> ForgottenElsewhere:
+    return ForgottenElsewhere(memories.name, memories.service, outcome)
+
+
+def _read(note: RemoteForgetting) -> RemoteTarget:
+    since, until = (note.target[name] and datetime.fromisoformat(note.target[name]) for name in ("since", "until"))
+    return RemoteTarget(note.target["kind"], note.target["id"], since, until)
+
+
+def _written(instant: datetime | None) -> str | None:
+    return instant.isoformat() if instant else None

@@ -1,0 +1,77 @@
+"""What Hindsight forgets: a bank and a document with its units are deleted; a single unit is only taken out of recall there."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from sidecar.backends.hindsight import Hindsight, MemoryUnit, NoBank, NoDocument, NotCurated, NoUnit
+from sidecar.services.forgetting.targets import RemoteOutcome, RemoteState, RemoteTarget
+
+_KEPT = "it keeps the text of single units, out of recall: delete their document there"
+
+
+@dataclass(frozen=True, slots=True)
+class HindsightForgetting:
+    """An owner's bank. A thread is the document that bears its id."""
+
+    hindsight: Hindsight
+    service: str = "Hindsight"
+
+    @property
+    def name(self) -> str:
+        """The backend's configured name."""
+        return self.hindsight.name
+
+    async def forget(self, owner_id: UUID, target: RemoteTarget) -> RemoteOutcome:
+        """Delete the bank or the document, or take the named units out of recall. Raises a BackendError."""
+        try:
+            if target.kind == "owner":
+                return _deleted(await self.hindsight.delete_bank(owner_id))
+            if target.kind in {"document", "thread"}:
+                return _deleted(await self.hindsight.delete_document(owner_id, target.id))
+            units = await self.hindsight.every(owner_id, until=datetime.now(UTC) + timedelta(days=1))
+        except (NoBank, NoDocument):
+            return RemoteOutcome(RemoteState.NOTHING)
+        named = [one for one in units if target.id in (one.unit_id, one.memory_id) or target.spans(one.at)]
+        return await self._forget_units(owner_id, named, units)
+
+    async def _forget_units(
+        self, owner_id: UUID, named: Sequence[MemoryUnit], units: Sequence[MemoryUnit]
+    ) -> RemoteOutcome:
+        """Delete documents all of whose units are named, and take the other units out of recall."""
+        in_document: dict[str, int] = defaultdict(int)
+        for one in units:
+            in_document[one.document_id] += 1
+        for one in named:
+            in_document[one.document_id] -= 1
+        whole = {one.document_id for one in named if one.document_id and not in_document[one.document_id]}
+        for document_id in sorted(whole):
+            await self._delete_document(owner_id, document_id)
+        left = [one for one in named if one.document_id not in whole]
+        for one in left:
+            await self._invalidate(owner_id, one)
+        if not left:
+            return _deleted(len(named))
+        return RemoteOutcome(RemoteState.WITHDRAWN, len(named), _KEPT)
+
+    async def _delete_document(self, owner_id: UUID, document_id: str) -> None:
+        try:
+            await self.hindsight.delete_document(owner_id, document_id)
+        except NoDocument:
+            return  # another call deleted it
+
+    async def _invalidate(self, owner_id: UUID, unit: MemoryUnit) -> None:
+        """Take a unit out of recall; an observation goes with the facts it was drawn from."""
+        for unit_id in (unit.unit_id, *unit.facts):
+            try:
+                await self.hindsight.invalidate(owner_id, unit_id)
+            except (NotCurated, NoUnit):
+                continue
+
+
+def _deleted(count: int) -> RemoteOutcome:
+    return RemoteOutcome(RemoteState.DELETED if count else RemoteState.NOTHING, count)

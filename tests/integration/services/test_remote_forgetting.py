@@ -1,0 +1,143 @@
+"""Forgetting at memory services of others: what the report says of each, and what a service that is down is told later."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+
+from sidecar.backends.errors import BackendUnavailable
+from sidecar.services.forgetting.elsewhere import ELSEWHERE_KIND, Elsewhere
+from sidecar.services.forgetting.targets import ForgottenElsewhere, RemoteOutcome, RemoteState, RemoteTarget, Target
+from sidecar.services.memories import Memories
+from sidecar.services.tenants import Tenants
+from store.content import memories
+from store.content.memories import NewMemory
+from store.db.postgres import DatabaseRole, Pools, scoped
+from store.scope import Scope
+from store.tenancy import tenants
+from tests.support.compiler.compiling import NOW, Clock, fetch
+
+SCOPE = Scope(UUID(int=71), UUID(int=72))
+
+
+@dataclass
+class RemoteBank:
+    """A service that may be down; it keeps what it was told."""
+
+    name: str = "bank"
+    service: str = "Hindsight"
+    is_down: bool = False
+    told: list[tuple[UUID, RemoteTarget]] = field(default_factory=list)
+
+    async def forget(self, owner_id: UUID, target: RemoteTarget) -> RemoteOutcome:
+        if self.is_down:
+            raise BackendUnavailable(self.name)
+        self.told.append((owner_id, target))
+        return RemoteOutcome(RemoteState.DELETED, 2)
+
+
+@pytest.fixture
+def bank() -> RemoteBank:
+    return RemoteBank()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock(NOW)
+
+
+@pytest.fixture
+def elsewhere(pools: Pools, bank: RemoteBank, clock: Clock) -> Elsewhere:
+    return Elsewhere(pools.background, {SCOPE.tenant_id: [bank]}, now=clock)
+
+
+@pytest.fixture
+async def service(pools: Pools, elsewhere: Elsewhere, clock: Clock) -> Memories:
+    async with scoped(pools.background, SCOPE) as connection:
+        await tenants.ensure_tenant(connection, SCOPE.tenant_id, now=NOW)
+        await memories.retain(connection, SCOPE, [NewMemory("Otto sails.", "here")], now=NOW)
+    return Memories(pools, now=clock, elsewhere=elsewhere)
+
+
+Queued = Callable[[], Awaitable[list[tuple[object, ...]]]]
+
+
+@pytest.fixture
+def queued(database: str) -> Queued:
+    async def read() -> list[tuple[object, ...]]:
+        return await fetch(database, f"SELECT not_before FROM background_jobs WHERE kind = '{ELSEWHERE_KIND}'")
+
+    return read
+
+
+def states(found: tuple[ForgottenElsewhere, ...]) -> list[tuple[str, str, int]]:
+    return [(one.backend, one.outcome.state, one.outcome.count) for one in found]
+
+
+async def test_report_tells_what_each_service_did(service: Memories, bank: RemoteBank, queued: Queued) -> None:
+    target = Target(thread_id="t1")
+    preview = await service.forgetting.forget(SCOPE, target, is_dry_run=True)
+    assert states(preview.elsewhere) == [("bank", "waiting", 0)]
+    assert bank.told == []
+    done = await service.forgetting.forget(SCOPE, target)
+    assert states(done.elsewhere) == [("bank", "deleted", 2)]
+    assert bank.told == [(SCOPE.owner_id, RemoteTarget("thread", "t1"))]
+    assert await queued() == []
+
+
+async def test_a_span_is_told_with_both_ends(service: Memories, bank: RemoteBank) -> None:
+    until = NOW + timedelta(days=1)
+    await service.forgetting.forget(SCOPE, Target(since=NOW, until=until))
+    assert bank.told == [(SCOPE.owner_id, RemoteTarget("span", since=NOW, until=until))]
+
+
+async def test_services_are_told_of_a_memory_only_if_it_was_not_here(service: Memories, bank: RemoteBank) -> None:
+    assert (await service.forgetting.forget(SCOPE, Target(memory_id="here"))).elsewhere == ()
+    assert bank.told == []
+    await service.forgetting.forget(SCOPE, Target(memory_id="there"))
+    assert bank.told == [(SCOPE.owner_id, RemoteTarget("memory", "there"))]
+
+
+async def test_a_word_is_not_told_and_the_report_says_so(service: Memories, bank: RemoteBank) -> None:
+    shown = await service.forgetting.forget(SCOPE, Target(word="Otto"))
+    [kept] = shown.elsewhere
+    assert (kept.outcome.state, kept.outcome.detail.startswith("it is not searched")) == ("kept", True)
+    done = await service.forgetting.forget(SCOPE, Target(word="Otto", confirmed=("memory:here",)))
+    assert states(done.elsewhere) == [("bank", "kept", 0)]
+    assert bank.told == []
+
+
+async def test_a_service_that_is_down_is_told_by_the_worker_until_it_answers(
+    service: Memories, pools: Pools, bank: RemoteBank, clock: Clock, queued: Queued, database: str
+) -> None:
+    bank.is_down = True
+    done = await service.forgetting.forget(SCOPE, Target(document_id="log"))
+    assert states(done.elsewhere) == [("bank", "waiting", 0)]
+    assert "BackendUnavailable" in done.elsewhere[0].outcome.detail
+    assert await queued() == [(NOW + timedelta(minutes=1),)]
+    worker = Elsewhere(pools.background, {SCOPE.tenant_id: [bank]}, now=clock, role=DatabaseRole.WORKER)
+    await fetch(database, "DELETE FROM background_jobs RETURNING 1")
+    await worker.retry(SCOPE, "")
+    assert await queued() == [(NOW + timedelta(minutes=4),)]
+    bank.is_down = False
+    await worker.retry(SCOPE, "")
+    assert bank.told == [(SCOPE.owner_id, RemoteTarget("document", "log"))]
+    assert await fetch(database, "SELECT count(*) FROM remote_forgettings") == [(0,)]
+    assert await queued() == []
+
+
+async def test_a_forgotten_owner_is_told_and_leaves_no_note(
+    service: Memories, elsewhere: Elsewhere, pools: Pools, bank: RemoteBank, clock: Clock, database: str
+) -> None:
+    owners = Tenants(pools, now=clock, elsewhere=elsewhere)
+    preview = await owners.forget_owner(SCOPE, is_dry_run=True)
+    assert (preview.row_counts["memories"], states(preview.elsewhere)) == (1, [("bank", "waiting", 0)])
+    done = await owners.forget_owner(SCOPE)
+    assert (done.row_counts["memories"], states(done.elsewhere)) == (1, [("bank", "deleted", 2)])
+    assert bank.told == [(SCOPE.owner_id, RemoteTarget("owner"))]
+    for table in ("remote_forgettings", "background_jobs"):
+        assert await fetch(database, f"SELECT count(*) FROM {table}") == [(0,)]
