@@ -9,12 +9,11 @@ import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from uuid import UUID
 
-from compiler.job.compilation import Engine
 from models.tokens import meters as tokens
 from sidecar.backends.backend_policy import BackendPolicy
 from sidecar.context import receipt_writer
@@ -31,6 +30,7 @@ from sidecar.http.opening import check_addresses
 from sidecar.process.cache_invalidation import TenantCaches
 from sidecar.process.gauges import keep_counted
 from sidecar.process.serving import ServingDeps, open_all
+from sidecar.process.use_cases import BaseDeps, services_of
 from sidecar.process.warm_up import warm
 from sidecar.rpc import context
 from sidecar.rpc import server as rpc_server
@@ -41,29 +41,12 @@ from sidecar.runtime.database import Database
 from sidecar.runtime.gc_tuning import calm_collector
 from sidecar.runtime.settings import Settings
 from sidecar.runtime.supervisor import Supervisor
-from sidecar.services.aging.attestations import Attestations
-from sidecar.services.aging.decay import Decay, decay_policy
-from sidecar.services.aging.episodes import Episodes
 from sidecar.services.audit import AuditLog
-from sidecar.services.backends import Backends
-from sidecar.services.brain.context import BrainContext
-from sidecar.services.brain.releases import Brain
-from sidecar.services.bundle import Services
-from sidecar.services.compiles import Compiles, Progress
-from sidecar.services.costs import BudgetWatch, CostAccounts
+from sidecar.services.compiles import Progress
+from sidecar.services.costs import BudgetWatch
 from sidecar.services.forgetting.elsewhere import Elsewhere
 from sidecar.services.forgetting.purges import Purges
-from sidecar.services.knowledge import Knowledge
-from sidecar.services.memories import Memories, StorageLimits
-from sidecar.services.ontology.governance import Governance
-from sidecar.services.ontology.scanning import Scans
-from sidecar.services.profiles import Profiles
-from sidecar.services.receipts import Receipts
-from sidecar.services.tenants import Tenancy, Tenants
-from sidecar.services.threads import Threads
-from sidecar.services.upkeep import Upkeep
-from sidecar.services.webhooks import Webhooks
-from sidecar.services.wiki.pages import Wiki
+from sidecar.services.tenants import Tenancy
 from sidecar.sources.registry import ConnectedSources, built_in, configured, connect
 from sidecar.telemetry.figures import Figures
 from sidecar.telemetry.watch import Watch, WatchConfig
@@ -75,7 +58,6 @@ from sidecar.worker.worker_process import keep_child
 from store.db.postgres import Pools, installation, open_pools
 from store.scope import Scope, is_brain
 from store.tenancy import keys
-from store.tenancy.webhooks import Subscription
 
 log = logging.getLogger(__name__)
 
@@ -161,7 +143,7 @@ async def running(
             await warm(pools.turn, connections=settings.turn_pool_size)
         telling = watch or Watch(WatchConfig(slow_turn_s=settings.slow_turn_s, keeps_content=settings.capture_content))
         clocks = clocks or Clocks(now=partial(datetime.now, UTC), steady_s=time.monotonic)
-        deps = _BaseDeps(settings, where, pools, telling, clocks, is_built_in=sources is None)
+        deps = BaseDeps(settings, where, pools, telling, clocks, is_built_in=sources is None)
         app = await _started(
             deps, sources or built_in(pools.turn, settings.workspace_root, clock=clocks.steady_s), stack
         )
@@ -172,20 +154,7 @@ async def running(
         yield app
 
 
-@dataclass(frozen=True, slots=True)
-class _BaseDeps:
-    """The base dependencies, the supervisor of background tasks, and whether the sources are the built-in ones."""
-
-    settings: Settings
-    where: Database
-    pools: Pools
-    watch: Watch
-    clocks: Clocks
-    supervisor: Supervisor = field(default_factory=Supervisor)
-    is_built_in: bool = True
-
-
-async def _started(deps: _BaseDeps, sources: dict[Source, ContextSource], stack: AsyncExitStack) -> App:
+async def _started(deps: BaseDeps, sources: dict[Source, ContextSource], stack: AsyncExitStack) -> App:
     """Build everything else and open the listeners; the stack closes them in reverse order."""
     settings, pools, clocks = deps.settings, deps.pools, deps.clocks
     await asyncio.to_thread(tokens.warm)
@@ -209,7 +178,7 @@ async def _started(deps: _BaseDeps, sources: dict[Source, ContextSource], stack:
 
 
 async def _serving_deps(
-    deps: _BaseDeps, connected: ConnectedSources, policy: BackendPolicy, chosen: embedders.Chosen, stack: AsyncExitStack
+    deps: BaseDeps, connected: ConnectedSources, policy: BackendPolicy, chosen: embedders.Chosen, stack: AsyncExitStack
 ) -> ServingDeps:
     pools, clocks = deps.pools, deps.clocks
     profiles = ProfileCache(pools.turn, clock=clocks.steady_s, base=connected.base)
@@ -242,7 +211,7 @@ async def _serving_deps(
     return ServingDeps(
         settings=deps.settings,
         pools=pools,
-        services=_services(deps, connected, caches, turns, (engine, elsewhere)),
+        services=services_of(deps, connected, caches, turns, (engine, elsewhere)),
         watch=deps.watch,
         clocks=clocks,
         supervisor=deps.supervisor,
@@ -256,68 +225,6 @@ async def _serving_deps(
     )
 
 
-def _services(
-    deps: _BaseDeps,
-    connected: ConnectedSources,
-    caches: TenantCaches,
-    turns: context.ContextDeps,
-    behind: tuple[Engine, Elsewhere],
-) -> Services:
-    pools, now, changed = deps.pools, deps.clocks.now, caches.changed
-    engine, elsewhere = behind
-    settings, quota_bytes = deps.settings, deps.settings.owner_quota_bytes
-    limits = {"quota_bytes": quota_bytes, "most_memories": settings.owner_max_memories}
-    attestations = Attestations.of_settings(settings, pools.background, now=now)
-    pause = timedelta(seconds=settings.episode_pause_s)
-    return Services(
-        attestations=attestations,
-        backends=Backends(pools, connected.places, now=now, changed=changed),
-        brain=Brain(pools.background, now=now, forgot=caches.forgot),
-        brain_context=BrainContext(pools),
-        compiles=Compiles(pools, engine, caches.progress, now=now),
-        costs=CostAccounts(pools, now=now, quota_bytes=quota_bytes),
-        decay=Decay(
-            pools,
-            now=now,
-            attestations=attestations,
-            policy=decay_policy(settings),
-            principle_days=settings.decay_principle_days,
-            told=lambda job: deps.watch.figures.decayed(job.kind.value, job.state.value),
-        ),
-        episodes=Episodes(pools.background, now=now, pause=pause),
-        governance=Governance(pools, now=now, has_four_eyes=settings.ontology_four_eyes),
-        knowledge=Knowledge(pools, now=now, count=turns.meters.reference.count, forgot=caches.forgot),
-        memories=Memories(
-            pools,
-            now=now,
-            is_compiled=partial(_is_built_in, engine),
-            forgot=caches.forgot,
-            elsewhere=elsewhere,
-            limits=StorageLimits(**limits),
-        ),
-        profiles=Profiles(pools, now=now, changed=changed, base=connected.base),
-        receipts=Receipts(pools, now=now, receipt_writer=turns.receipt_writer, meters=turns.meters),
-        scans=Scans(pools, now=now),
-        tenants=Tenants(pools, now=now, changed=changed, forgot=caches.forgot, elsewhere=elsewhere),
-        threads=Threads(
-            pools, now=now, meters=turns.meters, fences=turns.fences, quota_bytes=quota_bytes, episode_pause=pause
-        ),
-        upkeep=Upkeep(pools, engine, now=now, **limits),
-        webhooks=Webhooks(pools, now=now, is_compiled=partial(_is_source, connected)),
-        wiki=Wiki(pools, now=now),
-    )
-
-
-def _is_built_in(engine: Engine, scope: Scope) -> bool:
-    """Return whether the tenant's wikis are compiled from the built-in memories."""
-    return not engine.substrate.feed(scope).is_timed
-
-
-def _is_source(connected: ConnectedSources, subscription: Subscription) -> bool:
-    """Return whether the wikis of the webhook's tenant are compiled from its backend."""
-    return (subscription.scope.tenant_id, subscription.backend) in connected.compiled
-
-
 def _forgot(fan_out: FanOut, repeats: context.TurnRepeats, scope: Scope | None) -> None:
     """Drop an owner's cached answers after a forget; with None, all."""
     if scope is not None and is_brain(scope.owner_id):
@@ -327,7 +234,7 @@ def _forgot(fan_out: FanOut, repeats: context.TurnRepeats, scope: Scope | None) 
 
 
 async def _turns(
-    deps: _BaseDeps, profiles: ProfileCache, query_reader: QueryReader, fan_out: FanOut
+    deps: BaseDeps, profiles: ProfileCache, query_reader: QueryReader, fan_out: FanOut
 ) -> context.ContextDeps:
     """Return the dependencies that turns are assembled and replayed with."""
     pools, clocks = deps.pools, deps.clocks
@@ -367,7 +274,7 @@ def _none(tenant_id: UUID) -> frozenset[Source]:
     return frozenset()
 
 
-def _receipt_writer(deps: _BaseDeps) -> ReceiptWriter:
+def _receipt_writer(deps: BaseDeps) -> ReceiptWriter:
     return ReceiptWriter(
         deps.pools.background,
         capacity=deps.settings.receipt_queue,
@@ -377,7 +284,7 @@ def _receipt_writer(deps: _BaseDeps) -> ReceiptWriter:
     )
 
 
-def _query_reader(deps: _BaseDeps, chosen: embedders.Chosen) -> QueryReader:
+def _query_reader(deps: BaseDeps, chosen: embedders.Chosen) -> QueryReader:
     return QueryReader(
         deps.pools.turn,
         chosen.numbered,
@@ -387,7 +294,7 @@ def _query_reader(deps: _BaseDeps, chosen: embedders.Chosen) -> QueryReader:
     )
 
 
-def _keep_up(deps: _BaseDeps, writer: ReceiptWriter) -> None:
+def _keep_up(deps: BaseDeps, writer: ReceiptWriter) -> None:
     """Start the background tasks that run as long as the process."""
     pool, now = deps.pools.background, deps.clocks.now
     figures, start = deps.watch.figures, deps.supervisor.start

@@ -1,0 +1,117 @@
+"""The use cases of a serving process, built from its pools, sources and caches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
+
+from compiler.job.compilation import Engine
+from sidecar.context.assembler import Clocks
+from sidecar.process.cache_invalidation import TenantCaches
+from sidecar.rpc import context
+from sidecar.runtime.database import Database
+from sidecar.runtime.settings import Settings
+from sidecar.runtime.supervisor import Supervisor
+from sidecar.services.aging.attestations import Attestations
+from sidecar.services.aging.decay import Decay, decay_policy
+from sidecar.services.aging.episodes import Episodes
+from sidecar.services.backends import Backends
+from sidecar.services.brain.context import BrainContext
+from sidecar.services.brain.releases import Brain
+from sidecar.services.bundle import Services
+from sidecar.services.compiles import Compiles
+from sidecar.services.costs import CostAccounts
+from sidecar.services.forgetting.elsewhere import Elsewhere
+from sidecar.services.knowledge import Knowledge
+from sidecar.services.memories import Memories, StorageLimits
+from sidecar.services.ontology.governance import Governance
+from sidecar.services.ontology.scanning import Scans
+from sidecar.services.profiles import Profiles
+from sidecar.services.receipts import Receipts
+from sidecar.services.tenants import Tenants
+from sidecar.services.threads import Threads
+from sidecar.services.upkeep import Upkeep
+from sidecar.services.webhooks import Webhooks
+from sidecar.services.wiki.pages import Wiki
+from sidecar.sources.registry import ConnectedSources
+from sidecar.telemetry.watch import Watch
+from store.db.postgres import Pools
+from store.scope import Scope
+from store.tenancy.webhooks import Subscription
+
+
+@dataclass(frozen=True, slots=True)
+class BaseDeps:
+    """The base dependencies, the supervisor of background tasks, and whether the sources are the built-in ones."""
+
+    settings: Settings
+    where: Database
+    pools: Pools
+    watch: Watch
+    clocks: Clocks
+    supervisor: Supervisor = field(default_factory=Supervisor)
+    is_built_in: bool = True
+
+
+def services_of(
+    deps: BaseDeps,
+    connected: ConnectedSources,
+    caches: TenantCaches,
+    turns: context.ContextDeps,
+    behind: tuple[Engine, Elsewhere],
+) -> Services:
+    """Return the use cases; `behind` are the compile engine, and what tells memory services of others to forget."""
+    pools, now, changed = deps.pools, deps.clocks.now, caches.changed
+    engine, elsewhere = behind
+    settings, quota_bytes = deps.settings, deps.settings.owner_quota_bytes
+    limits = {"quota_bytes": quota_bytes, "most_memories": settings.owner_max_memories}
+    attestations = Attestations.of_settings(settings, pools.background, now=now)
+    pause = timedelta(seconds=settings.episode_pause_s)
+    return Services(
+        attestations=attestations,
+        backends=Backends(pools, connected.places, now=now, changed=changed),
+        brain=Brain(pools.background, now=now, forgot=caches.forgot),
+        brain_context=BrainContext(pools),
+        compiles=Compiles(pools, engine, caches.progress, now=now),
+        costs=CostAccounts(pools, now=now, quota_bytes=quota_bytes),
+        decay=Decay(
+            pools,
+            now=now,
+            attestations=attestations,
+            policy=decay_policy(settings),
+            principle_days=settings.decay_principle_days,
+            told=lambda job: deps.watch.figures.decayed(job.kind.value, job.state.value),
+        ),
+        episodes=Episodes(pools.background, now=now, pause=pause),
+        governance=Governance(pools, now=now, has_four_eyes=settings.ontology_four_eyes),
+        knowledge=Knowledge(pools, now=now, count=turns.meters.reference.count, forgot=caches.forgot),
+        memories=Memories(
+            pools,
+            now=now,
+            is_compiled=partial(_is_built_in, engine),
+            forgot=caches.forgot,
+            elsewhere=elsewhere,
+            limits=StorageLimits(**limits),
+        ),
+        profiles=Profiles(pools, now=now, changed=changed, base=connected.base),
+        receipts=Receipts(pools, now=now, receipt_writer=turns.receipt_writer, meters=turns.meters),
+        scans=Scans(pools, now=now),
+        tenants=Tenants(pools, now=now, changed=changed, forgot=caches.forgot, elsewhere=elsewhere),
+        threads=Threads(
+            pools, now=now, meters=turns.meters, fences=turns.fences, quota_bytes=quota_bytes, episode_pause=pause
+        ),
+        upkeep=Upkeep(pools, engine, now=now, **limits),
+        webhooks=Webhooks(pools, now=now, is_compiled=partial(_is_source, connected)),
+        wiki=Wiki(pools, now=now),
+    )
+
+
+def _is_built_in(engine: Engine, scope: Scope) -> bool:
+    """Return whether the tenant's wikis are compiled from the built-in memories."""
+    return not engine.substrate.feed(scope).is_timed
+
+
+def _is_source(connected: ConnectedSources, subscription: Subscription) -> bool:
+    """Return whether the wikis of the webhook's tenant are compiled from its backend."""
+    return (subscription.scope.tenant_id, subscription.backend) in connected.compiled
