@@ -1,9 +1,9 @@
 """Fits how a message is found to lean on its thread: writes `MAY_LEAN` and `LEANING` of `sidecar/turn/weights.py`.
 
-Follow-ups are asked in their dialogs, whole and without answers; their rewrites in other dialogs and the conversations' own
-questions stand by themselves. `leaning.json` holds messages of both kinds in eight languages, half of them held back. What is
-searched is judged over all that the search brings, and over a tenth of it, as in a small store; by its form, every message of the
-data is judged.
+Follow-ups are asked in their dialogs, whole and without answers; their rewrites in other dialogs, and the conversations' own
+questions, in their own thread and in strangers' dialogs, stand by themselves. `leaning.json` holds messages of both kinds in
+eight languages, half of them held back, asked in short threads of owners with a few notes. By its form, every message of the data
+is judged. Where the evidence is known, what a context finds with the thread is compared with what the message alone finds.
 """
 
 from __future__ import annotations
@@ -15,17 +15,19 @@ import random
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
+from statistics import fmean
 
 import numpy as np
 import uvloop
+from numpy.typing import NDArray
 
-from bench.figures import Figure, at_least, at_most
+from bench.figures import Figure, at_least, at_most, plain
 from bench.recall import follow_ups, measuring
-from bench.recall.cases import ADVERSARIAL, SETS, Conversation, conversations, document_questions
+from bench.recall.cases import ADVERSARIAL, SETS, Conversation, Question, conversations, document_questions, squash
 from bench.recall.training import fit_weighted, put_weights
 from bench.recall.world import AGENT, TENANT, THREAD, World
 from models.embedding.embedder import LocalEmbedder
@@ -36,82 +38,140 @@ from sidecar.runtime.embedders import Numbered
 from sidecar.sources.knowledge import KnowledgeSource
 from sidecar.sources.memory import MemorySource
 from sidecar.sources.thread import ThreadSource
-from sidecar.turn.leaning import leaning_features, leaning_of, message_form
-from sidecar.turn.rank import Candidates, judged_parts
+from sidecar.turn.leaning import in_both, leaning_features, leaning_of, message_form
+from sidecar.turn.rank import Candidates, judged_parts, own_evidence
 from sidecar.turn.reading import read
 from sidecar.turn.weights import RankerWeights
+from sidecar.v1 import context_pb2, memory_pb2
 from store.content import embedders
 from store.scope import Scope, owner_uuid, tenant_uuid
 
 _TARGET = Path("sidecar/turn/weights.py")
 _MESSAGES = Path(__file__).with_name("leaning.json")
-_FOLLOW_UPS, _A_CONVERSATION = 400, 40
+_FOLLOW_UPS, _A_CONVERSATION, _STRANGE_THREADS, _PLACES = 400, 40, 6, 3
 _THREADS = (follow_ups.VARIANTS[0], follow_ups.VARIANTS[2])
-_WEIGHTS = {_THREADS[0]: 4.0, _THREADS[1]: 4.0, "own questions": 2.0, "messages": 3.0}
+_OWN, _STRANGE, _REWRITTEN = "own questions", "own questions, elsewhere", "rewritten, elsewhere"
+_FITTED, _HELD = "messages", "held"
+_WEIGHTS = {_THREADS[0]: 4.0, _THREADS[1]: 2.0, _REWRITTEN: 4.0, _OWN: 8.0, _STRANGE: 8.0, _FITTED: 4.0}
 _TODAY = date(2026, 1, 1)  # no form depends on it
 _RIDGE, _FOLDS = 1.0, 5
-_SMALL, _LEAST = 0.1, 5
 _LIMITS = SourceLimits(top_k=250, lead_lines=3, window_tokens=128_000, window_turns=0)
+_ROOM = {"1k": 3_600, "2k": 7_200}  # bytes, what headers leave of so many tokens
+_HEADER_BYTES = 32
 _HALF = 0.5
+
+_Numbers = NDArray[np.float64]
+_Holds = Callable[[str, str], bool]
+"""Whether a candidate, by its id and text, holds evidence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """The candidates of a message whose evidence is known: each one's relevance for the message itself and in its thread, its
+    size in bytes, and whether it is evidence. `is_one` says that one candidate is enough.
+    """
+
+    own: _Numbers
+    in_thread: _Numbers
+    sizes: Sequence[int]
+    gold: NDArray[np.bool_]
+    is_one: bool
+
+    def found(self, leans: float, room: int) -> float:
+        """Return the share of the evidence that a context of so many bytes holds if the message leans so far."""
+        relevances = in_both(self.own, self.in_thread, leans, self.sizes) if leans else self.own
+        left, held = room, 0
+        for place in np.argsort(-relevances, kind="stable").tolist():
+            if (size := self.sizes[place] + _HEADER_BYTES) <= left:
+                left -= size
+                held += bool(self.gold[place])
+        return float(held > 0) if self.is_one else held / int(self.gold.sum())
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A message as it was judged: its group and fold, whether it leans, and the features of both steps.
-
-    `searched` holds those over all that its search brought, and over a tenth of it.
-    """
+    """A message as it was judged: its group and fold, whether it leans, and the features of both steps, if it was searched."""
 
     group: str
     fold: str
     leans: bool
     form: Mapping[str, float]
-    searched: tuple[Mapping[str, float], ...]
+    searched: Mapping[str, float] | None = None
+    contest: Contest | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A message to ask: the group it counts in, its fold, the owner and the thread, and what holds its evidence, if known."""
+
+    group: str
+    fold: str
+    text: str
+    owner: str
+    thread: str
+    leans: bool = False
+    holds: _Holds | None = None
 
 
 def messages(half: str) -> list[tuple[str, bool]]:
     """Return the messages of a half, `fitted` or `held`, and whether each leans on its thread."""
-    told = json.loads(_MESSAGES.read_text(encoding="utf-8"))[half]
+    told = _own()[half]
     return [(text, kind == "leaning") for kind in ("leaning", "standing") for text in told[kind]]
 
 
 def run(*, scale: float, data: Path, write_weights: bool = False) -> list[Figure]:
-    """Return how often the folds held back are judged right; `scale` is the share of conversations and dialogs searched."""
+    """Return how often the folds held back are judged right, and what they find; `scale` is the share of conversations and
+    dialogs searched.
+    """
     rows = uvloop.run(_rows(data, scale))
-    fitted_on = [row for row in rows if row.group != "held"]
+    fitted_on = [row for row in rows if row.group != _HELD]
     if write_weights:
         digest = _digest(data)
         provenance = _PROVENANCE.format(date=date.today(), scale=scale, digest=digest, rows=len(fitted_on))  # noqa: DTZ011
         put_weights(_TARGET, dict(zip(("MAY_LEAN", "LEANING"), fit(fitted_on), strict=True)), provenance=provenance)
-    return _figures(rows)
+    return figures(rows)
 
 
 def fit(rows: Sequence[Row]) -> tuple[RankerWeights, RankerWeights]:
     """Return the weights of both steps fitted to these rows."""
-    shares = [_WEIGHTS.get(row.group, 1.0) for row in rows]
-    formed = [(row.form, row.leans, share) for row, share in zip(rows, shares, strict=True)]
+    formed = [(row.form, row.leans, _WEIGHTS.get(row.group, 1.0)) for row in rows]
     by_form = fit_weighted(*map(list, zip(*formed, strict=True)), ridge=_RIDGE)
-    flat = [(searched, row.leans, share) for row, share in zip(rows, shares, strict=True) for searched in row.searched]
+    flat = [(row.searched, row.leans, _WEIGHTS.get(row.group, 1.0)) for row in rows if row.searched]
     found, labels, weights = map(list, zip(*flat, strict=True))
     return by_form, fit_weighted(found, labels, weights, ridge=_RIDGE)
 
 
-def _figures(rows: Sequence[Row]) -> list[Figure]:
-    right: dict[tuple[str, bool], list[float]] = defaultdict(list)
+def figures(rows: Sequence[Row]) -> list[Figure]:
+    """Return the figures, each fold judged by weights that were fitted without it."""
+    right: dict[tuple[str, bool], list[bool]] = defaultdict(list)
+    found: dict[tuple[str, bool], list[tuple[float, Contest]]] = defaultdict(list)
     for fold in range(_FOLDS):
-        kept = [row for row in rows if row.group != "held" and _fold_of(row.fold) != fold]
-        may_lean, leaning = fit(kept)
+        may_lean, leaning = fit([row for row in rows if row.group != _HELD and _fold_of(row.fold) != fold])
         for row in rows:
-            if _fold_of(row.fold) == fold:
-                for place, searched in enumerate(row.searched):
-                    leans = leaning_of(may_lean, leaning, row.form, searched)
-                    right[f"{row.group}{', small store' if place else ''}", row.leans].append(leans)
+            if _fold_of(row.fold) == fold and row.searched is not None:
+                leans = leaning_of(may_lean, leaning, row.form, row.searched)
+                right[row.group, row.leans].append(leans > _HALF)
+                if row.contest is not None:
+                    found[row.group, row.leans].append((leans, row.contest))
     told = []
     for (group, leans), values in sorted(right.items()):
-        share, note = sum(value > _HALF for value in values) / len(values), f"of {len(values)}"
         figure = at_least if leans else at_most
-        told.append(figure(f"{group}: lean", share, 0.9 if leans else 0.1, note=note))
+        told.append(figure(f"{group}: lean", fmean(values), 0.9 if leans else 0.1, note=f"of {len(values)}"))
+    for (group, leans), contests in sorted(found.items(), key=lambda one: one[0]):
+        told += _evidence(group, contests, leans=leans)
     return told
+
+
+def _evidence(group: str, contests: Sequence[tuple[float, Contest]], *, leans: bool) -> Iterator[Figure]:
+    for name, room in _ROOM.items():
+        alone = fmean(one.found(0.0, room) for _, one in contests)
+        there = fmean(one.found(far, room) for far, one in contests)
+        always = fmean(one.found(1.0, room) for _, one in contests)
+        note = f"alone {alone:.3f}, all taken to lean {always:.3f}, of {len(contests)}"
+        if leans:
+            yield plain(f"{group}: found at {name}", there, note=note)
+        else:
+            yield at_most(f"{group}: lost at {name}", alone - there, 0.005, note=note)
 
 
 async def _rows(data: Path, scale: float) -> list[Row]:
@@ -122,35 +182,72 @@ async def _rows(data: Path, scale: float) -> list[Row]:
     rows = [_by_form(group, fold, text, leans=leans) for group, fold, text, leans in _texts(told, every, data)]
     told = [one for n in SETS for one in [c for c in told if bool(c.facts) is (n == SETS[0])][: _count(10, scale)]]
     questions = chance.sample(every, _count(_FOLLOW_UPS, scale))
-    own = [("messages", *one) for one in messages("fitted")] + [("held", *one) for one in messages("held")]
     async with measuring.served() as world:
         _say(f"writing {len(told)} conversations, {len(dialogs)} texts and threads of {len(questions)} follow-ups")
         for conversation in told:
             await world.put_conversation(conversation)
+            for place, question in enumerate(chance.sample(every, _STRANGE_THREADS)):
+                await world.put_turns(conversation.name, _strange(place), question.said(_THREADS[0]))
         await follow_ups.put(world, dialogs, questions, _THREADS)
+        await _put_notes(world)
         await world.until_made([])
         _say("the data are in")
         asking = await _Asking.of(world)
-        found: list[Row | None] = []
-        for conversation in told:
-            asked = [one.text for one in conversation.questions if one.category != ADVERSARIAL]
-            some, name = chance.sample(asked, min(len(asked), _A_CONVERSATION)), conversation.name
-            found += [await asking.row("own questions", name, one, name) for one in some]
-        for place, question in enumerate(questions):
-            name, owner = question.dialog.name, follow_ups.OWNER
-            for variant in _THREADS:
-                thread = question.thread(variant)
-                found.append(await asking.row(variant, name, question.exchange.typed, owner, thread, leans=True))
-            other = questions[place - 1].thread(_THREADS[0])
-            found.append(await asking.row("rewritten, elsewhere", name, question.exchange.rewritten, owner, other))
-        for place, (group, text, leans) in enumerate(own):
-            thread = questions[place % len(questions)].thread(_THREADS[0])
-            found.append(await asking.row(group, text, text, follow_ups.OWNER, thread, leans=leans))
-            if told:
-                owner = told[place % len(told)].name
-                found.append(await asking.row(group, text, text, owner, leans=leans))
+        asked = [*_of_dialogs(questions), *_of_conversations(told, chance), *_of_messages(chance)]
+        found = [await asking.row(one) for one in asked]
         asking.close()
     return [*rows, *(row for row in found if row is not None)]
+
+
+def _of_dialogs(questions: Sequence[follow_ups.FollowUp]) -> Iterator[Told]:
+    """Yield each follow-up in its dialog, and its rewrite in another one."""
+    for place, question in enumerate(questions):
+        name, holds = question.dialog.name, _text_holds(question.exchange.answer)
+        for variant in _THREADS:
+            text, thread = question.exchange.typed, question.thread(variant)
+            yield Told(variant, name, text, follow_ups.OWNER, thread, leans=True, holds=holds)
+        other = questions[place - 1].thread(_THREADS[0])
+        yield Told(_REWRITTEN, name, question.exchange.rewritten, follow_ups.OWNER, other, holds=holds)
+
+
+def _of_conversations(told: Iterable[Conversation], chance: random.Random) -> Iterator[Told]:
+    """Yield questions of each conversation in its own thread; those that an observation answers in a stranger's, too."""
+    for conversation in told:
+        asked = [one for one in conversation.questions if one.category != ADVERSARIAL]
+        for place, question in enumerate(chance.sample(asked, min(len(asked), _A_CONVERSATION))):
+            name, facts = conversation.name, _facts(conversation, question)
+            turns = frozenset(conversation.turns[turn].text for turn in question.gold)
+            yield Told(_OWN, name, question.text, name, THREAD, holds=_either_holds(turns, facts))
+            if facts:
+                thread = _strange(place % _STRANGE_THREADS)
+                yield Told(_STRANGE, name, question.text, name, thread, holds=_either_holds(frozenset(), facts))
+
+
+def _of_messages(chance: random.Random) -> Iterator[Told]:
+    """Yield each message of our own in some threads of an owner with a few notes."""
+    threads = list(_own()["threads"])
+    for group, half in ((_FITTED, "fitted"), (_HELD, "held")):
+        for text, leans in messages(half):
+            for thread in chance.sample(threads, _PLACES):
+                yield Told(group, text, text, chance.choice((_ALL_NOTES, _SOME_NOTES)), thread, leans=leans)
+
+
+_ALL_NOTES, _SOME_NOTES = "owner of notes", "owner of some notes"
+
+
+async def _put_notes(world: World) -> None:
+    """Write the two owners of notes, each with every thread."""
+    notes = _own()["notes"]
+    for owner, kept in ((_ALL_NOTES, notes), (_SOME_NOTES, notes[::4])):
+        written = [memory_pb2.NewMemory(memory_id=f"note-{place}", text=text) for place, text in enumerate(kept)]
+        await world.put_memories(owner, written)
+        for thread, exchanges in _own()["threads"].items():
+            said = [
+                context_pb2.NewTurn(client_turn_id=f"{role}{place}", role=role, text=text)
+                for place, exchange in enumerate(exchanges)
+                for role, text in zip(("user", "assistant"), exchange, strict=True)
+            ]
+            await world.put_turns(owner, thread, said)
 
 
 def _texts(
@@ -158,7 +255,7 @@ def _texts(
 ) -> Iterable[tuple[str, str, str, bool]]:
     """Yield the group, the fold and the text of every message, and whether it leans."""
     for conversation in told:
-        yield from (("own questions", conversation.name, one.text, False) for one in conversation.questions)
+        yield from ((_OWN, conversation.name, one.text, False) for one in conversation.questions)
     yield from (("documents", one.corpus, one.text, False) for one in document_questions(data))
     for one in every:
         yield "follow-ups", one.dialog.name, one.exchange.typed, True
@@ -166,7 +263,26 @@ def _texts(
 
 
 def _by_form(group: str, fold: str, text: str, *, leans: bool) -> Row:
-    return Row(group, fold, leans, message_form(read(text, today=_TODAY)), ())
+    return Row(group, fold, leans, message_form(read(text, today=_TODAY)))
+
+
+def _facts(conversation: Conversation, question: Question) -> frozenset[str]:
+    """Return the ids of the observations drawn from a question's evidence."""
+    told = enumerate(conversation.facts)
+    return frozenset(f"memory:fact-{place}" for place, one in told if {*one.turns} & {*question.gold})
+
+
+def _text_holds(answer: str) -> _Holds:
+    wanted = squash(answer)
+    return lambda _, text: wanted in squash(text)
+
+
+def _either_holds(turns: frozenset[str], facts: frozenset[str]) -> _Holds:
+    return lambda item_id, text: text in turns or item_id in facts
+
+
+def _strange(place: int) -> str:
+    return f"stranger-{place}"
 
 
 def _count(most: int, scale: float) -> int:
@@ -196,14 +312,12 @@ class _Asking:
         """Release the embedder."""
         self._embedder.close()
 
-    async def row(
-        self, group: str, fold: str, message: str, owner: str, thread: str = THREAD, *, leans: bool = False
-    ) -> Row | None:
+    async def row(self, told: Told) -> Row | None:
         """Return a message as it is judged; None if nothing is found or its thread cannot be read."""
-        scope, now = Scope(tenant_uuid(TENANT), owner_uuid(owner)), datetime.now(UTC)
-        read = await self._reader.understand(message, scope, thread, now=now, due_s=float("inf"))
+        scope, now = Scope(tenant_uuid(TENANT), owner_uuid(told.owner)), datetime.now(UTC)
+        read = await self._reader.understand(told.text, scope, told.thread, now=now, due_s=float("inf"))
         reading = read.reading
-        query = SourceQuery(message, reading.words, thread, AGENT, "", "", "", now, reading, read.meaning)
+        query = SourceQuery(told.text, reading.words, told.thread, AGENT, "", "", "", now, reading, read.meaning)
         answers = await asyncio.gather(*(source.find(query, scope, _LIMITS) for source in self._sources))
         found = [answer.candidates for answer in answers if answer.candidates is not None and answer.items]
         self._count += 1
@@ -211,28 +325,33 @@ class _Asking:
             _say(f"{self._count} messages asked")
         if reading.thread is None or not found:
             return None
-        chance = random.Random(message)
-        searched = [leaning_features(reading, *_odds(query, one)) for one in (found, _few(found, chance)) if one]
-        return Row(group, fold, leans, message_form(reading), tuple(searched))
+        _, odds = judged_parts(reading, found)
+        own, there = odds[:-1].max(axis=0), odds[-1]
+        searched = leaning_features(reading, own, there, own_evidence(found))
+        return Row(
+            told.group, told.fold, told.leans, message_form(reading), searched, _contest(told, found, own, there)
+        )
 
 
-def _odds(query: SourceQuery, found: Sequence[Candidates]) -> tuple[np.ndarray, np.ndarray]:
-    assert query.reading is not None
-    _, odds = judged_parts(query.reading, found)
-    return odds[:-1].max(axis=0), odds[-1]
-
-
-def _few(found: Sequence[Candidates], chance: random.Random) -> list[Candidates]:
-    """Return a tenth of the candidates of each kind, at least five."""
-    few = []
-    for one in found:
-        count = min(len(one.ids), max(_LEAST, round(_SMALL * len(one.ids))))
-        few.append(one.only(frozenset(chance.sample(list(one.ids), count))))
-    return few
+def _contest(told: Told, found: Sequence[Candidates], own: _Numbers, there: _Numbers) -> Contest | None:
+    """Return the candidates as they compete; None if none of them is known to be evidence."""
+    if told.holds is None:
+        return None
+    pairs = [pair for one in found for pair in zip(one.ids, one.texts, strict=True)]
+    gold = np.array([told.holds(*pair) for pair in pairs])
+    if not gold.any():
+        return None
+    sizes = [len(text.encode()) for _, text in pairs]
+    is_one = told.group not in {_OWN, _STRANGE}
+    return Contest(1 / (1 + np.exp(-own)), 1 / (1 + np.exp(-there)), sizes, gold, is_one)
 
 
 def _fold_of(name: str) -> int:
     return random.Random(name).randrange(_FOLDS)
+
+
+def _own() -> dict:  # type: ignore[type-arg]  # plain JSON
+    return json.loads(_MESSAGES.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
 
 
 def _digest(data: Path) -> str:

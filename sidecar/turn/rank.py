@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from sidecar.turn.calibration import CALIBRATION
 from sidecar.turn.evidence import Evidence
-from sidecar.turn.leaning import leaning
+from sidecar.turn.leaning import OwnEvidence, in_both, leaning
 from sidecar.turn.paths import Walked
 from sidecar.turn.reading import Reading
 from sidecar.turn.weights import BY_VECTORS, BY_WORDS, RankerWeights
@@ -109,7 +109,7 @@ def rank(reading: Reading, candidates: Sequence[Candidates]) -> Ranked:
     """Return the relevance of all candidates, in their order: each one's best over the parts of the question.
 
     A candidate without a vector is judged by its words alone. Both models give probabilities, so they compare. A message in its
-    thread is a part that counts as far as the message leans on the thread, and the others for the rest.
+    thread is a part that counts as far as the message leans on the thread, and the others for the rest (`in_both`).
     """
     if not any(len(one.ids) for one in candidates):
         return Ranked()
@@ -117,8 +117,10 @@ def rank(reading: Reading, candidates: Sequence[Candidates]) -> Ranked:
     own = logits[: len(reading.own_parts)]
     chosen, relevances, leans = own.argmax(axis=0), _probabilities(own.max(axis=0)), 0.0
     if reading.thread:
-        leans = leaning(reading, own.max(axis=0), logits[-1])
-        relevances = (1 - leans) * relevances + leans * _probabilities(logits[-1])
+        leans = leaning(reading, own.max(axis=0), logits[-1], own_evidence(candidates))
+        if leans:
+            sizes = [len(text.encode(errors="replace")) for one in candidates for text in one.texts]
+            relevances = in_both(relevances, _probabilities(logits[-1]), leans, sizes)
         chosen = chosen if leans < _HALF else np.full_like(chosen, len(own))
     relevances = _calibrated(relevances, candidates)
     best = np.stack(tables)[chosen, np.arange(logits.shape[1])]
@@ -134,6 +136,13 @@ def judged_parts(reading: Reading, candidates: Sequence[Candidates]) -> tuple[li
     tables = features(reading, candidates)
     has_vector = ~np.isnan(_evidence(candidates).cosine)
     return tables, np.stack([_logits(table, has) for table, has in zip(tables, has_vector, strict=True)])
+
+
+def own_evidence(candidates: Sequence[Candidates]) -> OwnEvidence:
+    """Return what the candidates hold of the message itself, without its thread."""
+    evidence = _evidence(candidates)
+    is_fact = np.repeat([one.kind is CandidateKind.FACT for one in candidates], [len(one.ids) for one in candidates])
+    return OwnEvidence(evidence.coverage[0], evidence.cosine[0], is_fact)
 
 
 def features(reading: Reading, candidates: Sequence[Candidates]) -> list[_Matrix]:

@@ -92,39 +92,44 @@ BY_WORDS: Final = RankerWeights(
 """For candidates without a vector, so for all of them without an embedder."""
 
 MAY_LEAN: Final = RankerWeights(
-    bias=6.9612,
+    bias=6.117,
     of={
-        "length": -0.3736,
-        "names": -1.0145,
-        "words": -4.5633,
-        "pointing": 16.8122,
-        "begins": 2.2889,
-        "own": -0.5174,
+        "length": -0.7172,
+        "names": -1.068,
+        "words": -4.3095,
+        "pointing": 15.4632,
+        "begins": 2.3866,
+        "own": -0.7547,
     },
 )
 """Whether a message may lean on its thread, judged by itself.
 
-Fitted on 2026-11-23 by `python -m bench leaning --data DIR --scale 0.15 --write-weights`, on 3604 messages
-from data with the SHA-256 c09692666f7e5adef19f92ee6b16d8bd05ed3d5e69fea686ef76d9cc0629027b.
+Fitted on 2026-11-23 by `python -m bench leaning --data DIR --scale 0.3 --write-weights`, on 4660 messages
+from data with the SHA-256 fe582175a28b48b840c6043f8b5b3fa18df2fe8796149d9c87eb317e72a7de29.
 Data: follow-ups of CANARD (aagohary/canard, CC BY-SA 4.0: measured, never shipped) in their dialogs and their rewrites in
 others, LoCoMo's, REALTALK's and chunking_evaluation's questions, and the first half of `bench/leaning.json`. Ridge 1.
 """
 
 LEANING: Final = RankerWeights(
-    bias=1.0082,
+    bias=2.959,
     of={
-        "length": 1.5959,
-        "names": -0.2661,
-        "words": -5.4592,
-        "pointing": 14.4071,
-        "begins": 4.4011,
-        "own": -2.295,
-        "own_top": -0.4544,
-        "thread_top": -0.077,
-        "own_of_thread_best": 0.0389,
-        "thread_of_own_best": 0.0163,
-        "same_best": 1.3215,
-        "repeated": 5.2501,
+        "cosine": 1.6401,
+        "length": -2.24,
+        "names": -0.3689,
+        "words": -2.9342,
+        "pointing": 11.3062,
+        "begins": 2.384,
+        "own": -1.1792,
+        "own_top": -0.6159,
+        "thread_top": -0.235,
+        "own_of_thread_best": 0.0763,
+        "thread_of_own_best": -0.0918,
+        "same_best": 0.8923,
+        "repeated": 4.426,
+        "covered": 1.3607,
+        "covered_by_fact": -0.8546,
+        "cosine_of_fact": -1.7435,
+        "resolved": -0.915,
     },
 )
 """How far a message leans on its thread, judged after the search."""

@@ -158,12 +158,10 @@ def patiently() -> pb.AssembleContextRequest:
     return asking(overrides={"sources": knobs, "spend": profile_pb2.SPEND_FULL})
 
 
-async def asked(site: Site, owner: str = OWNER, *, thread_id: str = THREAD) -> tuple[pb.Assembly, pb.Receipt]:
+async def asked(site: Site, owner: str = OWNER) -> tuple[pb.Assembly, pb.Receipt]:
     """Return a turn of the owner's, and its receipt."""
     agent = site.caller("acme", owner)
-    request = patiently()
-    request.thread_id = thread_id
-    assembly = await assembled(agent, request, timeout=120)
+    assembly = await assembled(agent, patiently(), timeout=120)
     return assembly, await explained(agent, assembly.receipt_id)
 
 
@@ -204,14 +202,14 @@ async def test_thread_is_the_sessions_events_in_order_with_tool_calls_beside_res
 
 
 async def test_turn_keeps_the_rerankers_order(backed: Site, well: StandIns) -> None:
-    assembly, _ = await asked(backed, thread_id="alone")
+    assembly, _ = await asked(backed)
     assert found(assembly, "yard").rank < found(assembly, "handbook").rank
     forwards = [{"index": place, "relevanceScore": 0.9 - place / 10} for place in (0, 1)]
     well.aws.script("Rerank", Reply({"results": forwards}))
-    assembly, _ = await asked(backed, thread_id="alone")
+    assembly, _ = await asked(backed)
     assert found(assembly, "handbook").rank < found(assembly, "yard").rank
     well.aws.script("Rerank", DENIED)
-    assembly, _ = await asked(backed, thread_id="alone")
+    assembly, _ = await asked(backed)
     first, second = sorted((found(assembly, name) for name in ("handbook", "yard")), key=lambda one: one.rank)
     assert first.score >= second.score
     assert "order: The service refuses our credentials" in report(assembly, items_pb2.SOURCE_KNOWLEDGE).reason

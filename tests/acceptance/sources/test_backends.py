@@ -63,8 +63,7 @@ async def backed(settings: Settings, folder: Path, *entries: str) -> AsyncIterat
 
 def patient() -> pb.AssembleContextRequest:
     """Return the question with more time for knowledge than a machine under load may need."""
-    knobs = [{"source": items_pb2.SOURCE_KNOWLEDGE, "deadline_ms": WAITS_MS}]
-    return asking(overrides={"sources": knobs, "spend": profile_pb2.SPEND_FULL})
+    return asking(overrides={"sources": [{"source": items_pb2.SOURCE_KNOWLEDGE, "deadline_ms": WAITS_MS}]})
 
 
 def found(*texts: str) -> Reply:
