@@ -40,6 +40,7 @@ from store.content.standing import StatusChange, StatusDecision
 from store.content.supersessions import Supersession
 from store.content.tiers import AuthorityTier, MemoryStatus
 from store.db.postgres import Pools, scoped
+from store.ontology import evidence
 from store.scope import Scope
 from store.tenancy import tenants
 from store.wiki import browse
@@ -126,6 +127,8 @@ class Memories:
         async with scoped(self._pool, scope) as connection:
             await tenants.ensure_tenant(connection, scope.tenant_id, now=now)
             retained = await memories.write(connection, scope, prepared, now=now, **self._limits)
+            if retained.updated_count:
+                await evidence.forget_unsaid(connection, scope, [one.memory_id for one in given])
             _check_pinned("memories.pinned", await memories.pinned(connection, scope))
             if retained.updated_count:
                 await releasing.follow(connection, scope, retained.memory_ids, now=now)

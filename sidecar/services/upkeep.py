@@ -30,6 +30,7 @@ from store.content import memories
 from store.content.memories import NewMemory
 from store.db.postgres import Pools, Transaction, scoped
 from store.db.queries import Connection
+from store.ontology import evidence
 from store.scope import Scope
 from store.wiki import browse
 from store.wiki import upkeep as rows
@@ -161,6 +162,8 @@ class Upkeep:
         async with scoped(self._pool, scope) as connection:
             await check_compiled(connection, scope, now=now)
             retained = await memories.write(connection, scope, prepared, now=now, **self._limits)
+            if retained.updated_count:
+                await evidence.forget_unsaid(connection, scope, [one.memory_id for one in records])
             changed = retained.created_count + retained.updated_count
             await releasing.follow(
                 connection, scope, [one.memory_id for one in records if retained.updated_count], now=now

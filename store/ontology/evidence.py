@@ -38,10 +38,13 @@ class Example:
     observed_at: datetime
 
 
-async def hold_memories(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> set[str]:
-    """Lock memories against being forgotten until the transaction ends, and return those that are there."""
-    rows = await _sql.hold_memories(connection, **scope.key, memory_ids=list(memory_ids))
-    return {row["memory_id"] for row in rows}
+async def hold_quotes(connection: Connection, scope: Scope, quotes: Sequence[tuple[str, str]]) -> set[int]:
+    """Return the places of those quotes (memory, text) that their memories say, and keep these from change until the
+    transaction ends.
+    """
+    ids, texts = [one[0] for one in quotes], [one[1] for one in quotes]
+    rows = await _sql.hold_quotes(connection, **scope.key, memory_ids=ids, quotes=texts)
+    return {row["place"] - 1 for row in rows}
 
 
 async def replace(connection: Connection, scope: Scope, item_ids: Sequence[UUID], examples: Sequence[Example]) -> None:
@@ -83,6 +86,13 @@ async def forget(connection: Connection, scope: Scope, memory_ids: Sequence[str]
     if rows:
         await _sql.forget_evidence(connection, **scope.key, memory_ids=list(memory_ids))
         await drop_unfounded(connection, scope.tenant_id, [row["item_id"] for row in rows])
+
+
+async def forget_unsaid(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> None:
+    """Delete, after an edit of memories, the evidence that they no longer say; proposals go with it as in `forget`."""
+    rows = await _sql.unsaid_evidence(connection, **scope.key, memory_ids=list(memory_ids))
+    if rows:
+        await drop_unfounded(connection, scope.tenant_id, sorted({row["item_id"] for row in rows}))
 
 
 async def drop_unfounded(connection: Connection, tenant_id: UUID, item_ids: Sequence[UUID]) -> int:

@@ -1,8 +1,9 @@
--- name: hold_memories
--- Locks some of the owner's memories against being forgotten until the transaction ends, and returns those that are there.
-SELECT memory_id FROM memories
-WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memory_ids::text[])
-ORDER BY memory_id FOR KEY SHARE;
+-- name: hold_quotes
+-- Locks the owner's memories that quotes are from against change until the transaction ends, and returns the places of the quotes
+-- that their memories say.
+SELECT r.place::int AS place FROM unnest(:memory_ids::text[], :quotes::text[]) WITH ORDINALITY AS r (memory_id, quote, place)
+JOIN memories m ON m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.memory_id = r.memory_id
+WHERE strpos(m.text, r.quote) > 0 ORDER BY m.memory_id, r.place FOR SHARE OF m;
 
 -- name: replace_evidence!
 -- Deletes the owner's evidence of some items.
@@ -38,3 +39,10 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND (:memory_ids::text[] I
 -- Deletes the owner's evidence from memories.
 DELETE FROM ontology_evidence_examples
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memory_ids::text[]);
+
+-- name: unsaid_evidence
+-- The owner's evidence from some memories that these no longer say.
+DELETE FROM ontology_evidence_examples e USING memories m
+WHERE e.tenant_id = :tenant_id AND e.owner_id = :owner_id AND e.memory_id = ANY(:memory_ids::text[])
+    AND m.tenant_id = e.tenant_id AND m.owner_id = e.owner_id AND m.memory_id = e.memory_id AND strpos(m.text, e.quote) = 0
+RETURNING e.item_id;

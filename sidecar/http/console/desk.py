@@ -46,9 +46,10 @@ PLACES = (
     ("Turns", (("Turns", "/turns"), ("Threads", "/threads"), ("Sources", "/sources"))),
     ("Wiki", (("Pages", "/wiki"), ("Graph", "/wiki/graph"), ("Waiting names", "/wiki/mentions"))),
     ("Compile", (("Compiles", "/compiles"), ("Quarantine", "/quarantine"), ("Decay", "/decay"))),
+    ("Ontology", (("Types", "/ontology"), ("Change sets", "/ontology/changes"), ("Versions", "/ontology/versions"))),
     ("Cost", (("Spending", "/spending"), ("Reads", "/reads"))),
 )
-_ADMINS_PLACES = frozenset({"/quarantine"})
+_ADMINS_PLACES = frozenset({"/quarantine", "/ontology", "/ontology/changes", "/ontology/versions"})
 _BY_LENGTH = sorted((place for _, rows in PLACES for _, place in rows), key=len, reverse=True)
 
 
@@ -107,7 +108,8 @@ class Visit:
     def places(self) -> Sequence[tuple[str, Sequence[tuple[str, str]]]]:
         """The views that the visitor may open, by group."""
         hidden = () if self.is_admin else _ADMINS_PLACES
-        return [(group, [one for one in rows if one[1] not in hidden]) for group, rows in PLACES]
+        shown = ((group, [one for one in rows if one[1] not in hidden]) for group, rows in PLACES)
+        return [(group, rows) for group, rows in shown if rows]
 
     @property
     def here(self) -> str:

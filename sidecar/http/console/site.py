@@ -22,6 +22,7 @@ from sidecar.http.console.pages import (
     forgetting,
     graph,
     money,
+    ontology,
     provenance,
     threads,
     turns,
@@ -34,7 +35,20 @@ _FILES = Path(__file__).parent / "static"
 
 def console(desk: Desk, *, hosts: Collection[str] = ()) -> ASGIApp:
     """Return the console. `hosts` are names by which it may be reached besides localhost."""
-    subjects = (sign_in, turns, threads, graph, wiki, provenance, forgetting, compiles, decay, backends, money)
+    subjects = (
+        sign_in,
+        turns,
+        threads,
+        graph,
+        wiki,
+        provenance,
+        forgetting,
+        compiles,
+        decay,
+        ontology,
+        backends,
+        money,
+    )
     pages = [page for subject in subjects for page in subject.routes(desk)]
     pages.append(Mount("/static", StaticFiles(directory=_FILES)))
     return Guard(Starlette(routes=pages, exception_handlers={404: _missing, 500: _broken}), hosts=hosts)

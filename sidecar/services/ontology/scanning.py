@@ -153,15 +153,17 @@ async def _signals(owner_id: UUID, seen: OwnerSignals) -> list[Signal]:
 
 
 async def _still_said(connection: Connection, tenant_id: UUID, found: Sequence[Signal]) -> list[Signal]:
-    """Return the signals whose memories are there, and keep these from being forgotten until the transaction ends."""
-    ids: dict[UUID, set[str]] = defaultdict(set)
+    """Return the signals that the memories still say, and keep these from change until the transaction ends."""
+    by_owner: dict[UUID, list[Signal]] = defaultdict(list)
     for one in found:
-        ids[one.sighting.owner_id].add(one.sighting.memory_id)
-    held: dict[UUID, set[str]] = {}
-    for owner_id in sorted(ids):
+        by_owner[one.sighting.owner_id].append(one)
+    said: list[Signal] = []
+    for owner_id in sorted(by_owner):
         await enter_owner(connection, owner_id)
-        held[owner_id] = await evidence.hold_memories(connection, Scope(tenant_id, owner_id), sorted(ids[owner_id]))
-    return [one for one in found if one.sighting.memory_id in held[one.sighting.owner_id]]
+        quotes = [(one.sighting.memory_id, one.sighting.quote) for one in by_owner[owner_id]]
+        held = await evidence.hold_quotes(connection, Scope(tenant_id, owner_id), quotes)
+        said += [one for place, one in enumerate(by_owner[owner_id]) if place in held]
+    return said
 
 
 async def _write_examples(connection: Connection, tenant_id: UUID, examples: Examples) -> None:

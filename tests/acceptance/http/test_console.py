@@ -33,7 +33,7 @@ from tests.support.waiting import next_round
 PAGES = (
     "/turns", "/threads", f"/thread?id={THREAD}", "/wiki", "/wiki/graph", "/wiki/graph.json", "/wiki/mentions", "/owner",
     "/wiki/entity/calypso", "/wiki?order=time", "/wiki?order=name", "/compiles", "/quarantine", "/sources", "/spending",
-    "/spending?by=source&days=30", "/reads", "/from/memory?id=boat-dock",
+    "/spending?by=source&days=30", "/reads", "/from/memory?id=boat-dock", "/ontology", "/ontology/changes", "/ontology/versions",
 )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from sidecar.v1 import compile_pb2, items_pb2, knowledge_pb2, memory_pb2, wiki_pb2
+from sidecar.v1 import compile_pb2, items_pb2, knowledge_pb2, memory_pb2, ontology_pb2, wiki_pb2
 from sidecar.v1 import context_pb2 as pb
 from store.db.purging import purge
 from tests.support.databases import RUN_DIR
@@ -24,9 +24,11 @@ from tests.support.waiting import until
 DOORS = (
     "memory", "metadata", "tag", "document", "long", "page", "shared", "candidate", "pinned", "turn", "arguments", "result",
     "speaker", "title", "drawn", "question", "alias", "old", "lone", "edited", "dated", "manual",
+    "proposed",
 )  # fmt: skip
 FILLER = "Nothing else of note was said on that grey and quiet afternoon by the river. "
 LOLA = {"place": {"name": "Casa Lola", "city": "Austin"}}
+FRANKLIN = {"place": {"name": "Franklin Barbecue", "city": "Austin"}}
 AT = datetime(2025, 3, 2, 12, tzinfo=UTC)
 
 
@@ -66,6 +68,8 @@ def memories_of(words: dict[str, str]) -> list[memory_pb2.NewMemory]:
         memory("candidate-2", "Perhaps it rains.", metadata={}, **candidate),
         memory("candidate-3", "Perhaps it snows.", metadata={}, **candidate),
         memory("pinned", f"Always mention {words['pinned']}.", pinned=True),
+        memory("proposed-0", f"Casa Lola is a {words['proposed']} in Austin."),
+        memory("proposed-1", f"Franklin Barbecue is a {words['proposed']} in Austin.", metadata=FRANKLIN),
         memory("edited", f"Casa Lola once belonged to {words['edited']}."),
     ]
 
@@ -131,6 +135,8 @@ async def filled(site: Site, words: dict[str, str]) -> Caller:
     await admin.AddAlias(wiki_pb2.AddAliasRequest(owner_id="mara", page=lola.page_id, alias=f"The {words['alias']}"))
     await admin.CompileNow(compile_pb2.CompileNowRequest(owner_id="mara"))
     await worked(site)
+    scanned = await admin.ScanOntology(ontology_pb2.ScanOntologyRequest())
+    assert words["proposed"] in str(scanned), "the scan proposes it"
     for thread_id in ("boat", "march", "lone", ""):
         for question in (
             f"Who is {words['question']}?",

@@ -111,6 +111,7 @@ async def test_edited_memory_is_not_quoted_as_it_was(site: Site) -> None:
     await mara.Retain(memory_pb2.RetainRequest(memories=[new]))
     get = pb.GetOntologyChangeSetRequest(change_set_id=first.change_set_id)
     assert "Quillfeather" not in str((await admin.GetOntologyChangeSet(get)).change_set)
+    assert not await as_superuser(site, "SELECT count(*) FROM ontology_evidence_examples WHERE quote LIKE '%Quill%'")
 
 
 async def test_scan_of_one_tenant_reads_no_other(site: Site) -> None:

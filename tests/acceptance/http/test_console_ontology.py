@@ -1,0 +1,112 @@
+"""The ontology at the console: what is proposed is reviewed with its evidence, approved, and rolled back, by admins alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import httpx
+import pytest
+
+from sidecar.runtime.settings import Settings
+from sidecar.v1 import memory_pb2
+from sidecar.v1 import ontology_pb2 as pb
+from tests.support.served.console_browser import browser, word_of
+from tests.support.served.site import Site, served
+from tests.support.served.wiki_site import worked
+
+SAID = {
+    "l1": "Casa Lola is a small tavern in Porto.",
+    "l2": "Dinner at Casa Lola was late again.",
+    "v1": "Vela Azul is a noisy <b>tavern</b> by the river, and Vela Azul is a tavern.",
+    "v2": "Vela Azul closed early.",
+}
+
+
+@pytest.fixture
+async def desk(settings: Settings) -> AsyncIterator[Site]:
+    """A served sidecar with its console and a few compiled memories."""
+    async with served(replace(settings, console_listen="127.0.0.1:0")) as site:
+        new = [memory_pb2.NewMemory(memory_id=memory_id, text=text) for memory_id, text in SAID.items()]
+        await site.caller().Retain(memory_pb2.RetainRequest(memories=new))
+        await worked(site)
+        yield site
+
+
+async def post(client: httpx.AsyncClient, place: str, **form: str) -> httpx.Response:
+    """Send a form with the session's word, and follow it."""
+    word = await word_of(client, "/ontology")
+    return await client.post(place, data={"word": word, **form}, follow_redirects=True)
+
+
+def fields_of(page: str, name: str) -> dict[str, str]:
+    """Return the hidden fields of the form whose button bears the name."""
+    form = next(one for one in re.findall(r"<form.+?</form>", page, re.DOTALL) if f'aria-label="{name}"' in one)
+    return dict(re.findall(r'name="([^"]+)" value="([^"]*)"', form))
+
+
+async def test_operator_scans_reviews_approves_and_rolls_back(desk: Site) -> None:
+    async with browser(desk, admin=True) as admin:
+        assert "No version is approved" in (await admin.get("/ontology")).text
+        seeded = await post(admin, "/ontology/seed")
+        assert "Nothing is in force before you approve it" in seeded.text
+        place = str(seeded.url.path)
+        approved = await post(admin, f"{place}/approve", revision="1")
+        assert "Version 1 is in force" in approved.text
+        assert "schema.org" in (await admin.get("/ontology")).text
+        scanned = await post(admin, "/ontology/scan")
+        assert "Casa Lola is a small tavern in Porto." in scanned.text
+        assert "<b>tavern</b>" not in scanned.text
+        place = str(scanned.url.path)
+        shown = await admin.post(f"{place}/item", data=fields_of(scanned.text, "Accept Tavern"), follow_redirects=True)
+        assert "The item is accepted" in shown.text
+        fields = fields_of(shown.text, "Reject Tavern")
+        edited = await post(admin, f"{place}/item", **{**fields, "decision": "accepted", "edited": '{"name": "Inn"}'})
+        assert "Inn" in edited.text
+        revision = fields_of(edited.text, "Reject Inn")["revision"]
+        stale = await post(admin, f"{place}/approve", revision=fields["revision"])
+        assert stale.status_code == 409
+        assert "Version 2 is in force" in (await post(admin, f"{place}/approve", revision=revision)).text
+        assert "Inn" in (await admin.get("/ontology")).text
+        rolled_back = await post(admin, "/ontology/rollback", version="1")
+        assert "with the terms of version 1" in rolled_back.text
+        assert "1 to 2" in rolled_back.text
+        assert "Inn" not in (await admin.get("/ontology")).text
+        assert "Inn" in (await admin.get("/ontology?version=2")).text
+        closed = await post(admin, f"{place}/reject")
+        assert closed.status_code == 409
+
+
+async def test_change_is_drafted_at_the_console_and_a_bad_one_named(desk: Site) -> None:
+    async with browser(desk, admin=True) as admin:
+        form = {"action": "create", "kind": "entity_type", "term": '{"name": "Лодка"}'}
+        refused = await post(admin, "/ontology/draft", **form)
+        assert refused.status_code == 400
+        assert "Latin" in refused.text
+        drafted = await post(admin, "/ontology/draft", **{**form, "term": '{"name": "Boat", "aliases": ["лодка"]}'})
+        assert "The change is drafted" in drafted.text
+        listed = (await admin.get("/ontology/changes")).text
+        assert "create entity type" in listed
+        rejected = await post(admin, f"{drafted.url.path}/reject")
+        assert "No scan proposes its items again" in rejected.text
+
+
+async def test_only_admins_see_and_change_the_ontology(desk: Site) -> None:
+    admin_caller = desk.caller(admin=True)
+    made = await admin_caller.DraftOntologyChanges(pb.DraftOntologyChangesRequest(seed=True))
+    place = f"/ontology/changes/{made.change_set.change_set_id}"
+    async with browser(desk) as agent:
+        assert "/ontology" not in (await agent.get("/wiki")).text
+        for page in ("/ontology", "/ontology/changes", "/ontology/versions", place):
+            assert (await agent.get(page)).status_code == 403
+        word = await word_of(agent, "/wiki")
+        for act in ("/ontology/seed", "/ontology/scan", "/ontology/draft", "/ontology/rollback", f"{place}/approve"):
+            assert (await agent.post(act, data={"word": word, "version": "0"})).status_code == 403
+    async with browser(desk, admin=True) as admin:
+        for act in ("/ontology/seed", f"{place}/approve", f"{place}/reject", f"{place}/item"):
+            assert (await admin.post(act, data={"word": "forged"})).status_code == 403
+    answer = await admin_caller.GetOntologyChangeSet(
+        pb.GetOntologyChangeSetRequest(change_set_id=made.change_set.change_set_id)
+    )
+    assert answer.change_set.status == "open"
