@@ -17,6 +17,7 @@ CREATE TABLE ontology_change_sets (
     CHECK ((status = 'approved') = (applied_version IS NOT NULL))
 );
 CREATE INDEX ontology_change_sets_by_time ON ontology_change_sets (tenant_id, drafted_at DESC, change_set_id);
+CREATE INDEX ontology_change_sets_by_status ON ontology_change_sets (tenant_id, status, drafted_at DESC, change_set_id);
 CREATE UNIQUE INDEX ontology_change_sets_of_scan ON ontology_change_sets (tenant_id) WHERE status = 'open' AND origin = 'scan';
 
 -- `restores` is the version whose content a rollback wrote again.

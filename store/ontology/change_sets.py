@@ -157,8 +157,10 @@ async def page(
 ) -> list[ChangeSet]:
     """Return a page of the tenant's change sets, of one status if it is given, newest first."""
     before, after_id = after or (_END_OF_TIME, UUID(int=0))
-    named = {"before": before, "after_id": after_id, "status": status, "limit": limit}
-    return [_set(row) for row in await _sql.list_sets(connection, tenant_id=tenant_id, **named)]
+    named = {"tenant_id": tenant_id, "before": before, "after_id": after_id, "limit": limit}
+    if status:
+        return [_set(row) for row in await _sql.list_sets_of_status(connection, **named, status=status)]
+    return [_set(row) for row in await _sql.list_sets(connection, **named)]
 
 
 async def item_counts(

@@ -17,7 +17,14 @@ ORDER BY drafted_at DESC, change_set_id LIMIT 1;
 -- A page of change sets, newest first.
 SELECT change_set_id, origin, title, status, revision, drafted_by, drafted_at, decided_by, decided_at, applied_version
 FROM ontology_change_sets
-WHERE tenant_id = :tenant_id AND (:status = '' OR status = :status) AND drafted_at <= :before::timestamptz
+WHERE tenant_id = :tenant_id AND drafted_at <= :before::timestamptz AND (drafted_at < :before OR change_set_id > :after_id)
+ORDER BY drafted_at DESC, change_set_id LIMIT :limit;
+
+-- name: list_sets_of_status
+-- A page of change sets of one status, newest first.
+SELECT change_set_id, origin, title, status, revision, drafted_by, drafted_at, decided_by, decided_at, applied_version
+FROM ontology_change_sets
+WHERE tenant_id = :tenant_id AND status = :status AND drafted_at <= :before::timestamptz
     AND (drafted_at < :before OR change_set_id > :after_id)
 ORDER BY drafted_at DESC, change_set_id LIMIT :limit;
 
