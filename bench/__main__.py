@@ -22,6 +22,7 @@ BENCHES = (
     "wiki-search",
     "compile",
     "contexts",
+    "graph",
     "privacy",
     "prompt",
     "crash",
@@ -57,7 +58,9 @@ def main() -> int:
     parser.add_argument("--set", default=RECALL_SETS[0], choices=RECALL_SETS, help="recall: the questions asked")
     parser.add_argument("--split", type=int, default=5, help="recall: folds to train and test apart, 0 for none")
     parser.add_argument(
-        "--write-weights", action="store_true", help="recall, answers, leaning: write what was fitted, on all data"
+        "--write-weights",
+        action="store_true",
+        help="recall, answers, graph, leaning: write what was fitted, on all data",
     )
     parser.add_argument(
         "--with-wiki", action="store_true", help="recall: also with pages compiled from the observations"
@@ -85,7 +88,7 @@ def main() -> int:
             "spend": arguments.spend or "full",
         }
         on_data |= {"budgets": arguments.budgets} if arguments.budgets else {}
-    if arguments.name in {"answers", "leaning"}:
+    if arguments.name in {"answers", "graph", "leaning"}:
         on_data |= {"write_weights": arguments.write_weights}
     if arguments.name == "spend":
         on_data |= {"spend": arguments.spend or "balanced"}

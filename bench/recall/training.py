@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sidecar.turn.rank import NAMES
+from sidecar.turn.rank import NAMES, PATH_NAMES
 from sidecar.turn.weights import BY_VECTORS, BY_WORDS, RankerWeights
 
 RIDGE = 100.0
@@ -42,15 +42,21 @@ class Sample:
 def train(
     samples: Sequence[Sample], *, quarantined: frozenset[str] = frozenset(), is_blind: bool = False
 ) -> RankerWeights:
-    """Return the weights fitted to the samples that show nothing held back; `is_blind` leaves the vectors' features out."""
+    """Return the weights fitted to the samples that show nothing held back; `is_blind` leaves the vectors' features out.
+
+    Those of typed edges stay as shipped: these samples have none.
+    """
     seen = [sample for sample in samples if not sample.folds & quarantined]
-    used = [place for place, name in enumerate(NAMES) if not (is_blind and name in WITHOUT_VECTORS)]
+    unused = {*PATH_NAMES, *(WITHOUT_VECTORS if is_blind else ())}
+    used = [place for place, name in enumerate(NAMES) if name not in unused]
     table = np.concatenate([sample.features[:, used] for sample in seen])
     labels = np.concatenate([sample.labels for sample in seen])
     means, deviations = table.mean(axis=0), table.std(axis=0) + 1e-9
     fitted = _fit(np.column_stack([(table - means) / deviations, np.ones(len(table))]), labels)
     slopes = fitted[:-1] / deviations
     weights = {NAMES[place]: round(float(slope), 4) for place, slope in zip(used, slopes, strict=True)}
+    shipped = (BY_WORDS if is_blind else BY_VECTORS).of
+    weights |= {name: shipped[name] for name in PATH_NAMES}
     return RankerWeights(round(float(fitted[-1] - slopes @ means), 4), weights)
 
 

@@ -30,6 +30,7 @@ from compiler.plan.edge_types import TypedEdge
 from compiler.plan.judging import links
 from compiler.plan.upkeep import ActRefused, is_name
 from compiler.state import views
+from compiler.state.naming import pages_named
 from compiler.state.row_mapping import key_of
 from store.compile import background, batches, jobs, ledger, scopes
 from store.compile.batches import Batch, BatchKind
@@ -142,8 +143,9 @@ async def backfill(
     )
     fed = await views.feeding(connection, scope, memories)
     parents = await views.topics_titled(connection, scope, memories)
-    names = await views.names_of(connection, scope, {page for pages in fed.values() for page in pages})
-    decision = links.emit(memories, fed, parents, names=names)
+    about = await pages_named(connection, scope, memories)
+    names = await views.names_of(connection, scope, {page for pages in about.values() for page in pages})
+    decision = links.emit(memories, fed, parents, naming=links.Naming(about, names))
     written = await acts.enact(connection, scope, decision.items, now=now)
     return Backfill(
         len(memories),

@@ -26,7 +26,6 @@ from compiler.plan.contract import (
     PlanDecision,
     Rejection,
     Ruling,
-    WriteAlias,
     WriteSection,
 )
 from compiler.plan.facts import rewriting
@@ -42,6 +41,7 @@ from compiler.planners.planner import Planner, Proposed, Rebuilder
 from compiler.settings import WHOLE_SIGHT, CompileSettings
 from compiler.state import views
 from compiler.state.access import Access
+from compiler.state.naming import named_by, naming_after
 from compiler.state.substrates import MemorySubstrate
 from compiler.state.views import Looking
 from store.db.queries import Connection
@@ -143,8 +143,8 @@ async def plan_links(access: Access, memories: tuple[BatchMemory, ...]) -> Plann
     async with access.reading() as connection:
         fed = await views.feeding(connection, access.scope, memories)
         titles = await views.topics_titled(connection, access.scope, memories)
-        names = await names_after(connection, access.scope, memories, fed)
-    linked = await asyncio.to_thread(links.to_parents, memories, fed, titles, names)
+        naming = await naming_after(connection, access.scope, memories)
+    linked = await asyncio.to_thread(links.to_parents, memories, fed, titles, naming)
     return Planned(linked.items, {}, linked.counters, options={"links": True}) if linked.items else None
 
 
@@ -266,13 +266,13 @@ async def _finished(
     return reporting.silenced(items, standing.unsaid, standing.memories)
 
 
-async def _linked(connection: Connection, scope: Scope, batch: LeafBatch, items: Iterable[Item]) -> PlanDecision:
+async def _linked(connection: Connection, scope: Scope, batch: LeafBatch, items: Sequence[Item]) -> PlanDecision:
     """Return the deterministic links of the batch's memories, and of earlier ones that a new page cites, after the items.
 
     The pairs of an earlier memory are chosen anew among all its pages; those not chosen any more are dropped.
     """
     writing = list(citing(items))
-    cited = {memory_id for _, memory_ids in writing for memory_id in memory_ids}
+    cited = {memory_id for _, memory_ids in (*writing, *named_by(items)) for memory_id in memory_ids}
     earlier = tuple(memory for memory in batch.earlier if memory.memory_id in cited)
     memories = (*batch.memories, *earlier)
     fed = await views.feeding(connection, scope, memories)
@@ -285,27 +285,8 @@ async def _linked(connection: Connection, scope: Scope, batch: LeafBatch, items:
         for memory_id in own & memory_ids:
             fed.setdefault(memory_id, set()).add(key)
     standing = await views.links_of(connection, scope, [memory.memory_id for memory in earlier])
-    names = await names_after(connection, scope, memories, fed, items)
-    return await asyncio.to_thread(links.emit, memories, fed, titles, standing, names)
-
-
-async def names_after(
-    connection: Connection,
-    scope: Scope,
-    memories: Iterable[BatchMemory],
-    fed: Mapping[str, Iterable[PageKey]],
-    items: Iterable[Item] = (),
-) -> dict[PageKey, tuple[str, ...]]:
-    """Return the names of the pages of memories that may state a typed edge, with those that the items give them."""
-    wanted = {page for memory in memories if links.may_be_typed(memory) for page in fed.get(memory.memory_id, ())}
-    found = await views.names_of(connection, scope, wanted)
-    for item in items:
-        if isinstance(item, CreatePage) and item.page.key in wanted:
-            given = (item.page.title, *(alias.display for alias in item.page.aliases))
-            found[item.page.key] = (*found.get(item.page.key, ()), *given)
-        elif isinstance(item, WriteAlias) and item.page in wanted and item.alias.sources:
-            found[item.page] = (*found.get(item.page, ()), item.alias.display)
-    return found
+    naming = await naming_after(connection, scope, memories, items)
+    return await asyncio.to_thread(links.emit, memories, fed, titles, standing, naming)
 
 
 def citing(items: Iterable[Item]) -> Iterator[tuple[PageKey, set[str]]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Iterable, Mapping
 
-from compiler.passes.leaf import LeafDeps, Planned, citing, names_after
+from compiler.passes.leaf import LeafDeps, Planned, citing
 from compiler.plan.contract import (
     BatchMemory,
     CreatePage,
@@ -23,6 +23,7 @@ from compiler.plan.names.ruled import Rulings
 from compiler.planners import extractive
 from compiler.state import families, surroundings, views
 from compiler.state.access import Access
+from compiler.state.naming import naming_after
 from store.db.queries import Connection
 from store.scope import Scope
 
@@ -122,5 +123,5 @@ async def _linked(
             fed.setdefault(memory_id, set()).add(key)
     gone = {item.page for item in items if isinstance(item, DeletePage)}
     left = [one for one in standing if one.source not in gone and one.target not in gone]
-    names = await names_after(connection, scope, every, fed, items)
-    return await asyncio.to_thread(links.emit, every, fed, titles, left, names)
+    naming = await naming_after(connection, scope, every, items, gone=gone)
+    return await asyncio.to_thread(links.emit, every, fed, titles, left, naming)

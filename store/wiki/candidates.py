@@ -255,6 +255,12 @@ async def feeding(connection: Connection, scope: Scope, memory_ids: Sequence[str
     return found
 
 
+async def naming(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> list[Any]:
+    """Return the active pages that cite the memories in a section or have a name from them: source_ref, type, slug."""
+    found: list[Any] = await _sql.naming_pages(connection, **scope.key, memory_ids=list(memory_ids))
+    return found
+
+
 async def mentions(connection: Connection, scope: Scope, keys: Sequence[str]) -> list[Any]:
     """Return the open mentions of these folded names, one row per sighting."""
     found: list[Any] = await _sql.open_mentions(connection, **scope.key, keys=_lines(keys))

@@ -183,6 +183,17 @@ CROSS JOIN LATERAL (
     WHERE tenant_id = :tenant_id AND page_id = w.page_id AND status = 'active' AND type = 'entity' LIMIT 1) p
 ORDER BY w.source_ref, p.type, p.slug;
 
+-- name: naming_pages
+-- Active pages that cite memories in a section, or have a name from them. One look-up per source: a join would read the whole wiki.
+SELECT DISTINCT w.source_ref, p.type, p.slug
+FROM (SELECT DISTINCT source_ref, page_id FROM wiki_section_sources
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND source_kind = 'memory' AND subject IN ('section', 'alias')
+        AND source_ref = ANY(:memory_ids::text[])) w
+CROSS JOIN LATERAL (
+    SELECT type, slug FROM wiki_pages
+    WHERE tenant_id = :tenant_id AND page_id = w.page_id AND status = 'active' LIMIT 1) p
+ORDER BY w.source_ref, p.type, p.slug;
+
 -- name: open_mentions
 -- Open mentions of folded names, given one per line, with their sightings, oldest first. The text hash is the ledger's.
 WITH asked AS MATERIALIZED (SELECT unnest(string_to_array(:keys::text, chr(10))) AS alias)

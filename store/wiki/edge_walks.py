@@ -15,9 +15,9 @@ _sql = queries.load(__file__)
 
 MAX_HOPS = 3
 MAX_STARTS = 8
-MAX_PAGES = 48
-MAX_WAYS = 60
-FAN_OUT = 24
+MAX_PAGES = 32
+MAX_WAYS = 40
+FAN_OUT = 16
 _EACH_NAME = 4
 _MAX_EDGES = 400
 

@@ -17,10 +17,12 @@ WITH RECURSIVE named AS MATERIALIZED (
         '{}'::text[] AS types, '{}'::boolean[] AS inward
     FROM starts s
     UNION ALL
-    SELECT b.* FROM (
+    SELECT b.other_id, b.first_word, b.last_word, b.asked_count, b.page_ids || b.other_id, b.link_ids || b.link_id,
+        b.types || b.edge_type, b.inward || b.is_inward
+    FROM (
         SELECT t.* FROM (
             SELECT DISTINCT ON (e.other_id) e.other_id, w.first_word, w.last_word, w.asked_count + e.is_asked::int AS asked_count,
-                w.page_ids || e.other_id, w.link_ids || e.link_id, w.types || e.edge_type, w.inward || e.is_inward
+                w.page_ids, w.link_ids, w.types, w.inward, e.link_id, e.edge_type, e.is_inward
             FROM walked w CROSS JOIN LATERAL (
                 SELECT l.link_id, l.edge_type, l.other_id, l.is_inward,
                     l.edge_type = ANY(:asked_types::text[]) OR string_to_array(l.edge_type, '_') && :words::text[] AS is_asked

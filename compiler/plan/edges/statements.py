@@ -27,7 +27,7 @@ from compiler.plan.text.sentences import sentences
 
 MIN_NAME_CHARS = 2
 
-_ARTICLE = r"(?:(?:the|a|an|el|la|los|las|o|os|as|der|die|das|dem|den|le|les|il|lo|gli|i)\s+|l['’])?[\"“„«]?"
+_ARTICLE = r"(?:(?i:the|a|an|el|la|los|las|o|os|as|der|die|das|dem|den|le|les|il|lo|gli|i)\s+|(?i:l)['’])?[\"“„«]?"
 _PHRASES = [(kind, flags, re.compile(rf"\s*{text}\s+{_ARTICLE}")) for kind, flags, text in PHRASES]
 _FIRST = [(kind, flags, re.compile(rf"(?:{text})\s+{_ARTICLE}$")) for kind, flags, text in FIRST_PERSON]
 _BELONGING = re.compile(rf"\s*{BELONGING}\s+{_ARTICLE}")

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations
 from types import MappingProxyType
+from typing import NamedTuple
 
 from compiler.plan.batch import ParentCandidate
 from compiler.plan.contract import (
@@ -33,8 +34,15 @@ from store.text.texts import fold
 
 MAX_CO_MENTIONS = 10
 
-Names = Mapping[PageKey, Iterable[str]]
-NO_NAMES: Names = MappingProxyType({})
+
+class Naming(NamedTuple):
+    """The pages that a memory names, by its id, and all names of these pages."""
+
+    about: Mapping[str, Iterable[PageKey]]
+    names: Mapping[PageKey, Iterable[str]]
+
+
+UNNAMED = Naming(MappingProxyType({}), MappingProxyType({}))
 
 
 def parent_titles(memories: Iterable[BatchMemory]) -> tuple[str, ...]:
@@ -51,7 +59,7 @@ def to_parents(
     memories: Iterable[BatchMemory],
     fed: Mapping[str, Iterable[PageKey]],
     parents: Mapping[str, PageKey],
-    names: Names = NO_NAMES,
+    naming: Naming = UNNAMED,
 ) -> PlanDecision:
     """Return only the links to hubs and typed edges, as in `emit`, and the scoring of the hubs; the counters are separate."""
     gathering = Gathering()
@@ -59,7 +67,7 @@ def to_parents(
     found = tuple(_to_parents(every, fed, parents, gathering))
     gathering.add(found)
     gathering.count("deterministic_edges", len(found))
-    gathering.add(_typed(every, fed, parents, names, gathering))
+    gathering.add(_typed(every, parents, naming, gathering))
     if found:
         gathering.items.append(ScoreHubs(tuple(sorted({link.target for link in found}))))
     decision = gathering.decision()
@@ -71,12 +79,12 @@ def emit(
     fed: Mapping[str, Iterable[PageKey]],
     parents: Mapping[str, PageKey],
     standing: Iterable[WriteLink] = (),
-    names: Names = NO_NAMES,
+    naming: Naming = UNNAMED,
 ) -> PlanDecision:
     """Return the memories' links as items, with counters for every stage.
 
-    `fed` maps a memory's id to the pages that cite it after the batch, `parents` a folded title to its topic page, `names` a
-    page to all its names. `standing` are present links of these memories; those that they no longer give are dropped.
+    `fed` maps a memory's id to the pages that cite it after the batch, `parents` a folded title to its topic page; `naming` is
+    the same after the batch. `standing` are present links of these memories; those that they no longer give are dropped.
     """
     every = tuple(memories)
     gathering = Gathering()
@@ -88,7 +96,7 @@ def emit(
         pairs = list(_pairs(fed.get(memory.memory_id, ()), gathering))
         gathering.count("co_mention_edges", len(pairs))
         paired.update((_co_mention(source, target, memory), None) for source, target in pairs)
-    paired.update((link, None) for link in _typed(every, fed, parents, names, gathering))
+    paired.update((link, None) for link in _typed(every, parents, naming, gathering))
     kept = {link.identity for link in paired}
     gathering.add(DropLink(link) for link in standing if link.identity not in kept)
     gathering.add(paired)
@@ -97,13 +105,13 @@ def emit(
 
 def _typed(
     memories: Iterable[BatchMemory],
-    fed: Mapping[str, Iterable[PageKey]],
     parents: Mapping[str, PageKey],
-    names: Names,
+    naming: Naming,
     gathering: Gathering,
 ) -> tuple[WriteLink, ...]:
     named = {
-        memory_id: {page: names[page] for page in sorted(pages) if page in names} for memory_id, pages in fed.items()
+        memory_id: {page: naming.names[page] for page in sorted(pages) if page in naming.names}
+        for memory_id, pages in naming.about.items()
     }
     found = tuple(dict.fromkeys(typed_edges(memories, named, parents)))
     gathering.count("typed_edges", len(found))

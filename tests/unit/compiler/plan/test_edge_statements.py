@@ -41,6 +41,9 @@ STATED = [
     ("Maria est mariée à Tom Ortega.", ("Maria", "married_to", "Tom Ortega")),
     ("Maria ha scritto Blue River.", ("Maria", "authored", "Blue River")),
     ("Rex gehört Maria.", ("Maria", "owns", "Rex")),
+    ("Café Luz está localizada em Lisbon.", ("Café Luz", "located_in", "Lisbon")),
+    ("Café Luz situa-se em Lisbon.", ("Café Luz", "located_in", "Lisbon")),
+    ("Maria wrote the novel The Blue River.", ("Maria", "authored", "Blue River")),
 ]
 SILENT = [
     "Does Maria work at Helios Labs?",

@@ -105,6 +105,15 @@ def test_a_memorys_pages_link_to_the_hub_of_its_city() -> None:
     assert links.parent_titles([told]) == ("lisbon",)
 
 
+def test_edges_are_stated_between_the_pages_that_a_memory_names_whether_or_not_they_quote_it() -> None:
+    told = memory("m1", "Osklis is located in Lisbon.")
+    naming = links.Naming({"m1": [entity("osklis"), LISBON]}, {entity("osklis"): ["Osklis"], LISBON: ["Lisbon"]})
+    (link,) = [item for item in links.emit([told], {}, {}, naming=naming).items if isinstance(item, WriteLink)]
+    assert link.edge is not None
+    assert (link.source, link.edge.type, link.target, link.ref) == (entity("osklis"), "located_in", LISBON, "m1")
+    assert links.emit([told], {"m1": [entity("osklis"), LISBON]}, {}).items == ()
+
+
 def test_funnel_says_why_nothing_was_linked() -> None:
     counters = links.emit([memory("m1", "a", at("X", "Lisbon"))], {"m1": [entity("x")]}, {}).counters
     assert counters == {"deterministic_candidates": 1}

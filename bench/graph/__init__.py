@@ -1,0 +1,22 @@
+"""Questions that need several facts at once: whether the page that answers stands in a context of 2,000 tokens, with typed edges
+and without, and how fast typed edges are walked.
+
+`--write-weights` fits the ranker's weights of typed edges on another corpus, on wordings that are not held back.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import uvloop
+
+from bench.figures import Figure
+from bench.graph import asking, fitting, walking
+
+
+def run(*, scale: float, write_weights: bool = False) -> list[Figure]:
+    """Return the figures; a scale below 1 asks a share of the questions and walks over a smaller graph."""
+    if write_weights:
+        uvloop.run(fitting.fit(Path("sidecar/turn/weights.py")))
+        return []
+    return [*uvloop.run(asking.measured(scale)), *uvloop.run(walking.measured(scale))]

@@ -1,0 +1,151 @@
+"""Asks the questions of a generated corpus through the service as it is installed, with typed edges and without."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from bench.figures import Figure, at_least, at_most, plain
+from bench.graph.corpus import GraphCorpus, GraphQuestion, corpora
+from bench.recall.asking import is_over, some
+from bench.recall.cases import Conversation
+from bench.recall.measuring import served
+from bench.recall.world import TENANT, Asked, World
+from sidecar.sources import wiki
+from sidecar.v1 import memory_pb2
+from sidecar.v1.items_pb2 import SOURCE_WIKI
+from store.compile import jobs
+from store.db.postgres import scoped
+from store.scope import Scope, owner_uuid, tenant_uuid
+
+SEED = 2
+BUDGET_TOKENS = 2_000
+SOURCES = frozenset({"thread", "knowledge", "memory", "wiki"})
+_PATIENT_S = 10.0
+_AT_ONCE = 2
+_WITH, _WITHOUT = "with types", "without types"
+
+
+@dataclass(slots=True)
+class GraphTally:
+    """Questions asked and answered, by run and group; what was missed with types."""
+
+    asked: Counter[tuple[str, str]] = field(default_factory=Counter)
+    found: Counter[tuple[str, str]] = field(default_factory=Counter)
+    wiki_tokens: Counter[str] = field(default_factory=Counter)
+    missed: list[dict[str, object]] = field(default_factory=list)
+    over: int = 0
+
+    def add(self, run: str, question: GraphQuestion, *, is_there: bool) -> None:
+        """Count a question, in all the groups that it belongs to."""
+        half = "held back" if question.is_held_back else "open"
+        hand = "by hand" if question.is_by_hand else "by pattern"
+        for group in ("all", half, hand, f"{question.hops} hops", question.language):
+            self.asked[run, group] += 1
+            self.found[run, group] += is_there
+
+    def share(self, run: str, group: str = "all") -> float:
+        """Return the share of a group's questions whose answer was there."""
+        return self.found[run, group] / max(1, self.asked[run, group])
+
+
+async def measured(scale: float) -> list[Figure]:
+    """Return the figures of the questions."""
+    told = corpora(SEED)
+    tally = GraphTally()
+    async with served(embed_deadline_s=_PATIENT_S) as world:
+        await fill(world, told)
+        for run in (_WITH, _WITHOUT):
+            with hops(wiki.MAX_HOPS if run == _WITH else 0):
+                await _ask(world, told, scale, run, tally)
+    if tally.missed:
+        print(json.dumps(tally.missed, ensure_ascii=False, indent=1), file=sys.stderr)
+    return _figures(tally)
+
+
+async def fill(world: World, told: Sequence[GraphCorpus]) -> None:
+    """Write the corpora and have them compiled."""
+    for corpus in told:
+        memories = [
+            memory_pb2.NewMemory(memory_id=f"told-{place}", text=one.text, occurred_time=_moment(one.at))
+            for place, one in enumerate(corpus.memories)
+        ]
+        await world.put_memories(corpus.owner, memories)
+    owners = [Conversation(corpus.owner, (), (), ()) for corpus in told]
+    await world.until_made([one.owner for one in told])
+    count = await world.compile(owners)
+    for corpus in told:
+        scope = Scope(tenant_uuid(TENANT), owner_uuid(corpus.owner))
+        while await _is_compiling(world, scope):
+            await asyncio.sleep(0.5)  # only the database knows
+            count = await world.compile(owners)
+    print(f"{count} pages", file=sys.stderr)
+
+
+async def _is_compiling(world: World, scope: Scope) -> bool:
+    async with scoped(world.app.pools.background, scope, read_only=True) as connection:
+        due = await jobs.next_due(connection, scope)
+        return bool(await jobs.running(connection, scope)) or (due is not None and due <= datetime.now(UTC))
+
+
+@contextmanager
+def hops(count: int) -> Iterator[None]:
+    """Let the process that serves follow so many edges."""
+    served_hops = wiki.MAX_HOPS
+    vars(wiki)["MAX_HOPS"] = count
+    try:
+        yield
+    finally:
+        vars(wiki)["MAX_HOPS"] = served_hops
+
+
+async def _ask(world: World, told: Sequence[GraphCorpus], scale: float, run: str, tally: GraphTally) -> None:
+    gate = asyncio.Semaphore(_AT_ONCE)
+
+    async def one(corpus: GraphCorpus, question: GraphQuestion) -> None:
+        async with gate:
+            asked = Asked(corpus.owner, question.text, SOURCES, BUDGET_TOKENS)
+            assembly = await world.ask(asked)
+        titles = {ref.label for item in assembly.items for ref in item.provenance if ref.kind == "page"}
+        is_too_large = is_over(assembly, BUDGET_TOKENS)
+        tally.over += is_too_large
+        tally.wiki_tokens[run] += sum(item.tokens for item in assembly.items if item.source == SOURCE_WIKI)
+        is_there = question.answer in titles and not is_too_large
+        tally.add(run, question, is_there=is_there)
+        if run == _WITH and not is_there:
+            held = "(held back)" if question.is_held_back else question.text
+            tally.missed.append({"question": held, "answer": question.answer, "pages": sorted(titles)[:8]})
+
+    async with asyncio.TaskGroup() as tasks:
+        for corpus in told:
+            for question in some(corpus.questions, scale):
+                tasks.create_task(one(corpus, question))
+
+
+def _figures(tally: GraphTally) -> list[Figure]:
+    whole, bare = tally.share(_WITH), tally.share(_WITHOUT)
+    count = tally.asked[_WITH, "all"]
+    told = [
+        at_least("page that answers in 2k tokens, with types", whole, 0.9, note=f"{count} questions"),
+        at_most("the same without types", bare, 0.75),
+    ]
+    for group in ("open", "held back", "by hand", "by pattern", "2 hops", "3 hops", "en", "pt"):
+        note = f"{tally.share(_WITHOUT, group):.3f} without types, {tally.asked[_WITH, group]} questions"
+        told.append(plain(f"  {group}", tally.share(_WITH, group), note=note))
+    tokens = [tally.wiki_tokens[run] / max(1, count) for run in (_WITH, _WITHOUT)]
+    told.append(plain("tokens of pages a turn", tokens[0], note=f"{tokens[1]:.0f} without types"))
+    return [*told, plain("contexts over their budget", tally.over)]
+
+
+def _moment(at: datetime) -> Timestamp:
+    written = Timestamp()
+    written.FromDatetime(at)
+    return written

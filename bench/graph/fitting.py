@@ -1,0 +1,131 @@
+"""Fits the weights of typed edges: how much a way to a page adds to the log odds that its text answers.
+
+The other weights stay as they are. Fitted on corpora of other names than those asked, and on wordings that are not held back: a
+row is a text to which a way leads, its label whether its page answers.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.graph.asking import SEED, fill
+from bench.graph.corpus import GraphCorpus, GraphQuestion, corpora
+from bench.recall.measuring import served
+from bench.recall.samples import Gatherer
+from bench.recall.training import put_weights
+from bench.recall.world import World
+from models.embedding.embedder import LocalEmbedder
+from models.embedding.minilm import MiniLM
+from sidecar.context.query_embedding import QueryReader
+from sidecar.runtime.embedders import Numbered
+from sidecar.sources.memory import MemorySource
+from sidecar.sources.thread import ThreadSource
+from sidecar.sources.wiki import WikiSource
+from sidecar.turn.items import Source
+from sidecar.turn.rank import NAMES, PATH_NAMES, features
+from sidecar.turn.weights import BY_VECTORS, BY_WORDS, RankerWeights
+from store.content import embedders
+
+SEEDS = (SEED + 100, SEED + 101)
+RIDGE = 1.0
+_STEPS = 500
+
+_Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class PathSample:
+    """One question: the features of the texts that ways lead to, and which of them are of the page that answers."""
+
+    features: _Matrix
+    labels: _Matrix
+
+
+async def fit(target: Path) -> None:
+    """Gather the samples, fit both models' weights of ways to them, and write them."""
+    told = [corpus for seed in SEEDS for corpus in corpora(seed, each=3)]
+    async with served(embed_deadline_s=60.0) as world:
+        await fill(world, told)
+        samples = await _gathered(world, told)
+    rows = sum(len(one.labels) for one in samples)
+    right = sum(one.labels.sum() for one in samples)
+    print(f"{len(samples)} questions, {rows} texts, {right:.0f} of pages that answer")
+    today = datetime.now(UTC).date()
+    provenance = _PROVENANCE.format(date=today, questions=len(samples), rows=rows, seeds=" and ".join(map(str, SEEDS)))
+    named = {"BY_VECTORS": with_paths(BY_VECTORS, samples), "BY_WORDS": with_paths(BY_WORDS, samples)}
+    print(named)
+    put_weights(target, named, provenance=provenance)
+
+
+def with_paths(weights: RankerWeights, samples: Sequence[PathSample]) -> RankerWeights:
+    """Return the weights with those of ways fitted anew: ridge logistic regression, the other features' log odds given."""
+    table = np.concatenate([one.features for one in samples])
+    labels = np.concatenate([one.labels for one in samples])
+    given = np.array([0.0 if name in PATH_NAMES else weights.of.get(name, 0.0) for name in NAMES])
+    offset = table @ given + weights.bias
+    columns = table[:, [NAMES.index(name) for name in PATH_NAMES]]
+    spread = columns.std(axis=0)
+    spread[spread < 1e-9] = 1.0
+    scaled = columns / spread
+    penalty = np.full(len(PATH_NAMES), RIDGE)
+    penalty[PATH_NAMES.index("is_reached")] = 1e-3
+    fitted = np.zeros(len(PATH_NAMES))
+    for _ in range(_STEPS):
+        told = 1 / (1 + np.exp(-(scaled @ fitted + offset)))
+        slope = scaled.T @ (told - labels) + penalty * fitted
+        # Never less curved than a quarter of its most, or a step from far off would overshoot.
+        curved = np.maximum(told * (1 - told), 1 / 16)
+        curvature = (scaled * curved[:, None]).T @ scaled + np.diag(penalty)
+        fitted = fitted - np.linalg.solve(curvature, slope)
+    of_paths = dict(zip(PATH_NAMES, (fitted / spread).round(4).tolist(), strict=True))
+    return RankerWeights(weights.bias, {**weights.of, **of_paths})
+
+
+async def _gathered(world: World, told: Sequence[GraphCorpus]) -> list[PathSample]:
+    pools = world.app.pools
+    embedder = LocalEmbedder(MiniLM())
+    number = await embedders.number_of(pools.background, embedder.name, embedder.dimensions)
+    assert number is not None, "the database keeps vectors"
+    gatherer = Gatherer(
+        QueryReader(pools.turn, Numbered(embedder, number), deadline_s=60.0, clock=time.monotonic),
+        {
+            Source.THREAD: ThreadSource(pools.turn),
+            Source.MEMORY: MemorySource(pools.turn),
+            Source.WIKI: WikiSource(pools.turn),
+        },
+    )
+    samples: list[PathSample] = []
+    for corpus in told:
+        for question in corpus.questions:
+            if not question.is_held_back:
+                samples += await _sample(gatherer, corpus.owner, question)
+    embedder.close()
+    return samples
+
+
+async def _sample(gatherer: Gatherer, owner: str, question: GraphQuestion) -> list[PathSample]:
+    """Return the sample of a question, if ways lead anywhere from it."""
+    reading, found = await gatherer.ask(question.text, owner)
+    pages = found["wiki"].candidates
+    if pages is None or not any(pages.walked):
+        return []
+    beside = [one for name in ("thread", "memory") if (one := found[name].candidates)]
+    whole, *_ = features(reading, [*beside, pages])
+    table = whole[-len(pages.ids) :]
+    led = table[:, NAMES.index("is_reached")] > 0
+    titles = [item.header for item in found["wiki"].items]
+    labels = np.array([title == question.answer for title in titles], np.float64)
+    return [PathSample(table[led], labels[led])]
+
+
+_PROVENANCE = """The weights of ways (`is_reached` and `path_*`) were fitted apart on {date} by
+`python -m bench graph --write-weights`, with the others as they were: {questions} questions of two and three hops to generated
+corpora (`bench/graph`, seeds {seeds}), without the wordings held back; {rows} texts to which typed edges lead. Ridge 1.
+"""

@@ -1,0 +1,70 @@
+"""How fast typed edges are walked in a wiki of 10,000 pages and 100,000 edges: what a turn's walk takes, and its passages."""
+
+from __future__ import annotations
+
+import random
+import time
+from datetime import UTC, datetime
+
+from bench import corpus
+from bench.databases import own_database
+from bench.figures import Figure, at_most, plain, quantile
+from sidecar.turn.paths import MessageWords, best_ways, walk_query
+from store.content.recalling import RecallQuery
+from store.db import queries
+from store.db.postgres import PoolsConfig, direct, open_pools, scoped
+from store.text.texts import query_words, signatures
+from store.wiki import edge_walks, pages
+
+_sql = queries.load(__file__)
+_PAGES, _EDGES, _WALKS, _WARM = 10_000, 100_000, 400, 20
+_LIMIT_MS = 10.0
+_NOW = datetime(2026, 3, 1, tzinfo=UTC)
+_MESSAGES = (
+    "In which city is the company that Page {} works for?",
+    "Where does the wife of the owner of Page {} work?",
+    "Who wrote what Page {} owns?",
+    "Which club is the author of Page {} a member of, and in what town?",
+)
+
+
+async def measured(scale: float) -> list[Figure]:
+    """Return the figures of walks of up to three edges; a scale below 1 makes the graph smaller."""
+    count, edges = round(_PAGES * scale), round(_EDGES * scale)
+    drawn = random.Random(5)
+    async with own_database() as (_, database):
+        pools = await open_pools(database.dsn, PoolsConfig())
+        await corpus.put_tenant(pools.background)
+        async with direct(database.dsn) as connection:
+            signature = signatures(["page"])[0].pack()
+            await _sql.pages(connection, **corpus.SCOPE.key, now=_NOW, signature=signature, count=count)
+            await _sql.edges(connection, **corpus.SCOPE.key, now=_NOW, count=count, edges=edges)
+            await _sql.analyse(connection)
+            made = await _sql.edge_count(connection)
+        walks_ms: list[float] = []
+        passages_ms: list[float] = []
+        reached = 0
+        for place in range(_WARM + _WALKS):
+            message = drawn.choice(_MESSAGES).format(drawn.randint(1, count))
+            words = MessageWords(message)
+            asked = walk_query(words, (), now=_NOW)
+            assert asked is not None, "the message names a page"
+            async with scoped(pools.turn, corpus.SCOPE, read_only=True) as connection:
+                began = time.perf_counter()
+                ways = best_ways(words, await edge_walks.walk_from_names(connection, corpus.SCOPE, asked))
+                walked = time.perf_counter()
+                wanted = RecallQuery(tuple(query_words(message)), 40)
+                ends = [way.page_ids[-1] for way, _ in ways]
+                found = await pages.passages_of(connection, corpus.SCOPE, ends, wanted, each=2)
+                read = time.perf_counter()
+            if place >= _WARM:
+                walks_ms.append(1000 * (walked - began))
+                passages_ms.append(1000 * (read - walked))
+                reached += len(found.texts)
+        await pools.close()
+    note = f"{count} pages, {made} edges, {reached / _WALKS:.1f} pages reached"
+    return [
+        at_most("walk of up to three edges, p95", quantile(walks_ms, 0.95), _LIMIT_MS, unit=" ms", note=note),
+        plain("  p50", quantile(walks_ms, 0.5), unit=" ms"),
+        plain("  texts of the pages reached, p95", quantile(passages_ms, 0.95), unit=" ms"),
+    ]
