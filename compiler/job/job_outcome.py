@@ -21,6 +21,7 @@ from models.errors import (
     CredentialsMissing,
     InvalidRequest,
     ModelNotFound,
+    ModelsError,
     ModelTimeout,
     ModelUnavailable,
     PromptRefused,
@@ -72,7 +73,9 @@ def outcome_of(error: Exception, run: Run) -> Result:
         return Result(waiting, resume_at=now + timedelta(seconds=delay_s), counts_as_attempt=False)
     if isinstance(error, _HOPELESS) or run.job.attempt >= patience.max_attempts:
         return Result(Ending(JobStatus.FAILED, name, figures))
-    log.warning("job_failed", extra={"error": type(error).__name__, "attempt": run.job.attempt}, exc_info=error)
+    # A provider's message may quote the memories, and no forgetting reaches a log.
+    told = None if isinstance(error, ModelsError) else error
+    log.warning("job_failed", extra={"error": type(error).__name__, "attempt": run.job.attempt}, exc_info=told)
     delay_s = patience.retry_delay_s * 2 ** max(0, run.job.attempt - 1)
     return Result(waiting, resume_at=now + timedelta(seconds=delay_s))
 

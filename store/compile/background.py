@@ -100,6 +100,11 @@ async def put_back(
     await ready.announce(connection, scope, ready_at=not_before)
 
 
+async def forget_error_details(connection: Connection, scope: Scope) -> None:
+    """Cut the details off the errors of the owner's jobs: a provider's message may quote what was asked."""
+    await _sql.forget_background_details(connection, **scope.key)
+
+
 async def withdraw(connection: Connection, scope: Scope, kind: str, subject: str) -> None:
     """Delete the waiting job of a kind and subject, whose work was done elsewhere."""
     await _sql.withdraw_background(connection, **scope.key, kind=kind, subject=subject)

@@ -120,6 +120,11 @@ class Ending:
     metrics: Mapping[str, Any] = field(default_factory=dict)
 
 
+async def forget_error_details(connection: Connection, scope: Scope) -> None:
+    """Cut the details off the errors of the owner's jobs: a provider's message may quote what was asked."""
+    await _sql.forget_error_details(connection, **scope.key)
+
+
 async def enqueue(
     connection: Connection, scope: Scope, *, trigger: str, options: JobOptions | None = None, now: datetime
 ) -> Ticket:

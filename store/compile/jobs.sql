@@ -1,3 +1,8 @@
+-- name: forget_error_details!
+-- Cuts the details off the errors of an owner's jobs: a provider's message may quote what was asked.
+UPDATE wiki_compile_jobs SET error = split_part(error, ' (', 1)
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND strpos(error, ' (') > 0;
+
 -- name: wiki_compile_enabled$
 -- Whether compiling is enabled for the tenant.
 SELECT wiki_compile_enabled FROM tenants WHERE tenant_id = :tenant_id;

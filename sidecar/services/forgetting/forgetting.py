@@ -31,7 +31,7 @@ from sidecar.services.forgetting.targets import (
 from sidecar.services.threads import KIND
 from sidecar.turn.leads import MAX_LEAD_LINES, lead
 from store.accounting import receipts
-from store.compile import background, batches, decay_jobs, ledger, scopes
+from store.compile import background, batches, decay_jobs, jobs, ledger, scopes
 from store.content import memories, threads
 from store.db import purging
 from store.db.postgres import Pool, Pools, scoped
@@ -187,6 +187,9 @@ async def _forget(
         notes += more
     if found.page_ids:
         report = replace(report, page_ids=await _forget_pages(connection, scope, found.page_ids, now=now))
+    if notes:
+        await jobs.forget_error_details(connection, scope)
+        await background.forget_error_details(connection, scope)
     if word:
         notes += await forgotten.note_receipts(connection, scope)
         report = replace(report, left=await traces.rows_holding(connection, scope, word))

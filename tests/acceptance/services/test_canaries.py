@@ -19,6 +19,7 @@ from tests.support.databases import RUN_DIR
 from tests.support.served.site import Caller, Site
 from tests.support.served.turns import as_superuser, asking, explained
 from tests.support.served.wiki_site import WikiCaller, streamed, worked
+from tests.support.store.held_words import holders
 from tests.support.waiting import until
 
 DOORS = (
@@ -154,23 +155,6 @@ async def filled(site: Site, words: dict[str, str]) -> Caller:
 async def exported(site: Site) -> list[Any]:
     """Return the files of the wiki's export."""
     return await streamed(WikiCaller(site, "acme", "mara").ExportVault(compile_pb2.ExportVaultRequest()))
-
-
-async def holders(database: str, words: dict[str, str]) -> dict[str, list[str]]:
-    """Return, for each word that some row holds, the tables and columns, bytes read as text."""
-    connection = await asyncpg.connect(database)
-    columns = "SELECT table_name, column_name, data_type FROM information_schema.columns WHERE table_schema = 'public'"
-    found: dict[str, list[str]] = {}
-    try:
-        for table, column, kind in await connection.fetch(f"{columns} ORDER BY 1, 2"):
-            text = f"encode({column}, 'escape')" if kind == "bytea" else f"{column}::text"
-            held = await connection.fetchval(f"SELECT string_agg(lower({text}), ' ') FROM {table}") or ""
-            for door, word in words.items():
-                if word in held:
-                    found.setdefault(door, []).append(f"{table}.{column}")
-        return found
-    finally:
-        await connection.close()
 
 
 async def answers(site: Site, agent: Caller, words: dict[str, str]) -> str:
