@@ -58,7 +58,9 @@ _COMMANDS = {
         "backends",
         "Show the remote backends, switch them off or on, and create webhooks for changed memories.",
     ),
-    "brain": Lazy("sidecar.cli.wiki.brain", "brain", "Look things up in compiled pages, as an agent does."),
+    "brain": Lazy(
+        "sidecar.cli.wiki.brain", "brain", "Look things up in compiled pages, and share memories in a tenant."
+    ),
     "budget": Lazy(
         "sidecar.cli.operations.cost", "budget", "Set spending limits and show their alerts; needs an admin's token."
     ),

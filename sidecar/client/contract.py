@@ -20,6 +20,7 @@ from sidecar.client.requests.request import Request
 from sidecar.v1 import (
     admin_pb2,
     backends_pb2,
+    brain_pb2,
     compile_pb2,
     context_pb2,
     cost_pb2,
@@ -41,6 +42,7 @@ METHODS: Mapping[str, MethodDescriptor] = {
         profile_pb2,
         admin_pb2,
         wiki_pb2,
+        brain_pb2,
         compile_pb2,
         backends_pb2,
         cost_pb2,

@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar, cast
 from google.protobuf.json_format import MessageToDict
 
 from sidecar.client import answers, knobs, shapes
-from sidecar.client.answers import Page, backends, cost, ontology, wiki
+from sidecar.client.answers import Page, backends, brain, cost, ontology, wiki
 from sidecar.client.shapes import ToolCall, ToolResult
 
 V = TypeVar("V")
@@ -160,7 +160,7 @@ _READERS: Mapping[str, Reader] = {
 }
 _VALUES: Mapping[str, type[Any]] = {
     name: kind
-    for module in (shapes, answers, wiki, backends, cost, ontology)
+    for module in (shapes, answers, wiki, brain, backends, cost, ontology)
     for name, kind in vars(module).items()
     if isinstance(kind, type) and is_dataclass(kind)
 }

@@ -109,10 +109,13 @@ def tally(record: JobRecord) -> dict[str, Any]:
 
 
 def count(finished: Mapping[str, Any], figures: Figures) -> None:
-    """Add a job's `tally` to the metrics, or that of a decay job (kind, state) or a reprocess job (status, pages)."""
+    """Add a job's `tally` to the metrics, or that of a decay job (kind, state), a reprocess job (status, pages) or a Brain."""
     if "decay" in finished:
         kind, state = map(str, finished["decay"])
         figures.decayed(kind, state)
+        return
+    if "brain" in finished:
+        figures.brain_changed({str(event): int(many) for event, many in finished["brain"].items()})
         return
     if "reprocess" in finished:
         status, pages = finished["reprocess"]

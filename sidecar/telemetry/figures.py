@@ -56,6 +56,7 @@ class Figures:
         self._compiles = Family(self._gauge(names.COMPILE_JOBS))
         self._lag = self._gauge(names.COMPILE_LAG)
         self._decays = Family(self._counter(names.DECAY_JOBS))
+        self._brain_copies = Family(self._counter(names.BRAIN_COPIES))
         self._reprocesses = Family(self._counter(names.REPROCESS_JOBS))
         self._reprocessed = self._counter(names.REPROCESSED_PAGES)
         self._refreshing: list[Callable[[], None]] = []
@@ -114,6 +115,11 @@ class Figures:
     def decayed(self, kind: str, state: str) -> None:
         """Count a decay job that has ended."""
         self._decays.of(kind, state).inc()
+
+    def brain_changed(self, counts: Mapping[str, int]) -> None:
+        """Count copies that were released, held or withdrawn."""
+        for event, count in counts.items():
+            self._brain_copies.of(event).inc(count)
 
     def reprocessed(self, status: str, pages: int) -> None:
         """Count a reprocess job that has ended, and its pages."""

@@ -140,6 +140,7 @@ EMBEDDER_FAILING: Final = Metric(
 COMPILE_JOBS: Final = Metric("sidecar.compile.jobs", "", "Compile jobs by status, now in the database.", ("status",))
 COMPILE_LAG: Final = Metric("sidecar.compile.lag", "s", "Age of the oldest compile job that waits.")
 DECAY_JOBS: Final = Metric("sidecar.decay.jobs", "", "Decay jobs that have ended.", ("kind", "state"))
+BRAIN_COPIES: Final = Metric("sidecar.brain.copies", "", "Copies in Brains, by what happened to them.", ("event",))
 REPROCESS_JOBS: Final = Metric(
     "sidecar.ontology.reprocess.jobs", "", "Reprocess jobs of ontologies that have ended.", ("status",)
 )

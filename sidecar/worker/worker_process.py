@@ -105,7 +105,7 @@ async def work(settings: Settings, watch: Watch | None = None, *, ends_with_pare
             {
                 **handlers(pools.background, vectors, writer),
                 **aging_handlers(aging, timedelta(seconds=settings.episode_pause_s)),
-                **brain_handlers(Brain(pools.background, now=compile_engine.now, role=DatabaseRole.WORKER)),
+                **brain_handlers(_brain(pools.background, told=ends_with_parent)),
                 NIGHTLY_KIND: nightly.schedule,
                 ELSEWHERE_KIND: elsewhere.retry,
                 SWEEP: partial(_sweep, engine, pools.background),
@@ -138,6 +138,11 @@ async def _told_elsewhere(settings: Settings, pool: Pool) -> AsyncIterator[Elsew
     """Yield what tells the memory services of others to forget."""
     async with remote_memories(settings.backends, os.environ) as remote:
         yield Elsewhere(pool, remote, now=compile_engine.now, role=DatabaseRole.WORKER)
+
+
+def _brain(pool: Pool, *, told: bool) -> Brain:
+    tell = _write_brain_tally if told else _say_nothing
+    return Brain(pool, now=compile_engine.now, told=tell, role=DatabaseRole.WORKER)
 
 
 async def _stop_with_parent(worker: Worker) -> None:
@@ -210,6 +215,15 @@ def _write_tally(record: JobRecord) -> None:
 def _write_decay_tally(job: DecayJob) -> None:
     """Write a decay job's kind and state to standard output, for the parent's metrics."""
     _write_line({"decay": [job.kind.value, job.state.value]})
+
+
+def _write_brain_tally(counts: Mapping[str, int]) -> None:
+    """Write what happened to copies of Brains to standard output, for the parent's metrics."""
+    _write_line({"brain": counts})
+
+
+def _say_nothing(counts: Mapping[str, int]) -> None:
+    """Tell nothing: no parent reads it."""
 
 
 def _write_reprocess_tally(job: ReprocessJob) -> None:

@@ -1,4 +1,4 @@
-"""Commands of the Brain: look something up in compiled pages as an agent does."""
+"""Commands of the Brain: look something up as an agent does, and keep the rules and copies that fill a tenant's Brain."""
 
 from __future__ import annotations
 
@@ -7,14 +7,25 @@ from typing import Any
 
 import click
 
+from sidecar.cli.shared import drawing
 from sidecar.cli.shared.output import printable
+from sidecar.cli.shared.paging import every, limit_option
 from sidecar.cli.shared.session import CommandSession, connected
-from sidecar.client.answers.brain import BrainAnswer, BrainDetail, BrainRelation
+from sidecar.client import NewRule
+from sidecar.client.answers.brain import (
+    BrainAnswer,
+    BrainCopy,
+    BrainDetail,
+    BrainPage,
+    BrainRelation,
+    BrainState,
+    ReleaseRule,
+)
 
 
 @click.group()
 def brain() -> None:
-    """Look things up in compiled pages, as an agent does."""
+    """Look things up in compiled pages, and share memories in a tenant by approved rules."""
 
 
 @brain.command(short_help="Shortlist pages for a question, or show details by id.")
@@ -36,11 +47,182 @@ def query(session: CommandSession, text: str, detail_ids: tuple[str, ...], limit
     session.voice.show(found, lambda one: _draw(one, is_search=bool(text)))
 
 
+@brain.command(short_help="Show the rules of release, and how many copies there are.")
+@connected
+def rules(session: CommandSession) -> None:
+    """Show whether turns see the Brain, its rules, and how many copies they released. Needs the admin role.
+
+    \b
+    Example:
+      sidecar brain rules
+    """
+    session.voice.show(session.client.get_brain(), _draw_state)
+
+
+@brain.command(short_help="Propose a rule of release.")
+@click.argument("name")
+@click.option("--tag", "tags", multiple=True, help="Release memories with this tag; may be given again.")
+@click.option("--type", "memory_types", multiple=True, help="Release memories of this type; may be given again.")
+@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="Only with this metadata; may be given again.")
+@click.option(
+    "--authority", type=click.Choice(["derived", "candidate", "agent", "user"]), default="agent", show_default=True,
+    help="The least authority.",
+)  # fmt: skip
+@click.option("--tier", type=click.IntRange(0, 5), default=0, help="Trust its copies at least so far; needs --reason.")
+@click.option("--reason", default="", help="Why its copies are trusted more than their sources.")
+@connected
+def propose(session: CommandSession, name: str, metadata: tuple[str, ...], **asked: Any) -> None:
+    """Propose the rule NAME, which releases nothing until it is approved. Needs the admin role.
+
+    \b
+    Example:
+      sidecar brain propose handbook --tag shared --authority user
+    """
+    if odd := [one for one in metadata if "=" not in one]:
+        raise click.BadParameter(f"{odd[0]!r} is not KEY=VALUE", param_hint="--metadata")
+    rule = NewRule(
+        name=name,
+        tags=asked["tags"],
+        memory_types=asked["memory_types"],
+        metadata=dict(one.split("=", 1) for one in metadata),
+        least_authority=asked["authority"],
+        trust_tier=asked["tier"],
+        reason=asked["reason"],
+    )
+    session.voice.show(session.client.propose_rule(rule=rule), _draw_rule)
+
+
+@brain.command(short_help="Approve a proposed rule.")
+@click.argument("rule_id", metavar="RULE")
+@connected
+def approve(session: CommandSession, rule_id: str) -> None:
+    """Approve RULE: the memories of all owners are compared with it, now and from now on. Needs the admin role.
+
+    \b
+    Example:
+      sidecar brain approve 5c1e7c0e-7a43-4d0f-9a3e-0d5b7d1f8a01
+    """
+    session.voice.show(session.client.approve_rule(rule_id=rule_id), _draw_rule)
+
+
+@brain.command(short_help="Withdraw a rule with its copies, or one copy.")
+@click.argument("what", metavar="RULE|COPY")
+@click.option("--copy", "is_copy", is_flag=True, help="WHAT is a copy.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@connected
+def withdraw(session: CommandSession, what: str, is_copy: bool, yes: bool) -> None:
+    """Withdraw a rule for good with what it released; with --copy, one copy for as long as its memory stays as it is.
+
+    Needs the admin role.
+
+    \b
+    Example:
+      sidecar brain withdraw 5c1e7c0e-7a43-4d0f-9a3e-0d5b7d1f8a01 --yes
+      sidecar brain withdraw --copy 0b4f7e9c-58a7-4a59-a7b5-5b7f5f0d3f10 --yes
+    """
+    if not yes:
+        session.voice.confirm(f"Withdraw the {'copy' if is_copy else 'rule, with what it released'}?")
+    if is_copy:
+        session.voice.show(session.client.withdraw_copy(copy_id=what), lambda one: _draw_copies([one]))
+    else:
+        session.voice.show(session.client.withdraw_rule(rule_id=what), _draw_rule)
+
+
+@brain.command(short_help="List the copies in the Brain.")
+@click.option("--state", type=click.Choice(["released", "held", "withdrawn"]), default=None, help="Only these.")
+@limit_option
+@connected
+def copies(session: CommandSession, state: str | None, limit: int) -> None:
+    """List copies with their trust tier and the memories they were made from. Needs the admin role.
+
+    \b
+    Example:
+      sidecar brain copies --state held
+    """
+    found = every(session.client.list_copies, limit=limit, state=state or "")
+    session.voice.show(list(found), _draw_copies)
+
+
+@brain.command(short_help="Release a held or withdrawn copy, for a reason.")
+@click.argument("copy_id", metavar="COPY")
+@click.option("--reason", required=True, help="Why; the audit log keeps it.")
+@connected
+def release(session: CommandSession, copy_id: str, reason: str) -> None:
+    """Release COPY: it is trusted like what it contradicts. Needs the admin role.
+
+    \b
+    Example:
+      sidecar brain release 0b4f7e9c-58a7-4a59-a7b5-5b7f5f0d3f10 --reason "checked by phone"
+    """
+    copy = session.client.release_copy(copy_id=copy_id, reason=reason)
+    session.voice.show(copy, lambda one: _draw_copies([one]))
+
+
+@brain.command(short_help="List the pages of the Brain.")
+@limit_option
+@connected
+def pages(session: CommandSession, limit: int) -> None:
+    """List the Brain's pages; `sidecar brain query --detail ID` shows one. Needs the admin role.
+
+    \b
+    Example:
+      sidecar brain pages
+    """
+    session.voice.show(list(every(session.client.list_brain_pages, limit=limit)), _draw_pages)
+
+
+@brain.command(short_help="Let turns see the Brain, or leave it out.")
+@click.argument("state", type=click.Choice(["on", "off"]))
+@connected
+def show(session: CommandSession, state: str) -> None:
+    """Let turns and queries of the tenant see the Brain, or leave it out, within seconds. Needs the admin role.
+
+    \b
+    Example:
+      sidecar brain show off
+    """
+    session.client.show_brain(is_shown=state == "on")
+    session.voice.show({"is_shown": state == "on"}, lambda one: [f"the Brain is {'on' if one['is_shown'] else 'off'}"])
+
+
+def _draw_state(found: BrainState) -> Iterator[Any]:
+    counts = f"{found.released_count:,} released, {found.held_count:,} held, {found.withdrawn_count:,} withdrawn"
+    yield f"turns {'see' if found.is_shown else 'do not see'} the Brain; copies: {counts}"
+    for one in found.rules:
+        yield from _draw_rule(one)
+    if not found.rules:
+        yield "No rules; propose one: sidecar brain propose"
+
+
+def _draw_rule(one: ReleaseRule) -> Iterator[Any]:
+    asked = [f"tag {tag}" for tag in one.tags] + [f"type {kind}" for kind in one.memory_types]
+    asked += [f"{key}={value}" for key, value in one.metadata.items()]
+    raised = f", trusted as tier {one.trust_tier}: {one.reason}" if one.trust_tier else ""
+    yield printable(f"{one.name}  {one.state}  {one.rule_id}")
+    yield printable(f"    {', '.join(asked)}, from {one.least_authority}{raised}")
+
+
+def _draw_copies(found: Sequence[BrainCopy]) -> Iterator[Any]:
+    yield drawing.rows(
+        ("copy", "state", "tier", "of memory", "text"),
+        ((one.copy_id, one.state, str(one.trust_tier), one.origin_memory_id, one.text[:80]) for one in found),
+        empty="No copies.",
+    )
+
+
+def _draw_pages(found: Sequence[BrainPage]) -> Iterator[Any]:
+    yield drawing.rows(
+        ("page", "type", "id"), ((one.title, one.type, one.id) for one in found), empty="The Brain has no pages yet."
+    )
+
+
 def _draw(found: BrainAnswer, *, is_search: bool) -> Iterator[Any]:
     for hit in found.hits:
         yield printable(f"{hit.index:>2}. {hit.title}  {hit.id}")
         if hit.description:
             yield printable(f"    {hit.description}  {_memories(hit.memory_ids)}")
+    if found.failed_scopes:
+        yield f"not searched: {', '.join(found.failed_scopes)}"
     if is_search and not found.hits:
         yield "No page is about that."
     for detail in found.details:
@@ -51,7 +233,8 @@ def _draw_detail(detail: BrainDetail) -> Iterator[Any]:
     if detail.status != "found":
         yield printable(f"{detail.id}: {detail.status.replace('_', ' ')}")
         return
-    yield printable(f"{detail.title}  ({detail.type})  {detail.id}")
+    where = "shared in the tenant" if detail.scope == "brain" else detail.type
+    yield printable(f"{detail.title}  ({where})  {detail.id}")
     heading = ""
     for one in detail.statements:
         if one.heading != heading:

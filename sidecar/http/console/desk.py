@@ -44,12 +44,12 @@ K = TypeVar("K")
 
 PLACES = (
     ("Turns", (("Turns", "/turns"), ("Threads", "/threads"), ("Sources", "/sources"))),
-    ("Wiki", (("Pages", "/wiki"), ("Graph", "/wiki/graph"), ("Waiting names", "/wiki/mentions"))),
+    ("Wiki", (("Pages", "/wiki"), ("Graph", "/wiki/graph"), ("Waiting names", "/wiki/mentions"), ("Brain", "/brain"))),
     ("Compile", (("Compiles", "/compiles"), ("Quarantine", "/quarantine"), ("Decay", "/decay"))),
     ("Ontology", (("Types", "/ontology"), ("Change sets", "/ontology/changes"), ("Versions", "/ontology/versions"))),
     ("Cost", (("Spending", "/spending"), ("Reads", "/reads"))),
 )
-_ADMINS_PLACES = frozenset({"/quarantine", "/ontology", "/ontology/changes", "/ontology/versions"})
+_ADMINS_PLACES = frozenset({"/brain", "/quarantine", "/ontology", "/ontology/changes", "/ontology/versions"})
 _BY_LENGTH = sorted((place for _, rows in PLACES for _, place in rows), key=len, reverse=True)
 
 

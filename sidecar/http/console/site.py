@@ -17,6 +17,7 @@ from sidecar.http.console.desk import Desk
 from sidecar.http.console.guard import Guard
 from sidecar.http.console.pages import (
     backends,
+    brain,
     compiles,
     decay,
     forgetting,
@@ -45,6 +46,7 @@ def console(desk: Desk, *, hosts: Collection[str] = ()) -> ASGIApp:
         forgetting,
         compiles,
         decay,
+        brain,
         ontology,
         backends,
         money,

@@ -5,8 +5,7 @@ Every method opens its own transactions. What a release copies and when a copy l
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -59,7 +58,10 @@ class BrainState:
 
 
 class Brain:
-    """Keeps a tenant's Brain; `forgot` is called with the Brain's scope when something left it, ahead of the notice."""
+    """Keeps a tenant's Brain; `forgot` is called with the Brain's scope when something left it, ahead of the notice.
+
+    `told` gets the numbers of copies that were released, held and withdrawn.
+    """
 
     def __init__(
         self,
@@ -67,13 +69,14 @@ class Brain:
         *,
         now: Callable[[], datetime],
         forgot: Callable[[Scope], None] = lambda _: None,
+        told: Callable[[Mapping[str, int]], None] = lambda _: None,
         role: DatabaseRole = DatabaseRole.APP,
     ) -> None:
         self._pool = pool
         self._role = role
         self._now = now
         self._forgot = forgot
-        self.counts: Counter[str] = Counter()  # of copies, by what happened to them
+        self._on_changed = told
 
     async def state(self, tenant_id: UUID) -> BrainState:
         """Return the Brain's settings, rules and counts; a tenant that never had a rule has version 0."""
@@ -253,8 +256,8 @@ class Brain:
             yield connection
 
     def _told(self, done: ReleaseCounts) -> None:
-        told = {"released": done.released, "held": done.held, "withdrawn": done.withdrawn}
-        self.counts.update({what: count for what, count in told.items() if count})
+        if done:
+            self._on_changed({"released": done.released, "held": done.held, "withdrawn": done.withdrawn})
 
 
 async def _release(

@@ -8,6 +8,7 @@ import grpc
 from google.protobuf.message_factory import GetMessageClass
 
 from sidecar.v1 import (
+    brain_pb2,
     compile_pb2,
     context_pb2,
     cost_pb2,
@@ -20,7 +21,7 @@ from sidecar.v1 import (
 from tests.support.served.site import Site
 from tests.support.served.turns import fill, refusal
 
-FILES = (compile_pb2, context_pb2, cost_pb2, knowledge_pb2, memory_pb2, ontology_pb2, profile_pb2, wiki_pb2)
+FILES = (brain_pb2, compile_pb2, context_pb2, cost_pb2, knowledge_pb2, memory_pb2, ontology_pb2, profile_pb2, wiki_pb2)
 SERVICES = itertools.chain.from_iterable(file.DESCRIPTOR.services_by_name.values() for file in FILES)
 LISTS = [
     method
@@ -28,7 +29,7 @@ LISTS = [
     for method in service.methods
     if "page_token" in {field.name for field in method.input_type.fields}
 ]
-OF_ADMINS = {
+OF_ADMINS = {"ListBrainPages", "ListCopies",
     "ListBases", "ListDocuments", "ListOntologyChangeSets", "ListOntologyJobs", "ListOntologyVersions", "ListProfileVersions",
     "ListQuarantined", "ListReports",
 }  # fmt: skip

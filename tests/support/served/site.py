@@ -22,6 +22,7 @@ from sidecar.runtime.database import Database
 from sidecar.runtime.settings import Settings
 from sidecar.v1.admin_pb2_grpc import AdminServiceStub
 from sidecar.v1.backends_pb2_grpc import BackendServiceStub
+from sidecar.v1.brain_pb2_grpc import BrainServiceStub
 from sidecar.v1.compile_pb2_grpc import CompileServiceStub
 from sidecar.v1.context_pb2_grpc import ContextServiceStub
 from sidecar.v1.cost_pb2_grpc import CostServiceStub
@@ -76,6 +77,7 @@ class Caller:
             BackendServiceStub,
             CostServiceStub,
             WikiServiceStub,
+            BrainServiceStub,
             OntologyServiceStub,
             CompileServiceStub,
         )

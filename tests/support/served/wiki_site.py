@@ -6,12 +6,14 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from compiler.job.worker import Worker
+from sidecar.services.brain.releases import Brain
 from sidecar.v1 import memory_pb2
 from sidecar.v1.brain_pb2_grpc import BrainServiceStub
 from sidecar.v1.compile_pb2_grpc import CompileServiceStub
 from sidecar.v1.memory_pb2_grpc import MemoryServiceStub
 from sidecar.v1.wiki_pb2_grpc import WikiServiceStub
 from sidecar.worker import compile_engine
+from sidecar.worker.brain_work import brain_handlers
 from sidecar.worker.worker_process import handlers, worker_settings
 from tests.support.served.site import Caller, Site
 
@@ -56,8 +58,9 @@ async def retain_journal(caller: WikiCaller | Caller) -> None:
 async def worked(site: Site) -> int:
     """Do every job that is due, and return how many there were."""
     pool = site.app.pools.background
+    work = {**handlers(pool), **brain_handlers(Brain(pool, now=compile_engine.now))}
     async with compile_engine.engine(site.settings, pool) as engine:
-        return await Worker(pool, engine, worker_settings(site.settings), handlers(pool)).drain()
+        return await Worker(pool, engine, worker_settings(site.settings), work).drain()
 
 
 async def streamed(responses: AsyncIterator[Any]) -> list[Any]:

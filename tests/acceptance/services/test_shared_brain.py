@@ -1,0 +1,161 @@
+"""A tenant's Brain from outside: what an operator does, what other owners' turns see, and what of an owner never gets there."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import asyncpg
+import pytest
+
+from sidecar.cli.root import run
+from sidecar.runtime.errors import InvalidArgument
+from sidecar.runtime.settings import Settings
+from sidecar.v1 import brain_pb2, memory_pb2, wiki_pb2
+from store.scope import brain_of, owner_uuid, tenant_uuid
+from tests.support.served.console_browser import browser, word_of
+from tests.support.served.site import Caller, Site, served
+from tests.support.served.turns import asking, assembled, explained, refusal
+from tests.support.served.wiki_site import worked
+
+SECRET, SHARED = "Zwitscherklang", "Blaumeisenruf"
+MOVED = "Priya Raman moved Helios to Lisbon in 2024."
+RESERVED = brain_of(tenant_uuid("acme")).owner_id
+
+
+@pytest.fixture
+async def site(settings: Settings) -> AsyncIterator[Site]:
+    """A served sidecar with its console."""
+    async with served(replace(settings, console_listen="127.0.0.1:0")) as one:
+        yield one
+
+
+@pytest.fixture
+def command(site: Site, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Runs a command of the Brain as an admin, and returns what it answers as JSON."""
+    monkeypatch.setenv("SIDECAR_TOKEN", site.token("acme", admin=True))
+    monkeypatch.setenv("SIDECAR_ADDRESS", site.app.addresses[0])
+
+    async def typed(*arguments: str, code: int = 0) -> Any:
+        told = await asyncio.to_thread(partial(run, ["brain", *arguments, "--json"]))
+        heard = capsysbinary.readouterr()
+        assert told == code, heard.err.decode()
+        return json.loads(heard.out) if heard.out else heard.err.decode()
+
+    return typed
+
+
+async def remember(caller: Caller, **texts: str) -> None:
+    """Write memories; those whose id begins with s are tagged to be shared."""
+    new = []
+    for memory_id, text in texts.items():
+        memory = memory_pb2.NewMemory(memory_id=memory_id, text=text)
+        memory.metadata.update({"tags": ["shared"] if memory_id.startswith("s") else ["private"]})
+        new.append(memory)
+    await caller.Retain(memory_pb2.RetainRequest(memories=new))
+
+
+async def rows_with(site: Site, word: str, *, besides: str) -> dict[str, int]:
+    """Return how many rows of other owners than the one named hold a word, by table."""
+    connection = await asyncpg.connect(site.settings.database_url)
+    tables = await connection.fetch(
+        "SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'owner_id'"
+        " WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r'"
+    )
+    found = {}
+    for (name,) in tables:
+        count = await connection.fetchval(
+            f"SELECT count(*) FROM {name} t WHERE owner_id <> $1 AND strpos(lower(t::text), lower($2)) > 0",
+            owner_uuid(besides),
+            word,
+        )
+        found |= {name: count} if count else {}
+    await connection.close()
+    return found
+
+
+async def test_what_was_released_is_everybodys_and_what_was_not_is_nowhere(
+    site: Site, command: Callable[..., Any]
+) -> None:
+    ann, bob = site.caller("acme", "ann"), site.caller("acme", "bob")
+    await remember(ann, s1=f"Priya Raman plays {SHARED} at the Helios office.", s2=MOVED)
+    await remember(ann, p1=f"The Helios office calls Ann's bird {SECRET}.", p2=f"{SECRET} sings at Helios.")
+    rule = await command("propose", "handbook", "--tag", "shared")
+    assert rule["state"] == "proposed"
+    assert (await command("approve", rule["rule_id"]))["state"] == "approved"
+    await worked(site)
+    state = await command("rules")
+    assert (state["released_count"], state["held_count"], state["is_shown"]) == (2, 0, True)
+    assert "Helios" in {one["title"] for one in await command("pages")}
+    heard = await assembled(bob, asking("What does Priya Raman play at the Helios office?", thread_id="b"))
+    assert SHARED in str(heard)
+    assert "Shared in the tenant" in str(heard)
+    found = await bob.QueryBrainContext(brain_pb2.QueryBrainContextRequest(query="Helios"))
+    ids = [one.id for one in found.hits]
+    told = await bob.QueryBrainContext(brain_pb2.QueryBrainContextRequest(query=SECRET, detail_ids=ids))
+    assert SHARED in str(told)
+    receipt = await explained(bob, heard.receipt_id)
+    for seen in (heard, found, told, receipt, state, await command("copies"), await command("pages")):
+        assert SECRET not in str(seen)
+    assert not await rows_with(site, SECRET, besides="ann")
+    assert await rows_with(site, SHARED, besides="ann")
+
+    await ann.DeleteMemory(memory_pb2.DeleteMemoryRequest(memory_id="s1"))
+    assert not await rows_with(site, SHARED, besides="nobody"), "also in the receipts of those that read it"
+    assert SHARED not in str(await explained(bob, heard.receipt_id))
+    again = await assembled(bob, asking("What does Priya Raman play at the Helios office?", thread_id="b2"))
+    assert SHARED not in str(again)
+    await worked(site)
+    assert not await rows_with(site, SHARED, besides="nobody")
+
+
+async def test_reserved_owner_is_refused_at_every_door(site: Site, command: Callable[..., Any]) -> None:
+    admin = site.caller("acme", admin=True)
+    await remember(site.caller("acme", "ann"), s1=f"The Helios office plays {SHARED}.", s2="Helios is in Lisbon.")
+    rule = await command("propose", "handbook", "--tag", "shared")
+    await command("approve", rule["rule_id"])
+    await worked(site)
+    wide = str(RESERVED).translate({ord(str(digit)): chr(0xFF10 + digit) for digit in range(10)})
+    for owner in (str(RESERVED), RESERVED.hex.upper(), f"urn:uuid:{RESERVED}", wide):
+        for call in (
+            admin.ListMemories(memory_pb2.ListMemoriesRequest(owner_id=owner)),
+            admin.Forget(memory_pb2.ForgetRequest(owner_id=owner, word=SHARED)),
+            admin.ListPages(wiki_pb2.ListPagesRequest(owner_id=owner)),
+            admin.QueryBrainContext(brain_pb2.QueryBrainContextRequest(owner_id=owner, query="Helios")),
+        ):
+            assert (await refusal(call))[1:] == ("INVALID_ARGUMENT", "owner_id")
+    with pytest.raises(InvalidArgument):
+        site.token("acme", str(RESERVED))
+    assert (await command("rules"))["released_count"] == 2
+
+
+async def test_operator_keeps_the_brain_in_the_console(site: Site) -> None:
+    await remember(site.caller("acme", "ann"), s1="The gate code of Helios is 4417.", s2="Helios is in Lisbon.")
+    async with browser(site, admin=True) as admin:
+
+        async def post(place: str, **form: str) -> str:
+            sent = {"word": await word_of(admin, "/brain"), **form}
+            return (await admin.post(place, data=sent, follow_redirects=True)).text
+
+        assert "Nothing is shared until" in (await admin.get("/brain")).text
+        assert "releases nothing until" in await post("/brain/propose", name="handbook", tags="shared", tier="0")
+        page = (await admin.get("/brain")).text
+        (rule,) = set(re.findall(r'name="rule" value="([^"]+)"', page))
+        assert "is approved" in await post("/brain/approve", rule=rule)
+        await worked(site)
+        page = (await admin.get("/brain")).text
+        assert "The gate code of Helios is 4417." in page
+        copy = re.search(r'name="copy" value="([^"]+)"', page)
+        assert copy is not None
+        assert "taken back by" in await post("/brain/take-back", copy=copy[1])
+        assert "is released" in await post("/brain/release", copy=copy[1], reason="it may be known")
+        assert "do not see the Brain" in await post("/brain/switch", shown="no")
+        assert "with its copies" in await post("/brain/withdraw", rule=rule)
+        assert "The gate code" not in (await admin.get("/brain")).text
+    async with browser(site) as reader:
+        assert (await reader.get("/brain")).status_code == 403
