@@ -67,7 +67,7 @@ async def rows_with(site: Site, word: str, *, besides: str) -> dict[str, int]:
         "SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'owner_id'"
         " WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r'"
     )
-    found = {}
+    found: dict[str, int] = {}
     for (name,) in tables:
         count = await connection.fetchval(
             f"SELECT count(*) FROM {name} t WHERE owner_id <> $1 AND strpos(lower(t::text), lower($2)) > 0",
