@@ -1,7 +1,8 @@
 """Questions of synthesis: how much of the set of memories behind an answer stands in the context, with the wiki and without.
 
 `synthesis_questions.json` holds the questions, each with its memories: `fact-7` is the eighth observation of the conversation.
-Half of them, every second one, are held back: nothing is tuned on those. `--data` names the folder of conversations.
+Half of the first ones, every second, are held back: nothing is tuned on those. A second set was written before pages were last
+tuned. `--data` names the folder of conversations.
 """
 
 from __future__ import annotations
@@ -29,39 +30,39 @@ QUESTIONS = Path(__file__).with_name("synthesis_questions.json")
 PROVED_AT = 2_000
 _WIKI = "wiki"
 _SOURCES = {"memories": frozenset({"memory"}), "turns + memories": frozenset({"thread", "memory"})}
+PARTS = ("open half", "held back", "second set")
 _AT_ONCE = 2
 _PATIENT_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class SetQuestion:
-    """A question to a conversation, and the places of the observations that answer it together."""
+    """A question to a conversation, the places of the observations that answer it together, and its part of PARTS."""
 
     text: str
     gold: tuple[int, ...]
-    is_held_back: bool
+    part: str
 
 
 @dataclass(slots=True)
 class SetTally:
-    """Memories found, memories wanted and tokens spent, by sources, wiki, budget and half."""
+    """Memories found, memories wanted and tokens spent, by sources, wiki, budget and part."""
 
-    found: Counter[tuple[str, bool, int, bool]] = field(default_factory=Counter)
-    wanted: Counter[tuple[str, bool, int, bool]] = field(default_factory=Counter)
-    tokens: Counter[tuple[str, bool, int, bool]] = field(default_factory=Counter)
+    found: Counter[tuple[str, bool, int, str]] = field(default_factory=Counter)
+    wanted: Counter[tuple[str, bool, int, str]] = field(default_factory=Counter)
+    tokens: Counter[tuple[str, bool, int, str]] = field(default_factory=Counter)
     over: int = 0
 
-    def share(self, sources: str, has_wiki: bool, budget: int, half: bool | None = None) -> float:
-        """Return the share of the wanted memories that were found, of one half of the questions or of all."""
-        halves = (True, False) if half is None else (half,)
-        wanted = sum(self.wanted[sources, has_wiki, budget, one] for one in halves)
-        return sum(self.found[sources, has_wiki, budget, one] for one in halves) / max(1, wanted)
+    def share(self, sources: str, has_wiki: bool, budget: int, part: str = "") -> float:
+        """Return the share of the wanted memories that were found, of one part of the questions or of all."""
+        parts = (part,) if part else PARTS
+        wanted = sum(self.wanted[sources, has_wiki, budget, one] for one in parts)
+        return sum(self.found[sources, has_wiki, budget, one] for one in parts) / max(1, wanted)
 
     def per_1k_tokens(self, sources: str, has_wiki: bool, budget: int) -> float:
         """Return the memories found per 1,000 tokens of context."""
-        halves = (True, False)
-        tokens = sum(self.tokens[sources, has_wiki, budget, one] for one in halves)
-        return 1000 * sum(self.found[sources, has_wiki, budget, one] for one in halves) / max(1, tokens)
+        tokens = sum(self.tokens[sources, has_wiki, budget, one] for one in PARTS)
+        return 1000 * sum(self.found[sources, has_wiki, budget, one] for one in PARTS) / max(1, tokens)
 
 
 def run(*, scale: float, data: Path, only: str = "", spend: str = "full") -> list[Figure]:
@@ -74,7 +75,11 @@ def questions(conversation: Conversation, scale: float = 1.0) -> tuple[SetQuesti
     """Return the questions to a conversation; a scale below 1 takes the first of them."""
     read = json.loads(QUESTIONS.read_text(encoding="utf-8")).get(conversation.name, ())
     every = [
-        SetQuestion(one["question"], tuple(int(gold.removeprefix("fact-")) for gold in one["gold"]), place % 2 == 1)
+        SetQuestion(
+            one["question"],
+            tuple(int(gold.removeprefix("fact-")) for gold in one["gold"]),
+            PARTS[2] if one.get("is_second") else PARTS[place % 2],
+        )
         for place, one in enumerate(read)
     ]
     return tuple(every[: max(1, round(len(every) * scale))]) if every else ()
@@ -94,9 +99,9 @@ def figures(tally: SetTally) -> list[Figure]:
                 if budget == PROVED_AT
                 else plain(name, with_wiki, note=note)
             )
-            for half, title in ((False, "open half"), (True, "held back")):
-                both = [tally.share(sources, one, budget, half) for one in (True, False)]
-                told += [plain(f"  {title}", both[0], note=f"{both[1]:.4f} without")] if budget == PROVED_AT else []
+            for part in PARTS:
+                both = [tally.share(sources, one, budget, part) for one in (True, False)]
+                told += [plain(f"  {part}", both[0], note=f"{both[1]:.4f} without")] if budget == PROVED_AT else []
     return [*told, plain("contexts over their budget", tally.over)]
 
 
@@ -130,7 +135,7 @@ class _Asking:
                 async with self.gate:
                     assembly = await self.world.ask(asked)
                 context, is_too_large = context_of(assembly), is_over(assembly, budget)
-                place = (sources, has_wiki, budget, question.is_held_back)
+                place = (sources, has_wiki, budget, question.part)
                 stands = set() if is_too_large else found(conversation, question, plain_text(context))
                 self.tally.over += is_too_large
                 self.tally.found[place] += len(stands)

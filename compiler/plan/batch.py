@@ -41,8 +41,8 @@ class MemoryEvidence:
 class ParentCandidate:
     """A hub suggested by metadata or summaries.
 
-    `kind` is city, journal or tag; `title` is its display form; `section` the slug of the section for its members. `memory_ids`
-    and `pages` are the evidence. `origin` is record or summary.
+    `kind` is city, journal, tag, person or period; `title` is its display form; `section` the slug of the section for its
+    members. `memory_ids` and `pages` are the evidence. `origin` is record, summary or tag.
     """
 
     kind: str

@@ -6,6 +6,7 @@ memory stays as it is.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -34,6 +35,7 @@ from compiler.plan.upkeep import ActRefused
 SHARED = 0.6
 _REF_CHARS = 32
 _MARKER = "- "
+_DAY = re.compile(r"^\d{4}-\d{2}-\d{2}: ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,4 +209,5 @@ def _pieces(line: str) -> list[str]:
 
 
 def _key(sentence: str) -> str:
-    return plain_key(unescape(sentence.strip().removeprefix(_MARKER)))
+    """Return the words of a sentence, without the day that a line puts before them."""
+    return plain_key(unescape(_DAY.sub("", sentence.strip().removeprefix(_MARKER))))

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import starmap
 
 from compiler.plan.batch import AggregationView, LeafBatch, ParentCandidate
 from compiler.plan.contract import BatchMemory, Draft, Mention, Page, PageKey, PageType, PromotionStatus
 from compiler.plan.judging.finishing import SUMMARY
 from compiler.plan.judging.membership import MIN_CHILDREN, MemberRequirement, is_tag_of, requirement, shows
-from compiler.plan.judging.parents import PERSON, section_of
+from compiler.plan.judging.parents import PERIOD, PERSON, section_of
 from compiler.plan.judging.writing import added_lines
 from compiler.plan.names.decisions import decisions
 from compiler.plan.names.excerpts import arrange, excerpt, founds, line
@@ -40,6 +41,7 @@ from compiler.plan.text.sentences import sentences
 NAME = "extractive"
 MIN_MEMORIES = 2
 MIN_THEME_MEMORIES = 3
+LONGEST_LETTERS = 4
 HIGHLIGHTS = 3
 
 _PLACED = re.compile(r"\w[\w ]* in [^.]+\.")
@@ -78,30 +80,32 @@ def write_section(draft: Draft) -> str:
     if draft.existing_md or draft.section.body_md:
         return added_lines(draft.existing_md, draft.section.body_md)
     keys = {plain_key(name) for name in draft.names or (draft.title,)} - {""}
-    found = [one for memory in draft.memories for one in excerpt(memory, keys)]
+    found = [(one, memory) for memory in draft.memories for one in excerpt(memory, keys)]
     if draft.section.slug == SUMMARY:
         return next(
             (_place_summary(memory, keys) for memory in draft.memories if _place_summary(memory, keys)), ""
-        ) or escape(opening(found, keys))
-    return "\n".join(dict.fromkeys(map(line, found)))
+        ) or escape(opening((one for one, _ in found), keys))
+    return "\n".join(dict.fromkeys(starmap(line, found)))
 
 
 def quote(draft: Draft) -> str:
     """Return a rebuilt section in its memories' own sentences: those that name the page, else all."""
     if written := write_section(draft):
         return written
-    found = [sentence for memory in draft.memories for sentence in sentences(memory.text)]
+    found = [(sentence, memory) for memory in draft.memories for sentence in sentences(memory.text)]
     if draft.section.slug == SUMMARY:
-        return escape(found[0]) if found else ""
-    return "\n".join(dict.fromkeys(map(line, found)))
+        return escape(found[0][0]) if found else ""
+    return "\n".join(dict.fromkeys(starmap(line, found)))
 
 
 def _is_enough(subject: Subject, found: list[tuple[BatchMemory, tuple[str, ...]]]) -> bool:
     """Return whether enough memories speak of the subject, and one of them in a sentence that can be read alone.
 
-    A sentence that only counts the name among others says nothing of it.
+    A sentence that only counts the name among others says nothing of it. A few capital letters are often no name but a kind
+    (`a USB stick`), so they take as many memories as a theme.
     """
-    least = MIN_THEME_MEMORIES if subject.kind is NameKind.THEME else MIN_MEMORIES
+    is_letters = subject.kind is NameKind.THING and subject.title.isupper() and len(subject.title) <= LONGEST_LETTERS
+    least = MIN_THEME_MEMORIES if subject.kind is NameKind.THEME or is_letters else MIN_MEMORIES
     saying = [[one for one in said if founds(one, subject.keys)] for _, said in found]
     return sum(map(bool, saying)) >= least and not all(is_loose(one) for said in saying for one in said)
 
@@ -203,6 +207,8 @@ def plan_aggregation(view: AggregationView) -> Proposal:
 def _is_member(page: Page, candidates: Sequence[ParentCandidate], required: MemberRequirement) -> bool:
     if candidates[0].kind == PERSON:
         return any(page.key in candidate.pages for candidate in candidates)
+    if candidates[0].kind == PERIOD:
+        return page.key.type is PageType.DECISION and _belongs(page, candidates) and shows(page, required)
     if page.key.type is not PageType.ENTITY or not _belongs(page, candidates):
         return False
     return candidates[0].kind == "tag" or shows(page, required)

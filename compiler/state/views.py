@@ -30,7 +30,7 @@ from compiler.plan.names.lookup import Sought
 from compiler.plan.names.merge import CITY_TAG, SIMILARITY, Match, Matches, Names, Way
 from compiler.plan.text.markdown import alias_keys
 from compiler.settings import Sight
-from compiler.state import people, surroundings
+from compiler.state import people, periods, surroundings
 from compiler.state.row_mapping import Stored, key_of, link_cause, load, mentions, outline, ruling
 from compiler.state.substrates import MemorySubstrate
 from store.compile import ledger
@@ -294,6 +294,7 @@ async def aggregation_view(
         return None, None
     above = await candidates.rollups_of(connection, scope, changed)
     recent, found, lean = await _recent(connection, scope, changed, parents.from_memories(memories), look)
+    found = await periods.with_all_pages(connection, scope, found)
     titles = sorted({key for one in found for key in alias_keys(one.title)})
     named = [page_id for _, page_id in await candidates.by_aliases(connection, scope, titles)]
     rest = await load(connection, scope, {*waiting, *above, *named} - {recent.ids[key] for key in recent.pages})

@@ -304,6 +304,14 @@ async def memories_of_tags(
     return [row["source_ref"] for row in rows]
 
 
+async def tagged(connection: Connection, scope: Scope, tags: Sequence[str]) -> list[tuple[str, str, str]]:
+    """Return (tag, type, slug) for each active page with one of the tags."""
+    if not tags:
+        return []
+    rows = await _sql.tagged(connection, **scope.key, tags=list(tags))
+    return [(row["tag"], row["type"], row["slug"]) for row in rows]
+
+
 async def duplicate_titles(connection: Connection, scope: Scope) -> int:
     """Return how many titles are shared by several active pages of an owner."""
     return int(await _sql.duplicate_titles(connection, **scope.key))

@@ -314,6 +314,14 @@ WHERE w.tenant_id = :tenant_id AND w.owner_id = :owner_id AND w.page_id = ANY(:p
     AND w.subject = 'tag' AND EXISTS (SELECT 1 FROM unnest(:classes::text[]) AS r (class) WHERE starts_with(w.subject_ref, r.class))
 ORDER BY w.source_ref;
 
+-- name: tagged
+-- The active pages with one of some tags, as (tag, type, slug).
+SELECT DISTINCT w.subject_ref AS tag, p.type, p.slug FROM wiki_section_sources w
+JOIN wiki_pages p ON p.tenant_id = w.tenant_id AND p.page_id = w.page_id
+WHERE w.tenant_id = :tenant_id AND w.owner_id = :owner_id AND w.subject = 'tag' AND w.subject_ref = ANY(:tags::text[])
+    AND p.status = 'active'
+ORDER BY w.subject_ref, p.type, p.slug;
+
 -- name: linked_from
 -- The active pages that some pages link to.
 SELECT DISTINCT p.page_id FROM wiki_page_links l

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from compiler.plan.batch import ParentCandidate
 from compiler.plan.contract import BatchMemory, Page, PageKey, PageType
-from compiler.plan.names.locating import city_of, journal_of, tags_of, types_of
+from compiler.plan.names.locating import PERIOD_TAG, city_of, journal_of, tags_of, types_of
 from compiler.plan.names.merge import CITY_TAG
 from compiler.plan.names.naming import holds
 from compiler.plan.names.spotting import runs, speaker_of
@@ -20,6 +20,7 @@ from compiler.plan.text.words import NO_NAMES
 MIN_MEMORIES = 2
 MIN_PAGES = 3
 PERSON = "person"
+PERIOD = "period"
 PLACES = "places"
 
 _SECTIONS = (
@@ -45,11 +46,12 @@ def from_memories(memories: Iterable[BatchMemory], *, least: int = MIN_MEMORIES)
 
 
 def from_pages(pages: Iterable[Page]) -> tuple[ParentCandidate, ...]:
-    """Return the cities in the pages' summaries, after a preposition or in a postal address. The order of pages does not
-    matter.
+    """Return the cities in the pages' summaries, after a preposition or in a postal address, and the periods that decisions
+    are tagged with. The order of pages does not matter.
     """
-    found = []
+    found: list[ParentCandidate] = []
     for page in sorted(pages, key=lambda one: one.key):
+        found.extend(_periods(page))
         city = city_in_summary(page.summary) if page.key.type is PageType.ENTITY else ""
         if slug(city):
             ids = tuple(source.memory_id for source in page.summary_sources)
@@ -58,6 +60,15 @@ def from_pages(pages: Iterable[Page]) -> tuple[ParentCandidate, ...]:
                 ParentCandidate("city", slug(city), city, section_for(tags), ids, (page.key,), tags, "summary")
             )
     return merge_candidates(found)
+
+
+def _periods(page: Page) -> Iterable[ParentCandidate]:
+    for tag in page.tags if page.key.type is PageType.DECISION else ():
+        if tag.name.startswith(PERIOD_TAG):
+            name = tag.name.removeprefix(PERIOD_TAG)
+            ids = tuple(source.memory_id for source in tag.sources)
+            title = name.replace("-", " ").capitalize()
+            yield ParentCandidate(PERIOD, name, title, "decisions", ids, (page.key,), (), "tag")
 
 
 def merge_candidates(*lists: Iterable[ParentCandidate]) -> tuple[ParentCandidate, ...]:

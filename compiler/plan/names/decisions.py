@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 
 from compiler.plan.contract import BatchMemory, PageType
 from compiler.plan.names.excerpts import attributed, line
-from compiler.plan.names.locating import tags_of
+from compiler.plan.names.locating import PERIOD_TAG, tags_of
 from compiler.plan.names.spotting import runs, speaker_of
-from compiler.plan.proposal import ProposedPage, ProposedSection
+from compiler.plan.proposal import ProposedName, ProposedPage, ProposedSection
 from compiler.plan.text.change import content_words
 from compiler.plan.text.markdown import escape, one_line, plain_key
 from compiler.plan.text.sentences import sentences
@@ -122,7 +122,9 @@ def _title(decided: str) -> str:
 def _page(
     memory: BatchMemory, title: str, sentence: str, after: tuple[str, ...], before: tuple[str, ...]
 ) -> ProposedPage:
-    reasons = [one for one in (sentence, *after) if _REASON.search(one)]
+    within = _REASON.search(sentence)
+    reasons = [sentence[within.start() :]] if within and len(content_words(sentence[: within.start()])) > 1 else []
+    reasons += [one for one in after if _REASON.search(one)]
     texts: Mapping[str, list[str]] = {
         "decision": [sentence],
         "rationale": reasons,
@@ -130,8 +132,9 @@ def _page(
     }
     cited = (memory.memory_id,)
     sections = tuple(
-        ProposedSection(slug, slug.capitalize(), "\n".join(map(line, said)), cited, is_verbatim=True)
+        ProposedSection(slug, slug.capitalize(), "\n".join(line(one, memory) for one in said), cited, is_verbatim=True)
         for slug, said in texts.items()
         if said
     )
-    return ProposedPage(PageType.DECISION, title, escape(sentence), sections, memory_ids=cited)
+    year = ProposedName(f"{PERIOD_TAG}decisions-in-{memory.occurred_at:%Y}", cited)
+    return ProposedPage(PageType.DECISION, title, escape(sentence), sections, tags=(year,), memory_ids=cited)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Set
-from datetime import datetime
+from dataclasses import dataclass
 
 from compiler.plan.contract import BatchMemory, Page
 from compiler.plan.facts import past
 from compiler.plan.names.naming import holds
 from compiler.plan.names.replies import is_reply
 from compiler.plan.names.spotting import SPEAKER, NameKind, runs, speaker_of, told
-from compiler.plan.names.themes import theme_of, themes_in
+from compiler.plan.names.themes import area_of, theme_of, themes_in
 from compiler.plan.proposal import ProposedSection
 from compiler.plan.text.change import content_words
 from compiler.plan.text.markdown import escape, plain_key
@@ -48,6 +48,15 @@ _OF_PEOPLE = (
             r"|\b(?:my|his|her) (?:all time )?favou?rites?\b|^(?:\S+ )?favou?rite\b|\bis my favou?rite\b"
         ),
     ),
+)
+_RELATIVE = re.compile(
+    r"\b(?:yesterday|today|tonight|tomorrow|recently|lately|currently|nowadays|ago|soon|upcoming|so far"
+    r"|(?:last|next|this|past|coming|previous) (?:\w+ )?(?:night|day|week|weekend|month|year|spring|summer|autumn|fall|winter"
+    r"|monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|may|june|july|august|september"
+    r"|october|november|december)"
+    r"|ayer|hoy|manana|hace \w+ (?:dias|semanas|meses|anos)|(?:semana|mes|ano) (?:pasad[ao]|passad[ao]|que v[ie]e?ne?m?)"
+    r"|ontem|hoje|amanha|ha \w+ (?:dias|semanas|meses|anos)|gestern|heute|(?:letzte|nachste|vorige)[nmrs]? \w+|neulich"
+    r"|hier|aujourdhui|demain|(?:semaine|mois|annee) (?:derniere?|prochaine?))\b"
 )
 _OWN, _OTHER = "\x01", "\x02"
 _ROW = re.compile(r"[\x01\x02](?: (?:(?:and|or|the|y|e|und|et|o|ou) )*[\x01\x02]){2,}")
@@ -109,9 +118,10 @@ def founds(sentence: str, keys: Set[str]) -> bool:
     return not any(_OWN in row for row in _ROW.findall(marked))
 
 
-def line(sentence: str) -> str:
-    """Return a sentence as a line of a section."""
-    return past.inert(f"- {escape(sentence)}")
+def line(sentence: str, memory: BatchMemory) -> str:
+    """Return a memory's sentence as a line of a section; with its day if it tells the time by the day it was said."""
+    day = f"{memory.occurred_at:%Y-%m-%d}: " if _RELATIVE.search(plain_key(sentence)) else ""
+    return past.inert(f"- {day}{escape(sentence)}")
 
 
 def arrange(
@@ -119,8 +129,8 @@ def arrange(
 ) -> tuple[ProposedSection, ...]:
     """Return sections for the sentences about the subject with these keys.
 
-    A person's visits, preferences and relations have sections of their own; the rest goes to the overview until it is full,
-    then to one section per month.
+    A person's visits, preferences and relations have sections of their own, and so has each area of life in which the person
+    does something. The rest goes to the overview until it is full, then to one section per month.
 
     A line already on the page stays where it is.
     """
@@ -132,8 +142,8 @@ def arrange(
     headings = {OVERVIEW: "Overview"}
     for memory, found in excerpts:
         for sentence in found:
-            one = line(sentence)
-            slug = places.get(one) or _place(memory.occurred_at, sizes, headings, _theme(sentence, keys))
+            one = line(sentence, memory)
+            slug = places.get(one) or _place(memory, sentence, keys, _Room(sizes, headings))
             if one not in places:
                 places[one] = slug
                 sizes[slug] = sizes.get(slug, 0) + len(one) + 1
@@ -145,22 +155,39 @@ def arrange(
     )
 
 
-def _place(when: datetime, sizes: Mapping[str, int], headings: dict[str, str], own: str) -> str:
-    if not own and sizes.get(OVERVIEW, 0) < OVERVIEW_CHARS:
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """The sizes of a page's sections, and the headings of those that were chosen."""
+
+    sizes: Mapping[str, int]
+    headings: dict[str, str]
+
+
+def _place(memory: BatchMemory, sentence: str, keys: Collection[str], room: _Room) -> str:
+    is_own = _is_of_subject(sentence, keys)
+    own = _theme(sentence) if is_own else ""
+    area = area_of(sentence) if is_own and not own else ""
+    if not own and not area and room.sizes.get(OVERVIEW, 0) < OVERVIEW_CHARS:
         return OVERVIEW
-    slug, heading = (own, own.capitalize()) if own else (f"notes_{when:%Y_%m}", f"{when:%B %Y}")
-    headings[slug] = heading
+    heading = own.capitalize() or area or f"{memory.occurred_at:%B %Y}"
+    month = f"notes_{memory.occurred_at:%Y_%m}"
+    slug = own or (month if heading[-1].isdigit() else heading.lower().replace(" ", "_"))
+    room.headings[slug] = heading
     return slug
 
 
-def _theme(sentence: str, keys: Collection[str]) -> str:
-    """Return the section for what a person says or does themselves; empty for anything else."""
+def _theme(sentence: str) -> str:
+    """Return the section for a person's visits, preferences or relations; empty for anything else."""
+    said = plain_key(sentence.removeprefix(f"{speaker_of(sentence)}: "))
+    return next((slug for slug, words in _OF_PEOPLE if words.search(said)), "")
+
+
+def _is_of_subject(sentence: str, keys: Collection[str]) -> bool:
+    """Return whether the sentence tells what the subject with these keys, no theme, says or does themselves."""
     speaker = speaker_of(sentence)
     said = plain_key(sentence.removeprefix(f"{speaker}: "))
     is_own = plain_key(speaker) in keys and not FIRST_PERSON.isdisjoint(said.split())
-    if not is_own and not any(said.startswith(f"{key} ") for key in keys):
-        return ""
-    return next((slug for slug, words in _OF_PEOPLE if words.search(said)), "")
+    return (is_own or any(said.startswith(f"{key} ") for key in keys)) and not any(map(theme_of, keys))
 
 
 def _is_own(sentence: str) -> bool:

@@ -12,6 +12,7 @@ from compiler.plan.proposal import ProposedName, ProposedPage
 from compiler.plan.text.markdown import one_line, plain_key, slug
 
 JOURNAL_TAG = "journal:"
+PERIOD_TAG = "period:"
 
 
 def located(page: ProposedPage, citable: Citable) -> ProposedPage:

@@ -21,7 +21,7 @@ love loves loved like likes enjoy enjoys enjoyed favorite favourite passion pass
 practice practices interested fan ama encanta gosta liebt mag aime adore always usually every never often weekly daily
 """
 _POINTING = re.compile(
-    r"(?:and|but|so|or|also|then|plus|because|it|its|that|thats|this|these|those|they|theyre|he|she|hes|shes|there|here|either"
+    r"(?:and|but|so|or|not|also|then|plus|because|it|its|that|thats|this|these|those|they|theyre|he|she|hes|shes|there|here|either"
     r"|as for|on the other hand|one of|some of|another|other|for example|dont|lets|wow|yeah|yes|no|nah|hope|thanks|hmm|well)\b"
 )
 _REACTING = re.compile(
@@ -90,7 +90,7 @@ def _looseness(sentence: str, words: Collection[str]) -> int:
 
 def _defined(said: str, key: str) -> int:
     name = re.escape(key)
-    if re.search(rf"\b{name} (?:{_IS}) (?:{_AN})\b", said):
+    if re.search(rf"^(?:\S+ ){{0,3}}{name} (?:{_IS}) (?:{_AN})\b", said):
         return 6
     before = re.search(rf"(?:^|\s)(\S+) (\S+) {name}\b", f"  {said}")
     if before and (before[2] in NAMING or (before[1] in NAMING and len(before[2]) > 2)):

@@ -97,6 +97,11 @@ def subjects(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES) -> list[Subj
         subject.is_sure |= subject.page is not None
     for subject in found.values():
         subject.is_sure |= any(subject.key in _greeted(memory.text) for memory in subject.memories.values())
+    for key, subject in found.items():
+        first = found.get(key.partition(" ")[0])
+        subject.is_sure |= (
+            first is not None and first is not subject and first.is_sure and first.kind is not NameKind.CITY
+        )
     sure = {key: one for key, one in sorted(found.items()) if one.is_sure}
     doubtful = {key: one for key, one in found.items() if not one.is_sure}
     every = {**_joined(sure), **doubtful}

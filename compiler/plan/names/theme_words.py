@@ -258,7 +258,7 @@ Community: community? communities? the_community local_community community_work 
   community_event community_events community_center community_meeting community_meetings sense_of_community
   neighborhood neighbors neighbours neighbor comunidad? comunidade? vecinos vizinhos
   nachbarn nachbarschaft voisins
-LGBTQ+ life: lgbtq lgbt transgender gender_identity pride_parade coming_out queer nonbinary
+LGBTQ+ life: lgbtq lgbtq+ lgbtqia+ lgbt transgender gender_identity pride_parade coming_out queer nonbinary
 Self-acceptance: self_acceptance self_expression authentic_self authenticity authentically true_self self_discovery
   be_myself
 Faith: faith church churches prayer praying mosque bible religion religious iglesia igreja kirche moschee eglise
@@ -335,24 +335,27 @@ _NO_THEMES = """
   bucket_of_fish match_made party_to dog_tired run_errands running_late running_out in_the_running class_act
   school_of_thought doctor_who hot_dog hot_dogs cat_nap community_college music_to_my_ears painted_a_picture_of_how
   paint_a_picture trans_fat horsepower film_on play_house car_crash_of pet_peeve pet_peeves fish_out tech_support
-  swim_lane sing_up rock_bottom photo_album photo_albums family_album career_high career_fair
+  swim_lane sing_up rock_bottom photo_album photo_albums family_album film_camera not_my_cup_of_tea my_cup_of_tea
+  your_cup_of_tea everyones_cup_of_tea everybodys_cup_of_tea anyones_cup_of_tea power_fantasy career_high career_fair
 """
 
-_PARTS = (
-    _ARTS,
-    _MUSIC,
-    _READING,
-    _SCREEN,
-    _SPORT,
-    _NATURE,
-    _FOOD,
-    _HEALTH,
-    _PEOPLE,
-    _MIND,
-    _WORK,
-    _TRAVEL,
-    _NO_THEMES,
-)
-THEME_GROUPS = tuple(tuple(part.replace("\n  ", " ").strip().split("\n")) for part in _PARTS)
+_GROUPS = {
+    "Arts and crafts": _ARTS,
+    "Music": _MUSIC,
+    "Books and learning": _READING,
+    "Films and games": _SCREEN,
+    "Sport and outdoors": _SPORT,
+    "Nature and animals": _NATURE,
+    "Food": _FOOD,
+    "Health": _HEALTH,
+    "Family and community": _PEOPLE,
+    "Hopes": _MIND,
+    "Work and causes": _WORK,
+    "Travel": _TRAVEL,
+    "": _NO_THEMES,
+}
+# The titles of the groups, as headings of what a person does.
+AREAS = tuple(_GROUPS)
+THEME_GROUPS = tuple(tuple(part.replace("\n  ", " ").strip().split("\n")) for part in _GROUPS.values())
 # Groups whose words also stand for an amount: a mountain of work, a family of five.
-MEASURE_GROUPS = frozenset(map(_PARTS.index, (_NATURE, _PEOPLE, _MIND)))
+MEASURE_GROUPS = frozenset(map(AREAS.index, ("Nature and animals", "Family and community", "Hopes")))

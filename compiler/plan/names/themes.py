@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from compiler.plan.names.theme_words import MEASURE_GROUPS, THEME_GROUPS
+from compiler.plan.names.theme_words import AREAS, MEASURE_GROUPS, THEME_GROUPS
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.sentences import sentences
 from compiler.plan.text.words import FIRST_PERSON, NO_NAMES
@@ -25,7 +25,7 @@ go goes going went gone love loves loved loving like likes liked enjoy enjoys en
 practice practices practiced practicing practise learn learns learning learned hobby hobbies fan passion passionate study
 studies studying studied interested interest try tried trying do does doing did join joined
 visit visited visiting toured find finds value values believes appreciate
-appreciates appreciated explore explores explored exploring about struggling my our his her their
+appreciates appreciated explore explores explored exploring about struggling no than my our his her their
 """
 _NO_NAMES = NO_NAMES | FIRST_PERSON
 _SIGNS = "\"'“”‘’([{*_#-—–"
@@ -109,6 +109,11 @@ def _is_capital(word: str) -> bool:
     return len(word) > 1 and word[0].isupper() and plain_key(word) not in _NO_NAMES
 
 
+def area_of(sentence: str) -> str:
+    """Return the area of life of the first theme in a sentence, as a heading; empty without a theme."""
+    return next((AREAS[_areas()[title]] for title in themes_in(sentence)), "")
+
+
 def is_form(key: str) -> bool:
     """Return whether a plain key is a form of a theme."""
     first, _, _ = key.partition(" ")
@@ -128,6 +133,11 @@ def _framing() -> frozenset[str]:
 @cache
 def _titles() -> dict[str, str]:
     return {plain_key(form.title): form.title for _, form in _every() if form.title != _NO_THEME}
+
+
+@cache
+def _areas() -> dict[str, int]:
+    return {form.title: form.group for _, form in reversed(_every())}
 
 
 @cache

@@ -52,6 +52,7 @@ home house work job school family friend friends mom dad mum mother father siste
 baby wife husband grandma grandpa aunt uncle cousin guys folks photo photos picture pictures pic pics image
 video question answer note notes update reminder todo idea yes no not nor none neither either whether whatever
 whenever wherever whoever image shared caption speaker user assistant system human agent summary context memory
+mit bei nach com avec chez o
 true false null none unknown taking making keeping losing finding seeing hearing getting being knowing talking
 looking thinking trying working mr mrs ms dr prof sir madam rent lunch dinner breakfast coffee
 """

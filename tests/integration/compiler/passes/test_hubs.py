@@ -32,6 +32,7 @@ from tests.support.compiler.compiling import (
     NOW,
     SCOPE,
     Clock,
+    again,
     all_jobs,
     capped,
     compiled,
@@ -304,3 +305,22 @@ async def test_aggregation_above_the_cost_ceiling_is_left_to_the_next_job(
     assert [(job.status, job.metrics["aggregation_error"]) for job in found] == [(JobStatus.SUCCEEDED, "")] * 2
     assert [job.metrics["aggregation_planner_calls"] for job in found] == [0, 1]
     assert "page /wiki/topic/austin" in await wiki_of(pools)
+
+
+async def test_decisions_of_a_year_are_listed_on_one_page_whatever_jobs_they_come_in(pools: Pools) -> None:
+    texts = (
+        "We decided to rent the smaller boat for the summer.",
+        "I'll go with the green tiles for the hallway.",
+        "We decided to repaint the old kitchen door in June.",
+    )
+    entries = [NewMemory(text, f"m{at}", NOW - timedelta(hours=9 - at)) for at, text in enumerate(texts)]
+    entries.append(NewMemory("We decided to sell the old boat trailer.", "old", NOW - timedelta(days=800)))
+    for minutes, entry in enumerate(entries):
+        await write(pools, [entry])
+        await again(pools, minutes=10 * minutes + 10)
+    async with scoped(pools.background, SCOPE, read_only=True) as connection:
+        row = await browse.page_by_key(connection, SCOPE, "topic", f"decisions-in-{NOW:%Y}")
+        assert row is not None
+        (section,) = (await browse.whole(connection, SCOPE, row)).sections
+    assert section.body_md.count("\n") == 2
+    assert "trailer" not in section.body_md

@@ -20,7 +20,7 @@ from store.text.texts import text_hash
 
 # What each version makes of the demo's journal: pages, hubs, what is left when every third memory is forgotten, what becomes
 # of it when every third is written anew, and two prompts.
-DIGESTS = {8: "37b5b75f0f941552dd94f7545a9034ce6e9e405fb676eb0fa66f8d09917aed3f"}
+DIGESTS = {9: "daf2c6ce64f8b2cbeeec9f84a5a9a5c9c76056c17b2bc986ace06c27e999ec74"}
 ANEW = BatchMemory(
     "", "On Friday Priya rowed to the island and back.", text_hash("anew"), datetime(2026, 6, 1, tzinfo=UTC)
 )

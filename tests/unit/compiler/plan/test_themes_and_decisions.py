@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from compiler.plan.contract import PageType
@@ -137,6 +139,8 @@ def test_a_page_does_not_open_with_an_answer_or_with_a_word_that_points_back() -
 def test_a_page_opens_with_what_its_subject_is() -> None:
     said = ("We walked there with Nina twice.", "Nina is my cousin from Faro.", "Later that day Nina called.")
     assert opening(said, {"nina"}) == said[1]
+    walks = ("The only walk I took besides Faro is the walk to Olhao.", "I grew up in Faro with two brothers.")
+    assert opening(walks, {"faro"}) == walks[1]
 
 
 def test_a_page_does_not_open_with_what_somebody_else_says_of_themselves() -> None:
@@ -159,6 +163,19 @@ def test_a_page_does_not_open_with_what_somebody_else_says_of_themselves() -> No
 )
 def test_a_common_word_with_a_capital_is_no_certain_name(text: str, sure: list[str]) -> None:
     assert [one.name for one in runs(text) if not one.is_initial] == sure
+
+
+def test_a_full_name_at_a_sentences_start_is_the_name_that_is_known_elsewhere() -> None:
+    proposal = extractive.plan_leaf(
+        batch(
+            memory("m1", "Keiro Hanama stood at the gate with a painted sign."),
+            memory("m2", "We walked the long path with Keiro at noon."),
+            memory("m3", "Then Keiro cooked a pot of soup for us."),
+        )
+    )
+    (page,) = proposal.new_pages
+    assert page.title == "Keiro"
+    assert {one for section in page.sections for one in section.memory_ids} == {"m1", "m2", "m3"}
 
 
 def test_an_adverb_before_a_comma_is_no_form_of_address() -> None:
@@ -195,3 +212,41 @@ def test_a_line_in_the_first_person_names_its_speaker() -> None:
         )
     )
     assert "- Nina: I bought new glaze" in page_of(proposal, "Pottery").sections[0].body_md
+
+
+def test_a_line_tells_its_day_where_it_counts_from_it() -> None:
+    proposal = extractive.plan_leaf(
+        batch(
+            memory("m1", "Nina: I sold my first pottery bowls last Saturday."),
+            memory("m2", "Nina: My pottery wheel stands in the cellar."),
+            memory("m3", "Nina: We glazed the pottery bowls for the fair."),
+        )
+    )
+    lines = page_of(proposal, "Pottery").sections[0].body_md.split("\n")
+    assert re.fullmatch(r"- \d{4}-\d\d-\d\d: Nina: I sold my first pottery bowls last Saturday\.", lines[0])
+    assert lines[1] == "- Nina: My pottery wheel stands in the cellar."
+
+
+def test_what_a_person_does_stands_under_areas_of_life_and_the_rest_in_the_overview_then_under_months() -> None:
+    filler = [memory(f"f{at:02}", f"Beatriz repaired the tall clock number {at} in the long hall.") for at in range(25)]
+    proposal = extractive.plan_leaf(
+        batch(
+            *filler,
+            memory("g1", "Beatriz swims in the cold lake before work."),
+            memory("g2", "Then Beatriz locked the tower."),
+            memory("g3", "Beatriz sorted the loose keys of the clock tower."),
+        )
+    )
+    sections = {one.slug: one for one in page_of(proposal, "Beatriz").sections}
+    assert "f00" in sections["overview"].memory_ids
+    assert sections["sport_and_outdoors"].heading == "Sport and outdoors"
+    assert sections["sport_and_outdoors"].memory_ids == ("g1",)
+    assert "g3" in next(one.memory_ids for slug, one in sections.items() if slug.startswith("notes_"))
+
+
+def test_a_reason_repeats_only_what_comes_after_why() -> None:
+    proposal = extractive.plan_leaf(
+        batch(memory("m1", "We decided to rent the smaller boat because the harbour is narrow."))
+    )
+    bodies = {one.slug: one.body_md for one in page_of(proposal, "Rent the smaller boat").sections}
+    assert bodies["rationale"] == "- because the harbour is narrow."
