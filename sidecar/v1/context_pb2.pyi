@@ -186,7 +186,7 @@ class AssembleContextRequest(_message.Message):
     @_builtins.property
     def known_at_time(self) -> _timestamp_pb2.Timestamp:
         """Memories are those known at this instant, with the statuses and supersessions of then; the wiki, which is compiled from what is
-        known now, is left out. Absent means now.
+        known now, is left out. Of a memory's text that was edited in place only the newest is kept. Absent means now.
         """
 
     def __init__(

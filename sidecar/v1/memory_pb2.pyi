@@ -405,6 +405,7 @@ class ListMemoriesRequest(_message.Message):
     @_builtins.property
     def known_at_time(self) -> _timestamp_pb2.Timestamp:
         """The memories as they were known at this instant: without those written later, with the statuses and supersessions of then.
+        Of a text that was edited in place only the newest is kept: one with a later `update_time` may have read otherwise then.
         Absent: as they are known now.
         """
 

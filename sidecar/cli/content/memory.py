@@ -77,7 +77,7 @@ def _draw_facts(facts: dict[str, Any]) -> Iterator[str]:
 @limit_option
 @click.option("--pinned", "is_pinned_only", is_flag=True, help="Only pinned memories.")
 @click.option("--as-of", type=INSTANT, help="Only what held at this time (2026, 2026-03, 2026-03-03, …).")
-@click.option("--known-at", type=INSTANT, help="What was known at this time.")
+@click.option("--known-at", type=INSTANT, help="What was known at this time, in the newest text of each.")
 @connected
 def list_memories(
     session: CommandSession,

@@ -27,7 +27,7 @@ LAST = 34  # before memories had tiers, validity, summaries and episodes, and li
 QUERY = SourceQuery("Casa Lola in Austin", ("casa", "lola", "austin"), "", "planner", "default", "", "", NOW)
 HASHES = "SELECT memory_id, text_hash, change_seq FROM memories ORDER BY 1"
 SECTIONS = """
-SELECT p.slug, s.slug, s.heading, s.body_md FROM wiki_page_sections s JOIN wiki_pages p USING (tenant_id, page_id) ORDER BY 1, 2
+SELECT p.slug, s.heading, s.body_md FROM wiki_page_sections s JOIN wiki_pages p USING (tenant_id, page_id) ORDER BY 1, 2
 """
 COLUMNS = """
 SELECT c.relname AS "table", array_agg(a.attname ORDER BY a.attnum) AS columns FROM pg_class c

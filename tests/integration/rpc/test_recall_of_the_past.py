@@ -152,6 +152,23 @@ async def test_summaries_rank_above_their_sources_down_the_chain_and_cover_them(
     assert {items[place].id for place in covers[0]} == {f"memory:{one}" for one in (first, *texts)}
 
 
+async def test_a_text_edited_in_place_is_shown_as_it_is_now_with_the_time_of_its_edit(
+    service: MemoryService, pools: Pools, clock: Clock
+) -> None:
+    await retain(service, pb.NewMemory(memory_id="city", text="Their home city is Faro."))
+    clock.now = NOW + timedelta(days=2)
+    await retain(service, pb.NewMemory(memory_id="city", text="Their home city is Évora."))
+    known_at = NOW + timedelta(days=1)
+    assert [item.text for item in await recalled(pools, replace(QUERY, known_at=known_at))] == [
+        "Their home city is Évora."
+    ]
+    request = pb.ListMemoriesRequest()
+    request.known_at_time.FromDatetime(known_at)
+    [listed] = (await service.list_memories(request, an_agent())).memories
+    assert listed.text == "Their home city is Évora."
+    assert listed.update_time.ToDatetime(tzinfo=UTC) > known_at
+
+
 async def test_unconfirmed_summary_stands_for_no_accepted_source(service: MemoryService, pools: Pools) -> None:
     new = [pb.NewMemory(memory_id=one, text=f"Home city {one}.", status=CANDIDATE) for one in ("a", "b")]
     await retain(service, *new)

@@ -31,7 +31,7 @@ def _misread(word: str) -> Behaviour:
     mention = {"alias": word, "source_ref": word, "reason": word, "suggestedType": word}
     link = {"fromPageId": word, "toPageId": word, "context": word, "edge_type": word, "source_refs": [word]}
     plan = plan_answers.leaf(newPages=[page], pageUpdates=[update])
-    extra = {name: [mention] for name in ("unresolvedMentions", "promotions") if name in plan}
+    extra: dict[str, Any] = {name: [mention] for name in ("unresolvedMentions", "promotions") if name in plan}
     return Say({**plan, **extra, **({"pageLinks": [link]} if "pageLinks" in plan else {}), word: word})
 
 
