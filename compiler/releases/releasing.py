@@ -6,6 +6,7 @@ first, after what it locks of the owner. What leaves is forgotten there as a for
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
@@ -198,7 +199,8 @@ async def _contradicting(connection: Connection, there: Scope, copy: BrainCopy, 
     if not words:
         return []
     found = await memories.recall(connection, there, RecallQuery(tuple(words), MAX_COMPARED))
-    ids = contradicted(text, {one.memory_id: one.text for one in found.texts if one.memory_id != copy.copy_id})
+    others = {one.memory_id: one.text for one in found.texts if one.memory_id != copy.copy_id}
+    ids = await asyncio.to_thread(contradicted, text, others)
     known = await brain.lock_copies(connection, there, ids)
     return sorted(
         (one for one in known if one.state is CopyState.RELEASED), key=lambda one: (-one.trust_tier, one.copy_id)

@@ -111,7 +111,7 @@ def approve(session: CommandSession, rule_id: str) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @connected
 def withdraw(session: CommandSession, what: str, is_copy: bool, yes: bool) -> None:
-    """Withdraw a rule for good with what it released; with --copy, one copy for as long as its memory stays as it is.
+    """Withdraw a rule for good with what it released; with --copy, one copy, which no rule releases again.
 
     Needs the admin role.
 

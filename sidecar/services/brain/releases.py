@@ -14,7 +14,7 @@ from uuid import UUID, uuid4
 
 from compiler.releases import releasing
 from compiler.releases.releasing import ReleaseCounts
-from compiler.releases.rules import TrustTier, asks_for_something, is_releasable, tier_of
+from compiler.releases.rules import TrustTier, asks_for_something, fingerprint, is_releasable, tier_of
 from sidecar.runtime.errors import FailedPrecondition, InvalidArgument, NotFound
 from sidecar.services.brain.settling import settle
 from sidecar.services.validation import check_count, read_id, read_name, read_text
@@ -179,7 +179,7 @@ class Brain:
         return copy
 
     async def withdraw_copy(self, tenant_id: UUID, copy_id: str, actor: Actor) -> BrainCopy:
-        """Take a copy back, and return it: no rule releases it again while its memory stays as it is. Raises NotFound."""
+        """Take a copy back, and return it: no rule releases it again, only `release` does. Raises NotFound."""
         read_id("copy_id", copy_id)
         now, there = self._now(), brain_of(tenant_id)
         async with self._changing(there) as connection:
@@ -268,6 +268,7 @@ async def _release(
     above = await brain.tiers_of(connection, there, [copy.held_by]) if copy.held_by else {}
     tier = max(copy.trust_tier, *above.values()) if above else copy.trust_tier
     raised = replace(copy, trust_tier=tier, reason=reason, changed_by=actor.subject, changed_at=now)
+    raised = replace(raised, fingerprint=fingerprint(memory))
     done = await releasing.put(connection, there, raised, memory, now=now)
     if not done.released:
         raise FailedPrecondition("copy_id", "contradicts another statement that is trusted more by now; look again")

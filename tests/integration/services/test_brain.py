@@ -60,7 +60,9 @@ async def test_rule_that_would_release_everything_is_refused(world: BrainWorld) 
     assert await refused_field(world.brain.propose(TENANT, raised, ADMIN)) == "reason"
 
 
-async def test_pages_of_the_brain_are_found_by_every_owner_with_copies_as_their_memories(world: BrainWorld) -> None:
+async def test_pages_of_the_brain_are_found_by_every_owner_with_copies_as_their_memories(
+    world: BrainWorld, database: str
+) -> None:
     await world.rule()
     await world.say(ANN, "m1", "Priya Raman runs the Helios office.")
     await world.say(BOB, "b1", "Priya Raman moved Helios to Lisbon in 2024.")
@@ -77,6 +79,15 @@ async def test_pages_of_the_brain_are_found_by_every_owner_with_copies_as_their_
         for one in detail.statements:
             assert set(one.memory_ids) <= copies
             assert detail.tier(one.memory_ids) == 4
+    connection = await asyncpg.connect(database)
+    for pair in (
+        "wiki_page_links l, from_page_id, to_page_id",
+        "wiki_section_children l, parent_page_id, child_page_id",
+    ):
+        table, one, other = pair.split(", ")
+        joined = f"SELECT count(*) FROM {table} JOIN wiki_pages a ON a.page_id = l.{one} JOIN wiki_pages b ON b.page_id = l.{other}"
+        assert await connection.fetchval(f"{joined} WHERE a.owner_id <> b.owner_id") == 0
+    await connection.close()
     await world.brain.show(TENANT, False)
     assert not [one for one in (await world.ask(BOB, "Helios")).hits if one.id.scope.value == "brain"]
 
