@@ -12,7 +12,7 @@ from store.db.postgres import Pools, scoped
 from tests.support.compiler.brain_world import ADMIN, ANN, BOB, TENANT, THERE, BrainWorld
 
 CANARY = "Zwitscherklang"
-STEPS = (4, 11, 19, 33, 60, 100)
+STEPS = (6, 19, 45)
 
 
 async def killed(database: str, act: str, after: int) -> bool:
@@ -59,4 +59,4 @@ async def test_killed_process_leaves_a_whole_brain_that_the_next_one_finishes(
         await world.brain.withdraw_rule(TENANT, rule_id, ADMIN)
         await world.work()
         assert await stands(world) == set()
-    assert deaths >= 3, "the steps are too late to be met"
+    assert deaths >= 2, "the steps are too late to be met"

@@ -51,7 +51,7 @@ async def main(dsn: str, act: str, after: int) -> None:
             await world.memories.forget(ANN, "m1")
         case _:
             rules: list[UUID] = [rule.rule_id for rule in (await world.brain.state(TENANT)).rules]
-            await world.brain.withdraw_rule(TENANT, rules[0], ADMIN)
+            await world.brain.withdraw_rule(TENANT, rules[-1], ADMIN)
     print(after - doomed.left)
 
 
