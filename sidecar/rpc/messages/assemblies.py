@@ -35,7 +35,7 @@ class Detail:
 
 
 ALL = Detail(has_texts=True, has_decisions=True)
-DETAILS = {
+DETAILS: dict[int, Detail] = {
     pb.ASSEMBLY_DETAIL_UNSPECIFIED: ALL,
     pb.ASSEMBLY_DETAIL_CONTEXT: Detail(),
     pb.ASSEMBLY_DETAIL_ITEMS: Detail(has_texts=True),
