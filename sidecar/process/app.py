@@ -29,6 +29,7 @@ from sidecar.context.token_counting import TokenMeters
 from sidecar.http.opening import check_addresses
 from sidecar.process.cache_invalidation import TenantCaches
 from sidecar.process.gauges import keep_counted
+from sidecar.process.retention import keep_pruned, retention_of
 from sidecar.process.serving import ServingDeps, open_all
 from sidecar.process.use_cases import BaseDeps, services_of
 from sidecar.process.warm_up import warm
@@ -134,6 +135,7 @@ async def running(
     """
     rpc_server.check_addresses(settings)
     check_addresses(settings)
+    retention_of(settings)
     async with AsyncExitStack() as stack:
         where = await stack.enter_async_context(database.opened(settings))
         await database.check(where)
@@ -302,6 +304,8 @@ def _keep_up(deps: BaseDeps, writer: ReceiptWriter) -> None:
     start("memory", memory_trimming.keep_trimmed)
     start("budgets", BudgetWatch(pool, now=now, on_crossed=figures.alerted).run)
     start("compile_figures", partial(keep_counted, pool, figures, now=now))
+    kept = retention_of(deps.settings)
+    start("retention", partial(keep_pruned, pool, kept, now=now, every_s=_SWEEP_EVERY_S))
     start("receipt_texts", partial(receipt_writer.sweep_texts, pool, clock=now, every_s=_SWEEP_EVERY_S))
 
 

@@ -91,6 +91,10 @@ class Settings:
     """Seconds that a turn waits for the vector of its question before it searches by words only."""
     receipt_text_days: int = 7
     """Days for which the texts of receipts are kept, so that turns can be replayed."""
+    receipt_days: int = 365
+    """Days for which receipts are kept, with what was reported about them. 0 keeps them for good."""
+    account_days: int = 1100
+    """Days for which the accounts of turns are kept, which costs are summed from. 0 keeps them for good."""
     receipt_queue: int = 2000
     """Receipts that may wait to be written; more are dropped and counted."""
     audit_days: int = 90

@@ -36,6 +36,7 @@ ACROSS_TENANTS = {
     "tenants_with_old_audit",
     "owners_due_decay",
     "owners_with_expired_texts",
+    "owners_with_old_rows",
 }
 
 
