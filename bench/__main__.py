@@ -37,6 +37,7 @@ ON_DATA = (
     "cache",
     "calibrate",
     "decay",
+    "growth",
     "leaning",
     "names",
     "pages",

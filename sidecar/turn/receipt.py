@@ -19,6 +19,7 @@ from typing import Any
 import orjson
 
 from sidecar.runtime.errors import TextsDropped
+from sidecar.turn import likeness
 from sidecar.turn.fitting import Fitted, Fitting, PromptTokens
 from sidecar.turn.history import TurnFate
 from sidecar.turn.items import (
@@ -236,7 +237,7 @@ def _item_row(fate: Fate, at: str | None, texts: _Texts) -> dict[str, Any]:
         "authority": item.authority,
         "rank": item.rank,
         "relevance": item.relevance if math.isfinite(item.relevance) else 0.0,
-        "features": _features(item.features) if item.features else [],
+        "features": _features(item.features, is_whole=form is not None) if item.features else [],
         "provenance": [[ref.kind, ref.ref, ref.label] for ref in item.provenance],
         "stands_for": list(item.stands_for),
         "at": at,
@@ -249,8 +250,16 @@ def _item_row(fate: Fate, at: str | None, texts: _Texts) -> dict[str, Any]:
     }
 
 
-def _features(features: Iterable[tuple[str, float]]) -> list[list[Any]]:
-    return [[name, value if math.isfinite(value) else None] for name, value in features]
+def _features(features: Iterable[tuple[str, float]], *, is_whole: bool) -> list[list[Any]]:
+    """Return the features of an item in the context; of one outside it, the one that a replay asks for.
+
+    Of four to five hundred candidates most are outside, and their features would be a quarter of the receipt.
+    """
+    return [
+        [name, value if math.isfinite(value) else None]
+        for name, value in features
+        if is_whole or name == likeness.FEATURE
+    ]
 
 
 def _history(question: Fitting, fitted: Fitted, texts: _Texts) -> dict[str, Any]:

@@ -106,6 +106,19 @@ def test_every_source_has_a_row_and_every_candidate_its_decision() -> None:
     assert memory["tokens"] > 0
 
 
+def test_an_item_outside_the_context_keeps_only_the_feature_that_a_replay_asks_for() -> None:
+    told = (("cosine", 0.5), ("likeness", 0.25))
+    reports = [
+        replace(report, items=tuple(replace(item, features=told) for item in report.items))
+        for report in QUESTION.reports
+    ]
+    receipt = receipt_of(replace(QUESTION, reports=tuple(reports)))
+    (kept,) = row(receipt, Source.MEMORY)["items"]
+    assert kept["features"] == [["cosine", 0.5], ["likeness", 0.25]]
+    left_out = row(receipt, Source.KNOWLEDGE)["items"]
+    assert [(item["form"], item["features"]) for item in left_out] == [(None, [["likeness", 0.25]])] * 2
+
+
 def test_receipt_has_turns_summary_and_zones() -> None:
     receipt = receipt_of(QUESTION)
     turns = receipt["history"]["turns"]
