@@ -38,7 +38,7 @@ from sidecar.runtime.embedders import Numbered
 from sidecar.sources.knowledge import KnowledgeSource
 from sidecar.sources.memory import MemorySource
 from sidecar.sources.thread import ThreadSource
-from sidecar.turn.leaning import in_both, leaning_features, leaning_of, message_form
+from sidecar.turn.leaning import keeping_best, leaning_features, leaning_of, message_form
 from sidecar.turn.rank import Candidates, judged_parts, own_evidence
 from sidecar.turn.reading import read
 from sidecar.turn.weights import RankerWeights
@@ -79,7 +79,8 @@ class Contest:
 
     def found(self, leans: float, room: int) -> float:
         """Return the share of the evidence that a context of so many bytes holds if the message leans so far."""
-        relevances = in_both(self.own, self.in_thread, leans, self.sizes) if leans else self.own
+        both = (1 - leans) * self.own + leans * self.in_thread
+        relevances = keeping_best(both, self.own, self.sizes)
         left, held = room, 0
         for place in np.argsort(-relevances, kind="stable").tolist():
             if (size := self.sizes[place] + _HEADER_BYTES) <= left:

@@ -1,8 +1,8 @@
 """Whether private memories stay out of contexts that have nothing to do with them.
 
 `privacy.json` holds pairs of a private memory (health, money, love, family, law and more) and a question about something else,
-often with a word in common, in eleven languages. Each question is asked of an owner with five private memories, and of one with
-all of them among 500 memories, with the default profile and with `spend` frugal.
+often with a word in common, in eleven languages. Nothing was chosen on those of `held`. Each question is asked of an owner with
+five private memories, and of one with all of them among 500 memories, with the default profile and with `spend` frugal.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from sidecar.v1.items_pb2 import SOURCE_MEMORY
 _PAIRS = Path(__file__).with_name("privacy.json")
 _SOURCES = frozenset({"thread", "memory", "knowledge", "wiki"})
 _FEW, _MANY = 5, 500
+_HELD = "held"
 _PATIENCE_S = 10.0  # by words alone there is no bar of likeness: on a busy machine that would be measured
 _MANY_OWNER = "owner of many"
 _THINGS = ("rope", "flour", "nails", "paper", "lamps", "tea", "chairs", "seeds", "soap", "batteries")
@@ -45,15 +46,19 @@ class Pair(NamedTuple):
     question: str
 
 
-def pairs() -> list[Pair]:
-    """Return all pairs."""
-    return [Pair(*one) for one in json.loads(_PAIRS.read_text(encoding="utf-8"))]
+def pairs(half: str = "pairs") -> list[Pair]:
+    """Return the pairs on which the bars of likeness were chosen, or those `held` back."""
+    return [Pair(*one) for one in json.loads(_PAIRS.read_text(encoding="utf-8"))[half]]
 
 
 def run(*, scale: float) -> list[Figure]:
     """Return the share of questions whose context holds the private memory they are paired with, or any."""
-    told = pairs()
-    return _figures(uvloop.run(_measured(told[: max(_FEW, round(len(told) * min(1.0, scale)))])))
+    told = [pair for half in ("pairs", _HELD) for pair in _some(pairs(half), scale)]
+    return _figures(uvloop.run(_measured(told)))
+
+
+def _some(told: list[Pair], scale: float) -> list[Pair]:
+    return told[: max(_FEW, round(len(told) * min(1.0, scale)))]
 
 
 def _figures(found: dict[tuple[str, str], list[tuple[bool, bool]]]) -> list[Figure]:
@@ -70,13 +75,15 @@ def _figures(found: dict[tuple[str, str], list[tuple[bool, bool]]]) -> list[Figu
 
 async def _measured(told: Sequence[Pair]) -> dict[tuple[str, str], list[tuple[bool, bool]]]:
     found: dict[tuple[str, str], list[tuple[bool, bool]]] = defaultdict(list)
+    held = frozenset(pairs(_HELD))
     async with served(embed_deadline_s=_PATIENCE_S) as world:
         owners = await _fill(world, told)
         for place, pair in enumerate(told):
             for size, owner in ((_FEW, owners[place]), (_MANY, _MANY_OWNER)):
                 for spend in _MOST:
                     asked = Asked(owner, pair.question, _SOURCES, None, thread="", spend=spend)
-                    found[f"owners of {size}", spend].append(await _shown(world, asked, place, told))
+                    title = f"owners of {size}{', held' if pair in held else ''}"
+                    found[title, spend].append(await _shown(world, asked, place, told))
     return found
 
 

@@ -79,7 +79,8 @@ def _rising(tally: Tally, budgets: Sequence[int]) -> list[Figure]:
     """Return how much less is found at any budget than at a smaller one, at the worst."""
     told = []
     for name, column in dict.fromkeys((name, column) for name, column, _ in tally.found if "baseline" not in name):
-        shares = [tally.share(name, column, budget) for budget in sorted(budgets)]
+        asked = [budget for budget in sorted(budgets) if (name, column, budget) in tally.found]
+        shares = [tally.share(name, column, budget) for budget in asked]
         fallen = max((max(shares[:place]) - shares[place] for place in range(1, len(shares))), default=0.0)
         told.append(at_most(f"lost to a larger budget: {name}, {column}", max(0.0, fallen), _NOISE))
     return told

@@ -123,7 +123,10 @@ async def put(
 
 
 async def ask(world: World, journal: Journal, tally: Tally, asked: Sequence[FollowUp], *, spend: str) -> None:
-    """Ask every follow-up as typed in each variant of its thread, and without a thread as typed and as rewritten."""
+    """Ask every follow-up as typed in each variant of its thread, and without a thread as typed and as rewritten.
+
+    Its rewrite is also asked in its own thread and in that of another question.
+    """
     gate = asyncio.Semaphore(_AT_ONCE)
 
     async def one(question: FollowUp, name: str, message: str, thread: str) -> None:
@@ -136,13 +139,15 @@ async def ask(world: World, journal: Journal, tally: Tally, asked: Sequence[Foll
         tally.add(outcome)
 
     async with asyncio.TaskGroup() as tasks:
-        for question in asked:
+        for place, question in enumerate(asked):
             typed, rewritten = question.exchange.typed, question.exchange.rewritten
+            stranger = asked[place - 1].thread(VARIANTS[0])
             for variant in VARIANTS:
                 tasks.create_task(one(question, variant, typed, question.thread(variant)))
             tasks.create_task(one(question, "follow-ups without a thread", typed, ""))
             tasks.create_task(one(question, "rewritten, without a thread", rewritten, ""))
             tasks.create_task(one(question, "rewritten, in its thread", rewritten, question.thread(VARIANTS[0])))
+            tasks.create_task(one(question, "rewritten, in a stranger's thread", rewritten, stranger))
 
 
 async def _found(world: World, question: FollowUp, name: str, asked: tuple[str, str, str]) -> Outcome:

@@ -85,19 +85,18 @@ def leaning(reading: Reading, own: NDArray[np.float64], in_thread: NDArray[np.fl
     return _ramp(_probability(LEANING, leaning_features(reading, own, in_thread, evidence)))
 
 
-def in_both(
-    own: NDArray[np.float64], in_thread: NDArray[np.float64], leans: float, sizes: Sequence[int]
+def keeping_best(
+    relevances: NDArray[np.float64], alone: NDArray[np.float64], sizes: Sequence[int]
 ) -> NDArray[np.float64]:
-    """Return the candidates' relevance for a message that leans so far, given that for the message itself and in its thread.
+    """Return the relevances for a message that leans on its thread, given those for the message itself alone.
 
     The best for the message itself, up to `_KEPT_BYTES` of texts of these sizes, keep at least that: were the message wrongly
     taken to lean, its thread could not push them out. Their first always keeps it.
     """
-    both = (1 - leans) * own + leans * in_thread
-    best = np.argsort(-own, kind="stable")
-    kept = best[: max(1, int((np.cumsum(np.array(sizes)[best]) <= _KEPT_BYTES).sum()))]
-    both[kept] = np.maximum(both[kept], own[kept])
-    return np.asarray(both, np.float64)
+    best, kept = np.argsort(-alone, kind="stable"), relevances.copy()
+    places = best[: max(1, int((np.cumsum(np.array(sizes)[best]) <= _KEPT_BYTES).sum()))]
+    kept[places] = np.maximum(kept[places], alone[places])
+    return kept
 
 
 def leaning_of(

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from sidecar.turn.calibration import CALIBRATION
 from sidecar.turn.evidence import Evidence
-from sidecar.turn.leaning import OwnEvidence, in_both, leaning
+from sidecar.turn.leaning import OwnEvidence, keeping_best, leaning
 from sidecar.turn.paths import Walked
 from sidecar.turn.reading import Reading
 from sidecar.turn.weights import BY_VECTORS, BY_WORDS, RankerWeights
@@ -109,20 +109,22 @@ def rank(reading: Reading, candidates: Sequence[Candidates]) -> Ranked:
     """Return the relevance of all candidates, in their order: each one's best over the parts of the question.
 
     A candidate without a vector is judged by its words alone. Both models give probabilities, so they compare. A message in its
-    thread is a part that counts as far as the message leans on the thread, and the others for the rest (`in_both`).
+    thread is a part that counts as far as the message leans on the thread, and the others for the rest; what is best for the
+    message itself stays (`keeping_best`).
     """
     if not any(len(one.ids) for one in candidates):
         return Ranked()
     tables, logits = judged_parts(reading, candidates)
     own = logits[: len(reading.own_parts)]
-    chosen, relevances, leans = own.argmax(axis=0), _probabilities(own.max(axis=0)), 0.0
+    chosen, alone, leans = own.argmax(axis=0), _probabilities(own.max(axis=0)), 0.0
+    relevances = _calibrated(alone, candidates)
     if reading.thread:
         leans = leaning(reading, own.max(axis=0), logits[-1], own_evidence(candidates))
         if leans:
+            both = _calibrated((1 - leans) * alone + leans * _probabilities(logits[-1]), candidates)
             sizes = [len(text.encode(errors="replace")) for one in candidates for text in one.texts]
-            relevances = in_both(relevances, _probabilities(logits[-1]), leans, sizes)
+            relevances = keeping_best(both, relevances, sizes)
         chosen = chosen if leans < _HALF else np.full_like(chosen, len(own))
-    relevances = _calibrated(relevances, candidates)
     best = np.stack(tables)[chosen, np.arange(logits.shape[1])]
     named = [tuple(zip(compress(NAMES, row), filter(None, row), strict=True)) for row in best.round(4).tolist()]
     trust = np.array([share for one in candidates for share in one.trust or repeat(1.0, len(one.ids))])

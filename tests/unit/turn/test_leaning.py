@@ -9,7 +9,7 @@ import pytest
 
 from bench.leaning import messages
 from sidecar.turn.conversation import in_thread
-from sidecar.turn.leaning import OwnEvidence, in_both, leaning, leaning_of, may_lean, message_form
+from sidecar.turn.leaning import OwnEvidence, keeping_best, leaning, leaning_of, may_lean, message_form
 from sidecar.turn.reading import Reading, read
 from sidecar.turn.weights import LEANING, MAY_LEAN
 from store.content.recalling import EarlierTurn
@@ -95,11 +95,11 @@ def test_a_message_whose_words_one_memory_holds_stands_by_itself_in_a_thread_tha
 
 
 def test_the_best_for_the_message_itself_keep_their_relevance_whatever_the_thread_says() -> None:
-    own, there = np.array([0.9, 0.6, 0.5, 0.1]), np.array([0.0, 0.8, 0.0, 0.7])
-    assert in_both(own, there, 1.0, [800, 800, 800, 800]).tolist() == [0.9, 0.8, 0.0, 0.7]
-    assert in_both(own, there, 0.5, [800, 800, 800, 800]).round(4).tolist() == [0.9, 0.7, 0.25, 0.4]
-    assert in_both(own, there, 1.0, [9_000, 1, 1, 1]).tolist() == [0.9, 0.8, 0.0, 0.7]
-    assert in_both(own, there, 0.0, [1, 1, 1, 1]).tolist() == own.tolist()
+    alone, there = np.array([0.9, 0.6, 0.5, 0.1]), np.array([0.0, 0.8, 0.0, 0.7])
+    assert keeping_best(there, alone, [800, 800, 800, 800]).tolist() == [0.9, 0.8, 0.0, 0.7]
+    assert keeping_best(there, alone, [9_000, 1, 1, 1]).tolist() == [0.9, 0.8, 0.0, 0.7]
+    assert keeping_best(there, alone, [1, 1, 1, 1]).tolist() == [0.9, 0.8, 0.5, 0.7]
+    assert there.tolist() == [0.0, 0.8, 0.0, 0.7]
 
 
 def test_both_steps_must_say_that_a_message_leans() -> None:
