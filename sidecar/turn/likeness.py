@@ -36,8 +36,8 @@ BARS: Final = {Spend.FRUGAL: LikenessBar(0.58, 0.3), Spend.BALANCED: LikenessBar
 """The bars, for the vectors of `worth.TRAINED_EMBEDDER`.
 
 Chosen outside the service on 166 private memories beside questions about something else (116 of them in `bench/privacy.json`)
-and 80 answers: of the private ones in `held`, on which nothing was chosen, half as many pass as passed a bar of 0.08 on the cosine
-less the whole background, with no fewer of the demo's answers.
+and 80 answers. Of its `held` ones, on which nothing was chosen, half as many pass as passed a bar of 0.08 on the cosine less the
+whole background, with as many of the demo's answers.
 """
 
 _PERSONAL: Final = frozenset({Source.MEMORY, Source.WIKI})
