@@ -16,7 +16,7 @@ from store.ontology import reprocess_jobs
 from store.ontology.reprocess_jobs import ReprocessWish
 from store.scope import Scope
 from store.tenancy import tenants
-from tests.support.compiler.compiling import NOW
+from tests.support.compiler.compiling import NOW, fetch
 from tests.support.compiler.plan_cases import page, section
 
 OWNERS = 3
@@ -29,8 +29,9 @@ def owners(tenant_id: UUID) -> list[Scope]:
     return [Scope(tenant_id, UUID(int=at)) for at in range(1, OWNERS + 1)]
 
 
-async def fill(pool: Pool, tenant_id: UUID, pages: int, *, now: datetime = NOW) -> None:
-    """Write so many pages with their edges, shared out among the owners."""
+async def fill(pool: Pool, dsn: str, tenant_id: UUID, pages: int, *, now: datetime = NOW) -> None:
+    """Write so many pages with their edges, shared out among the owners; the tables are analysed as they grow."""
+    parts = 0
     for number, scope in enumerate(owners(tenant_id)):
         async with scoped(pool, scope) as connection:
             await tenants.ensure_tenant(connection, tenant_id, now=now)
@@ -39,6 +40,9 @@ async def fill(pool: Pool, tenant_id: UUID, pages: int, *, now: datetime = NOW) 
             items = [*map(_created, some), *(link for at in some for link in _links(at))]
             async with scoped(pool, scope) as connection:
                 await apply.apply_items(connection, scope, items, now=now)
+            parts += 1
+            if parts.bit_count() == 1:
+                await fetch(dsn, "ANALYZE")
 
 
 async def queue(pool: Pool, tenant_id: UUID, version: int, *, now: datetime = NOW) -> None:

@@ -44,7 +44,7 @@ async def test_worker_killed_at_random_steps_leaves_the_pages_of_an_undisturbed_
 ) -> None:
     pages, at_once, longest = (50_000, 100, 150) if is_soak else (300, 10, 25)
     for tenant_id in (UNDISTURBED, KILLED):
-        await fill(pools.background, tenant_id, pages)
+        await fill(pools.background, database, tenant_id, pages)
         made = await put_in_force(pools, WORLD, tenant_id=tenant_id)
         await queue(pools.background, tenant_id, made.version)
     assert await died(database, UNDISTURBED, 0, at_once, NEVER) == ""
