@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from uuid import UUID
 
 import uvloop
 
 from bench.databases import own_database
 from bench.figures import Figure, at_least, at_most, plain
+from compiler.state.snapshot import differences
 from store.db.postgres import PoolsConfig, open_pools
-from tests.support.compiler import crash_runs
+from tests.support.compiler import crash_runs, reprocess_runs
 from tests.support.compiler.crash_runs import STEPS, Other, World, scope_of
 from tests.support.compiler.crash_world import model_at, model_site
 
+PAGES = 50_000
+_UNDISTURBED, _KILLED = UUID(int=701), UUID(int=702)
 _FAULTS = {
     "wiki": "wikis unlike the undisturbed one",
     "rows": "runs whose jobs tell of other rows",
@@ -25,8 +29,35 @@ _FAULTS = {
 
 
 def run(*, scale: float) -> list[Figure]:
-    """Return the figures; a scale of 1 kills at 200 steps, spread evenly."""
-    return uvloop.run(_measured(max(4, round(STEPS * scale))))
+    """Return the figures; a scale of 1 kills compiles at 200 steps, spread evenly, and reprocesses 50,000 pages."""
+    compiles = uvloop.run(_measured(max(4, round(STEPS * scale))))
+    return [*compiles, *uvloop.run(_reprocessed(max(300, round(PAGES * scale))))]
+
+
+async def _reprocessed(pages: int) -> list[Figure]:
+    """Return how a reprocess job fares whose workers are killed at random steps, about twenty times."""
+    at_once = max(10, pages // 500)
+    async with own_database() as (_, opened):
+        pools = await open_pools(opened.dsn, PoolsConfig(turn_connections=1, background_connections=4))
+        try:
+            for tenant_id in (_UNDISTURBED, _KILLED):
+                await reprocess_runs.prepare(pools, opened.dsn, tenant_id, pages)
+            began = time.perf_counter()
+            whole = await reprocess_runs.run(pools, opened.dsn, _UNDISTURBED, pages_at_once=at_once)
+            took_s = time.perf_counter() - began
+            longest = max(10, 3 * pages // at_once // 10)
+            killed = await reprocess_runs.run(pools, opened.dsn, _KILLED, pages_at_once=at_once, longest=longest)
+        finally:
+            await pools.close()
+    pairs = zip(whole.wikis, killed.wikis, strict=True)
+    unlike = sum(len(differences(one, other)) for one, other in pairs)
+    return [
+        plain("pages reprocessed", pages),
+        at_least("workers killed while reprocessing", len(killed.killed_at), 5),
+        at_most("rows unlike the undisturbed reprocess", unlike, 0),
+        at_most("counters of the job unlike the undisturbed one's", int(killed.job.metrics != whole.job.metrics), 0),
+        plain("pages reprocessed a second", pages / took_s),
+    ]
 
 
 async def _measured(points: int) -> list[Figure]:

@@ -229,3 +229,35 @@ async def test_edge_of_the_tenant_s_own_relationship_is_stated_by_hand(pools: Po
     async with scoped(pools.background, SCOPE) as connection:
         assert await acts.drop_edge(connection, SCOPE, (ends[0], ends[1]), TypedEdge("mentors"), now=NOW)
     assert "mentors" not in await edges_of(database)
+
+
+async def test_held_edge_without_an_untyped_link_is_read_as_one(pools: Pools, database: str) -> None:
+    texts = (
+        "Ana Prado paints large green ships.",
+        "Ana Prado sold her small yellow boat.",
+        "Rui Costa rows before breakfast every day.",
+        "Rui Costa bought warm woollen gloves.",
+    )
+    people = [
+        NewMemory(text, f"p-{at}", NOW, metadata={"people": [" ".join(text.split()[:2])]})
+        for at, text in enumerate(texts)
+    ]
+    await put_in_force(pools, WORLD)
+    await write_and_compile(pools, people, engine_on(pools))
+    async with scoped(pools.background, SCOPE) as connection:
+        ends = [await browse.page_by_key(connection, SCOPE, "entity", slug) for slug in ("ana-prado", "rui-costa")]
+        assert ends[0] is not None
+        assert ends[1] is not None
+        assert not await neighbourhood.links(connection, SCOPE, ends[0].page_id, limit=5)
+        for edge in ("owns", "works_at"):
+            await acts.write_edge(connection, SCOPE, (ends[0], ends[1]), TypedEdge(edge), now=NOW)
+        assert len(await edges.walk(connection, SCOPE, ends[0].page_id, (EdgePattern(),))) == 2
+    await fetch(database, "UPDATE wiki_page_links SET held_reason = 'relationship_deprecated', held_at = now()")
+    async with scoped(pools.background, SCOPE) as connection:
+        (out,) = await neighbourhood.links(connection, SCOPE, ends[0].page_id, limit=5)
+        (back,) = await neighbourhood.backlinks(connection, SCOPE, ends[1].page_id, limit=5)
+        around = await neighbourhood.counts(connection, SCOPE, ends[0].page_id)
+        graph = await neighbourhood.graph(connection, SCOPE, focus=ends[0].page_id, depth=1, most_pages=5)
+        assert not await edges.walk(connection, SCOPE, ends[0].page_id, (EdgePattern(),))
+    assert (out.page.slug, back.page.slug, around.links) == ("rui-costa", "ana-prado", 1)
+    assert [(one.edge_type, one.valid_from) for one in graph.edges] == [("", None)]
