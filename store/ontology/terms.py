@@ -11,7 +11,7 @@ from enum import StrEnum
 
 
 class Lifecycle(StrEnum):
-    """Where a term stands. A proposed one is in no version; a deprecated one keeps what has it, but nothing new gets it."""
+    """Where a term stands. A proposed one is in no version; a deprecated one shapes nothing any more: what had it is held."""
 
     PROPOSED = "proposed"
     APPROVED = "approved"

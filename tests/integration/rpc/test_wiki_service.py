@@ -11,6 +11,7 @@ import pytest
 from compiler.operations import acts, lint
 from compiler.plan.contract import (
     Aggregation,
+    CitedMemory,
     CreatePage,
     Page,
     PageKey,
@@ -18,6 +19,8 @@ from compiler.plan.contract import (
     PromotionStatus,
     Section,
     SetParent,
+    Tag,
+    WriteTag,
 )
 from compiler.plan.upkeep import ActRefused
 from sidecar.rpc.messages import wiki_messages
@@ -29,8 +32,10 @@ from sidecar.v1 import wiki_pb2 as pb
 from store.content import memories
 from store.content.memories import NewMemory
 from store.db.postgres import Pools, scoped
+from store.ontology.terms import EntityType, Lifecycle, Ontology
 from store.scope import Scope, owner_uuid, tenant_uuid
 from store.wiki import browse, upkeep
+from tests.support.compiler.ontologies import put_in_force
 from tests.support.compiler.wiki_pages import AUSTIN, FRANKLIN, LOLA, put_wiki
 from tests.support.rpc.service_calls import NOW, an_admin, an_agent, now, refused, refused_field
 
@@ -418,3 +423,20 @@ async def test_concurrent_acts_run_one_after_another(service: WikiService) -> No
         *(service.add_alias(pb.AddAliasRequest(page="lola", alias=name, **ANN), an_admin()) for name in names)
     )
     assert {alias.display for alias in (await get(service, "lola")).aliases} >= set(names)
+
+
+async def test_held_types_are_listed_with_their_reason_and_pages_tell_their_type(
+    service: WikiService, pools: Pools
+) -> None:
+    wanted = Ontology(1, (EntityType("grill", "Grill"), EntityType("diner", "Diner", lifecycle=Lifecycle.DEPRECATED)))
+    await put_in_force(pools, wanted, tenant_id=SCOPE.tenant_id)
+    tags = {FRANKLIN: "type:grill", LOLA: "type:diner"}
+    async with scoped(pools.background, SCOPE) as connection:
+        source = (CitedMemory("m1", b""),)
+        items = [WriteTag(key, Tag(tag, source)) for key, tag in tags.items()]
+        await acts.enact(connection, SCOPE, items, now=NOW)
+    assert (await get(service, FRANKLIN.slug)).page.entity_type == "grill"
+    assert (await get(service, LOLA.slug)).page.entity_type == ""
+    held = [one for one in (await service.list_mentions(pb.ListMentionsRequest(), an_agent())).mentions if one.reason]
+    assert [(one.held_type, one.reason, one.page.path) for one in held] == [("diner", "type_deprecated", LOLA.path)]
+    assert not held[0].HasField("target_page")
