@@ -109,7 +109,7 @@ def test_every_source_has_a_row_and_every_candidate_its_decision() -> None:
 def test_an_item_outside_the_context_keeps_only_the_feature_that_a_replay_asks_for() -> None:
     told = (("cosine", 0.5), ("likeness", 0.25))
     reports = [
-        replace(report, items=tuple(replace(item, features=told) for item in report.items))
+        replace(report, items=tuple(item._replace(features=told) for item in report.items))
         for report in QUESTION.reports
     ]
     receipt = receipt_of(replace(QUESTION, reports=tuple(reports)))
