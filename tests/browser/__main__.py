@@ -15,13 +15,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from uuid import uuid4
 
+from compiler.job.reprocess import ReprocessDeps, run_due_jobs
 from sidecar.cli.shared.output import Voice
 from sidecar.demo import corpus, story
-from sidecar.process.app import running
+from sidecar.process.app import App, running
 from sidecar.rpc.auth.devkey import mint
 from sidecar.rpc.auth.identity import Grant, Role
 from sidecar.rpc.server import identity_settings
 from sidecar.runtime.settings import Settings
+from sidecar.worker import compile_engine
+from store.scope import tenant_uuid
 from tests.browser import world
 
 _DEADLINE_S = 600
@@ -48,9 +51,19 @@ async def visited(home: Path, driver: str, shots: str) -> int:
             world.NOBODY,
         ]
         process = await asyncio.create_subprocess_exec(*visit, stdin=subprocess.PIPE)
+        reprocessing = asyncio.create_task(_reprocess(app))
         async with asyncio.timeout(_DEADLINE_S):
             await process.communicate(token.encode())
+        reprocessing.cancel()
         return process.returncode or 0
+
+
+async def _reprocess(app: App) -> None:
+    """Bring pages to the ontology in force as it changes, as a worker does; compiles stay queued."""
+    deps = ReprocessDeps(app.pools.background, compile_engine.now, "browser")
+    while True:
+        await run_due_jobs(deps, tenant_uuid(corpus.TENANT))
+        await asyncio.sleep(1)
 
 
 def main(arguments: Sequence[str]) -> int:

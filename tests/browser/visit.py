@@ -20,7 +20,8 @@ ALL = [(scheme, size) for scheme in ("light", "dark") for size in (WIDE, PHONE)]
 VIEWS = {
     "turns": "/turns", "threads": "/threads", "sources": "/sources", "wiki": "/wiki", "graph": "/wiki/graph",
     "mentions": "/wiki/mentions", "compiles": "/compiles", "scopes": "/compiles/scopes", "quarantine": "/quarantine",
-    "spending": "/spending?by=source", "reads": "/reads", "owner": "/owner",
+    "spending": "/spending?by=source", "reads": "/reads", "owner": "/owner", "ontology": "/ontology",
+    "change sets": "/ontology/changes", "ontology versions": "/ontology/versions",
 }  # fmt: skip
 MOST_MS = 20_000
 FAULTS = Path(__file__).with_name("faults.js").read_text(encoding="utf-8").partition("\n")[2]
@@ -109,6 +110,7 @@ def walk(visit: Visit, token: str, owners: list[str]) -> None:
     _wiki(visit)
     _graph(visit)
     _compiles(visit)
+    _ontology(visit)
     for name, path in VIEWS.items():
         visit.look(name, path)
     visit.page.click("[data-theme-switch]")
@@ -262,6 +264,60 @@ def _compiles(visit: Visit) -> None:
     page.click("text=Run it again")
     page.wait_for_selector(".note button")
     visit.expect("and run again", is_so="pending" in page.inner_text("[data-live]"))
+
+
+def _ontology(visit: Visit) -> None:
+    """Propose, review, approve, watch the pages, and roll back."""
+    page = visit.page
+    visit.go("/ontology")
+    page.click("text=Propose a first ontology")
+    page.wait_for_url("**/ontology/changes/*")
+    visit.look("change set", page.url.removeprefix(visit.base))
+    page.click("button[aria-label='Reject Project']")
+    page.wait_for_selector("text=The item is rejected")
+    visit.expect(
+        "what the sections of a rejected type need is told", is_so=page.locator("text=cannot be approved").count() == 1
+    )
+    page.click("button[aria-label='Accept Project']")
+    page.wait_for_selector("text=The item is accepted")
+    _approve(visit, 1)
+    visit.go("/ontology/changes")
+    page.click("text=Scan for suggestions")
+    page.wait_for_selector(".note", timeout=60_000)
+    visit.expect("the scan proposes something", is_so="/ontology/changes/" in page.url)
+    visit.expect("with its evidence", is_so=page.locator("ul[aria-label=Evidence] li").count() > 0)
+    visit.look("suggestions", page.url.removeprefix(visit.base))
+    visit.expect("the jobs end", is_so=_is_brought(visit, 1))
+    visit.go("/wiki?q=austin")
+    visit.go(page.get_attribute("tbody a", "href"))
+    visit.expect("a page tells its type", is_so=page.locator(".trail .chip", has_text="place").count() == 1)
+    visit.go("/ontology/versions")
+    page.click("text=Switch off…")
+    page.click("text=Put none in force")
+    page.wait_for_selector("text=with the terms of version 0")
+    visit.expect("and the rollback's job ends", is_so=_is_brought(visit, 2))
+    page.click("text=Roll back to this…")
+    page.click("text=Put version 1 in force again")
+    page.wait_for_selector("text=Version 3 is in force")
+    visit.expect("an older version is put in force again", is_so=_is_brought(visit, 3))
+
+
+def _approve(visit: Visit, version: int) -> None:
+    page = visit.page
+    page.click("text=Approve…")
+    page.click("text=Approve the change set")
+    page.wait_for_selector(f"text=Version {version} is in force")
+    visit.expect(f"version {version} is approved", is_so="/ontology/versions" in page.url)
+
+
+def _is_brought(visit: Visit, versions: int) -> bool:
+    """Wait until so many jobs have brought pages to a version; return whether they did within two minutes."""
+    for _ in range(120):
+        visit.go("/ontology/versions")
+        if visit.page.locator("text=succeeded").count() == versions:
+            return True
+        visit.page.wait_for_timeout(1000)
+    return False
 
 
 def main() -> int:
