@@ -1,10 +1,10 @@
 """What decay takes out of recall, and what evidence it costs: a corpus of two years, before and after the shipped policy ran.
 
 The observations of all LoCoMo conversations are the candidate memories of one owner, at their own dates (March 2022 to January
-2024). Half of the questions are the history: they were asked before, as a turn is installed, and their receipts tell the policy
-what is read. The other half measure: each is asked of memories alone, so that nothing else can hold the evidence, of an owner
-whose memories decayed and of one whose did not. A compressed source is out of the first tier of recall: it stands below its
-summary.
+2024). A second corpus are the telling turns of REALTALK's conversations, by other people, with five months between two of them.
+Half of the questions are the history: they were asked before, as a turn is installed, and their receipts tell the policy what is
+read. The other half measure: each is asked of memories alone, so that nothing else can hold the evidence, of an owner whose
+memories decayed and of one whose did not. A compressed source is out of the first tier of recall: it stands below its summary.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
 
 import uvloop
@@ -25,10 +26,13 @@ from bench.recall.world import Asked, World
 from models.tokens.encodings import count
 from sidecar.v1 import memory_pb2
 from sidecar.v1.items_pb2 import SOURCE_MEMORY
+from store.text.texts import telling_weight
 
 BUDGETS = (1_000, 2_000, 4_000)
 DECAYED, UNTOUCHED = "two years", "two years untouched"
 _AT_ONCE = 2
+_DAYS_BEFORE, _DAYS_APART = 90, 150  # all are older than the policy's 30 days, whenever the bench runs
+_LEAST_WEIGHT = 3  # as episodes take a turn
 _LEAST_SAVED, _MOST_LOST = 0.40, 0.01
 
 
@@ -63,30 +67,30 @@ class Decayed:
 
 def run(*, scale: float, data: Path) -> list[Figure]:
     """Return the figures; `scale` is the share of the questions asked."""
-    return figures(uvloop.run(_measured(scale, data)))
+    return [one for name in SETS for one in figures(name, uvloop.run(_measured(name, scale, data)))]
 
 
-def figures(told: Decayed) -> list[Figure]:
-    """Return the figures of a run."""
+def figures(name: str, told: Decayed) -> list[Figure]:
+    """Return the figures of a run on one of `SETS`."""
     saved = 1 - told.left_tokens / told.corpus_tokens
     figures = [
-        plain("tokens of the corpus", told.corpus_tokens),
-        plain("tokens of its first tier after decay", told.left_tokens, note=f"{told.groups} summaries"),
-        at_least("taken out of recall's first tier", saved, _LEAST_SAVED),
+        plain(f"{name}: tokens of the corpus", told.corpus_tokens),
+        plain(f"{name}: tokens of its first tier after decay", told.left_tokens, note=f"{told.groups} summaries"),
+        at_least(f"{name}: taken out of recall's first tier", saved, _LEAST_SAVED),
     ]
     for budget in BUDGETS:
         before = told.before.found[budget] / told.before.wanted
         after = told.after.found[budget] / told.after.wanted
-        figures.append(plain(f"evidence at {budget // 1000}k before", before, note=f"of {told.before.wanted}"))
-        figures.append(plain(f"evidence at {budget // 1000}k after", after))
-        figures.append(at_most(f"evidence lost at {budget // 1000}k", before - after, _MOST_LOST))
+        figures.append(plain(f"{name}: evidence at {budget // 1000}k before", before, note=f"of {told.before.wanted}"))
+        figures.append(plain(f"{name}: evidence at {budget // 1000}k after", after))
+        figures.append(at_most(f"{name}: evidence lost at {budget // 1000}k", before - after, _MOST_LOST))
     second = told.after.second_tier_tokens / max(1, told.after.tokens)
-    figures.append(plain("share of contexts' tokens that are compressed sources", second))
+    figures.append(plain(f"{name}: share of contexts' tokens that are compressed sources", second))
     return figures
 
 
-async def _measured(scale: float, data: Path) -> Decayed:
-    told = conversations(data, SETS[0])
+async def _measured(name: str, scale: float, data: Path) -> Decayed:
+    told = [_remembered(one, place) for place, one in enumerate(conversations(data, name))]
     facts = {f"{one.name}-{place}": fact for one in told for place, fact in enumerate(one.facts)}
     asked = some([question for one in told for question in _questions(one)], scale)
     history, measured = asked[::2], asked[1::2]
@@ -106,6 +110,19 @@ async def _measured(scale: float, data: Path) -> Decayed:
     left = sum(tokens for one, tokens in texts.items() if one not in compressed)
     left += sum(count(list(made), "o200k_base"))
     return Decayed(sum(texts.values()), left, len(groups), before, after)
+
+
+def _remembered(conversation: Conversation, place: int) -> Conversation:
+    """Return a conversation with its observations; without any, with its telling turns, five months before the one before it."""
+    if conversation.facts:
+        return conversation
+    earlier = timedelta(days=_DAYS_BEFORE + _DAYS_APART * place)
+    facts = [
+        Fact(f"{turn.speaker}: {turn.text}", turn.at - earlier, (number,))
+        for number, turn in enumerate(conversation.turns)
+        if telling_weight(turn.text) >= _LEAST_WEIGHT
+    ]
+    return replace(conversation, facts=tuple(facts))
 
 
 def _candidate(name: str, fact: Fact) -> memory_pb2.NewMemory:

@@ -21,7 +21,7 @@ from sidecar.services.wiki.page_lookup import read_page
 from sidecar.services.wiki.pages import Wiki
 from sidecar.v1 import wiki_pb2 as pb
 from store.wiki.browse import Order, PageRow
-from store.wiki.edges import Direction, EdgePattern
+from store.wiki.edges import Direction, EdgePattern, EdgeTimes
 from store.wiki.neighbourhood import MAX_DEPTH, MAX_GRAPH_PAGES
 
 LINKS_SHOWN = 100
@@ -117,10 +117,10 @@ class WikiService:
             )
             for step in request.steps
         ]
-        as_of = _time("as_of_time", request)
-        listing = ListCall("QueryGraph", (scope, request.page, request.target, tuple(pattern), as_of), (Int4,))
+        when = EdgeTimes(_time("as_of_time", request), _time("known_at_time", request))
+        listing = ListCall("QueryGraph", (scope, request.page, request.target, tuple(pattern), when), (Int4,))
         page = listing.read(request.page_size, request.page_token)
-        found = await self._wiki.edges.paths(scope, request.page, pattern, target=request.target, as_of=as_of)
+        found = await self._wiki.edges.paths(scope, request.page, pattern, target=request.target, when=when)
         start = max(0, page.after[0]) if page.after else 0
         ranked = list(enumerate(found, start=1))[start : start + page.limit]
         written, token = listing.cut(ranked, page, lambda one: (one[0],), lambda one: write.path(one[1]))

@@ -1370,6 +1370,7 @@ class QueryGraphRequest(_message.Message):
     AS_OF_TIME_FIELD_NUMBER: _builtins.int
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    KNOWN_AT_TIME_FIELD_NUMBER: _builtins.int
     tenant_id: _builtins.str
     """The tenant; empty means the caller's."""
     owner_id: _builtins.str
@@ -1390,6 +1391,12 @@ class QueryGraphRequest(_message.Message):
     def as_of_time(self) -> _timestamp_pb2.Timestamp:
         """Only edges that were true at this time; absent means edges of any time."""
 
+    @_builtins.property
+    def known_at_time(self) -> _timestamp_pb2.Timestamp:
+        """Only edges recorded by this time, each with the end that was known then; absent means what is known now. An edge whose evidence
+        was forgotten is gone at any time.
+        """
+
     def __init__(
         self,
         *,
@@ -1401,10 +1408,11 @@ class QueryGraphRequest(_message.Message):
         as_of_time: _timestamp_pb2.Timestamp | None = ...,
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
+        known_at_time: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["as_of_time", b"as_of_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["as_of_time", b"as_of_time", "known_at_time", b"known_at_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of_time", b"as_of_time", "owner_id", b"owner_id", "page", b"page", "page_size", b"page_size", "page_token", b"page_token", "steps", b"steps", "target", b"target", "tenant_id", b"tenant_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of_time", b"as_of_time", "known_at_time", b"known_at_time", "owner_id", b"owner_id", "page", b"page", "page_size", b"page_size", "page_token", b"page_token", "steps", b"steps", "target", b"target", "tenant_id", b"tenant_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

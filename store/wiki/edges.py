@@ -60,6 +60,17 @@ class EdgeRow:
 
 
 @dataclass(frozen=True, slots=True)
+class EdgeTimes:
+    """Which edges to follow: those true as of an instant, and those known at one; None for any time, and for now."""
+
+    as_of: datetime | None = None
+    known_at: datetime | None = None
+
+
+ANY_TIME = EdgeTimes()
+
+
+@dataclass(frozen=True, slots=True)
 class GraphPath:
     """A way through the graph: `pages` has one more than `edges`; an edge may be followed against its direction."""
 
@@ -68,11 +79,11 @@ class GraphPath:
 
 
 async def edges_of(
-    connection: Connection, scope: Scope, page_id: UUID, *, as_of: datetime | None = None, limit: int = MAX_EDGES
+    connection: Connection, scope: Scope, page_id: UUID, *, when: EdgeTimes = ANY_TIME, limit: int = MAX_EDGES
 ) -> list[GraphPath]:
     """Return the typed edges from and to a page, each as a path of one edge that begins at the page."""
     found = await _start(connection, scope, [page_id])
-    return await _step(connection, scope, found, EdgePattern((), Direction.BOTH), as_of, limit)
+    return await _step(connection, scope, found, EdgePattern((), Direction.BOTH), when, limit)
 
 
 async def walk(
@@ -81,23 +92,23 @@ async def walk(
     start: UUID | None,
     pattern: Sequence[EdgePattern],
     *,
-    as_of: datetime | None = None,
+    when: EdgeTimes = ANY_TIME,
 ) -> list[GraphPath]:
     """Return the paths that follow the pattern, from one page or from any, in order of their pages; none visits a page twice."""
     ids = [start] if start else await _starts(connection, scope, pattern[0])
     paths = await _start(connection, scope, ids)
     for step in pattern:
-        paths = (await _step(connection, scope, paths, step, as_of, MAX_EDGES))[:MAX_PATHS]
+        paths = (await _step(connection, scope, paths, step, when, MAX_EDGES))[:MAX_PATHS]
     return paths
 
 
 async def shortest(
-    connection: Connection, scope: Scope, start: UUID, end: UUID, pattern: EdgePattern, *, as_of: datetime | None = None
+    connection: Connection, scope: Scope, start: UUID, end: UUID, pattern: EdgePattern, *, when: EdgeTimes = ANY_TIME
 ) -> list[GraphPath]:
     """Return the shortest paths between two pages over edges of the pattern, all of equal length; none beyond MAX_STEPS."""
     paths = await _start(connection, scope, [start])
     for _ in range(MAX_STEPS):
-        paths = (await _step(connection, scope, paths, pattern, as_of, MAX_EDGES))[:MAX_PATHS]
+        paths = (await _step(connection, scope, paths, pattern, when, MAX_EDGES))[:MAX_PATHS]
         if found := [path for path in paths if path.pages[-1].page_id == end]:
             return found
     return []
@@ -119,7 +130,7 @@ async def _step(
     scope: Scope,
     paths: Sequence[GraphPath],
     step: EdgePattern,
-    as_of: datetime | None,
+    when: EdgeTimes,
     limit: int,
 ) -> list[GraphPath]:
     """Return the paths, each longer by one edge of the pattern."""
@@ -132,7 +143,8 @@ async def _step(
         inward=step.direction is not Direction.OUT,
         types=list(step.types),
         other_type=step.page_type,
-        as_of=as_of,
+        as_of=when.as_of,
+        known_at=when.known_at,
         most_refs=MAX_REFS,
         limit=limit,
     )

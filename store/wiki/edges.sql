@@ -1,16 +1,30 @@
 -- name: edges_at
--- The typed edges of some pages with other active pages, as of an instant; out of them, into them, or both. In order of the page,
--- the type and the other page.
+-- The typed edges of some pages with other active pages, as of an instant and as known at one; out of them, into them, or both. In
+-- order of the page, the type and the other page. Known then is an edge that was recorded, with the end that the newest statement
+-- recorded by then gives it.
 SELECT l.link_id, l.from_page_id, l.to_page_id, l.edge_type, l.properties, l.valid_from, l.valid_until, l.created_at,
     r.page_id, l.to_page_id = r.page_id AS is_inward, o.page_id AS other_id, o.type, o.slug, o.title,
     ARRAY(SELECT DISTINCT e.ref FROM wiki_link_evidence e
-        WHERE e.tenant_id = :tenant_id AND e.link_id = l.link_id AND e.ref <> '' ORDER BY 1 LIMIT :most_refs) AS memory_ids,
+        WHERE e.tenant_id = :tenant_id AND e.link_id = l.link_id AND e.ref <> ''
+            AND (:known_at::timestamptz IS NULL OR coalesce(e.recorded_at, l.created_at) <= :known_at) ORDER BY 1 LIMIT :most_refs) AS memory_ids,
     ARRAY(SELECT DISTINCT e.origin FROM wiki_link_evidence e
-        WHERE e.tenant_id = :tenant_id AND e.link_id = l.link_id ORDER BY 1) AS origins
+        WHERE e.tenant_id = :tenant_id AND e.link_id = l.link_id
+            AND (:known_at::timestamptz IS NULL OR coalesce(e.recorded_at, l.created_at) <= :known_at) ORDER BY 1) AS origins
 FROM unnest(:page_ids::uuid[]) AS r (page_id) CROSS JOIN LATERAL (
-    SELECT * FROM wiki_page_links WHERE tenant_id = :tenant_id AND from_page_id = r.page_id AND edge_type <> '' AND held_reason = '' AND :outward
-    UNION ALL
-    SELECT * FROM wiki_page_links WHERE tenant_id = :tenant_id AND to_page_id = r.page_id AND edge_type <> '' AND held_reason = '' AND :inward) l
+    SELECT k.link_id, k.from_page_id, k.to_page_id, k.edge_type, k.valid_from, k.created_at,
+        CASE WHEN :known_at::timestamptz IS NULL THEN k.properties ELSE coalesce(s.properties, '{}') END AS properties,
+        CASE WHEN :known_at::timestamptz IS NULL THEN k.valid_until ELSE s.valid_until END AS valid_until
+    FROM (
+        SELECT * FROM wiki_page_links WHERE tenant_id = :tenant_id AND from_page_id = r.page_id AND edge_type <> '' AND held_reason = ''
+            AND :outward
+        UNION ALL
+        SELECT * FROM wiki_page_links WHERE tenant_id = :tenant_id AND to_page_id = r.page_id AND edge_type <> '' AND held_reason = ''
+            AND :inward) k
+    LEFT JOIN LATERAL (
+        SELECT e.valid_until, e.properties FROM wiki_link_evidence e
+        WHERE e.tenant_id = :tenant_id AND e.link_id = k.link_id AND coalesce(e.recorded_at, k.created_at) <= :known_at::timestamptz
+        ORDER BY e.said_at DESC NULLS LAST, e.origin, e.ref DESC LIMIT 1) s ON :known_at::timestamptz IS NOT NULL
+    WHERE :known_at::timestamptz IS NULL OR k.created_at <= :known_at) l
 CROSS JOIN LATERAL (SELECT page_id, type, slug, title FROM wiki_pages WHERE tenant_id = :tenant_id
     AND page_id = CASE WHEN l.from_page_id = r.page_id THEN l.to_page_id ELSE l.from_page_id END AND status = 'active' LIMIT 1) o
 WHERE (:types::text[] = '{}' OR l.edge_type = ANY(:types)) AND (:other_type = '' OR o.type = :other_type)

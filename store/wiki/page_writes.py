@@ -216,6 +216,7 @@ async def add_causes(
         said_ats=[one.edge.said_at for one in added],
         valid_untils=[one.edge.valid_until for one in added],
         properties=[one.edge.properties for one in added],
+        now=now,
     )
     await _settle(connection, scope, added)
     return {row["link_id"] for row in made}, int(written)

@@ -96,12 +96,13 @@ ON CONFLICT (tenant_id, from_page_id, to_page_id, kind, edge_type, valid_from) D
 
 -- name: write_causes!
 -- Writes causes of existing links.
-INSERT INTO wiki_link_evidence (tenant_id, owner_id, link_id, origin, context, ref, said_at, valid_until, properties)
-SELECT :tenant_id, :owner_id, r.link_id, r.origin, r.context, r.ref, r.said_at, r.valid_until, r.properties::jsonb
+INSERT INTO wiki_link_evidence (tenant_id, owner_id, link_id, origin, context, ref, said_at, valid_until, properties, recorded_at)
+SELECT :tenant_id, :owner_id, r.link_id, r.origin, r.context, r.ref, r.said_at, r.valid_until, r.properties::jsonb, :now
 FROM unnest(:link_ids::uuid[], :origins::text[], :contexts::text[], :refs::text[], :said_ats::timestamptz[], :valid_untils::timestamptz[],
     :properties::text[]) AS r (link_id, origin, context, ref, said_at, valid_until, properties)
 ON CONFLICT (tenant_id, link_id, origin, context, ref) DO UPDATE
-    SET said_at = excluded.said_at, valid_until = excluded.valid_until, properties = excluded.properties
+    SET said_at = excluded.said_at, valid_until = excluded.valid_until, properties = excluded.properties,
+        recorded_at = excluded.recorded_at
     WHERE (wiki_link_evidence.said_at, wiki_link_evidence.valid_until, wiki_link_evidence.properties)
         IS DISTINCT FROM (excluded.said_at, excluded.valid_until, excluded.properties);
 

@@ -21,6 +21,7 @@ from sidecar.client.answers.wiki import GraphPath, TypedEdge
 MAX_EXPORTED = 1_000
 
 _as_of = click.option("--as-of", type=INSTANT, default=None, help="Only edges that were true at this time.")
+_known_at = click.option("--known-at", type=INSTANT, default=None, help="Only what was recorded by this time.")
 _since = click.option("--since", type=INSTANT, default=None, help="When it began to be true.")
 
 
@@ -93,16 +94,18 @@ def path(
 
 @graph.command("as-of", short_help="Show the edges that were true at a time.")
 @click.argument("time", type=INSTANT)
+@_known_at
 @limit_option
 @connected
-def as_of_time(session: CommandSession, time: datetime, limit: int) -> None:
-    """Show every typed edge that was true at TIME.
+def as_of_time(session: CommandSession, time: datetime, known_at: datetime | None, limit: int) -> None:
+    """Show every typed edge that was true at TIME, as it is known now or was known at a time.
 
     \b
     Example:
-      sidecar graph as-of 2024-01-01
+      sidecar graph as-of 2024-01-01 --known-at 2024-06-01
     """
-    found = every(session.client.query_graph, limit=limit, page="", steps=[EdgeStep()], as_of_time=time)
+    times = {"as_of_time": time, "known_at_time": known_at}
+    found = every(session.client.query_graph, limit=limit, page="", steps=[EdgeStep()], **times)
     session.voice.show([edge for one in found for edge in one.edges], _draw_edges)
 
 

@@ -630,6 +630,7 @@ class QueryGraph(Request[Page[GraphPath]]):
     as_of_time: datetime | None = None
     page_size: int = 0
     page_token: str = ""
+    known_at_time: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from store.db.queries import Connection
 from store.scope import Scope
 from store.wiki import edges
 from store.wiki.browse import PageRow
-from store.wiki.edges import EdgePattern, GraphPath
+from store.wiki.edges import ANY_TIME, EdgePattern, EdgeTimes, GraphPath
 
 
 class PageEdges:
@@ -24,12 +24,12 @@ class PageEdges:
         self._pool = pools.background
         self._now = now
 
-    async def of_page(self, scope: Scope, named: str, *, as_of: datetime | None = None) -> list[GraphPath]:
+    async def of_page(self, scope: Scope, named: str, *, when: EdgeTimes = ANY_TIME) -> list[GraphPath]:
         """Return the typed edges of a page, each as a path of one edge from it."""
         named = read_page("page", named)
         async with scoped(self._pool, scope, read_only=True) as connection:
             row = await find(connection, scope, named)
-            return await edges.edges_of(connection, scope, row.page_id, as_of=as_of)
+            return await edges.edges_of(connection, scope, row.page_id, when=when)
 
     async def paths(
         self,
@@ -38,7 +38,7 @@ class PageEdges:
         pattern: Sequence[EdgePattern],
         *,
         target: str = "",
-        as_of: datetime | None = None,
+        when: EdgeTimes = ANY_TIME,
     ) -> list[GraphPath]:
         """Return the paths of typed edges that follow the pattern from a page, or from any for an empty name.
 
@@ -55,9 +55,9 @@ class PageEdges:
         async with scoped(self._pool, scope, read_only=True) as connection:
             first = (await find(connection, scope, start)).page_id if start else None
             if not target or first is None:
-                return await edges.walk(connection, scope, first, pattern, as_of=as_of)
+                return await edges.walk(connection, scope, first, pattern, when=when)
             last = await find(connection, scope, read_page("target", target), field="target")
-            return await edges.shortest(connection, scope, first, last.page_id, pattern[0], as_of=as_of)
+            return await edges.shortest(connection, scope, first, last.page_id, pattern[0], when=when)
 
     async def write(self, scope: Scope, source: str, target: str, said: TypedEdge) -> GraphPath:
         """State a typed edge between two pages by hand, or anew; return it as it now stands. Raises FailedPrecondition."""

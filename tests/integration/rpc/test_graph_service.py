@@ -15,6 +15,7 @@ from sidecar.services.wiki.pages import Wiki
 from sidecar.v1 import wiki_pb2 as pb
 from store.db.postgres import Pools
 from store.scope import Scope, owner_uuid, tenant_uuid
+from tests.support.compiler.compiling import Clock
 from tests.support.compiler.wiki_pages import put_wiki
 from tests.support.rpc.service_calls import an_admin, an_agent, now, refused_field
 
@@ -53,6 +54,23 @@ async def test_stated_edge_is_found_from_both_ends_and_on_both_pages(service: Wi
         assert [one.edge_type for one in whole.edges] == ["located_in"]
     assert not (await query(service, "casa-lola", {}, as_of_time=at(2019))).paths
     assert (await query(service, "casa-lola", {}, as_of_time=at(2020))).paths
+
+
+async def test_what_was_known_of_an_edge_earlier_is_told_without_what_was_recorded_later(pools: Pools) -> None:
+    clock = Clock(datetime(2026, 3, 1, tzinfo=UTC))
+    await put_wiki(pools, SCOPE)
+    service = WikiService(Wiki(pools, now=clock))
+    await service.write_edge(pb.WriteEdgeRequest(**EDGE, valid_from_time=at(2020)), an_admin())
+    clock.move(days=400)
+    await service.write_edge(
+        pb.WriteEdgeRequest(**EDGE, valid_from_time=at(2020), valid_until_time=at(2024)), an_admin()
+    )
+    assert not (await query(service, "casa-lola", {}, as_of_time=at(2025))).paths
+    (then,) = (await query(service, "casa-lola", {}, as_of_time=at(2025), known_at_time=at(2027))).paths
+    assert not then.edges[0].HasField("valid_until_time")
+    (later,) = (await query(service, "casa-lola", {}, known_at_time=at(2028))).paths
+    assert later.edges[0].valid_until_time == at(2024)
+    assert not (await query(service, "casa-lola", {}, known_at_time=at(2026))).paths
 
 
 async def test_paths_are_paged_and_between_pages_the_shortest(service: WikiService) -> None:

@@ -17,7 +17,7 @@ from store.content.memories import NewMemory
 from store.db.postgres import Pools, scoped
 from store.wiki import browse, edges
 from store.wiki.browse import PageRow
-from store.wiki.edges import Direction, EdgePattern, GraphPath
+from store.wiki.edges import Direction, EdgePattern, EdgeTimes, GraphPath
 from tests.support.compiler.city_places import places
 from tests.support.compiler.compiling import NOW, SCOPE, again, engine_on, forget, wiki_of, write_and_compile
 
@@ -56,7 +56,7 @@ async def page(pools: Pools, slug: str) -> PageRow:
 async def paths(pools: Pools, slug: str, *steps: EdgePattern, as_of: datetime | None = None) -> list[GraphPath]:
     start = await page(pools, slug)
     async with scoped(pools.background, SCOPE) as connection:
-        return await edges.walk(connection, SCOPE, start.page_id, steps, as_of=as_of)
+        return await edges.walk(connection, SCOPE, start.page_id, steps, when=EdgeTimes(as_of))
 
 
 def ends(found: Sequence[GraphPath]) -> list[str]:
