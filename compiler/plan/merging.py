@@ -264,11 +264,11 @@ def unmerge(
     kept = {one.memory_id for alias in into.aliases if alias.key in own for one in alias.sources}
     again = behind | later
     for section in into.sections:
-        left = _without(section, gone, (behind | later) - kept, own)
+        left = _without(_once(section, gone, into), gone, (behind | later) - kept, own)
         if left is None or (later & {one.memory_id for one in section.sources}):
             items.append(RemoveSection(into.key, section.slug))
             again |= {one.memory_id for one in section.sources}
-        elif left != section:
+        elif left not in into.sections:
             items.append(WriteSection(into.key, left))
     items.extend(DropLink(one) for one in links if one.ref in behind and one.kind is LinkKind.REFERENCE)
     items.append(ScoreHubs(tuple(sorted({into.key, gone.key}))))
@@ -290,6 +290,23 @@ def _taken_back(merged: Ruling, into: Page, standing: Sequence[Ruling]) -> Itera
         if key not in renamed | others:
             named = (one for one in standing if one.page == key and one.kind in (RulingKind.TITLE, RulingKind.NAME))
             yield from (DropRuling(one) for one in named if (key, one.ref) not in by_hand)
+
+
+def _once(section: Section, gone: Page, into: Page) -> Section:
+    """Return the section without lines that came with the merge though another section of the page had them before.
+
+    Their memories are read again, so a citation that another line needs comes back.
+    """
+    came = {line for one in gone.sections if one.slug == section.slug for line in one.body_md.split("\n")}
+    others = [one for one in into.sections if one.slug != section.slug and one.aggregation is None]
+    lines = section.body_md.split("\n")
+    twice = {line for line in lines if line in came and any(line in one.body_md.split("\n") for one in others)}
+    if section.aggregation is not None or not twice:
+        return section
+    theirs = {source.memory_id for one in gone.sections if one.slug == section.slug for source in one.sources}
+    had = {one.memory_id for other in others if twice & {*other.body_md.split("\n")} for one in other.sources}
+    sources = tuple(one for one in section.sources if one.memory_id not in theirs & had)
+    return replace(section, body_md="\n".join(line for line in lines if line not in twice), sources=sources)
 
 
 def _without(section: Section, gone: Page, leaving: Collection[str], own: Collection[str]) -> Section | None:

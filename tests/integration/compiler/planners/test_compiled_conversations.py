@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from datetime import timedelta
 
@@ -64,7 +65,7 @@ async def test_conversation_becomes_pages_of_its_own_words(pools: Pools) -> None
             cited = [texts[source.memory_id or ""] for source in section.sources]
             assert cited, f"{page.title}#{section.slug} rests on nothing"
             for line in section.body_md.split("\n") if section.aggregation is None else ():
-                sentence = unescape(line.removeprefix("- "))
+                sentence = re.sub(r"^\d{4}-\d\d-\d\d: ", "", unescape(line.removeprefix("- ")))  # the day it was said
                 speaker, _, said = sentence.partition(": ")  # stands before a sentence in the first person
                 by = [text for text in cited if text.startswith(f"{speaker}: ")]
                 is_said = any(sentence in text for text in cited) or any(said in text for text in by)
