@@ -1,0 +1,140 @@
+"""What a rule releases, what a copy holds, and how far it is trusted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compiler.releases.rules import (
+    contradicted,
+    copy_of,
+    fingerprint,
+    is_releasable,
+    matches,
+    rule_for,
+    tier_of,
+    trust_of,
+)
+from store.content.memories import Memory
+from store.content.tiers import MemoryStatus
+from store.content.validity import Validity
+from store.tenancy.brain import ReleaseRule, RuleState
+from tests.support.compiler.compiling import NOW
+
+PLAIN = Memory("m1", "The gate code is 4417.", NOW, "", {"tags": ["shared"]}, (), NOW, NOW, authority="User")
+RULE = ReleaseRule(UUID(int=1), "shared", ("shared",), state=RuleState.APPROVED)
+
+ORIGINS: dict[str, int] = {"user": 4, "tool": 1, "webhook": 1, "document": 2}
+AUTHORITIES: dict[str, int] = {"User": 4, "Agent": 3, "Candidate": 1, "Derived": 1, "root": 1}
+
+texts = st.text(max_size=12)
+memories = st.builds(
+    lambda authority, origin, document, turns, events, tags: replace(
+        PLAIN,
+        authority=authority,
+        metadata={"origin": origin, "tags": tags},
+        document_id=document,
+        turn_ids=turns,
+        source_events=events,
+    ),
+    st.sampled_from(sorted(AUTHORITIES)),
+    st.sampled_from(sorted(ORIGINS)),
+    st.sampled_from(["", "d"]),
+    st.sampled_from([(), ("t",)]),
+    st.sampled_from([(), ("e",)]),
+    st.lists(texts, max_size=3),
+)
+
+
+@given(memories)
+def test_memory_is_trusted_as_the_lowest_of_its_sources(memory: Memory) -> None:
+    lowest = [AUTHORITIES[memory.authority], ORIGINS[memory.metadata["origin"]]]
+    lowest += [2] if memory.document_id or memory.source_events else []
+    lowest += [2] if memory.turn_ids and memory.authority != "User" else []
+    assert tier_of(memory) == min(lowest)
+
+
+@given(memories, st.integers(0, 5))
+def test_only_a_rule_raises_a_tier_and_none_lowers_it(memory: Memory, tier: int) -> None:
+    assert trust_of(memory, replace(RULE, trust_tier=tier)) == max(tier_of(memory), tier)
+
+
+@given(memories, st.lists(texts, max_size=3), st.sampled_from(["derived", "agent", "user"]))
+def test_rule_without_conditions_matches_nothing_and_each_condition_takes_away(
+    memory: Memory, tags: list[str], least: str
+) -> None:
+    assert not matches(ReleaseRule(UUID(int=2), "all", least_authority=least), memory)
+    by_tags = replace(RULE, tags=tuple(tags), least_authority=least)
+    narrower = replace(by_tags, memory_types=("fact",), metadata={"origin": "user"})
+    assert not tags or not matches(narrower, memory) or matches(by_tags, memory)
+    if tags and matches(by_tags, memory):
+        assert set(tags) & set(memory.metadata["tags"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_it"),
+    [
+        ({}, True),
+        ({"status": MemoryStatus.CANDIDATE}, False),
+        ({"status": MemoryStatus.REJECTED}, False),
+        ({"is_compressed": True}, False),
+        ({"validity": Validity(valid_until=NOW)}, False),
+        ({"validity": Validity(valid_until=NOW + timedelta(days=1))}, True),
+    ],
+)
+def test_what_is_not_accepted_or_over_is_not_copied(changes: dict[str, Any], is_it: bool) -> None:
+    assert is_releasable(replace(PLAIN, **changes), now=NOW) is is_it
+
+
+def test_only_an_approved_rule_releases_and_the_one_that_trusts_most_decides() -> None:
+    high = replace(RULE, rule_id=UUID(int=9), trust_tier=5)
+    for state in (RuleState.PROPOSED, RuleState.WITHDRAWN):
+        assert rule_for(PLAIN, [replace(high, state=state)]) is None
+    assert rule_for(PLAIN, [RULE, high]) == high
+
+
+def test_copy_holds_nothing_of_the_owners_things() -> None:
+    private = {"tags": ["shared"], "place": {"city": "Lisbon"}, "phone": "555", "thread": "t", "people": ["Eve"]}
+    memory = replace(
+        PLAIN, metadata=private, document_id="diary", turn_ids=("t1",), is_pinned=True, source_events=("e",)
+    )
+    copy = copy_of(memory, "c1")
+    assert copy.metadata == {"tags": ["shared"], "place": {"city": "Lisbon"}}
+    assert (copy.memory_id, copy.document_id, copy.turn_ids, copy.is_pinned) == ("c1", "", (), None)
+    assert (copy.source_events, copy.source_episodes) == (None, None)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"text": "Other."},
+        {"authority": "Agent"},
+        {"metadata": {"tags": ["else"]}},
+        {"confidence": 0.5},
+        {"domains": ("x",)},
+    ],
+)
+def test_fingerprint_changes_with_what_a_copy_holds_and_with_nothing_else(changes: dict[str, Any]) -> None:
+    assert fingerprint(replace(PLAIN, **changes)) != fingerprint(PLAIN)
+    assert fingerprint(replace(PLAIN, memory_id="other", updated_at=NOW + timedelta(days=1))) == fingerprint(PLAIN)
+
+
+def test_another_number_name_or_negation_in_one_sentence_is_a_contradiction() -> None:
+    others = {
+        "number": "The gate code is 9921.",
+        "same": "The gate code is 4417, as ever.",
+        "else": "The harbour opens at nine.",
+    }
+    assert contradicted("The gate code is 4417.", others) == ["number"]
+    assert contradicted("Helios is in Lisbon.", {"no": "Helios is not in Lisbon."}) == ["no"]
+
+
+@given(texts, st.dictionaries(texts, texts, max_size=3))
+def test_any_texts_are_compared(text: str, others: dict[str, str]) -> None:
+    assert set(contradicted(text, others)) <= set(others)
