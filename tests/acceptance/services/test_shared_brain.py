@@ -150,6 +150,7 @@ async def test_operator_keeps_the_brain_in_the_console(site: Site) -> None:
         await worked(site)
         page = (await admin.get("/brain")).text
         assert "The gate code of Helios is 4417." in page
+        assert "Brain of the tenant" in (await admin.get("/compiles/scopes")).text
         copy = re.search(r'name="copy" value="([^"]+)"', page)
         assert copy is not None
         assert "taken back by" in await post("/brain/take-back", copy=copy[1])

@@ -18,7 +18,7 @@ from sidecar.runtime.ttl_cache import TtlCache
 from sidecar.services.compiles import MAX_SCOPES, UNDER_WAY
 from store.compile.jobs import Job, JobOptions
 from store.compile.overview import MOST_RETRIED, Grown
-from store.scope import Scope
+from store.scope import Scope, brain_of
 
 _ROWS, _MEMORY_ROWS = 50, 100
 _KEPT_S, _KEPT_GROWTHS = 600.0, 100
@@ -77,8 +77,10 @@ async def list_jobs(growths: _Growths, visit: Visit) -> Response:
 async def list_scopes(visit: Visit) -> Response:
     """Show how far each of the tenant's scopes is behind, the farthest first."""
     visit.require_admin()
-    rows, count = await visit.services.compiles.standings(visit.identity.tenant_id)
-    return await visit.page("scopes.html", rows=rows, count=count, most=MAX_SCOPES)
+    tenant_id = visit.identity.tenant_id
+    rows, count = await visit.services.compiles.standings(tenant_id)
+    brain_id = brain_of(tenant_id).owner_id
+    return await visit.page("scopes.html", rows=rows, count=count, most=MAX_SCOPES, brain_id=brain_id)
 
 
 async def show_job(visit: Visit) -> Response:
