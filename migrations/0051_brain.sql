@@ -48,6 +48,7 @@ CREATE TABLE brain_copies (
     UNIQUE (tenant_id, owner_id, origin_owner_id, origin_memory_id)
 );
 CREATE INDEX brain_copies_held ON brain_copies (tenant_id, owner_id, held_by) WHERE state = 'held';
+CREATE INDEX brain_copies_by_state ON brain_copies (tenant_id, owner_id, state, copy_id);
 CREATE INDEX brain_copies_by_rule ON brain_copies (tenant_id, owner_id, rule_id);
 
 -- How far an owner's memories were compared with the rules, and with which version of them.

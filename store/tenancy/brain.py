@@ -221,7 +221,10 @@ async def copies(
     connection: Connection, brain: Scope, *, state: str = "", after: str = "", limit: int
 ) -> list[BrainCopy]:
     """Return copies in order of id, after the id `after`; an empty `state` means all."""
-    rows = await _sql.list_copies(connection, **brain.key, state=state, after=after, limit=limit)
+    if state:
+        rows = await _sql.list_copies_in(connection, **brain.key, state=state, after=after, limit=limit)
+    else:
+        rows = await _sql.list_copies(connection, **brain.key, after=after, limit=limit)
     return [_copy(row) for row in rows]
 
 

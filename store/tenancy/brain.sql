@@ -84,12 +84,17 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND origin_owner_id = :ori
 SELECT copy_id FROM brain_copies
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND rule_id = :rule_id AND state <> 'withdrawn' ORDER BY 1 LIMIT :limit;
 
--- name: list_copies
--- Copies of a state, or of any for an empty one, after a given one.
+-- name: list_copies_in
+-- Copies of a state in order of id, after a given one.
 SELECT copy_id, origin_owner_id, origin_memory_id, fingerprint, rule_id, trust_tier, state, held_by, reason, changed_by, changed_at
 FROM brain_copies
-WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND copy_id > :after AND (:state = '' OR state = :state)
-ORDER BY copy_id LIMIT :limit;
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND state = :state AND copy_id > :after ORDER BY copy_id LIMIT :limit;
+
+-- name: list_copies
+-- Copies in order of id, after a given one.
+SELECT copy_id, origin_owner_id, origin_memory_id, fingerprint, rule_id, trust_tier, state, held_by, reason, changed_by, changed_at
+FROM brain_copies
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND copy_id > :after ORDER BY copy_id LIMIT :limit;
 
 -- name: count_copies
 -- How many copies there are in each state.
