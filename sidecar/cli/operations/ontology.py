@@ -254,22 +254,12 @@ def review(
     session.voice.show(made, _draw_set)
 
 
-def _draw_sets(listed: Sequence[OntologyChangeSet]) -> Iterator[Any]:
-    yield drawing.rows(
-        ("change set", "title", "from", "status", "pending", "accepted", "rejected", "drafted"),
-        (
-            (
-                one.change_set_id,
-                printable(one.title),
-                one.origin,
-                one.status,
-                *(str(one.item_counts.get(name, 0)) for name in ("pending", "accepted", "rejected")),
-                drawing.moment(one.draft_time),
-            )
-            for one in listed
-        ),
-        empty="No change sets.",
-    )
+def _draw_sets(listed: Sequence[OntologyChangeSet]) -> Iterator[str]:
+    for one in listed:
+        counts = ", ".join(f"{one.item_counts.get(name, 0)} {name}" for name in ("pending", "accepted", "rejected"))
+        yield f"{one.change_set_id}  {one.status}  {printable(one.title)} ({one.origin}; {counts})"
+    if not listed:
+        yield "No change sets."
 
 
 def _draw_set(one: OntologyChangeSet) -> Iterator[Any]:
