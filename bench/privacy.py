@@ -47,7 +47,7 @@ class Pair(NamedTuple):
 
 
 def pairs(half: str = "pairs") -> list[Pair]:
-    """Return the pairs on which the bars of likeness were chosen, or those `held` back."""
+    """Return the pairs on which bars of likeness were tried, or those `held` back."""
     return [Pair(*one) for one in json.loads(_PAIRS.read_text(encoding="utf-8"))[half]]
 
 

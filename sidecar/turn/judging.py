@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sidecar.turn.items import Item, Source, SourceReport, columns_of
-from sidecar.turn.likeness import FEATURE, MOST_FEATURE, likenesses
+from sidecar.turn.likeness import FEATURE, likenesses
 from sidecar.turn.rank import CandidateKind, Candidates, Ranked, rank
 from sidecar.turn.reading import Reading
 from sidecar.turn.worth import Prospects, prospects
@@ -102,14 +102,9 @@ def _with_likeness(ranked: Ranked, reading: Reading, candidates: Sequence[Candid
     coverage = np.maximum(coverage, np.array(led))
     likeness = likenesses(cosines, coverage, reading.background[:parts])
     # A page without a vector is new, and the memories that it is made of stand for it.
-    is_page, is_fact = (
-        np.repeat([one.kind is kind for one in candidates], [len(one.ids) for one in candidates])
-        for kind in (CandidateKind.PAGE, CandidateKind.FACT)
-    )
-    likeness = np.where(np.isnan(likeness) & is_page, -1.0, likeness).round(4)
-    personal = likeness[(is_page | is_fact) & ~np.isnan(likeness)]
-    most = ((MOST_FEATURE, float(personal.max())),) if len(personal) else ()
+    is_page = np.repeat([one.kind is CandidateKind.PAGE for one in candidates], [len(one.ids) for one in candidates])
+    likeness = np.where(np.isnan(likeness) & is_page, -1.0, likeness).round(4).tolist()
     return [
-        features if one != one else (*features, (FEATURE, one), *(most if is_personal else ()))  # noqa: PLR0124 - NaN is unequal to itself
-        for features, one, is_personal in zip(ranked.features, likeness.tolist(), is_page | is_fact, strict=True)
+        features if one != one else (*features, (FEATURE, one))  # noqa: PLR0124 - NaN is unequal to itself
+        for features, one in zip(ranked.features, likeness, strict=True)
     ]
