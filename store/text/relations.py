@@ -14,9 +14,9 @@ from store.text.texts import fold
 
 STATED: Final[Mapping[str, str]] = {
     "works_at": """work* employ* job hired resign* retire* laid fired head* trabaj* trabalh* arbeit* travaill* lavor*""",
-    "located_in": """locat* localiz* situa* based headquarter* encuentra* ubicad* queda* fica* liegt* befindet* steht
+    "located_in": """locat* localiz* situa* situé* based headquarter* encuentra* ubicad* queda* fica* liegt* befindet* steht
         trouve* trova*""",
-    "owns": """own* belong* sold dueñ* dono* dona* propri* pertenec* pertence* besitz* eigent* gehör* possède* possiede*
+    "owns": """own* belong* sold dueñ* dono* dona* propri* propiet* pertenec* pertence* besitz* eigent* gehör* possède* possiede*
         apparti*""",
     "authored": """wrote* writ* author* compos* publish* escri* escrev* compôs* schrieb* verfass* écrit* scrit*""",
     "member_of": """member* plays* sings* drums* miembro* membro* mitglied* membre*""",

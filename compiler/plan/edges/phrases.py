@@ -165,8 +165,9 @@ FIRST_PERSON: Final[Sequence[tuple[str, str, str]]] = (
 # A sentence with one of these says what may be, not what is.
 DOUBT = (
     r"\b(?:if|whether|maybe|perhaps|probably|might|may(?=\s+[a-z])|could|would|should|think|thinks|thought|believes?|guess"
-    r"|hopes?|hoping|wish(?:es)?|dreams?|imagin\w+|pretend\w*|rumou?rs?|supposedly|apparently|not|never|quizás|tal vez|talvez"
-    r"|vielleicht|wenn|peut-être|forse)\b"
+    r"|hopes?|hoping|wish(?:es)?|dreams?|imagin\w+|pretend\w*|rumou?r\w*|lied|jok(?:es|ed)|unless"
+    r"|supposedly|apparently|not|never|quizás|tal vez|talvez"
+    r"|vielleicht|wenn|peut-être|forse)\b|^s[ei]\s"
 )
 OPENING = (
     r"(?:^|[.!?:;,(—–-]\s*|[\"“„«]\s*|\b(?:and|but|that|because|while|where|when|y|e|und|et|que|dass)\s+"

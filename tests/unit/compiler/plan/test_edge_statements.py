@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -115,3 +116,40 @@ def test_date_is_read_to_its_first_moment() -> None:
     assert first_moment("2021-05") == datetime(2021, 5, 1, tzinfo=UTC)
     assert first_moment("2021-05-09") == datetime(2021, 5, 9, tzinfo=UTC)
     assert [first_moment(one) for one in ("", "May", "2021-13", "0000", "2021-5", "20211")] == [None] * 6
+
+
+WRITTEN = {
+    "M": "Maria Reis", "T": "Tom Ortega", "A": "Ana Lind", "H": "Helios Labs", "N": "Nordwind", "C": "Café Luz",
+    "V": "Villa Rosa", "L": "Lisbon", "U": "Turin", "B": "Blue River", "G": "Tagus Choir", "R": "Rex",
+}  # fmt: skip
+SENTENCES = Path(__file__).with_name("edge_sentences.txt")
+LEAST_PRECISION, LEAST_RECALL = 0.97, 0.9
+
+
+def recorded() -> list[tuple[str, tuple[str, str, str, bool] | None]]:
+    """Return the recorded sentences, each with the edge that it states: subject, type, object, and whether it is over."""
+    found = []
+    for line in SENTENCES.read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            sentence, _, edge = line.partition("|")
+            subject, kind, target = edge.split() or ("", "", "")
+            stated = (WRITTEN[subject], kind.rstrip("†"), WRITTEN[target], kind.endswith("†")) if kind else None
+            found.append((sentence.strip().format(**WRITTEN), stated))
+    return found
+
+
+def test_rules_read_recorded_sentences_with_few_mistakes() -> None:
+    """A wrong direction, type or end counts as wrong; so does any edge from a sentence that states none."""
+    told = recorded()
+    people = {WRITTEN[one] for one in "MTA"}
+    wrong, right = [], 0
+    for sentence, edge in told:
+        for one in statements(sentence, WRITTEN.values(), people=people):
+            is_right = may_state(sentence) and (one.subject, one.type, one.object, one.is_past) == edge
+            right += is_right
+            wrong += [] if is_right else [(sentence, one)]
+    silent = sum(edge is None for _, edge in told)
+    assert len(told) >= 300
+    assert silent >= 100
+    assert right / (right + len(wrong)) >= LEAST_PRECISION, wrong
+    assert right / (len(told) - silent) >= LEAST_RECALL
