@@ -21,7 +21,7 @@ PERSON, FIRM, SHOP, BAND, BOOK, CITY = "person", "firm", "shop", "band", "book",
 _WORLD: Mapping[str, Any] = json.loads(Path(__file__).with_name("world.json").read_text(encoding="utf-8"))
 _QUESTIONS: Mapping[str, Any] = json.loads(Path(__file__).with_name("questions.json").read_text(encoding="utf-8"))
 _COUPLES, _FIRMS, _OLD_FIRMS, _SHOPS, _BANDS, _BOOKS, _CITIES = 14, 26, 8, 14, 10, 14, 14
-_CHATTER = {PERSON: 3, FIRM: 2, SHOP: 2, BAND: 2, BOOK: 2, CITY: 3}
+_CHATTER = {PERSON: 3, FIRM: 2, SHOP: 2, BAND: 2, BOOK: 4, CITY: 3}
 _BEGINNING, _DAYS = datetime(2022, 1, 3, 9, tzinfo=UTC), 1_500
 _YEARS = (2014, 2018, 2016)
 
@@ -48,13 +48,13 @@ class GraphQuestion:
 
 @dataclass(slots=True)
 class GraphCorpus:
-    """The memories of one owner in one language, and the questions to them."""
+    """The memories of one owner in one language, the questions to them, and remarks that name people and ask for no page."""
 
     owner: str
     language: str
     memories: list[ToldMemory] = field(default_factory=list)
     questions: list[GraphQuestion] = field(default_factory=list)
-    stated: list[tuple[str, str, str]] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
 
 
 def corpora(seed: int, *, each: int = 2) -> list[GraphCorpus]:
@@ -104,6 +104,8 @@ class _Maker:
         told = {PERSON: people, FIRM: [*firms, *old_firms], SHOP: shops, BAND: bands, BOOK: books, CITY: cities}
         self._chat(told)
         self._ask({PERSON: people, SHOP: shops, BOOK: books}, each)
+        for remark in _WORLD["remarks"][self._language]:
+            self._corpus.remarks += [remark.format(x=name) for name in drawn.sample(people, 3 * each)]
         drawn.shuffle(self._corpus.memories)
         return self._corpus
 
@@ -120,7 +122,6 @@ class _Maker:
         """State a fact, in one or two memories."""
         self._edges.setdefault(kind, {}).setdefault(subject, []).append(target)
         self._edges.setdefault(f"-{kind}", {}).setdefault(target, []).append(subject)
-        self._corpus.stated.append((kind, subject, target))
         since, until, _ = _YEARS
         sentences = _WORLD["stated"][kind][self._language]
         for sentence in self._drawn.sample(sentences, min(len(sentences), self._drawn.choice((1, 1, 2)))):

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.graph.asking import SEED, fill
-from bench.graph.corpus import GraphCorpus, GraphQuestion, corpora
+from bench.graph.corpus import GraphCorpus, corpora
 from bench.recall.measuring import served
 from bench.recall.samples import Gatherer
 from bench.recall.training import put_weights
@@ -33,8 +33,8 @@ from sidecar.turn.rank import NAMES, PATH_NAMES, features
 from sidecar.turn.weights import BY_VECTORS, BY_WORDS, RankerWeights
 from store.content import embedders
 
-SEEDS = (SEED + 100, SEED + 101)
-RIDGE = 1.0
+SEEDS = (SEED + 100,)
+RIDGE = 10.0
 _STEPS = 500
 
 _Matrix = NDArray[np.float64]
@@ -105,14 +105,16 @@ async def _gathered(world: World, told: Sequence[GraphCorpus]) -> list[PathSampl
     for corpus in told:
         for question in corpus.questions:
             if not question.is_held_back:
-                samples += await _sample(gatherer, corpus.owner, question)
+                samples += await _sample(gatherer, corpus.owner, question.text, question.answer)
+        for remark in corpus.remarks:
+            samples += await _sample(gatherer, corpus.owner, remark, "")
     embedder.close()
     return samples
 
 
-async def _sample(gatherer: Gatherer, owner: str, question: GraphQuestion) -> list[PathSample]:
-    """Return the sample of a question, if ways lead anywhere from it."""
-    reading, found = await gatherer.ask(question.text, owner)
+async def _sample(gatherer: Gatherer, owner: str, message: str, answer: str) -> list[PathSample]:
+    """Return the sample of a message, if ways lead anywhere from it. No page answers a remark."""
+    reading, found = await gatherer.ask(message, owner)
     pages = found["wiki"].candidates
     if pages is None or not any(pages.walked):
         return []
@@ -121,11 +123,12 @@ async def _sample(gatherer: Gatherer, owner: str, question: GraphQuestion) -> li
     table = whole[-len(pages.ids) :]
     led = table[:, NAMES.index("is_reached")] > 0
     titles = [item.header for item in found["wiki"].items]
-    labels = np.array([title == question.answer for title in titles], np.float64)
+    labels = np.array([title == answer for title in titles], np.float64)
     return [PathSample(table[led], labels[led])]
 
 
 _PROVENANCE = """The weights of ways (`is_reached` and `path_*`) were fitted apart on {date} by
-`python -m bench graph --write-weights`, with the others as they were: {questions} questions of two and three hops to generated
-corpora (`bench/graph`, seeds {seeds}), without the wordings held back; {rows} texts to which typed edges lead. Ridge 1.
+`python -m bench graph --write-weights`, with the others as they were: {questions} questions of two and three hops and remarks on
+generated corpora (`bench/graph`, seed {seeds}), without the wordings held back;
+{rows} texts to which typed edges lead. Ridge 10.
 """

@@ -60,9 +60,15 @@ class WikiSource:
             sections, summaries = await pages.recall(connection, scope, wanted)
             ways = await _ways(connection, scope, words, query)
             led_to = await pages.passages_of(connection, scope, list(ways), wanted, each=_SECTIONS_EACH)
-        found = {(one.page.page_id, one.slug) for one in (*sections.texts, *summaries.texts)}
-        led_to = led_to.only([(one.page.page_id, one.slug) not in found for one in led_to.texts])
-        lists = (_counted_as(led_to, sections), sections, summaries)
+        # What edges lead to goes first: what words or vectors find of it may be far down their lists.
+        led = {(one.page.page_id, one.slug) for one in led_to.texts}
+        lists = (
+            _counted_as(led_to, sections),
+            *(
+                found.only([(one.page.page_id, one.slug) not in led for one in found.texts])
+                for found in (sections, summaries)
+            ),
+        )
         places = _in_turn(*(len(one.texts) for one in lists))
         evidence = reduce(Evidence.beside, [evidence_of(one, wanted, query.parts) for one in lists]).of(places)
         walked = [

@@ -10,10 +10,11 @@ import pytest
 
 from bench.recall.training import Sample, with_pages, write
 from sidecar.turn import weights
-from sidecar.turn.rank import NAMES
+from sidecar.turn.rank import NAMES, PATH_NAMES
 from sidecar.turn.weights import BY_VECTORS, BY_WORDS, RankerWeights
 
-PAGES = np.random.default_rng(7).random((200, len(NAMES))) * [name not in {"is_passage", "is_fact"} for name in NAMES]
+_UNUSED = {"is_passage", "is_fact", *PATH_NAMES}
+PAGES = np.random.default_rng(7).random((200, len(NAMES))) * [name not in _UNUSED for name in NAMES]
 PAGES[:, NAMES.index("is_page")] = 1
 
 
