@@ -1,5 +1,6 @@
 """Questions that need several facts at once: whether the page that answers stands in a context of 2,000 tokens, with typed edges
-and without, and how fast typed edges are walked.
+and without, how fast typed edges are walked, and how the console
+draws a large graph.
 
 `--write-weights` fits the ranker's weights of typed edges on another corpus, on wordings that are not held back.
 """
@@ -11,7 +12,7 @@ from pathlib import Path
 import uvloop
 
 from bench.figures import Figure
-from bench.graph import asking, fitting, walking
+from bench.graph import asking, drawing, fitting, walking
 
 
 def run(*, scale: float, write_weights: bool = False) -> list[Figure]:
@@ -19,4 +20,4 @@ def run(*, scale: float, write_weights: bool = False) -> list[Figure]:
     if write_weights:
         uvloop.run(fitting.fit(Path("sidecar/turn/weights.py")))
         return []
-    return [*uvloop.run(asking.measured(scale)), *uvloop.run(walking.measured(scale))]
+    return [figure for one in (asking, walking, drawing) for figure in uvloop.run(one.measured(scale))]
