@@ -71,6 +71,7 @@ def main() -> int:
         "--only", type=int, metavar="N", help="recall, calibrate, spend: only the first N conversations of a set"
     )
     parser.add_argument("--spend", default="", choices=SPENDS, help="recall, spend: the knob of every turn")
+    parser.add_argument("--remote", action="store_true", help="spend: with a remote memory service beside the sources")
     parser.add_argument("--budgets", type=_budgets, help="recall: tokens, such as 1000,2000")
     parser.add_argument("--sample", type=int, default=0, metavar="N", help="pages: print N pages drawn by the seed")
     parser.add_argument("--seed", type=int, default=1, help="pages: the seed that draws the sample")
@@ -92,7 +93,7 @@ def main() -> int:
     if arguments.name in {"answers", "graph", "leaning"}:
         on_data |= {"write_weights": arguments.write_weights}
     if arguments.name == "spend":
-        on_data |= {"spend": arguments.spend or "balanced"}
+        on_data |= {"spend": arguments.spend or "balanced", "remote": arguments.remote}
     if arguments.name == "synthesis":
         on_data |= {"only": arguments.owner, "spend": arguments.spend or "full"}
     if arguments.name in {"calibrate", "spend"}:

@@ -45,6 +45,9 @@ _SUFFIXES = {
 
 _Matrix = NDArray[np.float64]
 
+Towards = Callable[[Sequence[Sequence[float]]], _Matrix]
+"""Turns vectors of questions towards their answers."""
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -69,16 +72,12 @@ class Talk:
 
 def run(*, scale: float, data: Path, write_weights: bool = False) -> list[Figure]:
     """Return how much is found across the sets, with the map and without; `scale` is the share of the conversations read."""
-    model = MiniLM()
-    talks = {}
-    for name in SETS:
-        told = conversations(data, name)
-        talks[name] = [_talk(one, model) for one in told[: max(1, round(len(told) * scale))]]
+    talks = _talks(data, scale)
     figures: list[Figure] = []
     for fitted_on, measured in (SETS, SETS[::-1]):
-        turn = _turner(low_rank(fit(talks[fitted_on]), RANK))
+        towards = _towards(low_rank(fit(talks[fitted_on]), RANK))
         for with_map in (True, False):
-            found = _found(talks[measured], turn if with_map else np.zeros_like)
+            found = _found(talks[measured], towards if with_map else _unturned)
             title = f"{measured}, map of {fitted_on}" if with_map else f"{measured}, without the map"
             figures += [
                 plain(f"{title}, {budget // 1000}k", share) for budget, share in zip(BUDGETS, found, strict=True)
@@ -87,6 +86,12 @@ def run(*, scale: float, data: Path, write_weights: bool = False) -> list[Figure
         question, answer = low_rank(fit([one for name in SETS for one in talks[name]]), RANK)
         np.savez_compressed(answers.FILE, question=question.astype(np.float16), answer=answer.astype(np.float16))
     return figures
+
+
+def across(data: Path) -> dict[str, Towards]:
+    """Return for each set what turns the vectors of its questions by a map that was fitted on the other set."""
+    talks = _talks(data)
+    return {name: _towards(low_rank(fit(talks[other]), RANK)) for name, other in (SETS, SETS[::-1])}
 
 
 def fit(talks: Sequence[Talk]) -> _Matrix:
@@ -157,6 +162,23 @@ def _loss(tables: Sequence[_Matrix], seen: Sequence[Asked], fitted: _Matrix) -> 
 def _softmax(scores: _Matrix) -> _Matrix:
     raised = np.exp(scores - scores.max())
     return np.asarray(raised / raised.sum(), np.float64)
+
+
+def _talks(data: Path, scale: float = 1.0) -> dict[str, list[Talk]]:
+    model, talks = MiniLM(), {}
+    for name in SETS:
+        told = conversations(data, name)
+        talks[name] = [_talk(one, model) for one in told[: max(1, round(len(told) * scale))]]
+    return talks
+
+
+def _towards(factors: tuple[_Matrix, _Matrix]) -> Towards:
+    question, answer = factors
+    return lambda vectors: answers.shortened(np.array(vectors, np.float64) @ question @ answer)
+
+
+def _unturned(vectors: Sequence[Sequence[float]]) -> _Matrix:
+    return np.zeros((len(vectors), len(vectors[0])))
 
 
 def _talk(told: Conversation, model: MiniLM) -> Talk:
@@ -235,13 +257,7 @@ def _stem(word: str) -> str:
     return word[:-1] + "i" if word.endswith("y") else word
 
 
-def _turner(factors: tuple[_Matrix, _Matrix]) -> Callable[[_Matrix], _Matrix]:
-    """Return the function that turns a question's vector as the product does."""
-    question, answer = factors
-    return lambda vector: answers.shortened((vector @ question @ answer)[None])[0]
-
-
-def _found(talks: Sequence[Talk], turned: Callable[[_Matrix], _Matrix]) -> list[float]:
+def _found(talks: Sequence[Talk], towards: Towards) -> list[float]:
     """Return the share of the answers in contexts of each budget, filled with the best turns by the shipped weights."""
     shipped = np.array([0.0 if name == "answer_cosine" else BY_VECTORS.of.get(name, 0.0) for name in NAMES])
     found, wanted = np.zeros(len(BUDGETS)), 0
@@ -249,7 +265,9 @@ def _found(talks: Sequence[Talk], turned: Callable[[_Matrix], _Matrix]) -> list[
         turns = talk.told.turns
         sizes = count([f"{turn.speaker}: {turn.text}\n" for turn in turns], "o200k_base")
         for one in talk.asked:
-            scores = one.features @ shipped + BY_VECTORS.of["answer_cosine"] * (talk.vectors @ turned(one.vector))
+            scores = one.features @ shipped + BY_VECTORS.of["answer_cosine"] * (
+                talk.vectors @ towards([one.vector.tolist()])[0]
+            )
             order = np.argsort(-scores, kind="stable").tolist()
             wanted += len(one.gold)
             for place, budget in enumerate(BUDGETS):

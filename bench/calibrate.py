@@ -2,8 +2,10 @@
 `sidecar/turn/calibration.py` on what recall brings, and writes them.
 
 To be run again after the ranker's weights have changed. What it prints is measured on conversations that were not fitted on: on
-the other half of them, and on the other set. Embedding takes a hundred seconds of a core whatever the scale (`--only` takes
-fewer conversations); at `--scale 0.4` the whole takes less than ten minutes on two cores that have little else to do.
+the other half of them, and on the other set. Questions to a set of conversations are turned towards their answers by a map that
+was fitted on the other set (`bench answers`), because the shipped one has seen them. Embedding takes a hundred seconds of a core
+whatever the scale (`--only` takes fewer conversations), the maps ninety; at `--scale 0.4` the whole takes about ten minutes on
+two cores that have little else to do.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import json
 import random
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -23,7 +25,8 @@ from typing import Any
 import numpy as np
 import uvloop
 
-from bench.figures import Figure, at_least, at_most
+from bench import answers
+from bench.figures import Figure, at_least, at_most, plain
 from bench.recall import fitting_worth, follow_ups, measuring
 from bench.recall.cases import (
     ADVERSARIAL,
@@ -34,8 +37,9 @@ from bench.recall.cases import (
     document_questions,
     squash,
 )
-from bench.recall.fitting_worth import ASKING, STRANGER, TALK, Row
+from bench.recall.fitting_worth import ASKING, CHATS, DOCUMENTS, STRANGER, TALK, Row
 from bench.recall.world import AGENT, TENANT, THREAD, World
+from models.embedding.answers import towards_answers
 from models.embedding.embedder import LocalEmbedder
 from models.embedding.minilm import MiniLM
 from sidecar.context.ports import ContextSource, SourceLimits, SourceQuery
@@ -49,13 +53,14 @@ from sidecar.turn import rank
 from sidecar.turn.items import Source
 from sidecar.turn.profile import DEFAULTS
 from sidecar.turn.rank import Candidates
+from sidecar.turn.reading import Reading
 from sidecar.turn.worth import RULES, Spend
 from store.content import embedders
 from store.scope import Scope, owner_uuid, tenant_uuid
 
 _TARGET = Path("sidecar/turn/calibration.py")
 _TALK = Path(__file__).with_name("small_talk.json")
-_A_CONVERSATION, _DOCUMENTS, _STRANGERS, _FOLLOW_UPS = 100, 32, 16, 480
+_A_CONVERSATION, _DOCUMENTS, _STRANGERS, _FOLLOW_UPS = 100, 32, 40, 240
 _THREADS = (follow_ups.VARIANTS[0], follow_ups.VARIANTS[2])
 _AT_ONCE, _TOLD_EVERY = 2, 100
 _SHARED = 20  # the evidence from which on a share is told
@@ -71,7 +76,6 @@ def run(*, scale: float, data: Path, only: int | None = None, write: bool = True
 
     `scale` is the share of the questions asked, `only` the number of conversations of each set, if not all.
     """
-    vars(rank)["CALIBRATION"] = {}  # the relevances to be calibrated, in the process that asks
     rows = uvloop.run(_rows(data, scale, only))
     told = _figures(rows)
     if write:
@@ -85,12 +89,14 @@ def run(*, scale: float, data: Path, only: int | None = None, write: bool = True
 async def _rows(data: Path, scale: float, only: int | None) -> list[Row]:
     rows: list[Row] = []
     async with measuring.served() as world:
+        _say("fitting maps towards answers")
+        towards = await asyncio.to_thread(answers.across, data)
         told = [one for name in SETS for one in conversations(data, name)[:only]]
         _say(f"writing {len(told)} conversations and the corpora")
         await world.fill(told, data)
         _say("compiling pages")
         _say(f"{await world.compile([one for one in told if one.facts])} pages")
-        asking, documents = await _Asking.of(world), document_questions(data)
+        asking, documents = await _Asking.of(world, towards), document_questions(data)
         asked = [
             one
             for place, conversation in enumerate(told)
@@ -130,21 +136,26 @@ async def _all(asked: Sequence[_Asked]) -> list[Row]:
 class _Asking:
     """Asks the sources as a turn does, and keeps what they bring as rows."""
 
-    def __init__(self, embedder: LocalEmbedder, reader: QueryReader, sources: dict[Source, ContextSource]) -> None:
+    def __init__(
+        self, embedder: LocalEmbedder, readers: Mapping[str, QueryReader], sources: dict[Source, ContextSource]
+    ) -> None:
         self._embedder = embedder
-        self._reader = reader
+        self._readers = readers
         self._sources = sources
 
     @classmethod
-    async def of(cls, world: World) -> _Asking:
-        """Return one that asks this world."""
+    async def of(cls, world: World, towards: Mapping[str, answers.Towards] | None = None) -> _Asking:
+        """Return one that asks this world; `towards` turn the vectors of questions to a set of conversations."""
         pool = world.app.pools.turn
         embedder = LocalEmbedder(MiniLM())
         number = await embedders.number_of(pool, embedder.name, embedder.dimensions)
         assert number is not None, "the database keeps vectors"
-        reader = QueryReader(pool, Numbered(embedder, number), deadline_s=60.0, clock=time.monotonic)
+        numbered, turned = Numbered(embedder, number), {"": towards_answers} | dict(towards or {})
+        readers = {name: QueryReader(pool, numbered, deadline_s=60.0, clock=time.monotonic) for name in turned}
+        for name, reader in readers.items():
+            reader.towards = turned[name]
         made = (ThreadSource(pool), KnowledgeSource(pool), MemorySource(pool), WikiSource(pool))
-        return cls(embedder, reader, dict(zip(Source, made, strict=False)))
+        return cls(embedder, readers, dict(zip(Source, made, strict=False)))
 
     def close(self) -> None:
         """Release the embedder."""
@@ -155,7 +166,7 @@ class _Asking:
     ) -> Iterable[_Asked]:
         """Yield a conversation's questions, those to documents beside it, and another conversation's."""
         chance = random.Random(conversation.name)
-        group = "turns with facts" if conversation.facts else "turns"
+        group, name = (CHATS[0], SETS[0]) if conversation.facts else (CHATS[1], SETS[1])
         own, others = ([q for q in one.questions if q.category != ADVERSARIAL] for one in (conversation, other))
         for question in chance.sample(own, min(len(own), round(_A_CONVERSATION * scale))):
             texts = {squash(conversation.turns[place].text) for place in question.gold}
@@ -168,15 +179,15 @@ class _Asking:
                     item_id in facts if source is Source.MEMORY else source is Source.THREAD and squash(text) in texts
                 )
 
-            yield partial(self._row, (group, conversation.name), question.text, conversation.name, THREAD, held)
+            yield partial(self._row, (group, conversation.name), question.text, conversation.name, THREAD, held, name)
         for asked in chance.sample(documents, round(_DOCUMENTS * scale)):
 
             def holds(source: Source, item_id: str, text: str, asked: DocumentQuestion = asked) -> bool:
                 return source is Source.KNOWLEDGE and any(one in squash(text) for one in asked.sentences)
 
-            yield partial(self._row, ("documents", asked.corpus), asked.text, conversation.name, THREAD, holds)
+            yield partial(self._row, (DOCUMENTS, asked.corpus), asked.text, conversation.name, THREAD, holds, name)
         for stranger in chance.sample(others, round(_STRANGERS * scale)):
-            yield partial(self._row, (STRANGER, other.name), stranger.text, conversation.name, THREAD, _none)
+            yield partial(self._row, (STRANGER, other.name), stranger.text, conversation.name, THREAD, _none, name)
 
     def small_talk(self, places: Sequence[tuple[str, str]]) -> Iterable[_Asked]:
         """Yield small talk, each message in one of these owners' threads."""
@@ -205,32 +216,51 @@ class _Asking:
             thread, key = question.thread(_THREADS[0]), ("rewritten", question.dialog.name)
             yield partial(self._row, key, question.exchange.rewritten, owner, thread, held)
 
-    async def _row(self, key: tuple[str, str], message: str, owner: str, thread: str, held: _Held) -> Row:
+    async def _row(
+        self, key: tuple[str, str], message: str, owner: str, thread: str, held: _Held, name: str = ""
+    ) -> Row:
         scope = Scope(tenant_uuid(TENANT), owner_uuid(owner))
         now = datetime.now(UTC)
-        read = await self._reader.understand(message, scope, thread, now=now, due_s=float("inf"))
+        read = await self._readers[name].understand(message, scope, thread, now=now, due_s=float("inf"))
         assert read.vector is not None, read.without_meaning
         query = SourceQuery(message, read.reading.words, thread, AGENT, "", "", "", now, read.reading, read.meaning)
         found: list[tuple[Source, Candidates]] = []
+        sizes: list[float] = []
         for source, one in self._sources.items():
             limits = SourceLimits(DEFAULTS.knobs(source).top_k, lead_lines=3, window_tokens=128_000, window_turns=0)
             answer = await one.find(query, scope, limits)
             if answer.candidates is not None:
                 found.append((source, answer.candidates))
-        relevances = np.clip(rank.rank(read.reading, [one for _, one in found]).relevances, 1e-6, 1 - 1e-6)
+                texts = {item.id: item.text for item in answer.items}
+                sizes += [len(texts[item_id].encode(errors="replace")) / 4 for item_id in answer.candidates.ids]
+        offered = [one for _, one in found if one.ids]
         columns = [
             (one.kind.value, held(source, item_id, text))
             for source, one in found
             for item_id, text in zip(one.ids, one.texts, strict=True)
         ]
+        weighed = rank.weigh_all(read.reading, offered) if offered else None
         return Row(
             *key,
             message,
             np.asarray(read.vector, np.float64),
             [kind for kind, _ in columns],
-            np.log(relevances / (1 - relevances)),
+            weighed.odds if weighed else np.zeros(0),
             np.array([is_gold for _, is_gold in columns], np.bool_),
+            np.array(sizes),
+            _together(read.reading, offered, weighed),
+            name,
         )
+
+
+def _together(
+    reading: Reading, offered: Sequence[Candidates], weighed: rank.Weighed | None = None
+) -> dict[str, dict[str, float]]:
+    """Return what the candidates of each kind tell together."""
+    if not offered:
+        return {}
+    weighed = weighed or rank.weigh_all(reading, offered)
+    return {kind.value: one for kind, one in rank.features_of_kinds(reading, offered, weighed).items()}
 
 
 def told_talk(kind: str, half: str = "fitted") -> list[str]:
@@ -248,26 +278,29 @@ def _figures(rows: Sequence[Row]) -> list[Figure]:
     for group, share in sorted(fitting_worth.passing(rows, RULES[Spend.BALANCED].least_asking).items()):
         name = f"taken to ask for something: {group}"
         told.append(at_most(name, share, 0.15) if group == TALK else at_least(name, share, 0.99))
-    real = [row for row in rows if row.group not in {TALK, STRANGER, ASKING}]
-    names = sorted({row.fold for row in real})
-    halves = [[row for row in real if names.index(row.fold) % 2 == half] for half in (0, 1)]
+    asked = [row for row in rows if row.group not in {TALK, ASKING}]
+    names = sorted({row.fold for row in asked})
+    halves = [[row for row in asked if names.index(row.fold) % 2 == half] for half in (0, 1)]
     told += _held(halves, "the other half")
-    of_chats = [[row for row in real if (row.group == group)] for group in ("turns with facts", "turns")]
-    told += _held(of_chats, "the other set", kinds=("turn",))
-    of_texts = [[row for row in real if (row.group == "documents") == is_base] for is_base in (True, False)]
+    chats = [row for row in asked if row.group in {*CHATS, DOCUMENTS, STRANGER}]
+    told += _held([[row for row in chats if row.name == name] for name in SETS], "the other set", kinds=("turn",))
+    texts = [row for row in asked if row.group != STRANGER]
+    of_texts = [[row for row in texts if (row.name != "") == is_base] for is_base in (True, False)]
     told += _held(of_texts, "the other set", kinds=("passage",))
-    return told
+    return told + list(_spent(chats))
 
 
 def _held(parts: Sequence[Sequence[Row]], name: str, *, kinds: Sequence[str] = ()) -> Iterable[Figure]:
-    """Yield what was observed of what was expected in two parts, each under the curves of the other."""
-    tested = [*parts[0], *parts[1]]
-    curves = [fitting_worth.calibrate(part) for part in parts]
-    relevances = [
-        fitting_worth.calibrated(other, row) for part, other in zip(parts, curves[::-1], strict=True) for row in part
-    ]
-    for kind in kinds or sorted({kind for row in tested for kind in row.kinds}):
-        found = fitting_worth.bins(tested, relevances, kind)
+    """Yield what was observed of what was expected in two parts, each under the scale of the other. Strangers are fitted on."""
+    scales = [fitting_worth.calibrate(part) for part in parts]
+    for kind in kinds or sorted({kind for part in parts for row in part for kind in row.kinds if kind != "page"}):
+        tested = [
+            (fitting_worth.calibrated(scale, row), row)
+            for part, scale in zip(parts, scales[::-1], strict=True)
+            for row in part
+            if row.group != STRANGER and fitting_worth.counts(row, kind)
+        ]
+        found = fitting_worth.bins([row for _, row in tested], [one for one, _ in tested], kind)
         expected, observed = (sum(one[place] for one in found) for place in (1, 2))
         if observed >= _SHARED:
             yield _within(f"{kind}, fitted on {name}: observed ÷ expected", observed / expected, 0.9, 1.1, observed)
@@ -275,6 +308,24 @@ def _held(parts: Sequence[Sequence[Row]], name: str, *, kinds: Sequence[str] = (
             if seen >= _SHARED:
                 title = f"{kind}, fitted on {name}, up to {high:g}: observed ÷ expected"
                 yield _within(title, seen / wanted, 0.7, 1.4, seen)
+
+
+def _spent(chats: Sequence[Row]) -> Iterable[Figure]:
+    """Yield what `balanced` recalls of each set, without headers and a bound, with numbers fitted on the other and on both."""
+    least = RULES[Spend.BALANCED].least_worth
+    whole = fitting_worth.calibrate(chats)
+    for name, other in (SETS, SETS[::-1]):
+        across = fitting_worth.calibrate([row for row in chats if row.name == other])
+        for fitted_on, scale in (("the other set", across), ("both sets", whole)):
+            for group in (CHATS[0] if name == SETS[0] else CHATS[1], DOCUMENTS, STRANGER):
+                rows = [row for row in chats if row.name == name and row.group == group]
+                if not rows:
+                    continue
+                tokens, found = fitting_worth.spent(rows, scale, least)
+                title = f"{name}, {group}, fitted on {fitted_on}"
+                yield plain(f"{title}: tokens recalled", tokens, note=f"of {len(rows)}")
+                if group != STRANGER:
+                    yield plain(f"{title}: evidence of the candidates kept", found)
 
 
 def _within(name: str, value: float, low: float, high: float, count: float) -> Figure:

@@ -2,7 +2,8 @@
 
 Four sources take part: conversations with their observations as memories and pages compiled of them, and a base of documents;
 then dialogs about a text. Each real question is also asked with `spend` full, whose pool is the model's window of 128,000 tokens:
-evidence is told as a share of what that finds.
+evidence is told as a share of what that finds. With `--remote` a memory service of another maker takes part, over HTTP, in which
+each person has somebody else's memories: what it brings helps nobody and must cost next to nothing.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ from __future__ import annotations
 import asyncio
 import random
 import sys
+import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -36,9 +39,11 @@ from bench.recall.cases import (
 )
 from bench.recall.follow_ups import FollowUp
 from bench.recall.measuring import served
-from bench.recall.world import THREAD, Asked, World
+from bench.recall.world import TENANT, THREAD, Asked, World
 from sidecar.v1 import context_pb2
 from sidecar.v1.items_pb2 import SOURCE_KNOWLEDGE, SOURCE_MEMORY
+from store.scope import owner_uuid
+from tests.stand_ins import hindsight
 
 SMALL_TALK, STRANGERS, IN_LANGUAGES = "small talk", "about another person", "real questions in eight languages"
 _HALVES = ("fitted", "held")
@@ -46,6 +51,12 @@ _A_CONVERSATION, _DOCUMENTS, _STRANGERS, _FOLLOW_UPS = 40, 8, 10, 160
 _THREADS = (follow_ups.VARIANTS[0], follow_ups.VARIANTS[2])
 _SOURCES = frozenset({"thread", "memory", "knowledge", "wiki"})
 _AT_ONCE, _TOLD_EVERY = 2, 100
+_BACKEND = """
+[[hindsight]]
+name = "memories"
+tenant = "{tenant}"
+url = "{url}"
+"""
 
 _Evidence = Callable[[context_pb2.Assembly], float]
 """How much of its evidence a context holds, in turns, characters or answers."""
@@ -73,12 +84,18 @@ class _Message:
     evidence: _Evidence | None = None
 
 
-def run(*, scale: float, data: Path, spend: str = "balanced", only: int | None = None) -> list[Figure]:
+def run(
+    *, scale: float, data: Path, spend: str = "balanced", only: int | None = None, remote: bool = False
+) -> list[Figure]:
     """Return the figures; `scale` is the share of the questions asked, small talk is asked whole.
 
-    `only` is the number of conversations of each set, if not all.
+    `only` is the number of conversations of each set, if not all. `remote` adds a remote backend.
     """
-    return figures(uvloop.run(_measured(scale, data, spend, only)))
+    told = [one for name in SETS for one in conversations(data, name)[:only]]
+    if not remote:
+        return figures(uvloop.run(_measured(told, scale, data, spend)))
+    with _remote_memories(told) as backends:
+        return figures(uvloop.run(_measured(told, scale, data, spend, backends)))
 
 
 def figures(spent: dict[str, Spent]) -> list[Figure]:
@@ -102,17 +119,31 @@ def figures(spent: dict[str, Spent]) -> list[Figure]:
     return told
 
 
-async def _measured(scale: float, data: Path, spend: str, only: int | None) -> dict[str, Spent]:
+@contextmanager
+def _remote_memories(told: Sequence[Conversation]) -> Iterator[Path]:
+    """Yield the file of a remote memory service in which each person has the observations of another conversation."""
+    facts = [conversation.facts for conversation in told if conversation.facts]
+    owners = [conversation.name for conversation in told] + [follow_ups.OWNER]
+    with hindsight.serving() as fake, tempfile.TemporaryDirectory() as folder:
+        for place, owner in enumerate(owners, start=1):
+            fake.retain(str(owner_uuid(owner)), [{"content": fact.text} for fact in facts[place % len(facts)]])
+        file = Path(folder, "backends.toml")
+        file.write_text(_BACKEND.format(tenant=TENANT, url=fake.url))
+        yield file
+
+
+async def _measured(
+    told: Sequence[Conversation], scale: float, data: Path, spend: str, backends: Path | None = None
+) -> dict[str, Spent]:
     spent: dict[str, Spent] = defaultdict(Spent)
-    told = [one for name in SETS for one in conversations(data, name)[:only]]
-    async with served() as world:
+    async with served(backends=backends) as world:
         _say(f"writing {len(told)} conversations and the corpora")
         await world.fill(told, data)
         _say(f"{await world.compile([one for one in told if one.facts])} pages")
         messages = list(_of_conversations(told, document_questions(data), scale))
         messages += _talk([(one.name, THREAD) for one in told])
         await _all(world, messages, spend, spent)
-    async with served() as world:
+    async with served(backends=backends) as world:
         dialogs = follow_ups.dialogs(data)
         asked = random.Random(5).sample(follow_ups.questions(dialogs), round(_FOLLOW_UPS * min(1.0, scale)))
         _say(f"writing {len(dialogs)} texts, and threads of {len(asked)} follow-ups")

@@ -15,11 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidecar.turn.curves import NO_LEAD, RelevanceCurve, leads
+from sidecar.turn.holding import probability
 from sidecar.turn.weights import RankerWeights
-from sidecar.turn.worth import message_features, recall_features
+from sidecar.turn.worth import message_features, recall_features, worth
 
 FOLDS = 5
 TALK, STRANGER, ASKING = "small talk", "stranger", "asking"
+CHATS, DOCUMENTS = ("turns with facts", "turns"), "documents"
 EDGES = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 _RIDGE, _GATE_RIDGE = 10.0, 1.0
@@ -33,9 +35,11 @@ _Matrix = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What recall brought for one message: the candidates' kinds, log odds before calibration, and which hold evidence.
+    """What recall brought for one message: the candidates' kinds, log odds before calibration, which hold evidence, and sizes.
 
-    `group` names the kind of message, `fold` what it belongs to, so that nothing is tested on its own neighbours.
+    `group` names the kind of message, `fold` what it belongs to, so that nothing is tested on its own neighbours. `told` is for
+    each kind what its candidates tell together (see `holding_features`). Sizes are in tokens.
+    `name` is the set of the conversation asked, if any.
     """
 
     group: str
@@ -45,71 +49,115 @@ class Row:
     kinds: Sequence[str] = ()
     odds: _Matrix = field(default_factory=lambda: np.zeros(0))
     gold: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
+    sizes: _Matrix = field(default_factory=lambda: np.zeros(0))
+    told: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    name: str = ""
+
+    def of(self, kind: str) -> NDArray[np.bool_]:
+        """Return which candidates are of a kind."""
+        return np.asarray(np.array(self.kinds) == kind, np.bool_)
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """What makes relevances of log odds: by kind, a curve, and the weights of whether the kind holds an answer."""
+
+    curves: Mapping[str, RelevanceCurve]
+    holds: Mapping[str, RankerWeights]
 
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
     """All fitted numbers, as `sidecar/turn/calibration.py` holds them."""
 
-    calibration: Mapping[str, RelevanceCurve]
+    scale: Scale
     message: RankerWeights
     vector: tuple[float, ...]
     message_by_words: RankerWeights
     asks: RankerWeights
     asks_by_words: RankerWeights
-    holds: RankerWeights
 
 
 def fit_all(rows: Sequence[Row]) -> Numbers:
     """Return the numbers fitted on all rows."""
-    curves = calibrate([row for row in rows if _is_real(row)])
+    scale = calibrate(rows)
     message, vector = _message_model(rows, by_vector=True)
     by_words, _ = _message_model(rows, by_vector=False)
     return Numbers(
-        curves,
+        scale,
         message,
         tuple(vector.round(4).tolist()),
         by_words,
-        _gate(rows, curves, by_vector=True),
-        _gate(rows, curves, by_vector=False),
-        _holding(rows, curves),
+        _gate(rows, scale, by_vector=True),
+        _gate(rows, scale, by_vector=False),
     )
 
 
-def calibrate(rows: Sequence[Row]) -> dict[str, RelevanceCurve]:
-    """Return each kind's curve; a kind with little evidence is left out.
+def calibrate(rows: Sequence[Row]) -> Scale:
+    """Return each kind's curve, and its weights of holding an answer; a kind with little evidence is left out.
 
-    Its points and the weight of leads are those of the greatest likelihood, so that over the rows the relevances of a kind sum
-    up to its evidence.
+    A curve is fitted where the kind holds an answer. Its points and the weight of leads are those of the greatest likelihood, so
+    that over these rows the relevances of a kind sum up to its evidence. Pages repeat memories, and it is not known which answer:
+    they have neither.
     """
-    told = {}
+    curves, holds = {}, {}
     for kind in sorted({kind for row in rows for kind in row.kinds}):
-        own = [np.array(row.kinds) == kind for row in rows]
-        gold = np.concatenate([row.gold[one] for row, one in zip(rows, own, strict=True)])
-        if gold.sum() >= _LEAST_GOLD:
-            odds = [row.odds[one] for row, one in zip(rows, own, strict=True)]
-            ahead = np.concatenate([leads(one) for one in odds])
-            told[kind] = _curve(np.concatenate(odds), ahead, gold.astype(np.float64))
-    return told
+        asked = [row for row in rows if counts(row, kind) and row.of(kind).any()]
+        held = [bool(row.gold[row.of(kind)].any()) for row in asked]
+        if sum(held) < _LEAST_GOLD:
+            continue
+        holds[kind] = _logistic([row.told[kind] for row in asked], held)
+        shown = [row for row, has in zip(asked, held, strict=True) if has]
+        odds, gold = ([column(row)[row.of(kind)] for row in shown] for column in (_odds, _gold))
+        ahead = np.concatenate([leads(one) for one in odds])
+        curves[kind] = _curve(np.concatenate(odds), ahead, np.concatenate(gold).astype(np.float64))
+    return Scale(curves, holds)
 
 
-def calibrated(curves: Mapping[str, RelevanceCurve], row: Row) -> _Matrix:
-    """Return the row's relevances under a calibration."""
-    odds = row.odds.copy()
-    for kind, curve in curves.items():
-        own = np.array(row.kinds) == kind
-        odds[own] = curve.observed(odds[own])
-    return _probability(odds)
+def counts(row: Row, kind: str) -> bool:
+    """Return whether a row tells about a kind: of the dialogs with follow-ups it is known only which passages answer."""
+    if row.group in {TALK, ASKING}:
+        return False
+    return kind == "passage" or row.group in {*CHATS, DOCUMENTS, STRANGER}
+
+
+def calibrated(scale: Scale, row: Row) -> _Matrix:
+    """Return the row's relevances."""
+    odds, holds = row.odds.copy(), np.ones(len(row.odds))
+    for kind in set(row.kinds):
+        own = row.of(kind)
+        if kind in scale.curves:
+            odds[own] = scale.curves[kind].observed(odds[own])
+        if kind in scale.holds:
+            holds[own] = probability(scale.holds[kind], row.told[kind])
+    return _probability(odds) * holds
+
+
+def spent(rows: Sequence[Row], scale: Scale, least_worth: float) -> tuple[float, float]:
+    """Return the tokens recalled a row at this floor of worth, and the share of the candidates with evidence among them."""
+    kept = [_worth(scale, row) >= least_worth for row in rows]
+    tokens = sum(float(row.sizes[one].sum()) for one, row in zip(kept, rows, strict=True))
+    found = sum(int(row.gold[one].sum()) for one, row in zip(kept, rows, strict=True))
+    return tokens / max(1, len(rows)), found / max(1, sum(int(row.gold.sum()) for row in rows))
+
+
+def _worth(scale: Scale, row: Row) -> _Matrix:
+    """Return the worth of a row's candidates, as the product counts it."""
+    holds = {kind: probability(weights, row.told[kind]) for kind, weights in scale.holds.items() if kind in row.told}
+    each = zip(calibrated(scale, row).tolist(), row.sizes.tolist(), row.kinds, strict=True)
+    return np.array(
+        [
+            worth(relevance, "x" * round(4 * size), holds.get(kind, 1.0), is_remembered=kind != "passage")
+            for relevance, size, kind in each
+        ]
+    )
 
 
 def bins(rows: Sequence[Row], relevances: Sequence[_Matrix], kind: str) -> list[tuple[float, float, float]]:
     """Return for each bin of relevance its upper edge, the expected evidence of a kind in it, and the observed."""
-    told, expected = (
-        [],
-        np.concatenate([one[np.array(row.kinds) == kind] for one, row in zip(relevances, rows, strict=True)]),
-    )
-    observed = np.concatenate([row.gold[np.array(row.kinds) == kind] for row in rows])
-    low = 0.0
+    told, low = [], 0.0
+    expected = np.concatenate([one[row.of(kind)] for one, row in zip(relevances, rows, strict=True)])
+    observed = np.concatenate([row.gold[row.of(kind)] for row in rows])
     for high in EDGES:
         own = (expected > low) & (expected <= high)
         told.append((high, float(expected[own].sum()), float(observed[own].sum())))
@@ -129,7 +177,7 @@ def passing(rows: Sequence[Row], least_asking: float) -> dict[str, float]:
         for row in rows:
             if row.fold in held and row.kinds:
                 score = _score(fitted.message, message_features(row.message)) + float(np.dot(fitted.vector, row.vector))
-                features = recall_features(calibrated(fitted.calibration, row).tolist()) | {"message": score}
+                features = recall_features(calibrated(fitted.scale, row).tolist()) | {"message": score}
                 chance = 1 / (1 + np.exp(-_score(fitted.asks, features)))
                 passed.setdefault(row.group, []).append(bool(chance >= least_asking))
     return {group: sum(told) / len(told) for group, told in passed.items()}
@@ -137,7 +185,7 @@ def passing(rows: Sequence[Row], least_asking: float) -> dict[str, float]:
 
 def write(path: Path, numbers: Numbers, *, provenance: str) -> None:
     """Write the module of fitted numbers, with where they come from in its docstring."""
-    curves = "".join(f'    "{kind}": {_written(curve)},\n' for kind, curve in numbers.calibration.items())
+    curves = "".join(f'    "{kind}": {_written(curve)},\n' for kind, curve in numbers.scale.curves.items())
     vector = textwrap.fill(", ".join(map(str, numbers.vector)), 120, subsequent_indent="    ")
     path.write_text(
         _MODULE.format(
@@ -148,13 +196,9 @@ def write(path: Path, numbers: Numbers, *, provenance: str) -> None:
             by_words=_table(numbers.message_by_words),
             asks=_table(numbers.asks),
             asks_by_words=_table(numbers.asks_by_words),
-            holds=_table(numbers.holds),
+            holds=_tables(numbers.scale.holds),
         )
     )
-
-
-def _is_real(row: Row) -> bool:
-    return row.group not in {TALK, STRANGER, ASKING}
 
 
 def _curve(odds: _Matrix, ahead: _Matrix, gold: _Matrix) -> RelevanceCurve:
@@ -244,7 +288,7 @@ def _balance(groups: Sequence[str]) -> _Matrix:
     return weights
 
 
-def _gate(rows: Sequence[Row], curves: Mapping[str, RelevanceCurve], *, by_vector: bool) -> RankerWeights:
+def _gate(rows: Sequence[Row], scale: Scale, *, by_vector: bool) -> RankerWeights:
     """Return the weights of whether a message asks for something, on scores by models fitted without the message."""
     asked = [row for row in rows if row.kinds and row.group not in {STRANGER, ASKING}]
     scores: dict[int, float] = {}
@@ -254,28 +298,29 @@ def _gate(rows: Sequence[Row], curves: Mapping[str, RelevanceCurve], *, by_vecto
         for row in asked:
             if _fold_of(row.message) == number:
                 scores[id(row)] = _score(weights, message_features(row.message)) + float(np.dot(vector, row.vector))
-    table = [recall_features(calibrated(curves, row).tolist()) | {"message": scores[id(row)]} for row in asked]
-    labels = np.array([row.group != TALK for row in asked], np.float64)
-    return _logistic(table, labels)
+    table = [recall_features(calibrated(scale, row).tolist()) | {"message": scores[id(row)]} for row in asked]
+    return _logistic(table, [row.group != TALK for row in asked], even=True)
 
 
-def _holding(rows: Sequence[Row], curves: Mapping[str, RelevanceCurve]) -> RankerWeights:
-    """Return the weights of whether what was found holds an answer: own questions against those about others."""
-    asked = [row for row in rows if row.group == STRANGER or (_is_real(row) and row.gold.any())]
-    table = [recall_features(calibrated(curves, row).tolist()) for row in asked]
-    return _logistic(table, np.array([row.group != STRANGER for row in asked], np.float64))
-
-
-def _logistic(table: Sequence[Mapping[str, float]], labels: _Matrix) -> RankerWeights:
-    names = list(table[0])
+def _logistic(table: Sequence[Mapping[str, float]], labels: Sequence[bool], *, even: bool = False) -> RankerWeights:
+    """Return a logistic model of named features; with `even`, the rarer kind of label counts as much as the other."""
+    names, given = list(table[0]), np.array(labels, np.float64)
     columns = np.array([[one[name] for name in names] for one in table])
     middle, spread = columns.mean(axis=0), np.maximum(columns.std(axis=0), 1e-9)
-    weights = np.where(labels > 0, 1.0, labels.sum() / max(1.0, (1 - labels).sum()))
-    fitted = _fit((columns - middle) / spread, labels, weights, _GATE_RIDGE)
+    weights = np.where(given > 0, 1.0, given.sum() / max(1.0, (1 - given).sum()) if even else 1.0)
+    fitted = _fit((columns - middle) / spread, given, weights, _GATE_RIDGE)
     of = fitted[:-1] / spread
     return RankerWeights(
         round(float(fitted[-1] - (of * middle).sum()), 4), dict(zip(names, of.round(4).tolist(), strict=True))
     )
+
+
+def _odds(row: Row) -> _Matrix:
+    return row.odds
+
+
+def _gold(row: Row) -> _Matrix:
+    return row.gold.astype(np.float64)
 
 
 def _fit(columns: _Matrix, labels: _Matrix, weights: _Matrix, ridge: float) -> _Matrix:
@@ -308,6 +353,11 @@ def _written(curve: RelevanceCurve) -> str:
     return f"RelevanceCurve(\n        points=(\n{points}        ),\n        lead={curve.lead},\n    )"
 
 
+def _tables(weights: Mapping[str, RankerWeights]) -> str:
+    written = ((kind, _table(one).replace("\n", "\n    ")) for kind, one in weights.items())
+    return "".join(f'    "{kind}": {table},\n' for kind, table in written)
+
+
 def _table(weights: RankerWeights) -> str:
     rows = "".join(f'        "{name}": {weight},\n' for name, weight in weights.of.items())
     return f"RankerWeights(\n    bias={weights.bias},\n    of={{\n{rows}    }},\n)"
@@ -328,7 +378,7 @@ from sidecar.turn.weights import RankerWeights
 
 CALIBRATION: Final[Mapping[str, RelevanceCurve]] = {{
 {curves}}}
-"""By kind of candidate: log odds as the ranker gives them, and those observed."""
+"""By kind of candidate: log odds as the ranker gives them, and those observed where the kind holds an answer."""
 
 MESSAGE: Final = {message}
 """How a message reads, with its vector: log odds that it asks for something."""
@@ -349,6 +399,7 @@ ASKS: Final = {asks}
 ASKS_BY_WORDS: Final = {asks_by_words}
 """The same for messages read without a vector."""
 
-HOLDS: Final = {holds}
-"""Whether what recall brings back holds an answer."""
+HOLDS: Final[Mapping[str, RankerWeights]] = {{
+{holds}}}
+"""By kind of candidate, whether those that were found hold an answer; `holding` makes the features."""
 '''

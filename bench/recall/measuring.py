@@ -121,15 +121,15 @@ async def _filled(plan: Plan, told: Sequence[Conversation]) -> AsyncIterator[tup
 
 
 @asynccontextmanager
-async def served(*, embed_deadline_s: float | None = None) -> AsyncIterator[World]:
+async def served(*, embed_deadline_s: float | None = None, backends: Path | None = None) -> AsyncIterator[World]:
     """Yield a sidecar as it is installed, with its worker in a process beside it.
 
-    With `embed_deadline_s`, messages may wait so long for their vectors.
+    With `embed_deadline_s`, messages may wait so long for their vectors. `backends` is its file of remote backends, if any.
     """
     options = [("grpc.max_receive_message_length", -1)]
     async with (
         own_database(embedder="minilm", is_installed=True) as (installed, _),
-        running(settings := _patient(installed, embed_deadline_s), embeds=False) as app,
+        running(settings := _with(installed, embed_deadline_s, backends), embeds=False) as app,
         working(settings, app.database, Figures()),
         grpc.aio.insecure_channel(app.addresses[0], options) as channel,
     ):
@@ -152,5 +152,5 @@ def _say(what: str) -> None:
     print(f"{time.strftime('%H:%M:%S')} {what}", file=sys.stderr, flush=True)
 
 
-def _patient(settings: Settings, embed_deadline_s: float | None) -> Settings:
-    return settings if embed_deadline_s is None else replace(settings, embed_deadline_s=embed_deadline_s)
+def _with(settings: Settings, embed_deadline_s: float | None, backends: Path | None) -> Settings:
+    return replace(settings, embed_deadline_s=embed_deadline_s or settings.embed_deadline_s, backends=backends)

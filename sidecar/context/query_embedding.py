@@ -78,7 +78,7 @@ _NOTHING = _Earlier()
 class QueryReader:
     """Reads and embeds messages. `why_not` says why there is no embedder; `deadline_s` limits one embedding, in seconds.
 
-    `leans` says whether a message may lean on its thread and is read with it.
+    `leans` says whether a message may lean on its thread and is read with it. `towards` turns vectors towards answers.
     """
 
     def __init__(
@@ -97,6 +97,7 @@ class QueryReader:
         self._deadline_s = deadline_s
         self._clock = clock
         self._leans = leans
+        self.towards: Callable[[Sequence[Sequence[float]]], Vector] = towards_answers
         self._sentences: Vector | None = None
         self._trouble = why_not if why_not == BROKEN else ""
         self._speakers: TtlCache[tuple[Scope, str], tuple[str, ...]] = TtlCache(
@@ -186,7 +187,7 @@ class QueryReader:
         sentences = await self._sentence_vectors(due_s)
         if sentences is not None:
             reading = replace(reading, background=background(np.array(found, np.float64), sentences))
-        turned = towards_answers(found[: MAX_PARTS - len(found)]).tolist() if len(found) < MAX_PARTS else ()
+        turned = self.towards(found[: MAX_PARTS - len(found)]).tolist() if len(found) < MAX_PARTS else ()
         answers = tuple(literal(vector) for vector in turned)
         return Understood(reading, Meaning(self._embedder.embedder_no, written, answers), vector=found[0])
 

@@ -6,7 +6,7 @@ from itertools import count
 
 from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery, SourceSkipped
 from sidecar.ingest.chunked import HEADING_GAP
-from sidecar.turn.evidence import TextPositions, evidence_of
+from sidecar.turn.evidence import TextPositions, evidence_of, unknown_words
 from sidecar.turn.items import Item, Ref, Source
 from sidecar.turn.rank import CandidateKind, Candidates
 from store.content import documents
@@ -40,7 +40,7 @@ class KnowledgeSource:
         evidence = evidence_of(found, wanted, query.parts, standing)
         items = tuple(map(_item, chunks, evidence.coverage[0].tolist(), count()))
         ids, texts = [item.id for item in items], [chunk.text for chunk in chunks]
-        candidates = Candidates(CandidateKind.PASSAGE, ids, texts, evidence)
+        candidates = Candidates(CandidateKind.PASSAGE, ids, texts, evidence, unknown=unknown_words(found, wanted))
         return SourceAnswer(items, notes=query.notes, candidates=candidates).first(limits.top_k)
 
 

@@ -8,7 +8,7 @@ from itertools import count, repeat
 
 from compiler.decay.summary import DECAY_SUMMARY_TRUNCATION_SUFFIX
 from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery
-from sidecar.turn.evidence import evidence_of
+from sidecar.turn.evidence import evidence_of, unknown_words
 from sidecar.turn.items import Item, Ref, Source
 from sidecar.turn.leads import lead
 from sidecar.turn.rank import CandidateKind, Candidates
@@ -58,6 +58,7 @@ class MemorySource:
             days=[memory.occurred_at.date() for memory in texts],
             trust=[_trust(memory, query.as_of or query.now) for memory in texts],
             odds=[_COMPRESSED_ODDS if memory.is_compressed else 1.0 for memory in texts],
+            unknown=unknown_words(found, wanted),
         )
         return SourceAnswer((*pinned, *items), notes=query.notes, candidates=candidates).first(limits.top_k)
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import count
 
 from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery
-from sidecar.turn.evidence import TextPositions, evidence_of
+from sidecar.turn.evidence import TextPositions, evidence_of, unknown_words
 from sidecar.turn.items import HistorySummary, Item, Ref, Source
 from sidecar.turn.rank import CandidateKind, Candidates
 from store.content import threads
@@ -62,6 +62,7 @@ class ThreadSource:
             evidence=evidence,
             speakers=[turn.speaker for turn in turns],
             days=days,
+            unknown=unknown_words(found, wanted),
         )
         most = min(limits.top_k, max(_MOST_IN_ALL, 2 * each))
         return SourceAnswer(items, notes=query.notes, candidates=candidates).first(most)

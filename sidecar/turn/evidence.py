@@ -84,6 +84,12 @@ def evidence_of(
     return weigh(recalled, weights, standing)._replace(answer_cosine=_answer_cosines(recalled.cosines, len(parts)))
 
 
+def unknown_words(recalled: Recalled[Text], query: RecallQuery) -> frozenset[str]:
+    """Return the searched words that no text holds, of all that were searched."""
+    counted = zip(query.words, recalled.frequencies, strict=False)
+    return frozenset(word for word, count in counted if not count)
+
+
 def _answer_cosines(told: Sequence[Sequence[float]], parts: int) -> _Numbers:
     """Return the cosines after those of the parts, each less its mean. A part without any has those of the whole message."""
     answers = max(map(len, told), default=0) - parts

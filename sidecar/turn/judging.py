@@ -17,7 +17,7 @@ from sidecar.turn.items import Item, Source, SourceReport, columns_of
 from sidecar.turn.likeness import FEATURE, likenesses
 from sidecar.turn.rank import CandidateKind, Candidates, Ranked, rank
 from sidecar.turn.reading import Reading
-from sidecar.turn.worth import Prospects, prospects
+from sidecar.turn.worth import Prospects, asking
 
 _Features = tuple[tuple[str, float], ...]
 _Judged = tuple[float, _Features, Item]
@@ -44,7 +44,8 @@ def judge(reports: Sequence[SourceReport], reading: Reading) -> Judged:
     told = {id(one): dict(zip(one.ids, judgements, strict=False)) for one in fit}
     ordered = tuple(_ordered(report, told.get(id(report.candidates), {})) for report in reports)
     found = (item.relevance for report in ordered if report.source is not Source.WORKSPACE for item in report.items)
-    return Judged(ordered, ranked.leaning, prospects(reading.score, found, has_vector=reading.has_vector))
+    asks = asking(reading.score, found, has_vector=reading.has_vector)
+    return Judged(ordered, ranked.leaning, Prospects(asks, ranked.holds))
 
 
 def _ordered(report: SourceReport, told: _Judgements) -> SourceReport:

@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from operator import lt
 
 from sidecar.turn.fuse import best, order, relevances
+from sidecar.turn.holding import FEATURE
 from sidecar.turn.items import Decision, Fate, Item, Source, SourceReport, Status
 from sidecar.turn.likeness import unlike
 from sidecar.turn.profile import Profile
 from sidecar.turn.worth import Prospects, Spend, worth
+
+_REMEMBERED = frozenset({Source.THREAD, Source.MEMORY, Source.WIKI})
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +112,7 @@ def _worth_it(
         return []
     kept = []
     for item, relevance in zip(items, relevances(items), strict=True):
-        value = worth(relevance, item.text, prospects.holds)
+        value = worth(relevance, item.text, _holds(item), is_remembered=source in _REMEMBERED)
         if value >= rule.least_worth and relevance >= rule.least_relevance:
             kept.append(item)
         elif value < rule.least_worth:
@@ -119,6 +122,11 @@ def _worth_it(
             reason = f"its relevance of {relevance:.3f} is below {rule.least_relevance:g}"
             refused.append(Fate(item, Decision.BELOW_WORTH, reason))
     return kept
+
+
+def _holds(item: Item) -> float:
+    """Return how likely an answer is among the items of its kind; 1 if it was not judged."""
+    return dict(item.features).get(FEATURE, 1.0)
 
 
 def _is_unlike(item: Item, spend: Spend, refused: list[Fate]) -> bool:

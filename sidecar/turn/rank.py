@@ -13,13 +13,15 @@ from datetime import date
 from enum import StrEnum
 from functools import lru_cache, reduce
 from itertools import compress, repeat
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sidecar.turn.calibration import CALIBRATION
 from sidecar.turn.evidence import Evidence
+from sidecar.turn.holding import FEATURE as HOLDS
+from sidecar.turn.holding import holding, holding_features
 from sidecar.turn.leaning import OwnEvidence, keeping_best, leaning
 from sidecar.turn.paths import Walked
 from sidecar.turn.reading import Reading
@@ -65,6 +67,7 @@ class Candidates:
     its relevance that each text keeps, for texts that are not confirmed. `odds`, if not 1 for all, multiply each text's odds,
     for texts behind a summary: one that surely answers keeps almost all of its relevance. `walked` tells of each text how
     typed edges lead to it, None where none do; empty if none lead to any.
+    `unknown` are the searched words that no text of the source holds, candidate or not.
     """
 
     kind: CandidateKind
@@ -76,6 +79,7 @@ class Candidates:
     trust: Sequence[float] = ()
     odds: Sequence[float] = ()
     walked: Sequence[Walked | None] = ()
+    unknown: frozenset[str] = frozenset()
 
     def only(self, ids: Collection[str]) -> Candidates:
         """Return the candidates with these ids."""
@@ -90,6 +94,7 @@ class Candidates:
             trust=list(compress(self.trust, is_kept)),
             odds=list(compress(self.odds, is_kept)),
             walked=list(compress(self.walked, is_kept)),
+            unknown=self.unknown,
         )
 
 
@@ -98,11 +103,24 @@ class Ranked:
     """The relevance of each candidate, 0 to 1, and its features as the receipt names them.
 
     `leaning` is how far the message leans on its thread, 0 to 1: the share of a relevance that its part in the thread decides.
+    `holds` is the probability that an answer is among the candidates.
     """
 
     relevances: Sequence[float] = ()
     features: Sequence[tuple[tuple[str, float], ...]] = ()
     leaning: float = 0.0
+    holds: float = 0.0
+
+
+class Weighed(NamedTuple):
+    """Candidates before calibration: their log odds, those for the message alone, the features that gave them, and how far the
+    message leans on its thread, 0 to 1.
+    """
+
+    odds: _Matrix
+    alone: _Matrix
+    features: _Matrix
+    leaning: float
 
 
 def rank(reading: Reading, candidates: Sequence[Candidates]) -> Ranked:
@@ -110,27 +128,65 @@ def rank(reading: Reading, candidates: Sequence[Candidates]) -> Ranked:
 
     A candidate without a vector is judged by its words alone. Both models give probabilities, so they compare. A message in its
     thread is a part that counts as far as the message leans on the thread, and the others for the rest; what is best for the
-    message itself stays (`keeping_best`).
+    message itself stays (`keeping_best`). Each relevance is calibrated by kind and, if the message has a vector,
+    multiplied with the probability that its kind holds an answer (see `holding`).
     """
     if not any(len(one.ids) for one in candidates):
         return Ranked()
+    weighed = weigh_all(reading, candidates)
+    told = features_of_kinds(reading, candidates, weighed)
+    holds = {kind: holding(kind.value, one) if reading.has_vector else 1.0 for kind, one in told.items()}
+    held = np.concatenate([np.full(len(one.ids), holds.get(one.kind, 0.0)) for one in candidates])
+    relevances = _calibrated(weighed.odds, candidates)
+    if weighed.leaning:
+        sizes = [len(text.encode(errors="replace")) for one in candidates for text in one.texts]
+        relevances = keeping_best(relevances, _calibrated(weighed.alone, candidates), sizes)
+    relevances = relevances * held
+    odds = np.array([share for one in candidates for share in one.odds or repeat(1.0, len(one.ids))])
+    relevances = odds * relevances / (1 - relevances + odds * relevances)
+    rows = zip(weighed.features.round(4).tolist(), held.round(4).tolist(), strict=True)
+    named = [(*zip(compress(NAMES, row), filter(None, row), strict=True), (HOLDS, one)) for row, one in rows]
+    trust = np.array([share for one in candidates for share in one.trust or repeat(1.0, len(one.ids))])
+    return Ranked((trust * relevances).round(6).tolist(), named, round(weighed.leaning, 4), max(holds.values()))
+
+
+def weigh_all(reading: Reading, candidates: Sequence[Candidates]) -> Weighed:
+    """Return one or more candidates as the ranker alone judges them."""
     tables, logits = judged_parts(reading, candidates)
     own = logits[: len(reading.own_parts)]
     chosen, alone, leans = own.argmax(axis=0), _probabilities(own.max(axis=0)), 0.0
-    relevances = _calibrated(alone, candidates)
+    both = alone
     if reading.thread:
         leans = leaning(reading, own.max(axis=0), logits[-1], own_evidence(candidates))
-        if leans:
-            both = _calibrated((1 - leans) * alone + leans * _probabilities(logits[-1]), candidates)
-            sizes = [len(text.encode(errors="replace")) for one in candidates for text in one.texts]
-            relevances = keeping_best(both, relevances, sizes)
+        both = (1 - leans) * alone + leans * _probabilities(logits[-1])
         chosen = chosen if leans < _HALF else np.full_like(chosen, len(own))
     best = np.stack(tables)[chosen, np.arange(logits.shape[1])]
-    named = [tuple(zip(compress(NAMES, row), filter(None, row), strict=True)) for row in best.round(4).tolist()]
-    trust = np.array([share for one in candidates for share in one.trust or repeat(1.0, len(one.ids))])
-    odds = np.array([share for one in candidates for share in one.odds or repeat(1.0, len(one.ids))])
-    relevances = odds * relevances / (1 - relevances + odds * relevances)
-    return Ranked((trust * relevances).round(6).tolist(), named, round(leans, 4))
+    return Weighed(_log_odds(both), _log_odds(alone), best, leans)
+
+
+def _log_odds(relevances: _Matrix) -> _Matrix:
+    bounded = np.clip(relevances, _LEAST, 1 - _LEAST)
+    return np.asarray(np.log(bounded / (1 - bounded)))
+
+
+def features_of_kinds(
+    reading: Reading, candidates: Sequence[Candidates], weighed: Weighed
+) -> dict[CandidateKind, dict[str, float]]:
+    """Return for each kind what its candidates tell together (see `holding_features`)."""
+    kinds = np.repeat([one.kind.value for one in candidates], [len(one.ids) for one in candidates])
+    cosine, coverage = NAMES.index("cosine"), NAMES.index("joint_coverage")
+    told = {}
+    for kind in dict.fromkeys(one.kind for one in candidates if one.ids):
+        own = kinds == kind.value
+        unknown = frozenset.intersection(*[one.unknown for one in candidates if one.kind is kind])
+        told[kind] = holding_features(
+            weighed.odds[own],
+            weighed.features[own, cosine],
+            weighed.features[own, coverage],
+            has_unknown_name=any(unknown.issuperset(spellings) for spellings in reading.names),
+            leaning=weighed.leaning,
+        )
+    return told
 
 
 def judged_parts(reading: Reading, candidates: Sequence[Candidates]) -> tuple[list[_Matrix], _Matrix]:
@@ -158,9 +214,9 @@ def features(reading: Reading, candidates: Sequence[Candidates]) -> list[_Matrix
     return tables
 
 
-def _calibrated(relevances: _Matrix, candidates: Sequence[Candidates]) -> _Matrix:
-    """Return the relevances as probabilities that were observed for their kind."""
-    odds = np.log(np.clip(relevances, _LEAST, 1 - _LEAST) / np.clip(1 - relevances, _LEAST, 1 - _LEAST))
+def _calibrated(given: _Matrix, candidates: Sequence[Candidates]) -> _Matrix:
+    """Return the probabilities that were observed for these log odds and kinds, where an answer was among the kind."""
+    odds = given.copy()
     kinds = np.repeat([one.kind.value for one in candidates], [len(one.ids) for one in candidates])
     for kind, curve in CALIBRATION.items():
         own = kinds == kind

@@ -6,7 +6,7 @@ Done once per turn, before the sources are asked. `rank` compares candidates wit
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from difflib import SequenceMatcher
@@ -55,6 +55,13 @@ _SEAM = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(r"\w+")
+_MARKS: Final = ".,;:!?()[]…\"“”'’¿¡"
+_POSSESSIVE = re.compile(r"['’]s?$")
+_GERMAN_WORDS: Final = """
+    der das den dem und oder ist sind ich du er wir ihr nicht wie wo wann wer wen wem warum welche welcher welches ein eine einen
+    einer mein meine meinen meiner dein deine unser unsere hatte haben habe mit für von vom zum zur auf bei nach
+"""
+_GERMAN: Final = frozenset(_GERMAN_WORDS.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +89,17 @@ class Reading:
     """A parsed message. The first part is the whole without courtesies; the others are its questions, if several.
 
     `speakers` are the folded names of the thread's speakers, `named` those that the message names (one typo allowed), and
-    `name_words` the words of those names. With `thread`, the last part is the message in its thread. `score` are the log odds
-    that it asks for something, by how it reads alone; `has_vector` says whether its vector was read for it. `background` is, for
-    each part, how like it sentences about nothing in particular are; empty if that is not known.
+    `name_words` the words of those names. `names` are the spellings of each other name in the message, as they are searched. With
+    `thread`, the last part is the message in its thread. `score` are the log odds that it asks for something, by how it reads
+    alone; `has_vector` says whether its vector was read for it. `background` is, for each part, how like it sentences about
+    nothing in particular are; empty if that is not known.
     """
 
     parts: tuple[QuestionPart, ...]
     speakers: frozenset[str] = frozenset()
     named: frozenset[str] = frozenset()
     name_words: frozenset[str] = frozenset()
+    names: tuple[tuple[str, ...], ...] = ()
     periods: tuple[Period, ...] = ()
     thread: InThread | None = None
     score: float = CERTAIN
@@ -143,6 +152,7 @@ def read(message: str, *, speakers: Sequence[str] = (), today: date) -> Reading:
         speakers=frozenset(fold(name) for name in speakers if name),
         named=frozenset(named.values()),
         name_words=frozenset(word for name in named.values() for word in query_words(name)),
+        names=_names(whole, named),
         periods=named_in(whole, today),
     )
 
@@ -163,6 +173,29 @@ def _questions(sentences: Sequence[str], whole: str) -> list[str]:
     if not asked and is_lost:
         asked = [sentences[0], sentences[-1]]
     return asked[1 - MAX_PARTS :] if len(asked) > 1 or is_lost else []
+
+
+def _names(text: str, named: Collection[str]) -> tuple[tuple[str, ...], ...]:
+    """Return the spellings of the words that a capital inside a sentence shows to be names, but for those `named` already.
+
+    German writes every noun with a capital, so there it shows nothing.
+    """
+    names, before = list[tuple[str, ...]](), "."
+    written = text.split()
+    if not _GERMAN.isdisjoint(map(str.lower, written)):
+        return ()
+    for one in written:
+        word = one.strip(_MARKS)
+        is_inside = before[-1].islower() or before[-1] == ","
+        if is_inside and word[:1].isupper() and word[1:2].islower() and _bare(word) not in named:
+            names.append(tuple(query_words(_bare(word))))
+        before = one
+    return tuple(dict.fromkeys(names))
+
+
+def _bare(word: str) -> str:
+    """Return a name without its possessive ending."""
+    return _POSSESSIVE.sub("", word)
 
 
 def _named(text: str, speakers: Iterable[str]) -> dict[str, str]:

@@ -134,6 +134,7 @@ def _beside(known: Candidates | None, added: Candidates) -> Candidates:
         days=[*days, *added.days],
         trust=trust,
         odds=odds,
+        unknown=known.unknown,
     )
 
 

@@ -14,7 +14,8 @@ from typing import Final
 
 import numpy as np
 
-from sidecar.turn.calibration import ASKS, ASKS_BY_WORDS, HOLDS, MESSAGE, MESSAGE_BY_WORDS, MESSAGE_VECTOR
+from sidecar.turn.calibration import ASKS, ASKS_BY_WORDS, MESSAGE, MESSAGE_BY_WORDS, MESSAGE_VECTOR
+from sidecar.turn.holding import probability
 from sidecar.turn.weights import RankerWeights
 from store.text.texts import query_words
 
@@ -24,7 +25,7 @@ TRAINED_EMBEDDER: Final = "all-MiniLM-L6-v2-int8"
 _READ_CHARS: Final = 2_000
 _BYTES_A_TOKEN, _LEAST_TOKENS = 4, 4
 _FIFTH = 4
-_EXPECTED = 0.5
+_REMEMBERED_POWER, _SHARED_POWER = 2.0, 0.3
 _WORD = re.compile(r"\w+")
 _QUESTION_MARKS: Final = frozenset("?？؟¿")
 # Particles that end a question where no mark need stand: Japanese, Chinese, Korean, Thai.
@@ -57,7 +58,7 @@ class SpendRule:
 
 RULES: Final = {
     Spend.FRUGAL: SpendRule(least_worth=0.002, least_relevance=0.1, least_asking=0.3, recall_tokens=4_000),
-    Spend.BALANCED: SpendRule(least_worth=0.00015, least_relevance=0.0, least_asking=0.08, recall_tokens=5_000),
+    Spend.BALANCED: SpendRule(least_worth=0.00025, least_relevance=0.0, least_asking=0.08, recall_tokens=8_000),
     Spend.FULL: SpendRule(least_worth=0.0, least_relevance=0.0, least_asking=0.0, recall_tokens=128_000),
 }
 
@@ -78,30 +79,29 @@ def message_score(text: str, vector: Sequence[float] | None) -> float:
     return _score(MESSAGE, features) + float(np.dot(np.array(MESSAGE_VECTOR), np.array(vector)))
 
 
-def prospects(score: float, relevances: Iterable[float], *, has_vector: bool) -> Prospects:
-    """Return the prospects of a message with this `message_score`, given the relevances of all that recall brought."""
-    features = recall_features(relevances) | {"message": score}
-    asks = ASKS if has_vector else ASKS_BY_WORDS
-    return Prospects(_probability(asks, features), _probability(HOLDS, features))
+def asking(score: float, relevances: Iterable[float], *, has_vector: bool) -> float:
+    """Return the probability that a message of this `message_score` asks for anything, given all that recall brought."""
+    return probability(ASKS if has_vector else ASKS_BY_WORDS, recall_features(relevances) | {"message": score})
 
 
 def recall_features(relevances: Iterable[float]) -> dict[str, float]:
-    """Return what recall brought, in log odds: the best relevance, the fifth best, and the log of their sum."""
+    """Return what recall brought, in log odds: the best relevance, the fifth best or last, and the log of their sum."""
     best = sorted(relevances, reverse=True)
-    fifth = best[_FIFTH] if len(best) > _FIFTH else 0.0
+    fifth = best[min(_FIFTH, len(best) - 1)] if best else 0.0
     return {"best": _log_odds(best[0] if best else 0.0), "fifth": _log_odds(fifth), "sum": math.log(sum(best) + 1e-3)}
 
 
-def worth(relevance: float, text: str, holds: float) -> float:
-    """Return what an item is worth: its relevance over the root of its tokens, less where no answer is to be expected.
+def worth(relevance: float, text: str, holds: float = 1.0, *, is_remembered: bool = True) -> float:
+    """Return what an item is worth: relevance * holds ** power / sqrt(tokens).
 
-    Below even odds that an answer is there, it falls with them. Measured: falling with their square recalls two thirds for
-    questions about another person's conversation, and loses a hundredth of the evidence of one's own. Tokens are guessed from
-    bytes, so that no tokenizer decides.
+    The relevance tells already how likely an answer is there at all (see `holding`), so that a floor of worth spends much where
+    much is likely, and little where nothing is. `holds` counts again, because silence costs less than another's affairs: with the
+    power 2 for what is remembered of a person, 0.3 for documents. At equal tokens a floor finds more than stopping when a sum of
+    relevance, or a share of it, is left. Tokens are guessed from bytes, so that no tokenizer decides.
     """
     size = len(text) if text.isascii() else len(text.encode(errors="replace"))
-    expected = min(1.0, holds / _EXPECTED)
-    return float(relevance * expected / math.sqrt(max(_LEAST_TOKENS, size / _BYTES_A_TOKEN)))
+    power = _REMEMBERED_POWER if is_remembered else _SHARED_POWER
+    return float(relevance * holds**power / math.sqrt(max(_LEAST_TOKENS, size / _BYTES_A_TOKEN)))
 
 
 def message_features(text: str) -> Mapping[str, float]:
@@ -128,7 +128,3 @@ def _log_odds(relevance: float) -> float:
 
 def _score(weights: RankerWeights, features: Mapping[str, float]) -> float:
     return weights.bias + sum(weight * features[name] for name, weight in weights.of.items())
-
-
-def _probability(weights: RankerWeights, features: Mapping[str, float]) -> float:
-    return 1 / (1 + math.exp(-max(-35.0, min(35.0, _score(weights, features)))))

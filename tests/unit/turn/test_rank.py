@@ -128,7 +128,7 @@ def test_the_receipt_names_the_features_that_count() -> None:
     assert named["coverage"] == 1.0
     assert named["same_speaker"] == 1.0
     assert "other_speaker" not in named
-    assert set(named) <= set(NAMES)
+    assert set(named) <= {*NAMES, "holds"}
 
 
 @pytest.mark.parametrize(("numbers", "weights"), [(GOOD, BY_VECTORS), (blind(0.5, 0.6, 0.6), BY_WORDS)])
@@ -136,11 +136,13 @@ def test_relevance_follows_from_the_features_weights_and_calibration_alone(
     numbers: Numbers, weights: RankerWeights
 ) -> None:
     told = ranked(candidate(numbers, speaker="Rui"))
-    log_odds = weights.bias + sum(weights.of.get(name, 0.0) * value for name, value in told.features[0])
+    features = dict(told.features[0])
+    log_odds = weights.bias + sum(weights.of.get(name, 0.0) * value for name, value in features.items())
     given, observed = zip(*CALIBRATION["turn"].points, strict=True)
     beyond = log_odds - min(max(log_odds, given[0]), given[-1])
     log_odds = float(np.interp(log_odds, given, observed)) + beyond
-    assert told.relevances[0] == pytest.approx(1 / (1 + exp(-log_odds)), abs=1e-3)
+    assert told.relevances[0] == pytest.approx(features["holds"] / (1 + exp(-log_odds)), abs=1e-3)
+    assert told.holds == pytest.approx(features["holds"], abs=1e-4)
 
 
 def test_every_weight_belongs_to_a_feature() -> None:

@@ -8,10 +8,10 @@ import pytest
 
 from sidecar.turn import receipt
 from sidecar.turn.fitting import Fitted, fit
-from sidecar.turn.items import Decision, Item, Source
+from sidecar.turn.items import Decision, Item, Source, Zone
 from sidecar.turn.profile import Profile
 from sidecar.turn.reading import MessageReading
-from sidecar.turn.worth import RULES, Spend, message_features, prospects, recall_features, worth
+from sidecar.turn.worth import RULES, Spend, asking, message_features, recall_features, worth
 from tests.support.turn import turn_laws as laws
 from tests.support.turn.turn_cases import METER, a_fitting, a_profile, a_turn, an_item, kept_ids
 
@@ -32,7 +32,7 @@ def reasons(result: Fitted) -> dict[str, str]:
 def test_what_is_not_worth_its_tokens_stays_out_with_its_number(allocation: str) -> None:
     result = fitted_with(GOOD, POOR, profile=a_profile(spend="balanced", allocation=allocation))
     assert kept_ids(result) == ["good"]
-    assert reasons(result) == {"poor": f"its worth of {worth(0.0001, POOR.text, 1.0):.6f} is below 0.00015"}
+    assert reasons(result) == {"poor": f"its worth of {worth(0.0001, POOR.text):.6f} is below 0.00025"}
 
 
 def test_full_takes_all_that_fits_and_seed_order_is_literal() -> None:
@@ -69,10 +69,13 @@ def test_a_message_that_asks_for_nothing_gets_nothing_but_workspace_files() -> N
     assert kept_ids(fitted_with(GOOD, reading=reading, profile=a_profile(spend="full"))) == ["good"]
 
 
-def test_where_no_answer_is_to_be_expected_less_is_worth_it() -> None:
+def test_where_no_answer_is_to_be_expected_less_of_what_is_remembered_is_worth_it() -> None:
+    unlikely = (("holds", 0.1),)
     item = an_item("item", "Anna moved to Lisbon in May", relevance=0.003)
     assert kept_ids(fitted_with(item)) == ["item"]
-    assert kept_ids(fitted_with(item, reading=MessageReading(("?",), holds=0.001))) == []
+    assert kept_ids(fitted_with(item._replace(features=unlikely))) == []
+    passage = an_item("passage", "Anna moved to Lisbon in May", Source.KNOWLEDGE, relevance=0.003)
+    assert kept_ids(fitted_with(passage._replace(features=unlikely))) == ["passage"]
 
 
 def test_what_was_left_out_is_one_replay_with_full_away() -> None:
@@ -100,26 +103,25 @@ def test_recall_is_bounded_by_default_and_the_last_exchange_by_the_window_alone(
     many = [an_item(f"m{n}", f"fact{n} " * 100, relevance=0.9) for n in range(120)]
     question = a_fitting(*many, history=(a_turn(1, "user", "long " * 20_000),), profile=BALANCED)
     result = fit(replace(question, window_tokens=400_000), METER)
-    recalled = sum(block.tokens for block in result.rendering.blocks)
+    recalled = sum(block.tokens for block in result.rendering.blocks if block.zone is Zone.VOLATILE)
     most = RULES[Spend.BALANCED].recall_tokens
     assert 0.9 * most < recalled <= most
     assert not result.is_exchange_cut
     assert result.rendering.tokens > 20_000
 
 
-def test_worth_is_relevance_over_the_root_of_the_tokens_less_below_even_odds_of_an_answer() -> None:
-    assert worth(0.3, "x" * 400, 1.0) == worth(0.3, "x" * 400, 0.5) == pytest.approx(0.03)
-    assert worth(0.3, "x" * 400, 0.25) == pytest.approx(0.03 / 2)
-    assert worth(0.3, "", 1.0) == worth(0.3, "x" * 16, 1.0)
+def test_worth_is_relevance_times_holds_over_the_root_of_the_tokens() -> None:
+    assert worth(0.3, "x" * 400) == pytest.approx(0.03)
+    assert worth(0.3, "x" * 400, 0.5) == pytest.approx(0.03 / 4)
+    assert worth(0.3, "x" * 400, 0.5, is_remembered=False) == pytest.approx(0.03 * 0.5**0.3)
+    assert worth(0.3, "") == worth(0.3, "x" * 16)
 
 
 def test_recall_is_told_by_its_best_relevances_and_their_sum() -> None:
     told = recall_features([0.1, 0.5, 0.2])
     assert told["best"] == pytest.approx(0.0)
-    assert told["fifth"] == pytest.approx(-13.8155, abs=1e-3)
-    nothing = prospects(35.0, [], has_vector=True)
-    assert 0 <= nothing.asks <= 1
-    assert 0 <= nothing.holds <= 1
+    assert told["fifth"] == pytest.approx(-2.1972, abs=1e-3)
+    assert 0 <= asking(35.0, [], has_vector=True) <= 1
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,13 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bench.calibrate import told_talk
 from bench.recall import fitting_worth
-from bench.recall.fitting_worth import Row, calibrate, calibrated
+from bench.recall.fitting_worth import Row, Scale, calibrate, calibrated
 from sidecar.turn.curves import RelevanceCurve
+from sidecar.turn.holding import holding_features, probability
 
 
 def drawn(seed: int, slope: float, shift: float) -> list[Row]:
@@ -19,8 +21,15 @@ def drawn(seed: int, slope: float, shift: float) -> list[Row]:
     for _ in range(40):
         odds = rng.normal(-4, 2, 200)
         gold = rng.random(200) < 1 / (1 + np.exp(-(slope * odds + shift)))
-        rows.append(Row("turns", "one", "Where?", np.zeros(4), ["turn"] * 200, odds, gold))
+        rows.append(a_row("turn", odds, gold))
     return rows
+
+
+def a_row(kind: str, odds: NDArray[np.float64], gold: NDArray[np.bool_], *, group: str = "turns") -> Row:
+    """Return a row of one kind that a message brought."""
+    told = {kind: holding_features(odds, odds / 10, odds / 20, has_unknown_name=False, leaning=0.0)}
+    sizes = np.full(len(odds), 30.0)
+    return Row(group, "one", "Where?", np.zeros(4), [kind] * len(odds), odds, gold, sizes, told)
 
 
 def test_calibrated_relevances_sum_up_to_what_was_observed_in_every_bin_of_rows_not_fitted_on() -> None:
@@ -38,8 +47,8 @@ def test_a_curve_rises_so_that_the_order_within_a_kind_stays() -> None:
     rng = np.random.default_rng(3)
     odds = rng.normal(0, 2, 2_000)
     gold = rng.random(2_000) < np.where(np.abs(odds) < 1, 0.5, 0.1)  # what is most likely holds less
-    rows = [Row("turns", "one", "Where?", np.zeros(4), ["turn"] * 2_000, odds, gold)]
-    observed = [after for _, after in calibrate(rows)["turn"].points]
+    rows = [a_row("turn", *part) for part in zip(np.split(odds, 20), np.split(gold, 20), strict=True)]
+    observed = [after for _, after in calibrate(rows).curves["turn"].points]
     assert all(before <= after for before, after in pairwise(observed))
 
 
@@ -53,7 +62,22 @@ def test_one_far_ahead_of_the_others_is_likelier_and_the_order_stays() -> None:
 
 def test_a_kind_with_little_evidence_is_left_out() -> None:
     odds, gold = np.zeros(100), np.arange(100) < 5
-    assert calibrate([Row("turns", "one", "Where?", np.zeros(4), ["page"] * 100, odds, gold)]) == {}
+    assert calibrate([a_row("fact", odds, gold)]) == Scale({}, {})
+
+
+def test_kind_holds_an_answer_the_more_likely_the_better_its_best_candidate() -> None:
+    rng = np.random.default_rng(8)
+    own = [a_row("turn", np.append(rng.normal(-6, 1, 99), -1.0), np.arange(100) == 99) for _ in range(40)]
+    stranger = [
+        a_row("turn", rng.normal(-6, 1, 100), np.zeros(100, np.bool_), group=fitting_worth.STRANGER) for _ in range(40)
+    ]
+    scale = calibrate([*own, *stranger])
+    chances = [probability(scale.holds["turn"], row.told["turn"]) for row in (own[0], stranger[0])]
+    assert chances[0] > 0.8
+    assert chances[1] < 0.2
+    tokens, found = fitting_worth.spent(own, scale, 0.0003)
+    assert found == 1.0
+    assert fitting_worth.spent(stranger, scale, 0.0003)[0] < tokens
 
 
 def test_small_talk_held_back_is_none_that_was_fitted_on() -> None:

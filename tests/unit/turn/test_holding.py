@@ -1,0 +1,54 @@
+"""Whether what was found holds an answer at all, however few texts there are."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import numpy as np
+import pytest
+
+from sidecar.turn.evidence import unknown_words
+from sidecar.turn.holding import holding, holding_features
+from sidecar.turn.reading import read
+from store.content.recalling import Recalled, RecallQuery
+
+DAY = date(2026, 5, 1)
+
+
+def told(best: float, cosine: float, *, has_unknown_name: bool = False, texts: int = 1) -> dict[str, float]:
+    odds = np.full(texts, best)
+    return holding_features(odds, np.full(texts, cosine), odds * 0, has_unknown_name=has_unknown_name, leaning=0.0)
+
+
+@pytest.mark.parametrize("kind", ["turn", "fact", "passage"])
+def test_better_evidence_makes_an_answer_likelier_and_a_name_never_said_less(kind: str) -> None:
+    good, poor, unknown = (
+        holding(kind, features) for features in (told(0.0, 0.6), told(-6.0, 0.2), told(0.0, 0.6, has_unknown_name=True))
+    )
+    assert 1 >= good > poor >= 0
+    assert good > unknown
+
+
+def test_the_number_of_texts_alone_changes_nothing() -> None:
+    assert told(-2.0, 0.4) == told(-2.0, 0.4, texts=50)
+
+
+def test_kind_without_fitted_numbers_is_not_judged() -> None:
+    assert holding("page", told(-9.0, 0.0)) == 1.0
+
+
+def test_words_that_no_text_holds_are_unknown() -> None:
+    found = Recalled(texts=("a",), matched=(1,), cosines=((),), frequencies=(3, 0), total=9)
+    assert unknown_words(found, RecallQuery(("lisbon", "melanie"), 9)) == {"melanie"}
+    assert unknown_words(Recalled(), RecallQuery(("lisbon",), 9)) == frozenset()
+
+
+def test_names_are_capitals_inside_a_sentence_but_for_speakers_and_german() -> None:
+    assert read("What did Melanie's brother tell Rui in Porto?", speakers=["Rui"], today=DAY).names == (
+        ("melanie",),
+        ("porto",),
+    )
+    assert read("where is my key", today=DAY).names == ()
+    assert read("Wo ist mein Schlüssel?", today=DAY).names == ()
+    (spellings,) = read("Who is José?", today=DAY).names
+    assert "jose" in spellings
