@@ -57,7 +57,7 @@ async def test_no_table_holds_a_word_of_a_forgotten_owner(site: Site, capsys: py
     await agent.ReportUsage(context_pb2.ReportUsageRequest(receipt_id=receipt_id, input_tokens=10, output_tokens=1))
     before = {name for name, _ in await words_left(site, WORDS)}
     assert {"turns", "memories", "wiki_pages", "receipt_texts"} <= before
-    counts = await told(site, capsys, "owner", "forget", "--owner", "mara", "--yes", admin=True)
+    counts = (await told(site, capsys, "owner", "forget", "--owner", "mara", "--yes", admin=True))["row_counts"]
     assert counts["turn_accounts"] == counts["receipts"] == 1
     assert await words_left(site, WORDS) == []
     assert (await refusal(agent.ExplainAssembly(context_pb2.ExplainAssemblyRequest(receipt_id=receipt_id))))[0] is (
