@@ -96,9 +96,11 @@ def _with_likeness(ranked: Ranked, reading: Reading, candidates: Sequence[Candid
     parts = len(reading.parts) if ranked.leaning else len(reading.own_parts)
     cosines = np.hstack([one.evidence.cosine for one in candidates])
     coverage = np.hstack([one.evidence.coverage for one in candidates])
-    # What typed edges lead to holds the words of the way there: they say why it is like the question.
+    # What typed edges lead to is like the question as far as the way there holds its words, or the types that it asks for.
     led = [
-        walked.coverage if walked else 0.0 for one in candidates for walked in one.walked or repeat(None, len(one.ids))
+        max(walked.coverage, walked.asked * walked.met) if walked else 0.0
+        for one in candidates
+        for walked in one.walked or repeat(None, len(one.ids))
     ]
     coverage = np.maximum(coverage, np.array(led))
     likeness = likenesses(cosines, coverage, reading.background[:parts])
