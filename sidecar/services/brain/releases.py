@@ -14,7 +14,15 @@ from uuid import UUID, uuid4
 
 from compiler.releases import releasing
 from compiler.releases.releasing import ReleaseCounts
-from compiler.releases.rules import TrustTier, asks_for_something, fingerprint, is_releasable, tier_of
+from compiler.releases.rules import (
+    TrustTier,
+    asks_for_something,
+    fingerprint,
+    is_releasable,
+    rule_for,
+    tier_of,
+    trust_of,
+)
 from sidecar.runtime.errors import FailedPrecondition, InvalidArgument, NotFound
 from sidecar.services.brain.settling import settle
 from sidecar.services.validation import check_count, read_id, read_name, read_text
@@ -153,7 +161,7 @@ class Brain:
     async def release(self, tenant_id: UUID, copy_id: str, reason: str, actor: Actor) -> BrainCopy:
         """Release a held or withdrawn copy for a reason, and return it: it is trusted like what it contradicts, which is logged.
 
-        Raises NotFound, and FailedPrecondition if its memory may not be copied.
+        Raises NotFound, and FailedPrecondition if its memory may not be copied, or if no approved rule releases it any more.
         """
         read_id("copy_id", copy_id)
         read_text("reason", reason, min_chars=1, max_chars=MAX_REASON_CHARS)
@@ -164,6 +172,8 @@ class Brain:
             raise NotFound("copy")
         origin = Scope(tenant_id, found.origin_owner_id)
         async with self._scoped(origin) as connection:
+            await brain.share_settings(connection, tenant_id)
+            rules = await brain.rules(connection, tenant_id)
             memory = (await memories.lock(connection, origin, [found.origin_memory_id])).get(found.origin_memory_id)
             async with within(connection, there, of=origin):
                 await scopes.lock(connection, there, now=now)
@@ -172,8 +182,12 @@ class Brain:
                     raise NotFound("copy")
                 if not is_releasable(memory, now=now):
                     raise FailedPrecondition("copy_id", "is of a memory that is not accepted, or over")
+                rule = rule_for(memory, rules)
+                if rule is None:
+                    raise FailedPrecondition("copy_id", "is of a memory that no approved rule releases; approve one first")
                 if copy.state is not CopyState.RELEASED:
-                    copy, done = await _release(connection, there, copy, memory, (reason, actor), now)
+                    under = replace(copy, rule_id=rule.rule_id, trust_tier=trust_of(memory, rule))
+                    copy, done = await _release(connection, there, under, memory, (reason, actor), now)
                     self._told(done)
         await self.settle(tenant_id)
         return copy

@@ -230,6 +230,26 @@ async def test_withdrawn_copy_is_not_released_again(world: BrainWorld) -> None:
         await world.brain.withdraw_copy(TENANT, "nothing", ADMIN)
 
 
+async def test_withdrawn_copy_of_what_no_rule_releases_any_more_is_not_released_by_hand(world: BrainWorld) -> None:
+    rule_id = await world.rule()
+    await world.say(ANN, "m1", "Priya Raman runs the Helios office.")
+    await world.work()
+    copy = (await world.copies())["m1"]
+    await world.brain.withdraw_copy(TENANT, copy.copy_id, ADMIN)
+    await world.say(ANN, "m1", f"Priya Raman owns {CANARY}.", tags=())
+    await world.work()
+    with pytest.raises(FailedPrecondition, match="no approved rule"):
+        await world.brain.release(TENANT, copy.copy_id, "it may be known", ADMIN)
+    assert not await rows_with(world, CANARY)
+    await world.say(ANN, "m1", "Priya Raman left Helios.", metadata={"origin": "tool"})
+    await world.brain.withdraw_rule(TENANT, rule_id, ADMIN)
+    with pytest.raises(FailedPrecondition, match="no approved rule"):
+        await world.brain.release(TENANT, copy.copy_id, "it may be known", ADMIN)
+    later = await world.rule("later")
+    released = await world.brain.release(TENANT, copy.copy_id, "it may be known", ADMIN)
+    assert (released.rule_id, released.trust_tier) == (later, 1)
+
+
 async def test_memory_forgotten_while_it_is_released_leaves_nothing(world: BrainWorld) -> None:
     await world.rule()
     for number in range(12):
