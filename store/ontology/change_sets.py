@@ -76,7 +76,7 @@ class ChangeItem:
     """One change: of a term as JSON, as it was proposed and, if an operator changed it, as edited.
 
     `before` is the digest of the term when the item was drafted, empty if there was none. `confidence` is 0 to 1; `frequency` is
-    how many names a scan saw it with.
+    how many names a scan saw it with. `edited_by` edited it last, or added it to a change set that another drafted.
     """
 
     item_id: UUID
@@ -188,6 +188,7 @@ async def add_items(connection: Connection, tenant_id: UUID, change_set_id: UUID
             "subject_kind": one.subject_kind.value,
             "action": one.action.value,
             "proposed": dict(one.proposed),
+            "edited_by": one.edited_by,
             "origin": one.origin.value,
             "fingerprint": one.fingerprint,
             "before": one.before,

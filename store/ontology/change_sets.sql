@@ -37,8 +37,8 @@ WHERE tenant_id = :tenant_id AND change_set_id = ANY(:change_set_ids::uuid[]) GR
 -- Writes items of a change set.
 INSERT INTO ontology_change_set_items (tenant_id, change_set_id, item_id, position, subject_kind, action, proposed, decision,
     decided_by, edited_by, origin, fingerprint, before, rationale, confidence, frequency)
-VALUES (:tenant_id, :change_set_id, :item_id, :position, :subject_kind, :action, :proposed, 'pending', '', '', :origin, :fingerprint,
-    :before, :rationale, :confidence, :frequency);
+VALUES (:tenant_id, :change_set_id, :item_id, :position, :subject_kind, :action, :proposed, 'pending', '', :edited_by, :origin,
+    :fingerprint, :before, :rationale, :confidence, :frequency);
 
 -- name: list_items
 -- The items of a change set, in order.

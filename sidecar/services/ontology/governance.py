@@ -123,6 +123,7 @@ class Governance:
                 await change_sets.insert(connection, tenant_id, made)
             else:
                 made = await _open(connection, tenant_id, change_set_id)
+                items = [replace(one, edited_by=author) for one in items] if author != made.drafted_by else items
             return await self._add(connection, tenant_id, made, items, base)
 
     async def draft_seed(self, tenant_id: UUID) -> ChangeSetView:

@@ -169,6 +169,16 @@ async def test_drafter_and_editor_may_not_approve_under_four_eyes(pools: Pools) 
     assert (await strict.approve(TENANT, key, author="mara")).version == 1
 
 
+async def test_admin_who_added_to_anothers_change_set_may_not_approve_it_under_four_eyes(pools: Pools) -> None:
+    strict = Governance(pools, now=lambda: NOW, has_four_eyes=True)
+    key = (await draft(strict, create("ferry"))).change_set.change_set_id
+    await strict.draft(TENANT, "", [create("pier")], author="joao", change_set_id=key)
+    for author in ("ines", "joao"):
+        with pytest.raises(FailedPrecondition, match=f"edited by {author}"):
+            await strict.approve(TENANT, key, author=author)
+    assert (await strict.approve(TENANT, key, author="mara")).version == 1
+
+
 async def test_hostile_change_sets_are_refused_whole(governance: Governance) -> None:
     hostile: dict[str, list[WantedChange]] = {
         f"at most|1 to {MAX_ITEMS}": [create(f"type_{n}") for n in range(10_000)],
