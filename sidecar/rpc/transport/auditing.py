@@ -49,7 +49,7 @@ class Noting:
             via=via,
             method=method,
             about_owner=_owner_id(owner),
-            object=named[:_MAX_OBJECT_CHARS],
+            object=_storable(named[:_MAX_OBJECT_CHARS]),
             outcome=OK,
         )
         self.outcome = OK
@@ -76,6 +76,11 @@ def named(fields: Mapping[str, Any]) -> str:
         shown = [one for one in values if one and name != "tenant_id" and _is_public(name, one)]
         found += [f"{name}={','.join(shown)}"] if shown else []
     return " ".join(found)
+
+
+def _storable(text: str) -> str:
+    """Return the text with a replacement for what cannot be printed: the table refuses NUL, and a whole batch with it."""
+    return "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in text)
 
 
 def _is_public(name: str, value: str) -> bool:

@@ -84,6 +84,16 @@ async def test_forgetting_an_owner_is_logged_and_removes_its_ids_from_the_log(si
     ]
 
 
+async def test_id_that_no_table_holds_takes_no_entry_out_of_the_log(site: Site) -> None:
+    admin = site.caller(admin=True)
+    await admin.PutAgent(admin_pb2.PutAgentRequest(agent_id="planner"))
+    await refusal(admin.GetMemory(memory_pb2.GetMemoryRequest(owner_id="mara", memory_id="m\0\n1")))
+    assert await entries(site, 2) == [
+        ("GetMemory", str(owner_uuid("mara")), "memory_id=m\ufffd\ufffd1", "INVALID_ARGUMENT"),
+        ("PutAgent", "", "agent_id=planner", "OK"),
+    ]
+
+
 async def test_call_does_not_wait_for_its_audit_entry(site: Site) -> None:
     admin = site.caller(admin=True)
     await fill(site)
