@@ -184,7 +184,9 @@ class Brain:
                     raise FailedPrecondition("copy_id", "is of a memory that is not accepted, or over")
                 rule = rule_for(memory, rules)
                 if rule is None:
-                    raise FailedPrecondition("copy_id", "is of a memory that no approved rule releases; approve one first")
+                    raise FailedPrecondition(
+                        "copy_id", "is of a memory that no approved rule releases; approve one first"
+                    )
                 if copy.state is not CopyState.RELEASED:
                     under = replace(copy, rule_id=rule.rule_id, trust_tier=trust_of(memory, rule))
                     copy, done = await _release(connection, there, under, memory, (reason, actor), now)

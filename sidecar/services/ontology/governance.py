@@ -63,10 +63,11 @@ class Governance:
         async with tenant_scoped(self._pool, tenant_id, read_only=True) as connection:
             return await _ontology(connection, tenant_id, version)
 
-    async def compare(self, tenant_id: UUID, before: int, after: int) -> tuple[changes.TermDifference, ...]:
-        """Return how two versions differ; version 0 is the one in force. Raises NotFound."""
+    async def compare(self, tenant_id: UUID, before: int | None, after: int) -> tuple[changes.TermDifference, ...]:
+        """Return how two versions differ; version 0 is the one in force, and None has no terms. Raises NotFound."""
         async with tenant_scoped(self._pool, tenant_id, read_only=True) as connection:
-            old, new = [await _ontology(connection, tenant_id, version) for version in (before, after)]
+            old = Ontology() if before is None else await _ontology(connection, tenant_id, before)
+            new = await _ontology(connection, tenant_id, after)
         return changes.differences(old, new)
 
     async def history(self, tenant_id: UUID, *, limit: int, before: int = MAX_VERSION) -> list[OntologyVersion]:

@@ -21,6 +21,7 @@ from tests.support.served.wiki_site import retain_journal, worked
 
 CASA_LOLA = "/wiki/entity/casa-lola"
 TYPE = r'<span class="chip">(tavern|place)</span>'
+ADDED = r'added</span> entity type <span class="id">person'
 SAID = {
     "l1": "Casa Lola is a small tavern in Austin.",
     "l2": "Dinner at Casa Lola was late again.",
@@ -67,6 +68,7 @@ async def test_operator_scans_reviews_approves_sees_the_pages_and_rolls_back(des
         place = str(seeded.url.path)
         approved = await post(admin, f"{place}/approve", revision="1")
         assert "Version 1 is in force" in approved.text
+        assert re.search(ADDED, approved.text)
         assert "schema.org" in (await admin.get("/ontology")).text
         scanned = await post(admin, "/ontology/scan")
         assert "Casa Lola is a small tavern in Austin." in scanned.text

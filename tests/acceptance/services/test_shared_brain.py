@@ -16,12 +16,13 @@ import pytest
 from sidecar.cli.root import run
 from sidecar.runtime.errors import InvalidArgument
 from sidecar.runtime.settings import Settings
-from sidecar.v1 import brain_pb2, memory_pb2, wiki_pb2
+from sidecar.v1 import admin_pb2, brain_pb2, memory_pb2, wiki_pb2
 from store.scope import brain_of, owner_uuid, tenant_uuid
 from tests.support.served.console_browser import browser, word_of
 from tests.support.served.site import Caller, Site, served
 from tests.support.served.turns import asking, assembled, explained, refusal
 from tests.support.served.wiki_site import worked
+from tests.support.waiting import until_equal
 
 SECRET, SHARED = "Zwitscherklang", "Blaumeisenruf"
 MOVED = "Priya Raman moved Helios to Lisbon in 2024."
@@ -48,6 +49,14 @@ def command(site: Site, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch:
         return json.loads(heard.out) if heard.out else heard.err.decode()
 
     return typed
+
+
+async def acts_noted(site: Site) -> dict[str, str]:
+    """Return what each act on a rule or copy at the console was about, as the audit log has it."""
+    request = admin_pb2.ListAuditEntriesRequest(page_size=1000)
+    noted = (await site.caller(admin=True).ListAuditEntries(request)).entries
+    acts = {"approve", "withdraw", "release", "take-back"}
+    return {act: one.object for one in noted if (act := one.method.removeprefix("POST /brain/")) in acts}
 
 
 async def remember(caller: Caller, **texts: str) -> None:
@@ -144,19 +153,22 @@ async def test_operator_keeps_the_brain_in_the_console(site: Site) -> None:
 
         assert "Nothing is shared until" in (await admin.get("/brain")).text
         assert "releases nothing until" in await post("/brain/propose", name="handbook", tags="shared", tier="0")
+        assert "trust_tier" in await post("/brain/propose", name="huge", tags="shared", tier="9" * 5_000, reason="why")
         page = (await admin.get("/brain")).text
-        (rule,) = set(re.findall(r'name="rule" value="([^"]+)"', page))
-        assert "is approved" in await post("/brain/approve", rule=rule)
+        (rule,) = set(re.findall(r'name="rule_id" value="([^"]+)"', page))
+        assert "is approved" in await post("/brain/approve", rule_id=rule)
         await worked(site)
         page = (await admin.get("/brain")).text
         assert "The gate code of Helios is 4417." in page
         assert "Brain of the tenant" in (await admin.get("/compiles/scopes")).text
-        copy = re.search(r'name="copy" value="([^"]+)"', page)
+        copy = re.search(r'name="copy_id" value="([^"]+)"', page)
         assert copy is not None
-        assert "taken back by" in await post("/brain/take-back", copy=copy[1])
-        assert "is released" in await post("/brain/release", copy=copy[1], reason="it may be known")
+        assert "taken back by" in await post("/brain/take-back", copy_id=copy[1])
+        assert "is released" in await post("/brain/release", copy_id=copy[1], reason="it may be known")
         assert "do not see the Brain" in await post("/brain/switch", shown="no")
-        assert "with its copies" in await post("/brain/withdraw", rule=rule)
+        assert "with its copies" in await post("/brain/withdraw", rule_id=rule)
         assert "The gate code" not in (await admin.get("/brain")).text
+    about = {"approve": f"rule_id={rule}", "take-back": f"copy_id={copy[1]}", "release": f"copy_id={copy[1]}"}
+    await until_equal(lambda: acts_noted(site), about | {"withdraw": f"rule_id={rule}"})
     async with browser(site) as reader:
         assert (await reader.get("/brain")).status_code == 403

@@ -59,7 +59,7 @@ async def propose(visit: Visit) -> Response:
         _words(visit.form.get("tags", "")),
         _words(visit.form.get("memory_types", "")),
         least_authority=visit.form.get("least_authority", "agent"),
-        trust_tier=int(tier) if tier.isdecimal() else -1,
+        trust_tier=int(tier[:20]) if tier.isdecimal() else -1,
         reason=visit.form.get("reason", "").strip(),
     )
     await visit.services.brain.propose(visit.identity.tenant_id, rule, _actor(visit))
@@ -87,7 +87,7 @@ async def release(visit: Visit) -> Response:
     """Release a held or withdrawn copy for a reason."""
     visit.require_admin()
     reason = visit.form.get("reason", "").strip()
-    await visit.services.brain.release(visit.identity.tenant_id, visit.form.get("copy", ""), reason, _actor(visit))
+    await visit.services.brain.release(visit.identity.tenant_id, visit.form.get("copy_id", ""), reason, _actor(visit))
     visit.tell("The copy is released; the audit log keeps the reason.")
     return RedirectResponse("/brain", 303)
 
@@ -95,7 +95,7 @@ async def release(visit: Visit) -> Response:
 async def take_back(visit: Visit) -> Response:
     """Take a copy back."""
     visit.require_admin()
-    await visit.services.brain.withdraw_copy(visit.identity.tenant_id, visit.form.get("copy", ""), _actor(visit))
+    await visit.services.brain.withdraw_copy(visit.identity.tenant_id, visit.form.get("copy_id", ""), _actor(visit))
     visit.tell("The copy is withdrawn, with what it fed.")
     return RedirectResponse("/brain?state=withdrawn", 303)
 
@@ -110,7 +110,7 @@ async def switch(visit: Visit) -> Response:
 
 
 def _rule_id(visit: Visit) -> UUID:
-    return read_uuid("rule", visit.form.get("rule", ""))
+    return read_uuid("rule_id", visit.form.get("rule_id", ""))
 
 
 def _actor(visit: Visit) -> Actor:

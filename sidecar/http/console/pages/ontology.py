@@ -78,7 +78,9 @@ async def list_versions(visit: Visit) -> Response:
     governance, tenant_id = _governance(visit), visit.identity.tenant_id
     before = _number(visit.query.get("before", str(MAX_VERSION)), "before")
     found = await governance.history(tenant_id, limit=_VERSIONS + 1, before=before)
-    rows = [(one, await governance.compare(tenant_id, one.version - 1, one.version)) for one in found[:_VERSIONS]]
+    rows = [
+        (one, await governance.compare(tenant_id, one.version - 1 or None, one.version)) for one in found[:_VERSIONS]
+    ]
     more = found[_VERSIONS - 1].version if len(found) > _VERSIONS else 0
     in_force = (await governance.ontology(tenant_id)).version
     jobs = await governance.jobs(tenant_id, limit=_JOBS)
