@@ -31,6 +31,7 @@ from store.content.recalling import RecallQuery
 from store.db import purging
 from store.db.postgres import within
 from store.db.queries import Connection
+from store.ontology import evidence
 from store.scope import Scope, brain_of, is_brain
 from store.tenancy import brain
 from store.tenancy.brain import BrainCopy, CopyState, ReleaseRule
@@ -132,6 +133,7 @@ async def take_out(
         return ReleaseCounts()
     page_ids = await upkeep.pages_resting_on(connection, there, ids)
     await memories.forget_all(connection, there, ids)
+    await evidence.forget(connection, there, ids)
     notes = await forgetting.forget(connection, there, ids, now=now)
     notes += await forgetting.rebuild(connection, there, ids, now=now)
     refs = [*(("memory", one) for one in ids), *(("page", str(one)) for one in page_ids)]

@@ -25,7 +25,7 @@ from store.ontology.change_sets import ChangeAction, ChangeItem, ChangeOrigin, C
 from store.ontology.evidence import Example
 from store.ontology.signals import OwnerSignals
 from store.ontology.terms import Ontology
-from store.scope import Scope
+from store.scope import Scope, is_brain
 from store.tenancy import tenants
 from store.text.texts import fold
 
@@ -61,7 +61,8 @@ class Scans:
         """Scan a tenant, and return what was found and the change set with it."""
         report = ScanReport()
         async with tenant_scoped(self._pool, tenant_id, read_only=True) as connection:
-            owner_ids = await versions.owners_with_wikis(connection, tenant_id, limit=MOST_OWNERS)
+            there = await versions.owners_with_wikis(connection, tenant_id, limit=MOST_OWNERS + 1)
+        owner_ids = [one for one in there if not is_brain(one)][:MOST_OWNERS]  # the Brain's are copies of what is read
         found: list[Signal] = []
         for owner_id in owner_ids:
             scope = Scope(tenant_id, owner_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from uuid import UUID
 
 import asyncpg
@@ -11,11 +12,13 @@ import pytest
 from sidecar.runtime.errors import FailedPrecondition, InvalidArgument, NotFound
 from sidecar.services.brain.releases import PROMOTE
 from sidecar.services.forgetting.targets import Target
+from sidecar.services.ontology.scanning import Scans
 from store.accounting import audit
 from store.content import memories
 from store.content.standing import StatusDecision
 from store.content.tiers import MemoryStatus
 from store.db.postgres import Pools, scoped, tenant_scoped
+from store.ontology import evidence
 from store.tenancy import traces
 from store.tenancy.brain import ReleaseRule, RuleState
 from tests.support.compiler.brain_world import ADMIN, ANN, BOB, TAG, TENANT, THERE, BrainWorld
@@ -248,6 +251,31 @@ async def test_withdrawn_copy_of_what_no_rule_releases_any_more_is_not_released_
     later = await world.rule("later")
     released = await world.brain.release(TENANT, copy.copy_id, "it may be known", ADMIN)
     assert (released.rule_id, released.trust_tier) == (later, 1)
+
+
+async def test_scan_quotes_no_copies_and_what_quotes_one_goes_with_it(world: BrainWorld) -> None:
+    await world.rule()
+    await world.say(ANN, "m1", f"Casa Lola is a small {CANARY.lower()}.")
+    await world.say(ANN, "m2", f"Vela Azul is a small {CANARY.lower()}.")
+    await world.say(ANN, "m3", "Casa Lola met Vela Azul.")
+    await world.work()
+    report = await Scans(world.pools, now=world.clock).scan(TENANT)
+    assert report.change_set is not None
+    quoted = [one for item in report.change_set.items for one in item.evidence]
+    assert {one.owner_id for one in quoted} == {ANN.owner_id}
+    item_id = report.change_set.items[0].item.item_id
+    copy = (await world.copies())["m1"]
+    quote = replace(quoted[0], owner_id=THERE.owner_id, item_id=item_id, position=5, memory_id=copy.copy_id)
+    async with scoped(world.pools.background, THERE) as connection:
+        await evidence.replace(connection, THERE, [item_id], [quote])
+    await world.memories.forget(ANN, "m1")
+    await world.memories.forget(ANN, "m2")
+    async with scoped(world.pools.background, THERE, read_only=True) as connection:
+        assert not await evidence.resting_on_owner(connection, THERE)
+        (held,) = await connection.fetch(
+            "SELECT count(*) FROM ontology_change_set_items WHERE proposed::text ~* $1", CANARY
+        )
+    assert held["count"] == 0
 
 
 async def test_memory_forgotten_while_it_is_released_leaves_nothing(world: BrainWorld) -> None:
