@@ -298,7 +298,7 @@ async def test_notification_is_shown_once_and_an_owner_only_if_one_exists(desk: 
 async def test_aged_candidates_are_compressed_from_the_page_of_decay(desk: Site) -> None:
     aged = [
         memory_pb2.NewMemory(memory_id=one, text=f"Saw {one}.", status=memory_pb2.MEMORY_STATUS_CANDIDATE)
-        for one in ("gulls", "terns", "auks")
+        for one in ("gulls", "terns", "auks", "skuas")
     ]
     for one in aged:
         one.occurred_time.FromDatetime(NOW.replace(year=2020))

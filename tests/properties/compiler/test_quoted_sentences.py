@@ -39,7 +39,10 @@ def test_quoted_sentence_keeps_its_date_and_every_word(memory: BatchMemory) -> N
     said = excerpt(memory, keys)
     sections = arrange([(memory, said)], None, keys)
     lines = [line for section in sections for line in section.body_md.split("\n")]
-    assert [unescape(line.removeprefix("- ")) for line in lines] == list(dict.fromkeys(said))
+    quoted = [unescape(line.removeprefix("- ")) for line in lines]
+    assert [line.removeprefix("2026-03-01: ") for line in quoted] == list(dict.fromkeys(said))
+    dated = [line for line in quoted if line.startswith("2026-03-01: ")]
+    assert dated == [line for line in quoted if "last Friday" in line], "a line tells its day where it counts from it"
     assert set(said) <= set(sentences(memory.text)), "a quoted sentence is one of the memory, whole"
     words = {word for one in said for word in one.split()}
     assert words <= set(memory.text.split())
