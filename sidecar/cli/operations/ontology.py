@@ -197,7 +197,7 @@ def _changes(file: Path) -> list[OntologyChange]:
             )
             for one in given
         ]
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         problem = "is no JSON list of objects with kind, action and term"
         raise click.BadParameter(problem, param_hint=f"FILE {file}") from error
 

@@ -124,12 +124,14 @@ def edge_signal(seen: SeenText, edge_type: str, source: str, target: str) -> Sig
     if not is_edge_type(edge_type):
         return None
     said = sentences(seen.text)
-    sentence = next((one for one in said if source in one and target in one), said[0] if said else "")
-    label = f"{source} {EDGE_TYPES.get(edge_type, edge_type.replace('_', ' '))} {target}"
+    sentence = next((one for one in said if source in one and target in one), "")
+    full = EDGE_TYPES.get(edge_type, edge_type.replace("_", " "))
+    # A title that this memory does not say is another's word, and would outlive it in the label.
+    label = f"{source} {full} {target}" if sentence else full
+    sentence = sentence or next(iter(said), "")
     sighting = TermSighting(
         seen.owner_id, seen.memory_id, "edge", _short(label), _quote(sentence, 0, len(sentence)), seen.said_at
     )
-    full = EDGE_TYPES.get(edge_type, edge_type.replace("_", " "))
     return Signal(True, edge_type.replace("_", " "), full, (fold(source), fold(target)), sighting)
 
 

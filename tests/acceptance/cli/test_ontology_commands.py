@@ -53,4 +53,6 @@ async def test_unusable_input_of_ontology_commands_is_named(
     changes.write_text('{"kind": 1}')
     for arguments in (("draft",), ("draft", str(changes)), ("review", "set", "item"), ("approve", "nonsense")):
         assert (await said(site, capsys, "ontology", *arguments, admin=True))[0] != 0
+    changes.write_text("[" * 100_000)
+    assert (await said(site, capsys, "ontology", "draft", str(changes), admin=True))[0] == 2
     assert (await said(site, capsys, "ontology", "types"))[0] != 0, "an agent is refused"

@@ -132,3 +132,12 @@ def test_quotes_of_suggestions_stand_in_their_memories(texts: list[str], names: 
     for one in suggested:
         assert len(one.sightings) <= 5
         assert read_term(kind_of(one.term), write_term(one.term), field="term") == one.term
+
+
+@given(st.text(max_size=200), st.sampled_from(["Lola", "Ärger", "b"]), st.sampled_from(["Azul", "Öl", "c d"]))
+def test_label_of_an_edge_names_only_titles_that_its_memory_says(text: str, source: str, target: str) -> None:
+    for said in (text, f"{source} met {target}."):
+        found = suggesting.edge_signal(SeenText(OWNER, "m", said, AT), "met_with", source, target)
+        assert found is not None
+        is_said = source in said and target in said
+        assert found.sighting.label == "met with" or (is_said and found.sighting.label == f"{source} met with {target}")
