@@ -71,7 +71,7 @@ async def measured(scale: float) -> list[Figure]:
             unit=" ms",
             note=note,
         ),
-        plain("  p50", quantile(frames_ms, 0.5), unit=" ms"),
+        plain("  the same frame, p50", quantile(frames_ms, 0.5), unit=" ms"),
         plain("  until the graph stands", ready_s, unit=" s"),
     ]
 

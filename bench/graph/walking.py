@@ -60,7 +60,7 @@ async def measured(scale: float) -> list[Figure]:
     note = f"{count} pages, {made} edges, {reached / _WALKS:.1f} pages reached"
     return [
         at_most("walk of up to three edges, p95", quantile(walks_ms, 0.95), _LIMIT_MS, unit=" ms", note=note),
-        plain("  p50", quantile(walks_ms, 0.5), unit=" ms"),
+        plain("  the same walk, p50", quantile(walks_ms, 0.5), unit=" ms"),
         plain("  texts of the pages reached, p95", quantile(passages_ms, 0.95), unit=" ms"),
     ]
 

@@ -28,7 +28,7 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One piece of context in the assembly."""
+    """One piece of context in the assembly. `text` is empty unless the request's `detail` asks for items or decisions."""
 
     source: str
     id: str
@@ -120,6 +120,8 @@ class Assembly:
     What was recalled stands before the message in the user's last message. Store the message alone: the next assembly
     recalls anew. For a tool's answer inside the turn use the same assembly, with the calls and results so far as `tool_turns`:
     nothing is recalled again, and the provider's cache keeps all that stands before them.
+
+    `decisions` are empty unless the request's `detail` asks for them; `explain_assembly` has them in any case.
 
     `conversation_missing` means that the thread's recent turns could not be read, and the profile allows that; the requests
     tell the model so. `nothing_found` means that nothing was worth its tokens; a replay with `spend` full shows what was left

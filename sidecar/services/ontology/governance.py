@@ -51,7 +51,7 @@ class ChangeSetLine:
 
 
 class Governance:
-    """Keeps tenants' ontologies. With `has_four_eyes`, whoever drafted or edited a change set may not approve it."""
+    """Keeps tenants' ontologies. With `has_four_eyes`, the admin that drafted or edited a change set may not approve it."""
 
     def __init__(self, pools: Pools, *, now: Callable[[], datetime], has_four_eyes: bool = False) -> None:
         self._pool = pools.background
