@@ -34,6 +34,7 @@ _THREAD_WORDS: Final = 8
 _OTHER_TEXTS: Final = 20  # texts that the search left out count as holding none of the words
 _LEAST_STEM: Final = 3
 _NO_DAY: Final = date.min  # far from every period that a question names
+_ENDINGS: Final = ("", "ing", "ings", "ed", "es", "s", "e")
 _ENDING = re.compile(r"(?:ings?|ed|e?s|e)$")
 
 _Numbers = NDArray[np.float64]
@@ -41,8 +42,8 @@ _Numbers = NDArray[np.float64]
 
 def coverage(words: Sequence[str], text: str) -> float:
     """Return the share of the question's words that the text holds, 0 to 1."""
-    held = _stems(text)
-    return sum(_stem(word) in held for word in words) / max(1, len(words))
+    (held,) = _held_words(words, [text])
+    return sum(held) / max(1, len(words))
 
 
 def texts_to_embed(reports: Iterable[SourceReport], reading: Reading) -> list[str]:
@@ -103,8 +104,7 @@ def _evidence(
     said = reading.thread.weights if reading.thread else {}
     own = reading.words
     words = (*own, *sorted(said, key=lambda word: (-said[word], word))[:_THREAD_WORDS])[:MAX_WORDS]
-    stems = [_stem(word) for word in words]
-    held = [[stem in found for stem in stems] for found in (_stems(item.text) for item in items)]
+    held = _held_words(words, [item.text for item in items])
     matched = [sum(1 << place for place, is_held in enumerate(one) if is_held) for one in held]
     idfs = inverse_frequencies([sum(column) for column in zip(*held, strict=True)], len(items) + _OTHER_TEXTS)
     weighed = [(word, idf * said.get(word, 1.0)) for word, idf in zip(words, idfs, strict=True)]
@@ -138,8 +138,26 @@ def _beside(known: Candidates | None, added: Candidates) -> Candidates:
     )
 
 
-def _stems(text: str) -> frozenset[str]:
-    return frozenset(map(_stem, search_words(text[:_READ_CHARS]).split()))
+def _held_words(words: Sequence[str], texts: Iterable[str]) -> list[list[bool]]:
+    """Return for each text which of the words it holds, in any form with the same stem."""
+    stems, spellings = [_stem(word) for word in words], [_spellings(word) for word in words]
+    none = [False] * len(words)
+    held = []
+    for text in texts:
+        read = text[:_READ_CHARS]
+        lowered = read.lower()
+        if read.isascii() and not any(stem in lowered for stem in stems):
+            held.append(none)  # most texts: to cut them into words would take ten times as long
+            continue
+        found = frozenset(search_words(read).split())
+        held.append([not each.isdisjoint(found) for each in spellings])
+    return held
+
+
+def _spellings(word: str) -> frozenset[str]:
+    """Return the words with the same stem. To ask for these is much faster than to stem every word of every text."""
+    stem = _stem(word)
+    return frozenset(form for form in (stem + ending for ending in _ENDINGS) if _stem(form) == stem)
 
 
 def _stem(word: str) -> str:

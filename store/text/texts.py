@@ -193,6 +193,9 @@ def _first(words: Iterator[str], most_chars: int) -> Iterator[str]:
 
 def _words(text: str) -> Iterator[str]:
     """Yield the search words of a text in order, each followed by its other forms."""
+    if text.isascii():
+        yield from [word[:MAX_WORD_CHARS] for word in text.lower().translate(_WORDS_ONLY).split()]
+        return
     for word in casefolded(text).translate(_WORDS_ONLY).split():
         if word.isascii():
             yield word[:MAX_WORD_CHARS]
