@@ -21,6 +21,7 @@ from store.accounting import receipts
 from store.accounting.receipts import StoredReceipt
 from store.db.postgres import Pool, scoped
 from store.scope import Scope
+from store.text.texts import hash_named
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class Replayer:
         """Return the user's message of a receipt and how it was read; empty and None once their texts have expired."""
         hashes = receipt.asked_hashes(stored.details)
         texts = await self._texts(scope, hashes) if hashes else {}
-        message = texts.get(bytes.fromhex(stored.details["asked"]["message"]), "")
+        message = texts.get(hash_named(stored.details["asked"]["message"]), "")
         return AskedMessage(message, receipt.reading_of(stored.details, texts))
 
     async def replay(self, scope: Scope, stored: StoredReceipt, overrides: Mapping[str, Any]) -> ReplayedAssembly:

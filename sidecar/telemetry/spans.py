@@ -20,6 +20,7 @@ from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode
 from sidecar.telemetry import names
 from sidecar.telemetry.calls import CallTrace, new_span_of
 from store.accounting.receipts import NewReceipt
+from store.text.texts import hash_named
 
 Attributes = dict[str, str | bool | int | float | Sequence[str]]
 
@@ -210,4 +211,4 @@ def _decisions(row: Mapping[str, Any], at_ns: int) -> tuple[Event, ...]:
 
 
 def _text(receipt: NewReceipt, name: str) -> str:
-    return receipt.texts.get(bytes.fromhex(name), "") if name else ""
+    return receipt.texts.get(hash_named(name), "") if name else ""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sidecar.turn.items import Decision, Form, Source, Zone
-from sidecar.turn.receipt import decided_items
+from sidecar.turn.receipt_rows import decided_items
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,19 +1,19 @@
 """The receipt of an assembly: plain JSON of the request, the offers and the decisions, from which `fit` can run again.
 
-It names texts by the hexadecimal SHA-256 of their bytes; the texts are stored elsewhere, for a shorter time. The fence's
-tag is never written, only the id of its key.
+It names texts by their short hash in Base64; the texts are stored elsewhere, for a shorter time. The fence's tag is never
+written, only the id of its key. Hundreds of candidates make a receipt large: their rows leave out what is nothing.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
+from itertools import count
 from typing import Any
 
 import orjson
@@ -36,7 +36,9 @@ from sidecar.turn.items import (
 )
 from sidecar.turn.profile import Profile, merge, parse_layer
 from sidecar.turn.reading import MessageReading
+from sidecar.turn.receipt_rows import whole_row
 from sidecar.turn.render import Rendering, digest, message_parts
+from store.text.texts import hash_named, short_hash, text_name
 
 VERSION = 3
 """The version of the rendering rules. An older receipt is replayed by the current rules, and the difference notes it."""
@@ -63,12 +65,12 @@ class _Texts:
         self.by_hash: dict[bytes, str] = {}
 
     def keep(self, text: str) -> str:
-        """Store the text and return its hash in hexadecimal; an empty string for an empty text."""
+        """Store the text and return its name; an empty string for an empty text."""
         if not text:
             return ""
-        name = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
-        self.by_hash[name] = text
-        return name.hex()
+        found = short_hash(text)
+        self.by_hash[found] = text
+        return text_name(found)
 
 
 def write(asked: Asked, question: Fitting, fitted: Fitted) -> tuple[dict[str, Any], dict[bytes, str]]:
@@ -102,24 +104,18 @@ def _fields(value: Any) -> dict[str, Any]:
     return {name: getattr(value, name) for name in value.__slots__}
 
 
-def decided_items(details: Mapping[str, Any]) -> Iterator[tuple[Source, Mapping[str, Any]]]:
-    """Yield the row of every decided item, with its source; the thread's summary comes last."""
-    for row in details["sources"]:
-        for item in row["items"]:
-            yield Source(row["source"]), item
-    summary = details["history"].get("summary")
-    if summary and summary.get("item"):  # absent in receipts of earlier releases
-        yield Source.THREAD, summary["item"]
-
-
 def text_hashes(details: Mapping[str, Any]) -> set[bytes]:
     """Return the hashes of all texts that a replay needs."""
+    return {hash_named(name) for name in _text_names(details)}
+
+
+def _text_names(details: Mapping[str, Any]) -> set[str]:
     items = [item for row in details["sources"] for item in row["items"]]
     turns, summary = details["history"]["turns"], details["history"]["summary"]
-    names = {item[field] for item in items for field in ("text", "lead")}
+    names = {item.get(field, "") for item in items for field in ("text", "lead")}
     names |= {turn[field] for turn in turns for field in ("text", "parts")}
     names |= {summary["text"]} if summary else set()
-    return {bytes.fromhex(name) for name in names if name}
+    return names - {""}
 
 
 def replay(details: Mapping[str, Any], texts: Mapping[bytes, str], *, fence_tag: str) -> Fitting:
@@ -127,10 +123,11 @@ def replay(details: Mapping[str, Any], texts: Mapping[bytes, str], *, fence_tag:
 
     `fence_tag` must be made with the key that the receipt names. Raises TextsDropped if a text has expired.
     """
-    missing = text_hashes(details) - texts.keys()
+    hashes = {name: hash_named(name) for name in _text_names(details)}
+    missing = set(hashes.values()) - texts.keys()
     if missing:
         raise TextsDropped(len(missing))
-    known = {digest.hex(): text for digest, text in texts.items()} | {"": ""}
+    known = {name: texts[found] for name, found in hashes.items()} | {"": ""}
     pool = details["pool"]
     return Fitting(
         profile=merge(parse_layer(_BEFORE_SPEND | details["profile"]["knobs"])),
@@ -175,7 +172,7 @@ def asked_hashes(details: Mapping[str, Any]) -> set[bytes]:
     """Return the hashes of the message's text and of how it was read."""
     reading = details.get("reading") or {"parts": [], "thread_words": ""}
     names = {details["asked"]["message"], *reading["parts"], reading["thread_words"]}
-    return {bytes.fromhex(name) for name in names if name}
+    return {hash_named(name) for name in names if name}
 
 
 def reading_of(details: Mapping[str, Any], texts: Mapping[bytes, str]) -> MessageReading | None:
@@ -183,8 +180,8 @@ def reading_of(details: Mapping[str, Any], texts: Mapping[bytes, str]) -> Messag
     row = details.get("reading")
     if not row or asked_hashes(details) - texts.keys():
         return None
-    words = texts.get(bytes.fromhex(row["thread_words"]), "")
-    parts = tuple(texts[bytes.fromhex(part)] if part else "" for part in row["parts"])
+    words = texts[hash_named(row["thread_words"])] if row["thread_words"] else ""
+    parts = tuple(texts[hash_named(part)] if part else "" for part in row["parts"])
     return MessageReading(parts, tuple(words.split()), row["leaning"], row.get("asks", 1.0), row.get("holds", 1.0))
 
 
@@ -208,7 +205,10 @@ def _sources(question: Fitting, fitted: Fitted, texts: _Texts) -> list[dict[str,
             "is_partial": report.is_partial,
         }
         times = _times([item.at for item in report.items])
-        items = [_item_row(fates[id(item)].pop(), at, texts) for item, at in zip(report.items, times, strict=True)]
+        items = [
+            _item_row(fates[id(item)].pop(), place, at, texts)
+            for place, (item, at) in enumerate(zip(report.items, times, strict=True))
+        ]
         rows.append(shares.pop(report.source, {}) | account | {"items": items})
     return rows
 
@@ -222,32 +222,38 @@ def _times(times: Sequence[datetime | None]) -> list[str | None]:
     return [at.isoformat() if at else None for at in times]
 
 
-def _item_row(fate: Fate, at: str | None, texts: _Texts) -> dict[str, Any]:
+def _item_row(fate: Fate, place: int, at: str | None, texts: _Texts) -> dict[str, Any]:
     item, decision, reason, form, tokens, mark, into, _ = fate
-    return {
+    row = {
         "id": item.id,
         "text": texts.keep(item.text),
-        "lead": texts.keep(item.lead),
-        "header": item.header,
-        "position": item.position,
-        "group": item.group,
-        "section": item.section,
-        "is_pinned": item.is_pinned,
-        "confidence": item.confidence,
-        "authority": item.authority,
-        "rank": item.rank,
         "relevance": item.relevance if math.isfinite(item.relevance) else 0.0,
-        "features": _features(item.features, is_whole=form is not None) if item.features else [],
-        "provenance": [[ref.kind, ref.ref, ref.label] for ref in item.provenance],
-        "stands_for": list(item.stands_for),
-        "at": at,
         "decision": decision,
         "reason": reason,
-        "form": form,
-        "tokens": tokens,
-        "mark": mark,
-        "into": into,
     }
+    if item.rank != place:
+        row["rank"] = item.rank
+    if item.confidence is not None:
+        row["confidence"] = item.confidence
+    others = (
+        ("lead", item.lead and texts.keep(item.lead)),
+        ("header", item.header),
+        ("position", item.position),
+        ("group", item.group),
+        ("section", item.section),
+        ("is_pinned", item.is_pinned),
+        ("authority", item.authority),
+        ("features", item.features and _features(item.features, is_whole=form is not None)),
+        ("provenance", [*map(list, item.provenance)]),
+        ("stands_for", item.stands_for),
+        ("at", at),
+        ("form", form),
+        ("tokens", tokens),
+        ("mark", mark),
+        ("into", into),
+    )
+    row.update([field for field in others if field[1]])
+    return row
 
 
 def _features(features: Iterable[tuple[str, float]], *, is_whole: bool) -> list[list[Any]]:
@@ -255,11 +261,9 @@ def _features(features: Iterable[tuple[str, float]], *, is_whole: bool) -> list[
 
     Of four to five hundred candidates most are outside, and their features would be a quarter of the receipt.
     """
-    return [
-        [name, value if math.isfinite(value) else None]
-        for name, value in features
-        if is_whole or name == likeness.FEATURE
-    ]
+    if not is_whole:
+        features = [one for one in features if one[0] == likeness.FEATURE]
+    return [[name, value if math.isfinite(value) else None] for name, value in features]
 
 
 def _history(question: Fitting, fitted: Fitted, texts: _Texts) -> dict[str, Any]:
@@ -282,7 +286,7 @@ def _summary_row(question: Fitting, fitted: Fitted, texts: _Texts) -> dict[str, 
     """Return the row of the summary, the only item that no source offered; None if it was not decided."""
     offered = {id(item) for report in question.reports for item in report.items}
     fate = next((fate for fate in fitted.fates if id(fate.item) not in offered), None)
-    return fate and _item_row(fate, None, texts)
+    return fate and _item_row(fate, 0, None, texts)
 
 
 def _turn_row(turn: HistoryTurn, fate: TurnFate | None, texts: _Texts) -> dict[str, Any]:
@@ -326,7 +330,7 @@ def _rendered(rendering: Rendering) -> dict[str, Any]:
 
 def _report(row: Mapping[str, Any], texts: Mapping[str, str]) -> SourceReport:
     source = Source(row["source"])
-    items = tuple(_item(source, item, texts) for item in row["items"])
+    items = tuple(_item(source, item, texts) for item in map(whole_row, row["items"], count()))
     measured = (row["reason"], row["latency_ms"], row["attempts"])
     return SourceReport(source, Status(row["status"]), items, *measured, is_partial=row.get("is_partial", False))
 
@@ -346,11 +350,11 @@ def _item(source: Source, row: Mapping[str, Any], texts: Mapping[str, str]) -> I
         features=tuple((name, math.nan if value is None else value) for name, value in row["features"]),
         position=row["position"],
         fault=_fault(row),
-        group=row.get("group", ""),
-        section=row.get("section", ""),
-        is_pinned=row.get("is_pinned", False),
-        confidence=row.get("confidence"),
-        authority=row.get("authority", ""),
+        group=row["group"],
+        section=row["section"],
+        is_pinned=row["is_pinned"],
+        confidence=row["confidence"],
+        authority=row["authority"],
     )
 
 

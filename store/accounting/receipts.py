@@ -12,6 +12,7 @@ from store.db import queries
 from store.db.queries import Connection
 from store.scope import Reach, Scope
 from store.text.quoting import is_said_by
+from store.text.texts import SHORT_HASH_BYTES
 
 _sql = queries.load(__file__)
 _END_OF_TIME = datetime.max.replace(tzinfo=UTC)
@@ -20,7 +21,7 @@ _LAST_ID = UUID(int=2**128 - 1)
 
 @dataclass(frozen=True, slots=True)
 class NewReceipt:
-    """A receipt to write. `details` is JSON; it names texts by the hexadecimal SHA-256 under which `texts` holds them."""
+    """A receipt to write. `details` is JSON; it names texts by the short hash, in Base64, under which `texts` holds them."""
 
     scope: Scope
     receipt_id: UUID
@@ -95,8 +96,8 @@ async def keep_texts(connection: Connection, scope: Scope, texts: Mapping[bytes,
 async def forget_texts(
     connection: Connection, scope: Scope, hashes: Collection[bytes], refs: Collection[tuple[str, str]] = ()
 ) -> None:
-    """Delete, before they expire, an owner's texts under the hashes, and those of candidates and turns resting on the references
-    (kind, id), because their content was forgotten. Headings and labels of such candidates are blanked; receipts stay.
+    """Delete, before they expire, an owner's texts with these SHA-256 hashes, and those of candidates and turns resting on the
+    references (kind, id), because their content was forgotten. Headings and labels of such candidates are blanked; receipts stay.
 
     A text stays if all it says is said by memories that are not among the references: the ones it is drawn from, or one with the
     same text.
@@ -106,7 +107,8 @@ async def forget_texts(
     key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
     pairs = {"kinds": [kind for kind, _ in refs], "refs": [ref for _, ref in refs]}
     gone = [ref for kind, ref in refs if kind == "memory"]
-    rows = await _sql.texts_at_stake(connection, **key, **pairs, memory_ids=gone, text_hashes=list(hashes))
+    named = {*hashes, *(one[:SHORT_HASH_BYTES] for one in hashes)}  # receipts of earlier releases name whole hashes
+    rows = await _sql.texts_at_stake(connection, **key, **pairs, memory_ids=gone, text_hashes=list(named))
     lost = [row["text_hash"] for row in rows if not is_said_by(row["text"], row["others"])]
     if lost:
         await _sql.forget_texts(connection, **key, text_hashes=lost)

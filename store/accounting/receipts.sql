@@ -107,9 +107,11 @@ DELETE FROM receipt_texts WHERE tenant_id = :tenant_id AND owner_id = :owner_id 
 
 -- name: texts_at_stake
 -- The texts of an owner's receipts under the given hashes, and of candidates and turns that rest on one of the references; each with the
--- texts of the memories that it is said to come from or that say the same, without the given memories.
+-- texts of the memories that it is said to come from or that say the same, without the given memories. Receipts of earlier releases
+-- name texts by their whole hash, in hexadecimal.
 WITH named AS MATERIALIZED (
-    SELECT decode(kept.text_hash, 'hex') AS text_hash, item->'provenance' AS provenance
+    SELECT CASE length(kept.name) WHEN 64 THEN decode(kept.name, 'hex') ELSE decode(kept.name, 'base64') END AS text_hash,
+        item->'provenance' AS provenance
     FROM receipts AS r CROSS JOIN LATERAL (
         SELECT item FROM jsonb_array_elements(r.details->'sources') AS source, jsonb_array_elements(source->'items') AS item
         UNION ALL SELECT jsonb_build_object('text', turn->>'text', 'lead', turn->>'parts',
@@ -119,8 +121,8 @@ WITH named AS MATERIALIZED (
                 coalesce((SELECT jsonb_agg(jsonb_build_array('turn', replace(id, 'turn:', ''), '')) FROM jsonb_array_elements_text(summary->'turn_ids') AS id), '[]')
                 || jsonb_build_array(jsonb_build_array('thread', r.thread_id, '')))
             FROM (SELECT r.details->'history'->'summary' AS summary) AS s WHERE jsonb_typeof(summary) = 'object'
-    ) AS held (item), unnest(ARRAY[item->>'text', item->>'lead']) AS kept (text_hash)
-    WHERE r.tenant_id = :tenant_id AND r.owner_id = :owner_id AND kept.text_hash <> ''
+    ) AS held (item), unnest(ARRAY[item->>'text', item->>'lead']) AS kept (name)
+    WHERE r.tenant_id = :tenant_id AND r.owner_id = :owner_id AND kept.name <> ''
 ), at_stake AS MATERIALIZED (
     SELECT n.text_hash FROM named AS n WHERE EXISTS (
         SELECT 1 FROM jsonb_array_elements(n.provenance) AS ref JOIN unnest(:kinds::text[], :refs::text[]) AS gone (kind, id)
@@ -129,7 +131,7 @@ WITH named AS MATERIALIZED (
 )
 SELECT t.text_hash, t.text, ARRAY(
     SELECT m.text FROM memories AS m
-    WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.memory_id <> ALL(:memory_ids::text[]) AND (m.text_hash = t.text_hash
+    WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.memory_id <> ALL(:memory_ids::text[]) AND (substr(m.text_hash, 1, length(t.text_hash)) = t.text_hash
         OR m.memory_id IN (SELECT ref->>1 FROM named AS n, jsonb_array_elements(n.provenance) AS ref
             WHERE n.text_hash = t.text_hash AND ref->>0 = 'memory'))) AS others
 FROM at_stake JOIN receipt_texts AS t ON t.tenant_id = :tenant_id AND t.owner_id = :owner_id AND t.text_hash = at_stake.text_hash;
@@ -156,8 +158,8 @@ WHERE r.tenant_id = :tenant_id AND r.owner_id = :owner_id AND EXISTS (
 -- name: texts_of_receipts
 -- The hashes of the texts that some receipts name and no other receipt of the owner does.
 WITH named AS MATERIALIZED (
-    SELECT r.receipt_id, kept.text_hash FROM receipts AS r CROSS JOIN LATERAL (
-        SELECT r.details->'asked'->>'message' AS text_hash
+    SELECT r.receipt_id, kept.name FROM receipts AS r CROSS JOIN LATERAL (
+        SELECT r.details->'asked'->>'message' AS name
         UNION ALL SELECT jsonb_array_elements_text(r.details->'reading'->'parts') WHERE jsonb_typeof(r.details->'reading') = 'object'
         UNION ALL SELECT r.details->'reading'->>'thread_words'
         UNION ALL SELECT r.details->'history'->'summary'->>'text'
@@ -165,11 +167,11 @@ WITH named AS MATERIALIZED (
         UNION ALL SELECT unnest(ARRAY[turn->>'text', turn->>'parts']) FROM jsonb_array_elements(r.details->'history'->'turns') AS turn
         UNION ALL SELECT unnest(ARRAY[item->>'text', item->>'lead'])
             FROM jsonb_array_elements(r.details->'sources') AS source, jsonb_array_elements(source->'items') AS item
-    ) AS kept WHERE r.tenant_id = :tenant_id AND r.owner_id = :owner_id AND kept.text_hash <> ''
+    ) AS kept WHERE r.tenant_id = :tenant_id AND r.owner_id = :owner_id AND kept.name <> ''
 )
-SELECT DISTINCT decode(n.text_hash, 'hex') AS text_hash FROM named AS n
+SELECT DISTINCT CASE length(n.name) WHEN 64 THEN decode(n.name, 'hex') ELSE decode(n.name, 'base64') END AS text_hash FROM named AS n
 WHERE n.receipt_id = ANY(:receipt_ids::uuid[]) AND NOT EXISTS (
-    SELECT 1 FROM named AS other WHERE other.text_hash = n.text_hash AND other.receipt_id <> ALL(:receipt_ids::uuid[]));
+    SELECT 1 FROM named AS other WHERE other.name = n.name AND other.receipt_id <> ALL(:receipt_ids::uuid[]));
 
 -- name: delete_receipts!
 -- Deletes receipts with the usage reported for them.

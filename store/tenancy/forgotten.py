@@ -20,6 +20,7 @@ from store.accounting.receipts import NewReceipt
 from store.db import queries
 from store.db.queries import Connection
 from store.scope import Scope, brain_of
+from store.text.texts import hash_named
 
 Notes = tuple[bytes, ...]
 NO_NOTES: Notes = ()
@@ -179,8 +180,8 @@ def without(receipt: NewReceipt, is_forgotten: Callable[[str, str], bool]) -> Ne
     for source in receipt.details.get("sources", ()):
         items = []
         for item in source["items"]:
-            rests = any(is_forgotten(kind, ref) for kind, ref, _ in item["provenance"])
-            (lost if rests else said).update((item["text"], item["lead"]))
+            rests = any(is_forgotten(kind, ref) for kind, ref, _ in item.get("provenance", ()))
+            (lost if rests else said).update((item["text"], item.get("lead", "")))
             items.append(_blank(item) if rests else item)
         sources.append({**source, "items": items})
     history = receipt.details.get("history") or {"turns": (), "summary": None}
@@ -192,7 +193,8 @@ def without(receipt: NewReceipt, is_forgotten: Callable[[str, str], bool]) -> Ne
         lost.add(summary["text"])
     if not lost:
         return receipt
-    texts = {text_hash: text for text_hash, text in receipt.texts.items() if text_hash.hex() not in lost - said}
+    gone = {hash_named(name) for name in lost - said if name}
+    texts = {text_hash: text for text_hash, text in receipt.texts.items() if text_hash not in gone}
     return replace(receipt, details={**receipt.details, "sources": sources}, texts=texts)
 
 

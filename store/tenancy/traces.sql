@@ -52,7 +52,7 @@ SELECT hit.kind, hit.id, substr(hit.text, greatest(1, strpos(lower(hit.text), lo
     UNION ALL SELECT 3, 'thread', thread_id, title FROM threads WHERE tenant_id = :tenant_id AND owner_id = :owner_id
     UNION ALL SELECT 4, 'receipt', r.receipt_id::text, concat_ws(' ', (SELECT string_agg(t.text, ' ') FROM receipt_texts AS t
             WHERE t.tenant_id = :tenant_id AND t.owner_id = :owner_id AND strpos(lower(t.text), lower(:word)) > 0
-                AND strpos(r.details::text, encode(t.text_hash, 'hex')) > 0), r.details::text)
+                AND strpos(r.details::text, encode(t.text_hash, CASE length(t.text_hash) WHEN 32 THEN 'hex' ELSE 'base64' END)) > 0), r.details::text)
     FROM receipts AS r WHERE r.tenant_id = :tenant_id AND r.owner_id = :owner_id
     UNION ALL SELECT 5, 'page', p.page_id::text, concat_ws(' ', p.title, p.summary, array_to_string(p.tags, ' '),
         (SELECT string_agg(a.display, ' ') FROM wiki_page_aliases AS a WHERE a.tenant_id = :tenant_id AND a.page_id = p.page_id),

@@ -10,6 +10,7 @@ import hashlib
 import re
 import struct
 import unicodedata
+from binascii import a2b_base64, b2a_base64
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
@@ -22,7 +23,9 @@ MAX_QUERY_WORDS = 64
 MAX_WORD_CHARS = 64
 MAX_QUERY_CHARS = 20_000
 MAX_SIGNED_CHARS = 200_000
+SHORT_HASH_BYTES = 18
 
+_WHOLE_HASH_CHARS = 64
 _READ_WORDS = 4_000
 _CHUNK_CHARS = 1 << 16
 _FORMAT = 1
@@ -74,6 +77,21 @@ class Signature(NamedTuple):
 def text_hash(text: str) -> bytes:
     """Return the SHA-256 of the text in UTF-8: 32 bytes."""
     return hashlib.sha256(text.encode(errors="surrogatepass")).digest()
+
+
+def short_hash(text: str) -> bytes:
+    """Return the first 18 bytes of the text's hash: receipts name texts by it. No two texts that share them can be found."""
+    return text_hash(text)[:SHORT_HASH_BYTES]
+
+
+def text_name(short: bytes) -> str:
+    """Return a short hash as receipts write it: 24 characters of Base64."""
+    return b2a_base64(short, newline=False).decode()
+
+
+def hash_named(name: str) -> bytes:
+    """Return the hash that a receipt wrote; those of earlier releases wrote the whole hash, in hexadecimal."""
+    return bytes.fromhex(name) if len(name) == _WHOLE_HASH_CHARS else a2b_base64(name)
 
 
 def fold(text: str) -> str:

@@ -14,7 +14,7 @@ from sidecar.rpc.messages.knobs import write_knobs
 from sidecar.rpc.transport.validation import write_struct, write_time
 from sidecar.turn.difference import Change, Difference
 from sidecar.turn.items import Decision, Form, Source, Status
-from sidecar.turn.receipt import decided_items
+from sidecar.turn.receipt_rows import decided_items, whole
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import items_pb2
 from store.accounting.receipts import ReportedUsage, StoredReceipt
@@ -50,7 +50,7 @@ def write_receipt(receipt: StoredReceipt, asked: AskedMessage) -> pb.Receipt:
     written.decisions.extend(_decisions(details))
     if receipt.usage is not None:
         written.usage.CopyFrom(_usage(receipt.usage))
-    written.details.CopyFrom(write_struct(details))
+    written.details.CopyFrom(write_struct(whole(details)))
     return written
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
@@ -15,7 +16,8 @@ from sidecar.turn.fitting import Fitting, fit
 from sidecar.turn.items import Decision, Form, HistorySummary, Ref, Source, SourceReport, Status
 from sidecar.turn.profile import merge, parse_layer
 from sidecar.turn.receipt import Asked, replay, text_hashes, write
-from store.text.texts import text_hash
+from sidecar.turn.receipt_rows import decided_items
+from store.text.texts import short_hash, text_hash, text_name
 from tests.support.turn.turn_cases import METER, a_call, a_fitting, a_profile, a_result, a_turn, an_item
 
 ASKED = Asked("Where does Anna live?", {"agent_id": "mara", "model_id": "gpt-4o"}, "template:default@3", "key-1", 1.25)
@@ -52,6 +54,10 @@ def receipt_of(question: Fitting) -> dict[str, Any]:
     return read
 
 
+def name_of(text: str) -> str:
+    return text_name(short_hash(text))
+
+
 def row(receipt: dict[str, Any], source: Source) -> dict[str, Any]:
     return next(row for row in receipt["sources"] if row["source"] == source.value)
 
@@ -62,7 +68,7 @@ def test_receipt_has_the_question_and_the_profile_in_force() -> None:
     assert receipt["asked"] == {
         "agent_id": "mara",
         "model_id": "gpt-4o",
-        "message": text_hash("Where does Anna live?").hex(),
+        "message": name_of("Where does Anna live?"),
     }
     assert receipt["profile"] == {"version": "template:default@3", "knobs": QUESTION.profile.as_mapping()}
     assert receipt["tokenizer"] == {"name": "pieces", "is_exact": True, "ratio": 1.25}
@@ -79,18 +85,17 @@ def test_every_source_has_a_row_and_every_candidate_its_decision() -> None:
     knowledge = row(receipt, Source.KNOWLEDGE)
     counts = [knowledge[f"{name}_count"] for name in ("offered", "included", "shortened", "dropped")]
     assert (knowledge["status"], knowledge["latency_ms"], knowledge["attempts"], counts) == ("OK", 1.0, 1, [2, 0, 0, 2])
-    assert [(item["decision"], item["form"]) for item in knowledge["items"]] == [
-        ("over_budget", None),
-        ("already_seen", None),
+    assert [(item["decision"], "form" in item) for item in knowledge["items"]] == [
+        ("over_budget", False),
+        ("already_seen", False),
     ]
     memory = row(receipt, Source.MEMORY)["items"][0]
     expected = {
         "id": "m1",
-        "text": text_hash("Anna lives in Lisbon.").hex(),
-        "lead": text_hash("Anna").hex(),
+        "text": name_of("Anna lives in Lisbon."),
+        "lead": name_of("Anna"),
         "header": "Remembered",
         "position": 3,
-        "rank": 0,
         "relevance": 0.75,
         "features": [["bm25", 1.5], ["odd", None]],
         "provenance": [["memory", "m1", "journal"]],
@@ -100,7 +105,6 @@ def test_every_source_has_a_row_and_every_candidate_its_decision() -> None:
         "reason": "what was left",
         "form": "FULL",
         "mark": "m1",
-        "into": "",
     }
     assert {name: memory[name] for name in expected} == expected
     assert memory["tokens"] > 0
@@ -116,7 +120,7 @@ def test_an_item_outside_the_context_keeps_only_the_feature_that_a_replay_asks_f
     (kept,) = row(receipt, Source.MEMORY)["items"]
     assert kept["features"] == [["cosine", 0.5], ["likeness", 0.25]]
     left_out = row(receipt, Source.KNOWLEDGE)["items"]
-    assert [(item["form"], item["features"]) for item in left_out] == [(None, [["likeness", 0.25]])] * 2
+    assert [("form" in item, item["features"]) for item in left_out] == [(False, [["likeness", 0.25]])] * 2
 
 
 def test_receipt_has_turns_summary_and_zones() -> None:
@@ -141,6 +145,41 @@ def test_receipt_of_earlier_rules_is_replayed_with_a_note_that_bytes_may_differ(
     assert not compare(written, receipt_of(again)).note
 
 
+def test_row_leaves_out_what_is_nothing_and_is_read_whole() -> None:
+    receipt = receipt_of(QUESTION)
+    left_out = row(receipt, Source.KNOWLEDGE)["items"][0]
+    assert left_out.keys() <= {"id", "text", "relevance", "decision", "reason", "provenance"}
+    whole = [item for source, item in decided_items(receipt) if source is Source.KNOWLEDGE]
+    assert [item["rank"] for item in whole] == [0, 1]
+    assert (whole[0]["form"], whole[0]["lead"], whole[0]["tokens"], whole[0]["confidence"]) == (None, "", 0, None)
+
+
+def as_of_the_last_release(receipt: dict[str, Any], texts: dict[bytes, str]) -> tuple[dict[str, Any], dict[bytes, str]]:
+    """Return a receipt as it was written before: every field of every row, and texts by their whole hash in hexadecimal."""
+    names = {text_name(short): text_hash(text).hex() for short, text in texts.items()}
+    whole = defaultdict(list)
+    for source, item in decided_items(receipt):
+        whole[source.value].append(item)
+    written = receipt | {
+        "sources": [one | {"items": whole[one["source"]][: len(one["items"])]} for one in receipt["sources"]]
+    }
+    told = json.dumps(written)
+    for name, before in names.items():
+        told = told.replace(json.dumps(name), json.dumps(before))
+    return json.loads(told), {text_hash(text): text for text in texts.values()}
+
+
+def test_receipt_of_the_last_release_is_read_by_the_same_reader() -> None:
+    written, texts = write(ASKED, QUESTION, fit(QUESTION, METER))
+    receipt = json.loads(json.dumps(written))
+    before, kept = as_of_the_last_release(receipt, texts)
+    assert "lead" in row(before, Source.KNOWLEDGE)["items"][0]
+    assert text_hashes(before) == kept.keys() - {text_hash(ASKED.message)}
+    assert replay(before, kept, fence_tag="000000") == replay(receipt, texts, fence_tag="000000")
+    difference = compare(before, receipt)
+    assert (difference.changes, difference.token_deltas, difference.note) == ((), {}, "")
+
+
 class OddZone(tzinfo):
     """A time zone as anybody may write one: not to be hashed, and to the second."""
 
@@ -163,15 +202,15 @@ def test_time_of_any_zone_survives_the_receipt() -> None:
     odd = datetime(2024, 5, 1, 8, tzinfo=OddZone())
     question = a_fitting(an_item("m1", "Anna lives in Lisbon.", at=odd), an_item("m2", "Bo sails.", at=None))
     written, texts = write(ASKED, question, fit(question, METER))
-    assert [one["at"] for one in row(written, Source.MEMORY)["items"]] == ["2024-05-01T08:00:00+02:00:07", None]
+    assert [one.get("at") for one in row(written, Source.MEMORY)["items"]] == ["2024-05-01T08:00:00+02:00:07", None]
     again = replay(json.loads(json.dumps(written)), texts, fence_tag=question.fence_tag)
     assert fit(again, METER).rendering == fit(question, METER).rendering
 
 
 def test_receipt_holds_texts_by_hash_only() -> None:
     written, texts = write(ASKED, QUESTION, fit(QUESTION, METER))
-    assert all(text_hash(text) == name for name, text in texts.items())
-    assert text_hashes(written) == texts.keys() - {text_hash(ASKED.message)}
+    assert all(short_hash(text) == name for name, text in texts.items())
+    assert text_hashes(written) == texts.keys() - {short_hash(ASKED.message)}
     assert "Lisbon" not in json.dumps(written)
     assert {"Anna lives in Lisbon.", "They met.", "hi", "Anna"} <= set(texts.values())
 
@@ -189,7 +228,7 @@ def test_a_replay_asks_the_same_question() -> None:
 
 def test_a_replay_without_its_texts_says_how_many_are_gone() -> None:
     written, texts = write(ASKED, QUESTION, fit(QUESTION, METER))
-    del texts[text_hash("They met.")], texts[text_hash("hi")]
+    del texts[short_hash("They met.")], texts[short_hash("hi")]
     with pytest.raises(TextsDropped) as refused:
         replay(written, texts, fence_tag="000000")
     assert refused.value.missing_count == 2
