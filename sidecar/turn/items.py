@@ -11,7 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
 
-from sidecar.turn.rank import Candidates
+from sidecar.turn.rank import Candidates, Features
 from store.text.texts import Signature
 
 
@@ -129,7 +129,7 @@ class Item(NamedTuple):
     stands_for: tuple[str, ...] = ()
     at: datetime | None = None
     signature: Signature | None = None
-    features: tuple[tuple[str, float], ...] = ()
+    features: Features | None = None
     position: int = 0
     fault: str = ""
     group: str = ""

@@ -14,14 +14,13 @@ from typing import NamedTuple
 import numpy as np
 
 from sidecar.turn.items import Item, Source, SourceReport, columns_of
-from sidecar.turn.likeness import FEATURE, likenesses
-from sidecar.turn.rank import CandidateKind, Candidates, Ranked, rank
+from sidecar.turn.likeness import likenesses
+from sidecar.turn.rank import CandidateKind, Candidates, Features, Ranked, rank
 from sidecar.turn.reading import Reading
 from sidecar.turn.worth import Prospects, asking
 
-_Features = tuple[tuple[str, float], ...]
-_Judged = tuple[float, _Features, Item]
-_Judgements = Mapping[str, tuple[float, _Features]]
+_Judged = tuple[float, Features | None, Item]
+_Judgements = Mapping[str, tuple[float, Features]]
 
 
 class Judged(NamedTuple):
@@ -86,7 +85,7 @@ def _as_reranked(judged: list[_Judged], reranked: Sequence[str]) -> list[_Judged
     return [(handed.get(item.id, relevance), features, item) for relevance, features, item in judged]
 
 
-def _with_likeness(ranked: Ranked, reading: Reading, candidates: Sequence[Candidates]) -> Sequence[_Features]:
+def _with_likeness(ranked: Ranked, reading: Reading, candidates: Sequence[Candidates]) -> Sequence[Features]:
     """Return the features with how like the question each candidate is, beyond sentences about nothing in particular.
 
     The message in its thread counts if it leans on the thread.
@@ -108,6 +107,6 @@ def _with_likeness(ranked: Ranked, reading: Reading, candidates: Sequence[Candid
     is_page = np.repeat([one.kind is CandidateKind.PAGE for one in candidates], [len(one.ids) for one in candidates])
     likeness = np.where(np.isnan(likeness) & is_page, -1.0, likeness).round(4).tolist()
     return [
-        features if one != one else (*features, (FEATURE, one))  # noqa: PLR0124 - NaN is unequal to itself
-        for features, one in zip(ranked.features, likeness, strict=True)
+        Features(values, holds, None if one != one else one)  # noqa: PLR0124 - NaN is unequal to itself
+        for (values, holds, _), one in zip(ranked.features, likeness, strict=True)
     ]

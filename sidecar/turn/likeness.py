@@ -53,7 +53,7 @@ def unlike(item: Item, spend: Spend) -> str:
     least = LEAST_LIKENESS[spend]
     if least is None or item.source not in _PERSONAL:
         return ""
-    likeness = dict(item.features).get(FEATURE)
+    likeness = item.features.likeness if item.features else None
     return f"its likeness of {likeness:.3f} is below {least:g}" if likeness is not None and likeness < least else ""
 
 

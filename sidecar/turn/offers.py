@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from operator import lt
 
 from sidecar.turn.fuse import best, order, relevances
-from sidecar.turn.holding import FEATURE
 from sidecar.turn.items import Decision, Fate, Item, Source, SourceReport, Status
 from sidecar.turn.likeness import unlike
 from sidecar.turn.profile import Profile
@@ -126,7 +125,7 @@ def _worth_it(
 
 def _holds(item: Item) -> float:
     """Return how likely an answer is among the items of its kind; 1 if it was not judged."""
-    return dict(item.features).get(FEATURE, 1.0)
+    return item.features.holds if item.features else 1.0
 
 
 def _is_unlike(item: Item, spend: Spend, refused: list[Fate]) -> bool:

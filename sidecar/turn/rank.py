@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from sidecar.turn.calibration import CALIBRATION
 from sidecar.turn.evidence import Evidence
-from sidecar.turn.holding import FEATURE as HOLDS
 from sidecar.turn.holding import holding, holding_features
 from sidecar.turn.leaning import OwnEvidence, keeping_best, leaning
 from sidecar.turn.paths import Walked
@@ -98,16 +97,26 @@ class Candidates:
         )
 
 
+class Features(NamedTuple):
+    """What a candidate's relevance was computed from: numbers in the order of `NAMES`, the probability that its kind holds an
+    answer, and how like the question it is, if known (see `likeness`). The receipt names those of the few that it keeps.
+    """
+
+    values: Sequence[float] = ()
+    holds: float = 1.0
+    likeness: float | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """The relevance of each candidate, 0 to 1, and its features as the receipt names them.
+    """The relevance of each candidate, 0 to 1, and its features.
 
     `leaning` is how far the message leans on its thread, 0 to 1: the share of a relevance that its part in the thread decides.
     `holds` is the probability that an answer is among the candidates.
     """
 
     relevances: Sequence[float] = ()
-    features: Sequence[tuple[tuple[str, float], ...]] = ()
+    features: Sequence[Features] = ()
     leaning: float = 0.0
     holds: float = 0.0
 
@@ -134,8 +143,8 @@ def rank(reading: Reading, candidates: Sequence[Candidates]) -> Ranked:
     if not any(len(one.ids) for one in candidates):
         return Ranked()
     weighed = weigh_all(reading, candidates)
-    told = features_of_kinds(reading, candidates, weighed)
-    holds = {kind: holding(kind.value, one) if reading.has_vector else 1.0 for kind, one in told.items()}
+    of_kinds = features_of_kinds(reading, candidates, weighed)
+    holds = {kind: holding(kind.value, one) if reading.has_vector else 1.0 for kind, one in of_kinds.items()}
     held = np.concatenate([np.full(len(one.ids), holds.get(one.kind, 0.0)) for one in candidates])
     relevances = _calibrated(weighed.odds, candidates)
     if weighed.leaning:
@@ -144,10 +153,9 @@ def rank(reading: Reading, candidates: Sequence[Candidates]) -> Ranked:
     relevances = relevances * held
     odds = np.array([share for one in candidates for share in one.odds or repeat(1.0, len(one.ids))])
     relevances = odds * relevances / (1 - relevances + odds * relevances)
-    rows = zip(weighed.features.round(4).tolist(), held.round(4).tolist(), strict=True)
-    named = [(*zip(compress(NAMES, row), filter(None, row), strict=True), (HOLDS, one)) for row, one in rows]
+    told = list(map(Features, weighed.features.round(4).tolist(), held.round(4).tolist()))
     trust = np.array([share for one in candidates for share in one.trust or repeat(1.0, len(one.ids))])
-    return Ranked((trust * relevances).round(6).tolist(), named, round(weighed.leaning, 4), max(holds.values()))
+    return Ranked((trust * relevances).round(6).tolist(), told, round(weighed.leaning, 4), max(holds.values()))
 
 
 def weigh_all(reading: Reading, candidates: Sequence[Candidates]) -> Weighed:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -19,7 +19,6 @@ from typing import Any
 import orjson
 
 from sidecar.runtime.errors import TextsDropped
-from sidecar.turn import likeness
 from sidecar.turn.fitting import Fitted, Fitting, PromptTokens
 from sidecar.turn.history import TurnFate
 from sidecar.turn.items import (
@@ -36,7 +35,7 @@ from sidecar.turn.items import (
 )
 from sidecar.turn.profile import Profile, merge, parse_layer
 from sidecar.turn.reading import MessageReading
-from sidecar.turn.receipt_rows import whole_row
+from sidecar.turn.receipt_rows import read_features, whole_row, written_features
 from sidecar.turn.render import Rendering, digest, message_parts
 from store.text.texts import hash_named, short_hash, text_name
 
@@ -243,7 +242,7 @@ def _item_row(fate: Fate, place: int, at: str | None, texts: _Texts) -> dict[str
         ("section", item.section),
         ("is_pinned", item.is_pinned),
         ("authority", item.authority),
-        ("features", item.features and _features(item.features, is_whole=form is not None)),
+        ("features", item.features and written_features(item.features, is_whole=form is not None)),
         ("provenance", [*map(list, item.provenance)]),
         ("stands_for", item.stands_for),
         ("at", at),
@@ -254,16 +253,6 @@ def _item_row(fate: Fate, place: int, at: str | None, texts: _Texts) -> dict[str
     )
     row.update([field for field in others if field[1]])
     return row
-
-
-def _features(features: Iterable[tuple[str, float]], *, is_whole: bool) -> list[list[Any]]:
-    """Return the features of an item in the context; of one outside it, the one that a replay asks for.
-
-    Of four to five hundred candidates most are outside, and their features would be a quarter of the receipt.
-    """
-    if not is_whole:
-        features = [one for one in features if one[0] == likeness.FEATURE]
-    return [[name, value if math.isfinite(value) else None] for name, value in features]
 
 
 def _history(question: Fitting, fitted: Fitted, texts: _Texts) -> dict[str, Any]:
@@ -347,7 +336,7 @@ def _item(source: Source, row: Mapping[str, Any], texts: Mapping[str, str]) -> I
         provenance=tuple(Ref(*ref) for ref in row["provenance"]),
         stands_for=tuple(row["stands_for"]),
         at=datetime.fromisoformat(row["at"]) if row["at"] else None,
-        features=tuple((name, math.nan if value is None else value) for name, value in row["features"]),
+        features=read_features(row["features"]),
         position=row["position"],
         fault=_fault(row),
         group=row["group"],

@@ -1,12 +1,17 @@
-"""The rows of a receipt's candidates: what they leave out, and the one reader of them, whatever release wrote them."""
+"""The rows of a receipt's candidates: what they leave out, how features are named, and the one reader of them, whatever release
+wrote them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from itertools import count
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import compress, count
 from typing import Any, Final
 
+from sidecar.turn.holding import FEATURE as HOLDS
 from sidecar.turn.items import Source
+from sidecar.turn.likeness import FEATURE as LIKENESS
+from sidecar.turn.rank import NAMES, Features
 
 _LEFT_OUT: Final[Mapping[str, Any]] = {
     "lead": "",
@@ -53,3 +58,25 @@ def decided_items(details: Mapping[str, Any]) -> Iterator[tuple[Source, Mapping[
 def whole_row(row: Mapping[str, Any], place: int) -> dict[str, Any]:
     """Return the row with all its fields; `place` is its place among its source's rows."""
     return {**_LEFT_OUT, "rank": place, **row}
+
+
+def written_features(features: Features, *, is_whole: bool) -> list[list[Any]]:
+    """Return the features of an item in the context by name; of one outside it, the two that a replay asks for.
+
+    Of four to five hundred candidates most are outside, and their features would be a quarter of the receipt.
+    """
+    values, holds, like = features
+    numbers = zip(compress(NAMES, values), filter(None, values), strict=True) if is_whole else ()
+    named = [[name, value if math.isfinite(value) else None] for name, value in numbers]
+    named.append([HOLDS, holds])
+    if like is not None:
+        named.append([LIKENESS, like])
+    return named
+
+
+def read_features(written: Sequence[Sequence[Any]]) -> Features | None:
+    """Return the features that were written; None if there were none, as of an item that was not judged."""
+    if not written:
+        return None
+    named = {name: math.nan if value is None else value for name, value in written}
+    return Features([named.get(name, 0.0) for name in NAMES], named.get(HOLDS, 1.0), named.get(LIKENESS))

@@ -27,12 +27,15 @@ class AuthorityTier(IntEnum):
     @classmethod
     def parse(cls, authority: str) -> AuthorityTier:
         """Return the tier of a stored authority, in any case; an unknown one is DERIVED, the least trusted."""
-        return next((tier for tier in cls if tier.name.lower() == authority.lower()), cls.DERIVED)
+        return _BY_NAME.get(authority.lower(), cls.DERIVED)
 
     @property
     def trust_rank(self) -> int:
         """Return 0 for the least trusted tier, 3 for the most."""
         return int(self)
+
+
+_BY_NAME = {tier.name.lower(): tier for tier in AuthorityTier}
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,8 +29,8 @@ _WHOLE_HASH_CHARS = 64
 _READ_WORDS = 4_000
 _CHUNK_CHARS = 1 << 16
 _FORMAT = 1
-_VERSION = bytes([_FORMAT])
 _HEAD, _BANDS = struct.Struct(">BQQ"), struct.Struct(f">{BANDS}Q")
+_PACKED_SIZES = frozenset({_HEAD.size, _HEAD.size + _BANDS.size})
 _SPACES = re.compile(r"\s+")
 _WORD = re.compile(r"\w+")
 _UNSPACED = re.compile(
@@ -63,11 +63,12 @@ class Signature(NamedTuple):
     @classmethod
     def unpack(cls, packed: bytes) -> Signature:
         """Return the signature that `pack` stored. Raises InvalidSignature."""
-        bands = packed[_HEAD.size :]
-        if packed[:1] != _VERSION or len(packed) < _HEAD.size or len(bands) not in {0, _BANDS.size}:
+        if len(packed) not in _PACKED_SIZES:
             raise InvalidSignature
-        _, text_key, guard = _HEAD.unpack_from(packed)
-        return cls(text_key, guard, bands)
+        version, text_key, guard = _HEAD.unpack_from(packed)
+        if version != _FORMAT:
+            raise InvalidSignature
+        return cls(text_key, guard, packed[_HEAD.size :])
 
     def split_bands(self) -> tuple[int, ...]:
         """Return the bands as integers: eight, or none for a text without words."""

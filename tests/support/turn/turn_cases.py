@@ -14,6 +14,7 @@ from typing import Any
 from sidecar.turn.fitting import Fitted, Fitting, fit
 from sidecar.turn.items import HistorySummary, HistoryTurn, Item, Ref, Source, SourceReport, Status
 from sidecar.turn.profile import Profile, merge, parse_layer
+from sidecar.turn.rank import NAMES, Features
 from sidecar.turn.reading import MessageReading
 
 _PIECES = re.compile(r"\w{1,5}|[^\w\s]|\n+")
@@ -170,7 +171,7 @@ def _grown_items(rng: Random, source: Source, size: int) -> list[Item]:
                 lead=text[: len(text) // 3] if rng.random() < 0.7 else "",
                 provenance=(Ref("memory", str(rank)),),
                 at=_DAY + timedelta(days=rng.randrange(4)) if rng.random() < 0.7 else None,
-                features=(("bm25", rng.random()),),
+                features=Features([rng.random()] * len(NAMES)),
                 position=rng.randrange(3),
             )
         )

@@ -14,8 +14,9 @@ from sidecar.turn.evidence import of_shares
 from sidecar.turn.items import Decision, Item, Ref, Source, SourceReport, Status
 from sidecar.turn.judging import judge
 from sidecar.turn.likeness import FEATURE, SENTENCES, background, likenesses, unlike
-from sidecar.turn.rank import CandidateKind, Candidates
+from sidecar.turn.rank import CandidateKind, Candidates, Features
 from sidecar.turn.reading import InThread, Reading, read
+from sidecar.turn.receipt_rows import written_features
 from sidecar.turn.worth import Spend
 from tests.support.turn.turn_cases import a_profile, an_item, fitted
 
@@ -24,7 +25,7 @@ READING = replace(read("Which doctor do I see?", today=date(2026, 3, 1)), backgr
 
 
 def memory(likeness: float | None, source: Source = Source.MEMORY, **changes: object) -> Item:
-    features = () if likeness is None else ((FEATURE, likeness),)
+    features = None if likeness is None else Features(likeness=likeness)
     return an_item("m", "Ana sees Dr. Weber.", source, relevance=0.9, features=features, **changes)
 
 
@@ -39,7 +40,8 @@ def judged(cosines: list[list[float]], reading: Reading = READING, coverage: flo
         Source.MEMORY, Status.OK, items, candidates=Candidates(CandidateKind.FACT, ids, ids, evidence)
     )
     found = judge([report], reading).reports[0].items
-    return [dict(item.features) for item in sorted(found, key=lambda item: item.id)]
+    told = [item.features for item in sorted(found, key=lambda item: item.id)]
+    return [dict(written_features(one, is_whole=True)) for one in told if one]
 
 
 def test_likeness_is_the_cosine_above_that_of_sentences_about_nothing() -> None:

@@ -14,6 +14,7 @@ from sidecar.turn.calibration import CALIBRATION
 from sidecar.turn.evidence import Evidence, of_shares
 from sidecar.turn.rank import NAMES, CandidateKind, Candidates, Ranked, rank
 from sidecar.turn.reading import Reading, read
+from sidecar.turn.receipt_rows import written_features
 from sidecar.turn.weights import BY_VECTORS, BY_WORDS, RankerWeights
 
 READING = read("When did Ana go to the sea in May 2025?", speakers=("Ana", "Rui"), today=date(2026, 11, 21))
@@ -124,7 +125,7 @@ def test_item_that_answers_any_part_is_relevant() -> None:
 
 def test_the_receipt_names_the_features_that_count() -> None:
     (features,) = ranked(candidate(BEST, speaker="Ana")).features
-    named = dict(features)
+    named = dict(written_features(features, is_whole=True))
     assert named["coverage"] == 1.0
     assert named["same_speaker"] == 1.0
     assert "other_speaker" not in named
@@ -136,7 +137,7 @@ def test_relevance_follows_from_the_features_weights_and_calibration_alone(
     numbers: Numbers, weights: RankerWeights
 ) -> None:
     told = ranked(candidate(numbers, speaker="Rui"))
-    features = dict(told.features[0])
+    features = dict(written_features(told.features[0], is_whole=True))
     log_odds = weights.bias + sum(weights.of.get(name, 0.0) * value for name, value in features.items())
     given, observed = zip(*CALIBRATION["turn"].points, strict=True)
     beyond = log_odds - min(max(log_odds, given[0]), given[-1])

@@ -15,6 +15,7 @@ from sidecar.turn.difference import Change, compare
 from sidecar.turn.fitting import Fitting, fit
 from sidecar.turn.items import Decision, Form, HistorySummary, Ref, Source, SourceReport, Status
 from sidecar.turn.profile import merge, parse_layer
+from sidecar.turn.rank import NAMES, Features
 from sidecar.turn.receipt import Asked, replay, text_hashes, write
 from sidecar.turn.receipt_rows import decided_items
 from store.text.texts import short_hash, text_hash, text_name
@@ -31,7 +32,7 @@ QUESTION = a_fitting(
         provenance=(Ref("memory", "m1", "journal"),),
         stands_for=("fact",),
         at=datetime(2024, 5, 1, tzinfo=UTC),
-        features=(("bm25", 1.5), ("odd", float("nan"))),
+        features=Features([1.5, 0.0, float("nan"), *[0.0] * (len(NAMES) - 3)], 0.5),
         position=3,
         relevance=0.75,
     ),
@@ -97,7 +98,7 @@ def test_every_source_has_a_row_and_every_candidate_its_decision() -> None:
         "header": "Remembered",
         "position": 3,
         "relevance": 0.75,
-        "features": [["bm25", 1.5], ["odd", None]],
+        "features": [[NAMES[0], 1.5], [NAMES[2], None], ["holds", 0.5]],
         "provenance": [["memory", "m1", "journal"]],
         "stands_for": ["fact"],
         "at": "2024-05-01T00:00:00+00:00",
@@ -110,17 +111,28 @@ def test_every_source_has_a_row_and_every_candidate_its_decision() -> None:
     assert memory["tokens"] > 0
 
 
-def test_an_item_outside_the_context_keeps_only_the_feature_that_a_replay_asks_for() -> None:
-    told = (("cosine", 0.5), ("likeness", 0.25))
+def test_an_item_outside_the_context_keeps_only_the_features_that_a_replay_asks_for() -> None:
+    told = Features([0.5, *[0.0] * (len(NAMES) - 1)], 0.75, 0.25)
     reports = [
         replace(report, items=tuple(item._replace(features=told) for item in report.items))
         for report in QUESTION.reports
     ]
     receipt = receipt_of(replace(QUESTION, reports=tuple(reports)))
     (kept,) = row(receipt, Source.MEMORY)["items"]
-    assert kept["features"] == [["cosine", 0.5], ["likeness", 0.25]]
+    assert kept["features"] == [[NAMES[0], 0.5], ["holds", 0.75], ["likeness", 0.25]]
     left_out = row(receipt, Source.KNOWLEDGE)["items"]
-    assert [("form" in item, item["features"]) for item in left_out] == [(False, [["likeness", 0.25]])] * 2
+    assert [("form" in item, item["features"]) for item in left_out] == [
+        (False, [["holds", 0.75], ["likeness", 0.25]])
+    ] * 2
+
+
+def test_a_replay_rejects_what_was_rejected_because_its_kind_hardly_answers() -> None:
+    item = an_item("m1", "Anna moved to Lisbon in May", relevance=0.003, features=Features(holds=0.1))
+    question = a_fitting(item, profile=a_profile(spend="balanced"))
+    receipt = receipt_of(question)
+    assert row(receipt, Source.MEMORY)["items"][0]["decision"] == "below_worth"
+    _, texts = write(ASKED, question, fit(question, METER))
+    assert compare(receipt, receipt_of(replay(receipt, texts, fence_tag="000000"))).changes == ()
 
 
 def test_receipt_has_turns_summary_and_zones() -> None:

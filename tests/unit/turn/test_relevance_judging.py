@@ -11,6 +11,7 @@ from sidecar.turn.items import Item, Ref, Source, SourceReport, Status
 from sidecar.turn.judging import judge
 from sidecar.turn.rank import CandidateKind, Candidates
 from sidecar.turn.reading import Reading, read
+from sidecar.turn.receipt_rows import written_features
 
 READING = read("Where does Ana keep the spare keys?", today=date(2026, 3, 1))
 
@@ -40,7 +41,8 @@ def test_text_that_covers_more_is_more_relevant_and_ranked_earlier() -> None:
 
 def test_every_judged_item_carries_its_features() -> None:
     (item,) = judged(a_report(("one", 0.9)))
-    assert dict(item.features)["coverage"] == 0.9
+    assert item.features is not None
+    assert dict(written_features(item.features, is_whole=True))["coverage"] == 0.9
 
 
 def test_relevance_is_comparable_across_sources() -> None:
@@ -61,7 +63,7 @@ def test_equal_relevance_goes_by_text_and_not_by_ids_or_the_order_of_rows() -> N
 def test_report_without_evidence_keeps_the_relevance_of_its_source() -> None:
     told = an_item("remote", Source.TOOLS, relevance=0.7, rank=3)
     (item,) = judged(SourceReport(Source.TOOLS, Status.OK, (told,)))
-    assert (item.relevance, item.rank, item.features) == (0.7, 3, ())
+    assert (item.relevance, item.rank, item.features) == (0.7, 3, None)
 
 
 def test_item_without_evidence_beside_others_keeps_the_relevance_of_its_source() -> None:

@@ -13,6 +13,7 @@ from sidecar.turn.items import Item, Ref, Source, SourceReport, Status
 from sidecar.turn.judging import judge
 from sidecar.turn.rank import CandidateKind, Candidates
 from sidecar.turn.reading import Reading, read
+from sidecar.turn.receipt_rows import written_features
 from sidecar.turn.remote import MOST_EMBEDDED, coverage, readable, texts_to_embed, with_evidence
 
 READING = read("Where did Ana hide the spare keys?", today=date(2026, 3, 1))
@@ -52,7 +53,9 @@ def test_vectors_count_as_for_our_own_texts() -> None:
     parts, vectors = np.array([[1.0, 0.0]]), {near: np.array([0.9, 0.1]), far: np.array([0.0, 1.0])}
     judged = judge(with_evidence([remote(far, near)], reading, parts, vectors), reading)
     assert [item.text for item in judged.reports[0].items] == [near, far]
-    assert dict(judged.reports[0].items[0].features)["cosine"] == 0.9
+    features = judged.reports[0].items[0].features
+    assert features is not None
+    assert dict(written_features(features, is_whole=True))["cosine"] == 0.9
 
 
 def test_remote_texts_stand_beside_our_own() -> None:

@@ -10,6 +10,7 @@ from sidecar.turn import receipt
 from sidecar.turn.fitting import Fitted, fit
 from sidecar.turn.items import Decision, Item, Source, Zone
 from sidecar.turn.profile import Profile
+from sidecar.turn.rank import Features
 from sidecar.turn.reading import MessageReading
 from sidecar.turn.worth import RULES, Spend, asking, message_features, recall_features, worth
 from tests.support.turn import turn_laws as laws
@@ -70,7 +71,7 @@ def test_a_message_that_asks_for_nothing_gets_nothing_but_workspace_files() -> N
 
 
 def test_where_no_answer_is_to_be_expected_less_of_what_is_remembered_is_worth_it() -> None:
-    unlikely = (("holds", 0.1),)
+    unlikely = Features(holds=0.1)
     item = an_item("item", "Anna moved to Lisbon in May", relevance=0.003)
     assert kept_ids(fitted_with(item)) == ["item"]
     assert kept_ids(fitted_with(item._replace(features=unlikely))) == []
