@@ -24,6 +24,7 @@ BENCHES = (
     "contexts",
     "graph",
     "privacy",
+    "processes",
     "prompt",
     "crash",
     "recovery",
@@ -45,6 +46,7 @@ ON_DATA = (
     "spend",
     "synthesis",
 )
+APART = ("soak",)  # an hour, so not among "all"
 RECALL_SETS = ("locomo", "realtalk", "followups")
 SPENDS = ("frugal", "balanced", "full")
 
@@ -52,7 +54,7 @@ SPENDS = ("frugal", "balanced", "full")
 def main() -> int:
     """Run the benchmarks named on the command line and print their figures; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("name", choices=(*BENCHES, *ON_DATA, "all"))
+    parser.add_argument("name", choices=(*BENCHES, *ON_DATA, *APART, "all"))
     parser.add_argument("--json", action="store_true", help="print JSON, one document a benchmark")
     parser.add_argument("--scale", type=float, default=1.0, help="share of the full size, for a quick look")
     parser.add_argument("--data", type=Path, help="the folder of real data that some benchmarks measure on")

@@ -19,7 +19,7 @@ from store.db.postgres import installation
 _SOURCES = frozenset({"thread", "knowledge", "memory", "wiki"})
 _QUESTIONS = 200
 _LEAST_BYTES = 20
-_SIZES = """
+SIZES = """
 SELECT c.relname, pg_total_relation_size(c.oid)::float8 AS size FROM pg_class c
 WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r'
 """
@@ -62,7 +62,7 @@ def _questions(told: Sequence[Conversation], count: int) -> list[Asked]:
 
 async def _sizes(world: World) -> dict[str, float]:
     async with installation(world.app.pools.background, read_only=True) as connection:
-        return {row["relname"]: row["size"] for row in await connection.fetch(_SIZES)}
+        return {row["relname"]: row["size"] for row in await connection.fetch(SIZES)}
 
 
 def _figures(

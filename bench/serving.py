@@ -14,6 +14,7 @@ import uvloop
 
 from sidecar.context.ports import ContextSource
 from sidecar.process.app import running
+from sidecar.process.parts import Part
 from sidecar.runtime.gc_tuning import calm_collector
 from sidecar.runtime.settings import Settings
 from sidecar.turn.items import Source
@@ -35,11 +36,19 @@ class Served:
 
 
 @asynccontextmanager
-async def served(settings: Settings, sources: Mapping[Source, ContextSource] | None = None) -> AsyncIterator[Served]:
-    """Yield a sidecar serving in another process, on the fast event loop; without `sources` it has the built-in ones."""
+async def served(
+    settings: Settings,
+    sources: Mapping[Source, ContextSource] | None = None,
+    part: Part = Part(),  # noqa: B008  # frozen
+) -> AsyncIterator[Served]:
+    """Yield a sidecar, or a part of one, serving in another process on the fast event loop.
+
+    Without `sources` it has the built-in ones.
+    """
     spawning = multiprocessing.get_context("spawn")
     ours, theirs = spawning.Pipe()
-    process = spawning.Process(target=_serve, args=(settings, dict(sources) if sources else None, theirs), daemon=True)
+    own = (part.settings(settings), dict(sources) if sources else None, theirs, part)
+    process = spawning.Process(target=_serve, args=own, daemon=True)
     process.start()
     theirs.close()
     try:
@@ -50,13 +59,15 @@ async def served(settings: Settings, sources: Mapping[Source, ContextSource] | N
         process.kill()
 
 
-def _serve(settings: Settings, sources: dict[Source, ContextSource] | None, line: Connection) -> None:
+def _serve(settings: Settings, sources: dict[Source, ContextSource] | None, line: Connection, part: Part) -> None:
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_until_stopped(settings, sources, line))
+        runner.run(_until_stopped(settings, sources, line, part))
 
 
-async def _until_stopped(settings: Settings, sources: dict[Source, ContextSource] | None, line: Connection) -> None:
-    async with running(settings, sources=sources) as app:
+async def _until_stopped(
+    settings: Settings, sources: dict[Source, ContextSource] | None, line: Connection, part: Part
+) -> None:
+    async with running(settings, sources=sources, part=part) as app:
         calm_collector()
         line.send(app.addresses[0])
         while await asyncio.to_thread(line.recv) != _STOP:

@@ -24,6 +24,7 @@ from bench.databases import own_database
 from bench.figures import Figure, at_most, plain, quantile
 from bench.graph.walking import fill
 from sidecar.process.app import running
+from sidecar.process.parts import Part
 from sidecar.rpc.auth.devkey import mint
 from sidecar.rpc.auth.identity import Grant, Role
 from sidecar.rpc.server import identity_settings
@@ -56,7 +57,7 @@ async def measured(scale: float) -> list[Figure]:
         return []
     async with own_database(is_installed=True) as (settings, database):
         served = replace(settings, console_listen="127.0.0.1:0", http_peer_requests_per_s=0, worker=False)
-        async with running(served, embeds=False) as app:
+        async with running(served, part=Part(embeds=False)) as app:
             await corpus.put_tenant(app.pools.background)
             count, edges = await fill(database.dsn, _SCOPE, scale)
             grant = Grant(_TENANT, role=Role.ADMIN)

@@ -26,6 +26,7 @@ from bench.recall.world import Asked, World
 from models.embedding.embedder import LocalEmbedder
 from models.embedding.minilm import MiniLM
 from sidecar.process.app import running, working
+from sidecar.process.parts import Part
 from sidecar.runtime.settings import Settings
 from sidecar.telemetry.figures import Figures
 from sidecar.turn import rank
@@ -129,7 +130,7 @@ async def served(*, embed_deadline_s: float | None = None, backends: Path | None
     options = [("grpc.max_receive_message_length", -1)]
     async with (
         own_database(embedder="minilm", is_installed=True) as (installed, _),
-        running(settings := _with(installed, embed_deadline_s, backends), embeds=False) as app,
+        running(settings := _with(installed, embed_deadline_s, backends), part=Part(embeds=False)) as app,
         working(settings, app.database, Figures()),
         grpc.aio.insecure_channel(app.addresses[0], options) as channel,
     ):

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import threading
+import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from ipaddress import ip_address
+from itertools import count
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -23,6 +27,8 @@ _RETRIES = {
     # CANCELLED is what gRPC says of a call that reaches a server while it closes; a caller's own cancelling ends the call.
     "retryableStatusCodes": ["UNAVAILABLE", "CANCELLED"],
 }
+_LOOK_EVERY_S = 5.0
+_FIRST_REST_S, _LONGEST_REST_S = 1.0, 30.0
 _THROTTLING = {"maxTokens": 20, "tokenRatio": 0.2}  # one retry per five successful calls
 
 
@@ -39,13 +45,91 @@ class Tls:
     server_name: str = ""
 
 
-def opened(library: Any, target: str, *, tls: Tls | None, repeatable: Iterable[tuple[str, str]]) -> Any:
+@dataclass(slots=True)
+class _Rest:
+    """Until when a channel that failed is passed over, and for how long it was last."""
+
+    until_s: float = 0.0
+    seconds: float = 0.0
+
+
+class Channels:
+    """The channels of a client: calls go round them, past those that failed a moment ago. Threads may share it.
+
+    A service of several processes has a unix socket for each: the first at the path that is configured, the others beside it
+    with numbers from 2 on. They are looked for every few seconds, and each gets a channel. At one port, `at_port` channels are
+    opened: a connection stays with the process that accepted it.
+    """
+
+    def __init__(
+        self,
+        open_one: Callable[[str], Any],
+        target: str,
+        *,
+        at_port: int = 1,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Open the first channels with `open_one`, which may raise TargetUnusable."""
+        self._open_one = open_one
+        self._target = target
+        self._is_socket = target.startswith("unix:")
+        self._channels = [open_one(target) for _ in range(1 if self._is_socket else max(1, at_port))]
+        self._rests = [_Rest() for _ in self._channels]
+        self._turn = count()
+        self._clock = clock
+        self._looked_s = -_LOOK_EVERY_S
+        self._lock = threading.Lock()
+
+    def all(self) -> list[Any]:
+        """Return every channel that was opened."""
+        return list(self._channels)
+
+    def next(self) -> tuple[int, Any]:
+        """Return the next channel and its place: one that rests only when all do."""
+        self._look()
+        number, now_s = len(self._channels), self._clock()
+        start = next(self._turn)
+        places = [(start + offset) % number for offset in range(number)]
+        place = next((one for one in places if self._rests[one].until_s <= now_s), places[0])
+        return place, self._channels[place]
+
+    def answered(self, place: int) -> None:
+        """Let a channel that answered rest from the shortest time on when it fails."""
+        self._rests[place].seconds = 0.0
+
+    def failed(self, place: int) -> bool:
+        """Pass the channel over for a second, twice as long each time; return whether another one may be tried at once."""
+        rest, now_s = self._rests[place], self._clock()
+        rest.seconds = min(max(2 * rest.seconds, _FIRST_REST_S), _LONGEST_REST_S)
+        rest.until_s = now_s + rest.seconds
+        return any(other.until_s <= now_s for other in self._rests)
+
+    def _look(self) -> None:
+        """Open channels to the sockets that have come since the last look."""
+        now_s = self._clock()
+        if not self._is_socket or now_s < self._looked_s + _LOOK_EVERY_S:
+            return
+        with self._lock:
+            self._looked_s = now_s
+            while Path(f"{_socket_path(self._target)}.{len(self._channels) + 1}").exists():
+                self._rests.append(_Rest())
+                self._channels.append(self._open_one(f"{self._target}.{len(self._channels) + 1}"))
+
+
+def _socket_path(target: str) -> str:
+    return target.removeprefix("unix:").removeprefix("//")
+
+
+def opened(
+    library: Any, target: str, *, tls: Tls | None, repeatable: Iterable[tuple[str, str]], is_apart: bool = False
+) -> Any:
     """Return a channel of `grpc` or of `grpc.aio`; `repeatable` names the (service, method) pairs that may be retried.
 
-    Raises TargetUnusable.
+    One that `is_apart` has a connection of its own. Raises TargetUnusable.
     """
     check_target(target, is_tls=tls is not None)
-    options = [
+    options: list[tuple[str, Any]] = [
+        ("grpc.use_local_subchannel_pool", int(is_apart)),
         ("grpc.service_config", service_config(repeatable)),
         ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
         ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),

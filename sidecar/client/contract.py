@@ -7,12 +7,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import grpc
 from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.descriptor_pb2 import MethodOptions
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 from grpc_health.v1 import health_pb2
 
+from sidecar.client.channel import Channels
 from sidecar.client.encoding import fields_of
 from sidecar.client.errors import CallRefused, RequestUnusable
 from sidecar.client.knobs import UnknownKnob, UnusableKnob
@@ -105,9 +107,21 @@ def health_of(response: Any) -> str:
 def repeatable() -> Iterator[tuple[str, str]]:
     """Yield the (service, method) pairs that the contract declares idempotent."""
     for method in METHODS.values():
-        if method.GetOptions().idempotency_level != MethodOptions.IDEMPOTENCY_UNKNOWN:
+        if _is_repeatable(method):
             yield method.containing_service.full_name, method.name
     yield _CHECK_HEALTH.containing_service.full_name, _CHECK_HEALTH.name
+
+
+def moves_on(channels: Channels, place: int, request: Request[Any], error: Any) -> bool:
+    """Return whether a call that failed on a channel is made again on another: its process is gone, and it may be repeated."""
+    if error.code() is not grpc.StatusCode.UNAVAILABLE:
+        return False
+    has_other = channels.failed(place)
+    return has_other and _is_repeatable(METHODS[type(request).__name__])
+
+
+def _is_repeatable(method: MethodDescriptor) -> bool:
+    return bool(method.GetOptions().idempotency_level != MethodOptions.IDEMPOTENCY_UNKNOWN)
 
 
 def message_of(request: Request[Any], stance: Stance) -> Message:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from functools import partial
+from itertools import count
 from typing import Self, TypeVar
 
 import grpc
 
 from sidecar.client.calls import WaitingCalls
-from sidecar.client.channel import Tls, opened
-from sidecar.client.contract import Exchange, Stance, exchange, health_check, health_of, repeatable
+from sidecar.client.channel import Channels, Tls, opened
+from sidecar.client.contract import Exchange, Stance, exchange, health_check, health_of, moves_on, repeatable
 from sidecar.client.errors import failure
 from sidecar.client.requests.request import Request
 
@@ -26,12 +28,21 @@ class AsyncSidecar(WaitingCalls):
         *,
         tls: Tls | None = None,
         stance: Stance | None = None,
+        channels: int = 1,
     ) -> None:
-        """Open a channel to HOST:PORT or unix:/path; nothing is sent yet. Raises TargetUnusable."""
+        """Open a channel to HOST:PORT or unix:/path; nothing is sent yet. Raises TargetUnusable.
+
+        Of a service with several processes, a connection to a port stays with one of them: give several `channels`, four to each
+        process, and calls go round them. Each unix socket has a channel of its own.
+        """
         self._target = target
         self._token = token
         self._stance = stance or Stance()
-        self._channel = opened(grpc.aio, target, tls=tls, repeatable=repeatable())
+        self._channels = Channels(
+            partial(opened, grpc.aio, tls=tls, repeatable=tuple(repeatable()), is_apart=channels > 1),
+            target,
+            at_port=channels,
+        )
 
     async def __aenter__(self) -> Self:
         return self
@@ -40,45 +51,57 @@ class AsyncSidecar(WaitingCalls):
         await self.close()
 
     async def close(self) -> None:
-        """Close the channel; running calls fail."""
-        await self._channel.close()
+        """Close the channels; running calls fail."""
+        for channel in self._channels.all():
+            await channel.close()
 
     def taking(self, stance: Stance) -> AsyncSidecar:
-        """Return a client on the same channel for another tenant or owner, or with another deadline."""
+        """Return a client on the same channels for another tenant or owner, or with another deadline."""
         sibling = object.__new__(AsyncSidecar)
         sibling.__dict__ = {**self.__dict__, "_stance": stance}
         return sibling
 
     async def send(self, request: Request[A]) -> A:
         """Return the answer to a request. Raises a SidecarCallError."""
-        response = await self._made(await self._exchange(request))
-        answer: A = request.reads(response)
-        return answer
+        for tried in count(1):
+            place, one = await self._exchange(request)
+            try:
+                response = await one.call(one.message, **one.options)
+            except grpc.RpcError as error:
+                if not moves_on(self._channels, place, request, error) or tried == len(self._channels.all()):
+                    raise failure(error, self._target) from error
+                continue
+            self._channels.answered(place)
+            answer: A = request.reads(response)
+            return answer
+        raise AssertionError("the last channel's error is raised")
 
     async def stream(self, request: Request[A]) -> AsyncGenerator[A]:
         """Yield the answers to a request as they arrive; closing the iterator ends the call. Raises a SidecarCallError."""
-        one = await self._exchange(request)
+        place, one = await self._exchange(request)
         responses = one.call(one.message, **one.options)
         try:
             async for response in responses:
                 answer: A = request.reads(response)
                 yield answer
         except grpc.RpcError as error:
+            moves_on(self._channels, place, request, error)
             raise failure(error, self._target) from error
         finally:
             responses.cancel()
 
     async def health(self, *, deadline_s: float = 3.0, waits: bool = False) -> str:
         """Return SERVING or NOT_SERVING; needs no token. With `waits`, wait for a starting server. Raises CallUnavailable."""
-        return health_of(await self._made(health_check(self._channel, deadline_s=deadline_s, waits=waits)))
-
-    async def _exchange(self, request: Request[A]) -> Exchange:
-        token = self._token if isinstance(self._token, str) else self._token()
-        token = token if isinstance(token, str) else await token
-        return exchange(self._channel, request, stance=self._stance, token=token)
-
-    async def _made(self, one: Exchange) -> object:
+        _, channel = self._channels.next()
+        one = health_check(channel, deadline_s=deadline_s, waits=waits)
         try:
-            return await one.call(one.message, **one.options)
+            return health_of(await one.call(one.message, **one.options))
         except grpc.RpcError as error:
             raise failure(error, self._target) from error
+
+    async def _exchange(self, request: Request[A]) -> tuple[int, Exchange]:
+        """Return the call on the next channel, and that channel's place."""
+        token = self._token if isinstance(self._token, str) else self._token()
+        token = token if isinstance(token, str) else await token
+        place, channel = self._channels.next()
+        return place, exchange(channel, request, stance=self._stance, token=token)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import Any, Protocol
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from sidecar.context.fitting_reserve import Reserve
 from sidecar.context.ports import SourceQuery
 from sidecar.context.profile_cache import ProfileCache
 from sidecar.context.query_embedding import QueryReader, Vector
-from sidecar.context.receipt_writer import ReceiptWriter
+from sidecar.context.receipt_writer import ReceiptWriter, new_receipt_id
 from sidecar.context.token_counting import TokenMeters, history
 from sidecar.runtime.errors import RequiredSourceFailed
 from sidecar.runtime.loop_fairness import OnePerIteration
@@ -207,7 +207,7 @@ class Assembler:
             profile_version=in_force.label,
             is_degraded=any(report.status not in _ANSWERED or report.is_partial for report in findings.reports),
             model=metered.model,
-            receipt_id=uuid4(),
+            receipt_id=new_receipt_id(self._clocks.now()),
             is_conversation_missing=bool(findings.missing),
             reading=fitting.reading,
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 from collections import OrderedDict, defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
@@ -30,8 +31,24 @@ _REMEMBERED_DROPS = 10_000
 _OWNERS_A_SWEEP = 1_000
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 1.0
 
+_FRESH_MS = 10_000  # a call right after its turn, and clocks that differ
+_TIME = 2**48 - 1
+
 _Key = tuple[Scope, UUID]
 OnReceipt = Callable[[NewReceipt, CallTrace | None], None]
+
+
+def new_receipt_id(now: datetime) -> UUID:
+    """Return a random id of UUID's version 7, which begins with its time in milliseconds."""
+    milliseconds = int(now.timestamp() * 1000)
+    return UUID(
+        int=(milliseconds & _TIME) << 80 | 7 << 76 | secrets.randbits(12) << 64 | 2 << 62 | secrets.randbits(62)
+    )
+
+
+def is_fresh(receipt_id: UUID, now: datetime) -> bool:
+    """Return whether an id was made within ten seconds of now, so that another process may still be writing its receipt."""
+    return receipt_id.version == 7 and abs((receipt_id.int >> 80) - int(now.timestamp() * 1000)) <= _FRESH_MS
 
 
 def _ignore(receipt: NewReceipt, call: CallTrace | None) -> None:

@@ -29,6 +29,10 @@ async def _no_admin(_: str) -> UUID:
     raise AdminRequired
 
 
+async def _nothing() -> None:
+    """Do nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class BackendStates:
     """The configured backends: whether each one's breaker is open, by name; and which are a tenant's, by its id.
@@ -65,7 +69,7 @@ class Health:
 
     `reach_database` returns once the database has answered, and raises a StoreError when it does not.
     `embedder_trouble` says why recall goes by words alone though an embedder is set; empty while the embedder
-    answers.
+    answers. `processes` are those that answer calls, by name, empty where this one does; `ask_them` asks how each does.
     """
 
     reach_database: Callable[[], Awaitable[None]]
@@ -74,6 +78,14 @@ class Health:
     resting_sources: Callable[[], Sequence[str]]
     backends: BackendStates = field(default_factory=BackendStates)
     embedder_trouble: Callable[[], str] = str
+    processes: Callable[[], Mapping[str, str]] = dict
+    ask_them: Callable[[], Awaitable[None]] = _nothing
+
+    def readiness(self) -> str:
+        """Return `ready`, `draining`, or `waiting` while none of the processes that answer calls does."""
+        processes = self.processes()
+        is_waiting = bool(processes) and "serving" not in processes.values()
+        return "draining" if self.is_draining() else "waiting" if is_waiting else "ready"
 
     async def database(self) -> str:
         """Return `ok`, or why the database does not answer within 2 s."""
@@ -91,17 +103,21 @@ def doors(health: Health, figures: Figures, *, extra: Sequence[BaseRoute] = ()) 
     """Return the application of health, metrics and the extra routes."""
 
     async def alive(_: Request) -> Response:
-        return JSONResponse({"status": "alive", "task_restarts": dict(health.restarts())})
+        told: dict[str, Any] = {"status": "alive", "task_restarts": dict(health.restarts())}
+        if processes := health.processes():
+            told["processes"] = dict(processes)
+        return JSONResponse(told)
 
     async def ready(_: Request) -> Response:
-        is_draining = health.is_draining()
-        return JSONResponse({"status": "draining" if is_draining else "ready"}, 503 if is_draining else 200)
+        status = health.readiness()
+        return JSONResponse({"status": status}, 200 if status == "ready" else 503)
 
     async def backends(request: Request) -> Response:
         try:
             named = await health.backends.named_to(request.headers.get("authorization"))
         except (Unauthenticated, PermissionDenied) as error:
             return JSONResponse({"error": str(error)}, 401 if isinstance(error, Unauthenticated) else 403)
+        await health.ask_them()
         resting_count = len(health.backends.all_resting())
         found: dict[str, Any] = {"database": await health.database()}
         found["resting_sources"] = sorted(health.resting_sources())
@@ -113,6 +129,7 @@ def doors(health: Health, figures: Figures, *, extra: Sequence[BaseRoute] = ()) 
         return JSONResponse({"status": "well" if is_well else "impaired", **found}, 200 if is_well else 503)
 
     async def metrics(_: Request) -> Response:
+        await health.ask_them()
         return Response(figures.as_text(), headers={"content-type": CONTENT_TYPE})
 
     routes: list[BaseRoute] = [

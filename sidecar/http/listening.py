@@ -128,12 +128,18 @@ async def served(application: ASGIApp, listener: socket.socket, limits: HttpLimi
     )
     server = _Server(config, limits)
     serving = asyncio.create_task(server.serve(sockets=[listener]))
-    host, port = listener.getsockname()[:2]
     try:
-        yield f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        yield _address(listener)
     finally:
         server.should_exit = True
         await serving
+
+
+def _address(listener: socket.socket) -> str:
+    if listener.family == socket.AF_UNIX:
+        return f"unix:{listener.getsockname()}"
+    host, port = listener.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _turn_away(connection: socket.socket) -> None:

@@ -9,7 +9,7 @@ import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from uuid import UUID
@@ -29,6 +29,7 @@ from sidecar.context.token_counting import TokenMeters
 from sidecar.http.opening import check_addresses
 from sidecar.process.cache_invalidation import TenantCaches
 from sidecar.process.gauges import keep_counted
+from sidecar.process.parts import Part, end_with_parent, tell_serving
 from sidecar.process.retention import keep_pruned, retention_of
 from sidecar.process.serving import ServingDeps, open_all
 from sidecar.process.use_cases import BaseDeps, services_of
@@ -85,19 +86,27 @@ class App:
         return self.server.addresses
 
 
-async def serve(settings: Settings, watch: Watch) -> None:
-    """Serve until SIGTERM or SIGINT, then drain: health says NOT_SERVING, running calls get the grace period to end."""
+async def serve(settings: Settings, watch: Watch, part: Part = Part()) -> None:  # noqa: B008  # frozen
+    """Serve until SIGTERM or SIGINT, then drain: health says NOT_SERVING, running calls get the grace period to end.
+
+    A part of a service of several processes ends with its parent too.
+    """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
+    if not part.is_whole:
+        end_with_parent(stop.set, within_s=2 * settings.drain_grace_s)
+    part = replace(part, embeds=part.has_upkeep and not settings.worker)
     async with (
-        running(settings, watch=watch, is_warmed=True, embeds=not settings.worker) as app,
-        working(settings, app.database, watch.figures) as worker,
+        running(part.settings(settings), watch=watch, is_warmed=True, part=part) as app,
+        working(part.settings(settings), app.database, watch.figures) as worker,
     ):
         calm_collector()
         doors = {"http": app.http_address, "console": app.console_address}
         log.info("serving", extra={"addresses": list(app.addresses), **doors})
+        if not part.is_whole:
+            tell_serving(tuple(app.addresses), doors)
         await stop.wait()
         log.info("draining", extra={"grace_s": settings.drain_grace_s})
         # Concurrently: a worker in the middle of a batch must not delay refusing new calls.
@@ -124,12 +133,12 @@ async def running(
     watch: Watch | None = None,
     clocks: Clocks | None = None,
     is_warmed: bool = False,
-    embeds: bool = True,
+    part: Part = Part(),  # noqa: B008  # frozen
 ) -> AsyncIterator[App]:
-    """Yield a serving sidecar, and stop it in order at the end. `sources` replaces the built-in ones, `clocks` the system's.
+    """Yield a serving sidecar, or a part of one, and stop it in order at the end.
 
-    The default `watch` counts but sends nothing. With `is_warmed`, the first turn does not wait for connections. Without
-    `embeds`, a worker elsewhere embeds stored texts.
+    `sources` replaces the built-in ones, `clocks` the system's.
+    The default `watch` counts but sends nothing. With `is_warmed`, the first turn does not wait for connections.
 
     Raises a StartRefused or StoreError that says what to fix.
     """
@@ -145,11 +154,11 @@ async def running(
             await warm(pools.turn, connections=settings.turn_pool_size)
         telling = watch or Watch(WatchConfig(slow_turn_s=settings.slow_turn_s, keeps_content=settings.capture_content))
         clocks = clocks or Clocks(now=partial(datetime.now, UTC), steady_s=time.monotonic)
-        deps = BaseDeps(settings, where, pools, telling, clocks, is_built_in=sources is None)
+        deps = BaseDeps(settings, where, pools, telling, clocks, is_built_in=sources is None, part=part)
         app = await _started(
             deps, sources or built_in(pools.turn, settings.workspace_root, clock=clocks.steady_s), stack
         )
-        if embeds and app.embedding is not None:
+        if part.embeds and app.embedding is not None:
             supervisor = Supervisor()
             stack.push_async_callback(supervisor.stop)
             supervisor.start("embedding", app.embedding.keep)
@@ -198,12 +207,15 @@ async def _serving_deps(
     )
     stack.push_async_callback(deps.supervisor.stop)
     _keep_up(deps, turns.receipt_writer)
+    if deps.part.has_upkeep:
+        _keep_up_for_all(deps)
     deps.supervisor.start("notices", partial(caches.listen, deps.where.direct_dsn))
     audit = AuditLog(pools.background, keep_days=deps.settings.audit_days, clock=clocks.now)
     deps.supervisor.start("audit", audit.run)
-    deps.supervisor.start("audit_sweep", partial(audit.sweep, every_s=_SWEEP_EVERY_S))
     purges = Purges(deps.where.direct_dsn, every_s=deps.settings.purge_every_s)
-    if deps.settings.purge_every_s:
+    if deps.part.has_upkeep:
+        deps.supervisor.start("audit_sweep", partial(audit.sweep, every_s=_SWEEP_EVERY_S))
+    if deps.part.has_upkeep and deps.settings.purge_every_s:
         deps.supervisor.start("purge", purges.run)
     for written in (turns.receipt_writer.wait_written, audit.wait_written):
         stack.push_async_callback(_flushed, written, deps.settings.drain_grace_s)
@@ -224,6 +236,7 @@ async def _serving_deps(
         turns=turns,
         audit=audit,
         purges=purges,
+        part=deps.part,
     )
 
 
@@ -298,10 +311,14 @@ def _query_reader(deps: BaseDeps, chosen: embedders.Chosen) -> QueryReader:
 
 def _keep_up(deps: BaseDeps, writer: ReceiptWriter) -> None:
     """Start the background tasks that run as long as the process."""
+    deps.supervisor.start("receipts", writer.run)
+    deps.supervisor.start("memory", memory_trimming.keep_trimmed)
+
+
+def _keep_up_for_all(deps: BaseDeps) -> None:
+    """Start the background tasks that one process runs for all of its service."""
     pool, now = deps.pools.background, deps.clocks.now
     figures, start = deps.watch.figures, deps.supervisor.start
-    start("receipts", writer.run)
-    start("memory", memory_trimming.keep_trimmed)
     start("budgets", BudgetWatch(pool, now=now, on_crossed=figures.alerted).run)
     start("compile_figures", partial(keep_counted, pool, figures, now=now))
     kept = retention_of(deps.settings)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from uuid import UUID
 
@@ -17,8 +17,10 @@ from sidecar.context.fan_out import FanOut
 from sidecar.http.console.desk import Desk, Switches
 from sidecar.http.console.site import console
 from sidecar.http.doors import BackendStates, Health
+from sidecar.http.members import Impairments, Members, answer_members
 from sidecar.http.opening import open_console, open_doors
 from sidecar.http.webhooks import webhook_routes
+from sidecar.process.parts import Part
 from sidecar.rpc import admin, backends, brain, context, cost, decay, knowledge, memory, ontology, profile, wiki
 from sidecar.rpc import compile as compiles
 from sidecar.rpc import server as rpc_server
@@ -58,6 +60,7 @@ class ServingDeps:
     turns: context.ContextDeps
     audit: AuditLog
     purges: Purges
+    part: Part
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,14 +114,23 @@ async def open_all(deps: ServingDeps, stack: AsyncExitStack) -> Doors:
     _watch_values(deps)
     draining = asyncio.Event()
     started: list[GrpcServer] = []
+    impairments = Impairments(deps.fan_out.resting, deps.connected.resting, deps.embedder_trouble)
+    members = _members(deps)
+    if members is not None:
+        impairments = members.joined(impairments)
     health = Health(
         partial(_reach, deps.pools.background),
         draining.is_set,
         lambda: deps.supervisor.restarts,
-        deps.fan_out.resting,
-        BackendStates(deps.connected.resting, deps.connected.places, partial(_admin_of, started)),
-        deps.embedder_trouble,
+        impairments.sources,
+        BackendStates(impairments.backends, deps.connected.places, partial(_admin_of, started)),
+        impairments.embedder,
     )
+    if members is not None:
+        health = replace(health, processes=members.states, ask_them=members.ask)
+    if deps.part.is_asked and deps.part.directory is not None:
+        socket_path = deps.part.directory / f"{deps.part.name}.sock"
+        await answer_members(stack, socket_path, impairments, deps.watch.figures)
     http_address = await open_doors(
         stack,
         deps.settings,
@@ -127,19 +139,34 @@ async def open_all(deps: ServingDeps, stack: AsyncExitStack) -> Doors:
         extra=webhook_routes(deps.services.webhooks, watch=deps.watch),
     )
     server = await rpc_server.start(
-        deps.settings, handlers, deps.tenancy.not_before, watch=deps.watch, audit=deps.audit
+        deps.settings,
+        handlers,
+        deps.tenancy.not_before,
+        watch=deps.watch,
+        audit=deps.audit,
+        shares_ports=deps.part.is_asked,
     )
     started.append(server)
     deps.supervisor.start("sockets", server.keep_sockets)
     deps.watch.figures.watch_value(names.SPACES_UNCLAIMED, lambda: server.authenticator.unclaimed_count)
     stack.push_async_callback(server.stop, deps.settings.drain_grace_s)
     stack.callback(draining.set)
-    pages = console(_desk(deps, server), hosts=deps.settings.console_hosts)
+    pages = console(_desk(deps, server, impairments), hosts=deps.settings.console_hosts)
     console_address = await open_console(stack, deps.settings, pages)
     return Doors(server, http_address, console_address)
 
 
-def _desk(deps: ServingDeps, server: GrpcServer) -> Desk:
+def _members(deps: ServingDeps) -> Members | None:
+    """Return the other processes of the service, if this one has the HTTP servers of several; their metrics join its own."""
+    if deps.part.is_whole or deps.part.is_asked or deps.part.directory is None:
+        return None
+    members = Members(deps.part.directory)
+    deps.supervisor.start("members", members.keep_asking)
+    deps.watch.figures.join(deps.part.name, members.figures)
+    return members
+
+
+def _desk(deps: ServingDeps, server: GrpcServer, impairments: Impairments) -> Desk:
     """Return the dependencies of the console's pages; its visitors authenticate like callers of the server."""
     return Desk(
         deps.services,
@@ -148,9 +175,9 @@ def _desk(deps: ServingDeps, server: GrpcServer) -> Desk:
         deps.clocks,
         partial(_signed_in, server),
         deps.watch,
-        deps.fan_out.resting,
-        deps.embedder_trouble,
-        Switches(frozenset(source.value for source in deps.connected.sources), deps.connected.resting),
+        impairments.sources,
+        impairments.embedder,
+        Switches(frozenset(source.value for source in deps.connected.sources), impairments.backends),
         is_behind_tls=deps.settings.console_tls_proxy,
         audit=deps.audit,
     )

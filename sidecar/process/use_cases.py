@@ -9,6 +9,7 @@ from functools import partial
 from compiler.job.compilation import Engine
 from sidecar.context.assembler import Clocks
 from sidecar.process.cache_invalidation import TenantCaches
+from sidecar.process.parts import Part
 from sidecar.rpc import context
 from sidecar.runtime.database import Database
 from sidecar.runtime.settings import Settings
@@ -43,7 +44,8 @@ from store.tenancy.webhooks import Subscription
 
 @dataclass(frozen=True, slots=True)
 class BaseDeps:
-    """The base dependencies, the supervisor of background tasks, and whether the sources are the built-in ones."""
+    """The base dependencies, the supervisor of background tasks, whether the sources are the built-in ones, and this process's
+    part of the service."""
 
     settings: Settings
     where: Database
@@ -52,6 +54,7 @@ class BaseDeps:
     clocks: Clocks
     supervisor: Supervisor = field(default_factory=Supervisor)
     is_built_in: bool = True
+    part: Part = Part()  # noqa: RUF009  # frozen
 
 
 def services_of(

@@ -162,10 +162,11 @@ async def start(
     *,
     watch: Watch | None = None,
     audit: AuditLog | None = None,
+    shares_ports: bool = False,
 ) -> GrpcServer:
     """Return the server, listening; `handlers` gets the options for turns and those for other calls.
 
-    `watch` is told of every call, `audit` notes those of admins.
+    `watch` is told of every call, `audit` notes those of admins. Other processes may listen at shared ports too.
 
     Raises a StartRefused naming the setting that cannot stand.
     """
@@ -175,7 +176,7 @@ async def start(
     generic = tuple(handlers(_turn_options(settings), _other_options(settings)))
 
     def make() -> grpc.aio.Server:
-        server = grpc.aio.server(interceptors=[door], options=_options(settings))
+        server = grpc.aio.server(interceptors=[door], options=_options(settings, shares_ports=shares_ports))
         health_pb2_grpc.add_HealthServicer_to_server(servicer, server)
         server.add_generic_rpc_handlers(generic)
         if not settings.production:
@@ -262,11 +263,11 @@ def _admission(settings: Settings, **limits: Any) -> AdmissionControl:
     )
 
 
-def _options(settings: Settings) -> list[tuple[str, int]]:
+def _options(settings: Settings, *, shares_ports: bool) -> list[tuple[str, int]]:
     return [
         ("grpc.max_receive_message_length", settings.max_message_bytes),
         ("grpc.max_send_message_length", settings.max_message_bytes),
-        ("grpc.so_reuseport", 0),
+        ("grpc.so_reuseport", int(shares_ports)),
     ]
 
 

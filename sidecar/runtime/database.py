@@ -18,6 +18,8 @@ from store.db.postgres import PoolsConfig, check_server, direct
 from store.embedded.server import EmbeddedPostgres
 from store.tenancy import keys
 
+_USUAL_CONNECTIONS = 100
+
 
 @dataclass(frozen=True, slots=True)
 class Database:
@@ -29,19 +31,23 @@ class Database:
 
 
 @asynccontextmanager
-async def reached(settings: Settings) -> AsyncIterator[Database]:
-    """Yield the database of the settings without changing it; an embedded one is started, and released at the end."""
+async def reached(settings: Settings, *, connections: int = 0) -> AsyncIterator[Database]:
+    """Yield the database of the settings without changing it; an embedded one is started, and released at the end.
+
+    An embedded one that this starts accepts at least so many connections.
+    """
     if settings.database_url:
         yield Database(settings.database_url, settings.database_direct_url or settings.database_url)
         return
-    async with EmbeddedPostgres(settings.data_dir, bin_dir=settings.pg_bin) as embedded:
+    options = {"max_connections": str(connections)} if connections > _USUAL_CONNECTIONS else None
+    async with EmbeddedPostgres(settings.data_dir, bin_dir=settings.pg_bin, settings=options) as embedded:
         yield Database(embedded.dsn, embedded.dsn, embedded)
 
 
 @asynccontextmanager
-async def opened(settings: Settings) -> AsyncIterator[Database]:
-    """Yield the database of the settings; an embedded one is migrated and kept running."""
-    async with reached(settings) as database:
+async def opened(settings: Settings, *, connections: int = 0) -> AsyncIterator[Database]:
+    """Yield the database of the settings; an embedded one is migrated and kept running, with at least so many connections."""
+    async with reached(settings, connections=connections) as database:
         embedded = database.embedded
         if embedded is None:
             yield database

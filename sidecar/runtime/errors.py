@@ -40,7 +40,8 @@ This module does not know gRPC; `sidecar/rpc/transport/status.py` maps these cla
         ├── DevTokensOff
         ├── MigrationsPending
         ├── FenceKeyMissing
-        └── ServiceIncomplete
+        ├── ServiceIncomplete
+        └── ProcessNotStarted
 """
 
 from __future__ import annotations
@@ -284,3 +285,12 @@ class MigrationsPending(StartRefused):
 
 class FenceKeyMissing(StartRefused):
     """The table installation_keys holds no fence key; run `sidecar migrate`, which makes one."""
+
+
+class ProcessNotStarted(StartRefused):
+    """One of the service's processes ended before it served; its own message, above this one, says what to fix."""
+
+    def __init__(self, name: str, code: int) -> None:
+        super().__init__(
+            f"Process {name!r} of the service ended with code {code} before it served; fix what its message above says."
+        )

@@ -37,6 +37,9 @@ class Settings:
     """Database connections for everything but turns."""
     listen: tuple[str, ...] = ("127.0.0.1:7433",)
     """Addresses to serve on, separated by commas; `unix:/path` too. Only loopback and unix sockets may be without TLS."""
+    processes: str = "1"
+    """Processes that answer calls, on Linux: a whole number, or `auto` for one a core up to 4. With more than one, the HTTP
+    servers are in a process of their own."""
     tls_cert: Path | None = None
     """The server's certificate chain, a PEM file."""
     tls_key: Path | None = None

@@ -5,6 +5,7 @@ Every method opens its own transaction. A `reach` is how much of the owner's tur
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from datetime import datetime
 from uuid import UUID
 
 from models.tokens.calibration import CalibrationSample
-from sidecar.context.receipt_writer import ReceiptWriter
+from sidecar.context.receipt_writer import ReceiptWriter, is_fresh
 from sidecar.context.token_counting import TokenMeters
 from sidecar.runtime.errors import NotFound, ReceiptDropped
 from sidecar.services.validation import read_int, read_item_ids
@@ -25,6 +26,7 @@ from store.tenancy import forgotten
 
 log = logging.getLogger(__name__)
 
+_PAUSES_S = (0.05, 0.1, 0.15, 0.3, 0.4)  # a second in all
 _MAX_TOKENS = 2**31 - 1
 _COUNTS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 
@@ -49,7 +51,7 @@ class Receipts:
         self._meters = meters
 
     async def get(self, scope: Scope, receipt_id: UUID, *, reach: Reach | None) -> StoredReceipt:
-        """Return a receipt within reach; waits for one that is still queued.
+        """Return a receipt within reach; waits for one that is still queued, a second at most where another process has it.
 
         Raises ReceiptDropped for one that was never written, NotFound for one that is unknown or out of reach.
         """
@@ -59,6 +61,8 @@ class Receipts:
         if receipt is None and settling is not None:
             await settling
             receipt = await self._stored(scope, receipt_id, reach)
+        elif receipt is None and not self._receipt_writer.was_dropped(scope, receipt_id):
+            receipt = await self._written_elsewhere(scope, receipt_id, reach)
         if receipt is not None:
             return receipt
         raise ReceiptDropped if self._receipt_writer.was_dropped(scope, receipt_id) else NotFound("receipt")
@@ -102,6 +106,14 @@ class Receipts:
         except StoreError as error:
             log.warning("kept_answer_not_checked", extra={"error": type(error).__name__})
             return False
+
+    async def _written_elsewhere(self, scope: Scope, receipt_id: UUID, reach: Reach | None) -> StoredReceipt | None:
+        """Return a receipt whose turn another process has just assembled, once that has written it; None if it does not."""
+        for pause_s in _PAUSES_S if is_fresh(receipt_id, self._now()) else ():
+            await asyncio.sleep(pause_s)
+            if (receipt := await self._stored(scope, receipt_id, reach)) is not None:
+                return receipt
+        return None
 
     async def _stored(self, scope: Scope, receipt_id: UUID, reach: Reach | None) -> StoredReceipt | None:
         async with scoped(self._pools.background, scope, read_only=True) as connection:

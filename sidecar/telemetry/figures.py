@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
+from prometheus_client import Metric as MetricFamily
+from prometheus_client.parser import text_string_to_metric_families
 
 from sidecar.telemetry import names
 from sidecar.telemetry.names import Metric
@@ -34,8 +37,19 @@ class Family(Generic[F]):
         return child
 
 
+@dataclass(frozen=True, slots=True)
+class _Collected:
+    """Families in place of a registry, for the library's text format."""
+
+    families: Sequence[MetricFamily]
+
+    def collect(self) -> Iterator[MetricFamily]:
+        """Yield them."""
+        yield from self.families
+
+
 class Figures:
-    """Every metric of the process, in a registry of its own."""
+    """Every metric of the process, in a registry of its own; those of other processes of the service too, once joined."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -60,6 +74,8 @@ class Figures:
         self._reprocesses = Family(self._counter(names.REPROCESS_JOBS))
         self._reprocessed = self._counter(names.REPROCESSED_PAGES)
         self._refreshing: list[Callable[[], None]] = []
+        self._name = ""
+        self._others: Callable[[], Mapping[str, bytes]] = dict
 
     def call(self, method: str, code: str, duration_s: float) -> None:
         """Count a call that has ended."""
@@ -145,10 +161,28 @@ class Figures:
         for one in self._refreshing:
             one()
 
+    def join(self, name: str, others: Callable[[], Mapping[str, bytes]]) -> None:
+        """Export other processes' metrics too: `others` returns their texts by process. Each sample gets the label `process`."""
+        self._name, self._others = name, others
+
+    def families(self) -> list[MetricFamily]:
+        """Return every metric, with those of the joined processes."""
+        self.refresh()
+        own = list(self.registry.collect())
+        if not self._name:
+            return own
+        joined: dict[str, MetricFamily] = {}
+        others = ((name, text_string_to_metric_families(text.decode())) for name, text in self._others().items())
+        for process, families in ((self._name, own), *others):
+            for family in families:
+                into = joined.setdefault(family.name, MetricFamily(family.name, family.documentation, family.type))
+                for sample in family.samples:
+                    into.samples.append(sample._replace(labels={**sample.labels, "process": process}))
+        return list(joined.values())
+
     def as_text(self) -> bytes:
         """Return every metric in Prometheus' text format."""
-        self.refresh()
-        return generate_latest(self.registry)
+        return generate_latest(_Collected(self.families()))
 
     def _histogram(self, metric: Metric) -> Histogram:
         name, labels = metric.prometheus_name, metric.prometheus_labels

@@ -15,7 +15,14 @@ _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime
 
 
 class JsonLines(logging.Formatter):
-    """Formats a record as one JSON object: time, level, event, trace, the event's fields, and an error's type and location."""
+    """Formats a record as one JSON object: time, level, event, trace, the event's fields, and an error's type and location.
+
+    `process` is the name of this process, if its service has several.
+    """
+
+    def __init__(self, process: str = "") -> None:
+        super().__init__()
+        self._process = {"process": process} if process else {}
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record as one line of JSON."""
@@ -24,6 +31,7 @@ class JsonLines(logging.Formatter):
             "level": record.levelname.lower(),
             "logger": record.name,
             "event": record.getMessage(),
+            **self._process,
         }
         if (call := calls.current()) is not None:
             line |= {"trace_id": call.trace_id, "span_id": call.span_id}
@@ -33,10 +41,10 @@ class JsonLines(logging.Formatter):
         return orjson.dumps(line, default=str).decode()
 
 
-def log_to_stderr(level: str) -> None:
-    """Send every log record of `level` and above to standard error as JSON lines."""
+def log_to_stderr(level: str, *, process: str = "") -> None:
+    """Send every log record of `level` and above to standard error as JSON lines, which name the process if it has a name."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines())
+    handler.setFormatter(JsonLines(process))
     logging.basicConfig(level=level, handlers=[handler], force=True)
     # While the collector is unavailable it would log each dropped span.
     logging.getLogger("opentelemetry.sdk._shared_internal").setLevel(logging.ERROR)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -41,6 +42,7 @@ class WatchConfig:
     metrics_every_s: float = 60.0
     slow_turn_s: float = 1.0
     keeps_content: bool = False
+    process: str = ""
 
 
 def config_of(environ: Mapping[str, str], *, slow_turn_s: float = 1.0, keeps_content: bool = False) -> WatchConfig:
@@ -67,7 +69,7 @@ class Watch:
     """Spans and metrics of the process. Without a processor no span is made; the metrics are always counted."""
 
     def __init__(self, config: WatchConfig, *, processor: SpanProcessor | None = None) -> None:
-        resource = Resource.create({"service.name": "context-sidecar"})
+        resource = _resource(config.process)
         self.figures = Figures()
         self._config = config
         self._processor = processor or (BatchSpanProcessor(OTLPSpanExporter()) if config.sends_spans else None)
@@ -196,6 +198,15 @@ class WatchedStream(Watched):
 
     def _ended(self, code: str) -> None:
         self._watch.call_ended(self.call, self._method, code, messages=self.message_count)
+
+
+def _resource(process: str) -> Resource:
+    """Return what names this process to a collector: two processes of a service must not send under one name."""
+    named = Resource.create({"service.name": "context-sidecar"})
+    if not process:
+        return named
+    instance = named.attributes.get("service.instance.id") or socket.gethostname()
+    return named.merge(Resource({"service.instance.id": f"{instance}/{process}"}))
 
 
 @contextmanager

@@ -71,7 +71,8 @@ class Launch:
         """Return the tail of the server's log since this launch."""
         with self.log.open("rb") as file:
             end = file.seek(0, os.SEEK_END)
-            file.seek(max(self.log_start, end - _LAST_WORDS_BYTES))
+            start = self.log_start if self.log_start <= end else 0  # it was rotated since
+            file.seek(max(start, end - _LAST_WORDS_BYTES))
             return file.read().decode(errors="replace").strip()
 
 
@@ -129,6 +130,20 @@ def failure(pgdata: Path, account: Account, last_words: str) -> EmbeddedPostgres
             " chmod o+x it or choose another directory"
         )
     return PostgresDidNotStart(last_words)
+
+
+def is_log_full(layout: Layout) -> bool:
+    """Return whether the log of a running server is due to be rotated."""
+    return layout.log.exists() and layout.log.stat().st_size > _LOG_KEPT_BYTES
+
+
+def rotate_running(layout: Layout) -> None:
+    """Copy the log of a running server aside and empty it: the server appends to the open file. Lines of that moment are lost."""
+    aside = layout.log.with_suffix(".log.1")
+    aside.touch(mode=0o600)
+    shutil.copyfile(layout.log, aside)
+    os.truncate(layout.log, 0)
+    _make_private(aside)
 
 
 async def shut_down(pgdata: Path) -> None:

@@ -110,7 +110,7 @@ class EmbeddedPostgres:
             self._users_lock.release()
 
     async def keep_running(self) -> NoReturn:
-        """Watch the server and restart it whenever it or its socket is gone.
+        """Watch the server, restart it whenever it or its socket is gone, and keep its log short.
 
         Runs until cancelled or failed. Raises the same errors as `start`.
         """
@@ -120,6 +120,17 @@ class EmbeddedPostgres:
             if not is_whole and await self._probe() is not _State.READY:
                 log.warning("embedded_postgres_lost", extra={"data_dir": str(self._layout.root)})
                 await self.start()
+            if postmaster.is_log_full(self._layout):
+                await self._rotate_log()
+
+    async def _rotate_log(self) -> None:
+        """Rotate the log, unless another process that uses the server has done so."""
+        try:
+            async with self._start_lock.exclusive(_START_DEADLINE_S):
+                if postmaster.is_log_full(self._layout):
+                    await asyncio.to_thread(postmaster.rotate_running, self._layout)
+        except (TimeoutError, OSError) as error:
+            log.warning("embedded_postgres_log_not_rotated", extra={"error": type(error).__name__})
 
     async def _bring_up(self) -> None:
         """Wait until the server answers and has its database."""

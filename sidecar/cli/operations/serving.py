@@ -22,7 +22,8 @@ from sidecar.cli.shared.output import Voice
 from sidecar.cli.shared.session import speaking
 from sidecar.demo import corpus, story
 from sidecar.demo.story import Story
-from sidecar.process import app
+from sidecar.process import app, children
+from sidecar.process.parts import Part, cores, count_of
 from sidecar.runtime import settings
 from sidecar.runtime.database import bring_up_to_date, migrations, reached
 from sidecar.runtime.settings import Settings
@@ -37,8 +38,11 @@ _LINES_SHOWN = 6
 
 @click.command(short_help="Serve until stopped.")
 @click.option("--listen", multiple=True, metavar="ADDRESS", help="HOST:PORT or unix:/path; repeatable.")
+@click.option("--processes", metavar="N", help="Processes that answer calls, or auto: one a core, up to 4.")
+@click.option("--part", default="", hidden=True)
+@click.option("--directory", type=click.Path(path_type=Path), hidden=True)
 @speaking
-def serve(voice: Voice, listen: Sequence[str]) -> None:
+def serve(voice: Voice, listen: Sequence[str], processes: str | None, part: str, directory: Path | None) -> None:
     """Serve until SIGTERM or Ctrl-C, then let running calls finish. Settings come from SIDECAR_… variables.
 
     Without SIDECAR_DATABASE_URL an embedded Postgres is started, migrated and kept between runs.
@@ -47,12 +51,21 @@ def serve(voice: Voice, listen: Sequence[str]) -> None:
     Example:
       sidecar serve
       sidecar serve --listen unix:/run/sidecar/api.sock --listen 127.0.0.1:7433
+      sidecar serve --processes 2
     """
     read = settings.read(os.environ)
-    telemetry.log_to_stderr(read.log_level)
+    read = replace(read, listen=tuple(listen)) if listen else read
+    asked = read.processes if processes is None else processes
+    count = count_of(asked, cores=cores(), is_linux=sys.platform == "linux")
+    if count > 1 and not part:
+        telemetry.log_to_stderr(read.log_level, process="supervisor")
+        with _runner() as runner:
+            runner.run(children.serve_with(read, count))
+        return
+    telemetry.log_to_stderr(read.log_level, process=part)
     telling = watch.config_of(os.environ, slow_turn_s=read.slow_turn_s, keeps_content=read.capture_content)
-    with watch.watching(telling) as watched, _runner() as runner:
-        runner.run(app.serve(replace(read, listen=tuple(listen)) if listen else read, watched))
+    with watch.watching(replace(telling, process=part)) as watched, _runner() as runner:
+        runner.run(app.serve(read, watched, Part(part, directory)))
 
 
 def _runner() -> asyncio.Runner:

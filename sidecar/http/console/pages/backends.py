@@ -91,10 +91,10 @@ async def list_sources(visit: Visit) -> Response:
 
 
 def source_figures(figures: Figures, resting: set[str]) -> list[SourceFigures]:
-    """Return each source's figures, from the process's own metrics."""
+    """Return each source's figures, from the metrics of all processes of the service."""
     rows: dict[str, SourceFigures] = {source.value: SourceFigures(source.value) for source in Source}
     base = names.SOURCE_DURATION.prometheus_name
-    for family in figures.registry.collect():
+    for family in figures.families():
         for sample in family.samples if family.name == base else ():
             row = rows.get(_source_of(sample.labels))
             if row is not None:

@@ -169,6 +169,24 @@ async def test_supervised_server_is_restarted_after_a_kill(data_dir: Path) -> No
         await asyncio.gather(keeper, return_exceptions=True)
 
 
+async def test_log_of_a_running_server_is_rotated_and_goes_on(data_dir: Path) -> None:
+    async with EmbeddedPostgres(data_dir) as postgres:
+        layout = Layout.of(data_dir)
+        with layout.log.open("ab") as file:
+            file.write(b"an old line\n" * 500_000)
+        keeper = asyncio.create_task(postgres.keep_running())
+        aside = layout.log.with_suffix(".log.1")
+        await until(lambda: aside.exists() and layout.log.stat().st_size < 1_000_000)
+        assert aside.stat().st_size >= 6_000_000
+        assert aside.stat().st_mode & 0o777 == 0o600
+        with pytest.raises(asyncpg.UndefinedTableError):
+            await fetch(postgres.dsn, "SELECT 1 FROM no_such_table")
+        await until(lambda: b"no_such_table" in layout.log.read_bytes())
+        assert b"\0" not in layout.log.read_bytes(), "it is appended to from its new beginning"
+        keeper.cancel()
+        await asyncio.gather(keeper, return_exceptions=True)
+
+
 def lose_socket(data_dir: Path) -> None:
     (Layout.of(data_dir).socket_dir / f".s.PGSQL.{PORT}").unlink()
 

@@ -1,0 +1,128 @@
+"""The other processes of a service of several: how each does and what it counts, asked over private sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from sidecar.http.connection import HttpLimits
+from sidecar.http.listening import served
+from sidecar.telemetry.figures import CONTENT_TYPE, Figures
+
+log = logging.getLogger(__name__)
+
+_EVERY_S = 2.0
+_PATIENCE_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Impairments:
+    """What fails in a process: sources and backends whose breaker is open, and why the embedder does not answer."""
+
+    sources: Callable[[], Sequence[str]]
+    backends: Callable[[], Mapping[str, bool]]
+    embedder: Callable[[], str]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return them for another process."""
+        return {"sources": list(self.sources()), "backends": dict(self.backends()), "embedder": self.embedder()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """What a process told last; `is_serving` is False when it did not answer."""
+
+    is_serving: bool = False
+    told: Mapping[str, Any] = field(default_factory=dict)
+    figures: bytes = b""
+
+
+class Members:
+    """What the other processes of the service told last; `directory` holds a socket for each."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._members: dict[str, _Member] = {}
+
+    async def keep_asking(self) -> None:
+        """Ask every two seconds until cancelled."""
+        while True:
+            await self.ask()
+            await asyncio.sleep(_EVERY_S)
+
+    async def ask(self) -> None:
+        """Ask each process now. One that does not answer within a second keeps its last figures: a counter never falls."""
+        paths = sorted(self._directory.glob("*.sock"))
+        found = await asyncio.gather(*(self._asked(path) for path in paths))
+        silent = {name: _Member(figures=one.figures) for name, one in self._members.items()}
+        self._members = silent | {path.stem: one for path, one in zip(paths, found, strict=True)}
+
+    async def _asked(self, path: Path) -> _Member:
+        transport = httpx.AsyncHTTPTransport(uds=str(path))
+        try:
+            async with httpx.AsyncClient(transport=transport, base_url="http://part", timeout=_PATIENCE_S) as client:
+                told, figures = await client.get("/told"), await client.get("/metrics")
+                return _Member(True, told.json(), figures.content)
+        except (httpx.HTTPError, ValueError):
+            return _Member(figures=self._members.get(path.stem, _Member()).figures)
+
+    def states(self) -> dict[str, str]:
+        """Return `serving` or `absent` for each process by name."""
+        return {name: "serving" if one.is_serving else "absent" for name, one in sorted(self._members.items())}
+
+    def figures(self) -> dict[str, bytes]:
+        """Return each process's metrics in Prometheus' text format."""
+        return {name: one.figures for name, one in self._members.items()}
+
+    def joined(self, own: Impairments) -> Impairments:
+        """Return what fails here or in another process."""
+
+        def sources() -> list[str]:
+            return sorted({*own.sources(), *(name for told in self._told() for name in told["sources"])})
+
+        def backends() -> dict[str, bool]:
+            resting = {name for told in self._told() for name, is_resting in told["backends"].items() if is_resting}
+            return {name: is_resting or name in resting for name, is_resting in own.backends().items()}
+
+        def embedder() -> str:
+            return own.embedder() or next((told["embedder"] for told in self._told() if told["embedder"]), "")
+
+        return Impairments(sources, backends, embedder)
+
+    def _told(self) -> list[Mapping[str, Any]]:
+        return [one.told for one in self._members.values() if one.is_serving]
+
+
+async def answer_members(stack: AsyncExitStack, path: Path, impairments: Impairments, figures: Figures) -> None:
+    """Tell how this process does, at a private socket, until the stack ends."""
+
+    async def told(_: Request) -> Response:
+        return JSONResponse(impairments.as_json())
+
+    async def metrics(_: Request) -> Response:
+        return Response(figures.as_text(), headers={"content-type": CONTENT_TYPE})
+
+    application = Starlette(routes=[Route("/told", told), Route("/metrics", metrics)])
+    await stack.enter_async_context(served(application, _listener(path), HttpLimits(requests_per_s=0)))
+
+
+def _listener(path: Path) -> socket.socket:
+    path.unlink(missing_ok=True)  # of a process that was killed
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.bind(os.fspath(path))
+    listener.listen(16)
+    listener.setblocking(False)
+    return listener

@@ -1,0 +1,225 @@
+"""Keeps the processes of a service of several: starts them, starts again the one that ends, and drains all at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from sidecar.http.opening import check_addresses as check_http_addresses
+from sidecar.process.parts import HTTP, own_address
+from sidecar.rpc import server as rpc_server
+from sidecar.rpc.transport.listen import MAX_SOCKET_PATH_BYTES, check_listen_address
+from sidecar.runtime import database
+from sidecar.runtime.errors import ProcessNotStarted, SettingInvalid
+from sidecar.runtime.settings import Settings
+from sidecar.runtime.supervisor import pause_after
+
+log = logging.getLogger(__name__)
+
+_FIRST_PAUSE_S = 0.05
+_AFTER_GRACE_S = 40.0
+_OTHER_CONNECTIONS = 40  # the worker's, those for notices, and commands
+_CONNECTIONS_BESIDE_POOLS = 3
+_SOCKET_NAME_BYTES = len("/processes-12345678/http.sock")
+
+
+async def serve_with(settings: Settings, count: int) -> None:
+    """Serve with `count` processes that answer calls until SIGTERM or SIGINT, then drain all of them.
+
+    Raises a StartRefused, and ProcessNotStarted for a process that cannot serve at all.
+    """
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    rpc_server.check_addresses(settings)
+    check_http_addresses(settings)
+    async with AsyncExitStack() as stack:
+        listen = stack.enter_context(_reserved(settings.listen))
+        _remove_sockets(listen, above=count)
+        where = await stack.enter_async_context(database.opened(settings, connections=_connections(settings, count)))
+        await database.check(where)
+        directory = stack.enter_context(_directory(settings))
+        environment = {
+            **os.environ,
+            "SIDECAR_DATABASE_URL": where.dsn,
+            "SIDECAR_DATABASE_DIRECT_URL": where.direct_dsn,
+            "SIDECAR_LISTEN": ",".join(listen),
+        }
+        names = [*map(str, range(1, count + 1)), HTTP]
+        children = [_Child(name, directory, environment, settings.drain_grace_s) for name in names]
+        await _keep(children, stop, settings.drain_grace_s)
+
+
+async def _keep(children: Sequence[_Child], stop: asyncio.Event, grace_s: float) -> None:
+    """Run all children until the event; the first alone at first, so that what none of them can do is told once."""
+    tasks: list[asyncio.Task[None]] = []
+    stopping = asyncio.create_task(stop.wait())
+    try:
+        for group in (children[:1], children[1:]):
+            if not stop.is_set():
+                tasks += [asyncio.create_task(child.keep(), name=child.name) for child in group]
+                await _until_serving(group, *tasks, stopping)
+        if not stop.is_set():
+            addresses = [address for child in children for address in child.addresses]
+            doors = children[-1].doors
+            log.info("serving", extra={"addresses": sorted(set(addresses)), "processes": len(children) - 1, **doors})
+        await _first(*tasks, stopping)
+        log.info("draining", extra={"grace_s": grace_s})
+    finally:
+        for task in (*tasks, stopping):
+            task.cancel()
+        await asyncio.gather(*tasks, stopping, return_exceptions=True)
+
+
+async def _until_serving(group: Sequence[_Child], *others: asyncio.Task[Any]) -> None:
+    """Wait until each of the group serves or one of the others is done, and raise its error if it has one."""
+    serving = [asyncio.create_task(child.serving.wait()) for child in group]
+    for one in serving:
+        await _first(one, *others)
+        if not one.done():
+            break
+    for one in serving:
+        one.cancel()
+
+
+async def _first(*waited: asyncio.Future[Any]) -> None:
+    """Wait until one is done, and raise its error if it has one."""
+    done, _ = await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+    for one in done:
+        one.result()
+
+
+class _Child:
+    """One process of the service, started again, after a growing pause, whenever it ends."""
+
+    def __init__(self, name: str, directory: Path, environment: Mapping[str, str], grace_s: float) -> None:
+        self.name = name
+        self.serving = asyncio.Event()
+        self.addresses: tuple[str, ...] = ()
+        self.doors: dict[str, str] = {}
+        self._arguments = ("serve", "--part", name, "--directory", str(directory))
+        self._environment = environment
+        self._patience_s = 2 * grace_s + _AFTER_GRACE_S
+
+    async def keep(self) -> None:
+        """Run it until cancelled. Raises ProcessNotStarted when it ends before it has ever served."""
+        loop, pause_s = asyncio.get_running_loop(), _FIRST_PAUSE_S
+        while True:
+            began_s = loop.time()
+            code = await self._run()
+            if not self.serving.is_set():
+                raise ProcessNotStarted(self.name, code)
+            log.warning("process_ended", extra={"child": self.name, "code": code})
+            pause_s = pause_after(loop.time() - began_s, pause_s)
+            await asyncio.sleep(pause_s)
+
+    async def _run(self) -> int:
+        """Return its exit code once it has ended; cancelled, drain it, and kill it when that takes too long."""
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "sidecar", *self._arguments),
+            env=self._environment,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        try:
+            assert process.stdout is not None
+            while line := await process.stdout.readline():
+                self._hear(line)
+            return await process.wait()
+        finally:
+            if process.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    process.terminate()
+                await _ended(process, self._patience_s)
+
+    def _hear(self, line: bytes) -> None:
+        told = orjson.loads(line)
+        self.addresses = tuple(told.pop("addresses"))
+        self.doors = told
+        if self.serving.is_set():
+            log.info("process_serves_again", extra={"child": self.name})
+        self.serving.set()
+
+
+async def _ended(process: asyncio.subprocess.Process, patience_s: float) -> None:
+    try:
+        async with asyncio.timeout(patience_s):
+            await process.wait()
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+
+
+@contextmanager
+def _reserved(listen: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Hold the ports of the addresses for the processes of this service, and yield the addresses with the actual ports.
+
+    A port is taken as if for one process, so that one in use is refused; only then is it opened to processes that share it.
+    Raises SettingInvalid.
+    """
+    with contextlib.ExitStack() as stack:
+        yield tuple([text if text.startswith("unix:") else _reserve(text, stack) for text in listen])
+
+
+def _reserve(text: str, stack: contextlib.ExitStack) -> str:
+    host, _, port = check_listen_address(text, is_tls=True).target.rpartition(":")
+    bare = host.removeprefix("[").removesuffix("]")
+    try:
+        family, _, _, _, address = socket.getaddrinfo(bare, int(port), type=socket.SOCK_STREAM)[0]
+        held = stack.enter_context(socket.socket(family, socket.SOCK_STREAM))
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        held.bind(address)
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    except OSError as error:
+        raise SettingInvalid("SIDECAR_LISTEN", f"{text} cannot be opened", "free the port or choose another") from error
+    return f"{host}:{held.getsockname()[1]}"
+
+
+def _remove_sockets(listen: Sequence[str], *, above: int) -> None:
+    """Remove what a service of more processes left, or clients would try it."""
+    for text in listen:
+        if text.startswith("unix:"):
+            path = check_listen_address(own_address(text, above), is_tls=True).socket_path
+            first = check_listen_address(text, is_tls=True).socket_path
+            assert path is not None
+            assert first is not None
+            for other in first.parent.glob(f"{first.name}.*"):
+                if other.suffix[1:].isdigit() and int(other.suffix[1:]) > above:
+                    other.unlink(missing_ok=True)
+
+
+@contextmanager
+def _directory(settings: Settings) -> Iterator[Path]:
+    """Yield a private directory for the sockets between the processes: beneath the data directory if its path is short."""
+    data_dir = settings.data_dir
+    fits = len(os.fsencode(data_dir)) + _SOCKET_NAME_BYTES <= MAX_SOCKET_PATH_BYTES
+    is_inside = fits and data_dir.is_dir() and os.access(data_dir, os.W_OK | os.X_OK)
+    try:
+        made = Path(tempfile.mkdtemp(prefix="processes-", dir=data_dir if is_inside else None))
+    except OSError as error:
+        fix = "set TMPDIR to a directory that can be written"
+        raise SettingInvalid("SIDECAR_PROCESSES", "there is no place for the processes' sockets", fix) from error
+    try:
+        yield made
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def _connections(settings: Settings, count: int) -> int:
+    """Return how many connections the processes may open together."""
+    a_process = settings.turn_pool_size + settings.background_pool_size + _CONNECTIONS_BESIDE_POOLS
+    return (count + 1) * a_process + settings.worker_pool_size + _OTHER_CONNECTIONS

@@ -1,0 +1,116 @@
+"""The parts of a service of several processes: some answer calls, one holds the HTTP servers, the upkeep and the worker."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import orjson
+
+from sidecar.runtime.errors import SettingInvalid
+from sidecar.runtime.settings import Settings
+
+HTTP = "http"
+AUTO = "auto"
+MOST_PROCESSES = 64
+_MOST_AUTO = 4
+_HTTP_TURN_CONNECTIONS = 6  # one turn at a time, tried in the console
+_OFF = "off"
+_LAST_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What this process does of its service; by default all. `directory` holds the sockets at which the parts ask each other.
+
+    Parts that answer calls are numbered from 1 on. One that `embeds` gives stored texts their vectors; else a worker does.
+    """
+
+    name: str = ""
+    directory: Path | None = None
+    embeds: bool = True
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the service has this one process."""
+        return not self.name
+
+    @property
+    def has_upkeep(self) -> bool:
+        """Whether it prunes, counts and watches for all parts, and has the worker beside it."""
+        return self.name in {"", HTTP}
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether it answers calls as one of several, and tells the part with the HTTP servers how it does."""
+        return not self.has_upkeep
+
+    def settings(self, settings: Settings) -> Settings:
+        """Return the service's settings as they hold for this part."""
+        if self.is_whole:
+            return settings
+        if self.name == HTTP:
+            return replace(settings, listen=(), turn_pool_size=min(settings.turn_pool_size, _HTTP_TURN_CONNECTIONS))
+        own = tuple(own_address(address, int(self.name)) for address in settings.listen)
+        return replace(settings, listen=own, http_listen=_OFF, console_listen=_OFF, worker=False)
+
+
+def own_address(address: str, number: int) -> str:
+    """Return the address at which a part serves: processes share a port, and each has a socket of its own.
+
+    The first has the socket that is configured, so that a client which knows one path alone finds the service.
+    """
+    return f"{address}.{number}" if address.startswith("unix:") and number > 1 else address
+
+
+def count_of(asked: str, *, cores: int, is_linux: bool) -> int:
+    """Return how many processes answer calls. Raises SettingInvalid for a number that cannot be."""
+    if asked == AUTO:
+        return max(1, min(cores, _MOST_AUTO)) if is_linux else 1
+    fix = f"set a whole number from 1 to {MOST_PROCESSES}, or {AUTO} for one a core up to {_MOST_AUTO}"
+    if not (asked.isascii() and asked.isdigit() and 1 <= int(asked[:6]) <= MOST_PROCESSES):
+        raise SettingInvalid("SIDECAR_PROCESSES", f"{asked[:40]!r} is no number of processes", fix)
+    count = int(asked)
+    if count > 1 and not is_linux:
+        raise SettingInvalid("SIDECAR_PROCESSES", f"{count} processes share a port on Linux only", "set 1")
+    return count
+
+
+def cores(quota: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
+    """Return how many processors this process may use, by its affinity and its control group's quota."""
+    usable = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    try:
+        most, period = quota.read_text(encoding="ascii").split()
+        return min(usable, max(1, int(most) // int(period)))
+    except (OSError, ValueError):
+        return usable
+
+
+def tell_serving(addresses: tuple[str, ...], doors: dict[str, str]) -> None:
+    """Tell the parent, on standard output, that this part serves, and where."""
+    sys.stdout.buffer.write(orjson.dumps({"addresses": addresses, **doors}) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def end_with_parent(stop: Callable[[], object], *, within_s: float) -> None:
+    """Call `stop` on the event loop once the parent has ended, and end this process when that takes longer than it may.
+
+    Standard input ends with the parent, whatever ended it. A thread waits for that: a loop that hangs would not see it.
+    """
+    loop = asyncio.get_running_loop()
+
+    def wait() -> None:
+        while os.read(0, 1024):
+            pass
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(stop)
+        time.sleep(within_s + _LAST_S)
+        os._exit(1)
+
+    threading.Thread(target=wait, name="sidecar-parent", daemon=True).start()

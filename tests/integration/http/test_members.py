@@ -1,0 +1,103 @@
+"""The process with the HTTP servers tells of all: how each does, what fails in any, and what each counts."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import httpx
+import pytest
+
+from sidecar.http.doors import BackendStates, Health, doors
+from sidecar.http.members import Impairments, Members, answer_members
+from sidecar.telemetry.figures import Figures
+
+METHOD = "sidecar.v1.ContextService/AssembleContext"
+
+
+def counted(calls: int) -> Figures:
+    figures = Figures()
+    for _ in range(calls):
+        figures.call(METHOD, "OK", 0.01)
+    return figures
+
+
+def impairments(*sources: str, backends: dict[str, bool] | None = None, embedder: str = "") -> Impairments:
+    return Impairments(lambda: list(sources), lambda: backends or {"kb": False}, lambda: embedder)
+
+
+@pytest.fixture
+async def stack() -> AsyncIterator[AsyncExitStack]:
+    async with AsyncExitStack() as one:
+        yield one
+
+
+async def _database() -> None:
+    """Answer."""
+
+
+def calls_by_process(figures: Figures) -> dict[str, float]:
+    return {
+        sample.labels["process"]: sample.value
+        for family in figures.families()
+        for sample in family.samples
+        if sample.name == "rpc_server_call_duration_seconds_count"
+    }
+
+
+async def test_metrics_of_all_processes_stand_on_one_page(stack: AsyncExitStack, tmp_path: Path) -> None:
+    for name, calls in (("1", 3), ("2", 5)):
+        await answer_members(stack, tmp_path / f"{name}.sock", impairments(), counted(calls))
+    members, own = Members(tmp_path), counted(1)
+    own.join("http", members.figures)
+    await members.ask()
+    assert calls_by_process(own) == {"http": 1, "1": 3, "2": 5}
+    text = own.as_text().decode()
+    assert text.count("# TYPE rpc_server_call_duration_seconds histogram") == 1
+    assert f'rpc_method="{METHOD}"' in text
+
+
+async def test_silent_process_is_absent_and_its_counters_do_not_fall(stack: AsyncExitStack, tmp_path: Path) -> None:
+    await answer_members(stack, tmp_path / "1.sock", impairments(), counted(1))
+    members, own = Members(tmp_path), Figures()
+    own.join("http", members.figures)
+    async with AsyncExitStack() as short:
+        await answer_members(short, tmp_path / "2.sock", impairments("wiki"), counted(7))
+        await members.ask()
+        assert members.states() == {"1": "serving", "2": "serving"}
+        assert members.joined(impairments()).sources() == ["wiki"]
+    await members.ask()
+    assert members.states() == {"1": "serving", "2": "absent"}
+    assert calls_by_process(own) == {"1": 1, "2": 7}
+    assert members.joined(impairments()).sources() == [], "what it told is not known any more"
+
+
+async def test_what_fails_in_any_process_is_told(stack: AsyncExitStack, tmp_path: Path) -> None:
+    failing = impairments("memory", backends={"kb": True}, embedder="its files are missing")
+    await answer_members(stack, tmp_path / "1.sock", impairments(), Figures())
+    await answer_members(stack, tmp_path / "2.sock", failing, Figures())
+    members = Members(tmp_path)
+    await members.ask()
+    joined = members.joined(impairments("wiki", backends={"kb": False, "s3": False}))
+    assert joined.sources() == ["memory", "wiki"]
+    assert joined.backends() == {"kb": True, "s3": False}
+    assert joined.embedder() == "its files are missing"
+
+
+async def test_service_is_ready_while_one_of_its_processes_takes_calls(stack: AsyncExitStack, tmp_path: Path) -> None:
+    members = Members(tmp_path)
+    health = Health(
+        _database, lambda: False, dict, list, BackendStates(), processes=members.states, ask_them=members.ask
+    )
+    transport = httpx.ASGITransport(app=doors(health, Figures()))
+    async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
+        async with AsyncExitStack() as short:
+            await answer_members(short, tmp_path / "1.sock", impairments(), Figures())
+            await members.ask()
+            assert (await client.get("/readyz")).json() == {"status": "ready"}
+            assert (await client.get("/livez")).json()["processes"] == {"1": "serving"}
+        await members.ask()
+        answer = await client.get("/readyz")
+        assert (answer.status_code, answer.json()) == (503, {"status": "waiting"})
+        assert (await client.get("/livez")).status_code == 200
