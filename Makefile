@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: bench check console-driver demo install interop lines lock proto reference serve soak test test-console test-hindsight test-llm test-mcp test-moto test-phoenix
+.PHONY: bench check console-driver demo density install interop lines lock proto reference serve soak test test-console test-hindsight test-llm test-mcp test-moto test-phoenix
 
 demo: install  ## load real input, serve it, and show one turn's fitted context with its receipt
 	$(BIN)/sidecar demo
@@ -63,6 +63,9 @@ proto: install  ## make sidecar/v1 and the client's mirror of it from proto/
 	rm -f sidecar/v1/*_pb2*
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m grpc_tools.protoc -I proto --python_out=. --grpc_python_out=. --mypy_out=. proto/sidecar/v1/*.proto
 	$(BIN)/python proto/make_client.py
+
+density: install  ## the table of typed edges by type in docs/metrics/wiki-link-density.md, from wikis compiled anew
+	$(BIN)/python docs/make_density.py
 
 reference: install  ## make docs/reference.md from the settings and commands
 	$(BIN)/python docs/make_reference.py

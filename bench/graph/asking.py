@@ -6,8 +6,7 @@ import asyncio
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -19,12 +18,12 @@ from bench.recall.asking import is_over, some
 from bench.recall.cases import Conversation
 from bench.recall.measuring import served
 from bench.recall.world import TENANT, Asked, World
-from sidecar.sources import wiki
 from sidecar.v1 import memory_pb2
 from sidecar.v1.items_pb2 import SOURCE_WIKI
 from store.compile import jobs
 from store.db.postgres import scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
+from store.wiki.edge_walks import MAX_HOPS
 
 SEED = 2
 BUDGET_TOKENS = 2_000
@@ -48,7 +47,8 @@ class GraphTally:
         """Count a question, in all the groups that it belongs to."""
         half = "held back" if question.is_held_back else "open"
         hand = "by hand" if question.is_by_hand else "by pattern"
-        for group in ("all", half, hand, f"{question.hops} hops", question.language):
+        groups = ("all", half, hand, f"{question.hops} hops", question.language)
+        for group in ("written later",) if question.is_later else groups:
             self.asked[run, group] += 1
             self.found[run, group] += is_there
 
@@ -61,11 +61,10 @@ async def measured(scale: float) -> list[Figure]:
     """Return the figures of the questions."""
     told = corpora(SEED)
     tally = GraphTally()
-    async with served(embed_deadline_s=_PATIENT_S) as world:
-        await fill(world, told)
-        for run in (_WITH, _WITHOUT):
-            with hops(wiki.MAX_HOPS if run == _WITH else 0):
-                await _ask(world, told, scale, run, tally)
+    for run, hops in ((_WITH, MAX_HOPS), (_WITHOUT, 0)):
+        async with served(embed_deadline_s=_PATIENT_S, graph_hops=hops) as world:
+            await fill(world, told)
+            await _ask(world, told, scale, run, tally)
     if tally.missed:
         print(json.dumps(tally.missed, ensure_ascii=False, indent=1), file=sys.stderr)
     return _figures(tally)
@@ -94,17 +93,6 @@ async def _is_compiling(world: World, scope: Scope) -> bool:
     async with scoped(world.app.pools.background, scope, read_only=True) as connection:
         due = await jobs.next_due(connection, scope)
         return bool(await jobs.running(connection, scope)) or (due is not None and due <= datetime.now(UTC))
-
-
-@contextmanager
-def hops(count: int) -> Iterator[None]:
-    """Let the process that serves follow so many edges."""
-    served_hops = wiki.MAX_HOPS
-    vars(wiki)["MAX_HOPS"] = count
-    try:
-        yield
-    finally:
-        vars(wiki)["MAX_HOPS"] = served_hops
 
 
 async def _ask(world: World, told: Sequence[GraphCorpus], scale: float, run: str, tally: GraphTally) -> None:
@@ -137,7 +125,7 @@ def _figures(tally: GraphTally) -> list[Figure]:
         at_least("page that answers in 2k tokens, with types", whole, 0.9, note=f"{count} questions"),
         at_most("the same without types", bare, 0.75),
     ]
-    for group in ("open", "held back", "by hand", "by pattern", "2 hops", "3 hops", "en", "pt"):
+    for group in ("open", "held back", "by hand", "by pattern", "2 hops", "3 hops", "en", "pt", "written later"):
         note = f"{tally.share(_WITHOUT, group):.3f} without types, {tally.asked[_WITH, group]} questions"
         told.append(plain(f"  {group}", tally.share(_WITH, group), note=note))
     tokens = [tally.wiki_tokens[run] / max(1, count) for run in (_WITH, _WITHOUT)]

@@ -2,7 +2,9 @@
 of its facts at once.
 
 `world.json` holds names and sentences, `questions.json` the wordings of the questions, by the way from the name that they give to
-the page that answers. Wordings marked `held` are never fitted on. The same seed gives the same corpus.
+the page that answers. Wordings marked `held` are never fitted on. Those of `later_questions.json` are all held: they were written
+when the words and features of relations were last changed, before the change, and asked after it. The same seed gives the same
+corpus.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ PERSON, FIRM, SHOP, BAND, BOOK, CITY = "person", "firm", "shop", "band", "book",
 
 _WORLD: Mapping[str, Any] = json.loads(Path(__file__).with_name("world.json").read_text(encoding="utf-8"))
 _QUESTIONS: Mapping[str, Any] = json.loads(Path(__file__).with_name("questions.json").read_text(encoding="utf-8"))
+_LATER: Mapping[str, Any] = json.loads(Path(__file__).with_name("later_questions.json").read_text(encoding="utf-8"))
 _COUPLES, _FIRMS, _OLD_FIRMS, _SHOPS, _BANDS, _BOOKS, _CITIES = 14, 26, 8, 14, 10, 14, 14
 _CHATTER = {PERSON: 3, FIRM: 2, SHOP: 2, BAND: 2, BOOK: 4, CITY: 3}
 _BEGINNING, _DAYS = datetime(2022, 1, 3, 9, tzinfo=UTC), 1_500
@@ -36,7 +39,8 @@ class ToldMemory:
 
 @dataclass(frozen=True, slots=True)
 class GraphQuestion:
-    """A question, the title of the page that answers it, and how many facts lead there. It may be held back from fitting."""
+    """A question, the title of the page that answers it, and how many facts lead there. It may be held back from fitting, or be
+    one of those written later."""
 
     text: str
     answer: str
@@ -44,6 +48,7 @@ class GraphQuestion:
     language: str
     is_held_back: bool
     is_by_hand: bool
+    is_later: bool = False
 
 
 @dataclass(slots=True)
@@ -103,10 +108,12 @@ class _Maker:
             self._state("member_of", person, band)
         told = {PERSON: people, FIRM: [*firms, *old_firms], SHOP: shops, BAND: bands, BOOK: books, CITY: cities}
         self._chat(told)
-        self._ask({PERSON: people, SHOP: shops, BOOK: books}, each)
+        starts = {PERSON: people, SHOP: shops, BOOK: books}
+        self._ask(starts, _QUESTIONS, each)
         for remark in _WORLD["remarks"][self._language]:
             self._corpus.remarks += [remark.format(x=name) for name in drawn.sample(people, 3 * each)]
         drawn.shuffle(self._corpus.memories)
+        self._ask(starts, _LATER, each, is_later=True)
         return self._corpus
 
     def _coined(self, kind: str, count: int) -> list[str]:
@@ -143,8 +150,10 @@ class _Maker:
         at = _BEGINNING + timedelta(days=self._drawn.randrange(_DAYS))
         self._corpus.memories.append(ToldMemory(text, at))
 
-    def _ask(self, starts: Mapping[str, Sequence[str]], each: int) -> None:
-        for chain, by_language in _QUESTIONS.items():
+    def _ask(
+        self, starts: Mapping[str, Sequence[str]], wordings: Mapping[str, Any], each: int, *, is_later: bool = False
+    ) -> None:
+        for chain, by_language in wordings.items():
             first, *edges = chain.split()
             told = [(name, ends) for name in starts[first] if len(ends := set(self._ends([name], edges))) == 1]
             for wording in by_language[self._language]:
@@ -153,7 +162,7 @@ class _Maker:
                 for name, ends in self._drawn.sample(fit, min(each, len(fit))):
                     text = wording["text"].format(x=name, year=_YEARS[2], spouse=self._spouse_word(name, edges))
                     flags = wording.get("held", False), wording.get("by_hand", False)
-                    question = GraphQuestion(text, next(iter(ends)), len(edges), self._language, *flags)
+                    question = GraphQuestion(text, next(iter(ends)), len(edges), self._language, *flags, is_later)
                     self._corpus.questions.append(question)
 
     def _ends(self, names: Sequence[str], edges: Sequence[str]) -> Iterator[str]:

@@ -6,7 +6,6 @@ row is a text to which a way leads, its label whether its page answers.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,20 +17,11 @@ from numpy.typing import NDArray
 from bench.graph.asking import SEED, fill
 from bench.graph.corpus import GraphCorpus, corpora
 from bench.recall.measuring import served
-from bench.recall.samples import Gatherer
+from bench.recall.samples import Gatherer, gathering
 from bench.recall.training import put_weights
 from bench.recall.world import World
-from models.embedding.embedder import LocalEmbedder
-from models.embedding.minilm import MiniLM
-from sidecar.context.query_embedding import QueryReader
-from sidecar.runtime.embedders import Numbered
-from sidecar.sources.memory import MemorySource
-from sidecar.sources.thread import ThreadSource
-from sidecar.sources.wiki import WikiSource
-from sidecar.turn.items import Source
 from sidecar.turn.rank import NAMES, PATH_NAMES, features
 from sidecar.turn.weights import BY_VECTORS, BY_WORDS, RankerWeights
-from store.content import embedders
 
 SEEDS = (SEED + 100,)
 RIDGE = 10.0
@@ -89,26 +79,14 @@ def with_paths(weights: RankerWeights, samples: Sequence[PathSample]) -> RankerW
 
 
 async def _gathered(world: World, told: Sequence[GraphCorpus]) -> list[PathSample]:
-    pools = world.app.pools
-    embedder = LocalEmbedder(MiniLM())
-    number = await embedders.number_of(pools.background, embedder.name, embedder.dimensions)
-    assert number is not None, "the database keeps vectors"
-    gatherer = Gatherer(
-        QueryReader(pools.turn, Numbered(embedder, number), deadline_s=60.0, clock=time.monotonic),
-        {
-            Source.THREAD: ThreadSource(pools.turn),
-            Source.MEMORY: MemorySource(pools.turn),
-            Source.WIKI: WikiSource(pools.turn),
-        },
-    )
     samples: list[PathSample] = []
-    for corpus in told:
-        for question in corpus.questions:
-            if not question.is_held_back:
-                samples += await _sample(gatherer, corpus.owner, question.text, question.answer)
-        for remark in corpus.remarks:
-            samples += await _sample(gatherer, corpus.owner, remark, "")
-    embedder.close()
+    async with gathering(world.app.pools, has_documents=False) as gatherer:
+        for corpus in told:
+            for question in corpus.questions:
+                if not question.is_held_back:
+                    samples += await _sample(gatherer, corpus.owner, question.text, question.answer)
+            for remark in corpus.remarks:
+                samples += await _sample(gatherer, corpus.owner, remark, "")
     return samples
 
 

@@ -6,7 +6,6 @@ The evidence is collected once per run, by the product's sources, from the datab
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -16,20 +15,9 @@ import numpy as np
 
 from bench.recall import samples
 from bench.recall.cases import CORPORA, SETS, Conversation, DocumentQuestion
-from bench.recall.samples import Gatherer
 from bench.recall.tally import samples_file
 from bench.recall.training import Sample, train, with_pages, write
-from models.embedding.embedder import LocalEmbedder
-from models.embedding.minilm import MiniLM
-from sidecar.context.query_embedding import QueryReader
-from sidecar.runtime.embedders import Numbered
-from sidecar.sources.knowledge import KnowledgeSource
-from sidecar.sources.memory import MemorySource
-from sidecar.sources.thread import ThreadSource
-from sidecar.sources.wiki import WikiSource
-from sidecar.turn.items import Source
 from sidecar.turn.weights import BY_VECTORS, RankerWeights
-from store.content import embedders
 from store.db.postgres import Pools
 
 PROVENANCE = """Made by `python -m bench recall --data DIR --split 0 --write-weights` on {}, from data with the SHA-256
@@ -101,22 +89,10 @@ async def gather(
 
 
 async def _gathered(pools: Pools, told: Sequence[Conversation], asked: Sequence[DocumentQuestion]) -> Gathered:
-    embedder = LocalEmbedder(MiniLM())
-    number = await embedders.number_of(pools.background, embedder.name, embedder.dimensions)
-    assert number is not None, "the database keeps vectors"
-    gatherer = Gatherer(
-        QueryReader(pools.turn, Numbered(embedder, number), deadline_s=60.0, clock=time.monotonic),
-        {
-            Source.THREAD: ThreadSource(pools.turn),
-            Source.MEMORY: MemorySource(pools.turn),
-            Source.KNOWLEDGE: KnowledgeSource(pools.turn),
-            Source.WIKI: WikiSource(pools.turn),
-        },
-    )
-    of_all = [sample for one in told for sample in await samples.of_conversation(gatherer, one)]
-    of_all += await samples.of_documents(gatherer, asked, [one for one in told if one.facts])
-    pages = [sample for one in told for sample in await samples.of_pages(gatherer, one)]
-    embedder.close()
+    async with samples.gathering(pools) as gatherer:
+        of_all = [sample for one in told for sample in await samples.of_conversation(gatherer, one)]
+        of_all += await samples.of_documents(gatherer, asked, [one for one in told if one.facts])
+        pages = [sample for one in told for sample in await samples.of_pages(gatherer, one)]
     return Gathered(of_all, pages)
 
 

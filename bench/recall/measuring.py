@@ -31,6 +31,7 @@ from sidecar.runtime.settings import Settings
 from sidecar.telemetry.figures import Figures
 from sidecar.turn import rank
 from store.db.postgres import Pools
+from store.wiki.edge_walks import MAX_HOPS
 
 _TIMED = 60
 
@@ -122,15 +123,18 @@ async def _filled(plan: Plan, told: Sequence[Conversation]) -> AsyncIterator[tup
 
 
 @asynccontextmanager
-async def served(*, embed_deadline_s: float | None = None, backends: Path | None = None) -> AsyncIterator[World]:
+async def served(
+    *, embed_deadline_s: float | None = None, backends: Path | None = None, graph_hops: int = MAX_HOPS
+) -> AsyncIterator[World]:
     """Yield a sidecar as it is installed, with its worker in a process beside it.
 
-    With `embed_deadline_s`, messages may wait so long for their vectors. `backends` is its file of remote backends, if any.
+    With `embed_deadline_s`, messages may wait so long for their vectors. `backends` is its file of remote backends, if any, and
+    `graph_hops` how many typed edges a turn follows.
     """
     options = [("grpc.max_receive_message_length", -1)]
     async with (
         own_database(embedder="minilm", is_installed=True) as (installed, _),
-        running(settings := _with(installed, embed_deadline_s, backends), part=Part(embeds=False)) as app,
+        running(settings := _with(installed, embed_deadline_s, backends, graph_hops), part=Part(embeds=False)) as app,
         working(settings, app.database, Figures()),
         grpc.aio.insecure_channel(app.addresses[0], options) as channel,
     ):
@@ -153,5 +157,6 @@ def _say(what: str) -> None:
     print(f"{time.strftime('%H:%M:%S')} {what}", file=sys.stderr, flush=True)
 
 
-def _with(settings: Settings, embed_deadline_s: float | None, backends: Path | None) -> Settings:
-    return replace(settings, embed_deadline_s=embed_deadline_s or settings.embed_deadline_s, backends=backends)
+def _with(settings: Settings, embed_deadline_s: float | None, backends: Path | None, graph_hops: int) -> Settings:
+    waits_s = embed_deadline_s or settings.embed_deadline_s
+    return replace(settings, embed_deadline_s=waits_s, backends=backends, graph_hops=graph_hops)

@@ -5,7 +5,9 @@ A corpus question is asked beside an unrelated conversation, and the other way r
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -15,11 +17,20 @@ from numpy.typing import NDArray
 from bench.recall.cases import ADVERSARIAL, Conversation, DocumentQuestion, plain, squash
 from bench.recall.training import Sample
 from bench.recall.world import AGENT, TENANT, THREAD
+from models.embedding.embedder import LocalEmbedder
+from models.embedding.minilm import MiniLM
 from sidecar.context.ports import ContextSource, SourceAnswer, SourceLimits, SourceQuery
 from sidecar.context.query_embedding import QueryReader
+from sidecar.runtime.embedders import Numbered
+from sidecar.sources.knowledge import KnowledgeSource
+from sidecar.sources.memory import MemorySource
+from sidecar.sources.thread import ThreadSource
+from sidecar.sources.wiki import WikiSource
 from sidecar.turn.items import Source
 from sidecar.turn.rank import Candidates, features, rank
 from sidecar.turn.reading import Reading
+from store.content import embedders
+from store.db.postgres import Pools
 from store.scope import Scope, owner_uuid, tenant_uuid
 
 _LIMITS = SourceLimits(top_k=1000, lead_lines=3, window_tokens=8_000, window_turns=0)
@@ -54,6 +65,24 @@ class Gatherer:
         words, reading = understood.reading.words, understood.reading
         query = SourceQuery(message, words, THREAD, AGENT, "", "", "", now, reading, understood.meaning)
         return reading, {source.value: await one.find(query, scope, _LIMITS) for source, one in self.sources.items()}
+
+
+@asynccontextmanager
+async def gathering(pools: Pools, *, has_documents: bool = True) -> AsyncIterator[Gatherer]:
+    """Yield a gatherer over the built-in sources, with the installed embedder; that of documents asks for a knowledge base."""
+    embedder = LocalEmbedder(MiniLM())
+    number = await embedders.number_of(pools.background, embedder.name, embedder.dimensions)
+    assert number is not None, "the database keeps vectors"
+    pool = pools.turn
+    sources: dict[Source, ContextSource] = {
+        Source.THREAD: ThreadSource(pool),
+        Source.MEMORY: MemorySource(pool),
+        Source.WIKI: WikiSource(pool),
+    }
+    if has_documents:
+        sources[Source.KNOWLEDGE] = KnowledgeSource(pool)
+    yield Gatherer(QueryReader(pool, Numbered(embedder, number), deadline_s=60.0, clock=time.monotonic), sources)
+    embedder.close()
 
 
 async def of_conversation(gatherer: Gatherer, conversation: Conversation) -> list[Sample]:

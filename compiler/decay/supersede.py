@@ -23,6 +23,7 @@ from store.content.supersessions import Supersession, SupersessionReason
 from store.content.tiers import AuthorityTier, MemoryStatus, least_trusted
 from store.db.queries import Connection
 from store.scope import Scope
+from store.wiki import page_writes
 
 MAX_SUPERSEDED = 200
 
@@ -93,10 +94,11 @@ async def restore(
 async def follow(connection: Connection, scope: Scope, memory_ids: Sequence[str], *, now: datetime) -> bool:
     """Bring the memories in line with their edges, and return whether the wiki is to be compiled.
 
-    What an accepted summary covers leaves the wiki: pages cite the summary, never both. Copies of what no longer stands leave the
-    tenant's Brain.
+    The typed edges that they state end and come back with them. What an accepted summary covers leaves the wiki: pages cite the
+    summary, never both. Copies of what no longer stands leave the tenant's Brain.
     """
     settled = await standing.settle(connection, scope, memory_ids, now=now)
+    await page_writes.settle_edges_stated_by(connection, scope, [one.memory_id for one in settled])
     accepted = [one for one in settled if one.status is MemoryStatus.ACCEPTED]
     if covered := [one.memory_id for one in accepted if one.is_compressed]:
         await forgetting.withdraw(connection, scope, covered, now=now)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from compiler.plan.contract import Rejection
+from compiler.plan.edge_types import EDGE_TYPES
 
 # Counts of rows written or of calls made, never of attempts to write.
 _COUNTS = (
@@ -70,6 +71,7 @@ def empty() -> dict[str, Any]:
     """Return the metrics of a job that has done nothing yet."""
     return {
         **dict.fromkeys(_COUNTS, 0),
+        **{f"edges_written_{kind}": 0 for kind in EDGE_TYPES},
         "cost_usd": 0.0,
         "cost_by_pass": {},
         "cost_by_model": {},

@@ -19,6 +19,9 @@ EDGE_TYPES: Final[Mapping[str, str]] = {
     "derived_from": "is derived from",
 }
 
+SOLE_TYPES: Final = frozenset({"works_at", "married_to"})
+"""Types of which a page has one edge at a time: a later statement of another ends what was said before."""
+
 _DATE = re.compile(r"\d{4}(?:-\d\d){0,2}", re.ASCII)
 _SLUG = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
@@ -28,7 +31,8 @@ class TypedEdge:
     """One statement of a typed edge: true from `valid_from` until just before `valid_until`, open where None.
 
     `since` and `until` are the period as it was said, empty if it was not; `said_at` is the time of the statement, which decides
-    between statements of one edge; `confidence` is 0 to 1. Type and `valid_from` are part of the edge's identity.
+    between statements of one edge; `confidence` is 0 to 1. `is_sole` says that it ends what was said before of the same page and
+    type. Type and `valid_from` are part of the edge's identity.
     """
 
     type: str
@@ -38,6 +42,7 @@ class TypedEdge:
     since: str = ""
     until: str = ""
     confidence: float = 1.0
+    is_sole: bool = False
 
 
 def first_moment(date: str) -> datetime | None:

@@ -185,6 +185,7 @@ async def _write_links(
         made.discard(cause.link_id)
         if cause.edge.type:
             counters["edges_written"] += 1
+            counters[f"edges_written_{cause.edge.type}"] += 1
         else:
             counters["links_written"] += 1
             counters[f"links_written_{cause.origin}"] += 1
@@ -215,7 +216,8 @@ def _edge(edge: TypedEdge | None) -> EdgeStatement:
     properties = {name: text for name, text in said.items() if text} | (
         {"confidence": edge.confidence} if edge.confidence < 1 else {}
     )
-    return EdgeStatement(edge.type, edge.valid_from, edge.valid_until, edge.said_at, orjson.dumps(properties).decode())
+    written = orjson.dumps(properties).decode()
+    return EdgeStatement(edge.type, edge.valid_from, edge.valid_until, edge.said_at, written, edge.is_sole)
 
 
 async def _write_mentions(

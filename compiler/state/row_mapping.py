@@ -215,6 +215,7 @@ def link_cause(row: Mapping[str, Any]) -> WriteLink:
         said.get("since", ""),
         said.get("until", ""),
         said.get("confidence", 1.0),
+        row["is_sole"],
     )
     return WriteLink(
         PageKey(PageType(row["from_type"]), row["from_slug"]),

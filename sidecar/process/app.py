@@ -155,9 +155,8 @@ async def running(
         telling = watch or Watch(WatchConfig(slow_turn_s=settings.slow_turn_s, keeps_content=settings.capture_content))
         clocks = clocks or Clocks(now=partial(datetime.now, UTC), steady_s=time.monotonic)
         deps = BaseDeps(settings, where, pools, telling, clocks, is_built_in=sources is None, part=part)
-        app = await _started(
-            deps, sources or built_in(pools.turn, settings.workspace_root, clock=clocks.steady_s), stack
-        )
+        local = built_in(pools.turn, settings.workspace_root, clock=clocks.steady_s, graph_hops=settings.graph_hops)
+        app = await _started(deps, sources or local, stack)
         if part.embeds and app.embedding is not None:
             supervisor = Supervisor()
             stack.push_async_callback(supervisor.stop)

@@ -92,6 +92,8 @@ class Settings:
     """API key of that server."""
     embed_deadline_s: float = 0.2
     """Seconds that a turn waits for the vector of its question before it searches by words only."""
+    graph_hops: int = 3
+    """Typed edges of the wiki that a turn follows one after the other at most, up to 3. 0 follows none."""
     receipt_text_days: int = 7
     """Days for which the texts of receipts are kept, so that turns can be replayed."""
     receipt_days: int = 365

@@ -23,6 +23,7 @@ from sidecar.sources.workspace import WorkspaceSource
 from sidecar.turn.items import Source
 from sidecar.turn.profile import REMOTE_DEADLINE_MS, Layer, parse_layer
 from store.db.postgres import Pool
+from store.wiki.edge_walks import MAX_HOPS
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +48,18 @@ class ConnectedSources:
         return frozenset(self.sources) - self.remote.get(tenant_id, frozenset())
 
 
-def built_in(pool: Pool, workspace_root: Path | None, *, clock: Callable[[], float]) -> dict[Source, ContextSource]:
-    """Return the built-in sources; that of files only with a folder of workspaces. `clock` tells steady seconds."""
+def built_in(
+    pool: Pool, workspace_root: Path | None, *, clock: Callable[[], float], graph_hops: int = MAX_HOPS
+) -> dict[Source, ContextSource]:
+    """Return the built-in sources; that of files only with a folder of workspaces. `clock` tells steady seconds, and `graph_hops`
+    how many typed edges a turn follows.
+    """
     switch = BrainSwitch(pool, clock=clock)
     sources: dict[Source, ContextSource] = {
         Source.THREAD: ThreadSource(pool),
         Source.KNOWLEDGE: KnowledgeSource(pool),
         Source.MEMORY: WithBrain(MemorySource(pool), switch),
-        Source.WIKI: WithBrain(WikiSource(pool), switch),
+        Source.WIKI: WithBrain(WikiSource(pool, hops=graph_hops), switch),
     }
     if workspace_root is not None:
         sources[Source.WORKSPACE] = WorkspaceSource(pool, workspace_root)

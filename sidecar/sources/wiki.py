@@ -29,7 +29,6 @@ from store.wiki import edge_walks, pages
 from store.wiki.pages import PageHead, Passage
 from store.wiki.ways import EdgeWay
 
-MAX_HOPS = edge_walks.MAX_HOPS
 _MOST_EACH = 40
 _SECTIONS_EACH = 2
 
@@ -37,11 +36,12 @@ _Ways = Mapping[UUID, tuple[EdgeWay, Walked]]
 
 
 class WikiSource:
-    """Searches an owner's pages by title, alias, body and vectors, and follows typed edges. A section covers the memories that it
-    cites."""
+    """Searches an owner's pages by title, alias, body and vectors, and follows at most `hops` typed edges, 0 for none. A section
+    covers the memories that it cites."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, *, hops: int = edge_walks.MAX_HOPS) -> None:
         self._pool = pool
+        self._hops = min(hops, edge_walks.MAX_HOPS)
 
     async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
         """Return up to `top_k` sections and page summaries: of pages that edges lead to, sections and summaries in turn, the best
@@ -58,7 +58,7 @@ class WikiSource:
         async with scoped(self._pool, scope, read_only=True) as connection:
             limits.begin()
             sections, summaries = await pages.recall(connection, scope, wanted)
-            ways = await _ways(connection, scope, words, query)
+            ways = await self._ways(connection, scope, words, query)
             led_to = await pages.passages_of(connection, scope, list(ways), wanted, each=_SECTIONS_EACH)
         # What edges lead to goes first: what words or vectors find of it may be far down their lists.
         led = {(one.page.page_id, one.slug) for one in led_to.texts}
@@ -77,6 +77,15 @@ class WikiSource:
         passages = [passage for recalled in lists for passage in recalled.texts]
         chosen = _Chosen([passages[place] for place in places], evidence, [walked[place] for place in places], ways)
         return _answer(chosen, query, limits)
+
+    async def _ways(self, connection: Connection, scope: Scope, words: MessageWords, query: SourceQuery) -> _Ways:
+        """Return the best way over typed edges to each page that the message's names and words of relation lead to."""
+        periods = query.reading.periods if query.reading else ()
+        asked = paths.walk_query(words, periods, now=query.as_of or query.now) if self._hops else None
+        if asked is None:
+            return {}
+        found = await edge_walks.walk_from_names(connection, scope, asked, hops=self._hops)
+        return {way.page_ids[-1]: (way, walked) for way, walked in paths.best_ways(words, found)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,16 +109,6 @@ def _answer(chosen: _Chosen, query: SourceQuery, limits: SourceLimits) -> Source
     walked = chosen.walked if any(chosen.walked) else ()
     candidates = Candidates(CandidateKind.PAGE, ids, texts, chosen.evidence, walked=walked)
     return SourceAnswer(items, notes=query.notes, candidates=candidates).first(limits.top_k)
-
-
-async def _ways(connection: Connection, scope: Scope, words: MessageWords, query: SourceQuery) -> _Ways:
-    """Return the best way over typed edges to each page that the message's names and words of relation lead to."""
-    periods = query.reading.periods if query.reading else ()
-    asked = paths.walk_query(words, periods, now=query.as_of or query.now)
-    if asked is None or not MAX_HOPS:
-        return {}
-    found = await edge_walks.walk_from_names(connection, scope, asked, hops=MAX_HOPS)
-    return {way.page_ids[-1]: (way, walked) for way, walked in paths.best_ways(words, found)}
 
 
 def _counted_as(recalled: Recalled[Passage], counted: Recalled[Passage]) -> Recalled[Passage]:

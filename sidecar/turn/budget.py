@@ -2,8 +2,8 @@
 
 The order is fixed: pinned items and the last exchange, which are in before anything is offered; recent turns (never tokens
 that floors may take); each source's floor; priority tiers; then the remainder: leads made full, older history, candidates
-below the relevance knee, pages last. In seed order the recent turns come in their own tier and take what is left at the end.
-An offer that does not fit is skipped, so an item is refused only for its own size.
+below the relevance knee, pages last but for those that typed edges led to. In seed order the recent turns come in their own
+tier and take what is left at the end. An offer that does not fit is skipped, so an item is refused only for its own size.
 
 The recent turns depend on the thread and the pool alone, never on what was recalled, so that a provider's cache keeps them.
 From pools of 4,000 tokens on, they begin on a grid of the thread's tokens.
@@ -166,8 +166,7 @@ class _Sharing:
         unasked = [
             place for place, is_telling in enumerate(self._is_telling) if not is_telling and place != self._summary
         ]
-        # A page repeats other items, so those are offered first.
-        self._offer(sorted(unasked, key=self._is_page), "below the relevance knee")
+        self._offer(sorted(unasked, key=self._repeats), "below the relevance knee")
         if ledger.has_freed:
             self._offer(sorted({*range(len(self._forms))} - {self._summary}), _LEFT_OVER)
         self._upgrade(range(len(self._forms)))
@@ -182,6 +181,11 @@ class _Sharing:
 
     def _is_page(self, place: int) -> bool:
         return self._wanted.stock.items[place].source is Source.WIKI
+
+    def _repeats(self, place: int) -> bool:
+        """Return whether it repeats other items, so that those are offered first: a page, unless typed edges led to it."""
+        item = self._wanted.stock.items[place]
+        return item.source is Source.WIKI and all(ref.kind != "path" for ref in item.provenance)
 
     def _open_window(self) -> None:
         """Take in the recent turns before the last exchange: a function of the thread and the pool alone."""
@@ -232,7 +236,7 @@ class _Sharing:
         """Return the item's sort key among its duplicates: its tier, and its place there."""
         source = self._wanted.stock.items[place].source
         if source is Source.THREAD or not self._is_telling[place]:
-            return (_LAST_TIER + self._is_page(place), place)
+            return (_LAST_TIER + self._repeats(place), place)
         return (self._profile.knobs(source).priority, place)
 
 

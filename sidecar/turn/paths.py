@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from sidecar.turn.periods import Period
-from store.text.relations import asked_types, asks_past
+from store.text.relations import asked_types, asks_past, may_mean_another
 from store.text.texts import fold
 from store.text.words import STOP_WORDS
 from store.wiki.ways import EdgeWay, NameInText, WalkQuery
@@ -29,9 +29,9 @@ _BEGINNING: Final = datetime(1, 1, 2, tzinfo=UTC)
 class Walked(NamedTuple):
     """How the typed edges lead to a text: features of its relevance.
 
-    `hops` is the number of edges; `asked` the share of them whose type the message asks for; `met` the share of the types it asks
-    for that are among them; `evidence` the fewest pieces of evidence of one of them; `coverage` the share of the message's words
-    that the name at which the way begins, the words for its types, and the text hold together.
+    `hops` is the number of edges; `asked` the share of them whose type the message asks for; `met` the share of the words with
+    which it asks for types that the edges explain; `evidence` the fewest pieces of evidence of one of them; `coverage` the share
+    of the message's words that the name at which the way begins, the words for its types, and the text hold together.
     """
 
     hops: int
@@ -94,14 +94,17 @@ def best_ways(words: MessageWords, ways: Sequence[EdgeWay]) -> list[tuple[EdgeWa
 
     Words of a name do not ask for a type.
     """
-    every = {kind for way in ways for kind in way.types}
+    asked = _asked(words.folded, {kind for way in ways for kind in way.types})
     best: dict[object, tuple[EdgeWay, Walked]] = {}
     for way in ways:
-        asked = {kind for kind, places in _asked(words.folded, every).items() if places - _name_of(way)}
-        if not asked.intersection(way.types):
+        name = _name_of(way)
+        explained = frozenset[int]().union(*(asked.get(kind, ()) for kind in way.types)) - name
+        if not explained:
             continue
-        share = sum(kind in asked for kind in way.types) / len(way.types)
-        met = len(asked.intersection(way.types)) / len(asked)
+        share = sum(not asked.get(kind, frozenset()) <= name for kind in way.types) / len(way.types)
+        asking = frozenset[int]().union(*asked.values()) - name
+        asking -= {place for place in asking - explained if may_mean_another(words.folded[place])}
+        met = len(explained) / len(asking)
         judged = (way, Walked(len(way.types), round(share, 4), round(met, 4), min(way.evidence_counts), 0.0))
         known = best.get(way.page_ids[-1])
         if known is None or _goodness(judged) > _goodness(known):

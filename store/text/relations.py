@@ -13,9 +13,10 @@ from typing import Final
 from store.text.texts import fold
 
 STATED: Final[Mapping[str, str]] = {
-    "works_at": """work* employ* job hired resign* retire* laid fired head* trabaj* trabalh* arbeit* travaill* lavor*""",
+    "works_at": """work* employ* job* hired resign* retire* laid fired head* quit
+        trabaj* trabalh* arbeit* wechselte kündigte travaill* lavor*""",
     "located_in": """locat* localiz* situa* situé* based headquarter* encuentra* ubicad* queda* fica* liegt* befindet* steht
-        trouve* trova*""",
+        trouve* trova* relocat* moved""",
     "owns": """own* belong* sold dueñ* dono* dona* propri* propiet* pertenec* pertence* besitz* eigent* gehör* possède* possiede*
         apparti*""",
     "authored": """wrote* writ* author* compos* publish* escri* escrev* compôs* schrieb* verfass* écrit* scrit*""",
@@ -27,38 +28,40 @@ STATED: Final[Mapping[str, str]] = {
 
 ASKED: Final[Mapping[str, str]] = {
     "works_at": """work works worked working workplace employ* employer* job jobs company companies firm firms business office
-        colleague* coworker* boss career
-        trabaja* trabajo trabajan empleo empleador* empresa empresas compañía oficina colega* jefe jefa
-        trabalha* trabalho emprego empregador* companhia escritório patrão chefe
-        arbeite* arbeitsplatz arbeitgeber* firma unternehmen büro kolleg* angestellt* beschäftigt*
-        travaille* travail emploi employeur* entreprise société bureau collègue*
-        lavora* lavoro impiego azienda ditta società ufficio collega colleghi""",
+        colleague* coworker* boss career shop store
+        trabaja* trabajo trabajan empleo emplea emplean empleador* empleado empleada
+        tienda negocio empresa empresas compañía oficina colega* jefe jefa
+        trabalha* trabalho emprego emprega* loja negócio companhia escritório patrão chefe
+        arbeite* arbeitsplatz arbeitgeber* firma unternehmen büro kolleg* angestellt* beschäftig* laden geschäft
+        travaille* travail emploi emploie* employé* employeur* magasin boutique entreprise société bureau collègue*
+        lavora* lavoro impiego impiega* negozio azienda ditta società ufficio collega colleghi""",
     "located_in": """where whereabouts located located situated based city cities town place country neighbourhood neighborhood
         dónde donde ciudad lugar encuentra queda ubicad* situad* barrio pueblo
         onde cidade lugar fica situa* localiza* bairro vila
         wo stadt ort liegt befindet steht gelegen viertel stadtteil dorf
         où ville lieu trouve situé* quartier village
         dove città luogo trova situat* quartiere paese""",
-    "owns": """own owns owned owner owners owning belong belongs belonging possess*
-        dueñ* propietari* pertenec* posee poseen
-        dono dona donos donas proprietári* pertenc* possui
-        besitz* eigentümer* inhaber* gehör*
-        possède* propriétaire* appart*
-        possied* proprietari* appart*""",
+    "owns": """own owns owned owner owners owning belong belongs belonging possess* shop store business
+        dueñ* propietari* pertenec* posee poseen tienda negocio
+        dono dona donos donas proprietári* pertenc* possui loja negócio
+        besitz* eigentümer* inhaber* gehör* laden geschäft
+        possède* propriétaire* appart* magasin boutique
+        possied* proprietari* appart* negozio""",
     "authored": """wrote write writes written writing writer author* compos* publish* book books novel* song* poem* article*
         escribió escribe escrib* escrito escrita escritor* autor autora libro libros novela* canción poema*
         escreveu escreve* escrit* livro livros romance* canção
         schrieb schreib* geschrieben verfass* autorin buch bücher roman romane lied gedicht
         écrit* écriv* auteur* livre livres chanson* poème*
         scritto scritta scrive scrisse autore autrice libri romanzo canzone poesia""",
-    "member_of": """member* membership club clubs band bands choir team teams orchestra society play plays sing sings
-        miembro* socio socia coro banda equipo pertenec*
-        membro* sócio sócia clube equipa time
-        mitglied* verein vereine chor orchester mannschaft
-        membre* chorale équipe groupe
-        membri squadra gruppo""",
+    "member_of": """member* membership club clubs band bands choir team teams orchestra society group groups ensemble
+        play plays sing sings belong belongs belonging
+        miembro* socio socia coro banda equipo grupo conjunto pertenec* toca canta
+        membro* sócio sócia clube equipa time pertenc*
+        mitglied* verein vereine chor orchester mannschaft gruppe gehör* spielt singt
+        membre* chorale équipe groupe appart* chante
+        membri squadra gruppo appart* suona""",
     "married_to": """married marry marries husband* wife wives spouse* partner
-        casad* marido mujer esposa esposo cónyuge
+        casad* casó casou casar marido mujer esposa esposo cónyuge
         mulher cônjuge
         verheiratet ehemann ehefrau mann frau gatte gattin
         mari femme époux épouse marié mariée
@@ -66,7 +69,10 @@ ASKED: Final[Mapping[str, str]] = {
     "mentions": """mention* mencion* erwähn* menziona*""",
     "derived_from": """derive* derived origin* deriva* stammt abgeleitet dérive*""",
 }
-"""Words with which an edge is asked for."""
+"""Words with which an edge is asked for. A word of several types asks for any one of them."""
+
+PLACE_QUESTIONS: Final = "where whereabouts dónde donde onde wo où dove"
+"""Words that ask for a place, or for what the verb beside them leads to: a company answers “where does she work?” too."""
 
 PAST: Final = """
     used formerly former previously earlier once before ex antes antigu* anterior* solía früher ehemalig* vorher damals
@@ -85,6 +91,11 @@ def asked_types(words: tuple[str, ...]) -> Mapping[str, frozenset[int]]:
     """Return the types of edges that folded words ask for, each with the places of its words."""
     found = {kind: frozenset(_places(words, kind)) for kind in ASKED}
     return {kind: places for kind, places in found.items() if places}
+
+
+def may_mean_another(word: str) -> bool:
+    """Return whether a folded word that asks for a place may as well ask for what another word of the message leads to."""
+    return word in _PLACE_QUESTIONS
 
 
 def asks_past(words: Sequence[str]) -> bool:
@@ -109,3 +120,4 @@ def _split(words: str) -> tuple[frozenset[str], tuple[str, ...]]:
 
 _ASKED = {kind: _split(words) for kind, words in ASKED.items()}
 _PAST = _split(PAST)
+_PLACE_QUESTIONS, _ = _split(PLACE_QUESTIONS)

@@ -127,7 +127,7 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND source_kind = 'memory'
 -- name: causes_of_refs
 -- The causes of links that refer to some memories.
 SELECT f.type AS from_type, f.slug AS from_slug, t.type AS to_type, t.slug AS to_slug, l.kind, e.origin, e.context, e.ref, l.edge_type, l.valid_from,
-    e.valid_until, e.said_at, e.properties
+    e.valid_until, e.said_at, e.properties, e.is_sole
 FROM wiki_link_evidence e
 CROSS JOIN LATERAL (SELECT * FROM wiki_page_links WHERE tenant_id = :tenant_id AND link_id = e.link_id LIMIT 1) l
 CROSS JOIN LATERAL (SELECT type, slug FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = l.from_page_id LIMIT 1) f
@@ -138,7 +138,7 @@ ORDER BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10;
 -- name: causes_of_page
 -- The causes of links from or to a page.
 SELECT f.type AS from_type, f.slug AS from_slug, t.type AS to_type, t.slug AS to_slug, l.kind, e.origin, e.context, e.ref, l.edge_type, l.valid_from,
-    e.valid_until, e.said_at, e.properties
+    e.valid_until, e.said_at, e.properties, e.is_sole
 FROM wiki_page_links l
 JOIN wiki_link_evidence e ON e.tenant_id = l.tenant_id AND e.link_id = l.link_id
 CROSS JOIN LATERAL (SELECT type, slug FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = l.from_page_id LIMIT 1) f
@@ -235,7 +235,7 @@ SELECT count(*) FROM wiki_pages WHERE tenant_id = :tenant_id AND owner_id = :own
 -- name: all_causes
 -- Every cause of every link of a scope.
 SELECT f.type AS from_type, f.slug AS from_slug, t.type AS to_type, t.slug AS to_slug, l.kind, e.origin, e.context, e.ref, l.edge_type, l.valid_from,
-    e.valid_until, e.said_at, e.properties
+    e.valid_until, e.said_at, e.properties, e.is_sole
 FROM wiki_link_evidence e
 CROSS JOIN LATERAL (SELECT * FROM wiki_page_links WHERE tenant_id = :tenant_id AND link_id = e.link_id LIMIT 1) l
 CROSS JOIN LATERAL (SELECT type, slug FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = l.from_page_id LIMIT 1) f

@@ -137,7 +137,7 @@ async def _step(
     ends = sorted({path.pages[-1].page_id for path in paths})
     rows = await _sql.edges_at(
         connection,
-        tenant_id=scope.tenant_id,
+        **scope.key,
         page_ids=ends,
         outward=step.direction is not Direction.IN,
         inward=step.direction is not Direction.OUT,

@@ -1,7 +1,7 @@
 -- name: edges_at
 -- The typed edges of some pages with other active pages, as of an instant and as known at one; out of them, into them, or both. In
--- order of the page, the type and the other page. Known then is an edge that was recorded, with the end that the newest statement
--- recorded by then gives it.
+-- order of the page, the type and the other page. Known then is an edge that was recorded, with the end that the statements
+-- recorded by then give it.
 SELECT l.link_id, l.from_page_id, l.to_page_id, l.edge_type, l.properties, l.valid_from, l.valid_until, l.created_at,
     r.page_id, l.to_page_id = r.page_id AS is_inward, o.page_id AS other_id, o.type, o.slug, o.title,
     ARRAY(SELECT DISTINCT e.ref FROM wiki_link_evidence e
@@ -20,10 +20,7 @@ FROM unnest(:page_ids::uuid[]) AS r (page_id) CROSS JOIN LATERAL (
         UNION ALL
         SELECT * FROM wiki_page_links WHERE tenant_id = :tenant_id AND to_page_id = r.page_id AND edge_type <> '' AND held_reason = ''
             AND :inward) k
-    LEFT JOIN LATERAL (
-        SELECT e.valid_until, e.properties FROM wiki_link_evidence e
-        WHERE e.tenant_id = :tenant_id AND e.link_id = k.link_id AND coalesce(e.recorded_at, k.created_at) <= :known_at::timestamptz
-        ORDER BY e.said_at DESC NULLS LAST, e.origin, e.ref DESC LIMIT 1) s ON :known_at::timestamptz IS NOT NULL
+    LEFT JOIN LATERAL edge_standing(:tenant_id, :owner_id, k.link_id, :known_at) s ON :known_at::timestamptz IS NOT NULL
     WHERE :known_at::timestamptz IS NULL OR k.created_at <= :known_at) l
 CROSS JOIN LATERAL (SELECT page_id, type, slug, title FROM wiki_pages WHERE tenant_id = :tenant_id
     AND page_id = CASE WHEN l.from_page_id = r.page_id THEN l.to_page_id ELSE l.from_page_id END AND status = 'active' LIMIT 1) o

@@ -122,6 +122,7 @@ class EdgeStatement:
     valid_until: datetime | None = None
     said_at: datetime | None = None
     properties: str = "{}"
+    is_sole: bool = False
 
 
 UNTYPED = EdgeStatement()
@@ -216,6 +217,7 @@ async def add_causes(
         said_ats=[one.edge.said_at for one in added],
         valid_untils=[one.edge.valid_until for one in added],
         properties=[one.edge.properties for one in added],
+        are_sole=[one.edge.is_sole for one in added],
         now=now,
     )
     await _settle(connection, scope, added)
@@ -230,6 +232,12 @@ async def drop_causes(connection: Connection, scope: Scope, causes: Sequence[Cau
     dropped = await drop_links_without_cause(connection, scope)
     await _settle(connection, scope, causes)
     return dropped
+
+
+async def settle_edges_stated_by(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> None:
+    """Bring the typed edges that some memories state in line with these: an edge ends with the memory that states it."""
+    rows = await _sql.edges_stated_by(connection, **scope.key, memory_ids=list(memory_ids)) if memory_ids else []
+    await settle_edges(connection, scope, [(row["from_page_id"], row["edge_type"]) for row in rows])
 
 
 async def score_hubs(connection: Connection, scope: Scope, page_ids: Sequence[UUID]) -> int:
@@ -258,10 +266,16 @@ def link_uuid(from_page_id: UUID, to_page_id: UUID, kind: str, edge: EdgeStateme
 
 
 async def _settle(connection: Connection, scope: Scope, causes: Iterable[CauseRow]) -> None:
-    """Give the typed edges among the links of these causes what their newest statement says."""
-    typed = sorted({one.link_id for one in causes if one.edge.type})
-    if typed:
-        await _sql.settle_edges(connection, **scope.key, link_ids=typed)
+    """Give the typed edges from the same pages and of the same types what their statements say."""
+    await settle_edges(connection, scope, {(one.from_page_id, one.edge.type) for one in causes if one.edge.type})
+
+
+async def settle_edges(connection: Connection, scope: Scope, typed: Iterable[tuple[UUID, str]]) -> None:
+    """Give the typed edges from these pages, of the types beside them, what their statements say."""
+    ends = sorted(typed)
+    if ends:
+        page_ids, types = zip(*ends, strict=True)
+        await _sql.settle_edges(connection, **scope.key, page_ids=list(page_ids), edge_types=list(types))
 
 
 async def _write_page_rows(

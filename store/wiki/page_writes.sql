@@ -96,24 +96,30 @@ ON CONFLICT (tenant_id, from_page_id, to_page_id, kind, edge_type, valid_from) D
 
 -- name: write_causes!
 -- Writes causes of existing links.
-INSERT INTO wiki_link_evidence (tenant_id, owner_id, link_id, origin, context, ref, said_at, valid_until, properties, recorded_at)
-SELECT :tenant_id, :owner_id, r.link_id, r.origin, r.context, r.ref, r.said_at, r.valid_until, r.properties::jsonb, :now
+INSERT INTO wiki_link_evidence (tenant_id, owner_id, link_id, origin, context, ref, said_at, valid_until, properties, is_sole, recorded_at)
+SELECT :tenant_id, :owner_id, r.link_id, r.origin, r.context, r.ref, r.said_at, r.valid_until, r.properties::jsonb, r.is_sole, :now
 FROM unnest(:link_ids::uuid[], :origins::text[], :contexts::text[], :refs::text[], :said_ats::timestamptz[], :valid_untils::timestamptz[],
-    :properties::text[]) AS r (link_id, origin, context, ref, said_at, valid_until, properties)
+    :properties::text[], :are_sole::boolean[]) AS r (link_id, origin, context, ref, said_at, valid_until, properties, is_sole)
 ON CONFLICT (tenant_id, link_id, origin, context, ref) DO UPDATE
-    SET said_at = excluded.said_at, valid_until = excluded.valid_until, properties = excluded.properties,
+    SET said_at = excluded.said_at, valid_until = excluded.valid_until, properties = excluded.properties, is_sole = excluded.is_sole,
         recorded_at = excluded.recorded_at
-    WHERE (wiki_link_evidence.said_at, wiki_link_evidence.valid_until, wiki_link_evidence.properties)
-        IS DISTINCT FROM (excluded.said_at, excluded.valid_until, excluded.properties);
+    WHERE (wiki_link_evidence.said_at, wiki_link_evidence.valid_until, wiki_link_evidence.properties, wiki_link_evidence.is_sole)
+        IS DISTINCT FROM (excluded.said_at, excluded.valid_until, excluded.properties, excluded.is_sole);
 
 -- name: settle_edges!
--- Gives typed edges what the newest statement among their evidence says.
-UPDATE wiki_page_links l SET valid_until = n.valid_until, properties = n.properties FROM (
-    SELECT DISTINCT ON (e.link_id) e.link_id, e.valid_until, e.properties FROM wiki_link_evidence e
-    WHERE e.tenant_id = :tenant_id AND e.owner_id = :owner_id AND e.link_id = ANY(:link_ids::uuid[])
-    ORDER BY e.link_id, e.said_at DESC NULLS LAST, e.origin, e.ref DESC) n
-WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id AND l.link_id = n.link_id AND l.edge_type <> ''
-    AND (l.valid_until IS DISTINCT FROM n.valid_until OR l.properties <> n.properties);
+-- Gives the typed edges of some pages, of the types given beside them, what their statements say now.
+UPDATE wiki_page_links l SET valid_until = k.valid_until, properties = k.properties
+FROM (SELECT DISTINCT page_id, edge_type FROM unnest(:page_ids::uuid[], :edge_types::text[]) AS r (page_id, edge_type)) r
+JOIN wiki_page_links o ON o.tenant_id = :tenant_id AND o.from_page_id = r.page_id AND o.edge_type = r.edge_type AND o.edge_type <> ''
+CROSS JOIN LATERAL edge_standing(:tenant_id, :owner_id, o.link_id, NULL) k
+WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id AND l.link_id = o.link_id
+    AND (l.valid_until IS DISTINCT FROM k.valid_until OR l.properties <> k.properties);
+
+-- name: edges_stated_by
+-- The pages from which typed edges lead that some memories state, and the types of these edges.
+SELECT DISTINCT l.from_page_id, l.edge_type FROM wiki_link_evidence e
+CROSS JOIN LATERAL (SELECT from_page_id, edge_type FROM wiki_page_links WHERE tenant_id = :tenant_id AND link_id = e.link_id LIMIT 1) l
+WHERE e.tenant_id = :tenant_id AND e.owner_id = :owner_id AND e.ref = ANY(:memory_ids::text[]) AND l.edge_type <> '';
 
 -- name: drop_causes!
 -- Deletes causes of links.

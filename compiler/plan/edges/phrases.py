@@ -56,7 +56,8 @@ PHRASES: Final[Sequence[tuple[str, str, str]]] = (
      r"|took a (?:new )?job (?:at|with))")),
     ("works_at", "†", rf"(?:worked|used to work|was working)(?: as (?:an? |the )?{_ROLE})? (?:at|for)"),
     ("works_at", "†", r"(?:no longer works|doesn['’]t work anymore|stopped working) (?:at|for)"),
-    ("works_at", "†", (r"(?:quit (?:his|her|their) job at|resigned from|retired from|was laid off (?:from|by)|was fired (?:from"
+    ("works_at", "†", (r"(?:(?:quit|left) (?:his|her|their) (?:job|post|position) (?:at|with)"
+     r"|resigned from|retired from|was laid off (?:from|by)|was fired (?:from"
      r"|by))")),
     ("located_in", "", r"(?:is|lies|sits) (?:located|situated|based|headquartered) in"),
     ("located_in", "", rf"(?:is|was) (?:an? |the |our favou?rite |my favou?rite )(?:[a-z-]+ ){{0,2}}?{_PLACE} in"),
@@ -78,7 +79,7 @@ PHRASES: Final[Sequence[tuple[str, str, str]]] = (
     ("married_to", "†", r"(?:was married to|divorced|is divorced from|separated from)"),
     # Spanish
     ("works_at", "", r"(?:ahora )?(?:trabaja|está trabajando)(?: como [a-zà-ÿ]+)? (?:en|para)"),
-    ("works_at", "†", r"(?:trabajó|trabajaba|ya no trabaja) (?:en|para)"),
+    ("works_at", "†", r"(?:trabajó|trabajaba|ya no trabaja|dejó (?:su|el) (?:trabajo|empleo|puesto)) (?:en|para)"),
     ("located_in", "", r"(?:se encuentra|está (?:situad|ubicad)[oa]|queda) en"),
     ("owns", "", r"(?:es (?:el |la )?dueñ[oa] de|es (?:el |la )?propietari[oa] de)"),
     ("authored", "", (r"(?:escribió|compuso|es (?:el |la )?autora? de|ha escrito)(?: (?:el|la|su) (?:libro|novela|canción|poema"
@@ -89,7 +90,7 @@ PHRASES: Final[Sequence[tuple[str, str, str]]] = (
     # Portuguese
     ("works_at", "", (r"(?:agora )?(?:trabalha|está a trabalhar|está trabalhando)(?: como [a-zà-ÿ]+)? (?:na|no|em|para|para a"
      r"|para o)")),
-    ("works_at", "†", r"(?:trabalhou|trabalhava|já não trabalha) (?:na|no|em|para)"),
+    ("works_at", "†", r"(?:trabalhou|trabalhava|já não trabalha|(?:deixou|largou) o (?:emprego|trabalho)) (?:na|no|em|para)"),
     ("located_in", "", r"(?:fica|situa-se|está situad[oa]|está localizad[oa]) (?:em|no|na)"),
     ("owns", "", r"é (?:o |a )?(?:don[oa]|proprietári[oa]) (?:de|do|da)"),
     ("authored", "", r"(?:escreveu|compôs|é (?:o |a )?autora? (?:de|do|da))(?: (?:o|a) (?:livro|romance|canção|poema|artigo))?"),
@@ -98,7 +99,7 @@ PHRASES: Final[Sequence[tuple[str, str, str]]] = (
     ("married_to", "", r"é casad[oa] com"),
     # German
     ("works_at", "", r"arbeitet (?:jetzt |noch )?(?:als [A-Za-zÄÖÜäöüß]+ )?(?:bei|für)(?: der| dem)?"),
-    ("works_at", "†", r"(?:arbeitete|hat früher gearbeitet) (?:bei|für)(?: der| dem)?"),
+    ("works_at", "†", r"(?:arbeitete|hat früher gearbeitet|arbeitet nicht mehr|kündigte) (?:bei|für)(?: der| dem)?"),
     ("located_in", "", r"(?:liegt|befindet sich|steht) in"),
     ("owns", "", r"(?:besitzt|ist (?:der |die )?(?:Besitzer|Eigentümer)(?:in)? von)"),
     ("authored", "", (r"(?:schrieb|verfasste|komponierte|ist (?:der |die )?Autor(?:in)? von)(?: (?:das|den|die) (?:Buch|Roman"
@@ -108,7 +109,7 @@ PHRASES: Final[Sequence[tuple[str, str, str]]] = (
     ("married_to", "", r"ist verheiratet mit"),
     # French
     ("works_at", "", r"travaille(?: maintenant| toujours)?(?: comme [a-zà-ÿ]+)? (?:chez|pour)"),
-    ("works_at", "†", r"(?:a travaillé|travaillait|ne travaille plus) (?:chez|pour)"),
+    ("works_at", "†", r"(?:a travaillé|travaillait|ne travaille plus|a quitté son (?:travail|emploi|poste)) (?:chez|pour)"),
     ("located_in", "", r"(?:se trouve|est situé(?:e)?) (?:à|en|au|dans)"),
     ("owns", "", r"(?:possède|est (?:le |la )?propriétaire d[eu])"),
     ("authored", "", r"(?:a écrit|a composé|est l['’]auteure? d[eu])(?: (?:le livre|le roman|la chanson|le poème))?"),
@@ -117,7 +118,7 @@ PHRASES: Final[Sequence[tuple[str, str, str]]] = (
     ("married_to", "", r"est mariée? (?:à|avec)"),
     # Italian
     ("works_at", "", r"lavora(?: come [a-zà-ÿ]+)? (?:per|da|presso|alla|alle)"),
-    ("works_at", "†", r"(?:ha lavorato|lavorava|non lavora più) (?:per|da|presso|alla)"),
+    ("works_at", "†", r"(?:ha lavorato|lavorava|non lavora più|ha lasciato il (?:lavoro|posto)) (?:per|da|presso|alla)"),
     ("located_in", "", r"(?:si trova|è situat[oa]) (?:a|in|ad)"),
     ("owns", "", r"(?:possiede|è (?:il |la )?proprietari[oa] d(?:i|el|ella))"),
     ("authored", "", (r"(?:ha scritto|ha composto|è (?:l['’])?autor(?:e|ice) d(?:i|el|ella))(?: (?:il libro|il romanzo"
@@ -126,6 +127,33 @@ PHRASES: Final[Sequence[tuple[str, str, str]]] = (
     ("member_of", "", r"è membro d(?:i|el|ella)"),
     ("married_to", "", r"è sposat[oa] con"),
 )  # fmt: skip
+
+# An edge that ended and the one that took its place: what stands before the first object, and between the two.
+CHANGES: Final[Sequence[tuple[str, str, str]]] = (
+    ("works_at", (r"(?:left|has left|quit|resigned from|was laid off (?:from|by))"
+     r"(?: (?:his|her|their) (?:old )?(?:job|post|position) (?:at|with))?"),
+     (rf"(?:(?:and (?:now )?|to (?:go and )?|, now )(?:works?|start(?:ed)? working)(?: as (?:an? |the )?{_ROLE})? (?:at|for)"
+      r"|for a (?:new |better )?(?:job|role|position|post) (?:at|with))")),
+    ("works_at", r"(?:has )?(?:switched|changed|moved) (?:jobs|employers|companies) from", r"to"),
+    ("works_at", r"(?:has )?(?:moved|gone|switched) from (?:a|his|her|their) (?:old )?(?:job|post|role|position) (?:at|with)",
+     r"to (?:an?|the|one)(?: new| better)?(?: job| post| role| position)? (?:at|with)"),
+    ("works_at", r"dejó(?: (?:su|el) (?:trabajo|empleo|puesto) en)?",
+     r"(?:para|y ahora) (?:trabajar|trabaja)(?: como [a-zà-ÿ]+)? (?:en|para)"),
+    ("works_at", r"(?:deixou|saiu d[aeo])(?: o (?:trabalho|emprego) n[ao])?",
+     r"(?:para|e (?:agora )?)\s*(?:trabalhar|trabalha)(?: como [a-zà-ÿ]+)? (?:na|no|em|para)"),
+    ("works_at", r"wechselte von(?: der| dem)?", r"zu(?:r|m)?"),
+    ("works_at", r"a quitté(?: son (?:travail|emploi|poste) chez)?", r"pour (?:aller )?travailler (?:chez|pour)"),
+    ("works_at", r"ha lasciato(?: il (?:lavoro|posto) (?:da|presso|alla))?",
+     r"(?:per|e ora) lavora(?:re)?(?: come [a-zà-ÿ]+)? (?:per|da|presso|alla)"),
+    ("located_in", (r"(?:has )?(?:relocated|moved (?:its|the|their) (?:head )?(?:offices?|headquarters|shop|studio|store))"
+     r" from"), r"to"),
+)  # fmt: skip
+
+# A statement with one of these holds beside others.
+BESIDE = (
+    r"\b(?:also|too|as well|besides|both|part[- ]time|second|another|side|weekends?|evenings?|freelanc\w*|también|además|segundo"
+    r"|também|além|auch|nebenbei|zweite\w*|aussi|deuxième|anche|secondo)\b"
+)
 
 # "belongs to": a person belongs to a group, a thing to a person.
 BELONGING = (
@@ -143,7 +171,8 @@ FIRST_PERSON: Final[Sequence[tuple[str, str, str]]] = (
     ("works_at", "", (r"I (?:just )?(?:started working at|got a (?:new )?job (?:at|with)|got hired (?:at|by)|was hired (?:at"
      r"|by))")),
     ("works_at", "†", rf"I (?:worked|used to work)(?: as (?:an? |the )?{_ROLE})? (?:at|for)"),
-    ("works_at", "†", r"I (?:no longer work at|quit my job at|resigned from|retired from|was laid off (?:from|by))"),
+    ("works_at", "†", (r"I (?:no longer work at|(?:just )?(?:quit|left) my job at"
+     r"|resigned from|retired from|was laid off (?:from|by))")),
     ("owns", "", r"I(?: still)? (?:own|co-own)"),
     ("authored", "", (rf"I (?:wrote|have written|published|composed)(?: (?:an? |the |my )?(?:[a-z]+ )?{_WORK}(?: called| titled"
      rf"|,)?)?")),

@@ -7,13 +7,16 @@ negations say nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 
+from compiler.plan.edge_types import SOLE_TYPES
 from compiler.plan.edges.phrases import (
     BELONGING,
+    BESIDE,
+    CHANGES,
     DOUBT,
     FIRST_PERSON,
     MONTHS,
@@ -30,6 +33,11 @@ MIN_NAME_CHARS = 2
 _ARTICLE = r"(?:(?i:the|a|an|el|la|los|las|o|os|as|der|die|das|dem|den|le|les|il|lo|gli|i)\s+|(?i:l)['’])?[\"“„«]?"
 _PHRASES = [(kind, flags, re.compile(rf"\s*{text}\s+{_ARTICLE}")) for kind, flags, text in PHRASES]
 _FIRST = [(kind, flags, re.compile(rf"(?:{text})\s+{_ARTICLE}$")) for kind, flags, text in FIRST_PERSON]
+_CHANGES = [
+    (kind, re.compile(rf"\s+(?:{first})\s+{_ARTICLE}"), re.compile(rf",?\s+(?:{second})\s+{_ARTICLE}"))
+    for kind, first, second in CHANGES
+]
+_BESIDE = re.compile(BESIDE, re.IGNORECASE)
 _BELONGING = re.compile(rf"\s*{BELONGING}\s+{_ARTICLE}")
 _IS = re.compile(r"\s+(?:is|was|es|é|est|è|ist)\s+")
 _POSSESSION = re.compile(POSSESSION)
@@ -62,13 +70,15 @@ class EdgePeriod:
 
 @dataclass(frozen=True, slots=True)
 class StatedEdge:
-    """One edge that a text states, between names as written. `is_past` means that it no longer holds when it is said."""
+    """One edge that a text states, between names as written. `is_past` means that it no longer holds when it is said, `is_sole`
+    that it holds beside no other of its subject and type."""
 
     subject: str
     type: str
     object: str
     is_past: bool = False
     period: EdgePeriod = EdgePeriod()
+    is_sole: bool = False
 
 
 def may_state(text: str) -> bool:
@@ -94,10 +104,12 @@ def statements(
         for at, (start, end) in enumerate(spans):
             if _NAME_GOES_ON.match(sentence, end) and not _POSSESSION.match(sentence, end):
                 continue
-            if at and (stated := _between(sentence, spans[at - 1], (start, end), people)):
-                yield stated
+            if at > 1 and (changed := _changed(sentence, spans[at - 2 : at + 1], people)):
+                yield from changed
+            elif at and (stated := _between(sentence, spans[at - 1], (start, end), people)):
+                yield _alone(stated, sentence)
             elif speaker and (own := _own(sentence, (start, end), speaker)):
-                yield own
+                yield _alone(own, sentence)
 
 
 @lru_cache(maxsize=256)
@@ -128,6 +140,30 @@ def _between(
             ends = (second, first) if "<" in flags else (first, second)
             return StatedEdge(ends[0], kind, ends[1], "†" in flags, _period(sentence[named[1] :]))
     return None
+
+
+def _changed(
+    sentence: str, spans: Sequence[tuple[int, int]], people: Collection[str]
+) -> tuple[StatedEdge, StatedEdge] | None:
+    """Return the edge that ended and the one that took its place, of three neighbouring names: “left Helios to work at Luz”."""
+    (start, end), before, after = spans
+    subject, ended, begun = (sentence[slice(*one)] for one in spans)
+    if not _OPENING.search(sentence[:start]) or ended == begun or {ended, begun} & {*people}:
+        return None
+    for kind, first, second in _CHANGES:
+        if first.fullmatch(sentence, end, before[0]) and second.fullmatch(sentence, before[1], after[0]):
+            if kind == "located_in" and subject in people:
+                return None
+            now = StatedEdge(subject, kind, begun, period=_period(sentence[after[1] :]))
+            return StatedEdge(subject, kind, ended, is_past=True), _alone(now, sentence)
+    return None
+
+
+def _alone(stated: StatedEdge, sentence: str) -> StatedEdge:
+    """Return the edge, as the only one of its subject and type if it is of such a type, goes on, and nothing says “also”."""
+    is_over = stated.is_past or stated.period.valid_until is not None
+    is_sole = stated.type in SOLE_TYPES and not is_over and not _BESIDE.search(sentence)
+    return replace(stated, is_sole=is_sole)
 
 
 def _own(sentence: str, named: tuple[int, int], speaker: str) -> StatedEdge | None:

@@ -70,7 +70,8 @@ def _edge(stated: StatedEdge, memory: BatchMemory) -> TypedEdge:
     until = period.valid_until or (memory.occurred_at if stated.is_past else None)
     if period.valid_from is not None and until is not None and until <= period.valid_from:
         until = None
-    return TypedEdge(stated.type, period.valid_from, until, memory.occurred_at, period.since, period.until)
+    said_at = memory.occurred_at
+    return TypedEdge(stated.type, period.valid_from, until, said_at, period.since, period.until, is_sole=stated.is_sole)
 
 
 def _link(source: PageKey, target: PageKey, edge: TypedEdge, memory: BatchMemory) -> WriteLink:

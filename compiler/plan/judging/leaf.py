@@ -29,7 +29,7 @@ from compiler.plan.contract import (
     WriteSummary,
     WriteTag,
 )
-from compiler.plan.edge_types import TypedEdge, first_moment
+from compiler.plan.edge_types import SOLE_TYPES, TypedEdge, first_moment
 from compiler.plan.gathering import Gathering
 from compiler.plan.judging import writing
 from compiler.plan.judging.finishing import Bodies, finish, references
@@ -279,7 +279,13 @@ class _Leaf:
             until = None
         for memory in cited:
             edge = TypedEdge(
-                edge_type, since, until, memory.occurred_at, one.since if since else "", one.until if until else ""
+                edge_type,
+                since,
+                until,
+                memory.occurred_at,
+                one.since if since else "",
+                one.until if until else "",
+                is_sole=edge_type in SOLE_TYPES and until is None,
             )
             self.gathering.items.append(
                 WriteLink(

@@ -16,10 +16,12 @@ from compiler.plan.contract import BatchMemory, Mention, Page
 from compiler.plan.names.spotting import NameKind, Spotted, known_names, runs, spotted, told
 from compiler.plan.names.themes import is_form, themes_in
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
+from compiler.plan.text.common_words import COMMON_WORDS
 from compiler.plan.text.markdown import alias_keys, plain_key
 from compiler.plan.text.words import GENERIC
 
 SHORTEST_NICKNAME = 3
+OFTEN_TOGETHER = 3
 
 _CALLED = re.compile(
     r"(?:^|[,.!?:]\s*|\b(?i:hey|hi|hello|thanks|thank you|wow|bye|yeah|yes|sure|congrats|love you)\s+)([^\W\d_]+)\s*[!,.?]"
@@ -96,6 +98,7 @@ def subjects(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES) -> list[Subj
             subject.kind = NameKind.CITY
         subject.is_sure |= subject.page is not None
     for subject in found.values():
+        subject.is_sure |= _is_full_name(subject)
         subject.is_sure |= any(subject.key in _greeted(memory.text) for memory in subject.memories.values())
     for key, subject in found.items():
         first = found.get(key.partition(" ")[0])
@@ -113,6 +116,14 @@ def remembered(mention: Mention, earlier: Mapping[str, BatchMemory]) -> Subject:
     subject = Subject(plain_key(mention.alias))
     _recall(subject, mention, earlier)
     return subject
+
+
+def _is_full_name(subject: Subject) -> bool:
+    """Return whether a name that only opens sentences is one nevertheless: several words, of which none is common, in three
+    memories. Only its first word could owe its capital to the sentence.
+    """
+    words = subject.key.split()
+    return len(words) > 1 and len(subject.memories) >= OFTEN_TOGETHER and COMMON_WORDS.isdisjoint(words)
 
 
 def _recall(subject: Subject, mention: Mention, earlier: Mapping[str, BatchMemory]) -> None:

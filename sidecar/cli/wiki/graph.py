@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,13 @@ MAX_EXPORTED = 1_000
 
 _as_of = click.option("--as-of", type=INSTANT, default=None, help="Only edges that were true at this time.")
 _known_at = click.option("--known-at", type=INSTANT, default=None, help="Only what was recorded by this time.")
+
+
+def _times(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options for both times that an edge has: when it was true, and when it was recorded."""
+    return _as_of(_known_at(command))
+
+
 _since = click.option("--since", type=INSTANT, default=None, help="When it began to be true.")
 
 
@@ -33,28 +40,28 @@ def graph() -> None:
 @graph.command(short_help="Show the typed edges of a page, or all.")
 @click.argument("page", required=False, default="")
 @click.option("--type", "types", multiple=True, help="Only edges of this type; may be given again.")
-@_as_of
+@_times
 @limit_option
 @connected
-def edges(session: CommandSession, page: str, types: tuple[str, ...], as_of: datetime | None, limit: int) -> None:
+def edges(session: CommandSession, page: str, types: tuple[str, ...], limit: int, **times: datetime | None) -> None:
     """Show the typed edges from and to PAGE, or all edges without one.
 
     \b
     Example:
-      sidecar graph edges maria --as-of 2024-01-01
+      sidecar graph edges maria --as-of 2024-01-01 --known-at 2024-06-01
     """
     step = EdgeStep(edge_types=types, direction="both" if page else "out")
-    found = every(session.client.query_graph, limit=limit, page=page, steps=[step], as_of_time=as_of)
+    found = every(session.client.query_graph, limit=limit, page=page, steps=[step], **_asked(times))
     session.voice.show([edge for path in found for edge in path.edges], _draw_edges)
 
 
 @graph.command(short_help="Follow a pattern of edge types.")
 @click.argument("page")
 @click.argument("steps", nargs=-1, required=True)
-@_as_of
+@_times
 @limit_option
 @connected
-def query(session: CommandSession, page: str, steps: tuple[str, ...], as_of: datetime | None, limit: int) -> None:
+def query(session: CommandSession, page: str, steps: tuple[str, ...], limit: int, **times: datetime | None) -> None:
     """Show the paths from PAGE (`-` for any) that follow STEPS: a type each, with ^ before it to follow it backwards.
 
     \b
@@ -65,9 +72,8 @@ def query(session: CommandSession, page: str, steps: tuple[str, ...], as_of: dat
     pattern = [
         EdgeStep(edge_types=[one.lstrip("^")], direction="in" if one.startswith("^") else "out") for one in steps
     ]
-    found = every(
-        session.client.query_graph, limit=limit, page="" if page == "-" else page, steps=pattern, as_of_time=as_of
-    )
+    start = "" if page == "-" else page
+    found = every(session.client.query_graph, limit=limit, page=start, steps=pattern, **_asked(times))
     session.voice.show(list(found), _draw_paths)
 
 
@@ -75,11 +81,11 @@ def query(session: CommandSession, page: str, steps: tuple[str, ...], as_of: dat
 @click.argument("page")
 @click.argument("target")
 @click.option("--type", "types", multiple=True, help="Only over edges of this type; may be given again.")
-@_as_of
+@_times
 @limit_option
 @connected
 def path(
-    session: CommandSession, page: str, target: str, types: tuple[str, ...], as_of: datetime | None, limit: int
+    session: CommandSession, page: str, target: str, types: tuple[str, ...], limit: int, **times: datetime | None
 ) -> None:
     """Show the shortest paths from PAGE to TARGET over typed edges, either way, at most four edges long.
 
@@ -88,7 +94,7 @@ def path(
       sidecar graph path maria lisbon
     """
     step = EdgeStep(edge_types=types, direction="both")
-    found = every(session.client.query_graph, limit=limit, page=page, target=target, steps=[step], as_of_time=as_of)
+    found = every(session.client.query_graph, limit=limit, page=page, target=target, steps=[step], **_asked(times))
     session.voice.show(list(found), _draw_paths)
 
 
@@ -104,7 +110,7 @@ def as_of_time(session: CommandSession, time: datetime, known_at: datetime | Non
     Example:
       sidecar graph as-of 2024-01-01 --known-at 2024-06-01
     """
-    times = {"as_of_time": time, "known_at_time": known_at}
+    times = _asked({"as_of": time, "known_at": known_at})
     found = every(session.client.query_graph, limit=limit, page="", steps=[EdgeStep()], **times)
     session.voice.show([edge for one in found for edge in one.edges], _draw_edges)
 
@@ -157,9 +163,9 @@ def unset_edge(session: CommandSession, page: str, edge_type: str, target: str, 
 @graph.command("export", short_help="Write all typed edges to a file.")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--format", "file_format", type=click.Choice(["graphml", "jsonld"]), default="graphml", show_default=True)
-@_as_of
+@_times
 @connected
-def export_edges(session: CommandSession, file: Path, file_format: str, as_of: datetime | None) -> None:
+def export_edges(session: CommandSession, file: Path, file_format: str, **times: datetime | None) -> None:
     """Write the typed edges, at most 1,000, with their pages, periods and memories as GraphML or JSON-LD.
 
     \b
@@ -167,7 +173,7 @@ def export_edges(session: CommandSession, file: Path, file_format: str, as_of: d
       sidecar graph export mara.graphml
       sidecar graph export mara.jsonld --format jsonld
     """
-    found = every(session.client.query_graph, limit=MAX_EXPORTED, page="", steps=[EdgeStep()], as_of_time=as_of)
+    found = every(session.client.query_graph, limit=MAX_EXPORTED, page="", steps=[EdgeStep()], **_asked(times))
     whole = [edge for one in found for edge in one.edges]
     file.write_text(to_graphml(whole) if file_format == "graphml" else to_jsonld(whole), encoding="utf-8")
     session.voice.show(
@@ -227,6 +233,10 @@ def rollback(session: CommandSession, edge_type: str, yes: bool, dry_run: bool) 
         origin="deterministic", context_prefix=f"deterministic:edge:{edge_type}", dry_run=dry_run
     )
     session.voice.show(effect, lambda one: drawing.rollback(one, is_dry=dry_run))
+
+
+def _asked(times: Mapping[str, datetime | None]) -> dict[str, Any]:
+    return {f"{name}_time": time for name, time in times.items()}
 
 
 def _draw_import(done: dict[str, Any]) -> Iterator[str]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from sidecar.turn.fitting import Fitted, fit
-from sidecar.turn.items import Decision, Fate, Form, HistorySummary, HistoryTurn, Item, Source
+from sidecar.turn.items import Decision, Fate, Form, HistorySummary, HistoryTurn, Item, Ref, Source
 from sidecar.turn.pieces import BLOCKS, fence_lines, notice
 from tests.support.turn.turn_cases import (
     METER,
@@ -151,6 +151,14 @@ def test_page_below_the_knee_waits_behind_its_memories() -> None:
     assert "wiki0" in kept_ids(fitted(*items, profile=profile))
     above = [items[0]._replace(relevance=0.2), *items[1:]]
     assert "wiki0" in kept_ids(fitted(*above, budget_tokens=fixed + 2 * cost(items[0].text), profile=profile))
+
+
+def test_page_below_the_knee_to_which_edges_led_waits_behind_nothing_less_relevant() -> None:
+    items = [*some(Source.WIKI, 0.19), *some(Source.THREAD, 0.01), *some(Source.MEMORY, 0.02)]
+    led_to = items[0]._replace(provenance=(*items[0].provenance, Ref("path", "p", "Ana → works_at → Helios")))
+    fixed = NOTICE + sum(map(fence_of, (Source.MEMORY, Source.THREAD, Source.WIKI)))
+    narrow = fitted(led_to, *items[1:], budget_tokens=fixed + cost(items[0].text), profile=a_profile(sources=NO_FLOORS))
+    assert "wiki0" in kept_ids(narrow)
 
 
 def test_page_grows_only_after_everything_else() -> None:

@@ -40,7 +40,7 @@ def way(*steps: str, first: int = 0, last: int = 0, evidence: int = 1) -> EdgeWa
         ("Wo arbeitet die Frau von Bruno?", {"located_in", "works_at", "married_to"}),
         ("Quem escreveu o livro de que Ana fala?", {"authored"}),
         ("¿En qué ciudad está la empresa de la mujer de Juan?", {"located_in", "works_at", "married_to"}),
-        ("Où se trouve le café qui appartient à Luc ?", {"located_in", "owns"}),
+        ("Où se trouve le café qui appartient à Luc ?", {"located_in", "owns", "member_of"}),
         ("In quale squadra gioca il marito di Chiara?", {"member_of", "married_to"}),
         ("How was the soup?", set()),
     ],
@@ -84,18 +84,36 @@ def test_message_without_telling_words_walks_nowhere() -> None:
 
 
 def test_best_way_to_a_page_has_the_asked_types_and_few_edges() -> None:
-    words = MessageWords("Ana works where?")
+    words = MessageWords("In which city does Ana work?")
     ways = [
-        way("Ana", "married_to", "Bruno", "works_at", "Helios"),
-        way("Ana", "works_at", "Helios"),
-        way("Ana", "married_to", "Bruno"),
-        way("Ana", "works_at", "Helios", "located_in", "Porto"),
+        way("Ana", "married_to", "Bruno", "works_at", "Helios", first=4, last=4),
+        way("Ana", "works_at", "Helios", first=4, last=4),
+        way("Ana", "married_to", "Bruno", first=4, last=4),
+        way("Ana", "works_at", "Helios", "located_in", "Porto", first=4, last=4),
     ]
     found = [(told(one), walked.hops, walked.asked, walked.met) for one, walked in best_ways(words, ways)]
     assert found == [
         ("Ana → works_at → Helios → located_in → Porto", 2, 1.0, 1.0),
         ("Ana → works_at → Helios", 1, 1.0, 0.5),
     ]
+
+
+def test_where_asks_for_a_place_or_for_what_its_verb_leads_to() -> None:
+    words = MessageWords("Where does Ana work?")
+    ways = [
+        way("Ana", "works_at", "Helios", first=2, last=2),
+        way("Ana", "works_at", "Helios", "located_in", "Porto", first=2, last=2),
+    ]
+    assert [(one.titles[-1], walked.asked, walked.met) for one, walked in best_ways(words, ways)] == [
+        ("Helios", 1.0, 1.0),
+        ("Porto", 1.0, 1.0),
+    ]
+
+
+def test_word_of_several_types_is_met_by_any_of_them() -> None:
+    words = MessageWords("Which group does Ana belong to?")
+    [(_, walked)] = best_ways(words, [way("Ana", "member_of", "Tagus Choir", first=3, last=3)])
+    assert walked.met == 1.0
 
 
 def test_words_of_a_name_ask_for_nothing() -> None:

@@ -11,6 +11,7 @@ from uuid import UUID
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute
 
+from compiler.plan.edge_types import EDGE_TYPES
 from sidecar.http.console.charts import Chart, share_chart
 from sidecar.http.console.desk import Desk, Visit, after, read_id, route
 from sidecar.runtime.errors import FailedPrecondition
@@ -30,7 +31,7 @@ _TOLD = {
     "Sections": ("sections_created", "sections_rewritten", "sections_removed", "sections_skipped", "sections_quoted",
                  "parent_sections_updated"),
     "Links": ("links_written", "links_written_planner", "links_written_deterministic", "links_written_co_mention",
-              "edges_written", "links_removed", "links_without_page"),
+              "edges_written", *(f"edges_written_{kind}" for kind in EDGE_TYPES), "links_removed", "links_without_page"),
     "Names": ("aliases_written", "mentions_held", "mentions_promoted", "alias_dedup_merged", "fuzzy_dedupe_merges",
               "duplicate_candidates_count"),
     "Model": ("planner_calls", "section_writer_calls", "aggregation_planner_calls", "calls_remembered", "input_tokens",

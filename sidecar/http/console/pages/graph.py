@@ -1,16 +1,32 @@
-"""The graph of the wiki's pages: the page that draws it, and its pages and links as data."""
+"""The graph of the wiki's pages: the page that draws it, its pages and links as data, and the rollback of a class of links."""
 
 from __future__ import annotations
 
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute
 
+from compiler.operations.upkeep import Rollback
+from compiler.plan.contract import LinkOrigin
+from compiler.plan.edge_types import EDGE_TYPES
 from sidecar.http.console.desk import Desk, Visit, route
 from sidecar.http.console.writing import aside
+from sidecar.services.ontology.term_reading import choice
 from store.wiki.neighbourhood import Edge, Graph
 
 _PAGES = 3_000
 _DEPTH = 2
+_ROLLBACK = "/wiki/graph/rollback"
+_ORIGINS = (
+    (LinkOrigin.DETERMINISTIC.value, "rules, places and journals"),
+    (LinkOrigin.CO_MENTION.value, "being named together"),
+    (LinkOrigin.PLANNER.value, "the planner"),
+    (LinkOrigin.MANUAL.value, "an operator"),
+)
+_PREFIXES = (
+    "deterministic:city:",
+    "deterministic:journal:",
+    *(f"{origin}edge:{kind}" for origin in ("deterministic:", "") for kind in EDGE_TYPES),
+)
 
 
 def routes(desk: Desk) -> list[BaseRoute]:
@@ -18,12 +34,41 @@ def routes(desk: Desk) -> list[BaseRoute]:
     return [
         route(desk, "/wiki/graph", show_graph),
         route(desk, "/wiki/graph.json", graph_data),
+        route(desk, _ROLLBACK, roll_back, methods=["POST"]),
+        route(desk, f"{_ROLLBACK}/preview", preview_rollback, methods=["POST"]),
     ]
 
 
 async def show_graph(visit: Visit) -> Response:
     """Show the graph, around a page where one is named."""
-    return await visit.page("graph.html", focus=visit.query.get("focus", "")[:500], scope=visit.scope)
+    return await _shown(visit)
+
+
+async def preview_rollback(visit: Visit) -> Response:
+    """Show what a rollback of a class of links would remove."""
+    return await _shown(visit, await _rolled_back(visit, is_dry=True))
+
+
+async def roll_back(visit: Visit) -> Response:
+    """Roll a class of links back."""
+    done = await _rolled_back(visit, is_dry=False)
+    visit.tell(f"{done.evidence:,} pieces of evidence and {done.links:,} links are gone.")
+    return RedirectResponse("/wiki/graph", 303)
+
+
+async def _rolled_back(visit: Visit, *, is_dry: bool) -> Rollback:
+    visit.require_admin()
+    origin = choice("origin", visit.form.get("origin", ""), LinkOrigin)
+    prefix = visit.form.get("prefix", "")
+    return await visit.services.upkeep.rollback_links(visit.scope, origin=origin, prefix=prefix, is_dry=is_dry)
+
+
+async def _shown(visit: Visit, effect: Rollback | None = None) -> Response:
+    given = {"origin": visit.form.get("origin", ""), "prefix": visit.form.get("prefix", "")}
+    focus = visit.query.get("focus", "")[:500]
+    return await visit.page(
+        "graph.html", focus=focus, scope=visit.scope, effect=effect, given=given, origins=_ORIGINS, prefixes=_PREFIXES
+    )
 
 
 async def graph_data(visit: Visit) -> Response:

@@ -6,6 +6,7 @@ const colours = { entity: "--wiki", topic: "--knowledge", decision: "--workspace
 const OTHERS = "other";
 const MANY = 1500;
 const LABELS = 120;
+const TYPE_COLOURS = ["memory", "knowledge", "thread", "workspace", "wiki"];
 const UNTYPED = new Set(["reference", "parent_of", "child_of"]);
 
 function palette() {
@@ -21,19 +22,52 @@ function unpacked(data) {
   const links = data.links.map(([from, to, named, origins, [since, until]]) => {
     const isTyped = !UNTYPED.has(named);
     const kind = isTyped ? "typed" : named;
+    const type = isTyped ? named : "";
     const said = isTyped ? `${nodes[from].name} ${named.replaceAll("_", " ")} ${nodes[to].name}${since && ` since ${since}`}${until && ` until ${until}`}` : "";
     const [source, target] = [nodes[from], nodes[to]];
     source.near.add(target);
     target.near.add(source);
-    return { source, target, kind, said, since, until, origins: origins.length ? [...new Set(origins.map((one) => (known.has(one) ? one : OTHERS)))] : [OTHERS] };
+    return { source, target, kind, type, said, since, until, origins: origins.length ? [...new Set(origins.map((one) => (known.has(one) ? one : OTHERS)))] : [OTHERS] };
   });
   return { nodes, links };
+}
+
+// Each type of edge that is there gets a colour and a switch.
+function typed(links) {
+  const counts = new Map();
+  for (const link of links) if (link.type) counts.set(link.type, (counts.get(link.type) || 0) + 1);
+  const box = document.querySelector("[data-types]");
+  const types = [...counts.keys()].sort();
+  types.forEach((type, place) => {
+    const label = document.createElement("label");
+    const tick = Object.assign(document.createElement("input"), { type: "checkbox", checked: true });
+    tick.dataset.type = type;
+    const mark = document.createElement("span");
+    mark.className = `src s-${TYPE_COLOURS[place % TYPE_COLOURS.length]}`;
+    mark.textContent = `${type.replaceAll("_", " ")} (${counts.get(type)})`;
+    label.append(tick, mark);
+    box.append(label);
+  });
+  box.hidden = !types.length;
+  return Object.fromEntries(types.map((type, place) => [type, `--${TYPE_COLOURS[place % TYPE_COLOURS.length]}`]));
+}
+
+// The days on which an edge begins or ends, in order: between two of them the graph is the same.
+function days(links) {
+  return [...new Set(links.flatMap((link) => [link.since, link.until]).filter(Boolean))].sort();
 }
 
 const checked = (name) => new Set([...document.querySelectorAll(`[data-${name}]:checked`)].map((box) => box.dataset[name]));
 
 function drawn({ nodes, links }, focusId) {
   let paint = palette();
+  const colourOf = typed(links);
+  const stops = days(links);
+  let types = checked("type");
+  const paintOf = (link) => getComputedStyle(document.documentElement).getPropertyValue(colourOf[link.type]).trim() || paint.typed;
+  let typePaint = {};
+  const mixed = () => { typePaint = Object.fromEntries(Object.keys(colourOf).map((type) => [type, paintOf({ type })])); };
+  mixed();
   let kinds = checked("kind");
   let origins = checked("origin");
   let chosen = nodes.find((node) => node.id === focusId) || null;
@@ -41,7 +75,7 @@ function drawn({ nodes, links }, focusId) {
   const isLit = (node) => !chosen || node === chosen || chosen.near.has(node);
   let asOf = "";
   const isThen = (link) => !asOf || ((!link.since || link.since <= asOf) && (!link.until || asOf < link.until));
-  const isShown = (link) => kinds.has(link.kind) && isThen(link) && link.origins.some((one) => origins.has(one));
+  const isShown = (link) => kinds.has(link.kind) && (!link.type || types.has(link.type)) && isThen(link) && link.origins.some((one) => origins.has(one));
   const touches = (link) => !chosen || link.source === chosen || link.target === chosen;
   const byHubness = (a, b) => b.hubness - a.hubness || a.name.localeCompare(b.name);
   const hubs = [...nodes].sort(byHubness).slice(0, LABELS);
@@ -75,7 +109,7 @@ function drawn({ nodes, links }, focusId) {
     .nodeLabel(null)
     .nodeVal((node) => size(node) ** 2 / 16)
     .nodeColor((node) => (isLit(node) ? paint.types[node.type] : paint.faint))
-    .linkColor((link) => (chosen && touches(link) ? paint.strong : chosen ? paint.faint : link.said ? paint.typed : paint.line))
+    .linkColor((link) => (chosen && touches(link) ? paint.strong : chosen ? paint.faint : link.type ? typePaint[link.type] : paint.line))
     .linkLineDash((link) => (link.until ? [4, 3] : null))
     .onLinkHover((link) => { if (link && link.said) told.textContent = link.said; else if (!chosen) tell(null); })
     .linkWidth((link) => (chosen && touches(link) ? 1.5 : 1))
@@ -110,8 +144,29 @@ function drawn({ nodes, links }, focusId) {
   graph.onEngineTick(() => { if (!isFitted && !chosen && ++ticks % 15 === 0) fit(0); });
   graph.onEngineStop(() => { if (!isFitted) { isFitted = true; chosen ? choose(chosen, true) : fit(); } drawing.dataset.calm = "1"; });
 
-  document.querySelectorAll("[data-kind], [data-origin]").forEach((box) => box.addEventListener("change", () => { kinds = checked("kind"); origins = checked("origin"); graph.linkVisibility(isShown); }));
-  document.querySelector("[data-as-of]").addEventListener("change", (event) => { asOf = event.target.value; graph.linkVisibility(isShown); });
+  const slider = document.querySelector("[data-time]");
+  const date = document.querySelector("[data-as-of]");
+  function filtered() {
+    graph.linkVisibility(isShown);
+    const shown = links.filter(isShown).length;
+    slider.setAttribute("aria-valuetext", asOf || "any time");
+    told.textContent = `${shown.toLocaleString("en")} of ${links.length.toLocaleString("en")} links are shown${asOf ? `, as of ${asOf}` : ""}`;
+    drawing.dataset.shown = String(shown);
+  }
+  function at(day) {
+    asOf = day;
+    date.value = day;
+    const after = stops.findIndex((stop) => stop > day);
+    slider.value = String(!day ? stops.length : after < 0 ? stops.length - 1 : Math.max(0, after - 1));
+    filtered();
+  }
+  slider.max = String(stops.length);
+  slider.value = slider.max;
+  slider.disabled = !stops.length;
+  slider.setAttribute("aria-valuetext", "any time");
+  slider.addEventListener("input", () => at(stops[Number(slider.value)] || ""));
+  date.addEventListener("change", () => at(date.value));
+  document.querySelectorAll("[data-kind], [data-origin], [data-type]").forEach((box) => box.addEventListener("change", () => { kinds = checked("kind"); origins = checked("origin"); types = checked("type"); filtered(); }));
   document.querySelector("[data-fit]").addEventListener("click", () => { choose(null); fit(); });
   document.querySelector("[data-find]").addEventListener("change", (event) => {
     const wanted = event.target.value.trim().toLowerCase();
@@ -130,7 +185,7 @@ function drawn({ nodes, links }, focusId) {
     event.preventDefault();
   });
   new ResizeObserver(() => graph.width(drawing.clientWidth).height(drawing.clientHeight)).observe(drawing);
-  const repaint = () => { paint = palette(); redraw(); };
+  const repaint = () => { paint = palette(); mixed(); redraw(); };
   new MutationObserver(repaint).observe(document.documentElement, { attributeFilter: ["data-theme"] });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
 }

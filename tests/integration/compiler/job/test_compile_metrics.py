@@ -14,10 +14,12 @@ import compiler
 from compiler.job import metrics
 from compiler.job.compilation import Engine
 from compiler.plan.contract import LinkOrigin
+from compiler.plan.edge_types import EDGE_TYPES
 from compiler.settings import Caps
 from store.compile.ledger import MemoryOutcome
 from store.db.postgres import Pools
 from store.scope import Scope
+from tests.support.compiler.city_places import places
 from tests.support.compiler.compiling import (
     SCOPE,
     Clock,
@@ -71,6 +73,15 @@ async def test_metrics_count_rows(pools: Pools, database: str) -> None:
     )
 
 
+async def test_every_job_counts_its_typed_edges_by_type(pools: Pools) -> None:
+    await write_and_compile(pools, places(), engine_on(pools))
+    (job,) = await all_jobs(pools)
+    assert job.metrics["edges_written_located_in"] > 0
+    assert job.metrics["edges_written"] == sum(
+        count for name, count in job.metrics.items() if name.startswith("edges_written_")
+    )
+
+
 async def test_worker_that_dies_after_a_batch_has_no_metric_counted_twice(pools: Pools) -> None:
     """The last batch links what was read to the hubs of the one before: planned once more it would count again."""
     settings, applied = capped(record_page_size=30), list[str]()
@@ -105,6 +116,7 @@ def test_every_counter_is_incremented_somewhere() -> None:
     """A figure that nothing counts says that nothing ever happened."""
     code = "".join(one.read_text() for one in COMPILER.rglob("*.py") if one.name != "metrics.py")
     composed = {f"links_written_{one.value}" for one in LinkOrigin} | {f"records_{one.value}" for one in MemoryOutcome}
+    composed |= {f"edges_written_{kind}" for kind in EDGE_TYPES}
     composed |= {f"aggregation_{one}_tokens" for one in ("input", "output")}
     counts = {name for name, value in metrics.empty().items() if isinstance(value, int)}
     assert len(counts) > 40

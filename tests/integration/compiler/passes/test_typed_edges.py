@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import permutations
 from typing import Any
 
 import pytest
 
+from compiler.decay.supersede import SupersessionCause, restore, supersede
 from compiler.operations import acts
 from compiler.operations.replay import replay
 from compiler.plan.edge_types import TypedEdge
 from compiler.plan.upkeep import ActRefused
 from store.content.memories import NewMemory
+from store.content.supersessions import SupersessionReason
+from store.content.tiers import AuthorityTier
 from store.db.postgres import Pools, scoped
 from store.wiki import browse, edges
 from store.wiki.browse import PageRow
@@ -121,6 +125,74 @@ async def test_edges_do_not_depend_on_the_order_of_arrival(pools: Pools, order: 
         ("maria-reis", "works_at", "helios-labs", ("m-0",)),
         ("tom-ortega", "works_at", "helios-labs", ("m-1",)),
     ]
+
+
+def worked(*steps: str) -> list[NewMemory]:
+    """Return memories of where Maria Reis works, an hour apart."""
+    named = {"people": ["Maria Reis"], "organizations": ["Helios Labs", "Nordwind"]}
+    texts = [*steps, "Maria Reis had lunch at Helios Labs.", "Maria Reis wrote to Helios Labs and Nordwind."]
+    return [
+        replace(one, metadata={kind: [name for name in names if name in one.text] for kind, names in named.items()})
+        for one in said(*texts)
+    ]
+
+
+MOVED = (
+    "Maria Reis works at Helios Labs.",
+    "Maria Reis works at Nordwind.",
+)
+
+
+async def jobs(pools: Pools, known_at: datetime | None = None) -> list[tuple[str, datetime | None]]:
+    start = await page(pools, "maria-reis")
+    async with scoped(pools.background, SCOPE) as connection:
+        found = await edges.walk(connection, SCOPE, start.page_id, [WORK], when=EdgeTimes(None, known_at))
+    return [(path.pages[-1].title, path.edges[0].valid_until) for path in found]
+
+
+@pytest.mark.parametrize("order", list(permutations(range(4)))[::5], ids=str)
+async def test_later_statement_of_another_object_closes_the_edge(pools: Pools, order: tuple[int, ...]) -> None:
+    memories = worked(*MOVED)
+    for place in order:
+        await write_and_compile(pools, [memories[place]], engine_on(pools))
+    assert await jobs(pools) == [("Helios Labs", memories[1].occurred_at), ("Nordwind", None)]
+    assert (await replay(engine_on(pools), pools.background, SCOPE)).differences == ()
+    await forget(pools, "m-1")
+    await again(pools)
+    assert await jobs(pools) == [("Helios Labs", None)]
+
+
+async def test_second_job_closes_nothing(pools: Pools) -> None:
+    memories = worked(MOVED[0], "Maria Reis works at Nordwind on weekends.")
+    await write_and_compile(pools, memories, engine_on(pools))
+    assert await jobs(pools) == [("Helios Labs", None), ("Nordwind", None)]
+
+
+async def test_change_of_job_in_one_sentence_ends_one_edge_and_begins_another(pools: Pools) -> None:
+    memories = worked(MOVED[0], "Maria Reis left Helios Labs to work at Nordwind.")
+    await write_and_compile(pools, memories, engine_on(pools))
+    assert await jobs(pools) == [("Helios Labs", memories[1].occurred_at), ("Nordwind", None)]
+
+
+async def test_edge_ends_with_its_superseded_memory_and_comes_back_with_it(pools: Pools) -> None:
+    memories = worked(MOVED[0], "Maria Reis has a new office with a view of Nordwind.")
+    await write_and_compile(pools, memories, engine_on(pools))
+    assert await jobs(pools) == [("Helios Labs", None)]
+    cause = SupersessionCause(SupersessionReason.CONTRADICTED, most_trusted=AuthorityTier.USER)
+    later = NOW + timedelta(days=1)
+    async with scoped(pools.background, SCOPE) as connection:
+        await supersede(connection, SCOPE, "m-1", ["m-0"], cause, now=later)
+    closed = [("Helios Labs", memories[1].occurred_at)]
+    assert await jobs(pools) == closed
+    await again(pools)
+    assert await jobs(pools) == closed
+    assert (await replay(engine_on(pools), pools.background, SCOPE)).differences == ()
+    assert await jobs(pools, later - timedelta(hours=1)) == [("Helios Labs", None)]
+    async with scoped(pools.background, SCOPE) as connection:
+        await restore(connection, SCOPE, "m-0", now=later + timedelta(hours=1))
+    assert await jobs(pools) == [("Helios Labs", None)]
+    await again(pools)
+    assert await jobs(pools) == [("Helios Labs", None)]
 
 
 async def test_operator_states_ends_and_takes_back_an_edge(pools: Pools) -> None:
