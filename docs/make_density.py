@@ -17,7 +17,8 @@ from bench.recall.world import TENANT
 from compiler.plan.edge_types import EDGE_TYPES
 from sidecar.cli.shared.output import Voice
 from sidecar.demo import corpus, story
-from sidecar.process.app import Part, running
+from sidecar.process.app import running
+from sidecar.process.parts import Part
 from sidecar.runtime.settings import Settings
 from store.db.postgres import Pools, scoped
 from store.scope import Scope, owner_uuid, tenant_uuid

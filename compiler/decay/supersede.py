@@ -23,7 +23,7 @@ from store.content.supersessions import Supersession, SupersessionReason
 from store.content.tiers import AuthorityTier, MemoryStatus, least_trusted
 from store.db.queries import Connection
 from store.scope import Scope
-from store.wiki import page_writes
+from store.wiki import edge_ends
 
 MAX_SUPERSEDED = 200
 
@@ -98,7 +98,7 @@ async def follow(connection: Connection, scope: Scope, memory_ids: Sequence[str]
     summary, never both. Copies of what no longer stands leave the tenant's Brain.
     """
     settled = await standing.settle(connection, scope, memory_ids, now=now)
-    await page_writes.settle_edges_stated_by(connection, scope, [one.memory_id for one in settled])
+    await edge_ends.settle_stated_by(connection, scope, [one.memory_id for one in settled])
     accepted = [one for one in settled if one.status is MemoryStatus.ACCEPTED]
     if covered := [one.memory_id for one in accepted if one.is_compressed]:
         await forgetting.withdraw(connection, scope, covered, now=now)

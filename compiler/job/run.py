@@ -36,7 +36,7 @@ from store.db.queries import Connection
 from store.ontology import versions
 from store.tenancy import forgotten
 from store.tenancy.forgotten import Notes
-from store.wiki import page_writes
+from store.wiki import edge_ends
 
 MOST_SUPERSEDED = 20
 
@@ -216,7 +216,7 @@ class Run:
             await ledger.write(connection, scope, batch.entries, now=now)
             await ledger.queue_reread(connection, scope, batch.options.get("again", ()), now=now)
             applied = await apply.write(connection, scope, items, self._apply_options(batch))
-            await page_writes.settle_edges_stated_by(connection, scope, batch.memory_ids)
+            await edge_ends.settle_stated_by(connection, scope, batch.memory_ids)
             self.checkpoint("written")
             if applied.taken == len(items):
                 row = await self._finish(connection, batch)

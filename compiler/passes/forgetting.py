@@ -30,7 +30,7 @@ from store.ontology import versions
 from store.scope import Scope
 from store.tenancy import forgotten
 from store.tenancy.forgotten import Notes
-from store.wiki import page_writes, rulings, upkeep
+from store.wiki import edge_ends, rulings, upkeep
 
 _AT_ONCE = 200
 
@@ -50,7 +50,7 @@ async def forget(
     await _mark(connection, scope, memory_ids, now=now)
     if is_built_in:
         settled = await standing.settle(connection, scope, None, now=now)
-        await page_writes.settle_edges_stated_by(connection, scope, [one.memory_id for one in settled])
+        await edge_ends.settle_stated_by(connection, scope, [one.memory_id for one in settled])
     through = await feed.announce_forgotten(connection, scope) if is_built_in else None
     await scopes.mark_dirty(connection, scope, through=through, now=now)
     return notes

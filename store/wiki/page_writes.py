@@ -19,6 +19,7 @@ from store.content.derived import Derived, derive_pieces
 from store.db import queries
 from store.db.queries import Connection
 from store.scope import Scope
+from store.wiki import edge_ends
 
 _sql = queries.load(__file__)
 
@@ -220,7 +221,7 @@ async def add_causes(
         are_sole=[one.edge.is_sole for one in added],
         now=now,
     )
-    await _settle(connection, scope, added)
+    await edge_ends.settle(connection, scope, _typed(added))
     return {row["link_id"] for row in made}, int(written)
 
 
@@ -230,14 +231,8 @@ async def drop_causes(connection: Connection, scope: Scope, causes: Sequence[Cau
         return 0
     await _sql.drop_causes(connection, **scope.key, **_cause_columns(causes))
     dropped = await drop_links_without_cause(connection, scope)
-    await _settle(connection, scope, causes)
+    await edge_ends.settle(connection, scope, _typed(causes))
     return dropped
-
-
-async def settle_edges_stated_by(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> None:
-    """Bring the typed edges that some memories state in line with these: an edge ends with the memory that states it."""
-    rows = await _sql.edges_stated_by(connection, **scope.key, memory_ids=list(memory_ids)) if memory_ids else []
-    await settle_edges(connection, scope, [(row["from_page_id"], row["edge_type"]) for row in rows])
 
 
 async def score_hubs(connection: Connection, scope: Scope, page_ids: Sequence[UUID]) -> int:
@@ -263,19 +258,6 @@ def link_uuid(from_page_id: UUID, to_page_id: UUID, kind: str, edge: EdgeStateme
     begun = edge.valid_from.astimezone(UTC).isoformat() if edge.valid_from else ""
     typed = f":{edge.type}:{begun}" if edge.type else ""
     return uuid5(from_page_id, f"{kind}:{to_page_id}{typed}")
-
-
-async def _settle(connection: Connection, scope: Scope, causes: Iterable[CauseRow]) -> None:
-    """Give the typed edges from the same pages and of the same types what their statements say."""
-    await settle_edges(connection, scope, {(one.from_page_id, one.edge.type) for one in causes if one.edge.type})
-
-
-async def settle_edges(connection: Connection, scope: Scope, typed: Iterable[tuple[UUID, str]]) -> None:
-    """Give the typed edges from these pages, of the types beside them, what their statements say."""
-    ends = sorted(typed)
-    if ends:
-        page_ids, types = zip(*ends, strict=True)
-        await _sql.settle_edges(connection, **scope.key, page_ids=list(page_ids), edge_types=list(types))
 
 
 async def _write_page_rows(
@@ -387,6 +369,10 @@ def _section_columns(sections: Sequence[SectionWrite], derived: Sequence[Derived
         "word_counts": [one.word_count for one in derived],
         "words": [one.words for one in derived],
     }
+
+
+def _typed(causes: Iterable[CauseRow]) -> set[tuple[UUID, str]]:
+    return {(one.from_page_id, one.edge.type) for one in causes if one.edge.type}
 
 
 def _cause_columns(causes: Sequence[CauseRow]) -> dict[str, object]:

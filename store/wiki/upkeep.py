@@ -15,7 +15,7 @@ from uuid import UUID
 from store.db import queries
 from store.db.queries import Connection
 from store.scope import Scope
-from store.wiki import page_writes
+from store.wiki import edge_ends
 
 _sql = queries.load(__file__)
 
@@ -242,9 +242,9 @@ async def forget_settled_sightings(connection: Connection, scope: Scope, memory_
 async def delete_page(connection: Connection, scope: Scope, page_id: UUID, *, now: datetime) -> None:
     """Delete a page with everything on it; its children must have been detached before. Edges that its own had ended go on."""
     await _sql.release_mentions(connection, tenant_id=scope.tenant_id, page_id=page_id, now=now)
-    rows = await _sql.edges_to(connection, tenant_id=scope.tenant_id, page_id=page_id)
+    led = await edge_ends.leading_to(connection, scope, page_id)
     await _sql.delete_page(connection, **scope.key, page_id=page_id)
-    await page_writes.settle_edges(connection, scope, [(row["from_page_id"], row["edge_type"]) for row in rows])
+    await edge_ends.settle(connection, scope, led)
 
 
 async def mention(connection: Connection, scope: Scope, mention_id: UUID) -> tuple[str, str] | None:

@@ -248,10 +248,6 @@ WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.alias_normalized
 -- Deletes a page with everything on it.
 DELETE FROM wiki_pages WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND page_id = :page_id;
 
--- name: edges_to
--- The pages from which typed edges lead to a page, and the types of these edges.
-SELECT DISTINCT from_page_id, edge_type FROM wiki_page_links WHERE tenant_id = :tenant_id AND to_page_id = :page_id AND edge_type <> '';
-
 -- name: release_mentions!
 -- Clears the reference to a page in settled names.
 UPDATE wiki_unresolved_mentions SET promoted_page_id = NULL, updated_at = :now

@@ -1,0 +1,36 @@
+"""When typed edges end: with the memory that states them, or with a later statement of another object.
+
+What `edge_standing` tells of an edge is kept in its row, and settled in each transaction that changes a statement, or a memory
+that makes one. Every function takes a connection inside a transaction of the scope that is passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from uuid import UUID
+
+from store.db import queries
+from store.db.queries import Connection
+from store.scope import Scope
+
+_sql = queries.load(__file__)
+
+
+async def settle(connection: Connection, scope: Scope, typed: Iterable[tuple[UUID, str]]) -> None:
+    """Give the typed edges from these pages, of the types beside them, what their statements say."""
+    ends = sorted(typed)
+    if ends:
+        page_ids, types = zip(*ends, strict=True)
+        await _sql.settle_edges(connection, **scope.key, page_ids=list(page_ids), edge_types=list(types))
+
+
+async def settle_stated_by(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> None:
+    """Bring the typed edges that some memories state in line with these: an edge ends with the memory that states it."""
+    rows = await _sql.edges_stated_by(connection, **scope.key, memory_ids=list(memory_ids)) if memory_ids else []
+    await settle(connection, scope, [(row["from_page_id"], row["edge_type"]) for row in rows])
+
+
+async def leading_to(connection: Connection, scope: Scope, page_id: UUID) -> list[tuple[UUID, str]]:
+    """Return the pages from which typed edges lead to a page, each with the type: to settle once the page is gone."""
+    rows = await _sql.edges_to(connection, tenant_id=scope.tenant_id, page_id=page_id)
+    return [(row["from_page_id"], row["edge_type"]) for row in rows]
