@@ -3,8 +3,9 @@
 What ended is not deleted: it holds until the start of the memory that took its place. Every function takes a connection inside a
 transaction of the scope that is passed.
 
-Edges come from an operator, or from an edit. A model's plan and a rule that finds contradictions would call `supersede` too, with
-their own evidence; there are none yet.
+Edges come from an operator, from an edit, or from a model's plan (`compiler/job/endings.py`). A rule that finds contradictions
+would propose them to the plan, with its own evidence; there is none yet. Typed edges of the wiki that an ended memory states are
+made again from its text when the compile reads it again: `follow` is where more could be brought in line.
 """
 
 from __future__ import annotations

@@ -48,6 +48,7 @@ _COUNTS = (
     "mentions_promoted",
     "links_written",
     "edges_written",
+    "memories_ended",
     "links_removed",
     "links_written_planner",
     "links_written_deterministic",

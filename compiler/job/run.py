@@ -6,6 +6,7 @@ Metrics are committed together with the rows that they count.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -13,7 +14,7 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from compiler.errors import JobCancelled, LeaseLost, PlanSuperseded
-from compiler.job import metrics
+from compiler.job import endings, metrics
 from compiler.passes import forgetting
 from compiler.passes.leaf import LeafDeps, Planned
 from compiler.plan import codec
@@ -32,6 +33,7 @@ from store.compile.batches import Batch, BatchKind
 from store.compile.jobs import Job, Trigger
 from store.compile.ledger import LedgerEntry, MemoryOutcome
 from store.compile.scopes import ExpectedState, ScopeRow
+from store.content import feed
 from store.db.queries import Connection
 from store.ontology import versions
 from store.tenancy import forgotten
@@ -81,7 +83,8 @@ class Run:
 
     `row` is the scope's row as this worker last read it, `figures` the job's metrics. `position` is the feed position up
     to which memories were read. Of a batch that failed, `suspects` memories remain to be read again, `limit` at a time.
-    `held` are those that failed alone. A replay applies each plan under the ontology that it was made for.
+    `held` are those that failed alone. With `has_ended`, a plan ended memories, which are then read again. A replay applies each
+    plan under the ontology that it was made for, and ends no memory.
     """
 
     access: Access
@@ -102,6 +105,7 @@ class Run:
     superseded_in_a_row: int = 0
     held: list[Held] = field(default_factory=list)
     is_replay: bool = False
+    has_ended: bool = False
 
     @property
     def settings(self) -> CompileSettings:
@@ -141,7 +145,8 @@ class Run:
         self.superseded_in_a_row = 0
         self.suspects = self.limit = max(0, self.suspects - count)
         self.position = max(reading.cursor, self.position)
-        self.is_drained = reading.is_drained
+        self.is_drained = reading.is_drained and not self.has_ended
+        self.has_ended = False
 
     def halve(self, count: int) -> None:
         """Read the `count` memories of the last batch again, at first the first half."""
@@ -205,7 +210,10 @@ class Run:
         Raises LeaseLost, PlanSuperseded if the wiki changed since, JobCancelled after a commit.
         """
         scope, now = self.access.scope, self.now()
+        ends = endings.ends_of(items)
         async with self.access.writing() as connection:
+            if ends:
+                await feed.hold(connection, scope)  # before the scope, as every write of memories does
             row = await self._open(connection, batch)
             await self._check_ontology(connection, batch)
             self.checkpoint("opened")
@@ -218,22 +226,37 @@ class Run:
             applied = await apply.write(connection, scope, items, self._apply_options(batch))
             await edge_ends.settle_stated_by(connection, scope, batch.memory_ids)
             self.checkpoint("written")
+            ended, refused = await self._end(connection, batch, items[: applied.taken])
             if applied.taken == len(items):
                 row = await self._finish(connection, batch)
             else:
                 await self._keep_rest(connection, batch, row, applied.taken)
             # If a cap held back even the first item, nothing is counted: the continuation starts the batch.
             is_begun = bool(applied.taken) or not items
-            figures = self._with(batch, applied.counters) if is_begun else dict(self.figures)
+            counters = {**applied.counters, "memories_ended": ended}
+            figures = self._with(batch, counters) if is_begun else dict(self.figures)
+            figures = metrics.merged(figures, {"rejections": refused})
             asked_to_stop = await self._record(connection, figures)
             self.checkpoint("before_commit")
         self.row, self.figures = row, figures
+        self.has_ended = self.has_ended or bool(ended)
         self.checkpoint("applied")
         await self._date(notes)
         if applied.cap:
             self.cap(applied.cap)
         if asked_to_stop:
             raise JobCancelled
+
+    async def _end(self, connection: Connection, batch: Batch, items: Sequence[Item]) -> tuple[int, Counter[str]]:
+        """Apply the ends of memories among the items. A replay leaves the memories as they are."""
+        ends = endings.ends_of(items)
+        if not ends or self.is_replay:
+            return 0, Counter()
+        if self.deps.substrate.feed(self.access.scope).is_timed:
+            return 0, Counter(supersession_elsewhere=len(ends))
+        ended = await endings.apply(connection, self.access.scope, ends, job_id=batch.job_id, now=self.now())
+        self.checkpoint("ended")
+        return ended
 
     async def _date(self, notes: Notes) -> None:
         """Date the notes of forgotten memories at their commit."""

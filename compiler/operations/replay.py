@@ -7,12 +7,13 @@ forgotten since cannot be replayed exactly. A log with batches planned by other 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID, uuid5
 
+from compiler.job import endings
 from compiler.job.closing import MOST_MEMORIES
 from compiler.job.compilation import BatchDeps, Engine
 from compiler.job.job_outcome import is_poison
@@ -22,7 +23,7 @@ from compiler.operations.upkeep import ResetMode
 from compiler.passes import aggregation, leaf, rejudging
 from compiler.passes.leaf import LeafDeps, Planned
 from compiler.plan import codec
-from compiler.plan.contract import BatchMemory, PageKey, PageType
+from compiler.plan.contract import BatchMemory, Item, PageKey, PageType
 from compiler.plan.prompting import prompt
 from compiler.plan.version import RULES
 from compiler.plan.vocabulary import Vocabulary, vocabulary
@@ -33,7 +34,7 @@ from compiler.state import apply, governing
 from compiler.state.access import Access, OpenTransactionAccess, PooledAccess
 from compiler.state.governing import PageWindow
 from compiler.state.snapshot import differences, snapshot
-from compiler.state.substrates import Feed, FeedPage, MemoryListing, MemorySubstrate, content_hash
+from compiler.state.substrates import Feed, FeedPage, MemoryListing, MemorySubstrate, as_known_at, content_hash
 from compiler.state.views import Look
 from models.errors import ProviderError
 from models.language.language import ConverseAnswer, ConverseRequest
@@ -42,6 +43,7 @@ from store.compile.batches import Batch, BatchKind
 from store.compile.jobs import Job, JobOptions, JobStatus, Trigger
 from store.compile.ledger import MemoryOutcome
 from store.compile.scopes import Lease
+from store.content import supersessions
 from store.db.postgres import DatabaseRole, Pool, scoped
 from store.db.queries import Connection
 from store.ontology import versions
@@ -50,6 +52,7 @@ from store.wiki.candidates import Place
 
 _ASIDE = UUID("6f0c7c1e-6d0b-5d0c-9a3e-0d5b7d1f8a07")
 _AT_ONCE = 1000
+_AN_INSTANT = timedelta(microseconds=1)
 _PLENTY = 1_000_000_000
 _UNCAPPED = Caps(_PLENTY, _PLENTY, _PLENTY, _PLENTY, _PLENTY)
 
@@ -115,8 +118,10 @@ async def replay(engine: Engine, pool: Pool, scope: Scope) -> ReplayedLog:
     found = ReplayedLog()
     with suppress(_Taken):
         async with scoped(pool, aside, role=DatabaseRole.WORKER) as connection:
-            rebound = replace(engine, settings=bounds, substrate=_OfOrigin(engine.substrate, scope))
-            replaying = _Replay(rebound, PooledAccess(pool, scope), aside, connection)
+            origin = _OfOrigin(engine.substrate, PooledAccess(pool, scope))
+            await origin.read_ends({batch.job_id for batch in log})
+            rebound = replace(engine, settings=bounds, substrate=origin)
+            replaying = _Replay(rebound, origin, aside, connection)
             await replaying.begin()
             for done, batch in enumerate(log):
                 try:
@@ -159,11 +164,31 @@ async def _log(pool: Pool, scope: Scope) -> list[Batch]:
 
 
 class _OfOrigin:
-    """The memories of the replayed scope, whatever scope is passed in."""
+    """The memories of the replayed scope, whatever scope is passed in.
 
-    def __init__(self, substrate: MemorySubstrate, origin: Scope) -> None:
+    A memory that the log's own plans ended is read without the ends that the replay has not come to yet.
+    """
+
+    def __init__(self, substrate: MemorySubstrate, access: Access) -> None:
+        self.access = access
         self._substrate = substrate
-        self._origin = origin
+        self._origin = access.scope
+        self._ahead: dict[tuple[UUID | None, str, str], datetime] = {}
+
+    async def read_ends(self, job_ids: Collection[UUID | None]) -> None:
+        """Read the ends of memories that these jobs wrote."""
+        if self._substrate.feed(self._origin).is_timed:
+            return
+        async with self.access.reading() as connection:
+            ends = await supersessions.planned_ends(connection, self._origin)
+        self._ahead = {
+            (one.job_id, one.memory_id, one.superseded_id): one.created_at for one in ends if one.job_id in job_ids
+        }
+
+    def passed(self, job_id: UUID | None, items: Iterable[Item]) -> None:
+        """Read the memories that these items of a job end as ended from now on."""
+        for one in endings.ends_of(items):
+            self._ahead.pop((job_id, one.memory_id, one.superseded_id), None)
 
     def feed(self, scope: Scope) -> Feed:
         return self._substrate.feed(self._origin)
@@ -175,7 +200,15 @@ class _OfOrigin:
         return await self._substrate.changed_after(self._origin, cursor, limit=limit)
 
     async def fetch(self, scope: Scope, memory_ids: Sequence[str]) -> Mapping[str, BatchMemory]:
-        return await self._substrate.fetch(self._origin, memory_ids)
+        found = await self._substrate.fetch(self._origin, memory_ids)
+        before: dict[str, datetime] = {}
+        for (_, _, superseded_id), ended_at in self._ahead.items():
+            if superseded_id in found:
+                before[superseded_id] = min(ended_at - _AN_INSTANT, before.get(superseded_id, ended_at))
+        if not before:
+            return found
+        async with self.access.reading() as connection:
+            return {**found, **await as_known_at(connection, self._origin, before)}
 
     async def listing(self, scope: Scope) -> MemoryListing:
         return await self._substrate.listing(self._origin)
@@ -184,7 +217,7 @@ class _OfOrigin:
 @dataclass(slots=True)
 class _Replay:
     engine: Engine
-    origin: Access
+    memories: _OfOrigin
     aside: Scope
     connection: Connection
     unreplayable: int = 0
@@ -255,6 +288,7 @@ class _Replay:
                 planned = replace(planned, items=kept, options={**planned.options, "reached": None})
             entries = tuple(entry for entry in batch.entries if entry.outcome is not MemoryOutcome.GONE)
             await run.commit(planned, Frozen(batch.kind, batch.cursor_to, batch.read_through, entries))
+            self.memories.passed(batch.job_id, planned.items)
 
     async def _planned(self, batch: Batch, run: Run, memories: Sequence[BatchMemory]) -> Planned | None:
         access, options = OpenTransactionAccess(self.connection, self.aside), batch.options
@@ -295,16 +329,22 @@ class _Replay:
 
     async def _memories(self, batch: Batch) -> list[BatchMemory]:
         """Return the batch's memories in their present state; the batch is counted if one changed."""
+        if batch.kind is BatchKind.STALE and not await self._is_as_edited(batch):
+            self.doubt(batch, MEMORY_GONE)
         if batch.kind is not BatchKind.LEAF or not batch.memory_ids:
-            if batch.kind is BatchKind.STALE:
-                self.doubt(batch, MEMORY_GONE)
             return []
-        found = await self.engine.substrate.fetch(self.origin.scope, batch.memory_ids)
+        found = await self.memories.fetch(self.aside, batch.memory_ids)
         memories = [found[memory_id] for memory_id in batch.memory_ids if memory_id in found]
         hashes = tuple(content_hash(memory).hex() for memory in memories)
         if hashes != batch.content_hashes:
             self.doubt(batch, MEMORY_GONE)
         return memories
+
+    async def _is_as_edited(self, batch: Batch) -> bool:
+        """Return whether the memories of a batch for edited ones are all as it read them."""
+        found = await self.memories.fetch(self.aside, batch.memory_ids)
+        read = {entry.memory_id: entry.text_hash for entry in batch.entries}
+        return not batch.options.get("gone") and read == {one.memory_id: one.text_hash for one in found.values()}
 
     async def _known(self, batch: Batch) -> Vocabulary | None:
         """Return the ontology that was in force when the batch was planned."""
@@ -335,7 +375,7 @@ class _Replay:
 
     async def _planner_of(self, job: Job, name: str) -> BatchDeps:
         """Return the planner with this name, which calls no model; a model planner gets its cached answers."""
-        made = await self.engine.planner_for(self.origin, job)
+        made = await self.engine.planner_for(self.memories.access, job)
         if made.planner.name == name and not isinstance(made.planner, ModelPlanner):
             return made
         if name == ExtractivePlanner().name:
@@ -343,7 +383,9 @@ class _Replay:
         settings = self.engine.settings
         costs = replace(settings.costs, per_job_usd=None, per_tenant_day_usd=None)
         meter, most = CostMeter(costs), settings.sight.max_memory_chars
-        return BatchDeps(ModelPlanner(_NoModel(), name, self.origin, costs, meter, self.engine.now, most), meter)
+        return BatchDeps(
+            ModelPlanner(_NoModel(), name, self.memories.access, costs, meter, self.engine.now, most), meter
+        )
 
 
 def _why(batch: Batch) -> str:

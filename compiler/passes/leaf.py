@@ -28,7 +28,7 @@ from compiler.plan.contract import (
     Ruling,
     WriteSection,
 )
-from compiler.plan.facts import rewriting
+from compiler.plan.facts import akin, rewriting
 from compiler.plan.judging import departing, finishing, leaf, links, stale
 from compiler.plan.judging.finishing import Bodies
 from compiler.plan.names import merge
@@ -45,7 +45,7 @@ from compiler.state.naming import named_by, naming_after
 from compiler.state.substrates import MemorySubstrate
 from compiler.state.views import Looking
 from store.db.queries import Connection
-from store.scope import Scope
+from store.scope import Scope, is_brain
 from store.text.texts import fold
 
 
@@ -102,6 +102,8 @@ async def plan_leaf(
     sight = WHOLE_SIGHT if deps.planner.name == extractive.NAME else deps.settings.sight
     looking = Looking(sight, deps.count_tokens, near)
     batch = await _batch(access, deps, memories, looking, mention_ids)
+    if deps.planner.name != extractive.NAME:
+        batch = replace(batch, standing=await _standing_memories(access, deps, batch))
     proposed = await deps.planner.plan_leaf(batch)
     decision, pages = await _decided(access, deps, batch, proposed)
     decision, bodies = await _written(access, deps, decision, batch.memories, pages)
@@ -224,6 +226,17 @@ async def _batch(
     return replace(batch, earlier=tuple(earlier[memory_id] for memory_id in sorted(earlier)), known=known)
 
 
+async def _standing_memories(access: Access, deps: LeafDeps, batch: LeafBatch) -> tuple[BatchMemory, ...]:
+    """Return the memories behind the shown pages that the batch's memories may end; none of another service's or in a Brain."""
+    if deps.substrate.feed(access.scope).is_timed or is_brain(access.scope.owner_id):
+        return ()
+    sought = akin.sought(batch.pages, {memory.memory_id for memory in batch.memories})
+    if not sought:
+        return ()
+    found = await deps.substrate.fetch(access.scope, sought)
+    return await asyncio.to_thread(akin.akin, batch.memories, found.values())
+
+
 async def _decided(
     access: Access, deps: LeafDeps, batch: LeafBatch, proposed: Proposed
 ) -> tuple[PlanDecision, tuple[Page, ...]]:
@@ -273,7 +286,8 @@ async def _linked(connection: Connection, scope: Scope, batch: LeafBatch, items:
     """
     writing = list(citing(items))
     cited = {memory_id for _, memory_ids in (*writing, *named_by(items)) for memory_id in memory_ids}
-    earlier = tuple(memory for memory in batch.earlier if memory.memory_id in cited)
+    before = {memory.memory_id: memory for memory in (*batch.standing, *batch.earlier)}
+    earlier = tuple(before[memory_id] for memory_id in sorted(before) if memory_id in cited)
     memories = (*batch.memories, *earlier)
     fed = await views.feeding(connection, scope, memories)
     titles = await views.topics_titled(connection, scope, memories)
@@ -305,5 +319,5 @@ def citing(items: Iterable[Item]) -> Iterator[tuple[PageKey, set[str]]]:
 def _seen(batch: LeafBatch) -> frozenset[str]:
     cited = (source.memory_id for page in batch.pages for source in views.cited_on(page))
     quoted = (one.source.memory_id for mention in batch.mentions for one in mention.sightings)
-    own = (memory.memory_id for memory in (*batch.memories, *batch.earlier))
+    own = (memory.memory_id for memory in (*batch.memories, *batch.earlier, *batch.standing))
     return frozenset((*cited, *quoted, *own))

@@ -18,7 +18,8 @@ class LeafBatch:
     """Memories to read, in feed order, with candidate pages and open mentions.
 
     `earlier` holds memories read before and quoted by a shown mention; they can be cited too. `near` are the pages that only
-    vector search found. Vectors change over time, so a replay needs this list. `known` is the ontology in force.
+    vector search found. Vectors change over time, so a replay needs this list. `known` is the ontology in force. `standing` are
+    memories that the shown pages cite and that may say otherwise than the batch's: a model is shown their texts.
     """
 
     memories: tuple[BatchMemory, ...]
@@ -27,6 +28,7 @@ class LeafBatch:
     earlier: tuple[BatchMemory, ...] = ()
     near: tuple[PageKey, ...] = ()
     known: Vocabulary | None = None
+    standing: tuple[BatchMemory, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

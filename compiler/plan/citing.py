@@ -37,11 +37,11 @@ class Citable:
 
 
 def citable(batch: LeafBatch) -> Citable:
-    """Return the sources that a planner of the batch may cite: its memories, and those quoted by its mentions."""
+    """Return the sources that a planner of the batch may cite: its memories, those its mentions quote, and those shown again."""
     quoted = {
         sighting.source.memory_id: sighting.source for mention in batch.mentions for sighting in mention.sightings
     }
-    memories = {memory.memory_id: memory for memory in (*batch.earlier, *batch.memories)}
+    memories = {memory.memory_id: memory for memory in (*batch.standing, *batch.earlier, *batch.memories)}
     return Citable({**quoted, **{one: source_of(memory) for one, memory in memories.items()}}, memories)
 
 

@@ -12,10 +12,19 @@ from datetime import datetime
 from typing import Any
 
 from compiler.plan.edge_types import TypedEdge
-from compiler.plan.kinds import LinkKind, LinkOrigin, PageKey, PageType, PromotionStatus, Ruling, RulingKind
+from compiler.plan.kinds import (
+    EndReason,
+    LinkKind,
+    LinkOrigin,
+    PageKey,
+    PageType,
+    PromotionStatus,
+    Ruling,
+    RulingKind,
+)
 
 # Names of another module that importers find here; those defined below need no entry.
-__all__ = ["LinkKind", "LinkOrigin", "PageKey", "PageType", "PromotionStatus", "Ruling", "RulingKind"]
+__all__ = ["EndReason", "LinkKind", "LinkOrigin", "PageKey", "PageType", "PromotionStatus", "Ruling", "RulingKind"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,6 +309,19 @@ class DropRuling:
     ruling: Ruling
 
 
+@dataclass(frozen=True, slots=True)
+class EndMemory:
+    """End a memory where a newer one begins, which takes its place; `evidence` are the newer memory's own words that say so.
+
+    It names memories and changes no page: the ended memory is read again, and its pages then tell it as past.
+    """
+
+    memory_id: str
+    superseded_id: str
+    reason: EndReason
+    evidence: str
+
+
 Item = (
     CreatePage
     | WriteSection
@@ -322,6 +344,7 @@ Item = (
     | DropAlias
     | WriteRuling
     | DropRuling
+    | EndMemory
 )
 
 

@@ -55,6 +55,13 @@ class PageKey:
         return f"/wiki/{self.type}/{self.slug}"
 
 
+class EndReason(StrEnum):
+    """Why a memory ends: a newer one sets it right, or says what holds instead."""
+
+    CORRECTED = "corrected"
+    CONTRADICTED = "contradicted"
+
+
 class RulingKind(StrEnum):
     """What a ruling is about."""
 

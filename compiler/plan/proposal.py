@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compiler.plan.contract import PageKey, PageType
+from compiler.plan.contract import EndReason, PageKey, PageType
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +106,16 @@ class ProposedLink:
 
 
 @dataclass(frozen=True, slots=True)
+class ProposedEnd:
+    """A memory that a newer one corrects or contradicts; `quote` are the newer one's words that say so."""
+
+    memory_id: str
+    superseded_id: str
+    reason: EndReason
+    quote: str
+
+
+@dataclass(frozen=True, slots=True)
 class Rollup:
     """A hub's section that lists `children`; without children it is prose, `body_md`."""
 
@@ -133,7 +143,10 @@ class SectionPromotion:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A planner's whole answer. A leaf planner fills the first five, an aggregation planner the new pages (hubs) and the last."""
+    """A planner's whole answer.
+
+    A leaf planner fills all but the rollups and section promotions; an aggregation planner the new pages (hubs), links and these.
+    """
 
     updates: tuple[PageUpdate, ...] = ()
     new_pages: tuple[ProposedPage, ...] = ()
@@ -142,3 +155,4 @@ class Proposal:
     links: tuple[ProposedLink, ...] = ()
     rollups: tuple[Rollup, ...] = ()
     section_promotions: tuple[SectionPromotion, ...] = ()
+    ends: tuple[ProposedEnd, ...] = ()

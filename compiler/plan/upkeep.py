@@ -17,6 +17,7 @@ from compiler.plan.contract import (
     DropLink,
     DropRuling,
     DropSighting,
+    EndMemory,
     HoldMention,
     IgnoreMention,
     Item,
@@ -170,7 +171,7 @@ def named(items: Iterable[Item]) -> tuple[PageKey, ...]:
                 found |= {link.source, link.target}
             case SetParent(page=key, parent=parent):
                 found |= {key} if parent is None else {key, parent}
-            case HoldMention() | DropSighting() | IgnoreMention():
+            case HoldMention() | DropSighting() | IgnoreMention() | EndMemory():
                 pass
             case WriteRuling(ruling=ruling) | DropRuling(ruling=ruling):
                 found |= {ruling.page} if ruling.into is None else {ruling.page, ruling.into}

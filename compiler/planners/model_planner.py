@@ -135,7 +135,7 @@ class ModelPlanner:
 
     async def _plan_part(self, batch: LeafBatch) -> Proposed:
         asked = await asyncio.to_thread(prompt.leaf, batch)
-        seen = {memory.memory_id for memory in (*batch.memories, *batch.earlier)}
+        seen = {memory.memory_id for memory in (*batch.memories, *batch.earlier, *batch.standing)}
         seen |= {source.memory_id for page in batch.pages for source in cited_on(page)}
         seen |= {one.source.memory_id for mention in batch.mentions for one in mention.sightings}
         return _read(await self._ask(asked, _LEAF, seen), asked)

@@ -24,6 +24,7 @@ from compiler.plan.contract import (
     DropLink,
     DropRuling,
     DropSighting,
+    EndMemory,
     HoldMention,
     IgnoreMention,
     Item,
@@ -109,6 +110,7 @@ def keys_of(items: Iterable[Item]) -> tuple[PageKey, ...]:
                 | ScoreHubs()
                 | WriteRuling()
                 | DropRuling()
+                | EndMemory()
             ):
                 pass
             case _:
@@ -170,6 +172,8 @@ class _Reduction:
                 self.scored.update(pages)
             case WriteRuling() | DropRuling():
                 self.rulings.append(item)
+            case EndMemory():  # of memories, not of pages: the job applies it
+                pass
             case _:
                 self._change(item)
         return True
@@ -237,7 +241,16 @@ class _Reduction:
 
     def _change(self, item: Item) -> None:
         assert not isinstance(
-            item, CreatePage | DeletePage | WriteSection | WriteLink | DropLink | ScoreHubs | MentionItem | RulingItem
+            item,
+            CreatePage
+            | DeletePage
+            | WriteSection
+            | WriteLink
+            | DropLink
+            | ScoreHubs
+            | EndMemory
+            | MentionItem
+            | RulingItem,
         )
         page = self.pages.get(item.page)
         if page is None:

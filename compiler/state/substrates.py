@@ -162,6 +162,14 @@ class OpenTransactionSubstrate(PostgresSubstrate):
         return {row.memory_id: _memory(row) for row in await feed.by_ids(self._connection, scope, memory_ids)}
 
 
+async def as_known_at(
+    connection: Connection, scope: Scope, instants: Mapping[str, datetime]
+) -> Mapping[str, BatchMemory]:
+    """Return built-in memories as `fetch` does, each with the end that was known at its instant."""
+    rows = await feed.by_ids_known_at(connection, scope, instants)
+    return {row.memory_id: _memory(row) for row in rows}
+
+
 class TimedSubstrate:
     """A safe feed over times of write, which by themselves would miss late commits.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -51,6 +51,13 @@ async def after(connection: Connection, scope: Scope, change_seq: int, *, limit:
 async def by_ids(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> list[FedMemory]:
     """Return the memories that exist."""
     rows = await _sql.memories_by_ids(connection, **scope.key, memory_ids=list(memory_ids))
+    return [_memory(row) for row in rows]
+
+
+async def by_ids_known_at(connection: Connection, scope: Scope, instants: Mapping[str, datetime]) -> list[FedMemory]:
+    """Return the memories that exist, each with the end that was known at its instant."""
+    ids, moments = list(instants), list(instants.values())
+    rows = await _sql.memories_by_ids_known_at(connection, **scope.key, memory_ids=ids, instants=moments)
     return [_memory(row) for row in rows]
 
 

@@ -21,6 +21,19 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memor
     AND NOT is_compressed
 ORDER BY memory_id;
 
+-- name: memories_by_ids_known_at
+-- The same, each with the end that was known at an instant of its own.
+SELECT m.memory_id, m.change_seq, m.text,
+    memory_hash(m.text_hash, m.valid_from, k.valid_until, m.valid_precision, k.until_precision) AS text_hash, m.occurred_at,
+    m.document_id, m.metadata, m.valid_from, k.valid_until, m.valid_precision, k.until_precision
+FROM unnest(:memory_ids::text[], :instants::timestamptz[]) AS g (memory_id, instant)
+CROSS JOIN LATERAL (
+    SELECT * FROM memories
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = g.memory_id AND status = 'accepted'
+        AND NOT is_compressed LIMIT 1) m
+CROSS JOIN LATERAL memory_standing(:tenant_id, :owner_id, m.memory_id, g.instant) k
+ORDER BY m.memory_id;
+
 -- name: list_memory_hashes
 -- Every accepted memory of an owner, without its text, but for those in an accepted summary.
 SELECT memory_id, document_id,

@@ -167,12 +167,14 @@ async def write(
     ids = [row[0] for row in prepared.rows]
     held_bytes = await storage.of_memories(connection, scope, ids)
     created = updated = 0
+    retold: list[str] = []
     for some in slices(prepared.rows, lambda row: len(row[1].text), most_chars=STATEMENT_CHARS):
         seq = change_seq + created + updated
         columns = _columns([_with_origin(row) if row[0] in tools else row for row in some])
         counts = await _sql.write_memories(connection, **scope.key, **columns, change_seq=seq, now=now)
         created += counts["created_count"]
         updated += counts["updated_count"]
+        retold += counts["retold_ids"]
     if created and most_memories:
         await storage.check_count(connection, scope, most_memories)
     if created or updated:
@@ -182,6 +184,7 @@ async def write(
         await storage.add(connection, scope, added_bytes, quota_bytes=quota_bytes)
     if updated:  # what a memory ended holds until that memory begins, which may be another instant now
         older = await supersessions.superseded_by(connection, scope, ids)
+        older += await supersessions.drop_planned(connection, scope, retold) if retold else []
         await standing.settle(connection, scope, [*ids, *older], now=now)
     for is_pinned in (True, False):
         marked = [memory_id for memory_id, one, _ in prepared.rows if one.is_pinned is is_pinned]

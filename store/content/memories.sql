@@ -4,7 +4,8 @@ SELECT turn_id::text AS turn_id, role FROM turns
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND turn_id = ANY(:turn_ids::uuid[]);
 
 -- name: write_memories^
--- Writes new and changed memories, with the feed's next numbers in the given order; returns the count of each.
+-- Writes new and changed memories, with the feed's next numbers in the given order; returns the count of each, and which known ones
+-- now say something else, or for another time, or are trusted less.
 WITH given AS (
     SELECT r.place, r.memory_id, r.document_id, r.text, r.metadata, r.occurred_at, r.text_hash, r.signature, r.word_count, r.words,
         r.memory_type, r.status, r.confidence, r.authority, r.domains, r.episodes, r.events, r.valid_from, r.stated_until,
@@ -67,7 +68,10 @@ WITH given AS (
         source_events_json = excluded.source_events_json, valid_from = excluded.valid_from,
         stated_until = excluded.stated_until, valid_precision = excluded.valid_precision
 )
-SELECT count(*) FILTER (WHERE is_new) AS created_count, count(*) FILTER (WHERE NOT is_new) AS updated_count FROM changed;
+SELECT count(*) FILTER (WHERE is_new) AS created_count, count(*) FILTER (WHERE NOT is_new) AS updated_count,
+    coalesce(array_agg(memory_id) FILTER (WHERE NOT is_new AND (known_hash, known_at, known_from, known_authority)
+        IS DISTINCT FROM (text_hash, happened_at, valid_from, authority)), '{}') AS retold_ids
+FROM changed;
 
 -- name: pin_memories!
 -- Pins memories; one that is pinned already keeps its place.

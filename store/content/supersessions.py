@@ -83,6 +83,27 @@ async def live_ends(connection: Connection, scope: Scope, memory_id: str) -> lis
     return [_edge(row) for row in await _sql.ends_from(connection, **scope.key, memory_id=memory_id)]
 
 
+async def ends_between(connection: Connection, scope: Scope, pairs: Sequence[tuple[str, str]]) -> list[Supersession]:
+    """Return the edges, undone ones too, by which the first memory of a pair ended the second."""
+    newer, older = [one for one, _ in pairs], [one for _, one in pairs]
+    rows = await _sql.ends_between(connection, **scope.key, memory_ids=newer, superseded_ids=older)
+    return [_edge(row) for row in rows]
+
+
+async def planned_ends(connection: Connection, scope: Scope) -> list[Supersession]:
+    """Return the live edges by which compile jobs ended memories."""
+    return [_edge(row) for row in await _sql.planned_ends(connection, **scope.key)]
+
+
+async def drop_planned(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> list[str]:
+    """Delete the edges, undone ones too, by which compile jobs ended memories and that begin or end at one of the given.
+
+    Return the memories that they had ended. What a plan said of a text does not hold for another.
+    """
+    rows = await _sql.drop_planned_ends(connection, **scope.key, memory_ids=list(memory_ids))
+    return sorted({row["superseded_id"] for row in rows})
+
+
 async def chain(connection: Connection, scope: Scope, memory_id: str, *, limit: int) -> list[Supersession]:
     """Return up to `limit` live edges that lead from the memory down to where it comes from, nearest first."""
     return [_edge(row) for row in await _sql.edges_below(connection, **scope.key, memory_id=memory_id, limit=limit)]

@@ -58,6 +58,27 @@ SELECT memory_id, superseded_id, created_at, reason, place, job_id, evidence, un
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = :memory_id AND reason <> 'compressed' AND undone_at IS NULL
 ORDER BY superseded_id;
 
+-- name: ends_between
+-- The edges, undone ones too, by which the first memory of a pair ended the second.
+SELECT s.memory_id, s.superseded_id, s.created_at, s.reason, s.place, s.job_id, s.evidence, s.undone_at
+FROM unnest(:memory_ids::text[], :superseded_ids::text[]) AS g (memory_id, superseded_id)
+JOIN memory_supersessions s ON s.tenant_id = :tenant_id AND s.owner_id = :owner_id AND s.memory_id = g.memory_id
+    AND s.superseded_id = g.superseded_id AND s.reason <> 'compressed'
+ORDER BY s.created_at, s.memory_id, s.superseded_id;
+
+-- name: planned_ends
+-- The live edges by which compile jobs ended memories.
+SELECT memory_id, superseded_id, created_at, reason, place, job_id, evidence, undone_at FROM memory_supersessions
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND reason <> 'compressed' AND job_id IS NOT NULL AND undone_at IS NULL
+ORDER BY created_at, memory_id, superseded_id;
+
+-- name: drop_planned_ends
+-- Deletes the edges by which compile jobs ended memories, from or to the given ones.
+DELETE FROM memory_supersessions
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND reason <> 'compressed' AND job_id IS NOT NULL
+    AND (memory_id = ANY(:memory_ids::text[]) OR superseded_id = ANY(:memory_ids::text[]))
+RETURNING superseded_id;
+
 -- name: edges_below
 -- The live edges that lead from a memory down to where it comes from, nearest first.
 WITH RECURSIVE reached AS (

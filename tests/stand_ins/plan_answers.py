@@ -17,7 +17,7 @@ _PROSE = ("body_md", "proposed_body_md")
 def leaf(**arrays: Sequence[Mapping[str, Any]]) -> Answer:
     """Return a leaf plan with these arrays; the others are empty."""
     names = ("pageUpdates", "newPages", "unresolvedMentions", "promotions", "pageLinks")
-    rest = ("parentSectionUpdates", "sectionPromotions")
+    rest = ("parentSectionUpdates", "sectionPromotions", "supersessions")
     return {name: [] for name in (*names, *rest)} | {name: list(values) for name, values in arrays.items()}
 
 

@@ -1,6 +1,7 @@
 """Judges a leaf planner's proposal: which parts become items, in the order in which they are applied.
 
-Updates come first, then new pages, held names, settled ones and links. A proposed page that exists becomes an update of it.
+Updates come first, then new pages, held names, settled ones, links and memories that end. A proposed page that exists becomes
+an update of it.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from compiler.plan.contract import (
 )
 from compiler.plan.edge_types import SOLE_TYPES, TypedEdge, first_moment
 from compiler.plan.gathering import Gathering
-from compiler.plan.judging import writing
+from compiler.plan.judging import ending, writing
 from compiler.plan.judging.finishing import Bodies, finish, references
 from compiler.plan.names import naming
 from compiler.plan.names.locating import located
@@ -62,6 +63,7 @@ def decide(batch: LeafBatch, proposal: Proposal, matches: Matches, *, gazetteer:
     leaf.hold(proposal.mentions)
     leaf.settle()
     leaf.link(proposal.links)
+    ending.judge(proposal.ends, leaf.citable, leaf.gathering)
     for foreign in ("rollups", "section_promotions"):
         if getattr(proposal, foreign):
             leaf.gathering.reject("not_of_this_pass", foreign)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from compiler.plan.contract import PageKey, PageType, Rejection
+from compiler.plan.contract import EndReason, PageKey, PageType, Rejection
 from compiler.plan.prompting import schema
 from compiler.plan.prompting.handles import NEW, Handles, normal
 from compiler.plan.proposal import (
@@ -17,6 +17,7 @@ from compiler.plan.proposal import (
     MentionPromotion,
     PageUpdate,
     Proposal,
+    ProposedEnd,
     ProposedLink,
     ProposedName,
     ProposedPage,
@@ -42,6 +43,7 @@ def read(answer: object, handles: Handles) -> tuple[Proposal, tuple[Rejection, .
         links=reader.every(answer, "pageLinks", reader.link),
         rollups=reader.every(answer, "parentSectionUpdates", reader.rollup),
         section_promotions=reader.every(answer, "sectionPromotions", reader.section_promotion),
+        ends=reader.every(answer, "supersessions", reader.end),
     )
     return proposal, tuple(reader.rejections)
 
@@ -124,6 +126,14 @@ class _Reader:
         edge_type, since, until = (_text(value, name) for name in ("edgeType", "since", "until"))
         cited = self._refs(value) if edge_type else ()
         return ProposedLink(source, target, _text(value, "context"), edge_type, since, until, cited)
+
+    def end(self, value: Mapping[str, Any]) -> ProposedEnd | None:
+        newer, older = (self._memories([value.get(name)]) for name in ("newer_ref", "older_ref"))
+        reason = _text(value, "reason").strip().lower()
+        if reason not in set(map(str, EndReason)):
+            self._reject("unknown_supersession_reason", reason)
+            return None
+        return ProposedEnd(newer[0], older[0], EndReason(reason), _text(value, "quote")) if newer and older else None
 
     def rollup(self, value: Mapping[str, Any]) -> Rollup | None:
         page = self._hub(value.get("pageId"))

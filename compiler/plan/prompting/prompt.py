@@ -22,7 +22,7 @@ from compiler.plan.prompting import schema, wording
 from compiler.plan.prompting.handles import Handles, number
 from compiler.plan.text.markdown import first_sentence, one_line
 
-LEAF_VERSION = "leaf-2"
+LEAF_VERSION = "leaf-3"
 SECTION_VERSION = "section-2"
 AGGREGATION_VERSION = "aggregation-2"
 
@@ -61,7 +61,9 @@ def leaf(batch: LeafBatch) -> Prompt:
     mentions = choose_mentions(batch.mentions)
     quoted = {one.source.memory_id for mention in mentions for one in mention.sightings[-QUOTES_SHOWN:]}
     fresh = [memory.memory_id for memory in batch.memories]
-    memories = number("R", [*fresh, *sorted(quoted - set(fresh))])
+    standing = [one for one in batch.standing if one.memory_id not in fresh]
+    shown_again = [one.memory_id for one in standing]
+    memories = number("R", [*fresh, *shown_again, *sorted(quoted - {*fresh, *shown_again})])
     handles = Handles(
         pages={f"P{at}": page.key for at, page in enumerate(pages, 1)},
         mentions=number("M", [mention.key for mention in mentions]),
@@ -75,6 +77,8 @@ def leaf(batch: LeafBatch) -> Prompt:
         ),
         _part("MEMORIES", (_memory(handle, memory) for handle, memory in zip(memories, batch.memories, strict=False))),
     ]
+    if standing:
+        parts.insert(2, _part("EARLIER", (_memory(by_id[one.memory_id], one) for one in standing)))
     if batch.known is None:
         return Prompt(wording.LEAF, "\n\n".join(parts), LEAF_VERSION, "leaf_plan", schema.LEAF, handles)
     told = _part("ONTOLOGY", map(_json, terms.lines(batch.known)))

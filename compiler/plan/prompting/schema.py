@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from compiler.plan.edge_types import EDGE_TYPES
+from compiler.plan.kinds import EndReason
 
 Schema = Mapping[str, Any]
 
@@ -60,6 +61,12 @@ _TYPED_LINK = _object(
     until=_TEXT,
     source_refs=_TEXTS,
 )
+_SUPERSESSION = _object(
+    newer_ref=_TEXT,
+    older_ref=_TEXT,
+    reason={"type": "string", "enum": [*map(str, EndReason)]},
+    quote=_TEXT,
+)
 _ROLLUP = _object(
     pageId=_TEXT,
     sectionSlug=_TEXT,
@@ -86,6 +93,7 @@ LEAF: Final[Schema] = _object(
     pageLinks=_array(_TYPED_LINK),
     parentSectionUpdates=_array(_ROLLUP),
     sectionPromotions=_array(_SECTION_PROMOTION),
+    supersessions=_array(_SUPERSESSION),
 )
 
 

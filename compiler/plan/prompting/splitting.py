@@ -37,6 +37,7 @@ def join(proposals: Iterable[Proposal]) -> Proposal:
         links=tuple(one for proposal in every for one in proposal.links),
         rollups=tuple(one for proposal in every for one in proposal.rollups),
         section_promotions=tuple(one for proposal in every for one in proposal.section_promotions),
+        ends=tuple(one for proposal in every for one in proposal.ends),
     )
 
 

@@ -12,6 +12,7 @@ from compiler.operations.preview import Preview
 from compiler.plan.contract import (
     CitedMemory,
     CreatePage,
+    EndMemory,
     HoldMention,
     Item,
     WriteAlias,
@@ -145,8 +146,16 @@ def _about(item: Item) -> tuple[str, str, tuple[CitedMemory, ...]]:
             return key.path, tag.name, tag.sources
         case WriteLink(source=source, target=target):
             return source.path, target.path, ()
+        case _:
+            return _about_others(item)
+
+
+def _about_others(item: Item) -> tuple[str, str, tuple[CitedMemory, ...]]:
+    match item:
         case HoldMention(mention=mention):
             return "", mention.alias, tuple(one.source for one in mention.sightings)
+        case EndMemory(memory_id=newer_id, superseded_id=older_id):
+            return "", older_id, (CitedMemory(newer_id, b""), CitedMemory(older_id, b""))
         case _:
             there = getattr(item, "page", None)
             return getattr(there, "path", ""), str(getattr(item, "slug", getattr(item, "key", ""))), ()

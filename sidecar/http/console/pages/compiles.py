@@ -26,7 +26,8 @@ _KEPT_S, _KEPT_GROWTHS = 600.0, 100
 _REASONS = ("rejections", "quarantined", "filtered", "cost_by_pass", "cost_by_model")
 _BEHIND = ("funnel", "flags")
 _TOLD = {
-    "Memories": ("records_read", "records_skipped", "records_filtered", "records_quarantined"),
+    "Memories": ("records_read", "records_skipped", "records_filtered", "records_quarantined",
+                 "memories_ended"),
     "Pages": ("pages_created", "pages_updated", "pages_resurrected", "pages_archived", "sections_promoted"),
     "Sections": ("sections_created", "sections_rewritten", "sections_removed", "sections_skipped", "sections_quoted",
                  "parent_sections_updated"),

@@ -1,0 +1,95 @@
+"""Judges which memories a plan may end. What only the rows tell, such as trust, is judged again when the plan is applied.
+
+The rule that finds contradictions by itself would propose here too, with its own evidence; there is none yet.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from compiler.plan import bounds
+from compiler.plan.citing import UNKNOWN_MEMORY, Citable
+from compiler.plan.contract import BatchMemory, EndMemory
+from compiler.plan.gathering import Gathering
+from compiler.plan.proposal import ProposedEnd
+from compiler.plan.text.change import shares_content
+
+_SHORTEST_QUOTE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class EndStanding:
+    """What the rows say of a memory: its rank of trust, and when what it says begins."""
+
+    trust_rank: int
+    starts_at: datetime
+
+
+def judge(proposed: Iterable[ProposedEnd], citable: Citable, gathering: Gathering) -> None:
+    """Collect the memories that end, each pair once, in order of their ids; reject the others one by one.
+
+    Both memories were shown, have a word in common, and the newer one says the quoted words. A plan that ends more than 10 is
+    believed in none: a model that finds everything outdated is wrong.
+    """
+    accepted: dict[tuple[str, str], EndMemory] = {}
+    for one in proposed:
+        refused, passage = _read(one, citable)
+        if refused:
+            gathering.reject(refused, f"{one.memory_id} {one.superseded_id}")
+            continue
+        pair = (one.memory_id, one.superseded_id)
+        accepted.setdefault(pair, EndMemory(*pair, one.reason, passage))
+    if len({superseded_id for _, superseded_id in accepted}) > bounds.ENDS:
+        for pair in sorted(accepted):
+            gathering.reject("too_many_supersessions", " ".join(pair))
+        return
+    gathering.add(accepted[pair] for pair in sorted(accepted))
+
+
+def refusal(
+    item: EndMemory,
+    standing: Mapping[str, EndStanding],
+    undone: Collection[tuple[str, str]],
+    *,
+    most_trusted: int,
+) -> str:
+    """Return why a plan may not end the memory as the rows stand, empty if it may.
+
+    It is trusted as far as the memory that it quotes, and at most `most_trusted`. The newer memory begins after the other. What
+    an operator undid stays undone.
+    """
+    newer, older = standing.get(item.memory_id), standing.get(item.superseded_id)
+    if newer is None or older is None:
+        return "supersession_of_unknown"
+    if older.trust_rank > min(newer.trust_rank, most_trusted):
+        return "supersession_above_trust"
+    if newer.starts_at <= older.starts_at:
+        return "supersession_by_older"
+    return "supersession_undone" if (item.memory_id, item.superseded_id) in undone else ""
+
+
+def _read(one: ProposedEnd, citable: Citable) -> tuple[str, str]:
+    """Return why the proposal is refused, empty if it is not, and the quoted passage as the newer memory has it."""
+    newer, older = (citable.memories.get(memory_id) for memory_id in (one.memory_id, one.superseded_id))
+    if newer is None or older is None:
+        return UNKNOWN_MEMORY, ""
+    if newer.memory_id == older.memory_id:
+        return "supersession_of_itself", ""
+    passage = _passage(one.quote, newer)
+    if not passage:
+        return "supersession_without_evidence", ""
+    return ("" if shares_content(newer.text, older.text) else "supersession_of_unrelated"), passage
+
+
+def _passage(quote: str, memory: BatchMemory) -> str:
+    """Return the quoted words as they stand in the memory's text, white space and case apart; empty if they do not."""
+    words = quote.split()
+    if sum(map(len, words)) < _SHORTEST_QUOTE:
+        return ""
+    text = " ".join(memory.text.split())
+    sought = " ".join(words)[: bounds.EVIDENCE_CHARS].strip()
+    found = re.search(re.escape(sought), text, re.IGNORECASE)
+    return found[0] if found else ""
