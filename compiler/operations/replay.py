@@ -7,23 +7,23 @@ forgotten since cannot be replayed exactly. A log with batches planned by other 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from uuid import UUID, uuid5
 
-from compiler.job import endings
 from compiler.job.closing import MOST_MEMORIES
 from compiler.job.compilation import BatchDeps, Engine
 from compiler.job.job_outcome import is_poison
 from compiler.job.run import Frozen, Run
 from compiler.operations import upkeep
+from compiler.operations.replayed_memories import ReplayedMemories
 from compiler.operations.upkeep import ResetMode
 from compiler.passes import aggregation, leaf, rejudging
 from compiler.passes.leaf import LeafDeps, Planned
 from compiler.plan import codec
-from compiler.plan.contract import BatchMemory, Item, PageKey, PageType
+from compiler.plan.contract import BatchMemory, PageKey, PageType
 from compiler.plan.prompting import prompt
 from compiler.plan.version import RULES
 from compiler.plan.vocabulary import Vocabulary, vocabulary
@@ -31,10 +31,10 @@ from compiler.planners.model_planner import CostMeter, ModelPlanner
 from compiler.planners.planner import ExtractivePlanner
 from compiler.settings import Caps
 from compiler.state import apply, governing
-from compiler.state.access import Access, OpenTransactionAccess, PooledAccess
+from compiler.state.access import OpenTransactionAccess, PooledAccess
 from compiler.state.governing import PageWindow
 from compiler.state.snapshot import differences, snapshot
-from compiler.state.substrates import Feed, FeedPage, MemoryListing, MemorySubstrate, as_known_at, content_hash
+from compiler.state.substrates import content_hash
 from compiler.state.views import Look
 from models.errors import ProviderError
 from models.language.language import ConverseAnswer, ConverseRequest
@@ -43,7 +43,6 @@ from store.compile.batches import Batch, BatchKind
 from store.compile.jobs import Job, JobOptions, JobStatus, Trigger
 from store.compile.ledger import MemoryOutcome
 from store.compile.scopes import Lease
-from store.content import supersessions
 from store.db.postgres import DatabaseRole, Pool, scoped
 from store.db.queries import Connection
 from store.ontology import versions
@@ -52,7 +51,6 @@ from store.wiki.candidates import Place
 
 _ASIDE = UUID("6f0c7c1e-6d0b-5d0c-9a3e-0d5b7d1f8a07")
 _AT_ONCE = 1000
-_AN_INSTANT = timedelta(microseconds=1)
 _PLENTY = 1_000_000_000
 _UNCAPPED = Caps(_PLENTY, _PLENTY, _PLENTY, _PLENTY, _PLENTY)
 
@@ -118,7 +116,7 @@ async def replay(engine: Engine, pool: Pool, scope: Scope) -> ReplayedLog:
     found = ReplayedLog()
     with suppress(_Taken):
         async with scoped(pool, aside, role=DatabaseRole.WORKER) as connection:
-            origin = _OfOrigin(engine.substrate, PooledAccess(pool, scope))
+            origin = ReplayedMemories(engine.substrate, PooledAccess(pool, scope))
             await origin.read_ends({batch.job_id for batch in log})
             rebound = replace(engine, settings=bounds, substrate=origin)
             replaying = _Replay(rebound, origin, aside, connection)
@@ -163,61 +161,10 @@ async def _log(pool: Pool, scope: Scope) -> list[Batch]:
             return log
 
 
-class _OfOrigin:
-    """The memories of the replayed scope, whatever scope is passed in.
-
-    A memory that the log's own plans ended is read without the ends that the replay has not come to yet.
-    """
-
-    def __init__(self, substrate: MemorySubstrate, access: Access) -> None:
-        self.access = access
-        self._substrate = substrate
-        self._origin = access.scope
-        self._ahead: dict[tuple[UUID | None, str, str], datetime] = {}
-
-    async def read_ends(self, job_ids: Collection[UUID | None]) -> None:
-        """Read the ends of memories that these jobs wrote."""
-        if self._substrate.feed(self._origin).is_timed:
-            return
-        async with self.access.reading() as connection:
-            ends = await supersessions.planned_ends(connection, self._origin)
-        self._ahead = {
-            (one.job_id, one.memory_id, one.superseded_id): one.created_at for one in ends if one.job_id in job_ids
-        }
-
-    def passed(self, job_id: UUID | None, items: Iterable[Item]) -> None:
-        """Read the memories that these items of a job end as ended from now on."""
-        for one in endings.ends_of(items):
-            self._ahead.pop((job_id, one.memory_id, one.superseded_id), None)
-
-    def feed(self, scope: Scope) -> Feed:
-        return self._substrate.feed(self._origin)
-
-    def resume(self, scope: Scope, cursor: str) -> str:
-        return self._substrate.resume(self._origin, cursor)
-
-    async def changed_after(self, scope: Scope, cursor: str, *, limit: int) -> FeedPage:
-        return await self._substrate.changed_after(self._origin, cursor, limit=limit)
-
-    async def fetch(self, scope: Scope, memory_ids: Sequence[str]) -> Mapping[str, BatchMemory]:
-        found = await self._substrate.fetch(self._origin, memory_ids)
-        before: dict[str, datetime] = {}
-        for (_, _, superseded_id), ended_at in self._ahead.items():
-            if superseded_id in found:
-                before[superseded_id] = min(ended_at - _AN_INSTANT, before.get(superseded_id, ended_at))
-        if not before:
-            return found
-        async with self.access.reading() as connection:
-            return {**found, **await as_known_at(connection, self._origin, before)}
-
-    async def listing(self, scope: Scope) -> MemoryListing:
-        return await self._substrate.listing(self._origin)
-
-
 @dataclass(slots=True)
 class _Replay:
     engine: Engine
-    memories: _OfOrigin
+    memories: ReplayedMemories
     aside: Scope
     connection: Connection
     unreplayable: int = 0

@@ -9,7 +9,6 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from compiler.plan.batch import LeafBatch
 from compiler.plan.contract import BatchMemory, Mention, Page
@@ -19,6 +18,7 @@ from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.plan.text.common_words import COMMON_WORDS
 from compiler.plan.text.markdown import alias_keys, plain_key
 from compiler.plan.text.words import GENERIC
+from store.text.short_texts import cached_if_short
 
 SHORTEST_NICKNAME = 3
 OFTEN_TOGETHER = 3
@@ -142,12 +142,12 @@ def _called(subjects: Iterable[Subject]) -> set[str]:
     return {one.key for one in subjects if any(one.key in _addressed(memory.text) for memory in one.memories.values())}
 
 
-@lru_cache(maxsize=4096)
+@cached_if_short(4096)
 def _addressed(text: str) -> frozenset[str]:
     return frozenset(plain_key(name) for name in _CALLED.findall(text) if name[0].isupper())
 
 
-@lru_cache(maxsize=4096)
+@cached_if_short(4096)
 def _greeted(text: str) -> frozenset[str]:
     """Return the keys of names in a greeting, or at the end of a clause: no adverb before a comma is among them."""
     return frozenset(plain_key(name) for name in _GREETED.findall(text) if name[0].isupper())

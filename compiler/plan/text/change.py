@@ -10,6 +10,7 @@ from collections import Counter
 from functools import lru_cache
 
 from compiler.plan.text.markdown import unescape
+from store.text.short_texts import cached_if_short
 from store.text.texts import fold
 from store.text.words import GUARD_WORDS, STOP_WORDS
 
@@ -40,7 +41,7 @@ def shares_content(text: str, other: str) -> bool:
     return not one or not two or not one.isdisjoint(two)
 
 
-@lru_cache(maxsize=2048)
+@cached_if_short(2048)
 def content_words(text: str) -> frozenset[str]:
     """Return the folded words of the text without stop words and single letters."""
     words = set(map(_folded, _words(text)))
@@ -50,7 +51,7 @@ def content_words(text: str) -> frozenset[str]:
 _folded = lru_cache(maxsize=16384)(fold)
 
 
-@lru_cache(maxsize=2048)
+@cached_if_short(2048)
 def _words(markdown: str) -> tuple[str, ...]:
     return tuple(_WORD.findall(unescape(markdown)))
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 
 from store.text.sentences import sentence_spans
+from store.text.short_texts import cached_if_short
 
 MAX_SENTENCE_CHARS = 400
 
 
-@lru_cache(maxsize=1024)
+@cached_if_short(1024)
 def sentences(text: str) -> tuple[str, ...]:
     """Return the text's sentences in order, each part of one line and without surrounding spaces.
 

@@ -90,9 +90,9 @@ async def run(world: World, scope: Scope, *, killed_at: int) -> Left:
     await prepare(world.pools, scope, world.model)
     before = len(world.site.asks)
     stored = await _kept(world, scope)
-    died_at = await _die(world, scope, killed_at) if killed_at else ""
+    died_at = await die(world, scope, killed_at) if killed_at else ""
     in_flight = len(world.site.asks) - before - (await _kept(world, scope) - stored)
-    await _finish(world, scope)
+    await finish(world, scope)
     asked = Counter((one.system, one.user) for one in world.site.asks[before:])
     jobs = await all_jobs(world.pools, scope=scope)
     return Left(
@@ -121,7 +121,7 @@ def scope_of(number: int) -> Scope:
     return Scope(UUID(int=1000 + number), UUID(int=900))
 
 
-async def _die(world: World, scope: Scope, after: int) -> str:
+async def die(world: World, scope: Scope, after: int) -> str:
     """Let a worker die at its nth step, and return the step's name; empty when it did not get there."""
     child = await _child(world, scope, after)
     told, _ = await child.communicate()
@@ -138,7 +138,7 @@ async def _child(world: World, scope: Scope, after: int) -> asyncio.subprocess.P
     )
 
 
-async def _finish(world: World, scope: Scope) -> None:
+async def finish(world: World, scope: Scope) -> None:
     """Do what is left. Postgres may need a moment to end the dead worker's transaction."""
     worker = worker_on(world.pools, engine(world.pools, world.model, Clock(LAST)))
     async with asyncio.timeout(DEADLINE_S):

@@ -20,7 +20,7 @@ from store.text.texts import text_hash
 
 # What each version makes of the demo's journal: pages, hubs, what is left when every third memory is forgotten, what becomes
 # of it when every third is written anew, and two prompts.
-DIGESTS = {10: "daf2c6ce64f8b2cbeeec9f84a5a9a5c9c76056c17b2bc986ace06c27e999ec74"}
+DIGESTS = {11: "f0506dd54bcc13449673f8908390e148d0908880edf5dde199219860b1f0ab3d"}
 ANEW = BatchMemory(
     "", "On Friday Priya rowed to the island and back.", text_hash("anew"), datetime(2026, 6, 1, tzinfo=UTC)
 )
