@@ -26,7 +26,7 @@ WITH wanted AS (
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND CASE WHEN :memory_ids::text[] IS NULL
         THEN is_compressed OR valid_until IS NOT NULL ELSE memory_id = ANY(:memory_ids::text[]) END
 ), changed AS (
-    SELECT w.memory_id, k.is_compressed, k.valid_until, k.until_precision, row_number() OVER (ORDER BY w.memory_id) AS step
+    SELECT w.memory_id, k.is_compressed, k.valid_until, k.until_precision, row_number() OVER (ORDER BY w.memory_id COLLATE "C") AS step
     FROM wanted w CROSS JOIN LATERAL memory_standing(:tenant_id, :owner_id, w.memory_id, NULL) k
     WHERE (w.valid_until, w.until_precision, w.is_compressed)
         IS DISTINCT FROM (k.valid_until, k.until_precision, k.is_compressed)

@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from models.embedding.embedding import Vectors
 
+from models.embedding.embedder import Vectors
 from models.embedding.openai_embedding import EmbeddingModel, openai_embedder
 from models.errors import EmbedderFailed
 from models.transport.openai_client import OpenAIConfig
@@ -92,7 +92,7 @@ async def test_failing_summary_writer_leaves_no_word_of_a_forgotten_turn(
         forgetting = Memories(pools, now=Clock()).forgetting
         hits = (await forgetting.forget(SCOPE, Target(word=word))).hits
         server.by_request = lambda _: Refuse(400)
-        await forgetting.forget(SCOPE, Target(word=word, confirmed=tuple(one.confirm_id for one in hits)))
+        await forgetting.forget(SCOPE, Target(word=word, confirmed=tuple(one.name for one in hits)))
         await worker.drain_scope(SCOPE)
     assert await holders(database, {"word": word}) == {}
     assert word not in (caplog.text + "".join(capfd.readouterr())).lower()
@@ -141,7 +141,7 @@ async def test_failing_summary_of_a_decay_job_leaves_no_word_of_what_was_forgott
     assert server.asks
     forgetting = Memories(pools, now=clock).forgetting
     hits = (await forgetting.forget(decaying.SCOPE, Target(word=word))).hits
-    target = Target(word=word, confirmed=tuple(one.confirm_id for one in hits))
+    target = Target(word=word, confirmed=tuple(one.name for one in hits))
     await forgetting.forget(decaying.SCOPE, target)
     assert await holders(database, {"word": word}) == {}
     assert word not in (caplog.text + "".join(capfd.readouterr())).lower()
@@ -168,7 +168,7 @@ async def failing(kind: str, server: ModelServer) -> AsyncIterator[object]:
         yield Quoting()
         return
     server.by_request = lambda ask: Refuse(400, "ValidationException", f"the texts are {' '.join(ask.texts)}")
-    config = OpenAIConfig(f"{server.url}/v1", api_key=CANARY)
+    config = OpenAIConfig(f"{server.url}/v1", lambda: CANARY)
     embedder = openai_embedder(config, EmbeddingModel("bge", 5), patience=HASTY)
     try:
         yield embedder
