@@ -15,12 +15,11 @@ from compiler.decay.supersede import SupersessionCause, supersede
 from compiler.errors import SupersessionRefused
 from compiler.plan.contract import EndMemory, Item
 from compiler.plan.judging.ending import EndStanding, refusal
-from store.content import memories, supersessions
-from store.content.memories import Memory
+from store.content import feed, memories, supersessions
 from store.content.supersessions import SupersessionReason
-from store.content.tiers import AuthorityTier, MemoryStatus
+from store.content.tiers import AuthorityTier
 from store.db.queries import Connection
-from store.scope import Scope, is_brain
+from store.scope import Scope
 
 MOST_TRUSTED = AuthorityTier.AGENT
 """A plan is an agent's word: no memory of a user ends by it."""
@@ -36,27 +35,21 @@ async def apply(
 ) -> tuple[int, Counter[str]]:
     """End the memories that may end, and return how many edges were written, and how many ends were refused, by reason.
 
-    The caller holds the owner's feed. One that ended by the same memory already is left alone. In a Brain none ends: there the
-    owners' memories decide, and copies follow them.
+    The caller holds the owner's feed. One that the same memory ended already is left alone.
     """
-    if is_brain(scope.owner_id):
-        return 0, Counter(supersession_in_brain=len(ends)) if ends else Counter()
-    held = await memories.lock(
-        connection, scope, sorted({id_ for one in ends for id_ in (one.memory_id, one.superseded_id)})
-    )
-    standing = {memory_id: _standing(one) for memory_id, one in held.items() if _is_compiled(one)}
-    known = await supersessions.ends_between(connection, scope, [(one.memory_id, one.superseded_id) for one in ends])
+    standing = await _standing(connection, scope, sorted({memory_id for one in ends for memory_id in one.pair}))
+    known = await supersessions.ends_between(connection, scope, [one.pair for one in ends])
     undone = {(edge.memory_id, edge.superseded_id) for edge in known if edge.undone_at is not None}
     live = {(edge.memory_id, edge.superseded_id) for edge in known if edge.undone_at is None}
     written, refused = 0, Counter[str]()
     for one in ends:
-        if (one.memory_id, one.superseded_id) in live:
+        if one.pair in live:
             continue
         reason = refusal(one, standing, undone, most_trusted=MOST_TRUSTED.trust_rank)
         if not reason:
             cause = SupersessionCause(SupersessionReason(one.reason), one.evidence, job_id, MOST_TRUSTED)
             try:
-                await supersede(connection, scope, one.memory_id, [one.superseded_id], cause, now=now)
+                await supersede(connection, scope, one.newer.memory_id, [one.older.memory_id], cause, now=now)
                 written += 1
             except SupersessionRefused:
                 reason = "supersession_in_circle"
@@ -64,11 +57,14 @@ async def apply(
     return written, refused
 
 
-def _standing(memory: Memory) -> EndStanding:
-    return EndStanding(
-        AuthorityTier.parse(memory.authority).trust_rank, memory.validity.valid_from or memory.occurred_at
-    )
-
-
-def _is_compiled(memory: Memory) -> bool:
-    return memory.status is MemoryStatus.ACCEPTED and not memory.is_compressed
+async def _standing(connection: Connection, scope: Scope, memory_ids: list[str]) -> dict[str, EndStanding]:
+    """Return how the memories stand, locked, but for those that a compile does not read any more."""
+    held = await memories.lock(connection, scope, memory_ids)
+    read = {one.memory_id: one.text_hash for one in await feed.by_ids(connection, scope, memory_ids)}
+    return {
+        memory_id: EndStanding(
+            AuthorityTier.parse(one.authority).trust_rank, one.validity.valid_from or one.occurred_at, read[memory_id]
+        )
+        for memory_id, one in held.items()
+        if memory_id in read
+    }

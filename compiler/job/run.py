@@ -36,6 +36,7 @@ from store.compile.scopes import ExpectedState, ScopeRow
 from store.content import feed
 from store.db.queries import Connection
 from store.ontology import versions
+from store.scope import is_brain
 from store.tenancy import forgotten
 from store.tenancy.forgotten import Notes
 from store.wiki import edge_ends
@@ -210,9 +211,8 @@ class Run:
         Raises LeaseLost, PlanSuperseded if the wiki changed since, JobCancelled after a commit.
         """
         scope, now = self.access.scope, self.now()
-        ends = endings.ends_of(items)
         async with self.access.writing() as connection:
-            if ends:
+            if endings.ends_of(items) and not self._endless:
                 await feed.hold(connection, scope)  # before the scope, as every write of memories does
             row = await self._open(connection, batch)
             await self._check_ontology(connection, batch)
@@ -248,15 +248,22 @@ class Run:
             raise JobCancelled
 
     async def _end(self, connection: Connection, batch: Batch, items: Sequence[Item]) -> tuple[int, Counter[str]]:
-        """Apply the ends of memories among the items. A replay leaves the memories as they are."""
+        """Apply the ends of memories among the items."""
         ends = endings.ends_of(items)
-        if not ends or self.is_replay:
-            return 0, Counter()
-        if self.deps.substrate.feed(self.access.scope).is_timed:
-            return 0, Counter(supersession_elsewhere=len(ends))
+        if not ends or self._endless:
+            return 0, Counter({f"supersession_in_{self._endless}": len(ends)} if ends else {})
         ended = await endings.apply(connection, self.access.scope, ends, job_id=batch.job_id, now=self.now())
         self.checkpoint("ended")
         return ended
+
+    @property
+    def _endless(self) -> str:
+        """Where no plan ends a memory: in a replay, in another service, and in a Brain, whose copies follow their memories."""
+        if self.is_replay:
+            return "replay"
+        if self.deps.substrate.feed(self.access.scope).is_timed:
+            return "other_service"
+        return "brain" if is_brain(self.access.scope.owner_id) else ""
 
     async def _date(self, notes: Notes) -> None:
         """Date the notes of forgotten memories at their commit."""

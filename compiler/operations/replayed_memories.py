@@ -41,7 +41,7 @@ class ReplayedMemories:
     def passed(self, job_id: UUID | None, items: Iterable[Item]) -> None:
         """Read the memories that these items of a job end as ended from now on."""
         for one in endings.ends_of(items):
-            self._ahead.pop((job_id, one.memory_id, one.superseded_id), None)
+            self._ahead.pop((job_id, *one.pair), None)
 
     def feed(self, scope: Scope) -> Feed:
         return self._substrate.feed(self._origin)

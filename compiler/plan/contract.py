@@ -313,13 +313,19 @@ class DropRuling:
 class EndMemory:
     """End a memory where a newer one begins, which takes its place; `evidence` are the newer memory's own words that say so.
 
-    It names memories and changes no page: the ended memory is read again, and its pages then tell it as past.
+    It names memories, as the plan read them, and changes no page: the ended memory is read again, and its pages then tell it as
+    past.
     """
 
-    memory_id: str
-    superseded_id: str
+    newer: CitedMemory
+    older: CitedMemory
     reason: EndReason
     evidence: str
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        """The ids of the newer memory and of the one that it ends."""
+        return self.newer.memory_id, self.older.memory_id
 
 
 Item = (

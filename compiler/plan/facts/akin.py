@@ -9,11 +9,11 @@ from compiler.plan import bounds
 from compiler.plan.contract import BatchMemory, Page
 from compiler.plan.text.change import content_words
 
-MOST_SOUGHT = 500
+MOST_SOUGHT = 200
 
 
 def sought(pages: Iterable[Page], own: Collection[str]) -> tuple[str, ...]:
-    """Return the memories that the pages' sections cite, but for the batch's own: at most 500, by page, in order of id."""
+    """Return the memories that the pages' sections cite, but for the batch's own: at most 200, by page, in order of id."""
     found: dict[str, None] = {}
     for page in pages:
         cited = {source.memory_id for section in page.sections for source in section.sources}

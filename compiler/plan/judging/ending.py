@@ -6,43 +6,46 @@ The rule that finds contradictions by itself would propose here too, with its ow
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from compiler.plan import bounds
-from compiler.plan.citing import UNKNOWN_MEMORY, Citable
+from compiler.plan.citing import UNKNOWN_MEMORY, Citable, source_of
 from compiler.plan.contract import BatchMemory, EndMemory
 from compiler.plan.gathering import Gathering
 from compiler.plan.proposal import ProposedEnd
 from compiler.plan.text.change import shares_content
 
 _SHORTEST_QUOTE = 4
+_MOST_READ = 100
 
 
 @dataclass(frozen=True, slots=True)
 class EndStanding:
-    """What the rows say of a memory: its rank of trust, and when what it says begins."""
+    """What the rows say of a memory: its rank of trust, when what it says begins, and the hash of its text."""
 
     trust_rank: int
     starts_at: datetime
+    text_hash: bytes
 
 
-def judge(proposed: Iterable[ProposedEnd], citable: Citable, gathering: Gathering) -> None:
+def judge(proposed: Sequence[ProposedEnd], citable: Citable, gathering: Gathering) -> None:
     """Collect the memories that end, each pair once, in order of their ids; reject the others one by one.
 
     Both memories were shown, have a word in common, and the newer one says the quoted words. A plan that ends more than 10 is
     believed in none: a model that finds everything outdated is wrong.
     """
     accepted: dict[tuple[str, str], EndMemory] = {}
-    for one in proposed:
+    for one in proposed[:_MOST_READ]:
         refused, passage = _read(one, citable)
-        if refused:
-            gathering.reject(refused, f"{one.memory_id} {one.superseded_id}")
-            continue
         pair = (one.memory_id, one.superseded_id)
-        accepted.setdefault(pair, EndMemory(*pair, one.reason, passage))
-    if len({superseded_id for _, superseded_id in accepted}) > bounds.ENDS:
+        if refused:
+            gathering.reject(refused, " ".join(pair))
+            continue
+        newer, older = (source_of(citable.memories[memory_id]) for memory_id in pair)
+        accepted.setdefault(pair, EndMemory(newer, older, one.reason, passage))
+    if len(proposed) > _MOST_READ or len({older_id for _, older_id in accepted}) > bounds.ENDS:
         for pair in sorted(accepted):
             gathering.reject("too_many_supersessions", " ".join(pair))
         return
@@ -58,17 +61,19 @@ def refusal(
 ) -> str:
     """Return why a plan may not end the memory as the rows stand, empty if it may.
 
-    It is trusted as far as the memory that it quotes, and at most `most_trusted`. The newer memory begins after the other. What
-    an operator undid stays undone.
+    Both memories are as the plan read them. It is trusted as far as the memory that it quotes, and at most `most_trusted`. The
+    newer memory begins after the other. What an operator undid stays undone.
     """
-    newer, older = standing.get(item.memory_id), standing.get(item.superseded_id)
+    newer, older = standing.get(item.newer.memory_id), standing.get(item.older.memory_id)
     if newer is None or older is None:
         return "supersession_of_unknown"
+    if (newer.text_hash, older.text_hash) != (item.newer.text_hash, item.older.text_hash):
+        return "supersession_of_edited"
     if older.trust_rank > min(newer.trust_rank, most_trusted):
         return "supersession_above_trust"
     if newer.starts_at <= older.starts_at:
         return "supersession_by_older"
-    return "supersession_undone" if (item.memory_id, item.superseded_id) in undone else ""
+    return "supersession_undone" if item.pair in undone else ""
 
 
 def _read(one: ProposedEnd, citable: Citable) -> tuple[str, str]:

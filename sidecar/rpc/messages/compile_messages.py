@@ -154,8 +154,8 @@ def _about_others(item: Item) -> tuple[str, str, tuple[CitedMemory, ...]]:
     match item:
         case HoldMention(mention=mention):
             return "", mention.alias, tuple(one.source for one in mention.sightings)
-        case EndMemory(memory_id=newer_id, superseded_id=older_id):
-            return "", older_id, (CitedMemory(newer_id, b""), CitedMemory(older_id, b""))
+        case EndMemory(newer=newer, older=older):
+            return "", older.memory_id, (newer, older)
         case _:
             there = getattr(item, "page", None)
             return getattr(there, "path", ""), str(getattr(item, "slug", getattr(item, "key", ""))), ()

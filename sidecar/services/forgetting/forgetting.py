@@ -32,7 +32,7 @@ from sidecar.services.threads import KIND
 from sidecar.turn.leads import MAX_LEAD_LINES, lead
 from store.accounting import receipts
 from store.compile import background, batches, decay_jobs, jobs, ledger, scopes
-from store.content import memories, threads
+from store.content import feed, memories, threads
 from store.db import purging
 from store.db.postgres import Pool, Pools, scoped
 from store.db.queries import Connection
@@ -173,6 +173,9 @@ async def _confirmed(connection: Connection, scope: Scope, target: Target) -> _F
 async def _forget(
     connection: Connection, scope: Scope, found: _Found, word: str, *, now: datetime
 ) -> tuple[ForgetReport, forgotten.Notes]:
+    await feed.hold(
+        connection, scope
+    )  # first of all locks, as in every write: what waits in turn never waits in a circle
     before = await purging.changes_so_far(connection)
     report = ForgetReport(is_dry_run=False, hits=found.hits)
     has_turns = bool(found.turn_ids or found.thread_ids or found.titles)

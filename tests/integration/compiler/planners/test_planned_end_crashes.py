@@ -8,10 +8,11 @@ import pytest
 
 from store.db.postgres import Pools
 from store.scope import Scope
-from tests.integration.compiler.planners.test_planned_ends import MOVED, three
+from tests.integration.compiler.planners.test_planned_ends import MOVED, three, told
 from tests.support.compiler.compiling import all_jobs, fetch, wiki_of, wish, write
 from tests.support.compiler.crash_runs import World, die, finish, scope_of
 from tests.support.compiler.crash_world import model_at, model_site
+from tests.support.store.held_words import holders
 
 STEPS = {5: "stored", 8: "ended", 9: "before_commit", 10: "applied"}
 ENDS = """SELECT s.memory_id, s.superseded_id, s.evidence, o.valid_until = n.occurred_at FROM memory_supersessions s
@@ -44,3 +45,16 @@ async def test_killed_worker_ends_a_memory_once(world: World) -> None:
     assert undisturbed[1:] == ([("forest", "harbour", "moved away and lives in a house", True)], 1)
     for killed_at, step in STEPS.items():
         assert await left_by(world, scope_of(killed_at), killed_at=killed_at) == undisturbed, step
+
+
+async def test_memory_edited_between_the_plan_and_its_end_ends_nothing(world: World) -> None:
+    scope = scope_of(1)
+    await write(world.pools, three(), scope=scope)
+    await wish(world.pools, scope=scope)
+    assert await die(world, scope, 5) == "stored"
+    await write(world.pools, [told("forest", "Dale Whitaker is fond of port wine.", 3)], scope=scope)
+    await finish(world, scope)
+    assert await fetch(world.dsn, ENDS, scope.tenant_id) == []
+    jobs = await all_jobs(world.pools, scope=scope)
+    assert sum(job.metrics["rejections"].get("supersession_of_edited", 0) for job in jobs) == 1
+    assert await holders(world.dsn, {"word": "moved away and lives in a house"}) == {}

@@ -8,8 +8,8 @@ import pytest
 
 from compiler.plan import bounds
 from compiler.plan.batch import LeafBatch
-from compiler.plan.citing import citable
-from compiler.plan.contract import BatchMemory, EndMemory, EndReason, Page, PageKey, PageType, Section
+from compiler.plan.citing import citable, source_of
+from compiler.plan.contract import BatchMemory, CitedMemory, EndMemory, EndReason, Page, PageKey, PageType, Section
 from compiler.plan.facts.akin import MOST_SOUGHT, akin, sought
 from compiler.plan.gathering import Gathering
 from compiler.plan.judging import ending, validate
@@ -50,7 +50,7 @@ def judged(*proposed: ProposedEnd, batch: LeafBatch | None = None) -> tuple[list
 )
 def test_evidence_is_the_newer_memorys_own_words(quote: str, passage: str) -> None:
     items, reasons = judged(ProposedEnd("new", "old", EndReason.CORRECTED, quote))
-    assert items == ([EndMemory("new", "old", EndReason.CORRECTED, passage)] if passage else [])
+    assert items == ([EndMemory(source_of(NEW), source_of(OLD), EndReason.CORRECTED, passage)] if passage else [])
     assert reasons == ([] if passage else ["supersession_without_evidence"])
 
 
@@ -70,24 +70,27 @@ def test_plan_that_ends_too_much_is_believed_in_nothing() -> None:
     assert len(judged(*proposed[:-1], batch=batch)[0]) == bounds.ENDS
     items, reasons = judged(*proposed, batch=batch)
     assert (items, set(reasons), len(reasons)) == ([], {"too_many_supersessions"}, bounds.ENDS + 1)
+    assert judged(*[proposed[0]] * 101, batch=batch) == ([], ["too_many_supersessions"])
 
 
 @pytest.mark.parametrize(
     ("newer", "older", "reason"),
     [
-        (EndStanding(2, AT), EndStanding(2, AT - timedelta(days=1)), ""),
-        (EndStanding(3, AT), EndStanding(2, AT - timedelta(days=1)), ""),
-        (EndStanding(3, AT), EndStanding(3, AT - timedelta(days=1)), "supersession_above_trust"),
-        (EndStanding(0, AT), EndStanding(1, AT - timedelta(days=1)), "supersession_above_trust"),
-        (EndStanding(2, AT), EndStanding(2, AT), "supersession_by_older"),
-        (EndStanding(2, AT), EndStanding(2, AT + timedelta(days=1)), "supersession_by_older"),
+        (EndStanding(2, AT, b"n"), EndStanding(2, AT - timedelta(days=1), b"o"), ""),
+        (EndStanding(3, AT, b"n"), EndStanding(2, AT - timedelta(days=1), b"o"), ""),
+        (EndStanding(3, AT, b"n"), EndStanding(3, AT - timedelta(days=1), b"o"), "supersession_above_trust"),
+        (EndStanding(0, AT, b"n"), EndStanding(1, AT - timedelta(days=1), b"o"), "supersession_above_trust"),
+        (EndStanding(2, AT, b"n"), EndStanding(2, AT, b"o"), "supersession_by_older"),
+        (EndStanding(2, AT, b"n"), EndStanding(2, AT + timedelta(days=1), b"o"), "supersession_by_older"),
     ],
 )
 def test_rows_decide_whom_a_plan_may_end(newer: EndStanding, older: EndStanding, reason: str) -> None:
-    item = EndMemory("new", "old", EndReason.CORRECTED, "")
+    item = EndMemory(CitedMemory("new", b"n"), CitedMemory("old", b"o"), EndReason.CORRECTED, "")
     standing = {"new": newer, "old": older}
     assert ending.refusal(item, standing, (), most_trusted=2) == reason
     assert ending.refusal(item, {"new": newer}, (), most_trusted=2) == "supersession_of_unknown"
+    edited = {"new": EndStanding(newer.trust_rank, newer.starts_at, b"other"), "old": older}
+    assert ending.refusal(item, edited, (), most_trusted=2) == "supersession_of_edited"
     undone = ending.refusal(item, standing, {("new", "old")}, most_trusted=2)
     assert undone == (reason or "supersession_undone")
 
