@@ -15,11 +15,12 @@ from compiler.decay.supersede import SupersessionCause, supersede
 from compiler.errors import SupersessionRefused
 from compiler.plan.contract import EndMemory, Item
 from compiler.plan.judging.ending import EndStanding, refusal
+from compiler.state.substrates import MemorySubstrate
 from store.content import feed, memories, supersessions
 from store.content.supersessions import SupersessionReason
 from store.content.tiers import AuthorityTier
 from store.db.queries import Connection
-from store.scope import Scope
+from store.scope import Scope, is_brain
 
 MOST_TRUSTED = AuthorityTier.AGENT
 """A plan is an agent's word: no memory of a user ends by it."""
@@ -28,6 +29,13 @@ MOST_TRUSTED = AuthorityTier.AGENT
 def ends_of(items: Iterable[Item]) -> tuple[EndMemory, ...]:
     """Return the memories that the items end."""
     return tuple(item for item in items if isinstance(item, EndMemory))
+
+
+def barred(scope: Scope, substrate: MemorySubstrate) -> str:
+    """Return where no plan ends a memory: in another service, and in a Brain, whose copies follow their memories; else empty."""
+    if substrate.feed(scope).is_timed:
+        return "other_service"
+    return "brain" if is_brain(scope.owner_id) else ""
 
 
 async def apply(

@@ -36,7 +36,6 @@ from store.compile.scopes import ExpectedState, ScopeRow
 from store.content import feed
 from store.db.queries import Connection
 from store.ontology import versions
-from store.scope import is_brain
 from store.tenancy import forgotten
 from store.tenancy.forgotten import Notes
 from store.wiki import edge_ends
@@ -258,12 +257,8 @@ class Run:
 
     @property
     def _endless(self) -> str:
-        """Where no plan ends a memory: in a replay, in another service, and in a Brain, whose copies follow their memories."""
-        if self.is_replay:
-            return "replay"
-        if self.deps.substrate.feed(self.access.scope).is_timed:
-            return "other_service"
-        return "brain" if is_brain(self.access.scope.owner_id) else ""
+        """Where no plan ends a memory, or an empty text."""
+        return "replay" if self.is_replay else endings.barred(self.access.scope, self.deps.substrate)
 
     async def _date(self, notes: Notes) -> None:
         """Date the notes of forgotten memories at their commit."""
