@@ -72,7 +72,7 @@ async def test_failing_summary_writer_leaves_no_word_of_a_forgotten_turn(
     caplog: pytest.LogCaptureFixture,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    server.by_request = lambda _: BAD[how](word)
+    server.by_request, clock = lambda _: BAD[how](word), Clock()
     said = [f"The boat number {at} is called {word if at == 0 else 'Rope'}." for at in range(KEEP_TURNS + 3)]
     turns = [NewTurn(f"c{at}", "user", text, NOW, o200k_tokens=9, cl100k_tokens=9) for at, text in enumerate(said)]
     async with scoped(pools.background, SCOPE) as connection:
@@ -82,24 +82,21 @@ async def test_failing_summary_writer_leaves_no_word_of_a_forgotten_turn(
     settings = replace(
         SETTINGS, thread_summaries=kind, bedrock_endpoint_url=server.url, compile_base_url=f"{server.url}/v1"
     )
-    async with summary_model.writer(settings, pools.background, now=Clock()) as writer:
+    async with summary_model.writer(settings, pools.background, now=clock) as writer:
         assert isinstance(writer, ModelWriter)
-        worker = worker_on(pools, engine_on(pools))
-        worker.handlers = {SUMMARY_KIND: Summarizer(pools.background, now=Clock(), writer=writer).summarize}
+        worker = worker_on(pools, engine_on(pools, clock=clock))
+        worker.handlers = {SUMMARY_KIND: Summarizer(pools.background, now=clock, writer=writer).summarize}
         await worker.drain_scope(SCOPE)
         assert server.asks
-        assert "thread_summaries.text" in str(await holders(database, {"word": word})) or await summarized(database)
-        forgetting = Memories(pools, now=Clock()).forgetting
+        assert await fetch(database, "SELECT count(*) FROM thread_summaries WHERE text <> ''") == [(1,)]
+        forgetting = Memories(pools, now=clock).forgetting
         hits = (await forgetting.forget(SCOPE, Target(word=word))).hits
         server.by_request = lambda _: Refuse(400)
         await forgetting.forget(SCOPE, Target(word=word, confirmed=tuple(one.name for one in hits)))
+        clock.move(hours=1)
         await worker.drain_scope(SCOPE)
     assert await holders(database, {"word": word}) == {}
     assert word not in (caplog.text + "".join(capfd.readouterr())).lower()
-
-
-async def summarized(database: str) -> bool:
-    return bool(await fetch(database, "SELECT 1 FROM threads WHERE summary <> ''"))
 
 
 @pytest.mark.parametrize("kind", ["candidate_compression", "episode_compression"])
@@ -130,7 +127,14 @@ async def test_failing_summary_of_a_decay_job_leaves_no_word_of_what_was_forgott
         sources = [word, "b"]
     else:
         episodes = Episodes(pools.background, now=clock, pause=sessions.PAUSE)
-        await sessions.say(pools, (word.title(), sessions.DAY), ("Cleo", 2 * sessions.DAY))
+        said = [f"{name} moved to Lisbon with 3 cats." for name in (word.title(), "Cleo")]
+        turns = [
+            NewTurn(f"c{at}", "user", text, NOW + at * sessions.DAY, o200k_tokens=9, cl100k_tokens=9)
+            for at, text in enumerate(said)
+        ]
+        async with scoped(pools.background, decaying.SCOPE) as connection:
+            await tenants.ensure_tenant(connection, decaying.SCOPE.tenant_id, now=NOW)
+            await threads.append(connection, decaying.SCOPE, ThreadToOpen("t", "", "fence"), turns, now=NOW)
         await episodes.remake(decaying.SCOPE, "t")
         sources = [one.episode_id for one in await sessions.listed(episodes)]
     await decaying.attested(service, operator)
