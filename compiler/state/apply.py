@@ -6,7 +6,7 @@ The caller holds the scope's row. Unchanged rows are not written again; counters
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
@@ -27,6 +27,7 @@ from compiler.plan.contract import (
     WriteRuling,
 )
 from compiler.plan.edge_types import TypedEdge
+from compiler.plan.ontology.edges import limited_types
 from compiler.plan.vocabulary import Vocabulary
 from compiler.state import governing, reducer
 from compiler.state.difference import page_changes
@@ -35,7 +36,7 @@ from compiler.state.row_mapping import Stored, key_of, load, ruling_row
 from store.compile import scopes
 from store.db.queries import Connection
 from store.scope import Scope
-from store.wiki import candidates, mentions, page_writes, rulings
+from store.wiki import candidates, governed, mentions, page_writes, rulings
 from store.wiki import upkeep as removals
 from store.wiki.mentions import HeldRow, MentionChanges, SightingWrite
 from store.wiki.page_writes import UNTYPED, CauseRow, EdgeStatement
@@ -103,6 +104,7 @@ async def write(connection: Connection, scope: Scope, items: Sequence[Item], opt
     counters.update(await _write_mentions(connection, scope, folded.mentions, ids, options.now))
     await page_writes.write_texts(connection, scope, changes, revision=options.revision, now=options.now)
     counters.update(await _write_links(connection, scope, folded.links, ids, options.now))
+    freed = await _freed(connection, scope, [standing.ids[key] for key in folded.deleted], options.known)
     for key in folded.deleted:
         await removals.delete_page(connection, scope, standing.ids[key], now=options.now)
     counters["rulings_written"] = await _write_rulings(connection, scope, folded, options.now)
@@ -110,25 +112,36 @@ async def write(connection: Connection, scope: Scope, items: Sequence[Item], opt
         connection, scope, [ids[key] for key in folded.scored if key in ids]
     )
     if options.known is not None:
-        counters.update(await _govern(connection, scope, (standing, folded, ids), options.known, options.now))
+        counters.update(await _govern(connection, scope, (standing, folded, ids), options, freed))
     written = {name: count for name, count in counters.items() if count}
     return Applied(folded.taken, folded.cap, written)
+
+
+async def _freed(connection: Connection, scope: Scope, deleted: Sequence[UUID], known: Vocabulary | None) -> set[UUID]:
+    """Return the pages that deleted ones have edges with whose type allows an end only one: another may stand there now."""
+    limited = limited_types(known) if known is not None and deleted else frozenset()
+    found = await governed.edges_at(connection, scope, deleted, limited) if limited else []
+    return {end for one in found for end in (one.source_id, one.target_id)} - {*deleted}
 
 
 async def _govern(
     connection: Connection,
     scope: Scope,
     done: tuple[Stored, Folded, Mapping[PageKey, UUID]],
-    known: Vocabulary,
-    now: datetime,
+    options: ApplyOptions,
+    freed: Collection[UUID],
 ) -> Counter[str]:
     """Bring the pages and typed edges that were written to the ontology in force."""
+    assert options.known is not None, "only an ontology governs"
     standing, folded, ids = done
     changed = {key: page for key, page in folded.pages.items() if standing.pages.get(key) is not page}
-    links = (link.link if isinstance(link, DropLink) else link for link in folded.links)
-    linked = {ids[link.source] for link in links if link.edge is not None and link.source in ids}
+    links = [link.link if isinstance(link, DropLink) else link for link in folded.links]
+    limited = limited_types(options.known)
+    sources = {link.source for link in links if link.edge is not None}
+    targets = {link.target for link in links if link.edge is not None and link.edge.type in limited}
+    linked = {*freed, *(ids[key] for key in sources | targets if key in ids)}
     pages = {ids[key]: page for key, page in changed.items()}
-    return await governing.govern(connection, scope, pages, known, linked=linked, now=now)
+    return await governing.govern(connection, scope, pages, options.known, linked=linked, now=options.now)
 
 
 async def _standing(connection: Connection, scope: Scope, items: Sequence[Item]) -> Stored:

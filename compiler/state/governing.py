@@ -12,7 +12,7 @@ from datetime import datetime
 from uuid import UUID
 
 from compiler.plan.contract import Page
-from compiler.plan.ontology.edges import held_reason
+from compiler.plan.ontology.edges import EdgeClaim, held_reason, limited_types, over_cardinality
 from compiler.plan.ontology.page_types import HeldReason, PageTyping, typing_of
 from compiler.plan.ontology.shapes import shape
 from compiler.plan.vocabulary import Vocabulary
@@ -92,13 +92,38 @@ async def _gate(
     connection: Connection, scope: Scope, page_ids: list[UUID], known: Vocabulary, now: datetime
 ) -> Counter[str]:
     """Hold the pages' edges that the ontology does not let stand, and let the others stand."""
-    found = await governed.edges_at(connection, scope, page_ids) if page_ids else []
-    changed = {one.link_id: reason for one in found if (reason := _reason(one, known)) != one.held_reason}
+    verdicts = await _verdicts(connection, scope, page_ids, known) if page_ids else {}
+    changed = {edge.link_id: reason for edge, reason in verdicts.items() if reason != edge.held_reason}
     if changed:
         await governed.hold_edges(connection, scope, {one: reason.value for one, reason in changed.items()}, now=now)
     counters = Counter(f"edges_held_{reason.value}" for reason in changed.values() if reason)
     counters["edges_approved"] = sum(not reason for reason in changed.values())
     return counters
+
+
+async def _verdicts(
+    connection: Connection, scope: Scope, page_ids: list[UUID], known: Vocabulary
+) -> dict[GovernedEdge, HeldReason]:
+    """Return why each edge of the pages is held, and each that shares an end with one of them where ends may have one only."""
+    found = await governed.edges_at(connection, scope, page_ids)
+    limited = limited_types(known)
+    near = [one for one in found if one.edge_type in limited]
+    # The edges that may gain or lose an end by these, then those that compete for the other ends of these.
+    rivals = await governed.edges_at(connection, scope, _ends(near), limited) if near else []
+    every = await governed.edges_at(connection, scope, _ends(rivals), limited) if rivals else []
+    claims = [_claim(one) for one in every if one.is_active and not _reason(one, known)]
+    over = over_cardinality(claims, known)
+    asked = {one.link_id: one for one in (*found, *rivals)}
+    return {one: HeldReason.CARDINALITY if link_id in over else _reason(one, known) for link_id, one in asked.items()}
+
+
+def _ends(edges: Iterable[GovernedEdge]) -> set[UUID]:
+    return {end for one in edges for end in (one.source_id, one.target_id)}
+
+
+def _claim(edge: GovernedEdge) -> EdgeClaim:
+    when = (edge.valid_from, edge.valid_until, edge.said_at, edge.is_manual)
+    return EdgeClaim(edge.link_id, edge.edge_type, edge.source_path, edge.target_path, *when)
 
 
 def _reason(edge: GovernedEdge, known: Vocabulary) -> HeldReason:

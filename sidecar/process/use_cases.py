@@ -74,7 +74,13 @@ def services_of(
     return Services(
         attestations=attestations,
         backends=Backends(pools, connected.places, now=now, changed=changed),
-        brain=Brain(pools.background, now=now, forgot=caches.forgot, told=deps.watch.figures.brain_changed),
+        brain=Brain(
+            pools.background,
+            now=now,
+            forgot=caches.forgot,
+            told=deps.watch.figures.brain_changed,
+            has_four_eyes=settings.ontology_four_eyes,
+        ),
         brain_context=BrainContext(pools),
         compiles=Compiles(pools, engine, caches.progress, now=now),
         costs=CostAccounts(pools, now=now, quota_bytes=quota_bytes),

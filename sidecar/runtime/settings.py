@@ -169,7 +169,8 @@ class Settings:
     decay_attestation_keys: tuple[str, ...] = ()
     """PEM files, separated by commas, with the Ed25519 public keys of operators who may attest."""
     ontology_four_eyes: bool = False
-    """An admin may not approve changes of the ontology that the same admin drafted or edited."""
+    """An admin may not approve changes of the ontology that the same admin drafted or edited, nor the Brain's rules that the same
+    admin proposed."""
     compile_unread_pause_s: int = 0
     """Minimum seconds between compiles of a wiki that no turn has read in that time. 0 disables. A tenant's
     `wiki_unread_pause_s` in the database takes precedence."""

@@ -18,6 +18,7 @@ from store.db.queries import Connection, value_of
 from store.ontology.terms import TermKind
 
 _sql = queries.load(__file__)
+MAX_REJECTIONS = 10_000
 _END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 
 
@@ -76,7 +77,7 @@ class ChangeItem:
     """One change: of a term as JSON, as it was proposed and, if an operator changed it, as edited.
 
     `before` is the digest of the term when the item was drafted, empty if there was none. `confidence` is 0 to 1; `frequency` is
-    how many names a scan saw it with. `edited_by` edited it last, or added it to a change set that another drafted.
+    how many names a scan saw it with. `editors` are all who edited it, or added it to a change set that another drafted.
     """
 
     item_id: UUID
@@ -90,6 +91,7 @@ class ChangeItem:
     decision: ItemDecision = ItemDecision.PENDING
     decided_by: str = ""
     edited_by: str = ""
+    editors: tuple[str, ...] = ()
     before: str = ""
     rationale: str = ""
     confidence: float = 1.0
@@ -189,6 +191,7 @@ async def add_items(connection: Connection, tenant_id: UUID, change_set_id: UUID
             "action": one.action.value,
             "proposed": dict(one.proposed),
             "edited_by": one.edited_by,
+            "editors": list(one.editors),
             "origin": one.origin.value,
             "fingerprint": one.fingerprint,
             "before": one.before,
@@ -241,9 +244,19 @@ async def close(connection: Connection, tenant_id: UUID, change_set_id: UUID, en
 async def reject_fingerprints(
     connection: Connection, tenant_id: UUID, fingerprints: Sequence[str], *, author: str, now: datetime
 ) -> None:
-    """Note what no scan is to propose again."""
+    """Note what no scan is to propose again; of each tenant, the newest MAX_REJECTIONS are kept."""
     named = {"fingerprints": list(fingerprints), "author": author, "now": now}
     await _sql.reject_fingerprints(connection, tenant_id=tenant_id, **named)
+    await _sql.trim_rejections(connection, tenant_id=tenant_id, most=MAX_REJECTIONS)
+
+
+async def drop_rejected(connection: Connection, tenant_id: UUID, change_set_id: UUID, *, keep: int) -> int:
+    """Delete the rejected items of an open change set that a scan proposed, but for the newest `keep`; return how many.
+
+    Their fingerprints stay.
+    """
+    named = {"change_set_id": change_set_id, "keep": keep}
+    return int(await _sql.drop_rejected(connection, tenant_id=tenant_id, **named))
 
 
 async def allow_fingerprints(connection: Connection, tenant_id: UUID, fingerprints: Sequence[str]) -> None:
@@ -287,5 +300,6 @@ def _item(row: Any) -> ChangeItem:
         subject_kind=TermKind(row["subject_kind"]),
         action=ChangeAction(row["action"]),
         origin=ChangeOrigin(row["origin"]),
+        editors=tuple(row["editors"]),
         decision=ItemDecision(row["decision"]),
     )

@@ -36,20 +36,21 @@ WHERE tenant_id = :tenant_id AND change_set_id = ANY(:change_set_ids::uuid[]) GR
 -- name: insert_items*!
 -- Writes items of a change set.
 INSERT INTO ontology_change_set_items (tenant_id, change_set_id, item_id, position, subject_kind, action, proposed, decision,
-    decided_by, edited_by, origin, fingerprint, before, rationale, confidence, frequency)
-VALUES (:tenant_id, :change_set_id, :item_id, :position, :subject_kind, :action, :proposed, 'pending', '', :edited_by, :origin,
-    :fingerprint, :before, :rationale, :confidence, :frequency);
+    decided_by, edited_by, editors, origin, fingerprint, before, rationale, confidence, frequency)
+VALUES (:tenant_id, :change_set_id, :item_id, :position, :subject_kind, :action, :proposed, 'pending', '', :edited_by, :editors,
+    :origin, :fingerprint, :before, :rationale, :confidence, :frequency);
 
 -- name: list_items
 -- The items of a change set, in order.
-SELECT item_id, position, subject_kind, action, proposed, edited, decision, decided_by, edited_by, origin, fingerprint, before,
-    rationale, confidence, frequency
+SELECT item_id, position, subject_kind, action, proposed, edited, decision, decided_by, edited_by, editors, origin, fingerprint,
+    before, rationale, confidence, frequency
 FROM ontology_change_set_items WHERE tenant_id = :tenant_id AND change_set_id = :change_set_id ORDER BY position;
 
 -- name: decide_item!
 -- Writes an operator's decision on an item, with the edited value if there is one.
 UPDATE ontology_change_set_items SET decision = :decision, decided_by = :author,
-    edited = coalesce(:edited, edited), edited_by = CASE WHEN :edited::jsonb IS NULL THEN edited_by ELSE :author END
+    edited = coalesce(:edited, edited), edited_by = CASE WHEN :edited::jsonb IS NULL THEN edited_by ELSE :author END,
+    editors = CASE WHEN :edited IS NULL OR :author = ANY(editors) THEN editors ELSE editors || :author::text END
 WHERE tenant_id = :tenant_id AND change_set_id = :change_set_id AND item_id = :item_id;
 
 -- name: refresh_item!
@@ -82,7 +83,21 @@ WHERE tenant_id = :tenant_id AND change_set_id = :change_set_id AND status = 'op
 -- Notes what is not to be proposed again.
 INSERT INTO ontology_rejections (tenant_id, fingerprint, rejected_by, rejected_at)
 SELECT :tenant_id::uuid, f.fingerprint, :author::text, :now::timestamptz
-FROM unnest(:fingerprints::text[]) AS f (fingerprint) ON CONFLICT DO NOTHING;
+FROM (SELECT DISTINCT unnest(:fingerprints::text[])) AS f (fingerprint)
+ON CONFLICT (tenant_id, fingerprint) DO UPDATE SET rejected_by = excluded.rejected_by, rejected_at = excluded.rejected_at;
+
+-- name: trim_rejections!
+-- Deletes the oldest rejections beyond a number.
+DELETE FROM ontology_rejections WHERE tenant_id = :tenant_id AND fingerprint IN (
+    SELECT fingerprint FROM ontology_rejections WHERE tenant_id = :tenant_id
+    ORDER BY rejected_at DESC, fingerprint OFFSET :most::int);
+
+-- name: drop_rejected!
+-- Deletes a change set's rejected items that a scan proposed, but for the last ones.
+DELETE FROM ontology_change_set_items WHERE tenant_id = :tenant_id AND item_id IN (
+    SELECT item_id FROM ontology_change_set_items
+    WHERE tenant_id = :tenant_id AND change_set_id = :change_set_id AND decision = 'rejected' AND origin = 'scan'
+    ORDER BY position DESC OFFSET :keep::int);
 
 -- name: allow_fingerprints!
 -- Lets something be proposed again.

@@ -5,7 +5,7 @@ Every function takes a connection inside a scoped transaction; those that write,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -39,13 +39,25 @@ class ShownRow:
 
 @dataclass(frozen=True, slots=True)
 class GovernedEdge:
-    """A typed edge, why it is held (empty: it stands), and the types of the pages at its ends."""
+    """A typed edge, why it is held (empty: it stands), and the pages at its ends by id, type of entity and path.
+
+    `said_at` is when it was last said; `is_active` is false where one of the pages is archived.
+    """
 
     link_id: UUID
     edge_type: str
     held_reason: str
+    source_id: UUID
+    target_id: UUID
     source_type: str
     target_type: str
+    source_path: str
+    target_path: str
+    is_active: bool
+    valid_from: datetime | None
+    valid_until: datetime | None
+    said_at: datetime | None
+    is_manual: bool
 
 
 async def typings(connection: Connection, scope: Scope, page_ids: Sequence[UUID]) -> dict[UUID, TypingRow]:
@@ -82,9 +94,12 @@ async def show_sections(connection: Connection, scope: Scope, rows: Sequence[Sho
     )
 
 
-async def edges_at(connection: Connection, scope: Scope, page_ids: Sequence[UUID]) -> list[GovernedEdge]:
-    """Return the typed edges from and to the pages, each once."""
-    rows = await _sql.typed_edges_at(connection, tenant_id=scope.tenant_id, page_ids=list(page_ids))
+async def edges_at(
+    connection: Connection, scope: Scope, page_ids: Iterable[UUID], types: Iterable[str] | None = None
+) -> list[GovernedEdge]:
+    """Return the typed edges from and to the pages, of some types if they are given, each once."""
+    named = {"page_ids": sorted(page_ids), "types": None if types is None else sorted(types)}
+    rows = await _sql.typed_edges_at(connection, tenant_id=scope.tenant_id, **named)
     return [value_of(GovernedEdge, row) for row in rows]
 
 

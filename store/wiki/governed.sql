@@ -19,16 +19,27 @@ WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id AND s.section_id = r.s
     AND (s.shown_position IS DISTINCT FROM r.position OR s.shown_heading <> r.heading);
 
 -- name: typed_edges_at
--- The typed edges from and to some pages, each once, with the types of the pages at its ends.
-SELECT DISTINCT l.link_id, l.edge_type, l.held_reason, f.entity_type AS source_type, t.entity_type AS target_type
-FROM unnest(:page_ids::uuid[]) AS r (page_id) CROSS JOIN LATERAL (
-    SELECT link_id, edge_type, held_reason, from_page_id, to_page_id FROM wiki_page_links
-    WHERE tenant_id = :tenant_id AND from_page_id = r.page_id AND edge_type <> ''
-    UNION ALL
-    SELECT link_id, edge_type, held_reason, from_page_id, to_page_id FROM wiki_page_links
-    WHERE tenant_id = :tenant_id AND to_page_id = r.page_id AND edge_type <> '') l
-CROSS JOIN LATERAL (SELECT entity_type FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = l.from_page_id LIMIT 1) f
-CROSS JOIN LATERAL (SELECT entity_type FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = l.to_page_id LIMIT 1) t
+-- The typed edges from and to some pages, each once, of some types if they are named, with the pages at their ends and when they
+-- were last said.
+SELECT l.link_id, l.edge_type, l.held_reason, f.page_id AS source_id, t.page_id AS target_id, f.entity_type AS source_type,
+    t.entity_type AS target_type, f.type || '/' || f.slug AS source_path, t.type || '/' || t.slug AS target_path,
+    f.status = 'active' AND t.status = 'active' AS is_active, l.valid_from, l.valid_until, e.said_at, e.is_manual
+FROM (
+    SELECT o.link_id, o.edge_type, o.held_reason, o.from_page_id, o.to_page_id, o.valid_from, o.valid_until
+    FROM unnest(:page_ids::uuid[]) AS r (page_id) CROSS JOIN LATERAL (
+        SELECT * FROM wiki_page_links WHERE tenant_id = :tenant_id AND from_page_id = r.page_id AND edge_type <> ''
+            AND (:types::text[] IS NULL OR edge_type = ANY(:types))) o
+    UNION
+    SELECT i.link_id, i.edge_type, i.held_reason, i.from_page_id, i.to_page_id, i.valid_from, i.valid_until
+    FROM unnest(:page_ids::uuid[]) AS r (page_id) CROSS JOIN LATERAL (
+        SELECT * FROM wiki_page_links WHERE tenant_id = :tenant_id AND to_page_id = r.page_id AND edge_type <> ''
+            AND (:types::text[] IS NULL OR edge_type = ANY(:types))) i) l
+CROSS JOIN LATERAL (SELECT page_id, entity_type, type, slug, status FROM wiki_pages
+    WHERE tenant_id = :tenant_id AND page_id = l.from_page_id LIMIT 1) f
+CROSS JOIN LATERAL (SELECT page_id, entity_type, type, slug, status FROM wiki_pages
+    WHERE tenant_id = :tenant_id AND page_id = l.to_page_id LIMIT 1) t
+CROSS JOIN LATERAL (SELECT max(said_at) AS said_at, coalesce(bool_or(origin = 'manual'), false) AS is_manual FROM wiki_link_evidence
+    WHERE tenant_id = :tenant_id AND link_id = l.link_id) e
 ORDER BY l.link_id;
 
 -- name: hold_edges!

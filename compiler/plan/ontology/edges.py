@@ -4,10 +4,41 @@ ontology or the type of a page changes.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from uuid import UUID
+
 from compiler.plan.edge_types import EDGE_TYPES, is_edge_type
 from compiler.plan.ontology.page_types import HeldReason, PageTyping
-from compiler.plan.vocabulary import Vocabulary, is_approved
-from store.ontology.terms import RelationshipType
+from compiler.plan.vocabulary import Vocabulary, is_approved, name_key
+from store.ontology.terms import Cardinality, RelationshipType
+
+_FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+_ONE_TARGET = frozenset({Cardinality.MANY_TO_ONE, Cardinality.ONE_TO_ONE})
+_ONE_SOURCE = frozenset({Cardinality.ONE_TO_MANY, Cardinality.ONE_TO_ONE})
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeClaim:
+    """An edge that wants its ends: `source` and `target` name pages in an order that no id decides.
+
+    It is true from `valid_from` to just before `valid_until`; `said_at` is when it was last said. A manual one is stated by hand.
+    """
+
+    link_id: UUID
+    type: str
+    source: str
+    target: str
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+    said_at: datetime | None = None
+    is_manual: bool = False
+
+    @property
+    def begins(self) -> datetime:
+        """When it began; when it was said where that is not known and it has no end."""
+        return self.valid_from or (self.said_at if self.valid_until is None else None) or _FIRST
 
 
 def held_reason(edge_type: str, source: PageTyping, target: PageTyping, known: Vocabulary) -> HeldReason:
@@ -30,6 +61,55 @@ def _ends(one: RelationshipType, source: PageTyping, target: PageTyping, known: 
     if target.slug and one.target_types and not known.is_kind_of(target.slug, one.target_types):
         return HeldReason.TARGET_TYPE
     return HeldReason.NONE
+
+
+def limited_types(known: Vocabulary) -> frozenset[str]:
+    """Return the approved relationship types that allow an end only one edge at a time."""
+    every = known.ontology.relationship_types
+    return frozenset(one.slug for one in every if is_approved(one) and one.cardinality in _ONE_TARGET | _ONE_SOURCE)
+
+
+def over_cardinality(claims: Iterable[EdgeClaim], known: Vocabulary) -> set[UUID]:
+    """Return the edges that are one more than their type allows an end at one time; `claims` are all edges of these ends.
+
+    One stated by hand comes first, then the one that began last, then the one said last. Whether an edge is over follows from the
+    edges of its own two ends alone.
+    """
+    taken: dict[tuple[str, str, str], list[EdgeClaim]] = {}
+    over: set[UUID] = set()
+    for claim in sorted(claims, key=_precedence):
+        found = known.relationship(claim.type)
+        for end in _limited_ends(claim, found) if found is not None else ():
+            before = taken.setdefault(end, [])
+            if any(_clash(claim, other) for other in before):
+                over.add(claim.link_id)
+            before.append(claim)
+    return over
+
+
+def _precedence(claim: EdgeClaim) -> tuple[bool, float, float, str, str, str]:
+    said = claim.said_at or _FIRST
+    moments = (-_seconds(claim.begins), -_seconds(said))
+    return (not claim.is_manual, *moments, claim.source, claim.target, str(claim.valid_from))
+
+
+def _seconds(moment: datetime) -> float:
+    return (moment - _FIRST).total_seconds()
+
+
+def _limited_ends(claim: EdgeClaim, one: RelationshipType) -> Iterable[tuple[str, str, str]]:
+    """Yield the ends that may have one edge of the type. One that is its own inverse has no direction."""
+    has_direction = name_key(one.inverse) != name_key(one.name)
+    if one.cardinality in _ONE_TARGET:
+        yield one.slug, "from" if has_direction else "", claim.source
+    if one.cardinality in _ONE_SOURCE:
+        yield one.slug, "to" if has_direction else "", claim.target
+
+
+def _clash(one: EdgeClaim, other: EdgeClaim) -> bool:
+    if {one.source, one.target} == {other.source, other.target}:
+        return False
+    return one.begins < (other.valid_until or _LAST) and other.begins < (one.valid_until or _LAST)
 
 
 def proposed_type(name: str, known: Vocabulary | None) -> str:

@@ -46,7 +46,10 @@ _NOUNS_END = re.compile(
 
 
 class HeldReason(StrEnum):
-    """Why a page's type or an edge's is held: it is in no version, not in force any more, or between pages of other types."""
+    """Why a page's type or an edge's is held.
+
+    It is in no version, not in force any more, between pages of other types, or one edge more than its type allows an end.
+    """
 
     NONE = ""
     NOT_APPROVED = "type_not_approved"
@@ -56,6 +59,7 @@ class HeldReason(StrEnum):
     RELATIONSHIP_DEPRECATED = "relationship_deprecated"
     SOURCE_TYPE = "source_type_not_allowed"
     TARGET_TYPE = "target_type_not_allowed"
+    CARDINALITY = "over_cardinality"
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,8 @@ class BrainState:
 class Brain:
     """Keeps a tenant's Brain; `forgot` is called with the Brain's scope when something left it, ahead of the notice.
 
-    `told` gets the numbers of copies that were released, held and withdrawn.
+    `told` gets the numbers of copies that were released, held and withdrawn. With `has_four_eyes`, the admin that proposed a rule
+    may not approve it.
     """
 
     def __init__(
@@ -79,7 +80,9 @@ class Brain:
         forgot: Callable[[Scope], None] = lambda _: None,
         told: Callable[[Mapping[str, int]], None] = lambda _: None,
         role: DatabaseRole = DatabaseRole.APP,
+        has_four_eyes: bool = False,
     ) -> None:
+        self.has_four_eyes = has_four_eyes
         self._pool = pool
         self._role = role
         self._now = now
@@ -116,7 +119,7 @@ class Brain:
     async def approve(self, tenant_id: UUID, rule_id: UUID, actor: Actor) -> ReleaseRule:
         """Approve a rule: from now on it releases, and every owner's memories are compared with it. Approving again is no error.
 
-        Raises NotFound, and FailedPrecondition for a withdrawn rule.
+        Raises NotFound, and FailedPrecondition for a withdrawn rule, and for one that the caller may not approve.
         """
         now, there = self._now(), brain_of(tenant_id)
         async with self._scoped(there) as connection:
@@ -124,6 +127,11 @@ class Brain:
             if rule.state is RuleState.WITHDRAWN:
                 raise FailedPrecondition("rule_id", "is withdrawn; propose it anew")
             if rule.state is RuleState.PROPOSED:
+                if self.has_four_eyes and actor.subject == rule.proposed_by:
+                    problem = (
+                        f"was proposed by {actor.subject}: another admin has to approve it (SIDECAR_ONTOLOGY_FOUR_EYES)"
+                    )
+                    raise FailedPrecondition("rule_id", problem)
                 await brain.approve(connection, tenant_id, rule_id, by=actor.subject, now=now)
                 if rule.trust_tier:
                     await _promoted(

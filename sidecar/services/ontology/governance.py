@@ -38,6 +38,8 @@ from store.tenancy import tenants
 
 MAX_TITLE_CHARS = 200
 MAX_VERSION = 2**31 - 1
+MAX_SET_ITEMS = 1_000
+"""The items of a change set at most, those that were rejected among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,8 @@ class Governance:
                 await change_sets.insert(connection, tenant_id, made)
             else:
                 made = await _open(connection, tenant_id, change_set_id)
-                items = [replace(one, edited_by=author) for one in items] if author != made.drafted_by else items
+                if author != made.drafted_by:
+                    items = [replace(one, edited_by=author, editors=(author,)) for one in items]
             return await self._add(connection, tenant_id, made, items, base)
 
     async def draft_seed(self, tenant_id: UUID) -> ChangeSetView:
@@ -286,6 +289,9 @@ class Governance:
     ) -> ChangeSetView:
         """Add items to a change set that is open, if the whole is valid."""
         there = await change_sets.items(connection, tenant_id, made.change_set_id)
+        if len(there) + len(new) > MAX_SET_ITEMS:
+            problem = f"would give the change set {len(there) + len(new)} items with those that were rejected"
+            raise InvalidArgument("items", problem, f"keep to {MAX_SET_ITEMS}, or draft another change set")
         start = 1 + max((one.position for one in there), default=-1)
         placed = [replace(one, position=start + place) for place, one in enumerate(new)]
         kept = [one for one in there if one.decision is not ItemDecision.REJECTED]
@@ -308,7 +314,7 @@ class Governance:
         return ChangeSet(uuid4(), origin, title, ChangeSetStatus.OPEN, 1, author, self._now())
 
     def _check_eyes(self, known: ChangeSet, items: Sequence[ChangeItem], author: str) -> None:
-        if self.has_four_eyes and author in {known.drafted_by, *(one.edited_by for one in items)}:
+        if self.has_four_eyes and author in {known.drafted_by, *(name for one in items for name in one.editors)}:
             problem = f"was drafted or edited by {author}: another admin has to approve it (SIDECAR_ONTOLOGY_FOUR_EYES)"
             raise FailedPrecondition(f"change set {known.change_set_id}", problem)
 

@@ -31,6 +31,8 @@ from store.text.texts import fold
 
 MOST_OWNERS = 50
 MOST_OF_EACH = 300
+MOST_REJECTED = 100
+"""The rejected items that the scan's open change set goes on to show. Those before them are not proposed again either."""
 TITLE = "What the memories suggest"
 _SCAN = "scan"
 
@@ -89,6 +91,8 @@ class Scans:
         elsewhere = await change_sets.open_elsewhere(connection, tenant_id, open_id or UUID(int=0))
         report.rejected_items = len(rejected)
         wanted_prints = [one for one in suggested if one not in rejected and one not in elsewhere]
+        if open_id is not None:
+            await change_sets.drop_rejected(connection, tenant_id, open_id, keep=MOST_REJECTED)
         there = {one.fingerprint: one for one in await _items(connection, tenant_id, open_id)}
         report.known_items = sum(1 for one in wanted_prints if one in there)
         if open_id is None and wanted_prints:

@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 
 from sidecar.runtime.errors import FailedPrecondition, InvalidArgument, NotFound
-from sidecar.services.brain.releases import PROMOTE
+from sidecar.services.brain.releases import PROMOTE, Actor, Brain
 from sidecar.services.forgetting.targets import Target
 from sidecar.services.ontology.scanning import Scans
 from store.accounting import audit
@@ -205,6 +205,17 @@ async def test_more_trusted_statement_holds_one_that_came_first_and_frees_it_whe
     await world.memories.forget(ANN, "m1")
     await world.work()
     assert set(await world.texts()) == {"b1"}
+
+
+async def test_proposer_may_not_approve_a_rule_under_four_eyes(world: BrainWorld) -> None:
+    strict = Brain(world.pools.background, now=world.clock, has_four_eyes=True)
+    proposed = await strict.propose(TENANT, ReleaseRule(UUID(int=0), "shared", (TAG,)), ADMIN)
+    with pytest.raises(FailedPrecondition, match="another admin"):
+        await strict.approve(TENANT, proposed.rule_id, ADMIN)
+    two = await asyncio.gather(*(strict.approve(TENANT, proposed.rule_id, Actor(name)) for name in ("ines", "joao")))
+    assert {one.approved_by for one in two} in ({"ines"}, {"joao"}), "of two at once one approves"
+    assert (await world.brain.state(TENANT)).settings.rules_version == 1
+    assert (await strict.approve(TENANT, proposed.rule_id, ADMIN)).state is RuleState.APPROVED, "a repeat is no error"
 
 
 async def test_rule_that_trusts_more_logs_its_reason(world: BrainWorld) -> None:

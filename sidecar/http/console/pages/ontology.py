@@ -68,7 +68,7 @@ async def show_change(visit: Visit) -> Response:
     view = await governance.view(visit.identity.tenant_id, read_id(visit, "change_set_id"))
     is_own = governance.has_four_eyes and visit.identity.subject in {
         view.change_set.drafted_by,
-        *(one.item.edited_by for one in view.items),
+        *(name for one in view.items for name in one.item.editors),
     }
     return await visit.page("ontology_change.html", view=view, is_own=is_own, pretty=_pretty)
 

@@ -13,7 +13,7 @@ from compiler.plan.upkeep import ActRefused
 from sidecar.demo import corpus
 from store.content.memories import NewMemory
 from store.db.postgres import Pools, scoped
-from store.ontology.terms import Ontology, RelationshipType
+from store.ontology.terms import Cardinality, Ontology, RelationshipType
 from store.wiki import browse, edges, mentions, neighbourhood
 from store.wiki.edges import EdgePattern
 from store.wiki.mentions import MentionRow
@@ -151,6 +151,36 @@ async def test_edge_between_pages_of_other_types_is_an_untyped_reference_until_i
         " WHERE l.edge_type <> '' AND l.held_reason = ''",
     )
     assert {row["title"] for row in rows} == {"Maria Reis", "Tom Ortega"}, "Helios Labs was written anew"
+
+
+async def test_edge_that_is_one_too_many_is_a_reference_that_waits_and_stands_once_there_is_room(
+    pools: Pools, database: str
+) -> None:
+    one_each = replace(WORLD.relationship_types[2], cardinality=Cardinality.ONE_TO_MANY)
+    await put_in_force(pools, replace(WORLD, relationship_types=(one_each,)))
+    engine = engine_on(pools)
+    await write_and_compile(pools, said(*OF_WORK), engine)
+    standing = (
+        "SELECT f.title, l.held_reason FROM wiki_page_links l JOIN wiki_pages f ON f.page_id = l.from_page_id"
+        " WHERE l.edge_type = 'works_at' ORDER BY 1"
+    )
+    assert [tuple(row) for row in await fetch(database, standing)] == [
+        ("Maria Reis", "over_cardinality"),
+        ("Tom Ortega", ""),
+    ], "Tom's has no known beginning but that it was said now"
+    async with scoped(pools.background, SCOPE) as connection:
+        (waiting,) = [
+            one for one in await mentions.listed(connection, SCOPE, status="open", limit=100) if one.held_type
+        ]
+        row = await browse.page_by_key(connection, SCOPE, "entity", "maria-reis")
+        assert row is not None
+        linked = await neighbourhood.links(connection, SCOPE, row.page_id, limit=10)
+    assert (waiting.reason, waiting.held_type) == ("over_cardinality", "works_at")
+    assert [one.page.title for one in linked] == ["Helios Labs"], "it is still a link"
+    assert (await replay(engine, pools.background, SCOPE)).is_identical
+    await forget(pools, "m-2")
+    await again(pools)
+    assert [tuple(row) for row in await fetch(database, standing)] == [("Maria Reis", "")]
 
 
 async def test_page_of_a_type_that_is_not_approved_is_held_with_its_reason(pools: Pools, database: str) -> None:

@@ -11,12 +11,14 @@ import pytest
 
 from sidecar.runtime.errors import FailedPrecondition, InvalidArgument, NotFound
 from sidecar.services.ontology import exchange
+from sidecar.services.ontology import governance as governance_module
 from sidecar.services.ontology.changes import MAX_ITEMS
 from sidecar.services.ontology.drafting import WantedChange
 from sidecar.services.ontology.governance import Governance
 from sidecar.services.ontology.views import ChangeSetView
 from store.db.postgres import Pools, tenant_scoped
 from store.errors import VersionConflict
+from store.ontology import change_sets
 from store.ontology.change_sets import ItemDecision, ItemRuling
 from store.ontology.terms import Lifecycle
 from store.ontology.versions import ontology_in_force
@@ -177,6 +179,38 @@ async def test_admin_who_added_to_anothers_change_set_may_not_approve_it_under_f
         with pytest.raises(FailedPrecondition, match=f"edited by {author}"):
             await strict.approve(TENANT, key, author=author)
     assert (await strict.approve(TENANT, key, author="mara")).version == 1
+
+
+async def test_earlier_editor_may_not_approve_either_under_four_eyes(pools: Pools) -> None:
+    strict = Governance(pools, now=lambda: NOW, has_four_eyes=True)
+    view = await draft(strict, create("ferry"))
+    key, item_id = view.change_set.change_set_id, view.items[0].item.item_id
+    for author in ("joao", "mara", "joao"):
+        edited = await strict.rule(
+            TENANT, key, ItemRuling(item_id, ItemDecision.ACCEPTED, {"name": f"Boat of {author}"}), author=author
+        )
+    assert edited.items[0].item.editors == ("joao", "mara")
+    for author in ("joao", "mara"):
+        with pytest.raises(FailedPrecondition, match=f"edited by {author}"):
+            await strict.approve(TENANT, key, author=author)
+    assert (await strict.approve(TENANT, key, author="rui")).version == 1
+
+
+async def test_only_so_many_rejections_and_rejected_items_are_kept(
+    governance: Governance, pools: Pools, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(change_sets, "MAX_REJECTIONS", 3)
+    monkeypatch.setattr(governance_module, "MAX_SET_ITEMS", 6)
+    view = await draft(governance, *(create(f"type_{n}") for n in range(5)))
+    key = view.change_set.change_set_id
+    for one in view.items:
+        await governance.rule(TENANT, key, ItemRuling(one.item.item_id, ItemDecision.REJECTED), author="ines")
+    async with tenant_scoped(pools.turn, TENANT) as connection:
+        kept = await change_sets.rejected_among(connection, TENANT, [one.item.fingerprint for one in view.items])
+    assert len(kept) == 3
+    with pytest.raises(InvalidArgument, match="those that were rejected"):
+        await governance.draft(TENANT, "", [create("x"), create("y")], author="ines", change_set_id=key)
+    await governance.draft(TENANT, "", [create("x")], author="ines", change_set_id=key)
 
 
 async def test_hostile_change_sets_are_refused_whole(governance: Governance) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -10,7 +13,7 @@ from compiler.plan.contract import Page, PageType, Tag
 from compiler.plan.ontology import edges, shapes
 from compiler.plan.ontology.page_types import UNTYPED, HeldReason, PageTyping, type_tag, typing_of
 from compiler.plan.vocabulary import Vocabulary, vocabulary
-from store.ontology.terms import EntityType, FacetTemplate, Lifecycle, Ontology, RelationshipType
+from store.ontology.terms import Cardinality, EntityType, FacetTemplate, Lifecycle, Ontology, RelationshipType
 from tests.support.compiler.plan_cases import page, section, source
 
 TYPES = (
@@ -154,6 +157,56 @@ def test_edge_stands_between_pages_of_its_types(
     edge: str, source_type: str, target_type: str, reason: HeldReason
 ) -> None:
     assert edges.held_reason(edge, PageTyping(source_type), PageTyping(target_type), KNOWN) == reason
+
+
+def claim(at: int, source: str, target: str, edge: str = "works_at", **when: Any) -> edges.EdgeClaim:
+    return edges.EdgeClaim(UUID(int=at), edge, source, target, **when)
+
+
+def year(number: int) -> datetime:
+    return datetime(number, 1, 1, tzinfo=UTC)
+
+
+def over(claims: list[edges.EdgeClaim], cardinality: str, **fields: Any) -> set[int]:
+    """Return which claims are over under a relationship type of this cardinality, whatever order they come in."""
+    one = RelationshipType("works_at", "works at", cardinality=Cardinality(cardinality), **fields)
+    known = vocabulary(Ontology(1, (), (one,)))
+    found = edges.over_cardinality(claims, known)
+    assert found == edges.over_cardinality(claims[::-1], known)
+    return {one.int for one in found}
+
+
+def test_end_that_may_have_one_edge_keeps_the_one_that_began_last() -> None:
+    claims = [
+        claim(1, "ada", "helios", valid_from=year(2019)),
+        claim(2, "ada", "borealis", said_at=year(2024)),
+        claim(3, "bob", "helios", valid_from=year(2020)),
+        claim(4, "ada", "port", valid_from=year(2010), valid_until=year(2015)),
+    ]
+    assert over(claims, "many_to_many") == set()
+    assert over(claims, "many_to_one") == {1}, "a job that had ended before the next takes no place"
+    assert over(claims, "one_to_many") == {1}, "helios may have one source: the later one"
+    assert over(claims, "one_to_one") == {1}
+
+
+def test_edge_stated_by_hand_comes_before_a_later_one() -> None:
+    claims = [claim(1, "ada", "helios", is_manual=True), claim(2, "ada", "port", said_at=year(2024))]
+    assert over(claims, "many_to_one") == {2}
+
+
+def test_relationship_that_is_its_own_inverse_has_no_direction() -> None:
+    claims = [
+        claim(1, "ada", "bob", said_at=year(2021)),
+        claim(2, "bob", "ada", said_at=year(2022)),
+        claim(3, "bob", "cid", said_at=year(2020)),
+    ]
+    assert over(claims, "one_to_one", inverse="works at") == {3}, "both directions of one pair are one marriage"
+    assert over(claims, "one_to_one") == {3}
+
+
+def test_one_pair_in_two_periods_is_no_clash() -> None:
+    claims = [claim(1, "ada", "helios", valid_from=year(2019)), claim(2, "ada", "helios", valid_from=year(2021))]
+    assert over(claims, "one_to_one") == set()
 
 
 @pytest.mark.parametrize(
