@@ -144,11 +144,13 @@ OPTIONAL = {
     "ListEpisodes": {"thread_id"},
     "ListProfileVersions": {"ref"},
     "ListTools": {"backend"},
+    "MergeBrainPages": {"into"},
     "ListTurnCosts": {"agent_id", "thread_id"},
     "QueryBrainContext": {"query"},
     "QueryGraph": {"page", "target"},
     "PutSpace": {"name"},
     "PutWorkspace": {"ref"},
+    "ReportBrainSentence": {"page", "sentence"},
     "RollbackProfile": {"ref"},
     "SetProfile": {"ref"},
     "Supersede": {"memory_id"},
@@ -156,14 +158,17 @@ OPTIONAL = {
 # Fields of answers that are always there although the proto could leave them out.
 ALWAYS = {
     "AuditEntry.call_time", "Citation.page", "CostAlert.period_start_time", "CostAlert.raise_time", "GetPageResponse.page",
-    "IngestResponse.document", "PageHit.page", "PageReads.page", "ReplayAssemblyResponse.assembly",
-    "ReplayAssemblyResponse.diff", "TurnCost.create_time", "WikiChild.page", "WikiLink.page",
+    "IngestResponse.document", "MergeBrainPagesResponse.page", "PageHit.page", "PageReads.page",
+    "ReplayAssemblyResponse.assembly", "ReplayAssemblyResponse.diff", "TurnCost.create_time", "WikiChild.page", "WikiLink.page",
 }  # fmt: skip
 # Fields that came later: their default keeps older callers' constructors working.
 LATER = {
     "AssemblyDiff.note": '""',
+    "BrainCopy.document_path": '""',
+    "BrainCopy.knowledge_base": '""',
     "DecayGroup.source_bytes": "0",
     "DecayJob.expired": "()",
+    "GetBrainResponse.reports": "()",
     "GetPageResponse.edges": "()",
     "GetPageResponse.summary_pages": "()",
     "GetPageResponse.tags": "()",
@@ -175,6 +180,8 @@ LATER = {
     "Memory.valid_precision": '""',
     "MemorySupersession.job_id": '""',
     "Turn.is_imported": "False",
+    "ReleaseRule.document_path": '""',
+    "ReleaseRule.knowledge_base": '""',
     "VerifyRebuildResponse.reason": '""',
     "VerifyRebuildResponse.unreplayable_from": "0",
     "WikiSection.source_pages": "()",

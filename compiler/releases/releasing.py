@@ -26,7 +26,7 @@ from compiler.releases.rules import (
 from store.compile import background, jobs, scopes
 from store.compile.jobs import Trigger
 from store.content import memories
-from store.content.memories import Memory
+from store.content.memories import Memory, NewMemory
 from store.content.recalling import RecallQuery
 from store.db import purging
 from store.db.postgres import within
@@ -150,12 +150,12 @@ async def let_compile(connection: Connection, there: Scope, *, now: datetime) ->
     await jobs.enqueue(connection, there, trigger=Trigger.MEMORY_RETAIN, now=now)
 
 
-async def put(connection: Connection, there: Scope, copy: BrainCopy, memory: Memory, *, now: datetime) -> ReleaseCounts:
-    """Write a copy, unless one that is trusted more contradicts it: then it is held. Those trusted less are held instead.
+async def put(connection: Connection, there: Scope, copy: BrainCopy, new: NewMemory, *, now: datetime) -> ReleaseCounts:
+    """Write a copy with its memory, unless one that is trusted more contradicts it: then it is held. Those trusted less give way.
 
     In a transaction that is in the Brain and holds its scope.
     """
-    found = await _contradicting(connection, there, copy, memory.text)
+    found = await _contradicting(connection, there, copy, new.text)
     above = [one for one in found if one.trust_tier > copy.trust_tier]
     if above:
         await brain.put_copy(connection, there, replace(copy, state=CopyState.HELD, held_by=above[0].copy_id))
@@ -165,7 +165,7 @@ async def put(connection: Connection, there: Scope, copy: BrainCopy, memory: Mem
     for one in below:
         held = replace(one, state=CopyState.HELD, held_by=copy.copy_id, reason="", changed_by=BY_RULE, changed_at=now)
         await brain.put_copy(connection, there, held)
-    await memories.retain(connection, there, [copy_of(memory, copy.copy_id)], now=now)
+    await memories.retain(connection, there, [new], now=now)
     await brain.put_copy(connection, there, replace(copy, state=CopyState.RELEASED, held_by=""))
     return ReleaseCounts(released=1, held=len(below), notes=done.notes)
 
@@ -189,7 +189,8 @@ async def _bring(connection: Connection, scope: Scope, memory_ids: Sequence[str]
             if rule is None or (memory_id in copies and copies[memory_id] not in stale):
                 continue
             new = _new_copy(scope.owner_id, known[memory_id], rule, now=now)
-            done = _together(done, await put(connection, there, new, known[memory_id], now=now))
+            copied = copy_of(known[memory_id], new.copy_id)
+            done = together(done, await put(connection, there, new, copied, now=now))
         if done.released:
             await let_compile(connection, there, now=now)
     return done
@@ -251,7 +252,8 @@ def _is_stale(copy: BrainCopy, memory: Memory, wanted: dict[str, ReleaseRule | N
     return not copy.reason and (copy.rule_id, copy.trust_tier) != (rule.rule_id, trust_of(memory, rule))
 
 
-def _together(one: ReleaseCounts, other: ReleaseCounts) -> ReleaseCounts:
+def together(one: ReleaseCounts, other: ReleaseCounts) -> ReleaseCounts:
+    """Return the sum of two counts, with the notes of both."""
     return ReleaseCounts(
         one.released + other.released,
         one.held + other.held,

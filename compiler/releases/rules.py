@@ -16,7 +16,7 @@ from compiler.plan.facts.facts import contradiction, read
 from compiler.plan.facts.past import ORIGIN_KEYS, Origin, origin_of
 from store.content.memories import Memory, NewMemory
 from store.content.tiers import AuthorityTier, MemoryStatus
-from store.tenancy.brain import ReleaseRule, RuleState
+from store.tenancy.brain import ReleaseRule, RuleState, SharedDocument, SharedPiece
 
 MAX_COMPARED = 20
 _COPIED_KEYS = ("place", "tags", *ORIGIN_KEYS)
@@ -45,14 +45,45 @@ def rule_for(memory: Memory, rules: Iterable[ReleaseRule]) -> ReleaseRule | None
     return max(found, key=lambda one: (one.trust_tier, -found.index(one)), default=None)
 
 
+def rule_for_document(document: SharedDocument, rules: Iterable[ReleaseRule]) -> ReleaseRule | None:
+    """Return the approved rule that releases the document, of several the one that trusts it most; None without any."""
+    found = [one for one in rules if one.state is RuleState.APPROVED and _names(one, document)]
+    return max(found, key=lambda one: (one.trust_tier, -found.index(one)), default=None)
+
+
+def _names(rule: ReleaseRule, document: SharedDocument) -> bool:
+    return rule.knowledge_base == document.knowledge_base and rule.document_path in {"", document.path}
+
+
+def document_trust(rule: ReleaseRule) -> int:
+    """Return the tier of a copy of a document's piece: that of knowledge, or the rule's if that is higher."""
+    return max(int(TrustTier.KNOWLEDGE), rule.trust_tier)
+
+
+def copy_of_piece(document: SharedDocument, piece: SharedPiece, copy_id: str) -> NewMemory:
+    """Return the copy of a piece of a document: its words as they stand there, and that they are a document's.
+
+    Title and headings are left out: they may change without the piece.
+    """
+    return NewMemory(
+        piece.text,
+        copy_id,
+        occurred_at=document.updated_at,
+        document_id=str(document.document_id),
+        metadata={"origin": Origin.DOCUMENT.value},
+        status=MemoryStatus.ACCEPTED,
+        authority=AuthorityTier.DERIVED.name.title(),
+    )
+
+
 def asks_for_something(rule: ReleaseRule) -> bool:
     """Return whether the rule asks for more than an authority: one that does not would release every memory."""
-    return bool(rule.tags or rule.memory_types or rule.metadata)
+    return bool(rule.tags or rule.memory_types or rule.metadata or rule.knowledge_base)
 
 
 def matches(rule: ReleaseRule, memory: Memory) -> bool:
     """Return whether the memory has what the rule asks for, letter by letter; a rule that asks for nothing matches none."""
-    if not asks_for_something(rule):
+    if not asks_for_something(rule) or rule.knowledge_base:
         return False
     if AuthorityTier.parse(memory.authority) < AuthorityTier.parse(rule.least_authority):
         return False
@@ -111,7 +142,11 @@ def copy_of(memory: Memory, copy_id: str) -> NewMemory:
 
 def fingerprint(memory: Memory) -> bytes:
     """Return the SHA-256 of what a copy of the memory would hold."""
-    copied = copy_of(memory, "")
+    return fingerprint_of(copy_of(memory, ""))
+
+
+def fingerprint_of(copied: NewMemory) -> bytes:
+    """Return the SHA-256 of a copy without an id."""
     return sha256(repr(copied).encode("utf-8", "surrogatepass")).digest()
 
 

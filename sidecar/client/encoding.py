@@ -121,7 +121,8 @@ class NewBudget:
 class NewRule:
     """A rule of release: what a memory must have, at least one of `tags`, `memory_types` and `metadata`.
 
-    `least_authority` is derived, candidate, agent or user; empty means agent. A `trust_tier` from 1 to 5 needs a `reason`.
+    With a `knowledge_base`, it releases that base's documents instead, or the one at `document_path`. `least_authority` is
+    derived, candidate, agent or user; empty means agent. A `trust_tier` from 1 to 5 needs a `reason`.
     """
 
     name: str
@@ -131,6 +132,8 @@ class NewRule:
     least_authority: str = ""
     trust_tier: int = 0
     reason: str = ""
+    knowledge_base: str = ""
+    document_path: str = ""
 
 
 def fields_of(value: Any, descriptor: Any) -> dict[str, Any]:

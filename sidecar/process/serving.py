@@ -83,7 +83,7 @@ def _services(deps: ServingDeps) -> tuple[tuple[ServiceDescriptor, object], ...]
         (backends.SERVICE, backends.BackendService(deps.services.backends)),
         (wiki.SERVICE, wiki.WikiService(deps.services.wiki)),
         (ontology.SERVICE, ontology.OntologyService(deps.services.governance, deps.services.scans)),
-        (brain.SERVICE, brain.BrainService(deps.services.brain_context, deps.services.brain)),
+        (brain.SERVICE, brain.BrainService(deps.services.brain_context, deps.services.brain, deps.services.wiki)),
         (cost.SERVICE, cost.CostService(deps.services.costs, now=deps.clocks.now)),
         (compiles.SERVICE, compiles.CompileService(deps.services.compiles, deps.services.upkeep)),
     )

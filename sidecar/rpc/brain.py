@@ -7,20 +7,26 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from compiler.operations.ruling_views import Report
+from compiler.plan.edge_types import TypedEdge
 from sidecar.rpc.transport.call import Call
 from sidecar.rpc.transport.paging import ListCall
-from sidecar.rpc.transport.validation import names_of, read_choice, write_time
+from sidecar.rpc.transport.validation import names_of, read_choice, read_time, write_time
+from sidecar.runtime.errors import InvalidArgument
 from sidecar.services.brain.context import BrainContext, BrainDetail, BrainHit, BrainId, BrainQuery, BrainScope
 from sidecar.services.brain.releases import Actor, Brain
 from sidecar.services.brain.statements import ids_of
-from sidecar.services.validation import read_uuid
+from sidecar.services.validation import read_id, read_uuid
+from sidecar.services.wiki.pages import Wiki
 from sidecar.v1 import brain_pb2 as pb
 from sidecar.v1 import wiki_pb2
-from store.tenancy.brain import BrainCopy, CopyState, ReleaseRule
+from store.scope import brain_of
+from store.tenancy.brain import BrainCopy, CopyState, ReleaseRule, SharedDocument
 from store.wiki.browse import PageRef, PageRow
 from store.wiki.edges import GraphPath
 
 _NO_RULE = UUID(int=0)
+_MOST_REPORTS = 200
 _STATES = {pb.COPY_STATE_UNSPECIFIED: "", **names_of(pb.CopyState)}
 
 SERVICE = pb.DESCRIPTOR.services_by_name["BrainService"]
@@ -29,9 +35,10 @@ SERVICE = pb.DESCRIPTOR.services_by_name["BrainService"]
 class BrainService:
     """Answers questions from compiled pages in two steps, and keeps the rules and copies of a tenant's Brain."""
 
-    def __init__(self, context: BrainContext, brain: Brain) -> None:
+    def __init__(self, context: BrainContext, brain: Brain, wiki: Wiki) -> None:
         self._context = context
         self._brain = brain
+        self._wiki = wiki
 
     async def query_brain_context(
         self, request: pb.QueryBrainContextRequest, call: Call
@@ -55,6 +62,8 @@ class BrainService:
             given.least_authority or "agent",
             given.trust_tier,
             given.reason,
+            knowledge_base=given.knowledge_base,
+            document_path=given.document_path,
         )
         return pb.ProposeRuleResponse(rule=_rule(await self._brain.propose(tenant_id, rule, _actor(call))))
 
@@ -70,13 +79,16 @@ class BrainService:
 
     async def get_brain(self, request: pb.GetBrainRequest, call: Call) -> pb.GetBrainResponse:
         """Return the Brain's settings, rules and counts."""
-        found = await self._brain.state(call.admin_tenant(request))
+        tenant_id = call.admin_tenant(request)
+        found = await self._brain.state(tenant_id)
+        reports = await self._wiki.reports(brain_of(tenant_id), limit=_MOST_REPORTS)
         return pb.GetBrainResponse(
             is_shown=found.settings.is_shown,
             rules=map(_rule, found.rules),
             released_count=found.copies.get(CopyState.RELEASED, 0),
             held_count=found.copies.get(CopyState.HELD, 0),
             withdrawn_count=found.copies.get(CopyState.WITHDRAWN, 0),
+            reports=map(_report, reports),
         )
 
     async def show_brain(self, request: pb.ShowBrainRequest, call: Call) -> pb.ShowBrainResponse:
@@ -92,7 +104,13 @@ class BrainService:
         page = listing.read(request.page_size, request.page_token)
         after = page.after[0] if page.after else ""
         rows = await self._brain.copies(tenant_id, state=state, after=after, limit=page.limit)
-        written, token = listing.cut(rows, page, lambda one: (one[0].copy_id,), lambda one: _copy(*one))
+        there = await self._brain.documents_of(tenant_id, [one for one, _ in rows])
+        written, token = listing.cut(
+            rows,
+            page,
+            lambda one: (one[0].copy_id,),
+            lambda one: _copy(*one, there.get(one[0].document_id or _NO_RULE)),
+        )
         return pb.ListCopiesResponse(copies=written, next_page_token=token)
 
     async def release_copy(self, request: pb.ReleaseCopyRequest, call: Call) -> pb.ReleaseCopyResponse:
@@ -106,6 +124,50 @@ class BrainService:
         copy = await self._brain.withdraw_copy(call.admin_tenant(request), request.copy_id, _actor(call))
         return pb.WithdrawCopyResponse(copy=_copy(copy, ""))
 
+    async def rename_brain_page(self, request: pb.RenameBrainPageRequest, call: Call) -> pb.RenameBrainPageResponse:
+        """Give a page another title, and return it. Raises NotFound, FailedPrecondition."""
+        there = brain_of(call.admin_tenant(request))
+        row = await self._wiki.rename_page(there, _named(request.page), request.title)
+        return pb.RenameBrainPageResponse(page=_page(row))
+
+    async def merge_brain_pages(self, request: pb.MergeBrainPagesRequest, call: Call) -> pb.MergeBrainPagesResponse:
+        """Make a page a part of another, or take that back. Raises NotFound, FailedPrecondition."""
+        there = brain_of(call.admin_tenant(request))
+        if not request.undo:
+            row = await self._wiki.merge_pages(there, _named(request.page), _named(request.into))
+            return pb.MergeBrainPagesResponse(page=_page(row))
+        if request.into:
+            raise InvalidArgument("into", "comes with undo", "leave it out: a page is a part of one other")
+        view = await self._wiki.page(there, _named(request.page), with_texts=False, most_links=1)
+        await self._wiki.undo_merge(there, _named(request.page))
+        return pb.MergeBrainPagesResponse(page=_page(view.whole.page))
+
+    async def report_brain_sentence(
+        self, request: pb.ReportBrainSentenceRequest, call: Call
+    ) -> pb.ReportBrainSentenceResponse:
+        """Take a wrong sentence from a page, or put one back, and return the report. Raises NotFound, FailedPrecondition."""
+        there = brain_of(call.admin_tenant(request))
+        if request.restore_report_id:
+            if request.page or request.sentence:
+                raise InvalidArgument("restore_report_id", "comes with a sentence", "send one of the two")
+            report = await self._wiki.restore_sentence(there, read_id("restore_report_id", request.restore_report_id))
+        else:
+            report = await self._wiki.report_sentence(there, _named(request.page), request.sentence)
+        return pb.ReportBrainSentenceResponse(report=_report(report))
+
+    async def write_brain_edge(self, request: pb.WriteBrainEdgeRequest, call: Call) -> pb.WriteBrainEdgeResponse:
+        """State a typed edge by hand, or take one back. Raises NotFound, FailedPrecondition."""
+        there = brain_of(call.admin_tenant(request))
+        began, ended = (
+            read_time(name, getattr(request, name)) if request.HasField(name) else None
+            for name in ("valid_from_time", "valid_until_time")
+        )
+        said, ends = TypedEdge(request.edge_type, began, ended), (_named(request.page), _named(request.target))
+        if request.remove:
+            return pb.WriteBrainEdgeResponse(was_removed=await self._wiki.edges.drop(there, *ends, said))
+        await self._wiki.edges.write(there, *ends, said)
+        return pb.WriteBrainEdgeResponse()
+
     async def list_brain_pages(self, request: pb.ListBrainPagesRequest, call: Call) -> pb.ListBrainPagesResponse:
         """Return a page of the Brain's pages."""
         tenant_id = call.admin_tenant(request)
@@ -114,6 +176,11 @@ class BrainService:
         rows = await self._brain.pages(tenant_id, limit=page.limit, **page.starting("after"))
         written, token = listing.cut(rows, page, lambda row: (row.type, row.slug), _page)
         return pb.ListBrainPagesResponse(pages=written, next_page_token=token)
+
+
+def _named(page: str) -> str:
+    """Return the name of a page without what ids of the Brain begin with."""
+    return page.strip().removeprefix(f"{BrainScope.BRAIN.value}:")
 
 
 def _actor(call: Call) -> Actor:
@@ -137,22 +204,36 @@ def _rule(rule: ReleaseRule) -> pb.ReleaseRule:
         approve_time=write_time(rule.approved_at),
         withdrawn_by=rule.withdrawn_by,
         withdraw_time=write_time(rule.withdrawn_at),
+        knowledge_base=rule.knowledge_base,
+        document_path=rule.document_path,
     )
 
 
-def _copy(copy: BrainCopy, text: str) -> pb.BrainCopy:
+def _copy(copy: BrainCopy, text: str, document: SharedDocument | None = None) -> pb.BrainCopy:
     return pb.BrainCopy(
         copy_id=copy.copy_id,
         text=text,
         state=pb.CopyState.Value(f"COPY_STATE_{copy.state.name}"),
         trust_tier=copy.trust_tier,
         rule_id=str(copy.rule_id),
-        origin_owner_id=str(copy.origin_owner_id),
+        origin_owner_id="" if copy.document_id else str(copy.origin_owner_id),
         origin_memory_id=copy.origin_memory_id,
         held_by=copy.held_by,
         reason=copy.reason,
         changed_by=copy.changed_by,
         change_time=write_time(copy.changed_at),
+        knowledge_base=document.knowledge_base if document else "",
+        document_path=document.path if document else "",
+    )
+
+
+def _report(found: Report) -> pb.BrainReport:
+    return pb.BrainReport(
+        report_id=found.report_id,
+        path=found.ruling.page.path,
+        sentence=found.ruling.text,
+        copy_id=found.memory_id,
+        report_time=write_time(found.reported_at),
     )
 
 

@@ -12,9 +12,11 @@ from datetime import datetime
 from hashlib import sha256
 from uuid import UUID
 
+from compiler.releases import sharing
 from sidecar.ingest import chunked, chunking
 from sidecar.ingest.chunked import MAX_DOCUMENT_BYTES
 from sidecar.runtime.errors import InvalidArgument, NotFound
+from sidecar.services.brain.settling import settle
 from sidecar.services.validation import read_id, read_name, read_text
 from store.accounting import receipts
 from store.compile import overview
@@ -85,7 +87,11 @@ class Knowledge:
             return known, PutOutcome.UNCHANGED
         prepared = await self._prepared(path, content, is_large=is_large)
         async with tenant_scoped(self._pool, tenant_id) as connection:
-            return await documents.put(connection, tenant_id, base_id, prepared, now=self._now())
+            stored, outcome = await documents.put(connection, tenant_id, base_id, prepared, now=self._now())
+            left = await sharing.follow_document(connection, tenant_id, stored.document_id, now=self._now())
+        if left:
+            await self._settle(tenant_id)
+        return stored, outcome
 
     async def _prepared(self, path: str, content: bytes, *, is_large: bool) -> PreparedDocument:
         if is_large:
@@ -116,7 +122,10 @@ class Knowledge:
         return rows
 
     async def delete_document(self, tenant_id: UUID, base: str, path: str) -> None:
-        """Delete a document with its chunks, and its texts in the receipts of all owners; a missing one counts as deleted."""
+        """Delete a document with its chunks, its copies in the Brain, and its texts in the receipts of all owners.
+
+        A missing one counts as deleted.
+        """
         read_name("base", base)
         _check_path(path)
         async with tenant_scoped(self._pool, tenant_id) as connection:
@@ -127,8 +136,15 @@ class Knowledge:
             await documents.delete(connection, tenant_id, found.base_id, path)
             await purging.request(connection, now=self._now())
             owner_ids = await traces.owners_with_receipts(connection, tenant_id)
+            left = await sharing.follow_document(connection, tenant_id, document.document_id, now=self._now())
         for owner_id in owner_ids:
             await self._forget_in_receipts(Scope(tenant_id, owner_id), document)
+        if left:
+            await self._settle(tenant_id)
+
+    async def _settle(self, tenant_id: UUID) -> None:
+        """Take what left the Brain with a document out of every owner's receipts."""
+        await settle(self._pool, tenant_id, now=self._now, forgot=self._forgot)
 
     async def _forget_in_receipts(self, scope: Scope, document: Document) -> None:
         refs = [("document", str(document.document_id))]

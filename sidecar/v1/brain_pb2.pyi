@@ -441,7 +441,9 @@ Global___BrainRelation: _TypeAlias = BrainRelation  # noqa: Y015
 
 @_typing.final
 class ReleaseRule(_message.Message):
-    """A rule of release. It releases accepted memories that have all that it asks for; it must ask for tags, types or metadata."""
+    """A rule of release. It releases accepted memories that have all that it asks for, or the documents of a knowledge base; it must
+    ask for tags, types or metadata, or name a knowledge base.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -480,6 +482,8 @@ class ReleaseRule(_message.Message):
     APPROVE_TIME_FIELD_NUMBER: _builtins.int
     WITHDRAWN_BY_FIELD_NUMBER: _builtins.int
     WITHDRAW_TIME_FIELD_NUMBER: _builtins.int
+    KNOWLEDGE_BASE_FIELD_NUMBER: _builtins.int
+    DOCUMENT_PATH_FIELD_NUMBER: _builtins.int
     rule_id: _builtins.str
     """Its id; empty when it is proposed."""
     name: _builtins.str
@@ -498,6 +502,10 @@ class ReleaseRule(_message.Message):
     """The admin that approved it; empty before."""
     withdrawn_by: _builtins.str
     """The admin that withdrew it; empty before."""
+    knowledge_base: _builtins.str
+    """In the place of memories, it releases the documents of this knowledge base; not together with 3 to 5."""
+    document_path: _builtins.str
+    """Of the knowledge base, only the document at this path, up to 500 characters; empty means all, also later ones."""
     @_builtins.property
     def tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The memory has one of these, among the tags of its metadata or its domains; up to 50."""
@@ -540,10 +548,12 @@ class ReleaseRule(_message.Message):
         approve_time: _timestamp_pb2.Timestamp | None = ...,
         withdrawn_by: _builtins.str = ...,
         withdraw_time: _timestamp_pb2.Timestamp | None = ...,
+        knowledge_base: _builtins.str = ...,
+        document_path: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["approve_time", b"approve_time", "propose_time", b"propose_time", "withdraw_time", b"withdraw_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["approve_time", b"approve_time", "approved_by", b"approved_by", "least_authority", b"least_authority", "memory_types", b"memory_types", "metadata", b"metadata", "name", b"name", "propose_time", b"propose_time", "proposed_by", b"proposed_by", "reason", b"reason", "rule_id", b"rule_id", "state", b"state", "tags", b"tags", "trust_tier", b"trust_tier", "withdraw_time", b"withdraw_time", "withdrawn_by", b"withdrawn_by"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["approve_time", b"approve_time", "approved_by", b"approved_by", "document_path", b"document_path", "knowledge_base", b"knowledge_base", "least_authority", b"least_authority", "memory_types", b"memory_types", "metadata", b"metadata", "name", b"name", "propose_time", b"propose_time", "proposed_by", b"proposed_by", "reason", b"reason", "rule_id", b"rule_id", "state", b"state", "tags", b"tags", "trust_tier", b"trust_tier", "withdraw_time", b"withdraw_time", "withdrawn_by", b"withdrawn_by"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -566,6 +576,8 @@ class BrainCopy(_message.Message):
     REASON_FIELD_NUMBER: _builtins.int
     CHANGED_BY_FIELD_NUMBER: _builtins.int
     CHANGE_TIME_FIELD_NUMBER: _builtins.int
+    KNOWLEDGE_BASE_FIELD_NUMBER: _builtins.int
+    DOCUMENT_PATH_FIELD_NUMBER: _builtins.int
     copy_id: _builtins.str
     """Its id: that of the Brain's memory."""
     text: _builtins.str
@@ -577,7 +589,7 @@ class BrainCopy(_message.Message):
     rule_id: _builtins.str
     """The rule that released it."""
     origin_owner_id: _builtins.str
-    """The owner of the memory it was made from, as a UUID."""
+    """The owner of the memory it was made from, as a UUID; empty for a piece of a document."""
     origin_memory_id: _builtins.str
     """The memory it was made from."""
     held_by: _builtins.str
@@ -586,6 +598,10 @@ class BrainCopy(_message.Message):
     """Why an admin released it; empty for one that a rule released."""
     changed_by: _builtins.str
     """The admin that changed it last, or "rule"."""
+    knowledge_base: _builtins.str
+    """For a copy of a piece of a document, the knowledge base; the origin's id is then the piece's."""
+    document_path: _builtins.str
+    """For a copy of a piece of a document, the document's path."""
     @_builtins.property
     def change_time(self) -> _timestamp_pb2.Timestamp:
         """When it changed last."""
@@ -604,10 +620,12 @@ class BrainCopy(_message.Message):
         reason: _builtins.str = ...,
         changed_by: _builtins.str = ...,
         change_time: _timestamp_pb2.Timestamp | None = ...,
+        knowledge_base: _builtins.str = ...,
+        document_path: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["change_time", b"change_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["change_time", b"change_time", "changed_by", b"changed_by", "copy_id", b"copy_id", "held_by", b"held_by", "origin_memory_id", b"origin_memory_id", "origin_owner_id", b"origin_owner_id", "reason", b"reason", "rule_id", b"rule_id", "state", b"state", "text", b"text", "trust_tier", b"trust_tier"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["change_time", b"change_time", "changed_by", b"changed_by", "copy_id", b"copy_id", "document_path", b"document_path", "held_by", b"held_by", "knowledge_base", b"knowledge_base", "origin_memory_id", b"origin_memory_id", "origin_owner_id", b"origin_owner_id", "reason", b"reason", "rule_id", b"rule_id", "state", b"state", "text", b"text", "trust_tier", b"trust_tier"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -798,6 +816,7 @@ class GetBrainResponse(_message.Message):
     RELEASED_COUNT_FIELD_NUMBER: _builtins.int
     HELD_COUNT_FIELD_NUMBER: _builtins.int
     WITHDRAWN_COUNT_FIELD_NUMBER: _builtins.int
+    REPORTS_FIELD_NUMBER: _builtins.int
     is_shown: _builtins.bool
     """Whether turns and queries see it."""
     released_count: _builtins.int
@@ -810,6 +829,10 @@ class GetBrainResponse(_message.Message):
     def rules(self) -> _containers.RepeatedCompositeFieldContainer[Global___ReleaseRule]:
         """Its rules, oldest first."""
 
+    @_builtins.property
+    def reports(self) -> _containers.RepeatedCompositeFieldContainer[Global___BrainReport]:
+        """The sentences that were reported on its pages, up to 200."""
+
     def __init__(
         self,
         *,
@@ -818,14 +841,55 @@ class GetBrainResponse(_message.Message):
         released_count: _builtins.int = ...,
         held_count: _builtins.int = ...,
         withdrawn_count: _builtins.int = ...,
+        reports: _abc.Iterable[Global___BrainReport] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["held_count", b"held_count", "is_shown", b"is_shown", "released_count", b"released_count", "rules", b"rules", "withdrawn_count", b"withdrawn_count"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["held_count", b"held_count", "is_shown", b"is_shown", "released_count", b"released_count", "reports", b"reports", "rules", b"rules", "withdrawn_count", b"withdrawn_count"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetBrainResponse: _TypeAlias = GetBrainResponse  # noqa: Y015
+
+@_typing.final
+class BrainReport(_message.Message):
+    """A sentence that was reported on a page of the Brain."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REPORT_ID_FIELD_NUMBER: _builtins.int
+    PATH_FIELD_NUMBER: _builtins.int
+    SENTENCE_FIELD_NUMBER: _builtins.int
+    COPY_ID_FIELD_NUMBER: _builtins.int
+    REPORT_TIME_FIELD_NUMBER: _builtins.int
+    report_id: _builtins.str
+    """Its id."""
+    path: _builtins.str
+    """The path of the page that had it."""
+    sentence: _builtins.str
+    """The sentence."""
+    copy_id: _builtins.str
+    """The copy that it was taken from; empty where that is not known."""
+    @_builtins.property
+    def report_time(self) -> _timestamp_pb2.Timestamp:
+        """When it was reported."""
+
+    def __init__(
+        self,
+        *,
+        report_id: _builtins.str = ...,
+        path: _builtins.str = ...,
+        sentence: _builtins.str = ...,
+        copy_id: _builtins.str = ...,
+        report_time: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["report_time", b"report_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["copy_id", b"copy_id", "path", b"path", "report_id", b"report_id", "report_time", b"report_time", "sentence", b"sentence"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BrainReport: _TypeAlias = BrainReport  # noqa: Y015
 
 @_typing.final
 class ShowBrainRequest(_message.Message):
@@ -1133,3 +1197,245 @@ class BrainPage(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___BrainPage: _TypeAlias = BrainPage  # noqa: Y015
+
+@_typing.final
+class RenameBrainPageRequest(_message.Message):
+    """Names a page of the Brain and its new title."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TENANT_ID_FIELD_NUMBER: _builtins.int
+    PAGE_FIELD_NUMBER: _builtins.int
+    TITLE_FIELD_NUMBER: _builtins.int
+    tenant_id: _builtins.str
+    """The tenant; empty means the caller's."""
+    page: _builtins.str
+    """The page: its id, with or without "brain:", its path such as entity/helios, or a name that only one page has."""
+    title: _builtins.str
+    """The title, up to 120 characters."""
+    def __init__(
+        self,
+        *,
+        tenant_id: _builtins.str = ...,
+        page: _builtins.str = ...,
+        title: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page", b"page", "tenant_id", b"tenant_id", "title", b"title"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RenameBrainPageRequest: _TypeAlias = RenameBrainPageRequest  # noqa: Y015
+
+@_typing.final
+class RenameBrainPageResponse(_message.Message):
+    """The page as it stands."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PAGE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def page(self) -> Global___BrainPage:
+        """The page."""
+
+    def __init__(
+        self,
+        *,
+        page: Global___BrainPage | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["page", b"page"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page", b"page"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RenameBrainPageResponse: _TypeAlias = RenameBrainPageResponse  # noqa: Y015
+
+@_typing.final
+class MergeBrainPagesRequest(_message.Message):
+    """Names two pages of the Brain."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TENANT_ID_FIELD_NUMBER: _builtins.int
+    PAGE_FIELD_NUMBER: _builtins.int
+    INTO_FIELD_NUMBER: _builtins.int
+    UNDO_FIELD_NUMBER: _builtins.int
+    tenant_id: _builtins.str
+    """The tenant; empty means the caller's."""
+    page: _builtins.str
+    """The page that becomes a part; see RenameBrainPageRequest."""
+    into: _builtins.str
+    """The page that it becomes a part of; empty with undo."""
+    undo: _builtins.bool
+    """Takes the merge of `page` back: both pages are as without it once a compile has read their memories again."""
+    def __init__(
+        self,
+        *,
+        tenant_id: _builtins.str = ...,
+        page: _builtins.str = ...,
+        into: _builtins.str = ...,
+        undo: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["into", b"into", "page", b"page", "tenant_id", b"tenant_id", "undo", b"undo"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___MergeBrainPagesRequest: _TypeAlias = MergeBrainPagesRequest  # noqa: Y015
+
+@_typing.final
+class MergeBrainPagesResponse(_message.Message):
+    """The page that the other is a part of."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PAGE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def page(self) -> Global___BrainPage:
+        """The page, also when the merge was taken back."""
+
+    def __init__(
+        self,
+        *,
+        page: Global___BrainPage | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["page", b"page"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page", b"page"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___MergeBrainPagesResponse: _TypeAlias = MergeBrainPagesResponse  # noqa: Y015
+
+@_typing.final
+class ReportBrainSentenceRequest(_message.Message):
+    """Names a sentence of a page of the Brain."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TENANT_ID_FIELD_NUMBER: _builtins.int
+    PAGE_FIELD_NUMBER: _builtins.int
+    SENTENCE_FIELD_NUMBER: _builtins.int
+    RESTORE_REPORT_ID_FIELD_NUMBER: _builtins.int
+    tenant_id: _builtins.str
+    """The tenant; empty means the caller's."""
+    page: _builtins.str
+    """The page; see RenameBrainPageRequest. Empty with restore_report_id."""
+    sentence: _builtins.str
+    """The wrong sentence, as QueryBrainContext tells it, up to 2,000 characters."""
+    restore_report_id: _builtins.str
+    """In the place of a report, the id of one to take back: its sentence returns to its page."""
+    def __init__(
+        self,
+        *,
+        tenant_id: _builtins.str = ...,
+        page: _builtins.str = ...,
+        sentence: _builtins.str = ...,
+        restore_report_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page", b"page", "restore_report_id", b"restore_report_id", "sentence", b"sentence", "tenant_id", b"tenant_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReportBrainSentenceRequest: _TypeAlias = ReportBrainSentenceRequest  # noqa: Y015
+
+@_typing.final
+class ReportBrainSentenceResponse(_message.Message):
+    """The report."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REPORT_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def report(self) -> Global___BrainReport:
+        """The report, also of one that was taken back."""
+
+    def __init__(
+        self,
+        *,
+        report: Global___BrainReport | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["report", b"report"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["report", b"report"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReportBrainSentenceResponse: _TypeAlias = ReportBrainSentenceResponse  # noqa: Y015
+
+@_typing.final
+class WriteBrainEdgeRequest(_message.Message):
+    """Names a typed edge of the Brain."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TENANT_ID_FIELD_NUMBER: _builtins.int
+    PAGE_FIELD_NUMBER: _builtins.int
+    TARGET_FIELD_NUMBER: _builtins.int
+    EDGE_TYPE_FIELD_NUMBER: _builtins.int
+    VALID_FROM_TIME_FIELD_NUMBER: _builtins.int
+    VALID_UNTIL_TIME_FIELD_NUMBER: _builtins.int
+    REMOVE_FIELD_NUMBER: _builtins.int
+    tenant_id: _builtins.str
+    """The tenant; empty means the caller's."""
+    page: _builtins.str
+    """The page that it leads from; see RenameBrainPageRequest."""
+    target: _builtins.str
+    """The page that it leads to."""
+    edge_type: _builtins.str
+    """Its type, such as works_at."""
+    remove: _builtins.bool
+    """Takes the edge back, if it was stated by hand."""
+    @_builtins.property
+    def valid_from_time(self) -> _timestamp_pb2.Timestamp:
+        """When it began to be true, if that is known; part of the edge's identity."""
+
+    @_builtins.property
+    def valid_until_time(self) -> _timestamp_pb2.Timestamp:
+        """When it ceased to be true, if it did."""
+
+    def __init__(
+        self,
+        *,
+        tenant_id: _builtins.str = ...,
+        page: _builtins.str = ...,
+        target: _builtins.str = ...,
+        edge_type: _builtins.str = ...,
+        valid_from_time: _timestamp_pb2.Timestamp | None = ...,
+        valid_until_time: _timestamp_pb2.Timestamp | None = ...,
+        remove: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["valid_from_time", b"valid_from_time", "valid_until_time", b"valid_until_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["edge_type", b"edge_type", "page", b"page", "remove", b"remove", "target", b"target", "tenant_id", b"tenant_id", "valid_from_time", b"valid_from_time", "valid_until_time", b"valid_until_time"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WriteBrainEdgeRequest: _TypeAlias = WriteBrainEdgeRequest  # noqa: Y015
+
+@_typing.final
+class WriteBrainEdgeResponse(_message.Message):
+    """What became of the edge."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    WAS_REMOVED_FIELD_NUMBER: _builtins.int
+    was_removed: _builtins.bool
+    """Whether an edge was taken back."""
+    def __init__(
+        self,
+        *,
+        was_removed: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["was_removed", b"was_removed"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WriteBrainEdgeResponse: _TypeAlias = WriteBrainEdgeResponse  # noqa: Y015

@@ -81,6 +81,26 @@ class BrainServiceStub:
                 request_serializer=sidecar_dot_v1_dot_brain__pb2.WithdrawCopyRequest.SerializeToString,
                 response_deserializer=sidecar_dot_v1_dot_brain__pb2.WithdrawCopyResponse.FromString,
                 _registered_method=True)
+        self.RenameBrainPage = channel.unary_unary(
+                '/sidecar.v1.BrainService/RenameBrainPage',
+                request_serializer=sidecar_dot_v1_dot_brain__pb2.RenameBrainPageRequest.SerializeToString,
+                response_deserializer=sidecar_dot_v1_dot_brain__pb2.RenameBrainPageResponse.FromString,
+                _registered_method=True)
+        self.MergeBrainPages = channel.unary_unary(
+                '/sidecar.v1.BrainService/MergeBrainPages',
+                request_serializer=sidecar_dot_v1_dot_brain__pb2.MergeBrainPagesRequest.SerializeToString,
+                response_deserializer=sidecar_dot_v1_dot_brain__pb2.MergeBrainPagesResponse.FromString,
+                _registered_method=True)
+        self.ReportBrainSentence = channel.unary_unary(
+                '/sidecar.v1.BrainService/ReportBrainSentence',
+                request_serializer=sidecar_dot_v1_dot_brain__pb2.ReportBrainSentenceRequest.SerializeToString,
+                response_deserializer=sidecar_dot_v1_dot_brain__pb2.ReportBrainSentenceResponse.FromString,
+                _registered_method=True)
+        self.WriteBrainEdge = channel.unary_unary(
+                '/sidecar.v1.BrainService/WriteBrainEdge',
+                request_serializer=sidecar_dot_v1_dot_brain__pb2.WriteBrainEdgeRequest.SerializeToString,
+                response_deserializer=sidecar_dot_v1_dot_brain__pb2.WriteBrainEdgeResponse.FromString,
+                _registered_method=True)
         self.ListBrainPages = channel.unary_unary(
                 '/sidecar.v1.BrainService/ListBrainPages',
                 request_serializer=sidecar_dot_v1_dot_brain__pb2.ListBrainPagesRequest.SerializeToString,
@@ -157,6 +177,34 @@ class BrainServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def RenameBrainPage(self, request, context):
+        """Gives a page of the Brain another title, which later compiles keep. Admin only.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def MergeBrainPages(self, request, context):
+        """Makes a page of the Brain a part of another, or takes that back. Admin only.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ReportBrainSentence(self, request, context):
+        """Takes a wrong sentence from a page of the Brain for good, or puts one back. Admin only.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def WriteBrainEdge(self, request, context):
+        """States a typed edge between two pages of the Brain by hand, or takes back one that was. Admin only.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListBrainPages(self, request, context):
         """Lists the pages of the Brain by type and slug. Ask for their details with QueryBrainContext. Admin only.
         """
@@ -211,6 +259,26 @@ def add_BrainServiceServicer_to_server(servicer, server):
                     servicer.WithdrawCopy,
                     request_deserializer=sidecar_dot_v1_dot_brain__pb2.WithdrawCopyRequest.FromString,
                     response_serializer=sidecar_dot_v1_dot_brain__pb2.WithdrawCopyResponse.SerializeToString,
+            ),
+            'RenameBrainPage': grpc.unary_unary_rpc_method_handler(
+                    servicer.RenameBrainPage,
+                    request_deserializer=sidecar_dot_v1_dot_brain__pb2.RenameBrainPageRequest.FromString,
+                    response_serializer=sidecar_dot_v1_dot_brain__pb2.RenameBrainPageResponse.SerializeToString,
+            ),
+            'MergeBrainPages': grpc.unary_unary_rpc_method_handler(
+                    servicer.MergeBrainPages,
+                    request_deserializer=sidecar_dot_v1_dot_brain__pb2.MergeBrainPagesRequest.FromString,
+                    response_serializer=sidecar_dot_v1_dot_brain__pb2.MergeBrainPagesResponse.SerializeToString,
+            ),
+            'ReportBrainSentence': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReportBrainSentence,
+                    request_deserializer=sidecar_dot_v1_dot_brain__pb2.ReportBrainSentenceRequest.FromString,
+                    response_serializer=sidecar_dot_v1_dot_brain__pb2.ReportBrainSentenceResponse.SerializeToString,
+            ),
+            'WriteBrainEdge': grpc.unary_unary_rpc_method_handler(
+                    servicer.WriteBrainEdge,
+                    request_deserializer=sidecar_dot_v1_dot_brain__pb2.WriteBrainEdgeRequest.FromString,
+                    response_serializer=sidecar_dot_v1_dot_brain__pb2.WriteBrainEdgeResponse.SerializeToString,
             ),
             'ListBrainPages': grpc.unary_unary_rpc_method_handler(
                     servicer.ListBrainPages,
@@ -463,6 +531,114 @@ class BrainService:
             '/sidecar.v1.BrainService/WithdrawCopy',
             sidecar_dot_v1_dot_brain__pb2.WithdrawCopyRequest.SerializeToString,
             sidecar_dot_v1_dot_brain__pb2.WithdrawCopyResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RenameBrainPage(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sidecar.v1.BrainService/RenameBrainPage',
+            sidecar_dot_v1_dot_brain__pb2.RenameBrainPageRequest.SerializeToString,
+            sidecar_dot_v1_dot_brain__pb2.RenameBrainPageResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def MergeBrainPages(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sidecar.v1.BrainService/MergeBrainPages',
+            sidecar_dot_v1_dot_brain__pb2.MergeBrainPagesRequest.SerializeToString,
+            sidecar_dot_v1_dot_brain__pb2.MergeBrainPagesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReportBrainSentence(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sidecar.v1.BrainService/ReportBrainSentence',
+            sidecar_dot_v1_dot_brain__pb2.ReportBrainSentenceRequest.SerializeToString,
+            sidecar_dot_v1_dot_brain__pb2.ReportBrainSentenceResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WriteBrainEdge(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sidecar.v1.BrainService/WriteBrainEdge',
+            sidecar_dot_v1_dot_brain__pb2.WriteBrainEdgeRequest.SerializeToString,
+            sidecar_dot_v1_dot_brain__pb2.WriteBrainEdgeResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -1889,8 +1889,8 @@ class Mention(_message.Message):
     """Its page; empty for most."""
     reason: _builtins.str
     """Why an ontology holds a type: type_not_approved, type_deprecated or type_withdrawn for a page,
-    relationship_not_approved, relationship_deprecated, source_type_not_allowed or target_type_not_allowed for an
-    edge; empty for a name. It is looked at again when the ontology or a page changes.
+    relationship_not_approved, relationship_deprecated, source_type_not_allowed, target_type_not_allowed or
+    over_cardinality for an edge; empty for a name. It is looked at again when the ontology or a page changes.
     """
     held_type: _builtins.str
     """The entity type or the edge type that is held; empty for a name."""

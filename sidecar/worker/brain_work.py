@@ -6,7 +6,7 @@ import logging
 
 from compiler.job.worker import Handler
 from sidecar.services.brain.releases import Brain
-from store.scope import Scope
+from store.scope import Scope, is_brain
 from store.tenancy.brain import RECEIPTS_KIND, RELEASE_KIND, SPREAD_KIND
 
 log = logging.getLogger(__name__)
@@ -16,7 +16,8 @@ def brain_handlers(brain: Brain) -> dict[str, Handler]:
     """Return what does the Brain's kinds of background work."""
 
     async def release(scope: Scope, subject: str) -> None:
-        done = await brain.compare(scope, subject)
+        is_of_documents = is_brain(scope.owner_id)
+        done = await (brain.share(scope.tenant_id) if is_of_documents else brain.compare(scope, subject))
         if done:
             counts = {"released": done.released, "held": done.held, "withdrawn": done.withdrawn}
             log.info("brain_compared", extra=counts)

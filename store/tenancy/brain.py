@@ -6,7 +6,7 @@ none of them. Every function takes a connection inside a transaction of the scop
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -14,7 +14,7 @@ from typing import Any
 from uuid import UUID
 
 from store.db import queries
-from store.db.queries import Connection
+from store.db.queries import Connection, value_of
 from store.scope import Scope
 
 _sql = queries.load(__file__)
@@ -55,7 +55,8 @@ class BrainSettings:
 class ReleaseRule:
     """Which memories to release: with one of the tags, one of the types, all of the metadata, and at least the authority.
 
-    What is empty asks for nothing. A `trust_tier` above 0 is what its copies get at least, for the `reason`.
+    What is empty asks for nothing. With a `knowledge_base`, its documents are released instead, or the one at `document_path`.
+    A `trust_tier` above 0 is what its copies get at least, for the `reason`.
     """
 
     rule_id: UUID
@@ -73,11 +74,16 @@ class ReleaseRule:
     approved_at: datetime | None = None
     withdrawn_by: str = ""
     withdrawn_at: datetime | None = None
+    knowledge_base: str = ""
+    document_path: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class BrainCopy:
-    """What was released of a memory. `fingerprint` is that of the copy's content; a held one names what it contradicts."""
+    """What was released of a memory. `fingerprint` is that of the copy's content; a held one names what it contradicts.
+
+    Of a piece of a document, `document_id` is set, the origin's owner is the Brain's own, and its id is the piece's.
+    """
 
     copy_id: str
     origin_owner_id: UUID
@@ -90,6 +96,26 @@ class BrainCopy:
     reason: str
     changed_by: str
     changed_at: datetime
+    document_id: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SharedDocument:
+    """A document of a knowledge base that some rule names."""
+
+    document_id: UUID
+    knowledge_base: str
+    path: str
+    title: str
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SharedPiece:
+    """A piece of a document."""
+
+    chunk_id: UUID
+    text: str
 
 
 async def settings(connection: Connection, tenant_id: UUID) -> BrainSettings | None:
@@ -122,6 +148,8 @@ async def propose(connection: Connection, tenant_id: UUID, rule: ReleaseRule, *,
         least_authority=rule.least_authority,
         trust_tier=rule.trust_tier,
         reason=rule.reason,
+        knowledge_base=rule.knowledge_base,
+        document_path=rule.document_path,
         proposed_by=rule.proposed_by,
         now=now,
     )
@@ -255,7 +283,49 @@ async def put_copy(connection: Connection, brain: Scope, copy: BrainCopy) -> Non
         reason=copy.reason,
         changed_by=copy.changed_by,
         changed_at=copy.changed_at,
+        document_id=copy.document_id,
     )
+
+
+async def next_document(
+    connection: Connection, tenant_id: UUID, bases: Sequence[str], after: tuple[str, str]
+) -> SharedDocument | None:
+    """Return the next document of some knowledge bases in order of base and path, and keep it from change until the transaction
+    ends; None after the last.
+    """
+    named = {"bases": list(bases), "base": after[0], "path": after[1]}
+    row = await _sql.next_document(connection, tenant_id=tenant_id, **named)
+    return row and value_of(SharedDocument, row)
+
+
+async def documents_by_ids(
+    connection: Connection, tenant_id: UUID, document_ids: Collection[UUID]
+) -> dict[UUID, SharedDocument]:
+    """Return the documents that exist, by id."""
+    rows = await _sql.documents_by_ids(connection, tenant_id=tenant_id, document_ids=sorted(document_ids))
+    return {row["document_id"]: value_of(SharedDocument, row) for row in rows}
+
+
+async def lock_piece(
+    connection: Connection, tenant_id: UUID, chunk_id: UUID
+) -> tuple[SharedDocument, SharedPiece] | None:
+    """Return a piece with its document, and keep both from change until the transaction ends; None if it is gone."""
+    row = await _sql.lock_piece(connection, tenant_id=tenant_id, chunk_id=chunk_id)
+    return row and (value_of(SharedDocument, row), value_of(SharedPiece, row))
+
+
+async def pieces_to_share(
+    connection: Connection, brain: Scope, document_id: UUID, under: tuple[UUID, int], *, limit: int
+) -> list[SharedPiece]:
+    """Return up to `limit` pieces of a document that have no copy, or one by a rule under another rule or tier than `under`."""
+    named = {"document_id": document_id, "rule_id": under[0], "trust_tier": under[1], "limit": limit}
+    return [value_of(SharedPiece, row) for row in await _sql.pieces_to_share(connection, **brain.key, **named)]
+
+
+async def copies_without_piece(connection: Connection, brain: Scope, document_id: UUID) -> list[str]:
+    """Return the copies of pieces that the document does not have, or no longer."""
+    rows = await _sql.copies_without_piece(connection, **brain.key, document_id=document_id)
+    return [row["copy_id"] for row in rows]
 
 
 async def delete_copies(connection: Connection, brain: Scope, copy_ids: Sequence[str]) -> None:
@@ -293,7 +363,7 @@ def _rule(row: Any) -> ReleaseRule:
     return ReleaseRule(
         row["rule_id"], row["name"], tuple(row["tags"]), tuple(row["memory_types"]), row["metadata"], row["least_authority"],
         row["trust_tier"], row["reason"], RuleState(row["state"]), row["proposed_by"], row["proposed_at"], row["approved_by"],
-        row["approved_at"], row["withdrawn_by"], row["withdrawn_at"],
+        row["approved_at"], row["withdrawn_by"], row["withdrawn_at"], row["knowledge_base"], row["document_path"],
     )  # fmt: skip
 
 
@@ -301,4 +371,5 @@ def _copy(row: Any) -> BrainCopy:
     return BrainCopy(
         row["copy_id"], row["origin_owner_id"], row["origin_memory_id"], row["fingerprint"], row["rule_id"], row["trust_tier"],
         CopyState(row["state"]), row["held_by"], row["reason"], row["changed_by"], row["changed_at"],
+        row["document_id"],
     )  # fmt: skip

@@ -15,14 +15,14 @@ ON CONFLICT (tenant_id) DO UPDATE SET is_shown = excluded.is_shown;
 -- name: insert_rule!
 -- Writes a proposed rule.
 INSERT INTO brain_rules (tenant_id, rule_id, name, tags, memory_types, metadata, least_authority, trust_tier, reason, state,
-    proposed_by, proposed_at, approved_by, withdrawn_by)
+    proposed_by, proposed_at, approved_by, withdrawn_by, knowledge_base, document_path)
 VALUES (:tenant_id, :rule_id, :name, :tags::text[], :memory_types::text[], :metadata, :least_authority, :trust_tier, :reason,
-    'proposed', :proposed_by, :now, '', '');
+    'proposed', :proposed_by, :now, '', '', :knowledge_base, :document_path);
 
 -- name: lock_rule^
 -- A rule, locked until the transaction ends.
 SELECT rule_id, name, tags, memory_types, metadata, least_authority, trust_tier, reason, state, proposed_by, proposed_at,
-    approved_by, approved_at, withdrawn_by, withdrawn_at
+    approved_by, approved_at, withdrawn_by, withdrawn_at, knowledge_base, document_path
 FROM brain_rules WHERE tenant_id = :tenant_id AND rule_id = :rule_id FOR UPDATE;
 
 -- name: approve_rule!
@@ -37,7 +37,7 @@ WHERE tenant_id = :tenant_id AND rule_id = :rule_id;
 -- name: list_rules
 -- The tenant's rules, oldest first.
 SELECT rule_id, name, tags, memory_types, metadata, least_authority, trust_tier, reason, state, proposed_by, proposed_at,
-    approved_by, approved_at, withdrawn_by, withdrawn_at
+    approved_by, approved_at, withdrawn_by, withdrawn_at, knowledge_base, document_path
 FROM brain_rules WHERE tenant_id = :tenant_id ORDER BY proposed_at, rule_id;
 
 -- name: count_rules$
@@ -61,7 +61,8 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND change_seq > :change_s
 
 -- name: lock_copies_of
 -- What was released of some of an owner's memories, locked until the transaction ends.
-SELECT copy_id, origin_owner_id, origin_memory_id, fingerprint, rule_id, trust_tier, state, held_by, reason, changed_by, changed_at
+SELECT copy_id, origin_owner_id, origin_memory_id, fingerprint, rule_id, trust_tier, state, held_by, reason, changed_by, changed_at,
+    document_id
 FROM brain_copies
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND origin_owner_id = :origin_owner_id
     AND origin_memory_id = ANY(:memory_ids::text[])
@@ -69,7 +70,8 @@ ORDER BY copy_id FOR UPDATE;
 
 -- name: lock_copies
 -- What was released, by the copies' ids, locked until the transaction ends.
-SELECT copy_id, origin_owner_id, origin_memory_id, fingerprint, rule_id, trust_tier, state, held_by, reason, changed_by, changed_at
+SELECT copy_id, origin_owner_id, origin_memory_id, fingerprint, rule_id, trust_tier, state, held_by, reason, changed_by, changed_at,
+    document_id
 FROM brain_copies
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND copy_id = ANY(:copy_ids::text[])
 ORDER BY copy_id FOR UPDATE;
@@ -86,13 +88,15 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND rule_id = :rule_id AND
 
 -- name: list_copies_in
 -- Copies of a state in order of id, after a given one.
-SELECT copy_id, origin_owner_id, origin_memory_id, fingerprint, rule_id, trust_tier, state, held_by, reason, changed_by, changed_at
+SELECT copy_id, origin_owner_id, origin_memory_id, fingerprint, rule_id, trust_tier, state, held_by, reason, changed_by, changed_at,
+    document_id
 FROM brain_copies
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND state = :state AND copy_id > :after ORDER BY copy_id LIMIT :limit;
 
 -- name: list_copies
 -- Copies in order of id, after a given one.
-SELECT copy_id, origin_owner_id, origin_memory_id, fingerprint, rule_id, trust_tier, state, held_by, reason, changed_by, changed_at
+SELECT copy_id, origin_owner_id, origin_memory_id, fingerprint, rule_id, trust_tier, state, held_by, reason, changed_by, changed_at,
+    document_id
 FROM brain_copies
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND copy_id > :after ORDER BY copy_id LIMIT :limit;
 
@@ -108,9 +112,9 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND copy_id = ANY(:copy_id
 -- name: put_copy!
 -- Writes what was released of a memory, or writes it anew.
 INSERT INTO brain_copies (tenant_id, owner_id, copy_id, origin_owner_id, origin_memory_id, fingerprint, rule_id, trust_tier, state,
-    held_by, reason, changed_by, changed_at)
+    held_by, reason, changed_by, changed_at, document_id)
 VALUES (:tenant_id, :owner_id, :copy_id, :origin_owner_id, :origin_memory_id, :fingerprint, :rule_id, :trust_tier, :state,
-    :held_by, :reason, :changed_by, :changed_at)
+    :held_by, :reason, :changed_by, :changed_at, :document_id)
 ON CONFLICT (tenant_id, owner_id, copy_id) DO UPDATE SET rule_id = excluded.rule_id, trust_tier = excluded.trust_tier,
     state = excluded.state, held_by = excluded.held_by, reason = excluded.reason, changed_by = excluded.changed_by,
     changed_at = excluded.changed_at, fingerprint = excluded.fingerprint;
@@ -150,12 +154,50 @@ DELETE FROM brain_withdrawals WHERE tenant_id = :tenant_id AND owner_id = :owner
 
 -- name: lock_held_by
 -- What one of some copies holds back, locked until the transaction ends.
-SELECT copy_id, origin_owner_id, origin_memory_id, fingerprint, rule_id, trust_tier, state, held_by, reason, changed_by, changed_at
+SELECT copy_id, origin_owner_id, origin_memory_id, fingerprint, rule_id, trust_tier, state, held_by, reason, changed_by, changed_at,
+    document_id
 FROM brain_copies
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND state = 'held' AND held_by = ANY(:copy_ids::text[])
 ORDER BY copy_id FOR UPDATE;
 
 -- name: read_copies
 -- Copies by their ids.
-SELECT copy_id, origin_owner_id, origin_memory_id, fingerprint, rule_id, trust_tier, state, held_by, reason, changed_by, changed_at
+SELECT copy_id, origin_owner_id, origin_memory_id, fingerprint, rule_id, trust_tier, state, held_by, reason, changed_by, changed_at,
+    document_id
 FROM brain_copies WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND copy_id = ANY(:copy_ids::text[]) ORDER BY copy_id;
+
+-- name: next_document^
+-- The next document of some knowledge bases, kept from change until the transaction ends.
+SELECT d.document_id, b.name AS knowledge_base, d.path, d.title, d.updated_at
+FROM knowledge_bases b JOIN documents d ON d.tenant_id = b.tenant_id AND d.base_id = b.base_id
+WHERE b.tenant_id = :tenant_id AND b.name = ANY(:bases::text[]) AND (b.name, d.path) > (:base, :path)
+ORDER BY b.name, d.path LIMIT 1 FOR SHARE OF d;
+
+-- name: documents_by_ids
+-- Documents by their ids.
+SELECT d.document_id, b.name AS knowledge_base, d.path, d.title, d.updated_at
+FROM documents d JOIN knowledge_bases b ON b.tenant_id = d.tenant_id AND b.base_id = d.base_id
+WHERE d.tenant_id = :tenant_id AND d.document_id = ANY(:document_ids::uuid[]);
+
+-- name: lock_piece^
+-- A piece of a document, kept from change until the transaction ends.
+SELECT d.document_id, b.name AS knowledge_base, d.path, d.title, d.updated_at, c.chunk_id, c.text
+FROM chunks c JOIN documents d ON d.tenant_id = c.tenant_id AND d.document_id = c.document_id
+JOIN knowledge_bases b ON b.tenant_id = d.tenant_id AND b.base_id = d.base_id
+WHERE c.tenant_id = :tenant_id AND c.chunk_id = :chunk_id FOR SHARE OF d, c;
+
+-- name: pieces_to_share
+-- Pieces of a document without a copy, or with one that a rule made under another rule or tier.
+SELECT c.chunk_id, c.text FROM chunks c
+LEFT JOIN brain_copies o ON o.tenant_id = c.tenant_id AND o.owner_id = :owner_id AND o.origin_owner_id = :owner_id
+    AND o.origin_memory_id = c.chunk_id::text
+WHERE c.tenant_id = :tenant_id AND c.document_id = :document_id AND (o.copy_id IS NULL
+    OR (o.state <> 'withdrawn' AND o.reason = '' AND (o.rule_id, o.trust_tier) <> (:rule_id::uuid, :trust_tier::int)))
+ORDER BY c.position LIMIT :limit;
+
+-- name: copies_without_piece
+-- Copies of pieces that their document does not have.
+SELECT o.copy_id FROM brain_copies o
+WHERE o.tenant_id = :tenant_id AND o.owner_id = :owner_id AND o.document_id = :document_id AND NOT EXISTS (
+    SELECT FROM chunks c WHERE c.tenant_id = o.tenant_id AND c.chunk_id::text = o.origin_memory_id AND c.document_id = o.document_id)
+ORDER BY o.copy_id;

@@ -68,6 +68,8 @@ def rules(session: CommandSession) -> None:
     "--authority", type=click.Choice(["derived", "candidate", "agent", "user"]), default="agent", show_default=True,
     help="The least authority.",
 )  # fmt: skip
+@click.option("--base", "knowledge_base", default="", help="Release the documents of this knowledge base instead.")
+@click.option("--document", "document_path", default="", metavar="PATH", help="Of the base, only this document.")
 @click.option("--tier", type=click.IntRange(0, 5), default=0, help="Trust its copies at least so far; needs --reason.")
 @click.option("--reason", default="", help="Why its copies are trusted more than their sources.")
 @connected
@@ -77,6 +79,7 @@ def propose(session: CommandSession, name: str, metadata: tuple[str, ...], **ask
     \b
     Example:
       sidecar brain propose handbook --tag shared --authority user
+      sidecar brain propose manuals --base manuals
     """
     if odd := [one for one in metadata if "=" not in one]:
         raise click.BadParameter(f"{odd[0]!r} is not KEY=VALUE", param_hint="--metadata")
@@ -88,6 +91,8 @@ def propose(session: CommandSession, name: str, metadata: tuple[str, ...], **ask
         least_authority=asked["authority"],
         trust_tier=asked["tier"],
         reason=asked["reason"],
+        knowledge_base=asked["knowledge_base"],
+        document_path=asked["document_path"],
     )
     session.voice.show(session.client.propose_rule(rule=rule), _draw_rule)
 
@@ -171,6 +176,75 @@ def pages(session: CommandSession, limit: int) -> None:
     session.voice.show(list(every(session.client.list_brain_pages, limit=limit)), _draw_pages)
 
 
+@brain.command(short_help="Give a page of the Brain another title.")
+@click.argument("page")
+@click.argument("title")
+@connected
+def rename(session: CommandSession, page: str, title: str) -> None:
+    """Give PAGE (an id, a path or a name) another title, which later compiles keep. Needs the admin role.
+
+    \b
+    Example:
+      sidecar brain rename entity/helios "Helios Labs"
+    """
+    kept = session.client.rename_brain_page(page=page, title=title)
+    session.voice.show(kept, lambda one: [printable(f"{page} is now titled {one.title}")])
+
+
+@brain.command(short_help="Make a page of the Brain a part of another.")
+@click.argument("page")
+@click.argument("into", required=False, default="")
+@click.option("--undo", is_flag=True, help="Take the merge of PAGE back.")
+@connected
+def merge(session: CommandSession, page: str, into: str, undo: bool) -> None:
+    """Make PAGE a part of INTO, which later compiles keep; with --undo, a page of its own again. Needs the admin role.
+
+    \b
+    Example:
+      sidecar brain merge entity/helios-office entity/helios
+      sidecar brain merge entity/helios-office --undo
+    """
+    session.client.merge_brain_pages(page=page, into=into, undo=undo)
+    told = "is a page of its own once a worker has compiled" if undo else f"is a part of {into} now"
+    session.voice.show({"page": page, "into": into, "undone": undo}, lambda _: [printable(f"{page} {told}")])
+
+
+@brain.command(short_help="Take a wrong sentence from a page of the Brain.")
+@click.argument("page", required=False, default="")
+@click.argument("sentence", required=False, default="")
+@click.option("--restore", default="", metavar="REPORT", help="Put the sentence of this report back instead.")
+@connected
+def wrong(session: CommandSession, page: str, sentence: str, restore: str) -> None:
+    """Take SENTENCE from PAGE for good, or put one back. `sidecar brain rules --json` lists the reports. Needs the admin role.
+
+    \b
+    Example:
+      sidecar brain wrong entity/helios "Helios is in Porto."
+    """
+    asked = {"page": page, "sentence": sentence, "restore_report_id": restore}
+    report = session.client.report_brain_sentence(**asked)
+    done = "is back on" if restore else "is taken from"
+    session.voice.show(report, lambda one: [printable(f"{one.sentence!r} {done} {one.path}  {one.report_id}")])
+
+
+@brain.command(short_help="State a typed edge between pages of the Brain.")
+@click.argument("page")
+@click.argument("edge_type", metavar="TYPE")
+@click.argument("target")
+@click.option("--remove", is_flag=True, help="Take back one that was stated by hand.")
+@connected
+def edge(session: CommandSession, page: str, edge_type: str, target: str, remove: bool) -> None:
+    """State by hand that an edge of TYPE leads from PAGE to TARGET, or take it back. Needs the admin role.
+
+    \b
+    Example:
+      sidecar brain edge entity/priya-raman works_at entity/helios
+    """
+    was_removed = session.client.write_brain_edge(page=page, target=target, edge_type=edge_type, remove=remove)
+    told = ("taken back" if was_removed else "there was none by hand") if remove else "stated"
+    session.voice.show({"removed": was_removed}, lambda _: [printable(f"{page}  {edge_type}  {target}: {told}")])
+
+
 @brain.command(short_help="Let turns see the Brain, or leave it out.")
 @click.argument("state", type=click.Choice(["on", "off"]))
 @connected
@@ -197,17 +271,25 @@ def _draw_state(found: BrainState) -> Iterator[Any]:
 def _draw_rule(one: ReleaseRule) -> Iterator[Any]:
     asked = [f"tag {tag}" for tag in one.tags] + [f"type {kind}" for kind in one.memory_types]
     asked += [f"{key}={value}" for key, value in one.metadata.items()]
+    if one.knowledge_base:
+        which = one.document_path or "every document"
+        asked = [f"{which} of the knowledge base {one.knowledge_base}"]
     raised = f", trusted as tier {one.trust_tier}: {one.reason}" if one.trust_tier else ""
     yield printable(f"{one.name}  {one.state}  {one.rule_id}")
-    yield printable(f"    {', '.join(asked)}, from {one.least_authority}{raised}")
+    least = "" if one.knowledge_base else f", from {one.least_authority}"
+    yield printable(f"    {', '.join(asked)}{least}{raised}")
 
 
 def _draw_copies(found: Sequence[BrainCopy]) -> Iterator[Any]:
     yield drawing.rows(
-        ("copy", "state", "tier", "of memory", "text"),
-        ((one.copy_id, one.state, str(one.trust_tier), one.origin_memory_id, one.text[:80]) for one in found),
+        ("copy", "state", "tier", "of", "text"),
+        ((one.copy_id, one.state, str(one.trust_tier), _origin(one), one.text[:80]) for one in found),
         empty="No copies.",
     )
+
+
+def _origin(copy: BrainCopy) -> str:
+    return f"{copy.knowledge_base}:{copy.document_path}" if copy.document_path else copy.origin_memory_id
 
 
 def _draw_pages(found: Sequence[BrainPage]) -> Iterator[Any]:

@@ -82,7 +82,8 @@ class BrainRelation:
 class ReleaseRule:
     """A rule of release.
 
-    It releases accepted memories that have all that it asks for; it must ask for tags, types or metadata.
+    It releases accepted memories that have all that it asks for, or the documents of a knowledge base; it must ask
+    for tags, types or metadata, or name a knowledge base.
     """
 
     rule_id: str
@@ -100,6 +101,8 @@ class ReleaseRule:
     propose_time: datetime | None = None
     approve_time: datetime | None = None
     withdraw_time: datetime | None = None
+    knowledge_base: str = ""
+    document_path: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +120,8 @@ class BrainCopy:
     reason: str
     changed_by: str
     change_time: datetime | None = None
+    knowledge_base: str = ""
+    document_path: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +133,18 @@ class BrainState:
     released_count: int
     held_count: int
     withdrawn_count: int
+    reports: tuple[BrainReport, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BrainReport:
+    """A sentence that was reported on a page of the Brain."""
+
+    report_id: str
+    path: str
+    sentence: str
+    copy_id: str
+    report_time: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

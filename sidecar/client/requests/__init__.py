@@ -37,6 +37,7 @@ from sidecar.client.answers.brain import (
     BrainAnswer,
     BrainCopy,
     BrainPage,
+    BrainReport,
     BrainState,
     ReleaseRule,
 )
@@ -889,6 +890,48 @@ class WithdrawCopy(Request[BrainCopy]):
 
     reads = Inner("copy")
     copy_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenameBrainPage(Request[BrainPage]):
+    """Gives a page of the Brain another title, which later compiles keep. Admin only."""
+
+    reads = Inner("page")
+    page: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeBrainPages(Request[BrainPage]):
+    """Makes a page of the Brain a part of another, or takes that back. Admin only."""
+
+    reads = Inner("page")
+    page: str
+    into: str = ""
+    undo: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportBrainSentence(Request[BrainReport]):
+    """Takes a wrong sentence from a page of the Brain for good, or puts one back. Admin only."""
+
+    reads = Inner("report")
+    page: str = ""
+    sentence: str = ""
+    restore_report_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteBrainEdge(Request[bool]):
+    """States a typed edge between two pages of the Brain by hand, or takes back one that was. Admin only."""
+
+    reads = Inner("was_removed")
+    page: str
+    target: str
+    edge_type: str
+    valid_from_time: datetime | None = None
+    valid_until_time: datetime | None = None
+    remove: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

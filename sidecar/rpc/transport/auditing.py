@@ -19,9 +19,11 @@ from store.scope import InvalidExternalId, owner_uuid
 OK = "OK"
 _MAX_OBJECT_CHARS = 300
 _MOST_VALUES = 5
-_NAMES = frozenset({"base", "backend", "name", "ref"})
+_NAMES = frozenset({"base", "backend", "knowledge_base", "name", "ref"})
 """Fields besides ids that name a request's object. None of them holds an owner's text."""
 
+
+_PAGES = frozenset({"page", "into", "target"})
 
 # Calls and forms that are audited whoever makes them.
 _OF_EVERYBODY = frozenset({"Forget", "DeleteMemory", "ReportSentence", "wrong"})
@@ -85,12 +87,12 @@ def _storable(text: str) -> str:
 
 def _is_public(name: str, value: str) -> bool:
     """Return whether a field's value is an id or an operator's name. A page may be named by its title, an owner's text."""
-    return name.endswith(("_id", "_ids")) or name in _NAMES or (name == "page" and _is_uuid(value))
+    return name.endswith(("_id", "_ids")) or name in _NAMES or (name in _PAGES and _is_uuid(value))
 
 
 def _is_uuid(value: str) -> bool:
     try:
-        UUID(value)
+        UUID(value.removeprefix("brain:"))
     except ValueError:
         return False
     return True

@@ -5,21 +5,25 @@ Every method opens its own transactions. What a release copies and when a copy l
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
-from compiler.releases import releasing
+from compiler.releases import releasing, sharing
 from compiler.releases.releasing import ReleaseCounts
 from compiler.releases.rules import (
     TrustTier,
     asks_for_something,
+    copy_of,
+    copy_of_piece,
+    document_trust,
     fingerprint,
     is_releasable,
     rule_for,
+    rule_for_document,
     tier_of,
     trust_of,
 )
@@ -29,13 +33,14 @@ from sidecar.services.validation import check_count, read_id, read_name, read_te
 from store.accounting import audit
 from store.accounting.audit import Entry
 from store.compile import background, scopes
-from store.content import memories
+from store.content import documents, memories
+from store.content.memories import NewMemory
 from store.content.tiers import AuthorityTier
 from store.db.postgres import DatabaseRole, Pool, Transaction, scoped, tenant_scoped, within
 from store.db.queries import Connection
 from store.scope import Scope, brain_of, is_brain
 from store.tenancy import brain, tenants
-from store.tenancy.brain import BrainCopy, BrainSettings, CopyState, ReleaseRule, RuleState
+from store.tenancy.brain import BrainCopy, BrainSettings, CopyState, ReleaseRule, RuleState, SharedDocument
 from store.wiki import browse
 from store.wiki.browse import PageRow
 
@@ -43,6 +48,7 @@ MAX_RULES = 100
 MAX_CONDITIONS = 50
 MAX_CONDITION_CHARS = 200
 MAX_REASON_CHARS = 300
+MAX_PATH_CHARS = 500
 PROMOTE = "BrainService/promote"
 """The method that an audit entry names when a statement is trusted more than its sources."""
 
@@ -111,6 +117,9 @@ class Brain:
         proposed = replace(rule, rule_id=uuid4(), proposed_by=actor.subject, state=RuleState.PROPOSED)
         async with tenant_scoped(self._pool, tenant_id, role=self._role) as connection:
             await tenants.ensure_tenant(connection, tenant_id, now=now)
+            base = rule.knowledge_base
+            if base and await documents.get_base(connection, tenant_id, base) is None:
+                raise NotFound("knowledge base")
             if await brain.rule_count(connection, tenant_id) >= MAX_RULES:
                 raise FailedPrecondition("rules", f"are {MAX_RULES} already; withdraw one first")
             await brain.propose(connection, tenant_id, proposed, now=now)
@@ -173,32 +182,15 @@ class Brain:
         """
         read_id("copy_id", copy_id)
         read_text("reason", reason, min_chars=1, max_chars=MAX_REASON_CHARS)
-        now, there = self._now(), brain_of(tenant_id)
+        there = brain_of(tenant_id)
         async with self._scoped(there, read_only=True) as connection:
             found = next(iter(await brain.copies_by_ids(connection, there, [copy_id])), None)
         if found is None:
             raise NotFound("copy")
-        origin = Scope(tenant_id, found.origin_owner_id)
-        async with self._scoped(origin) as connection:
-            await brain.share_settings(connection, tenant_id)
-            rules = await brain.rules(connection, tenant_id)
-            memory = (await memories.lock(connection, origin, [found.origin_memory_id])).get(found.origin_memory_id)
-            async with within(connection, there, of=origin):
-                await scopes.lock(connection, there, now=now)
-                copy = next(iter(await brain.lock_copies(connection, there, [copy_id])), None)
-                if copy is None or memory is None:
-                    raise NotFound("copy")
-                if not is_releasable(memory, now=now):
-                    raise FailedPrecondition("copy_id", "is of a memory that is not accepted, or over")
-                rule = rule_for(memory, rules)
-                if rule is None:
-                    raise FailedPrecondition(
-                        "copy_id", "is of a memory that no approved rule releases; approve one first"
-                    )
-                if copy.state is not CopyState.RELEASED:
-                    under = replace(copy, rule_id=rule.rule_id, trust_tier=trust_of(memory, rule))
-                    copy, done = await _release(connection, there, under, memory, (reason, actor), now)
-                    self._told(done)
+        if found.document_id is not None:
+            copy = await self._release_piece(tenant_id, found, (reason, actor))
+        else:
+            copy = await self._release_memory(tenant_id, found, (reason, actor))
         await self.settle(tenant_id)
         return copy
 
@@ -247,18 +239,89 @@ class Brain:
         return total
 
     async def spread(self, tenant_id: UUID) -> int:
-        """Queue a comparison for each owner that has memories, and return how many there are."""
+        """Queue a comparison for each owner that has memories, and of the documents; return how many owners there are."""
         async with tenant_scoped(self._pool, tenant_id, role=self._role) as connection:
             owner_ids = [one for one in await brain.owners_with_memories(connection, tenant_id) if not is_brain(one)]
         for owner_id in owner_ids:
             scope = Scope(tenant_id, owner_id)
             async with self._scoped(scope) as connection:
                 await background.enqueue(connection, scope, brain.RELEASE_KIND, "", now=self._now())
+        there = brain_of(tenant_id)
+        async with self._scoped(there) as connection:
+            await background.enqueue(connection, there, brain.RELEASE_KIND, "", now=self._now())
         return len(owner_ids)
 
     async def settle(self, tenant_id: UUID) -> None:
         """Take what left the Brain out of every owner's receipts and of this process's caches."""
         await settle(self._pool, tenant_id, now=self._now, forgot=self._forgot, role=self._role)
+
+    async def share(self, tenant_id: UUID) -> ReleaseCounts:
+        """Release the documents that approved rules name, as far as they are not released, and return what came of it."""
+        there, total = brain_of(tenant_id), ReleaseCounts()
+        after: tuple[str, str] | None = sharing.FIRST
+        while after is not None:
+            async with self._scoped(there) as connection:
+                done, after = await sharing.share_next(connection, there, after, now=self._now())
+            self._told(done)
+            total = releasing.together(total, done)
+        if total:
+            await self.settle(tenant_id)
+        return total
+
+    async def documents_of(self, tenant_id: UUID, copies: Iterable[BrainCopy]) -> dict[UUID, SharedDocument]:
+        """Return the documents that copies are of, by id."""
+        ids = {one.document_id for one in copies if one.document_id is not None}
+        async with tenant_scoped(self._pool, tenant_id, role=self._role, read_only=True) as connection:
+            return await brain.documents_by_ids(connection, tenant_id, ids) if ids else {}
+
+    async def _release_memory(self, tenant_id: UUID, found: BrainCopy, why: tuple[str, Actor]) -> BrainCopy:
+        now, there = self._now(), brain_of(tenant_id)
+        origin = Scope(tenant_id, found.origin_owner_id)
+        async with self._scoped(origin) as connection:
+            await brain.share_settings(connection, tenant_id)
+            rules = await brain.rules(connection, tenant_id)
+            memory = (await memories.lock(connection, origin, [found.origin_memory_id])).get(found.origin_memory_id)
+            async with within(connection, there, of=origin):
+                await scopes.lock(connection, there, now=now)
+                copy = next(iter(await brain.lock_copies(connection, there, [found.copy_id])), None)
+                if copy is None or memory is None:
+                    raise NotFound("copy")
+                if not is_releasable(memory, now=now):
+                    raise FailedPrecondition("copy_id", "is of a memory that is not accepted, or over")
+                rule = rule_for(memory, rules)
+                if rule is None:
+                    raise FailedPrecondition(
+                        "copy_id", "is of a memory that no approved rule releases; approve one first"
+                    )
+                if copy.state is not CopyState.RELEASED:
+                    tier = trust_of(memory, rule)
+                    under = replace(copy, rule_id=rule.rule_id, trust_tier=tier, fingerprint=fingerprint(memory))
+                    new = (copy_of(memory, copy.copy_id), int(tier_of(memory)))
+                    copy, done = await _release(connection, there, under, new, why, now)
+                    self._told(done)
+        return copy
+
+    async def _release_piece(self, tenant_id: UUID, found: BrainCopy, why: tuple[str, Actor]) -> BrainCopy:
+        now, there = self._now(), brain_of(tenant_id)
+        async with self._scoped(there) as connection:
+            await brain.share_settings(connection, tenant_id)
+            rules = await brain.rules(connection, tenant_id)
+            piece = await brain.lock_piece(connection, tenant_id, UUID(found.origin_memory_id))
+            await scopes.lock(connection, there, now=now)
+            copy = next(iter(await brain.lock_copies(connection, there, [found.copy_id])), None)
+            if copy is None or piece is None:
+                raise NotFound("copy")
+            rule = rule_for_document(piece[0], rules)
+            if rule is None:
+                raise FailedPrecondition(
+                    "copy_id", "is of a document that no approved rule releases; approve one first"
+                )
+            if copy.state is not CopyState.RELEASED:
+                under = replace(copy, rule_id=rule.rule_id, trust_tier=document_trust(rule))
+                new = (copy_of_piece(*piece, copy.copy_id), int(TrustTier.KNOWLEDGE))
+                copy, done = await _release(connection, there, under, new, why, now)
+                self._told(done)
+        return copy
 
     def _scoped(self, scope: Scope, *, read_only: bool = False) -> Transaction:
         return scoped(self._pool, scope, role=self._role, read_only=read_only)
@@ -285,18 +348,22 @@ class Brain:
 
 
 async def _release(
-    connection: Connection, there: Scope, copy: BrainCopy, memory: Any, why: tuple[str, Actor], now: datetime
+    connection: Connection,
+    there: Scope,
+    copy: BrainCopy,
+    new: tuple[NewMemory, int],
+    why: tuple[str, Actor],
+    now: datetime,
 ) -> tuple[BrainCopy, ReleaseCounts]:
-    """Release a copy by hand: as high as what it contradicts."""
-    reason, actor = why
+    """Release a copy by hand: as high as what it contradicts. `new` is its memory and the tier of its source."""
+    (reason, actor), (memory, own_tier) = why, new
     above = await brain.tiers_of(connection, there, [copy.held_by]) if copy.held_by else {}
     tier = max(copy.trust_tier, *above.values()) if above else copy.trust_tier
     raised = replace(copy, trust_tier=tier, reason=reason, changed_by=actor.subject, changed_at=now)
-    raised = replace(raised, fingerprint=fingerprint(memory))
     done = await releasing.put(connection, there, raised, memory, now=now)
     if not done.released:
         raise FailedPrecondition("copy_id", "contradicts another statement that is trusted more by now; look again")
-    if tier > int(tier_of(memory)):
+    if tier > own_tier:
         await _promoted(connection, there.tenant_id, actor, f"copy {copy.copy_id}", (tier, reason), now)
     await releasing.let_compile(connection, there, now=now)
     return replace(raised, state=CopyState.RELEASED, held_by=""), done
@@ -332,7 +399,8 @@ def _check_rule(rule: ReleaseRule) -> None:
     read_name("name", rule.name)
     if not asks_for_something(rule):
         problem = "matches every memory"
-        raise InvalidArgument("rule", problem, "name at least one of tags, memory_types and metadata")
+        raise InvalidArgument("rule", problem, "name tags, memory_types or metadata, or a knowledge base")
+    _check_document(rule)
     for field, values in (("tags", rule.tags), ("memory_types", rule.memory_types)):
         check_count(field, values, most=MAX_CONDITIONS)
         for value in values:
@@ -347,3 +415,15 @@ def _check_rule(rule: ReleaseRule) -> None:
     if not 0 <= rule.trust_tier <= TrustTier.OPERATIONAL:
         raise InvalidArgument("trust_tier", f"is {rule.trust_tier}", "send 1 to 5, or 0 to raise nothing")
     read_text("reason", rule.reason, min_chars=1 if rule.trust_tier else 0, max_chars=MAX_REASON_CHARS)
+
+
+def _check_document(rule: ReleaseRule) -> None:
+    if rule.knowledge_base:
+        read_name("knowledge_base", rule.knowledge_base)
+        if rule.tags or rule.memory_types or rule.metadata:
+            fix = "propose one rule for memories and another for documents"
+            raise InvalidArgument("knowledge_base", "comes with what a memory must have", fix)
+    if rule.document_path:
+        read_text("document_path", rule.document_path, min_chars=1, max_chars=MAX_PATH_CHARS)
+        if not rule.knowledge_base:
+            raise InvalidArgument("document_path", "comes without a base", "send the knowledge_base that it is in")

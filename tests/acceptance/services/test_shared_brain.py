@@ -16,7 +16,7 @@ import pytest
 from sidecar.cli.root import run
 from sidecar.runtime.errors import InvalidArgument
 from sidecar.runtime.settings import Settings
-from sidecar.v1 import admin_pb2, brain_pb2, memory_pb2, wiki_pb2
+from sidecar.v1 import admin_pb2, brain_pb2, knowledge_pb2, memory_pb2, wiki_pb2
 from store.scope import brain_of, owner_uuid, tenant_uuid
 from tests.support.served.console_browser import browser, word_of
 from tests.support.served.site import Caller, Site, served
@@ -141,6 +141,83 @@ async def test_reserved_owner_is_refused_at_every_door(site: Site, command: Call
     with pytest.raises(InvalidArgument):
         site.token("acme", str(RESERVED))
     assert (await command("rules"))["released_count"] == 2
+
+
+async def test_admin_puts_pages_of_the_brain_right_and_no_owner_does(site: Site, command: Callable[..., Any]) -> None:
+    ann = site.caller("acme", "ann")
+    await remember(ann, s1="Priya Raman runs the Helios office.", s2=MOVED)
+    await command("approve", (await command("propose", "handbook", "--tag", "shared"))["rule_id"])
+    await worked(site)
+    pages = {one["title"]: one["id"] for one in await command("pages")}
+    assert (await command("rename", pages["Helios"], "Helios Labs"))["title"] == "Helios Labs"
+    found = await ann.QueryBrainContext(brain_pb2.QueryBrainContextRequest(detail_ids=[pages["Helios"]]))
+    wrong = found.details[0].statements[0].text
+    report = await command("wrong", pages["Helios"], wrong)
+    assert report["sentence"] == wrong
+    told = await site.caller("acme", "bob").QueryBrainContext(
+        brain_pb2.QueryBrainContextRequest(detail_ids=[pages["Helios"]])
+    )
+    assert told.details[0].title == "Helios Labs"
+    assert wrong not in {one.text for one in told.details[0].statements}
+    assert [one["report_id"] for one in (await command("rules"))["reports"]] == [report["report_id"]]
+    assert (await command("wrong", "--restore", report["report_id"]))["sentence"] == wrong
+    await command("edge", pages["Priya Raman"], "works_at", pages["Helios"])
+    assert (await command("edge", pages["Priya Raman"], "works_at", pages["Helios"], "--remove"))["removed"]
+    await command("merge", pages["Priya Raman"], pages["Helios"])
+    assert "Priya Raman" not in {one["title"] for one in await command("pages")}
+    await command("merge", "entity/priya-raman", "--undo")
+    await worked(site)
+    assert {one["title"] for one in await command("pages")} >= {"Helios Labs", "Priya Raman"}
+
+    page = brain_pb2.RenameBrainPageRequest(page=pages["Helios"], title="Mine")
+    for call in (
+        ann.RenameBrainPage(page),
+        ann.MergeBrainPages(brain_pb2.MergeBrainPagesRequest(page="a", into="b")),
+        ann.ReportBrainSentence(brain_pb2.ReportBrainSentenceRequest(page=pages["Helios"], sentence=MOVED)),
+        ann.WriteBrainEdge(brain_pb2.WriteBrainEdgeRequest(page="a", target="b", edge_type="works_at")),
+    ):
+        assert (await refusal(call))[0].name == "PERMISSION_DENIED"
+    own = wiki_pb2.RenamePageRequest(page=pages["Helios"].removeprefix("brain:"), title="Mine")
+    assert (await refusal(site.caller("acme", "ann", admin=True).RenamePage(own)))[0].name == "NOT_FOUND"
+    request = admin_pb2.ListAuditEntriesRequest(page_size=1000)
+    entries = (await site.caller(admin=True).ListAuditEntries(request)).entries
+    noted = {one.method.rpartition("/")[2]: one.object for one in entries if one.outcome == "OK"}
+    assert noted["RenameBrainPage"] == f"page={pages['Helios']}"
+    assert {"MergeBrainPages", "ReportBrainSentence", "WriteBrainEdge"} <= set(noted)
+
+
+async def test_operator_shares_a_document_and_acts_on_pages_in_the_console(site: Site) -> None:
+    admin = site.caller("acme", admin=True)
+    await admin.CreateBase(knowledge_pb2.CreateBaseRequest(name="handbook"))
+    text = f"Priya Raman runs the Helios office.\n\nPriya Raman sold the Helios boat {SHARED}."
+    for path, words in (("a.md", text), ("b.md", MOVED)):
+        await admin.Ingest(knowledge_pb2.IngestRequest(base="handbook", path=path, content=words.encode()))
+    async with browser(site, admin=True) as visitor:
+
+        async def post(place: str, **form: str) -> str:
+            sent = {"word": await word_of(visitor, "/brain"), **form}
+            return (await visitor.post(place, data=sent, follow_redirects=True)).text
+
+        assert "releases nothing until" in await post("/brain/propose", name="docs", base="handbook", tier="0")
+        (rule,) = set(re.findall(r'name="rule_id" value="([^"]+)"', (await visitor.get("/brain")).text))
+        await post("/brain/approve", rule_id=rule)
+        await worked(site)
+        shown = (await visitor.get("/brain")).text
+        assert "handbook: a.md" in shown
+        assert "titled Helios Labs now" in await post("/brain/rename", page="entity/helios", title="Helios Labs")
+        assert "is taken from the page" in await post("/brain/wrong", page="entity/helios", sentence=MOVED)
+        (report,) = re.findall(r'name="report_id" value="([^"]+)"', (await visitor.get("/brain")).text)
+        assert "is back on its page" in await post("/brain/restore", report_id=report)
+        edge = {"page": "entity/priya-raman", "type": "works_at", "target": "entity/helios"}
+        assert "The edge is stated" in await post("/brain/edge", act="state", **edge)
+        assert "The edge is taken back" in await post("/brain/edge", act="remove", **edge)
+        assert "is a part of" in await post("/brain/merge", page="entity/helios", into="entity/priya-raman")
+        assert "a page of its own again" in await post("/brain/unmerge", page="entity/helios")
+    assert await rows_with(site, SHARED, besides="nobody")
+    await admin.DeleteDocument(knowledge_pb2.DeleteDocumentRequest(base="handbook", path="a.md"))
+    assert not await rows_with(site, SHARED, besides="nobody")
+    async with browser(site) as reader:
+        assert (await reader.get("/brain")).status_code == 403
 
 
 async def test_operator_keeps_the_brain_in_the_console(site: Site) -> None:

@@ -12,6 +12,7 @@ from compiler.plan.edge_types import TypedEdge
 from sidecar.rpc.brain import BrainService
 from sidecar.services.brain.context import BrainContext
 from sidecar.services.brain.releases import Brain
+from sidecar.services.wiki.pages import Wiki
 from sidecar.v1 import brain_pb2 as pb
 from store.content import memories
 from store.db.postgres import Pools, scoped
@@ -25,7 +26,7 @@ SCOPE = Scope(tenant_uuid("acme"), owner_uuid("ann"))
 @pytest.fixture
 async def service(pools: Pools) -> BrainService:
     await put_wiki(pools, SCOPE)
-    return BrainService(BrainContext(pools), Brain(pools.background, now=now))
+    return BrainService(BrainContext(pools), Brain(pools.background, now=now), Wiki(pools, now=now))
 
 
 async def ask(service: BrainService, owner: str = "ann", **asked: object) -> pb.QueryBrainContextResponse:

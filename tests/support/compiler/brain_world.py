@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -9,6 +10,7 @@ from uuid import UUID
 from compiler.job.worker import Worker, WorkerSettings
 from sidecar.services.brain.context import BrainAnswer, BrainContext, BrainQuery
 from sidecar.services.brain.releases import Actor, Brain
+from sidecar.services.knowledge import Knowledge
 from sidecar.services.memories import Memories
 from sidecar.services.tenants import Tenants
 from sidecar.worker.brain_work import brain_handlers
@@ -27,6 +29,10 @@ ADMIN = Actor("root")
 TAG = "shared"
 
 
+def _count(texts: Sequence[str]) -> list[int]:
+    return [len(text.split()) for text in texts]
+
+
 @dataclass(slots=True)
 class BrainWorld:
     """The services over one database."""
@@ -37,11 +43,13 @@ class BrainWorld:
     memories: Memories = field(init=False)
     brain: Brain = field(init=False)
     tenants: Tenants = field(init=False)
+    knowledge: Knowledge = field(init=False)
 
     def __post_init__(self) -> None:
         self.memories = Memories(self.pools, now=self.clock, forgot=self.dropped.append)
         self.brain = Brain(self.pools.background, now=self.clock, forgot=self.dropped.append)
         self.tenants = Tenants(self.pools, now=self.clock, forgot=self.dropped.append)
+        self.knowledge = Knowledge(self.pools, now=self.clock, count=_count, forgot=self.dropped.append)
 
     async def say(self, scope: Scope, memory_id: str, text: str, **fields: Any) -> None:
         """Remember a shared memory of the owner's; `tags=()` for one that no rule releases."""
@@ -49,6 +57,12 @@ class BrainWorld:
         fields.setdefault("authority", AuthorityTier.USER.name.title())
         new = NewMemory(text, memory_id, metadata={"tags": list(tags), **fields.pop("metadata", {})}, **fields)
         await self.memories.retain(scope, [new])
+
+    async def write(self, path: str, text: str, *, base: str = "handbook") -> None:
+        """Put a document into a knowledge base."""
+        self.clock.move(seconds=1)
+        await self.knowledge.create_base(TENANT, base, "")
+        await self.knowledge.ingest(TENANT, base, path, text.encode(), is_large=False)
 
     async def rule(self, name: str = "shared", **asked: Any) -> UUID:
         """Propose and approve a rule, by tag unless it asks for something else."""

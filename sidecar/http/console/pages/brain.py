@@ -7,10 +7,12 @@ from uuid import UUID
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute
 
+from compiler.plan.edge_types import TypedEdge
 from sidecar.http.console.desk import Desk, Visit, route
 from sidecar.services.brain.context import BrainId, BrainScope
 from sidecar.services.brain.releases import Actor
-from sidecar.services.validation import read_uuid
+from sidecar.services.validation import read_id, read_uuid
+from store.scope import Scope, brain_of
 from store.tenancy.brain import CopyState, ReleaseRule
 
 _SHOWN = 50
@@ -27,6 +29,12 @@ def routes(desk: Desk) -> list[BaseRoute]:
         route(desk, "/brain/release", release, methods=["POST"]),
         route(desk, "/brain/take-back", take_back, methods=["POST"]),
         route(desk, "/brain/switch", switch, methods=["POST"]),
+        route(desk, "/brain/rename", rename, methods=["POST"]),
+        route(desk, "/brain/merge", merge, methods=["POST"]),
+        route(desk, "/brain/unmerge", unmerge, methods=["POST"]),
+        route(desk, "/brain/wrong", report, methods=["POST"]),
+        route(desk, "/brain/restore", restore, methods=["POST"]),
+        route(desk, "/brain/edge", edge, methods=["POST"]),
     ]
 
 
@@ -46,11 +54,13 @@ async def show_brain(visit: Visit) -> Response:
         copies=copies[:_SHOWN],
         more=copies[_SHOWN - 1][0].copy_id if len(copies) > _SHOWN else "",
         pages=[(page, str(BrainId(BrainScope.BRAIN, page.page_id))) for page in pages],
+        documents=await service.documents_of(tenant_id, [one for one, _ in copies]),
+        reports=await visit.services.wiki.reports(brain_of(tenant_id), limit=_PAGES),
     )
 
 
 async def propose(visit: Visit) -> Response:
-    """Propose a rule by tags, types of memories, or both."""
+    """Propose a rule by tags, types of memories, or both, or by a knowledge base."""
     visit.require_admin()
     tier = visit.form.get("tier", "0")
     rule = ReleaseRule(
@@ -61,6 +71,8 @@ async def propose(visit: Visit) -> Response:
         least_authority=visit.form.get("least_authority", "agent"),
         trust_tier=int(tier[:20]) if tier.isdecimal() else -1,
         reason=visit.form.get("reason", "").strip(),
+        knowledge_base=visit.form.get("base", "").strip(),
+        document_path=visit.form.get("document", "").strip(),
     )
     await visit.services.brain.propose(visit.identity.tenant_id, rule, _actor(visit))
     visit.tell("The rule is proposed. It releases nothing until it is approved.")
@@ -107,6 +119,66 @@ async def switch(visit: Visit) -> Response:
     await visit.services.brain.show(visit.identity.tenant_id, is_shown)
     visit.tell("Turns see the Brain." if is_shown else "Turns do not see the Brain any more.")
     return RedirectResponse("/brain", 303)
+
+
+async def rename(visit: Visit) -> Response:
+    """Give a page another title."""
+    row = await visit.services.wiki.rename_page(_there(visit), _page(visit), visit.form.get("title", "").strip())
+    visit.tell(f"The page is titled {row.title} now, and later compiles keep it.")
+    return RedirectResponse("/brain", 303)
+
+
+async def merge(visit: Visit) -> Response:
+    """Make a page a part of another."""
+    row = await visit.services.wiki.merge_pages(_there(visit), _page(visit), visit.form.get("into", "").strip())
+    visit.tell(f"The page is a part of {row.title} now, and later compiles keep it.")
+    return RedirectResponse("/brain", 303)
+
+
+async def unmerge(visit: Visit) -> Response:
+    """Take a merge back."""
+    path, _, _ = await visit.services.wiki.undo_merge(_there(visit), _page(visit))
+    visit.tell(f"{path} is a page of its own again once a worker has compiled.")
+    return RedirectResponse("/brain", 303)
+
+
+async def report(visit: Visit) -> Response:
+    """Take a wrong sentence from a page."""
+    sentence = visit.form.get("sentence", "").strip()
+    await visit.services.wiki.report_sentence(_there(visit), _page(visit), sentence)
+    visit.tell("The sentence is taken from the page, and no compile writes it there again.")
+    return RedirectResponse("/brain", 303)
+
+
+async def restore(visit: Visit) -> Response:
+    """Put a reported sentence back."""
+    report_id = read_id("report_id", visit.form.get("report_id", ""))
+    await visit.services.wiki.restore_sentence(_there(visit), report_id)
+    visit.tell("The sentence is back on its page.")
+    return RedirectResponse("/brain", 303)
+
+
+async def edge(visit: Visit) -> Response:
+    """State a typed edge by hand, or take one back."""
+    ends = (_there(visit), _page(visit), visit.form.get("target", "").strip())
+    said = TypedEdge(visit.form.get("type", "").strip())
+    if visit.form.get("act") == "remove":
+        was_there = await visit.services.wiki.edges.drop(*ends, said)
+        visit.tell("The edge is taken back." if was_there else "No such edge was stated by hand.")
+    else:
+        await visit.services.wiki.edges.write(*ends, said)
+        visit.tell("The edge is stated.")
+    return RedirectResponse("/brain", 303)
+
+
+def _there(visit: Visit) -> Scope:
+    """Return the scope of the Brain, for an admin's act."""
+    visit.require_admin()
+    return brain_of(visit.identity.tenant_id)
+
+
+def _page(visit: Visit) -> str:
+    return visit.form.get("page", "").strip().removeprefix(f"{BrainScope.BRAIN.value}:")
 
 
 def _rule_id(visit: Visit) -> UUID:

@@ -1,0 +1,110 @@
+"""Documents of a tenant's knowledge bases into its Brain and out again, piece by piece, in a transaction that is in the Brain.
+
+A piece keeps its id while its words stay, so that an edited document takes back only what it no longer says. The document is
+locked before the Brain's scope, as memories are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from uuid import UUID, uuid4
+
+from compiler.releases.releasing import AT_ONCE, BY_RULE, ReleaseCounts, let_compile, put, together, withdraw
+from compiler.releases.rules import copy_of_piece, document_trust, fingerprint_of, rule_for_document
+from store.compile import background, scopes
+from store.db.postgres import enter_owner
+from store.db.queries import Connection
+from store.scope import Scope, brain_of
+from store.tenancy import brain
+from store.tenancy.brain import BrainCopy, CopyState, ReleaseRule, RuleState, SharedDocument, SharedPiece
+
+FIRST = ("", "")
+
+
+async def share_next(
+    connection: Connection, there: Scope, after: tuple[str, str], *, now: datetime
+) -> tuple[ReleaseCounts, tuple[str, str] | None]:
+    """Release what rules name of the next document after a place (base, path), at most AT_ONCE pieces.
+
+    Return what was done, and the place to go on after; None when no document is left.
+    """
+    if await brain.share_settings(connection, there.tenant_id) is None:
+        return ReleaseCounts(), None
+    rules = await brain.rules(connection, there.tenant_id)
+    bases = sorted({one.knowledge_base for one in rules if one.state is RuleState.APPROVED and one.knowledge_base})
+    document = await brain.next_document(connection, there.tenant_id, bases, after) if bases else None
+    if document is None:
+        return ReleaseCounts(), None
+    place = (document.knowledge_base, document.path)
+    rule = rule_for_document(document, rules)
+    if rule is None:
+        return ReleaseCounts(), place
+    await scopes.lock(connection, there, now=now)
+    under = (rule.rule_id, document_trust(rule))
+    pieces = await brain.pieces_to_share(connection, there, document.document_id, under, limit=AT_ONCE)
+    done = await _share(connection, there, document, pieces, rule, now=now)
+    return done, place if len(pieces) < AT_ONCE else after
+
+
+async def follow_document(
+    connection: Connection, tenant_id: UUID, document_id: UUID, *, now: datetime
+) -> ReleaseCounts:
+    """Withdraw the copies of pieces that a document has no longer, and let what is new of it be released.
+
+    Called last in the tenant's transaction that wrote or deleted the document, which is in the Brain from then on.
+    """
+    if await brain.settings(connection, tenant_id) is None:
+        return ReleaseCounts()
+    there = brain_of(tenant_id)
+    await enter_owner(connection, there.owner_id)
+    rules = await brain.rules(connection, tenant_id)
+    if any(one.knowledge_base and one.state is RuleState.APPROVED for one in rules):
+        await background.enqueue(connection, there, brain.RELEASE_KIND, "", now=now)
+    if not await brain.copies_without_piece(connection, there, document_id):
+        return ReleaseCounts()
+    await scopes.lock(connection, there, now=now)
+    gone = await brain.copies_without_piece(connection, there, document_id)
+    return await withdraw(connection, there, await brain.lock_copies(connection, there, gone), now=now)
+
+
+def piece_copy(
+    document: SharedDocument, piece: SharedPiece, rule: ReleaseRule, *, owner: UUID, now: datetime
+) -> BrainCopy:
+    """Return the row of a new copy of a piece; `owner` is the Brain's."""
+    return BrainCopy(
+        copy_id=str(uuid4()),
+        origin_owner_id=owner,
+        origin_memory_id=str(piece.chunk_id),
+        fingerprint=fingerprint_of(copy_of_piece(document, piece, "")),
+        rule_id=rule.rule_id,
+        trust_tier=document_trust(rule),
+        state=CopyState.RELEASED,
+        held_by="",
+        reason="",
+        changed_by=BY_RULE,
+        changed_at=now,
+        document_id=document.document_id,
+    )
+
+
+async def _share(
+    connection: Connection,
+    there: Scope,
+    document: SharedDocument,
+    pieces: Sequence[SharedPiece],
+    rule: ReleaseRule,
+    *,
+    now: datetime,
+) -> ReleaseCounts:
+    ids = [str(one.chunk_id) for one in pieces]
+    stale = await brain.lock_copies_of(connection, there, there.owner_id, ids) if ids else []
+    done = await withdraw(connection, there, stale, now=now)
+    for piece in pieces:
+        copy = piece_copy(document, piece, rule, owner=there.owner_id, now=now)
+        new = copy_of_piece(document, piece, copy.copy_id)
+        done = together(done, await put(connection, there, copy, new, now=now))
+    if done.released:
+        await let_compile(connection, there, now=now)
+    return replace(done, is_last=len(pieces) < AT_ONCE)
