@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -22,6 +22,8 @@ from store.scope import Scope
 from store.wiki import governed
 from store.wiki.governed import GovernedEdge, ShownRow, TypingRow
 from store.wiki.page_writes import section_uuid
+
+_AT_ONCE = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,60 @@ async def govern(
     return +counters
 
 
+async def preview(connection: Connection, scope: Scope, known: Vocabulary, *, limit: int) -> GovernedPages | None:
+    """Return what bringing the owner's first `limit` pages to an ontology would change, and write nothing; None without pages.
+
+    The counters are `pages`, `sections` and `edges` that would change, and among these `pages_typed`, `pages_held` and
+    `edges_held`.
+    """
+    after: tuple[str, str] = ("", "")
+    typed: dict[UUID, PageTyping] = {}
+    counters = Counter[str]()
+    while len(typed) < limit:
+        some = min(_AT_ONCE, limit - len(typed))
+        found = await governed.pages_after(connection, scope, after, limit=some)
+        if not found:
+            break
+        standing = await load(connection, scope, [page_id for page_id, _ in found])
+        pages = {standing.ids[key]: page for key, page in standing.pages.items()}
+        typings, counts = await _previewed(connection, scope, pages, known)
+        typed |= typings
+        counters.update(counts)
+        after = found[-1][1]
+    if not typed:
+        return None
+    edges = [_retyped(one, typed) for one in await governed.edges_at(connection, scope, typed)]
+    changed = [(edge, why) for edge, why in _judged(edges, edges, known).items() if why != edge.held_reason]
+    counters.update(edges=len(changed), edges_held=sum(bool(why) for _, why in changed))
+    return GovernedPages(len(typed), after, counters)
+
+
+async def _previewed(
+    connection: Connection, scope: Scope, pages: Mapping[UUID, Page], known: Vocabulary
+) -> tuple[dict[UUID, PageTyping], Counter[str]]:
+    present = await governed.typings(connection, scope, sorted(pages))
+    made = {page_id: typing_of(page, known, _typing(present[page_id])) for page_id, page in pages.items()}
+    changed = [one for page_id, one in made.items() if one != _typing(present[page_id])]
+    rows = [row for page_id, typing in made.items() for row in _shown(page_id, pages[page_id], typing, known)]
+    shown = {row.section_id: row for row in await governed.shown(connection, scope, [row.section_id for row in rows])}
+    counts = Counter(
+        pages=len(changed),
+        pages_typed=sum(bool(one.slug) for one in changed),
+        pages_held=sum(bool(one.reason) for one in changed),
+        sections=sum(shown.get(row.section_id) != row for row in rows),
+    )
+    return made, counts
+
+
+def _retyped(edge: GovernedEdge, typed: Mapping[UUID, PageTyping]) -> GovernedEdge:
+    source, target = typed.get(edge.source_id), typed.get(edge.target_id)
+    return replace(
+        edge,
+        source_type=edge.source_type if source is None else source.slug,
+        target_type=edge.target_type if target is None else target.slug,
+    )
+
+
 async def _gate(
     connection: Connection, scope: Scope, page_ids: list[UUID], known: Vocabulary, now: datetime
 ) -> Counter[str]:
@@ -111,10 +167,19 @@ async def _verdicts(
     # The edges that may gain or lose an end by these, then those that compete for the other ends of these.
     rivals = await governed.edges_at(connection, scope, _ends(near), limited) if near else []
     every = await governed.edges_at(connection, scope, _ends(rivals), limited) if rivals else []
+    return _judged((*found, *rivals), every, known)
+
+
+def _judged(
+    asked: Iterable[GovernedEdge], every: Iterable[GovernedEdge], known: Vocabulary
+) -> dict[GovernedEdge, HeldReason]:
+    """Return why each edge that is asked for is held; `every` are all that compete with them for their ends."""
     claims = [_claim(one) for one in every if one.is_active and not _reason(one, known)]
     over = over_cardinality(claims, known)
-    asked = {one.link_id: one for one in (*found, *rivals)}
-    return {one: HeldReason.CARDINALITY if link_id in over else _reason(one, known) for link_id, one in asked.items()}
+    distinct = {one.link_id: one for one in asked}
+    return {
+        one: HeldReason.CARDINALITY if link_id in over else _reason(one, known) for link_id, one in distinct.items()
+    }
 
 
 def _ends(edges: Iterable[GovernedEdge]) -> set[UUID]:

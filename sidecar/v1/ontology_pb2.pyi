@@ -782,7 +782,10 @@ class OntologyChangeSet(_message.Message):
 
     @_builtins.property
     def impact(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
-        """The pages, sections and edges that are about its terms today, summed over the items."""
+        """What its approval would change, from a dry run of the typing: `pages`, `sections` and `edges`; `pages_typed`, `pages_held`
+        and `edges_held` among them; `pages_looked_at`, and `is_partial` 1 if there are more. Empty in lists, in the answer to a
+        ruling, and for a set that has ended or cannot be approved.
+        """
 
     @_builtins.property
     def items(self) -> _containers.RepeatedCompositeFieldContainer[Global___OntologyChangeItem]:

@@ -94,6 +94,12 @@ async def show_sections(connection: Connection, scope: Scope, rows: Sequence[Sho
     )
 
 
+async def shown(connection: Connection, scope: Scope, section_ids: Sequence[UUID]) -> list[ShownRow]:
+    """Return how sections are shown."""
+    rows = await _sql.shown_sections(connection, **scope.key, section_ids=list(section_ids))
+    return [value_of(ShownRow, row) for row in rows]
+
+
 async def edges_at(
     connection: Connection, scope: Scope, page_ids: Iterable[UUID], types: Iterable[str] | None = None
 ) -> list[GovernedEdge]:

@@ -18,6 +18,11 @@ FROM unnest(:section_ids::uuid[], :positions::int[], :headings::text[]) AS r (se
 WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id AND s.section_id = r.section_id
     AND (s.shown_position IS DISTINCT FROM r.position OR s.shown_heading <> r.heading);
 
+-- name: shown_sections
+-- Where sections are shown, and under which heading.
+SELECT section_id, shown_position AS position, shown_heading AS heading FROM wiki_page_sections
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND section_id = ANY(:section_ids::uuid[]);
+
 -- name: typed_edges_at
 -- The typed edges from and to some pages, each once, of some types if they are named, with the pages at their ends and when they
 -- were last said.

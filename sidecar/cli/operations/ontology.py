@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -266,11 +266,20 @@ def _draw_set(one: OntologyChangeSet) -> Iterator[Any]:
     made = f" as version {one.applied_version}" if one.applied_version else ""
     yield f"{one.change_set_id}  {printable(one.title)}"
     yield f"{one.status}{made}, revision {one.revision}, drafted by {printable(one.drafted_by)}"
-    yield "touches today: " + ", ".join(f"{count:,} {name}" for name, count in sorted(one.impact.items()))
+    if one.impact:
+        yield f"would change {_impact(one.impact)}"
     if one.problem:
         yield f"cannot be approved: {printable(one.problem)}"
     for item in one.items:
         yield from _draw_item(item)
+
+
+def _impact(told: Mapping[str, int]) -> str:
+    """Return a change set's impact in words."""
+    counts = ", ".join(f"{told.get(name, 0):,} {name}" for name in ("pages", "sections", "edges"))
+    held = f"{told.get('pages_held', 0):,} pages and {told.get('edges_held', 0):,} edges of these held"
+    first = "the first " if told.get("is_partial") else ""
+    return f"{counts}; {held} (of {first}{told.get('pages_looked_at', 0):,} pages)"
 
 
 def _draw_item(item: OntologyChangeItem) -> Iterator[str]:

@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 
 from compiler.job import reprocess
 from sidecar.runtime.errors import FailedPrecondition, InvalidArgument, NotFound
-from sidecar.services.ontology import changes, drafting, exchange, views
+from sidecar.services.ontology import changes, drafting, exchange, impact, views
 from sidecar.services.ontology.drafting import WantedChange
 from sidecar.services.ontology.exchange import ExchangeFormat
 from sidecar.services.ontology.term_reading import choice, merged
@@ -101,7 +101,19 @@ class Governance:
     async def view(self, tenant_id: UUID, change_set_id: UUID) -> ChangeSetView:
         """Return a change set with its items, their evidence, what each would change, and its impact. Raises NotFound."""
         async with tenant_scoped(self._pool, tenant_id, read_only=True) as connection:
-            return await views.view(connection, tenant_id, await _get(connection, tenant_id, change_set_id))
+            found = await views.view(connection, tenant_id, await _get(connection, tenant_id, change_set_id))
+        return await self._with_impact(tenant_id, found)
+
+    async def _with_impact(self, tenant_id: UUID, found: ChangeSetView) -> ChangeSetView:
+        """Return a change set for review with what its approval would change, from a dry run of the typing."""
+        if found.change_set.status is not ChangeSetStatus.OPEN or found.problem or not found.kept:
+            return found
+        async with tenant_scoped(self._pool, tenant_id, read_only=True) as connection:
+            base = await _ontology(connection, tenant_id)
+        if base.version != found.base_version:
+            return found
+        made = changes.apply(base, views.changes_of(found.kept))
+        return replace(found, impact=await impact.dry_run(self._pool, tenant_id, made))
 
     async def draft(
         self,
@@ -128,7 +140,8 @@ class Governance:
                 made = await _open(connection, tenant_id, change_set_id)
                 if author != made.drafted_by:
                     items = [replace(one, edited_by=author, editors=(author,)) for one in items]
-            return await self._add(connection, tenant_id, made, items, base)
+            drafted = await self._add(connection, tenant_id, made, items, base)
+        return await self._with_impact(tenant_id, drafted)
 
     async def draft_seed(self, tenant_id: UUID) -> ChangeSetView:
         """Propose the ontology that the package ships, as far as the tenant does not have it; a repeat gets the same set.
@@ -139,9 +152,11 @@ class Governance:
             await self._hold(connection, tenant_id)
             waiting = await change_sets.open_of(connection, tenant_id, ChangeOrigin.SEED)
             if waiting is not None:
-                return await views.view(connection, tenant_id, await _get(connection, tenant_id, waiting))
-            made = self._new_set(ChangeOrigin.SEED, "The ontology that comes with the sidecar", "seed")
-            return await self._draft_terms(connection, tenant_id, made, exchange.seed())
+                drafted = await views.view(connection, tenant_id, await _get(connection, tenant_id, waiting))
+            else:
+                made = self._new_set(ChangeOrigin.SEED, "The ontology that comes with the sidecar", "seed")
+                drafted = await self._draft_terms(connection, tenant_id, made, exchange.seed())
+        return await self._with_impact(tenant_id, drafted)
 
     async def import_text(self, tenant_id: UUID, text: str, *, author: str) -> ChangeSetView:
         """Draft what an exported ontology has and the one in force has not, or has otherwise. Terms that it lacks stay.
@@ -152,7 +167,8 @@ class Governance:
         async with tenant_scoped(self._pool, tenant_id) as connection:
             await self._hold(connection, tenant_id)
             made = self._new_set(ChangeOrigin.IMPORT, "An imported ontology", author)
-            return await self._draft_terms(connection, tenant_id, made, given)
+            drafted = await self._draft_terms(connection, tenant_id, made, given)
+        return await self._with_impact(tenant_id, drafted)
 
     async def export_text(self, tenant_id: UUID, version: int = 0, form: str = "json") -> str:
         """Return a version as a text (`json` or `jsonld`), the one in force for 0. Raises NotFound, InvalidArgument."""
@@ -193,6 +209,7 @@ class Governance:
         Raises NotFound, InvalidArgument for an item that does not fit, VersionConflict if the set changed since `revision`, and
         FailedPrecondition for a set that somebody else approved or rejected, or that the caller may not approve.
         """
+        seen = await self.view(tenant_id, change_set_id)
         async with tenant_scoped(self._pool, tenant_id) as connection:
             await self._hold(connection, tenant_id)
             known = await _get(connection, tenant_id, change_set_id)
@@ -209,8 +226,8 @@ class Governance:
             self._check_eyes(known, items, author)
             base = await _ontology(connection, tenant_id)
             made = changes.apply(base, views.changes_of(items))
-            impact = views.total(await views.use_of(connection, tenant_id, items))
-            return await self._apply(connection, tenant_id, (known, items), (base, made), author=author, impact=impact)
+            told = seen.impact if seen.change_set.revision == known.revision else {}
+            return await self._apply(connection, tenant_id, (known, items), (base, made), author=author, told=told)
 
     async def reject(self, tenant_id: UUID, change_set_id: UUID, *, author: str) -> ChangeSetView:
         """Reject an open change set; no scan proposes its items again. A repeat changes nothing.
@@ -258,7 +275,7 @@ class Governance:
         between: tuple[Ontology, Ontology],
         *,
         author: str,
-        impact: Mapping[str, int],
+        told: Mapping[str, int],
     ) -> OntologyVersion:
         (known, items), (base, ontology), now = approved, between, self._now()
         made = OntologyVersion(ontology.version, author, now, known.change_set_id)
@@ -269,7 +286,7 @@ class Governance:
         await change_sets.reject_fingerprints(connection, tenant_id, renamed, author=author, now=now)
         ending = ChangeSetEnding(ChangeSetStatus.APPROVED, author, now, made.version)
         await change_sets.close(connection, tenant_id, known.change_set_id, ending)
-        wish = ReprocessWish(base.version, made.version, known.change_set_id, impact)
+        wish = ReprocessWish(base.version, made.version, known.change_set_id, told)
         await reprocess_jobs.queue_reprocess(connection, tenant_id, wish, now=now)
         await reprocess.wake(connection, tenant_id, now=now)
         return made

@@ -35,7 +35,7 @@ class ItemView:
 class ChangeSetView:
     """A change set for review. `problem` is why it cannot be approved as it is, empty if it can or has ended.
 
-    `impact` sums the pages, sections and edges over its items.
+    `impact` tells what its approval would change; empty where it was not asked for, has ended, or cannot be approved.
     """
 
     change_set: ChangeSet
@@ -43,6 +43,11 @@ class ChangeSetView:
     base_version: int
     problem: str
     impact: Mapping[str, int]
+
+    @property
+    def kept(self) -> list[ChangeItem]:
+        """The items that an approval would apply."""
+        return [one.item for one in self.items if one.item.decision is not ItemDecision.REJECTED]
 
 
 async def view(connection: Connection, tenant_id: UUID, change_set: ChangeSet) -> ChangeSetView:
@@ -56,7 +61,7 @@ async def view(connection: Connection, tenant_id: UUID, change_set: ChangeSet) -
         ItemView(one, _difference(base, one), tuple(quoted[one.item_id]), uses.get(one.item_id, {})) for one in items
     )
     kept = [one for one in items if one.decision is not ItemDecision.REJECTED]
-    return ChangeSetView(change_set, shown, base.version, problem_of(base, kept) if is_open else "", total(uses))
+    return ChangeSetView(change_set, shown, base.version, problem_of(base, kept) if is_open else "", {})
 
 
 def changes_of(items: Iterable[ChangeItem]) -> list[TermChange]:
@@ -99,11 +104,6 @@ async def use_of(connection: Connection, tenant_id: UUID, items: Sequence[Change
     )
     counts = {(one.kind, one.name): one.use_count for one in found}
     return {item_id: _summed(pairs, counts) for item_id, pairs in words.items()}
-
-
-def total(uses: Mapping[UUID, Mapping[str, int]]) -> dict[str, int]:
-    """Return the sums over all items: `pages`, `sections`, `edges`."""
-    return {name: sum(one.get(name, 0) for one in uses.values()) for name in ("pages", "sections", "edges")}
 
 
 def _summed(pairs: Iterable[tuple[str, str]], counts: Mapping[tuple[str, str], int]) -> dict[str, int]:

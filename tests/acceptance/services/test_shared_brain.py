@@ -145,7 +145,7 @@ async def test_reserved_owner_is_refused_at_every_door(site: Site, command: Call
 
 async def test_admin_puts_pages_of_the_brain_right_and_no_owner_does(site: Site, command: Callable[..., Any]) -> None:
     ann = site.caller("acme", "ann")
-    await remember(ann, s1="Priya Raman runs the Helios office.", s2=MOVED)
+    await remember(ann, s1="Priya Raman runs the Helios office.", s2=MOVED, s3="Tom Ortega met Priya Raman in Lisbon.")
     await command("approve", (await command("propose", "handbook", "--tag", "shared"))["rule_id"])
     await worked(site)
     pages = {one["title"]: one["id"] for one in await command("pages")}
@@ -190,7 +190,7 @@ async def test_operator_shares_a_document_and_acts_on_pages_in_the_console(site:
     admin = site.caller("acme", admin=True)
     await admin.CreateBase(knowledge_pb2.CreateBaseRequest(name="handbook"))
     text = f"Priya Raman runs the Helios office.\n\nPriya Raman sold the Helios boat {SHARED}."
-    for path, words in (("a.md", text), ("b.md", MOVED)):
+    for path, words in (("a.md", text), ("b.md", MOVED), ("c.md", "Tom Ortega met Priya Raman in Lisbon.")):
         await admin.Ingest(knowledge_pb2.IngestRequest(base="handbook", path=path, content=words.encode()))
     async with browser(site, admin=True) as visitor:
 

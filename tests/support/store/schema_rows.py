@@ -70,6 +70,8 @@ SPECIAL = {
     "compile_batches.kind": "'leaf'",
     "compile_batches.status": "'applied'",
     "background_jobs.status": "'succeeded'",
+    "brain_rules.document_path": "''",
+    "brain_rules.knowledge_base": "''",
     "brain_rules.trust_tier": "1",
     "brain_rules.state": "'approved'",
     "brain_copies.trust_tier": "1",

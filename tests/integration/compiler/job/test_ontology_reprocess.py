@@ -15,6 +15,7 @@ from compiler.job import reprocess
 from compiler.job.reprocess import ReprocessDeps
 from compiler.job.worker import Handler
 from compiler.operations.replay import replay
+from sidecar.services.ontology.drafting import WantedChange
 from sidecar.services.ontology.governance import Governance
 from store.db.postgres import Pools, scoped, tenant_scoped
 from store.ontology import reprocess_jobs
@@ -96,6 +97,9 @@ def deps_of(pools: Pools, clock: Clock, at: int = 0) -> ReprocessDeps:
     )
 
 
+CHANGE = WantedChange("entity_type", "create", {"name": "Zeppelin"})
+
+
 async def types_of(database: str) -> dict[str, set[str]]:
     rows = await fetch(database, "SELECT title, entity_type || held_type || held_reason AS told FROM wiki_pages")
     found: dict[str, set[str]] = {}
@@ -149,6 +153,32 @@ async def test_approval_and_rollback_of_the_seed_each_reach_every_page(pools: Po
     await wish(pools, now=clock())
     await compiled(pools, engine_on(pools, clock=clock))
     assert (await replay(engine_on(pools), pools.background, SCOPE)).is_identical
+
+
+async def test_impact_that_is_shown_is_what_the_reprocess_changes(pools: Pools, database: str) -> None:
+    await wikis(pools)
+    of_edges = "SELECT link_id, held_reason FROM wiki_page_links WHERE edge_type <> ''"
+    governance = Governance(pools, now=Clock())
+    seed = await governance.draft_seed(SCOPE.tenant_id)
+    untouched = await wiki_of(pools)
+    shown = (await governance.view(SCOPE.tenant_id, seed.change_set.change_set_id)).impact
+    assert shown == seed.impact
+    assert await wiki_of(pools) == untouched, "a dry run writes nothing"
+    before = {tuple(row) for row in await fetch(database, of_edges)}
+    await governance.approve(SCOPE.tenant_id, seed.change_set.change_set_id, author="ada")
+    await reprocess.run_due_jobs(deps_of(pools, Clock()), SCOPE.tenant_id)
+    job = await job_of(pools)
+    after = {tuple(row) for row in await fetch(database, of_edges)}
+    typed = (await fetch(database, "SELECT count(*) AS n FROM wiki_pages WHERE entity_type <> ''"))[0]["n"]
+    assert job.impact == shown
+    assert shown["pages"] > 0
+    assert (shown["pages_looked_at"], shown["is_partial"]) == (job.metrics["pages"], 0)
+    assert (shown["pages_typed"], shown["sections"]) == (typed, job.metrics.get("sections_shaped", 0))
+    assert shown["edges"] == len(after - before)
+    again = await governance.draft(SCOPE.tenant_id, "Boats", [CHANGE], author="ada")
+    assert {name: again.impact[name] for name in ("pages", "sections", "edges")} == dict.fromkeys(
+        ("pages", "sections", "edges"), 0
+    ), "what is in force already changes nothing"
 
 
 async def test_what_reprocessing_does_is_what_a_compile_under_the_version_does(pools: Pools) -> None:
