@@ -11,6 +11,7 @@ from sidecar.context.assembler import Clocks
 from sidecar.process.cache_invalidation import TenantCaches
 from sidecar.process.parts import Part
 from sidecar.rpc import context
+from sidecar.runtime import language_models
 from sidecar.runtime.database import Database
 from sidecar.runtime.settings import Settings
 from sidecar.runtime.supervisor import Supervisor
@@ -27,6 +28,7 @@ from sidecar.services.forgetting.elsewhere import Elsewhere
 from sidecar.services.knowledge import Knowledge
 from sidecar.services.memories import Memories, StorageLimits
 from sidecar.services.ontology.governance import Governance
+from sidecar.services.ontology.model_signals import scan_model
 from sidecar.services.ontology.scanning import Scans
 from sidecar.services.profiles import Profiles
 from sidecar.services.receipts import Receipts
@@ -69,6 +71,7 @@ def services_of(
     engine, elsewhere = behind
     settings, quota_bytes = deps.settings, deps.settings.owner_quota_bytes
     limits = {"quota_bytes": quota_bytes, "most_memories": settings.owner_max_memories}
+    language_models.check("SIDECAR_ONTOLOGY_SCAN", settings.ontology_scan)
     attestations = Attestations.of_settings(settings, pools.background, now=now)
     pause = timedelta(seconds=settings.episode_pause_s)
     return Services(
@@ -105,7 +108,7 @@ def services_of(
         ),
         profiles=Profiles(pools, now=now, changed=changed, base=connected.base),
         receipts=Receipts(pools, now=now, receipt_writer=turns.receipt_writer, meters=turns.meters),
-        scans=Scans(pools, now=now),
+        scans=Scans(pools, now=now, model=partial(scan_model, settings, pools.background, now=now)),
         tenants=Tenants(pools, now=now, changed=changed, forgot=caches.forgot, elsewhere=elsewhere),
         threads=Threads(
             pools, now=now, meters=turns.meters, fences=turns.fences, quota_bytes=quota_bytes, episode_pause=pause

@@ -171,6 +171,9 @@ class Settings:
     ontology_four_eyes: bool = False
     """An admin may not approve changes of the ontology that the same admin drafted or edited, nor the Brain's rules that the same
     admin proposed."""
+    ontology_scan: str = "extractive"
+    """Reads sentences for a scan besides the rules: `extractive` (no model), `bedrock` or `openai`, with the planner's model,
+    server, key and daily limit."""
     compile_unread_pause_s: int = 0
     """Minimum seconds between compiles of a wiki that no turn has read in that time. 0 disables. A tenant's
     `wiki_unread_pause_s` in the database takes precedence."""

@@ -5,8 +5,10 @@ Every function takes a connection inside the owner's transaction.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from store.db import queries
 from store.db.queries import Connection, value_of
@@ -37,6 +39,30 @@ class SignalEdge:
 
 
 @dataclass(frozen=True, slots=True)
+class SignalPage:
+    """A page with the type that is held instead of one, and a memory that it cites and that has its title, by its beginning."""
+
+    title: str
+    summary: str
+    held_type: str
+    is_placed: bool
+    memory_id: str
+    text: str
+    occurred_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SignalSection:
+    """A section of a page of an approved type, and how the page is."""
+
+    entity_type: str
+    section_slug: str
+    heading: str
+    position: int
+    page: SignalPage
+
+
+@dataclass(frozen=True, slots=True)
 class OwnerSignals:
     """What was read of one owner."""
 
@@ -44,10 +70,16 @@ class OwnerSignals:
     titles: tuple[str, ...]
     waiting: tuple[str, ...]
     edges: tuple[SignalEdge, ...]
+    pages: tuple[SignalPage, ...] = ()
+    sections: tuple[SignalSection, ...] = ()
+    page_counts: Mapping[str, int] = field(default_factory=dict)
 
 
 async def read(connection: Connection, scope: Scope, *, limit: int) -> OwnerSignals:
-    """Return the owner's newest memories and those of open names, titles, open names and typed edges: `limit` of each."""
+    """Return the owner's newest memories and those of open names, titles, open names, typed edges and pages: `limit` of each.
+
+    The sections are of the pages that have a type, at most ten times `limit`.
+    """
     named = {**scope.key, "limit": limit}
     rows = [*await _sql.newest_memories(connection, **named), *await _sql.memories_of_mentions(connection, **named)]
     texts = {row["memory_id"]: value_of(SignalText, row) for row in rows}
@@ -56,4 +88,13 @@ async def read(connection: Connection, scope: Scope, *, limit: int) -> OwnerSign
         tuple(row["title"] for row in await _sql.page_titles(connection, **named)),
         tuple(row["alias"] for row in await _sql.open_names(connection, **named)),
         tuple(value_of(SignalEdge, row) for row in await _sql.typed_edges(connection, **named)),
+        tuple(value_of(SignalPage, row) for row in await _sql.signal_pages(connection, **named)),
+        tuple(_section(row) for row in await _sql.signal_sections(connection, **named, most=10 * limit)),
+        {row["entity_type"]: row["pages"] for row in await _sql.typed_page_counts(connection, **scope.key)},
+    )
+
+
+def _section(row: Any) -> SignalSection:
+    return SignalSection(
+        row["entity_type"], row["section_slug"], row["heading"], row["position"], value_of(SignalPage, row)
     )

@@ -34,3 +34,40 @@ JOIN LATERAL (SELECT e.ref FROM wiki_link_evidence e WHERE e.tenant_id = :tenant
     ORDER BY e.ref LIMIT 1) e ON true
 JOIN memories m ON m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.memory_id = e.ref AND m.status = 'accepted'
 ORDER BY l.edge_type, m.memory_id;
+
+-- name: signal_pages
+-- The owner's pages that are in a city or whose type is held, each with the newest accepted memory that it cites and that has its
+-- title.
+SELECT p.title, left(p.summary, 300) AS summary, p.held_type, p.is_placed, m.memory_id, left(m.text, 4000) AS text, m.occurred_at
+FROM (SELECT page_id, title, summary, CASE held_reason WHEN 'type_not_approved' THEN held_type ELSE '' END AS held_type,
+        EXISTS (SELECT FROM unnest(tags) AS t (tag) WHERE t.tag LIKE 'city:%') AS is_placed
+    FROM wiki_pages WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'active' AND type = 'entity'
+        AND (held_reason = 'type_not_approved' OR EXISTS (SELECT FROM unnest(tags) AS t (tag) WHERE t.tag LIKE 'city:%'))
+    ORDER BY last_compiled_at DESC, slug LIMIT :limit) p
+CROSS JOIN LATERAL (SELECT m.memory_id, m.text, m.occurred_at FROM wiki_section_sources s
+    JOIN memories m ON m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.memory_id = s.source_ref AND m.status = 'accepted'
+    WHERE s.tenant_id = :tenant_id AND s.page_id = p.page_id AND s.source_kind = 'memory' AND strpos(left(m.text, 4000), p.title) > 0
+    ORDER BY m.occurred_at DESC, m.memory_id LIMIT 1) m
+ORDER BY p.title, m.memory_id;
+
+-- name: signal_sections
+-- The sections of the owner's pages that have a type, without lists of pages, each with the newest accepted memory that it cites and
+-- that has the page's title.
+SELECT p.entity_type, s.section_slug, s.heading, s.position, p.title, '' AS summary, '' AS held_type, false AS is_placed, m.memory_id,
+    left(m.text, 4000) AS text, m.occurred_at
+FROM (SELECT page_id, title, entity_type FROM wiki_pages
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'active' AND entity_type <> ''
+    ORDER BY last_compiled_at DESC, slug LIMIT :limit) p
+JOIN wiki_page_sections s ON s.tenant_id = :tenant_id AND s.page_id = p.page_id AND s.aggregation IS NULL
+CROSS JOIN LATERAL (SELECT m.memory_id, m.text, m.occurred_at FROM wiki_section_sources c
+    JOIN memories m ON m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.memory_id = c.source_ref AND m.status = 'accepted'
+    WHERE c.tenant_id = :tenant_id AND c.section_id = s.section_id AND c.source_kind = 'memory'
+        AND strpos(left(m.text, 4000), p.title) > 0
+    ORDER BY m.occurred_at DESC, m.memory_id LIMIT 1) m
+ORDER BY p.title, s.position, m.memory_id LIMIT :most;
+
+-- name: typed_page_counts
+-- How many of the owner's pages have each entity type.
+SELECT entity_type, count(*) AS pages FROM wiki_pages
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'active' AND entity_type <> '' GROUP BY entity_type
+ORDER BY entity_type;

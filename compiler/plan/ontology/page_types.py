@@ -136,12 +136,17 @@ def _structure(page: Page, *, has_city: bool) -> str:
     return PERSON if any(bounds.base(section.slug) in _TRAITS for section in page.sections) else ""
 
 
+def place_kind(summary: str) -> str:
+    """Return the kind of place that a summary's first sentence names, `Museum` of `Museum in Lisbon.`; empty for none."""
+    placed = _PLACED.fullmatch(one_line(first_sentence(unescape(summary))))
+    return placed[1] if placed and plain_key(placed[1]) != PLACE else ""
+
+
 def _of_summary(page: Page, *, is_placed: bool) -> Iterator[_Signal]:
     """Yield the kinds that the first sentence tells, the longest phrase first."""
     line = one_line(first_sentence(unescape(page.summary)))
-    placed = _PLACED.fullmatch(line)
-    if placed and is_placed and plain_key(placed[1]) != PLACE:
-        yield _Signal(placed[1], is_strong=True)
+    if is_placed and (kind := place_kind(page.summary)):
+        yield _Signal(kind, is_strong=True)
         return
     told = _IS_A.search(line)
     if told is None or plain_key(line[: told.start()]) not in {plain_key(one.display) for one in page.aliases}:

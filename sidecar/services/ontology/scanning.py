@@ -7,23 +7,26 @@ nothing that was rejected or that another open change set has.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from uuid import UUID, uuid4
 
-from sidecar.services.ontology import changes, suggesting, views
+from sidecar.services.ontology import changes, page_signals, suggesting, views
 from sidecar.services.ontology.drafting import new_item
-from sidecar.services.ontology.suggesting import SeenText, Signal, Suggestion, TermSighting
+from sidecar.services.ontology.model_signals import ScanModel
+from sidecar.services.ontology.page_signals import SectionSighting
+from sidecar.services.ontology.suggesting import SeenText, Sighted, Signal, Suggestion, TermSighting
 from sidecar.services.ontology.term_reading import write_term
 from sidecar.services.ontology.views import ChangeSetView
 from store.db.pacing import in_slices
 from store.db.postgres import Pools, enter_owner, scoped, tenant_scoped
 from store.db.queries import Connection
 from store.ontology import change_sets, evidence, signals, versions
-from store.ontology.change_sets import ChangeAction, ChangeItem, ChangeOrigin, ChangeSet, ChangeSetStatus
+from store.ontology.change_sets import ChangeAction, ChangeItem, ChangeOrigin, ChangeSet, ChangeSetStatus, ItemDecision
 from store.ontology.evidence import Example
-from store.ontology.signals import OwnerSignals
+from store.ontology.signals import OwnerSignals, SignalText
 from store.ontology.terms import Ontology
 from store.scope import Scope, is_brain
 from store.tenancy import tenants
@@ -53,39 +56,69 @@ class ScanReport:
 
 
 class Scans:
-    """Scans tenants' wikis for suggestions: 50 owners at most, and 300 memories, pages, waiting names and edges of each."""
+    """Scans tenants' wikis for suggestions: 50 owners at most, and 300 memories, pages, waiting names and edges of each.
 
-    def __init__(self, pools: Pools, *, now: Callable[[], datetime]) -> None:
+    `model` is opened for each scan, and reads what the rules do not; it may yield None.
+    """
+
+    def __init__(
+        self,
+        pools: Pools,
+        *,
+        now: Callable[[], datetime],
+        model: Callable[[], AbstractAsyncContextManager[ScanModel | None]] = nullcontext,
+    ) -> None:
         self._pool = pools.background
         self._now = now
+        self._model = model
 
     async def scan(self, tenant_id: UUID) -> ScanReport:
         """Scan a tenant, and return what was found and the change set with it."""
+        async with self._model() as model:
+            return await self._scan(tenant_id, model)
+
+    async def _scan(self, tenant_id: UUID, model: ScanModel | None) -> ScanReport:
         report = ScanReport()
         async with tenant_scoped(self._pool, tenant_id, read_only=True) as connection:
             there = await versions.owners_with_wikis(connection, tenant_id, limit=MOST_OWNERS + 1)
         owner_ids = [one for one in there if not is_brain(one)][:MOST_OWNERS]  # the Brain's are copies of what is read
-        found: list[Signal] = []
+        found: list[Sighted] = []
+        page_counts = Counter[str]()
         for owner_id in owner_ids:
             scope = Scope(tenant_id, owner_id)
             async with scoped(self._pool, scope, read_only=True) as connection:
                 seen = await signals.read(connection, scope, limit=MOST_OF_EACH)
             report.owners += 1
             counts = {"memories": seen.texts, "pages": seen.titles, "waiting_names": seen.waiting, "edges": seen.edges}
+            page_counts.update(seen.page_counts)
             report.looked_at.update({name: len(values) for name, values in counts.items()})
             found += await _signals(owner_id, seen)
+            if model is not None:
+                texts = [_seen(owner_id, one) for one in seen.texts]
+                found += await model.signals(scope, texts)
         async with tenant_scoped(self._pool, tenant_id) as connection:
             await tenants.ensure_tenant(connection, tenant_id, now=self._now())
-            await self._propose(connection, tenant_id, found, report)
+            await self._propose(connection, tenant_id, (found, page_counts), report)
         return report
 
     async def _propose(
-        self, connection: Connection, tenant_id: UUID, found: Sequence[Signal], report: ScanReport
+        self,
+        connection: Connection,
+        tenant_id: UUID,
+        seen: tuple[Sequence[Sighted], Counter[str]],
+        report: ScanReport,
     ) -> None:
+        found, page_counts = seen
         wanted = await _still_said(connection, tenant_id, found)
         await versions.lock(connection, tenant_id)
         ontology = await versions.ontology_in_force(connection, tenant_id) or Ontology()
-        suggested = {_fingerprint(one): one for one in suggesting.suggestions(wanted, ontology)}
+        signals_said = [one for one in wanted if isinstance(one, Signal)]
+        sections = [one for one in wanted if isinstance(one, SectionSighting)]
+        made = [
+            *suggesting.suggestions(signals_said, ontology),
+            *page_signals.facet_suggestions(sections, page_counts, ontology),
+        ]
+        suggested = {_fingerprint(one): one for one in made}
         open_id = await change_sets.open_of(connection, tenant_id, ChangeOrigin.SCAN)
         rejected = await change_sets.rejected_among(connection, tenant_id, list(suggested))
         elsewhere = await change_sets.open_elsewhere(connection, tenant_id, open_id or UUID(int=0))
@@ -93,12 +126,13 @@ class Scans:
         wanted_prints = [one for one in suggested if one not in rejected and one not in elsewhere]
         if open_id is not None:
             await change_sets.drop_rejected(connection, tenant_id, open_id, keep=MOST_REJECTED)
+            await _drop_overtaken(connection, tenant_id, open_id, ontology, suggested)
         there = {one.fingerprint: one for one in await _items(connection, tenant_id, open_id)}
         report.known_items = sum(1 for one in wanted_prints if one in there)
         if open_id is None and wanted_prints:
             open_id = uuid4()
-            made = ChangeSet(open_id, ChangeOrigin.SCAN, TITLE, ChangeSetStatus.OPEN, 1, _SCAN, self._now())
-            await change_sets.insert(connection, tenant_id, made)
+            opened = ChangeSet(open_id, ChangeOrigin.SCAN, TITLE, ChangeSetStatus.OPEN, 1, _SCAN, self._now())
+            await change_sets.insert(connection, tenant_id, opened)
         if open_id is None:
             return
         examples = await self._write(connection, tenant_id, open_id, (there, suggested, wanted_prints), report)
@@ -137,7 +171,7 @@ class Scans:
         return examples
 
 
-async def _signals(owner_id: UUID, seen: OwnerSignals) -> list[Signal]:
+async def _signals(owner_id: UUID, seen: OwnerSignals) -> list[Sighted]:
     """Return the signals of one owner, read off the event loop."""
     names = suggesting.names_pattern((*seen.titles, *seen.waiting))
     waiting = frozenset(map(fold, seen.waiting))
@@ -147,22 +181,28 @@ async def _signals(owner_id: UUID, seen: OwnerSignals) -> list[Signal]:
         )
         for one in seen.edges
     )
-    found = [one for one in stated if one is not None]
+    shown = (page_signals.page_signal(owner_id, one) for one in seen.pages)
+    parts = (page_signals.section_sighting(owner_id, one) for one in seen.sections)
+    found: list[Sighted] = [one for one in (*stated, *shown, *parts) if one is not None]
     if names is None:
         return found
-    texts = [SeenText(owner_id, one.memory_id, one.text, one.occurred_at) for one in seen.texts]
+    texts = [_seen(owner_id, one) for one in seen.texts]
     read = await in_slices(
         lambda some: [suggesting.signals(one, names, waiting) for one in some], texts, lambda one: len(one.text)
     )
     return [*found, *(signal for signals_of_text in read for signal in signals_of_text)]
 
 
-async def _still_said(connection: Connection, tenant_id: UUID, found: Sequence[Signal]) -> list[Signal]:
+def _seen(owner_id: UUID, one: SignalText) -> SeenText:
+    return SeenText(owner_id, one.memory_id, one.text, one.occurred_at)
+
+
+async def _still_said(connection: Connection, tenant_id: UUID, found: Sequence[Sighted]) -> list[Sighted]:
     """Return the signals that the memories still say, and keep these from change until the transaction ends."""
-    by_owner: dict[UUID, list[Signal]] = defaultdict(list)
+    by_owner: dict[UUID, list[Sighted]] = defaultdict(list)
     for one in found:
         by_owner[one.sighting.owner_id].append(one)
-    said: list[Signal] = []
+    said: list[Sighted] = []
     for owner_id in sorted(by_owner):
         await enter_owner(connection, owner_id)
         quotes = [(one.sighting.memory_id, one.sighting.quote) for one in by_owner[owner_id]]
@@ -186,6 +226,17 @@ async def _write_examples(connection: Connection, tenant_id: UUID, examples: Exa
     for owner_id in sorted(by_owner):
         await enter_owner(connection, owner_id)
         await evidence.replace(connection, Scope(tenant_id, owner_id), item_ids, by_owner[owner_id])
+
+
+async def _drop_overtaken(
+    connection: Connection, tenant_id: UUID, open_id: UUID, ontology: Ontology, suggested: Collection[str]
+) -> None:
+    """Delete undecided proposals that the ontology in force has overtaken: the set could not be approved with them."""
+    items = await change_sets.items(connection, tenant_id, open_id)
+    pending = [one for one in items if one.decision is ItemDecision.PENDING and one.fingerprint not in suggested]
+    gone = [one.item_id for one in pending if views.problem_of(ontology, [one])]
+    if gone and await change_sets.drop_items(connection, tenant_id, gone):
+        await change_sets.touch(connection, tenant_id, open_id)
 
 
 async def _items(connection: Connection, tenant_id: UUID, open_id: UUID | None) -> list[ChangeItem]:

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
+from typing import Protocol
 from uuid import UUID
 
 from compiler.plan.edge_types import EDGE_TYPES, is_edge_type
@@ -20,15 +21,22 @@ from compiler.plan.edges.phrases import PHRASES
 from compiler.plan.text.sentences import sentences
 from sidecar.services.ontology.term_reading import MAX_NAME_CHARS, slug_of
 from store.ontology.evidence import MAX_EXAMPLES, MAX_QUOTE_CHARS
-from store.ontology.terms import EntityType, Ontology, RelationshipType, Term
+from store.ontology.terms import EntityType, Lifecycle, Ontology, RelationshipType, Term
 from store.text.texts import fold
 from store.text.words import STOP_WORDS
 
 LEAST_NAMES = 2
 MAX_SUGGESTIONS = 100
 MAX_NAMES = 600
+_PLACE = "place"
 _MAX_PHRASE_WORDS = 5
 _LEAST_CONFIDENCE, _STEP, _MOST_CONFIDENCE = 0.6, 0.04, 0.84
+
+
+def is_no_kind(word: str) -> bool:
+    """Return whether a folded word names no kind of thing and no relationship, such as `lot` or `the`."""
+    words = word.split()
+    return word in _NO_KINDS or all(one in STOP_WORDS or len(one) < 3 for one in words)
 
 
 def _listed(words: str) -> frozenset[str]:
@@ -57,6 +65,9 @@ _NO_KINDS = _listed(
 )
 _STATED = tuple(re.compile(phrase, re.IGNORECASE) for _, _, phrase in PHRASES)
 _PHRASE = re.compile(r"[a-zà-ÿ’' ]+")
+_JOINS = _listed(
+    "and or but nor with without plus y o e ou mas pero et mais und oder aber mit ed ma con com sem sin avec"
+)
 _PADDING = _listed("a an the his her their our my its now still also really just already is was are were has have had")
 
 
@@ -76,7 +87,7 @@ class TermSighting:
 class Signal:
     """One sighting of a kind of a name, of a phrase between two names, or of a typed edge, as `word`.
 
-    `names` are the names, folded; `full` is the word as it was written.
+    `names` are the names, folded; `full` is the word as it was written; `is_place` says that the name is a place's.
     """
 
     is_relationship: bool
@@ -84,6 +95,19 @@ class Signal:
     full: str
     names: tuple[str, ...]
     sighting: TermSighting
+    is_place: bool = False
+
+
+class Sighted(Protocol):
+    """What was sighted of some names."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names, folded."""
+
+    @property
+    def sighting(self) -> TermSighting:
+        """Where."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +154,7 @@ def edge_signal(seen: SeenText, edge_type: str, source: str, target: str) -> Sig
     label = f"{source} {full} {target}" if sentence else full
     sentence = sentence or next(iter(said), "")
     sighting = TermSighting(
-        seen.owner_id, seen.memory_id, "edge", _short(label), _quote(sentence, 0, len(sentence)), seen.said_at
+        seen.owner_id, seen.memory_id, "edge", short(label), quote_of(sentence, 0, len(sentence)), seen.said_at
     )
     return Signal(True, edge_type.replace("_", " "), full, (fold(source), fold(target)), sighting)
 
@@ -142,7 +166,7 @@ def suggestions(found: Iterable[Signal], ontology: Ontology) -> list[Suggestion]
         groups[signal.is_relationship, signal.word].append(signal)
     known = _known_words(ontology)
     made = [
-        _suggestion(signals)
+        _suggestion(signals, ontology)
         for (is_relationship, word), signals in groups.items()
         if word not in known[is_relationship] and _is_enough(signals)
     ]
@@ -180,8 +204,8 @@ def _signal(
 ) -> Signal:
     source, (start, end) = about
     label = f"{names[0]}: {word[1]}" if len(names) == 1 else f"{names[0]} {word[1]} {names[1]}"
-    quote = _quote(sentence, start, end)
-    sighting = TermSighting(seen.owner_id, seen.memory_id, source, _short(label), quote, seen.said_at)
+    quote = quote_of(sentence, start, end)
+    sighting = TermSighting(seen.owner_id, seen.memory_id, source, short(label), quote, seen.said_at)
     return Signal(len(names) > 1, word[0], word[1], tuple(map(fold, names)), sighting)
 
 
@@ -191,7 +215,10 @@ def _phrase(between: str) -> str:
         return ""
     if any(pattern.fullmatch(between) for pattern in _STATED):
         return ""
-    words = [word for word in fold(between).split() if word not in _PADDING]
+    every = fold(between).split()
+    if not every or every[0] in _JOINS or every[-1] in _JOINS:
+        return ""  # it lists the two names, or speaks of somebody else
+    words = [word for word in every if word not in _PADDING]
     return " ".join(words) if any(word not in STOP_WORDS and len(word) > 2 for word in words) else ""
 
 
@@ -200,25 +227,34 @@ def _is_enough(found: Sequence[Signal]) -> bool:
     return len(memories) >= LEAST_NAMES and len({one.names for one in found}) >= LEAST_NAMES
 
 
-def _suggestion(found: Sequence[Signal]) -> Suggestion:
+def confidence(frequency: int) -> float:
+    """Return how sure a proposal is that was seen with so many names."""
+    return round(min(_MOST_CONFIDENCE, _LEAST_CONFIDENCE + _STEP * frequency), 2)
+
+
+def _suggestion(found: Sequence[Signal], ontology: Ontology) -> Suggestion:
     full = Counter(one.full for one in found)
     name = min(full, key=lambda text: (-full[text], text))
     word, frequency = found[0].word, len({one.names for one in found})
-    confidence = round(min(_MOST_CONFIDENCE, _LEAST_CONFIDENCE + _STEP * frequency), 2)
     term: Term
     if found[0].is_relationship:
         term = RelationshipType(slug=slug_of(word), name=name[:MAX_NAME_CHARS])
         rationale = f"{frequency} pairs of names are said to be related by it."
     else:
-        term = EntityType(slug=slug_of(word), name=name[:1].upper() + name[1:])
+        slug = slug_of(word)
+        has_place = any(one.slug == _PLACE and one.lifecycle is Lifecycle.APPROVED for one in ontology.entity_types)
+        broad_type = (
+            _PLACE if has_place and slug != _PLACE and sum(one.is_place for one in found) * 2 > len(found) else ""
+        )
+        term = EntityType(slug=slug, name=name[:1].upper() + name[1:], broad_type=broad_type)
         rationale = f"{frequency} names are said to be one."
-    return Suggestion(term, rationale, confidence, frequency, _chosen(found))
+    return Suggestion(term, rationale, confidence(frequency), frequency, chosen(found))
 
 
-def _chosen(found: Sequence[Signal]) -> tuple[TermSighting, ...]:
+def chosen(found: Sequence[Sighted]) -> tuple[TermSighting, ...]:
     """Return the newest sightings, one of each memory, of different names first."""
     newest = sorted(found, key=lambda one: (-one.sighting.said_at.timestamp(), one.sighting.memory_id, one.names))
-    firsts: dict[tuple[str, ...], Signal] = {}
+    firsts: dict[tuple[str, ...], Sighted] = {}
     for one in newest:
         firsts.setdefault(one.names, one)
     chosen: dict[tuple[UUID, str], TermSighting] = {}
@@ -242,7 +278,7 @@ def _words(terms: Sequence[EntityType | RelationshipType]) -> set[str]:
     return found
 
 
-def _quote(sentence: str, start: int, end: int) -> str:
+def quote_of(sentence: str, start: int, end: int) -> str:
     """Return the sentence, or the part around a place, verbatim and without surrounding spaces: at most 280 characters."""
     if len(sentence) <= MAX_QUOTE_CHARS:
         return sentence
@@ -250,5 +286,6 @@ def _quote(sentence: str, start: int, end: int) -> str:
     return sentence[first : first + MAX_QUOTE_CHARS].strip()
 
 
-def _short(label: str) -> str:
+def short(label: str) -> str:
+    """Return a label on one line, cut."""
     return " ".join(label.split())[: 2 * MAX_NAME_CHARS]
