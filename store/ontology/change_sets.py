@@ -242,12 +242,18 @@ async def close(connection: Connection, tenant_id: UUID, change_set_id: UUID, en
 
 
 async def reject_fingerprints(
-    connection: Connection, tenant_id: UUID, fingerprints: Sequence[str], *, author: str, now: datetime
+    connection: Connection,
+    tenant_id: UUID,
+    fingerprints: Sequence[str],
+    *,
+    author: str,
+    now: datetime,
+    most: int = MAX_REJECTIONS,
 ) -> None:
-    """Note what no scan is to propose again; of each tenant, the newest MAX_REJECTIONS are kept."""
+    """Note what no scan is to propose again; the tenant's newest `most` are kept."""
     named = {"fingerprints": list(fingerprints), "author": author, "now": now}
     await _sql.reject_fingerprints(connection, tenant_id=tenant_id, **named)
-    await _sql.trim_rejections(connection, tenant_id=tenant_id, most=MAX_REJECTIONS)
+    await _sql.trim_rejections(connection, tenant_id=tenant_id, most=most)
 
 
 async def drop_rejected(connection: Connection, tenant_id: UUID, change_set_id: UUID, *, keep: int) -> int:

@@ -16,7 +16,6 @@ from compiler.releases import releasing, sharing
 from compiler.releases.releasing import ReleaseCounts
 from compiler.releases.rules import (
     TrustTier,
-    asks_for_something,
     copy_of,
     copy_of_piece,
     document_trust,
@@ -27,15 +26,15 @@ from compiler.releases.rules import (
     tier_of,
     trust_of,
 )
-from sidecar.runtime.errors import FailedPrecondition, InvalidArgument, NotFound
+from sidecar.runtime.errors import FailedPrecondition, NotFound
+from sidecar.services.brain.rule_checks import MAX_REASON_CHARS, check_rule
 from sidecar.services.brain.settling import settle
-from sidecar.services.validation import check_count, read_id, read_name, read_text
+from sidecar.services.validation import read_id, read_text
 from store.accounting import audit
 from store.accounting.audit import Entry
 from store.compile import background, scopes
 from store.content import documents, memories
 from store.content.memories import NewMemory
-from store.content.tiers import AuthorityTier
 from store.db.postgres import DatabaseRole, Pool, Transaction, scoped, tenant_scoped, within
 from store.db.queries import Connection
 from store.scope import Scope, brain_of, is_brain
@@ -45,10 +44,6 @@ from store.wiki import browse
 from store.wiki.browse import PageRow
 
 MAX_RULES = 100
-MAX_CONDITIONS = 50
-MAX_CONDITION_CHARS = 200
-MAX_REASON_CHARS = 300
-MAX_PATH_CHARS = 500
 PROMOTE = "BrainService/promote"
 """The method that an audit entry names when a statement is trusted more than its sources."""
 
@@ -112,7 +107,7 @@ class Brain:
 
     async def propose(self, tenant_id: UUID, rule: ReleaseRule, actor: Actor) -> ReleaseRule:
         """Write a rule that releases nothing until it is approved, and return it. Raises InvalidArgument, FailedPrecondition."""
-        _check_rule(rule)
+        check_rule(rule)
         now = self._now()
         proposed = replace(rule, rule_id=uuid4(), proposed_by=actor.subject, state=RuleState.PROPOSED)
         async with tenant_scoped(self._pool, tenant_id, role=self._role) as connection:
@@ -393,37 +388,3 @@ async def _promoted(
         outcome="OK",
     )
     await audit.insert(connection, tenant_id, [entry])
-
-
-def _check_rule(rule: ReleaseRule) -> None:
-    read_name("name", rule.name)
-    if not asks_for_something(rule):
-        problem = "matches every memory"
-        raise InvalidArgument("rule", problem, "name tags, memory_types or metadata, or a knowledge base")
-    _check_document(rule)
-    for field, values in (("tags", rule.tags), ("memory_types", rule.memory_types)):
-        check_count(field, values, most=MAX_CONDITIONS)
-        for value in values:
-            read_text(field, value, min_chars=1, max_chars=MAX_CONDITION_CHARS)
-    check_count("metadata", rule.metadata or {}, most=MAX_CONDITIONS)
-    for key, value in (rule.metadata or {}).items():
-        read_text("metadata", key, min_chars=1, max_chars=MAX_CONDITION_CHARS)
-        read_text(f"metadata.{key}", value, min_chars=1, max_chars=MAX_CONDITION_CHARS)
-    known = {tier.name.lower() for tier in AuthorityTier}
-    if rule.least_authority.lower() not in known:
-        raise InvalidArgument("least_authority", f"is {rule.least_authority[:40]!r}", f"send one of {sorted(known)}")
-    if not 0 <= rule.trust_tier <= TrustTier.OPERATIONAL:
-        raise InvalidArgument("trust_tier", f"is {rule.trust_tier}", "send 1 to 5, or 0 to raise nothing")
-    read_text("reason", rule.reason, min_chars=1 if rule.trust_tier else 0, max_chars=MAX_REASON_CHARS)
-
-
-def _check_document(rule: ReleaseRule) -> None:
-    if rule.knowledge_base:
-        read_name("knowledge_base", rule.knowledge_base)
-        if rule.tags or rule.memory_types or rule.metadata:
-            fix = "propose one rule for memories and another for documents"
-            raise InvalidArgument("knowledge_base", "comes with what a memory must have", fix)
-    if rule.document_path:
-        read_text("document_path", rule.document_path, min_chars=1, max_chars=MAX_PATH_CHARS)
-        if not rule.knowledge_base:
-            raise InvalidArgument("document_path", "comes without a base", "send the knowledge_base that it is in")

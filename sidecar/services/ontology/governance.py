@@ -55,8 +55,11 @@ class ChangeSetLine:
 class Governance:
     """Keeps tenants' ontologies. With `has_four_eyes`, the admin that drafted or edited a change set may not approve it."""
 
-    def __init__(self, pools: Pools, *, now: Callable[[], datetime], has_four_eyes: bool = False) -> None:
+    def __init__(
+        self, pools: Pools, *, now: Callable[[], datetime], has_four_eyes: bool = False, most_items: int = MAX_SET_ITEMS
+    ) -> None:
         self._pool = pools.background
+        self._most_items = most_items
         self._now = now
         self.has_four_eyes = has_four_eyes
 
@@ -306,9 +309,9 @@ class Governance:
     ) -> ChangeSetView:
         """Add items to a change set that is open, if the whole is valid."""
         there = await change_sets.items(connection, tenant_id, made.change_set_id)
-        if len(there) + len(new) > MAX_SET_ITEMS:
+        if len(there) + len(new) > self._most_items:
             problem = f"would give the change set {len(there) + len(new)} items with those that were rejected"
-            raise InvalidArgument("items", problem, f"keep to {MAX_SET_ITEMS}, or draft another change set")
+            raise InvalidArgument("items", problem, f"keep to {self._most_items}, or draft another change set")
         start = 1 + max((one.position for one in there), default=-1)
         placed = [replace(one, position=start + place) for place, one in enumerate(new)]
         kept = [one for one in there if one.decision is not ItemDecision.REJECTED]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -11,7 +11,6 @@ import pytest
 
 from sidecar.runtime.errors import FailedPrecondition, InvalidArgument, NotFound
 from sidecar.services.ontology import exchange
-from sidecar.services.ontology import governance as governance_module
 from sidecar.services.ontology.changes import MAX_ITEMS
 from sidecar.services.ontology.drafting import WantedChange
 from sidecar.services.ontology.governance import Governance
@@ -196,21 +195,20 @@ async def test_earlier_editor_may_not_approve_either_under_four_eyes(pools: Pool
     assert (await strict.approve(TENANT, key, author="rui")).version == 1
 
 
-async def test_only_so_many_rejections_and_rejected_items_are_kept(
-    governance: Governance, pools: Pools, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(change_sets, "MAX_REJECTIONS", 3)
-    monkeypatch.setattr(governance_module, "MAX_SET_ITEMS", 6)
+async def test_only_so_many_rejections_and_rejected_items_are_kept(pools: Pools) -> None:
+    governance = Governance(pools, now=lambda: NOW, most_items=6)
     view = await draft(governance, *(create(f"type_{n}") for n in range(5)))
-    key = view.change_set.change_set_id
+    key, prints = view.change_set.change_set_id, [one.item.fingerprint for one in view.items]
     for one in view.items:
         await governance.rule(TENANT, key, ItemRuling(one.item.item_id, ItemDecision.REJECTED), author="ines")
-    async with tenant_scoped(pools.turn, TENANT) as connection:
-        kept = await change_sets.rejected_among(connection, TENANT, [one.item.fingerprint for one in view.items])
-    assert len(kept) == 3
     with pytest.raises(InvalidArgument, match="those that were rejected"):
         await governance.draft(TENANT, "", [create("x"), create("y")], author="ines", change_set_id=key)
     await governance.draft(TENANT, "", [create("x")], author="ines", change_set_id=key)
+    later = NOW + timedelta(seconds=1)
+    async with tenant_scoped(pools.turn, TENANT) as connection:
+        assert await change_sets.rejected_among(connection, TENANT, prints) == set(prints)
+        await change_sets.reject_fingerprints(connection, TENANT, prints[:2], author="ines", now=later, most=2)
+        assert await change_sets.rejected_among(connection, TENANT, prints) == set(prints[:2])
 
 
 async def test_hostile_change_sets_are_refused_whole(governance: Governance) -> None:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from compiler.job import reprocess
 from compiler.job.reprocess import ReprocessDeps
 from sidecar.demo import corpus
 from sidecar.services.ontology.governance import Governance
 from sidecar.services.ontology.scanning import Scans
+from sidecar.services.ontology.views import ChangeSetView
 from store.content.memories import NewMemory
 from store.db.postgres import Pools
+from store.ontology.change_sets import ChangeItem
 from store.ontology.terms import TermKind
 from tests.support.compiler.compiling import SCOPE, Clock, compiled, engine_on, forget, wish, write
+from tests.support.compiler.ontologies import put_in_force
 
 TENANT = SCOPE.tenant_id
 
@@ -21,6 +26,12 @@ def journal() -> list[NewMemory]:
         for one in corpus.memories()
         if one.occurred_at is not None
     ]
+
+
+def templates_of(view: ChangeSetView) -> dict[tuple[str, str], ChangeItem]:
+    """Return the proposed templates, by entity type and slug."""
+    items = (one.item for one in view.items if one.item.subject_kind is TermKind.FACET_TEMPLATE)
+    return {(one.value["entity_type"], one.value["slug"]): one for one in items}
 
 
 async def test_demo_is_proposed_kinds_of_places_and_sections_with_sentences_of_its_memories(pools: Pools) -> None:
@@ -42,15 +53,17 @@ async def test_demo_is_proposed_kinds_of_places_and_sections_with_sentences_of_i
     assert second.problem == ""
     kinds = {one.item.value["slug"]: one for one in second.items if one.item.subject_kind is TermKind.ENTITY_TYPE}
     assert kinds["restaurant"].item.value["broad_type"] == "place"
-    templates = [one for one in second.items if one.item.subject_kind is TermKind.FACET_TEMPLATE]
-    assert templates, "sections that the seed has no template for"
-    known = {(one.entity_type, one.slug) for one in (await governance.ontology(TENANT)).facet_templates}
-    for one in templates:
-        value = one.item.value
-        assert (value["entity_type"], value["slug"]) not in known
-        assert one.item.frequency >= 3
-        assert value["position"] > 0
-    for one in second.items:
+    assert not templates_of(second), "the seed has a template for every section that is common"
+    there = await governance.ontology(TENANT)
+    await put_in_force(pools, replace(there, facet_templates=(), mappings=()))
+    third = (await scans.scan(TENANT)).change_set
+    assert third is not None
+    found = templates_of(third)
+    assert {("place", "overview"), ("place", "visits")} & set(found)
+    assert all(one.frequency >= 3 for one in found.values())
+    positions = [one.value["position"] for key, one in found.items() if key[0] == "place"]
+    assert len({*positions}) == len(positions)
+    for one in third.items:
         assert 1 <= len(one.evidence) <= 5
         for quoted in one.evidence:
             assert quoted.quote in texts[quoted.memory_id]
@@ -60,7 +73,7 @@ async def test_demo_is_proposed_kinds_of_places_and_sections_with_sentences_of_i
     about = kinds["park"]
     for example in about.evidence:
         await forget(pools, example.memory_id)
-    third = (await scans.scan(TENANT)).change_set
-    assert third is not None
-    left = {quoted.memory_id for one in third.items for quoted in one.evidence}
+    last = (await scans.scan(TENANT)).change_set
+    assert last is not None
+    left = {quoted.memory_id for one in last.items for quoted in one.evidence}
     assert not left & {example.memory_id for example in about.evidence}
