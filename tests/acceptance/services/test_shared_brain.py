@@ -177,7 +177,7 @@ async def test_admin_puts_pages_of_the_brain_right_and_no_owner_does(site: Site,
         ann.WriteBrainEdge(brain_pb2.WriteBrainEdgeRequest(page="a", target="b", edge_type="works_at")),
     ):
         assert (await refusal(call))[0].name == "PERMISSION_DENIED"
-    own = wiki_pb2.RenamePageRequest(page=pages["Helios"].removeprefix("brain:"), title="Mine")
+    own = wiki_pb2.RenamePageRequest(owner_id="ann", page=pages["Helios"].removeprefix("brain:"), title="Mine")
     assert (await refusal(site.caller("acme", "ann", admin=True).RenamePage(own)))[0].name == "NOT_FOUND"
     request = admin_pb2.ListAuditEntriesRequest(page_size=1000)
     entries = (await site.caller(admin=True).ListAuditEntries(request)).entries
