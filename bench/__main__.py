@@ -68,7 +68,7 @@ def main() -> int:
     parser.add_argument(
         "--with-wiki", action="store_true", help="recall: also with pages compiled from the observations"
     )
-    parser.add_argument("--keep", type=Path, help="recall: a folder from which a run that was broken off goes on")
+    parser.add_argument("--keep", type=Path, help="recall, calibrate: a folder from which a run goes on")
     parser.add_argument(
         "--only", type=int, metavar="N", help="recall, calibrate, spend: only the first N conversations of a set"
     )
@@ -99,7 +99,7 @@ def main() -> int:
     if arguments.name == "synthesis":
         on_data |= {"only": arguments.owner, "spend": arguments.spend or "full"}
     if arguments.name in {"calibrate", "spend"}:
-        on_data |= {"only": arguments.only}
+        on_data |= {"only": arguments.only} | ({"keep": arguments.keep} if arguments.name == "calibrate" else {})
     if arguments.name == "pages":
         on_data |= {
             "sample": arguments.sample,

@@ -45,6 +45,9 @@ _SUFFIXES = {
 
 _Matrix = NDArray[np.float64]
 
+Factors = tuple[_Matrix, _Matrix]
+"""A map of low rank: from a question's vector, and to an answer's."""
+
 Towards = Callable[[Sequence[Sequence[float]]], _Matrix]
 """Turns vectors of questions towards their answers."""
 
@@ -75,9 +78,9 @@ def run(*, scale: float, data: Path, write_weights: bool = False) -> list[Figure
     talks = _talks(data, scale)
     figures: list[Figure] = []
     for fitted_on, measured in (SETS, SETS[::-1]):
-        towards = _towards(low_rank(fit(talks[fitted_on]), RANK))
+        turned = towards(low_rank(fit(talks[fitted_on]), RANK))
         for with_map in (True, False):
-            found = _found(talks[measured], towards if with_map else _unturned)
+            found = _found(talks[measured], turned if with_map else _unturned)
             title = f"{measured}, map of {fitted_on}" if with_map else f"{measured}, without the map"
             figures += [
                 plain(f"{title}, {budget // 1000}k", share) for budget, share in zip(BUDGETS, found, strict=True)
@@ -88,10 +91,10 @@ def run(*, scale: float, data: Path, write_weights: bool = False) -> list[Figure
     return figures
 
 
-def across(data: Path) -> dict[str, Towards]:
-    """Return for each set what turns the vectors of its questions by a map that was fitted on the other set."""
+def across(data: Path) -> dict[str, Factors]:
+    """Return for each set the factors of the map for its questions that was fitted on the other set."""
     talks = _talks(data)
-    return {name: _towards(low_rank(fit(talks[other]), RANK)) for name, other in (SETS, SETS[::-1])}
+    return {name: low_rank(fit(talks[other]), RANK) for name, other in (SETS, SETS[::-1])}
 
 
 def fit(talks: Sequence[Talk]) -> _Matrix:
@@ -114,7 +117,7 @@ def fit(talks: Sequence[Talk]) -> _Matrix:
     return fitted
 
 
-def low_rank(fitted: _Matrix, rank: int) -> tuple[_Matrix, _Matrix]:
+def low_rank(fitted: _Matrix, rank: int) -> Factors:
     """Return the two factors of the best approximation of that rank, from a question's vector and to an answer's."""
     left, sizes, right = np.linalg.svd(fitted)
     roots = np.sqrt(sizes[:rank])
@@ -172,7 +175,8 @@ def _talks(data: Path, scale: float = 1.0) -> dict[str, list[Talk]]:
     return talks
 
 
-def _towards(factors: tuple[_Matrix, _Matrix]) -> Towards:
+def towards(factors: Factors) -> Towards:
+    """Return what turns vectors of questions towards their answers by the factors of a map."""
     question, answer = factors
     return lambda vectors: answers.shortened(np.array(vectors, np.float64) @ question @ answer)
 

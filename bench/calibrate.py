@@ -3,9 +3,12 @@
 
 To be run again after the ranker's weights have changed. What it prints is measured on conversations that were not fitted on: on
 the other half of them, and on the other set. Questions to a set of conversations are turned towards their answers by a map that
-was fitted on the other set (`bench answers`), because the shipped one has seen them. Embedding takes a hundred seconds of a core
-whatever the scale (`--only` takes fewer conversations), the maps ninety; at `--scale 0.4` the whole takes about ten minutes on
-two cores that have little else to do.
+was fitted on the other set (`bench answers`), because the shipped one has seen them.
+
+What the sources bring is recorded first, which takes most of the time: embedding a hundred seconds of a core whatever the scale
+(`--only` takes fewer conversations), the maps ninety; at `--scale 0.4` the whole takes about ten minutes on two cores that have
+little else to do. With `--keep DIR` the recording stays there, and a later run with the same data, scale and sources fits anew in
+a minute or two. It holds the data's texts, so the folder is the caller's.
 """
 
 from __future__ import annotations
@@ -16,7 +19,8 @@ import json
 import random
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -27,7 +31,7 @@ import uvloop
 
 from bench import answers
 from bench.figures import Figure, at_least, at_most, plain
-from bench.recall import fitting_worth, follow_ups, measuring
+from bench.recall import fitting_worth, follow_ups, measuring, recordings
 from bench.recall.cases import (
     ADVERSARIAL,
     SETS,
@@ -37,7 +41,19 @@ from bench.recall.cases import (
     document_questions,
     squash,
 )
-from bench.recall.fitting_worth import ASKING, CHATS, DOCUMENTS, STRANGER, TALK, Row
+from bench.recall.fitting_worth import (
+    ASKING,
+    CHATS,
+    DOCUMENTS,
+    KNOWLEDGE,
+    LIFE,
+    REWRITTEN,
+    STRANGER,
+    TALK,
+    Row,
+    without_marks,
+)
+from bench.recall.recordings import Offered, Recorded, Recordings
 from bench.recall.world import AGENT, TENANT, THREAD, World
 from models.embedding.answers import towards_answers
 from models.embedding.embedder import LocalEmbedder
@@ -49,17 +65,17 @@ from sidecar.sources.knowledge import KnowledgeSource
 from sidecar.sources.memory import MemorySource
 from sidecar.sources.thread import ThreadSource
 from sidecar.sources.wiki import WikiSource
-from sidecar.turn import rank
 from sidecar.turn.items import Source
 from sidecar.turn.profile import DEFAULTS
 from sidecar.turn.rank import Candidates
-from sidecar.turn.reading import Reading
+from sidecar.turn.reading import Reading, read
 from sidecar.turn.worth import RULES, Spend
 from store.content import embedders
 from store.scope import Scope, owner_uuid, tenant_uuid
 
 _TARGET = Path("sidecar/turn/calibration.py")
 _TALK = Path(__file__).with_name("small_talk.json")
+_PERSONAL = Path(__file__).with_name("personal.json")
 _A_CONVERSATION, _DOCUMENTS, _STRANGERS, _FOLLOW_UPS = 100, 32, 40, 240
 _THREADS = (follow_ups.VARIANTS[0], follow_ups.VARIANTS[2])
 _AT_ONCE, _TOLD_EVERY = 2, 100
@@ -67,44 +83,79 @@ _SHARED = 20  # the evidence from which on a share is told
 
 _Held = Callable[[Source, str, str], bool]
 """Whether a candidate of a source, by its id and text, holds evidence."""
-_Asked = Callable[[], Awaitable[Row]]
+_Asked = Callable[[], Awaitable[Recorded]]
 """Asks one message."""
 
 
-def run(*, scale: float, data: Path, only: int | None = None, write: bool = True) -> list[Figure]:
+def run(
+    *, scale: float, data: Path, only: int | None = None, keep: Path | None = None, write: bool = True
+) -> list[Figure]:
     """Return how well the numbers hold on folds that they were not fitted on.
 
-    `scale` is the share of the questions asked, `only` the number of conversations of each set, if not all.
+    `scale` is the share of the questions asked, `only` the number of conversations of each set, if not all, `keep` the folder of
+    recordings, if any.
     """
-    rows = uvloop.run(_rows(data, scale, only))
-    told = _figures(rows)
+    shapes = [[field.name for field in fields(one)] for one in (Reading, Candidates)]
+    key = recordings.key_of(scale, only, shapes, data=_digest(data).encode(), code=_code())
+    recorded = uvloop.run(_recorded(data, scale, only, Recordings(keep, key)))
+    rows = [recordings.row(one) for one in recorded]
     if write:
+        _say(f"fitting {len(rows)} messages")
         told_only = f" --only {only}" if only else ""
         today = datetime.now(UTC).date()
         provenance = _PROVENANCE.format(date=today, scale=scale, only=told_only, digest=_digest(data), rows=len(rows))
         fitting_worth.write(_TARGET, fitting_worth.fit_all(rows), provenance=provenance)
+    _say("fitting parts of them, to measure the others")
+    return _figures(rows)
+
+
+def _code() -> list[Path]:
+    """Return the files that decide what is recorded of a message."""
+    turn = ("reading", "evidence", "conversation", "leaning", "paths")
+    files = [Path("sidecar/turn", f"{name}.py") for name in turn]
+    return [*files, *Path("sidecar/sources").glob("*.py"), *Path("store/content").glob("*.sql")]
+
+
+async def _recorded(data: Path, scale: float, only: int | None, kept: Recordings) -> list[Recorded]:
+    """Return what recall brings for all messages, from the recording if it is kept there."""
+    told: list[Recorded] = []
+    for name, record in (("conversations", _conversations), ("dialogs", _dialogs)):
+        part = kept.read(name)
+        if part is None:
+            part = await record(data, scale, only, kept)
+            kept.write(name, part)
+        else:
+            _say(f"{len(part)} messages are recorded: {name}")
+        told += part
     return told
 
 
-async def _rows(data: Path, scale: float, only: int | None) -> list[Row]:
-    rows: list[Row] = []
-    async with measuring.served() as world:
+async def _conversations(data: Path, scale: float, only: int | None, kept: Recordings) -> list[Recorded]:
+    maps = kept.read_maps(SETS)
+    if maps is None:
         _say("fitting maps towards answers")
-        towards = await asyncio.to_thread(answers.across, data)
+        maps = await asyncio.to_thread(answers.across, data)
+        kept.write_maps(maps)
+    async with measuring.served() as world:
         told = [one for name in SETS for one in conversations(data, name)[:only]]
         _say(f"writing {len(told)} conversations and the corpora")
         await world.fill(told, data)
         _say("compiling pages")
         _say(f"{await world.compile([one for one in told if one.facts])} pages")
-        asking, documents = await _Asking.of(world, towards), document_questions(data)
+        asking = await _Asking.of(world, {name: answers.towards(one) for name, one in maps.items()})
+        documents = document_questions(data)
         asked = [
             one
             for place, conversation in enumerate(told)
             for one in asking.conversation(conversation, told[place - 1], documents, scale)
         ]
-        rows += await _all([*asked, *asking.small_talk([(one.name, THREAD) for one in told])])
-        rows += await asking.own_questions()
+        recorded = await _all([*asked, *asking.small_talk([(one.name, THREAD) for one in told])])
+        recorded += await asking.own_questions()
         asking.close()
+    return recorded
+
+
+async def _dialogs(data: Path, scale: float, _: int | None, __: Recordings) -> list[Recorded]:
     async with measuring.served() as world:
         dialogs = follow_ups.dialogs(data)
         questions = random.Random(4).sample(follow_ups.questions(dialogs), round(_FOLLOW_UPS * min(1.0, scale)))
@@ -112,14 +163,14 @@ async def _rows(data: Path, scale: float, only: int | None) -> list[Row]:
         await follow_ups.fill(world, dialogs, questions, _THREADS)
         asking = await _Asking.of(world)
         places = [(follow_ups.OWNER, one.thread(_THREADS[0])) for one in questions]
-        rows += await _all([*asking.follow_ups(questions), *asking.small_talk(places)])
+        recorded = await _all([*asking.follow_ups(questions), *asking.small_talk(places)])
         asking.close()
-    return rows
+    return recorded
 
 
-async def _all(asked: Sequence[_Asked]) -> list[Row]:
-    """Return the rows of what is asked, a few at once; tells how far it is."""
-    gate, rows = asyncio.Semaphore(_AT_ONCE), list[Row]()
+async def _all(asked: Sequence[_Asked]) -> list[Recorded]:
+    """Return what recall brings for what is asked, a few at once; tells how far it is."""
+    gate, rows = asyncio.Semaphore(_AT_ONCE), list[Recorded]()
 
     async def one(ask: _Asked) -> None:
         async with gate:
@@ -134,7 +185,7 @@ async def _all(asked: Sequence[_Asked]) -> list[Row]:
 
 
 class _Asking:
-    """Asks the sources as a turn does, and keeps what they bring as rows."""
+    """Asks the sources as a turn does, and records what they bring."""
 
     def __init__(
         self, embedder: LocalEmbedder, readers: Mapping[str, QueryReader], sources: dict[Source, ContextSource]
@@ -179,28 +230,32 @@ class _Asking:
                     item_id in facts if source is Source.MEMORY else source is Source.THREAD and squash(text) in texts
                 )
 
-            yield partial(self._row, (group, conversation.name), question.text, conversation.name, THREAD, held, name)
+            yield partial(
+                self._record, (group, conversation.name), question.text, conversation.name, THREAD, held, name
+            )
         for asked in chance.sample(documents, round(_DOCUMENTS * scale)):
 
             def holds(source: Source, item_id: str, text: str, asked: DocumentQuestion = asked) -> bool:
                 return source is Source.KNOWLEDGE and any(one in squash(text) for one in asked.sentences)
 
-            yield partial(self._row, (DOCUMENTS, asked.corpus), asked.text, conversation.name, THREAD, holds, name)
+            yield partial(self._record, (DOCUMENTS, asked.corpus), asked.text, conversation.name, THREAD, holds, name)
         for stranger in chance.sample(others, round(_STRANGERS * scale)):
-            yield partial(self._row, (STRANGER, other.name), stranger.text, conversation.name, THREAD, _none, name)
+            yield partial(self._record, (STRANGER, other.name), stranger.text, conversation.name, THREAD, _none, name)
 
     def small_talk(self, places: Sequence[tuple[str, str]]) -> Iterable[_Asked]:
         """Yield small talk, each message in one of these owners' threads."""
         for place, message in enumerate(told_talk("small_talk")):
-            yield partial(self._row, (TALK, message), message, *places[place % len(places)], _none)
+            yield partial(self._record, (TALK, message), message, *places[place % len(places)], _none)
 
-    async def own_questions(self) -> list[Row]:
-        """Return rows of questions in many languages, by how they read alone."""
-        rows = []
-        for message in told_talk("asking"):
-            (vector,) = await self._embedder.embed([message])
-            rows.append(Row(ASKING, message, message, np.asarray(vector, np.float64)))
-        return rows
+    async def own_questions(self) -> list[Recorded]:
+        """Return questions in many languages, by how they read alone."""
+        told, today = [], datetime.now(UTC).date()
+        for group, message in own_questions():
+            reading = read(message, today=today)
+            asked = [reading.parts[0].text, without_marks(reading.parts[0].text)]
+            own, unmarked = (await self._embedder.embed(asked)).astype(np.float64)
+            told.append(Recorded(group, message, message, own, unmarked, reading))
+        return told
 
     def follow_ups(self, asked: Sequence[follow_ups.FollowUp]) -> Iterable[_Asked]:
         """Yield follow-up questions in their dialogs, and the same rewritten to stand alone."""
@@ -212,61 +267,45 @@ class _Asking:
 
             for variant in _THREADS:
                 key = (variant, question.dialog.name)
-                yield partial(self._row, key, question.exchange.typed, owner, question.thread(variant), held)
-            thread, key = question.thread(_THREADS[0]), ("rewritten", question.dialog.name)
-            yield partial(self._row, key, question.exchange.rewritten, owner, thread, held)
+                yield partial(self._record, key, question.exchange.typed, owner, question.thread(variant), held)
+            thread, key = question.thread(_THREADS[0]), (REWRITTEN, question.dialog.name)
+            yield partial(self._record, key, question.exchange.rewritten, owner, thread, held)
 
-    async def _row(
+    async def _record(
         self, key: tuple[str, str], message: str, owner: str, thread: str, held: _Held, name: str = ""
-    ) -> Row:
+    ) -> Recorded:
         scope = Scope(tenant_uuid(TENANT), owner_uuid(owner))
         now = datetime.now(UTC)
         read = await self._readers[name].understand(message, scope, thread, now=now, due_s=float("inf"))
         assert read.vector is not None, read.without_meaning
+        (unmarked,) = await self._embedder.embed([without_marks(read.reading.parts[0].text)])
         query = SourceQuery(message, read.reading.words, thread, AGENT, "", "", "", now, read.reading, read.meaning)
-        found: list[tuple[Source, Candidates]] = []
-        sizes: list[float] = []
+        offered: list[Offered] = []
         for source, one in self._sources.items():
             limits = SourceLimits(DEFAULTS.knobs(source).top_k, lead_lines=3, window_tokens=128_000, window_turns=0)
             answer = await one.find(query, scope, limits)
-            if answer.candidates is not None:
-                found.append((source, answer.candidates))
+            if answer.candidates is not None and answer.candidates.ids:
+                found = answer.candidates
                 texts = {item.id: item.text for item in answer.items}
-                sizes += [len(texts[item_id].encode(errors="replace")) / 4 for item_id in answer.candidates.ids]
-        offered = [one for _, one in found if one.ids]
-        columns = [
-            (one.kind.value, held(source, item_id, text))
-            for source, one in found
-            for item_id, text in zip(one.ids, one.texts, strict=True)
-        ]
-        weighed = rank.weigh_all(read.reading, offered) if offered else None
-        return Row(
-            *key,
-            message,
-            np.asarray(read.vector, np.float64),
-            [kind for kind, _ in columns],
-            weighed.odds if weighed else np.zeros(0),
-            np.array([is_gold for _, is_gold in columns], np.bool_),
-            np.array(sizes),
-            _together(read.reading, offered, weighed),
-            name,
-        )
-
-
-def _together(
-    reading: Reading, offered: Sequence[Candidates], weighed: rank.Weighed | None = None
-) -> dict[str, dict[str, float]]:
-    """Return what the candidates of each kind tell together."""
-    if not offered:
-        return {}
-    weighed = weighed or rank.weigh_all(reading, offered)
-    return {kind.value: one for kind, one in rank.features_of_kinds(reading, offered, weighed).items()}
+                sizes = tuple(len(texts[item_id].encode(errors="replace")) / 4 for item_id in found.ids)
+                gold = tuple(held(source, *told) for told in zip(found.ids, found.texts, strict=True))
+                offered.append(Offered(found, sizes, gold))
+        vectors = (np.asarray(read.vector, np.float64), np.asarray(unmarked, np.float64))
+        return Recorded(*key, message, *vectors, read.reading, tuple(offered), name)
 
 
 def told_talk(kind: str, half: str = "fitted") -> list[str]:
     """Return the messages of a kind, `small_talk` or `asking`, in eight languages: those fitted on, or those `held` back."""
     read: dict[str, Any] = json.loads(_TALK.read_text(encoding="utf-8"))
     return [message for messages in read[kind].get(half, {}).values() for message in messages]
+
+
+def own_questions() -> Iterator[tuple[str, str]]:
+    """Yield the questions of our own that are asked nowhere, each with its group."""
+    yield from ((ASKING, message) for message in told_talk("asking"))
+    read: dict[str, dict[str, list[str]]] = json.loads(_PERSONAL.read_text(encoding="utf-8"))
+    for group, kind in ((LIFE, "personal"), (KNOWLEDGE, "general")):
+        yield from ((group, message) for messages in read[kind].values() for message in messages)
 
 
 def _none(source: Source, item_id: str, text: str) -> bool:
@@ -278,7 +317,7 @@ def _figures(rows: Sequence[Row]) -> list[Figure]:
     for group, share in sorted(fitting_worth.passing(rows, RULES[Spend.BALANCED].least_asking).items()):
         name = f"taken to ask for something: {group}"
         told.append(at_most(name, share, 0.15) if group == TALK else at_least(name, share, 0.99))
-    asked = [row for row in rows if row.group not in {TALK, ASKING}]
+    asked = [row for row in rows if row.group not in {TALK, ASKING, LIFE, KNOWLEDGE}]
     names = sorted({row.fold for row in asked})
     halves = [[row for row in asked if names.index(row.fold) % 2 == half] for half in (0, 1)]
     told += _held(halves, "the other half")
@@ -333,7 +372,7 @@ def _within(name: str, value: float, low: float, high: float, count: float) -> F
 
 
 def _digest(data: Path) -> str:
-    digest = hashlib.sha256(_TALK.read_bytes())
+    digest = hashlib.sha256(_TALK.read_bytes() + _PERSONAL.read_bytes())
     for file in sorted(file for name in (*SETS, "kb", follow_ups.FOLLOW_UPS) for file in (data / name).iterdir()):
         digest.update(file.read_bytes())
     return digest.hexdigest()[:16]
@@ -344,6 +383,6 @@ def _say(what: str) -> None:
 
 
 _PROVENANCE = """Command: `python -m bench calibrate --data DIR --scale {scale:g}{only}`, {rows} messages, {date}. The SHA-256 of
-the data begins {digest}. Data: LoCoMo, REALTALK, chunking_evaluation, CANARD (measured on, never shipped) and
-`bench/small_talk.json` (own). Relevance is calibrated by kind, on what recall brings to the default turn. A message asks
-for something if it is no small talk."""
+the data begins {digest}. Data: LoCoMo, REALTALK, chunking_evaluation, CANARD (measured on, never shipped), and
+`bench/small_talk.json` and `bench/personal.json` (own). Relevance is calibrated by kind, on what recall brings to the default
+turn. A message asks for something if it is no small talk."""

@@ -3,6 +3,9 @@
 `privacy.json` holds pairs of a private memory (health, money, love, family, law and more) and a question about something else,
 often with a word in common, in eleven languages. Nothing was chosen on those of `held`. Each question is asked of an owner with
 five private memories, and of one with all of them among 500 memories, with the default profile and with `spend` frugal.
+
+Beside them stand memories that do answer a question (`answers`, and `held answers` on which nothing was chosen): each question is
+asked of an owner with five of them. What keeps private memories out must not keep these out.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ _PAIRS = Path(__file__).with_name("privacy.json")
 _SOURCES = frozenset({"thread", "memory", "knowledge", "wiki"})
 _FEW, _MANY = 5, 500
 _HELD = "held"
+_ANSWERS = ("answers", "held answers")
 _PATIENCE_S = 10.0  # by words alone there is no bar of likeness: on a busy machine that would be measured
 _MANY_OWNER = "owner of many"
 _THINGS = ("rope", "flour", "nails", "paper", "lamps", "tea", "chairs", "seeds", "soap", "batteries")
@@ -51,10 +55,25 @@ def pairs(half: str = "pairs") -> list[Pair]:
     return [Pair(*one) for one in json.loads(_PAIRS.read_text(encoding="utf-8"))[half]]
 
 
+class Answer(NamedTuple):
+    """A memory, and a question that it answers."""
+
+    language: str
+    memory: str
+    question: str
+
+
+def answers(half: str = "answers") -> list[Answer]:
+    """Return the memories that answer a question on which bars of likeness were tried, or the `held answers`."""
+    return [Answer(*one) for one in json.loads(_PAIRS.read_text(encoding="utf-8"))[half]]
+
+
 def run(*, scale: float) -> list[Figure]:
-    """Return the share of questions whose context holds the private memory they are paired with, or any."""
+    """Return the share of questions whose context holds the private memory they are paired with, or any, and of those whose
+    answer it holds.
+    """
     told = [pair for half in ("pairs", _HELD) for pair in _some(pairs(half), scale)]
-    return _figures(uvloop.run(_measured(told)))
+    return uvloop.run(_measured(told))
 
 
 def _some(told: list[Pair], scale: float) -> list[Pair]:
@@ -73,7 +92,7 @@ def _figures(found: dict[tuple[str, str], list[tuple[bool, bool]]]) -> list[Figu
     return told
 
 
-async def _measured(told: Sequence[Pair]) -> dict[tuple[str, str], list[tuple[bool, bool]]]:
+async def _measured(told: Sequence[Pair]) -> list[Figure]:
     found: dict[tuple[str, str], list[tuple[bool, bool]]] = defaultdict(list)
     held = frozenset(pairs(_HELD))
     async with served(embed_deadline_s=_PATIENCE_S) as world:
@@ -84,7 +103,33 @@ async def _measured(told: Sequence[Pair]) -> dict[tuple[str, str], list[tuple[bo
                     asked = Asked(owner, pair.question, _SOURCES, None, thread="", spend=spend)
                     title = f"owners of {size}{', held' if pair in held else ''}"
                     found[title, spend].append(await _shown(world, asked, place, told))
-    return found
+        return _figures(found) + [one for half in _ANSWERS for one in await _answered(world, half)]
+
+
+async def _answered(world: World, half: str) -> list[Figure]:
+    """Return the share of questions whose context holds the memory that answers, of owners with five of these memories."""
+    told, figures = answers(half), list[Figure]()
+    owners = [f"{half} {place // _FEW}" for place in range(len(told))]
+    for owner in dict.fromkeys(owners):
+        own = [place for place, whose in enumerate(owners) if whose == owner]
+        await world.put_memories(
+            owner, [memory_pb2.NewMemory(memory_id=f"answer-{place}", text=told[place].memory) for place in own]
+        )
+    await world.until_made([*dict.fromkeys(owners)])
+    for spend in _MOST:
+        kept: dict[str, list[bool]] = defaultdict(list)
+        for place, (one, owner) in enumerate(zip(told, owners, strict=True)):
+            assembly = await world.ask(Asked(owner, one.question, _SOURCES, None, thread="", spend=spend))
+            is_kept = f"memory:answer-{place}" in {item.id for item in assembly.items if item.source == SOURCE_MEMORY}
+            kept["all languages"].append(is_kept)
+            kept["English" if one.language == "en" else "other languages"].append(is_kept)
+            if not is_kept:
+                sys.stderr.write(f"left out, {spend}: {one.memory} | {one.question}\n")
+        figures += [
+            plain(f"{half}, {spend}, {name}: kept", sum(one) / len(one), note=f"of {len(one)}")
+            for name, one in kept.items()
+        ]
+    return figures
 
 
 async def _fill(world: World, told: Sequence[Pair]) -> list[str]:

@@ -47,7 +47,7 @@ from tests.stand_ins import hindsight
 
 SMALL_TALK, STRANGERS, IN_LANGUAGES = "small talk", "about another person", "real questions in eight languages"
 _HALVES = ("fitted", "held")
-_A_CONVERSATION, _DOCUMENTS, _STRANGERS, _FOLLOW_UPS = 40, 8, 10, 160
+_A_CONVERSATION, _DOCUMENTS, _STRANGERS, _FOLLOW_UPS = 40, 8, 40, 160
 _THREADS = (follow_ups.VARIANTS[0], follow_ups.VARIANTS[2])
 _SOURCES = frozenset({"thread", "memory", "knowledge", "wiki"})
 _AT_ONCE, _TOLD_EVERY = 2, 100

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import random
 import textwrap
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -22,13 +22,17 @@ from sidecar.turn.worth import message_features, recall_features, worth
 FOLDS = 5
 TALK, STRANGER, ASKING = "small talk", "stranger", "asking"
 CHATS, DOCUMENTS = ("turns with facts", "turns"), "documents"
+LIFE, KNOWLEDGE, REWRITTEN = "about one's life", "about what anybody may know", "rewritten"
+PERSONAL_FORM = ("own", "length")
 EDGES = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
-_RIDGE, _GATE_RIDGE = 10.0, 1.0
+_RIDGE, _GATE_RIDGE, _PERSONAL_RIDGE = 10.0, 1.0, 20.0
+_IMPERSONAL = frozenset({DOCUMENTS, REWRITTEN, KNOWLEDGE})
 _VECTOR_SCALE = 4.0  # brings a unit vector's dimensions near the size of standardised features
 _LEAST_KNOTS, _MOST_KNOTS, _GOLD_A_KNOT, _LEAST_GOLD = 3, 10, 25, 15
 _APART, _BEND_RIDGE, _SLOPE_RIDGE = 0.3, 1.0, 0.5
 _STEPS = 40
+_NO_MARKS = str.maketrans("", "", "?？؟¿!！¡.。")
 
 _Matrix = NDArray[np.float64]
 
@@ -39,7 +43,8 @@ class Row:
 
     `group` names the kind of message, `fold` what it belongs to, so that nothing is tested on its own neighbours. `told` is for
     each kind what its candidates tell together (see `holding_features`). Sizes are in tokens.
-    `name` is the set of the conversation asked, if any.
+    `name` is the set of the conversation asked, if any. `unmarked` is the vector of the message `without_marks`, `form`
+    the features that tell whether it is personal.
     """
 
     group: str
@@ -52,6 +57,8 @@ class Row:
     sizes: _Matrix = field(default_factory=lambda: np.zeros(0))
     told: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     name: str = ""
+    unmarked: _Matrix | None = None
+    form: Mapping[str, float] = field(default_factory=dict)
 
     def of(self, kind: str) -> NDArray[np.bool_]:
         """Return which candidates are of a kind."""
@@ -76,6 +83,8 @@ class Numbers:
     message_by_words: RankerWeights
     asks: RankerWeights
     asks_by_words: RankerWeights
+    personal: RankerWeights
+    personal_vector: tuple[float, ...]
 
 
 def fit_all(rows: Sequence[Row]) -> Numbers:
@@ -83,6 +92,7 @@ def fit_all(rows: Sequence[Row]) -> Numbers:
     scale = calibrate(rows)
     message, vector = _message_model(rows, by_vector=True)
     by_words, _ = _message_model(rows, by_vector=False)
+    personal, personal_vector = personal_model(rows)
     return Numbers(
         scale,
         message,
@@ -90,6 +100,8 @@ def fit_all(rows: Sequence[Row]) -> Numbers:
         by_words,
         _gate(rows, scale, by_vector=True),
         _gate(rows, scale, by_vector=False),
+        personal,
+        personal_vector,
     )
 
 
@@ -116,7 +128,7 @@ def calibrate(rows: Sequence[Row]) -> Scale:
 
 def counts(row: Row, kind: str) -> bool:
     """Return whether a row tells about a kind: of the dialogs with follow-ups it is known only which passages answer."""
-    if row.group in {TALK, ASKING}:
+    if row.group in {TALK, ASKING, LIFE, KNOWLEDGE}:
         return False
     return kind == "passage" or row.group in {*CHATS, DOCUMENTS, STRANGER}
 
@@ -145,12 +157,7 @@ def _worth(scale: Scale, row: Row) -> _Matrix:
     """Return the worth of a row's candidates, as the product counts it."""
     holds = {kind: probability(weights, row.told[kind]) for kind, weights in scale.holds.items() if kind in row.told}
     each = zip(calibrated(scale, row).tolist(), row.sizes.tolist(), row.kinds, strict=True)
-    return np.array(
-        [
-            worth(relevance, "x" * round(4 * size), holds.get(kind, 1.0), is_remembered=kind != "passage")
-            for relevance, size, kind in each
-        ]
-    )
+    return np.array([worth(relevance, "x" * round(4 * size), holds.get(kind, 1.0)) for relevance, size, kind in each])
 
 
 def bins(rows: Sequence[Row], relevances: Sequence[_Matrix], kind: str) -> list[tuple[float, float, float]]:
@@ -196,6 +203,8 @@ def write(path: Path, numbers: Numbers, *, provenance: str) -> None:
             by_words=_table(numbers.message_by_words),
             asks=_table(numbers.asks),
             asks_by_words=_table(numbers.asks_by_words),
+            personal=_table(numbers.personal),
+            personal_vector=textwrap.fill(", ".join(map(str, numbers.personal_vector)), 120, subsequent_indent="    "),
             holds=_tables(numbers.scale.holds),
         )
     )
@@ -257,8 +266,19 @@ def _probability(odds: _Matrix) -> _Matrix:
     return np.asarray(1 / (1 + np.exp(-np.clip(odds, -35, 35))))
 
 
+def without_marks(message: str) -> str:
+    """Return a message as people type it in haste: without marks and capitals."""
+    return message.translate(_NO_MARKS).strip().lower()
+
+
 def _message_model(rows: Sequence[Row], *, by_vector: bool) -> tuple[RankerWeights, _Matrix]:
-    """Return the weights of a message's form, and of its vector; small talk against all that asks for something."""
+    """Return the weights of a message's form, and of its vector; small talk against all that asks for something.
+
+    With vectors each message is also shown without its marks, so that a question need not have one to be known.
+    """
+    rows = [row for row in rows if row.group != KNOWLEDGE]
+    if by_vector:
+        rows = [*rows, *(replace(row, message=text, vector=vector) for row in rows for text, vector in _unmarked(row))]
     table, names = _forms(rows)
     middle, spread = table.mean(axis=0), np.maximum(table.std(axis=0), 1e-9)
     vectors = np.stack([row.vector for row in rows]) * _VECTOR_SCALE
@@ -271,6 +291,28 @@ def _message_model(rows: Sequence[Row], *, by_vector: bool) -> tuple[RankerWeigh
     return weights, fitted[len(names) : -1] * _VECTOR_SCALE if by_vector else np.zeros(vectors.shape[1])
 
 
+def personal_model(rows: Sequence[Row]) -> tuple[RankerWeights, tuple[float, ...]]:
+    """Return the weights of whether a message asks about somebody's own life: questions about conversations, and of one's own,
+    against those about documents and what anybody may know. Those in many languages count three times.
+    """
+    seen = [row for row in rows if row.group in {*CHATS, ASKING, LIFE, *_IMPERSONAL} and row.form]
+    forms = np.array([[row.form[name] for name in PERSONAL_FORM] for row in seen])
+    columns = np.column_stack([forms, np.stack([row.vector for row in seen]) * _VECTOR_SCALE])
+    labels = np.array([row.group not in _IMPERSONAL for row in seen], np.float64)
+    weights = np.array([3.0 if row.group in {ASKING, LIFE, KNOWLEDGE} else 1.0 for row in seen])
+    fitted = _fit(columns, labels, weights, _PERSONAL_RIDGE)
+    of, vector = fitted[: len(PERSONAL_FORM)], fitted[len(PERSONAL_FORM) : -1] * _VECTOR_SCALE
+    told = dict(zip(PERSONAL_FORM, of.round(4).tolist(), strict=True))
+    return RankerWeights(round(float(fitted[-1]), 4), told), tuple(vector.round(4).tolist())
+
+
+def _unmarked(row: Row) -> Iterator[tuple[str, _Matrix]]:
+    """Yield the row's message without its marks, if it has any, and its vector."""
+    text = without_marks(row.message)
+    if row.unmarked is not None and text not in {"", row.message}:
+        yield text, row.unmarked
+
+
 def _forms(rows: Sequence[Row]) -> tuple[_Matrix, list[str]]:
     told = [message_features(row.message) for row in rows]
     names = list(told[0])
@@ -280,7 +322,7 @@ def _forms(rows: Sequence[Row]) -> tuple[_Matrix, list[str]]:
 def _balance(groups: Sequence[str]) -> _Matrix:
     """Return weights so that small talk counts as much as all else, and own questions in many languages as a fifth of it."""
     kinds = np.array(groups)
-    talk, asking = kinds == TALK, kinds == ASKING
+    talk, asking = kinds == TALK, np.isin(kinds, [ASKING, LIFE])
     real = ~talk & ~asking
     weights = np.ones(len(kinds))
     weights[talk] = 0.7 * real.sum() / max(1, talk.sum())
@@ -290,7 +332,7 @@ def _balance(groups: Sequence[str]) -> _Matrix:
 
 def _gate(rows: Sequence[Row], scale: Scale, *, by_vector: bool) -> RankerWeights:
     """Return the weights of whether a message asks for something, on scores by models fitted without the message."""
-    asked = [row for row in rows if row.kinds and row.group not in {STRANGER, ASKING}]
+    asked = [row for row in rows if row.kinds and row.group not in {STRANGER, ASKING, LIFE, KNOWLEDGE}]
     scores: dict[int, float] = {}
     for number in range(FOLDS):
         shown = [row for row in rows if _fold_of(row.message) != number]
@@ -398,6 +440,16 @@ ASKS: Final = {asks}
 
 ASKS_BY_WORDS: Final = {asks_by_words}
 """The same for messages read without a vector."""
+
+PERSONAL: Final = {personal}
+"""Whether a message asks about somebody's own life, by how it reads; `likeness` adds what its vector tells."""
+
+# fmt: off
+PERSONAL_VECTOR: Final[tuple[float, ...]] = (
+    {personal_vector},
+)
+# fmt: on
+"""What each dimension of the message's vector adds to these."""
 
 HOLDS: Final[Mapping[str, RankerWeights]] = {{
 {holds}}}

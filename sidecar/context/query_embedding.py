@@ -21,7 +21,7 @@ from sidecar.runtime.embedders import BROKEN, UNSET, Numbered
 from sidecar.runtime.ttl_cache import TtlCache
 from sidecar.turn.conversation import MOST_TURNS, in_thread, vector_in_thread
 from sidecar.turn.leaning import may_lean
-from sidecar.turn.likeness import SENTENCES, background
+from sidecar.turn.likeness import SENTENCES, background, personal_score
 from sidecar.turn.reading import Reading, read
 from sidecar.turn.worth import TRAINED_EMBEDDER, message_score
 from store.content import threads
@@ -186,7 +186,8 @@ class QueryReader:
             return Understood(reading, Meaning(self._embedder.embedder_no, written))
         sentences = await self._sentence_vectors(due_s)
         if sentences is not None:
-            reading = replace(reading, background=background(np.array(found, np.float64), sentences))
+            like = background(np.array(found, np.float64), sentences)
+            reading = replace(reading, background=like, personal=personal_score(reading, found[0]))
         turned = self.towards(found[: MAX_PARTS - len(found)]).tolist() if len(found) < MAX_PARTS else ()
         answers = tuple(literal(vector) for vector in turned)
         return Understood(reading, Meaning(self._embedder.embedder_no, written, answers), vector=found[0])

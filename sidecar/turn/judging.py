@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sidecar.turn.items import Item, Source, SourceReport, columns_of
-from sidecar.turn.likeness import likenesses
+from sidecar.turn.likeness import aloofness, likenesses
 from sidecar.turn.rank import CandidateKind, Candidates, Features, Ranked, rank
 from sidecar.turn.reading import Reading
 from sidecar.turn.worth import Prospects, asking
@@ -102,7 +102,7 @@ def _with_likeness(ranked: Ranked, reading: Reading, candidates: Sequence[Candid
         for walked in one.walked or repeat(None, len(one.ids))
     ]
     coverage = np.maximum(coverage, np.array(led))
-    likeness = likenesses(cosines, coverage, reading.background[:parts])
+    likeness = likenesses(cosines, coverage, reading.background[:parts]) - aloofness(reading.personal, ranked.leaning)
     # A page without a vector is new, and the memories that it is made of stand for it.
     is_page = np.repeat([one.kind is CandidateKind.PAGE for one in candidates], [len(one.ids) for one in candidates])
     likeness = np.where(np.isnan(likeness) & is_page, -1.0, likeness).round(4).tolist()

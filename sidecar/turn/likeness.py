@@ -1,8 +1,9 @@
 """Decides whether what is remembered of a person is like the question at all, however little else there is to choose from.
 
 The best of a few memories always looks relevant beside the others. Its likeness is compared with that of sentences about nothing
-in particular, in many languages: an embedder finds any two texts of a language alike that it hardly knows. A turn of the same
-thread and a document need no such bar.
+in particular, in many languages: an embedder finds any two texts of a language alike that it hardly knows. A question that is not
+about somebody's own life ("How do I boil an egg?") needs a memory that is more like it. A turn of the same thread and a
+document need no such bar.
 """
 
 from __future__ import annotations
@@ -13,24 +14,25 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from sidecar.turn.calibration import PERSONAL, PERSONAL_VECTOR
 from sidecar.turn.items import Item, Source
+from sidecar.turn.leaning import message_form
+from sidecar.turn.reading import Reading
 from sidecar.turn.worth import Spend
 
 FEATURE: Final = "likeness"
 """The name of the feature: an item's cosine with the question, less the mean of the four sentences most like the question. A text
-with two thirds of the question's words is judged by its share of them."""
+with two thirds of the question's words is judged by its share of them. `aloofness` is taken off."""
 
-LEAST_LIKENESS: Final = {Spend.FRUGAL: 0.2, Spend.BALANCED: 0.08, Spend.FULL: None}
-"""The least likeness of a memory or page, for the vectors of `worth.TRAINED_EMBEDDER`.
-
-Of 116 private memories beside questions about something else (`python -m bench privacy`), .095 are above 0.08 and .026 above 0.2;
-of the 14 memories that answer the demo's questions, 11 and 8. Half of the coverage taken off the likeness kept out more of the
-private ones (.043 above 0.08), and six of the 14.
+LEAST_LIKENESS: Final = {Spend.FRUGAL: 0.14, Spend.BALANCED: 0.02, Spend.FULL: None}
+"""The least likeness of a memory or page, for the vectors of `worth.TRAINED_EMBEDDER`; `python -m bench privacy` measures what
+passes.
 """
 
 _PERSONAL: Final = frozenset({Source.MEMORY, Source.WIKI})
 _NEAREST: Final = 4
 _MANY_WORDS = 0.65
+_PERSONAL_FROM, _SLOPE, _MOST_ALOOF = 0.6, 0.5, 0.15
 
 _Vectors = NDArray[np.float64]
 
@@ -46,6 +48,24 @@ def likenesses(cosines: _Vectors, coverage: _Vectors, of_parts: Sequence[float])
     above = cosines[:count] - np.array(of_parts)[:, None]
     told = np.where(coverage[:count] >= _MANY_WORDS, np.maximum(above, coverage[:count]), above)
     return np.asarray(np.where(np.isnan(cosines[0]), np.nan, told.max(axis=0)), np.float64)
+
+
+def personal_score(reading: Reading, vector: Sequence[float]) -> float:
+    """Return the log odds that a message asks about somebody's own life, and not what anybody may know, given its vector.
+
+    It reads the vector, how often the message says "my" and its like, and how long it is: names of people do not count.
+    """
+    form = message_form(reading)
+    by_form = PERSONAL.bias + sum(weight * form[name] for name, weight in PERSONAL.of.items())
+    return by_form + float(np.dot(np.array(PERSONAL_VECTOR), np.array(vector)))
+
+
+def aloofness(personal: float, leaning: float) -> float:
+    """Return what is taken off every likeness because the message does not ask about somebody's own life, 0 to 0.15.
+
+    A message that leans on its thread is not known by itself.
+    """
+    return (1 - leaning) * min(_MOST_ALOOF, max(0.0, _SLOPE * (_PERSONAL_FROM - personal)))
 
 
 def unlike(item: Item, spend: Spend) -> str:

@@ -13,8 +13,6 @@ from sidecar.turn.likeness import unlike
 from sidecar.turn.profile import Profile
 from sidecar.turn.worth import Prospects, Spend, worth
 
-_REMEMBERED = frozenset({Source.THREAD, Source.MEMORY, Source.WIKI})
-
 
 @dataclass(frozen=True, slots=True)
 class Offers:
@@ -111,7 +109,7 @@ def _worth_it(
         return []
     kept = []
     for item, relevance in zip(items, relevances(items), strict=True):
-        value = worth(relevance, item.text, _holds(item), is_remembered=source in _REMEMBERED)
+        value = worth(relevance, item.text, _holds(item))
         if value >= rule.least_worth and relevance >= rule.least_relevance:
             kept.append(item)
         elif value < rule.least_worth:

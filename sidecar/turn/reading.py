@@ -92,7 +92,7 @@ class Reading:
     `name_words` the words of those names. `names` are the spellings of each other name in the message, as they are searched. With
     `thread`, the last part is the message in its thread. `score` are the log odds that it asks for something, by how it reads
     alone; `has_vector` says whether its vector was read for it. `background` is, for each part, how like it sentences about
-    nothing in particular are; empty if that is not known.
+    nothing in particular are; empty if that is not known. `personal` are the log odds that it asks about somebody's own life.
     """
 
     parts: tuple[QuestionPart, ...]
@@ -105,6 +105,7 @@ class Reading:
     score: float = CERTAIN
     has_vector: bool = False
     background: tuple[float, ...] = ()
+    personal: float = CERTAIN
 
     @property
     def own_parts(self) -> tuple[QuestionPart, ...]:

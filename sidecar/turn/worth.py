@@ -25,12 +25,13 @@ TRAINED_EMBEDDER: Final = "all-MiniLM-L6-v2-int8"
 _READ_CHARS: Final = 2_000
 _BYTES_A_TOKEN, _LEAST_TOKENS = 4, 4
 _FIFTH = 4
-_REMEMBERED_POWER, _SHARED_POWER = 2.0, 0.3
 _WORD = re.compile(r"\w+")
 _QUESTION_MARKS: Final = frozenset("?？؟¿")
 # Particles that end a question where no mark need stand: Japanese, Chinese, Korean, Thai.
 _QUESTION_END: Final = re.compile(r"(?:か|かな|吗|嗎|呢|까|까요|나요|ไหม|มั้ย)\W*$")
 _CALLS: Final = frozenset("!！¡")
+# A year is part of a question, other digits are mostly sums.
+_YEAR: Final = re.compile(r"(?<!\d)(?:1[5-9]|20)\d\d(?!\d)")
 
 
 class Spend(StrEnum):
@@ -58,7 +59,7 @@ class SpendRule:
 
 RULES: Final = {
     Spend.FRUGAL: SpendRule(least_worth=0.002, least_relevance=0.1, least_asking=0.3, recall_tokens=4_000),
-    Spend.BALANCED: SpendRule(least_worth=0.00025, least_relevance=0.0, least_asking=0.08, recall_tokens=8_000),
+    Spend.BALANCED: SpendRule(least_worth=0.00028, least_relevance=0.0, least_asking=0.08, recall_tokens=8_000),
     Spend.FULL: SpendRule(least_worth=0.0, least_relevance=0.0, least_asking=0.0, recall_tokens=128_000),
 }
 
@@ -91,21 +92,20 @@ def recall_features(relevances: Iterable[float]) -> dict[str, float]:
     return {"best": _log_odds(best[0] if best else 0.0), "fifth": _log_odds(fifth), "sum": math.log(sum(best) + 1e-3)}
 
 
-def worth(relevance: float, text: str, holds: float = 1.0, *, is_remembered: bool = True) -> float:
-    """Return what an item is worth: relevance * holds ** power / sqrt(tokens).
+def worth(relevance: float, text: str, holds: float = 1.0) -> float:
+    """Return what an item is worth: relevance * holds / sqrt(tokens).
 
     The relevance tells already how likely an answer is there at all (see `holding`), so that a floor of worth spends much where
-    much is likely, and little where nothing is. `holds` counts again, because silence costs less than another's affairs: with the
-    power 2 for what is remembered of a person, 0.3 for documents. At equal tokens a floor finds more than stopping when a sum of
-    relevance, or a share of it, is left. Tokens are guessed from bytes, so that no tokenizer decides.
+    much is likely, and little where nothing is. `holds` counts again, because silence costs less than what is beside the point.
+    At equal tokens a floor finds more than stopping when a sum of relevance, or a share of it, is left. Tokens are guessed from
+    bytes, so that no tokenizer decides.
     """
     size = len(text) if text.isascii() else len(text.encode(errors="replace"))
-    power = _REMEMBERED_POWER if is_remembered else _SHARED_POWER
-    return float(relevance * holds**power / math.sqrt(max(_LEAST_TOKENS, size / _BYTES_A_TOKEN)))
+    return float(relevance * holds / math.sqrt(max(_LEAST_TOKENS, size / _BYTES_A_TOKEN)))
 
 
 def message_features(text: str) -> Mapping[str, float]:
-    """Return the form of a message: its marks, its counts of words, and the shares of letters and digits."""
+    """Return the form of a message: its marks, its counts of words, and the shares of letters and of digits but for years'."""
     read = text[:_READ_CHARS]
     words, telling = _WORD.findall(read), query_words(read)
     chars = max(1, len(read))
@@ -114,7 +114,7 @@ def message_features(text: str) -> Mapping[str, float]:
         "words": math.log1p(len(words)),
         "telling": math.log1p(len(telling)),
         "telling_share": len(telling) / max(1, len(words)),
-        "digits": sum(map(str.isdigit, read)) / chars,
+        "digits": sum(map(str.isdigit, _YEAR.sub("", read))) / chars,
         "letters": sum(map(str.isalpha, read)) / chars,
         "is_call": float(not _CALLS.isdisjoint(read)),
         "length": math.log(max(1, len(read.encode(errors="replace")))),

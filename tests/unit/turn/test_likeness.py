@@ -9,11 +9,13 @@ from datetime import date
 import numpy as np
 import pytest
 
-from bench.privacy import pairs
+from bench.calibrate import own_questions
+from bench.privacy import answers, pairs
+from models.embedding.minilm import MiniLM
 from sidecar.turn.evidence import of_shares
 from sidecar.turn.items import Decision, Item, Ref, Source, SourceReport, Status
 from sidecar.turn.judging import judge
-from sidecar.turn.likeness import FEATURE, SENTENCES, background, likenesses, unlike
+from sidecar.turn.likeness import FEATURE, SENTENCES, aloofness, background, likenesses, personal_score, unlike
 from sidecar.turn.rank import CandidateKind, Candidates, Features
 from sidecar.turn.reading import InThread, Reading, read
 from sidecar.turn.receipt_rows import written_features
@@ -75,7 +77,7 @@ def test_the_thread_counts_only_for_a_message_that_leans_on_it() -> None:
     assert told[FEATURE] in {-0.1, 0.7}
 
 
-@pytest.mark.parametrize(("spend", "least"), [("frugal", 0.2), ("balanced", 0.08)])
+@pytest.mark.parametrize(("spend", "least"), [("frugal", 0.14), ("balanced", 0.02)])
 def test_an_unlike_memory_or_page_is_not_recalled(spend: str, least: float) -> None:
     for source in (Source.MEMORY, Source.WIKI):
         assert "likeness" in unlike(memory(least - 0.01, source), Spend(spend))
@@ -87,12 +89,34 @@ def test_an_unlike_memory_or_page_is_not_recalled(spend: str, least: float) -> N
 
 
 def test_its_decision_says_why() -> None:
-    (fate,) = fitted(memory(0.05), profile=BALANCED).fates
-    assert (fate.decision, fate.reason) == (Decision.BELOW_WORTH, "its likeness of 0.050 is below 0.08")
-    (pinned,) = fitted(memory(0.05, is_pinned=True), profile=BALANCED).fates
+    (fate,) = fitted(memory(0.01), profile=BALANCED).fates
+    assert (fate.decision, fate.reason) == (Decision.BELOW_WORTH, "its likeness of 0.010 is below 0.02")
+    (pinned,) = fitted(memory(0.01, is_pinned=True), profile=BALANCED).fates
     assert pinned.decision is Decision.KEPT
-    (full,) = fitted(memory(0.05)).fates
+    (full,) = fitted(memory(0.01)).fates
     assert full.decision is Decision.KEPT
+
+
+def test_a_question_not_about_ones_own_life_needs_a_memory_more_like_it() -> None:
+    (own,), (general,) = (judged([[0.5]], replace(READING, personal=personal)) for personal in (2.0, -2.0))
+    assert (own[FEATURE], general[FEATURE]) == (0.3, 0.15)
+    assert [round(aloofness(personal, 0.0), 2) for personal in (9.0, 0.6, 0.4, -9.0)] == [0.0, 0.0, 0.1, 0.15]
+    assert [round(aloofness(-9.0, leaning), 3) for leaning in (0.5, 1.0)] == [0.075, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("own", "general"),
+    [
+        ("When did my sister move to Lisbon?", "Which river is the longest in the world?"),
+        ("Was hat mein Bruder zur Hochzeit gesagt?", "Wie hoch ist der Mont Blanc?"),
+        ("¿Qué come mi hermana?", "¿Cuántos lados tiene un hexágono?"),
+    ],
+)
+def test_questions_about_ones_own_life_are_told_from_what_anybody_may_know(own: str, general: str) -> None:
+    vectors = MiniLM().encode([own, general]).tolist()
+    readings = [read(text, today=date(2026, 3, 1)) for text in (own, general)]
+    first, second = (personal_score(*one) for one in zip(readings, vectors, strict=True))
+    assert first > 0.6 > second
 
 
 def test_sentences_and_pairs_are_what_they_say() -> None:
@@ -101,3 +125,7 @@ def test_sentences_and_pairs_are_what_they_say() -> None:
     assert len({one.memory for one in told}) == len({one.question for one in told}) == len(told) >= 100
     assert len({one.language for one in told}) >= 8
     assert not {one.memory for one in told} & {*SENTENCES}
+    right = [*answers(), *answers("held answers")]
+    assert len({one.memory for one in right}) == len(right) >= 50
+    fitted = {message for _, message in own_questions()}
+    assert not {*(one.question for one in told), *(one.question for one in right)} & fitted

@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import pytest
 
+from models.embedding.minilm import MiniLM
 from sidecar.turn import receipt
 from sidecar.turn.fitting import Fitted, fit
 from sidecar.turn.items import Decision, Item, Source, Zone
 from sidecar.turn.profile import Profile
 from sidecar.turn.rank import Features
 from sidecar.turn.reading import MessageReading
-from sidecar.turn.worth import RULES, Spend, asking, message_features, recall_features, worth
+from sidecar.turn.worth import RULES, Spend, asking, message_features, message_score, recall_features, worth
 from tests.support.turn import turn_laws as laws
 from tests.support.turn.turn_cases import METER, a_fitting, a_profile, a_turn, an_item, kept_ids
 
@@ -33,7 +34,7 @@ def reasons(result: Fitted) -> dict[str, str]:
 def test_what_is_not_worth_its_tokens_stays_out_with_its_number(allocation: str) -> None:
     result = fitted_with(GOOD, POOR, profile=a_profile(spend="balanced", allocation=allocation))
     assert kept_ids(result) == ["good"]
-    assert reasons(result) == {"poor": f"its worth of {worth(0.0001, POOR.text):.6f} is below 0.00025"}
+    assert reasons(result) == {"poor": f"its worth of {worth(0.0001, POOR.text):.6f} is below 0.00028"}
 
 
 def test_full_takes_all_that_fits_and_seed_order_is_literal() -> None:
@@ -70,13 +71,11 @@ def test_a_message_that_asks_for_nothing_gets_nothing_but_workspace_files() -> N
     assert kept_ids(fitted_with(GOOD, reading=reading, profile=a_profile(spend="full"))) == ["good"]
 
 
-def test_where_no_answer_is_to_be_expected_less_of_what_is_remembered_is_worth_it() -> None:
-    unlikely = Features(holds=0.1)
-    item = an_item("item", "Anna moved to Lisbon in May", relevance=0.003)
+@pytest.mark.parametrize("source", [Source.MEMORY, Source.KNOWLEDGE])
+def test_where_no_answer_is_to_be_expected_less_is_worth_it(source: Source) -> None:
+    item = an_item("item", "Anna moved to Lisbon in May", source, relevance=0.003)
     assert kept_ids(fitted_with(item)) == ["item"]
-    assert kept_ids(fitted_with(item._replace(features=unlikely))) == []
-    passage = an_item("passage", "Anna moved to Lisbon in May", Source.KNOWLEDGE, relevance=0.003)
-    assert kept_ids(fitted_with(passage._replace(features=unlikely))) == ["passage"]
+    assert kept_ids(fitted_with(item._replace(features=Features(holds=0.1)))) == []
 
 
 def test_what_was_left_out_is_one_replay_with_full_away() -> None:
@@ -113,8 +112,7 @@ def test_recall_is_bounded_by_default_and_the_last_exchange_by_the_window_alone(
 
 def test_worth_is_relevance_times_holds_over_the_root_of_the_tokens() -> None:
     assert worth(0.3, "x" * 400) == pytest.approx(0.03)
-    assert worth(0.3, "x" * 400, 0.5) == pytest.approx(0.03 / 4)
-    assert worth(0.3, "x" * 400, 0.5, is_remembered=False) == pytest.approx(0.03 * 0.5**0.3)
+    assert worth(0.3, "x" * 400, 0.5) == pytest.approx(0.03 / 2)
     assert worth(0.3, "") == worth(0.3, "x" * 16)
 
 
@@ -135,3 +133,20 @@ def test_question_is_known_by_its_particle_where_no_mark_need_stand(text: str) -
 @pytest.mark.parametrize("text", ["ありがとう。", "谢谢", "Where it is I do not know.", "か月前のこと", ""])
 def test_statement_with_no_mark_and_no_particle_is_no_question(text: str) -> None:
     assert message_features(text)["is_question"] == 0.0
+
+
+def test_a_year_is_no_sum() -> None:
+    assert message_features("did he win anything in 1985")["digits"] == 0.0
+    assert message_features("17*23")["digits"] == 0.8
+    assert message_features("19853 + 1985")["digits"] == 5 / 12
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["did he win anything in 1985", "o que disse a minha irmã sobre o casamento"],
+)
+def test_a_question_without_a_mark_asks_more_than_small_talk_does(text: str) -> None:
+    vectors = MiniLM().encode([text, "Thanks a lot!"]).tolist()
+    asked, thanked = (message_score(*one) for one in zip((text, "Thanks a lot!"), vectors, strict=True))
+    assert asked > 1.0
+    assert thanked < 0.0

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import date
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bench.calibrate import told_talk
-from bench.recall import fitting_worth
-from bench.recall.fitting_worth import Row, Scale, calibrate, calibrated
+from bench.recall import fitting_worth, recordings
+from bench.recall.fitting_worth import Row, Scale, calibrate, calibrated, without_marks
+from bench.recall.recordings import Offered, Recorded, Recordings
 from sidecar.turn.curves import RelevanceCurve
+from sidecar.turn.evidence import of_shares
 from sidecar.turn.holding import holding_features, probability
+from sidecar.turn.rank import CandidateKind, Candidates
+from sidecar.turn.reading import read
 
 
 def drawn(seed: int, slope: float, shift: float) -> list[Row]:
@@ -85,3 +92,51 @@ def test_small_talk_held_back_is_none_that_was_fitted_on() -> None:
         held = told_talk(kind, "held")
         assert len({*held}) == len(held) >= least
         assert not {*held} & {*told_talk("small_talk"), *told_talk("asking")}
+
+
+def a_recording(message: str = "Where does Anna live?") -> Recorded:
+    """Return a message for which one turn of two holds the answer."""
+    ids = ["t1", "t2"]
+    found = Candidates(CandidateKind.TURN, ids, ["Anna lives in Lisbon", "It rains"], of_shares([0.9, 0.1], parts=1))
+    vector = np.full(4, 0.5)
+    reading = read(message, today=date(2026, 3, 1))
+    return Recorded("turns", "one", message, vector, vector / 2, reading, (Offered(found, (5.0, 2.0), (True, False)),))
+
+
+def test_a_recording_is_fitted_again_as_it_was_recorded(tmp_path: Path) -> None:
+    kept = Recordings(tmp_path / "new", recordings.key_of(0.5, data=b"data", code=[Path(__file__)]))
+    assert kept.read("dialogs") is None
+    kept.write("dialogs", [a_recording()])
+    (again,) = kept.read("dialogs") or []
+    first, second = recordings.row(a_recording()), recordings.row(again)
+    assert first.odds.tolist() == second.odds.tolist()
+    assert second.gold.tolist() == [True, False]
+    assert second.told == first.told
+    assert (second.kinds, second.sizes.tolist()) == (["turn", "turn"], [5.0, 2.0])
+    assert Recordings(None, "key").read("dialogs") is None
+
+
+def test_recordings_of_other_data_scales_or_code_are_not_taken(tmp_path: Path) -> None:
+    (code := tmp_path / "code.py").write_text("one")
+    keys = {recordings.key_of(scale, data=data, code=[code]) for scale in (0.5, 1.0) for data in (b"a", b"b")}
+    before = recordings.key_of(0.5, data=b"a", code=[code])
+    code.write_text("two")
+    assert len(keys | {recordings.key_of(0.5, data=b"a", code=[code])}) == 5
+    assert before in keys
+
+
+def test_kept_maps_are_those_that_were_fitted(tmp_path: Path) -> None:
+    kept, maps = Recordings(tmp_path, "key"), {"locomo": (np.ones((4, 2)), np.zeros((2, 4)))}
+    assert kept.read_maps(["locomo"]) is None
+    kept.write_maps(maps)
+    (question, answer) = (kept.read_maps(["locomo"]) or {})["locomo"]
+    assert (question.shape, answer.shape, question.sum()) == ((4, 2), (2, 4), 8.0)
+
+
+def test_a_message_is_also_shown_without_its_marks() -> None:
+    assert without_marks("¿Dónde vive Ana?") == "dónde vive ana"
+    asked = [replace(a_row("turn", np.zeros(1), np.zeros(1, np.bool_)), message=f"Where is {n}?") for n in "abcd"]
+    thanks = [replace(one, group=fitting_worth.TALK, message="Thanks!") for one in asked]
+    shown = [replace(one, unmarked=np.zeros(4)) for one in (*asked, *thanks)]
+    by_mark = fitting_worth._message_model([*asked, *thanks], by_vector=True)[0].of["is_question"]
+    assert fitting_worth._message_model(shown, by_vector=True)[0].of["is_question"] < by_mark

@@ -1,0 +1,131 @@
+"""What the sources bring for each message of a calibration, recorded once and fitted as often as wanted.
+
+A recording holds messages and texts of the data, so it stays in a folder of the caller's choice. Its name tells the data, the
+share of them and the code of the sources, so that another one is never taken for it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.answers import Factors
+from bench.recall.fitting_worth import Row
+from sidecar.turn import rank
+from sidecar.turn.leaning import message_form
+from sidecar.turn.rank import Candidates
+from sidecar.turn.reading import Reading
+
+_PARTS = ("question", "answer")
+
+_Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """The candidates of one source, the size of each in tokens, and whether it holds evidence."""
+
+    candidates: Candidates
+    sizes: tuple[float, ...]
+    gold: tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A message as it was read, and what each source brought; `unmarked` is its vector without marks and capitals.
+
+    The other fields are those of a `Row`.
+    """
+
+    group: str
+    fold: str
+    message: str
+    vector: _Matrix
+    unmarked: _Matrix
+    reading: Reading
+    offered: tuple[Offered, ...] = ()
+    name: str = ""
+
+
+def row(recorded: Recorded) -> Row:
+    """Return the row that the ranker makes of a recorded message now."""
+    told = (recorded.group, recorded.fold, recorded.message, recorded.vector)
+    candidates, form = [one.candidates for one in recorded.offered], message_form(recorded.reading)
+    if not candidates:
+        return Row(*told, unmarked=recorded.unmarked, name=recorded.name, form=form)
+    weighed = rank.weigh_all(recorded.reading, candidates)
+    of_kinds = rank.features_of_kinds(recorded.reading, candidates, weighed)
+    return Row(
+        *told,
+        [one.kind.value for one in candidates for _ in one.ids],
+        weighed.odds,
+        np.array([is_gold for one in recorded.offered for is_gold in one.gold], np.bool_),
+        np.array([size for one in recorded.offered for size in one.sizes]),
+        {kind.value: features for kind, features in of_kinds.items()},
+        recorded.name,
+        recorded.unmarked,
+        form,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Recordings:
+    """The recordings in a folder, or none without one. `key` tells what they are made of."""
+
+    folder: Path | None
+    key: str
+
+    def read(self, name: str) -> list[Recorded] | None:
+        """Return a recording, or None if it is not there."""
+        if self.folder is None or not self._file(name).exists():
+            return None
+        with self._file(name).open("rb") as file:
+            kept: list[Recorded] = pickle.load(file)
+        return kept
+
+    def write(self, name: str, told: Sequence[Recorded]) -> None:
+        """Keep a recording; a run that is broken off leaves none that is half written."""
+        if self.folder is not None:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            part = self._file(name).with_suffix(".part")
+            with part.open("wb") as file:
+                pickle.dump(list(told), file, protocol=pickle.HIGHEST_PROTOCOL)
+            part.replace(self._file(name))
+
+    def read_maps(self, names: Iterable[str]) -> dict[str, Factors] | None:
+        """Return the kept maps of these sets, or None if they are not there."""
+        file = self._maps()
+        if file is None or not file.exists():
+            return None
+        with np.load(file) as kept:
+            return {name: (kept[f"{name} {_PARTS[0]}"], kept[f"{name} {_PARTS[1]}"]) for name in names}
+
+    def write_maps(self, maps: dict[str, Factors]) -> None:
+        """Keep the maps."""
+        if (file := self._maps()) is not None:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            both = {
+                f"{name} {part}": map_ for name, one in maps.items() for part, map_ in zip(_PARTS, one, strict=True)
+            }
+            np.savez(file, allow_pickle=False, **both)
+
+    def _maps(self) -> Path | None:
+        return self.folder / f"maps-{self.key}.npz" if self.folder else None
+
+    def _file(self, name: str) -> Path:
+        assert self.folder is not None, "only with a folder"
+        return self.folder / f"{name}-{self.key}.pickle"
+
+
+def key_of(*told: object, data: bytes, code: Iterable[Path]) -> str:
+    """Return what tells recordings apart: the data, how much of them, and the code that brings candidates."""
+    digest = hashlib.sha256(repr(told).encode() + data)
+    for file in sorted(code):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
