@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -46,6 +47,7 @@ from store.wiki import candidates
 KINDS = ("observations", "turns", "journal")
 _TARGETS = {"observations": 8.0, "turns": 4.0}
 _HOUR = timedelta(hours=1)
+_CAPTION = re.compile(r"\[[^\]]*\]?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +125,11 @@ def _of_kind(kind: str, wikis: Sequence[Compiled]) -> Iterable[Figure]:
     yield at_least(f"{kind}: memories cited by a page that is no speaker's", reach, 0.60)
     named, cited, said, quoted = (sum(part) for part in zip(*map(_citations, wikis), strict=True))
     yield at_least(f"{kind}: memories that name a page, cited by it", cited / max(1, named), 0.97, note=f"of {named}")
+    captionless = (_citations(one, has_captions=False) for one in wikis)
+    spoken, told, _, _ = (sum(part) for part in zip(*captionless, strict=True))
+    yield plain(
+        f"{kind}: the same where more than a picture's caption names it", told / max(1, spoken), note=f"of {spoken}"
+    )
     yield plain(f"{kind}: those with a sentence about it, quoted by it", quoted / max(1, said), note=f"of {said}")
     hubs = [page for one in wikis for page in one.pages if page.key.path in one.is_hub]
     yield plain(f"{kind}: hubs", len(hubs), note=", ".join(sorted({page.title for page in hubs})[:12]))
@@ -157,11 +164,14 @@ def _is_speaker(page: Page, owner: Owner) -> bool:
     return any(name in owner.speakers or name in {one.split()[0] for one in owner.speakers} for name in names)
 
 
-def _citations(wiki: Compiled) -> tuple[int, int, int, int]:
-    """Return how many pairs of page and memory there are that names it, is cited, has a sentence about it, is quoted."""
+def _citations(wiki: Compiled, *, has_captions: bool = True) -> tuple[int, int, int, int]:
+    """Return how many pairs of page and memory there are that names it, is cited, has a sentence about it, is quoted.
+
+    Without captions, what stands in brackets names nothing.
+    """
     named = cited = said = quoted = 0
     memories = [_as_read(one) for one in wiki.owner.memories]
-    texts = [plain_key(one.text) for one in memories]
+    texts = [plain_key(one.text if has_captions else _CAPTION.sub(" . ", one.text)) for one in memories]
     for page in _own(wiki):
         keys = {plain_key(page.title), *(plain_key(alias.display) for alias in page.aliases)} - {""}
         every = {one.memory_id for one in page.cited()}

@@ -6,7 +6,7 @@ Deterministic and offline. Its reach is modest: it finds names as they are writt
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import starmap
 
 from compiler.plan.batch import AggregationView, LeafBatch, ParentCandidate
@@ -16,7 +16,7 @@ from compiler.plan.judging.membership import MIN_CHILDREN, MemberRequirement, is
 from compiler.plan.judging.parents import PERIOD, PERSON, section_of
 from compiler.plan.judging.writing import added_lines
 from compiler.plan.names.decisions import decisions
-from compiler.plan.names.excerpts import arrange, excerpt, founds, line
+from compiler.plan.names.excerpts import arrange, bare, excerpt, founds, line
 from compiler.plan.names.locating import city_of, place_name, types_of
 from compiler.plan.names.merge import CITY_TAG
 from compiler.plan.names.naming import holds
@@ -57,7 +57,7 @@ def plan_leaf(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES) -> Proposal
     mentions: list[HeldName] = []
     promoted: list[MentionPromotion] = []
     for subject in subjects(batch, gazetteer=gazetteer):
-        mention = None if subject.page else held.pop(subject.key, None)
+        mention = held.pop(subject.key, None)
         found = _excerpts(subject)
         if subject.page is not None:
             updates.extend(_updates(subject, subject.page, found))
@@ -84,7 +84,7 @@ def write_section(draft: Draft) -> str:
     if draft.section.slug == SUMMARY:
         return next(
             (_place_summary(memory, keys) for memory in draft.memories if _place_summary(memory, keys)), ""
-        ) or escape(opening((one for one, _ in found), keys))
+        ) or escape(bare(opening((one for one, _ in found), keys)))
     return "\n".join(dict.fromkeys(starmap(line, found)))
 
 
@@ -141,7 +141,7 @@ def _summary(subject: Subject, found: list[tuple[BatchMemory, tuple[str, ...]]])
             return place, memory.memory_id
     every = {sentence: memory.memory_id for memory, said in reversed(found) for sentence in reversed(said)}
     best = opening(reversed(every), subject.keys)
-    return escape(best), every[best]
+    return escape(bare(best)), every[best]
 
 
 def _better_summary(subject: Subject, page: Page, found: list[tuple[BatchMemory, tuple[str, ...]]]) -> tuple[str, str]:
@@ -238,25 +238,21 @@ def _by_hub(candidates: Iterable[ParentCandidate]) -> list[list[ParentCandidate]
 
 
 def _rollups(hub: PageKey, candidates: Sequence[ParentCandidate], members: Sequence[Page]) -> Iterable[Rollup]:
-    seen = {one for candidate in candidates for one in candidate.memory_ids}
     slugs = {candidate.slug for candidate in candidates}
     sections: dict[str, list[Page]] = {}
     for page in members:
         sections.setdefault(section_of(page, candidates[0]), []).append(page)
     for name, children in sorted(sections.items()):
-        cited = {
-            source.memory_id for page in children for section in page.sections for source in section.sources
-        } & seen
-        cited |= {
-            source.memory_id
-            for page in children
-            for tag in page.tags
-            if is_tag_of(tag.name, slugs)
-            for source in tag.sources
-        }
+        cited = {memory_id for page in children for memory_id in _proving(page, slugs)}
         tags = sorted({tag.name for page in children for tag in page.tags if ":" not in tag.name})
         keys = tuple(page.key for page in children)
         yield Rollup(hub, name, heading(name), keys, "", tuple(sorted(cited)), tuple(tags))
+
+
+def _proving(page: Page, slugs: Collection[str]) -> set[str]:
+    """Return the memories that prove a page's membership: behind its tag, else behind its summary."""
+    tagged = {source.memory_id for tag in page.tags if is_tag_of(tag.name, slugs) for source in tag.sources}
+    return tagged or {source.memory_id for source in page.summary_sources}
 
 
 def _promotions(view: AggregationView) -> Iterable[SectionPromotion]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -37,8 +37,8 @@ async def read(
 ) -> tuple[NameFamily, ...]:
     """Return the families that the names (plain keys) are of, each with two names or more; they share no page.
 
-    A family is of the names that begin with one word, if that word is a name too or its plural is. A name of one word
-    joins the family of a longer one with that word if a memory of it has the longer one in another spelling.
+    A family is of the names that begin with the same words, if these are a name too or the one word's plural is. A name of one
+    word joins the family of a longer one with that word if a memory of it has the longer one in another spelling.
     """
     given = sorted(set(names))
     words = await _borne(connection, scope, sorted({word for name in given for word in roots(name)}))
@@ -77,16 +77,19 @@ async def _borne(connection: Connection, scope: Scope, words: Sequence[str]) -> 
     return [word for word in words if word in found or f"{word}s" in found]
 
 
-async def _holders(connection: Connection, scope: Scope, words: Sequence[str], exact: Iterable[str]) -> list[_Holder]:
+async def _holders(connection: Connection, scope: Scope, words: Sequence[str], exact: Set[str]) -> list[_Holder]:
     """Return the pages and held names that have one of the exact names, or that begin with one of the words."""
     asked = sorted({*words, *(f"{word}s" for word in words), *exact})
     if not asked:
         return []
     longer = await candidates.by_beginnings(connection, scope, words, each=_EACH)
+    held_longer = await candidates.mentions_by_beginnings(connection, scope, words, each=_EACH)
+    begun = {word for word, _, _ in longer} | {word for word, _ in held_longer}
+    asked = [one for one in asked if one in begun or " " not in one or one in exact]
     bearing = await candidates.bearing(connection, scope, asked)
     page_ids = {page_id for _, _, page_id in longer} | {one.page_id for _, one in bearing}
     standing = await load(connection, scope, page_ids)
-    keys = {name for _, name in await candidates.mentions_by_beginnings(connection, scope, words, each=_EACH)}
+    keys = {name for _, name in held_longer}
     held = mentions(await candidates.mentions(connection, scope, sorted({*keys, *asked})))
     pages = [page for _, page in sorted(standing.pages.items()) if page.is_active and is_judged(page)]
     found = [_Holder(frozenset(_names(page)), page=page) for page in pages]

@@ -30,7 +30,7 @@ from compiler.plan.names.lookup import Sought
 from compiler.plan.names.merge import CITY_TAG, SIMILARITY, Match, Matches, Names, Way
 from compiler.plan.text.markdown import alias_keys
 from compiler.settings import Sight
-from compiler.state import people, periods, surroundings
+from compiler.state import people, surroundings, tagged
 from compiler.state.row_mapping import Stored, key_of, link_cause, load, mentions, outline, ruling
 from compiler.state.substrates import MemorySubstrate
 from store.compile import ledger
@@ -275,9 +275,11 @@ async def window(connection: Connection, scope: Scope, look: Look) -> tuple[list
 
 
 async def told_by_tags(connection: Connection, scope: Scope, look: Look) -> list[str]:
-    """Return the memories that prove a city or a journal of the changed pages, for their hubs."""
+    """Return the memories that prove a city or a journal of the changed pages, for their hubs; without a model a theme too."""
     changed, _ = await window(connection, scope, look)
-    return await candidates.memories_of_tags(connection, scope, changed, [CITY_TAG, JOURNAL_TAG])
+    rows = [] if look.is_whole else await candidates.outlines(connection, scope, changed)
+    themes = {tag for row in rows for tag in row["tags"] if parents.names_theme(tag)}
+    return await candidates.memories_of_tags(connection, scope, changed, [CITY_TAG, JOURNAL_TAG, *sorted(themes)])
 
 
 async def aggregation_view(
@@ -293,8 +295,11 @@ async def aggregation_view(
     if not changed and (look.is_for_change or not waiting):
         return None, None
     above = await candidates.rollups_of(connection, scope, changed)
-    recent, found, lean = await _recent(connection, scope, changed, parents.from_memories(memories), look)
-    found = await periods.with_all_pages(connection, scope, found)
+    told = parents.from_memories(memories)
+    if not look.is_whole:
+        told = parents.merge_candidates(told, parents.themes_tagged(memories))
+    recent, found, lean = await _recent(connection, scope, changed, told, look)
+    found = await tagged.with_all_pages(connection, scope, found)
     titles = sorted({key for one in found for key in alias_keys(one.title)})
     named = [page_id for _, page_id in await candidates.by_aliases(connection, scope, titles)]
     rest = await load(connection, scope, {*waiting, *above, *named} - {recent.ids[key] for key in recent.pages})
@@ -302,8 +307,9 @@ async def aggregation_view(
     pages = [page for _, page in sorted(whole.pages.items()) if page.is_active]
     cited = sorted({memory_id for one in found for memory_id in one.memory_ids})
     fed = {key for keys in (await _feeding(connection, scope, cited)).values() for key in keys}
+    borne = set() if look.is_whole else await tagged.pages_of(connection, scope, found)
     others = await _others(
-        connection, scope, pages, {*sorted(fed)[:_MOST_FED], *(key for one in found for key in one.pages)}
+        connection, scope, pages, {*sorted(fed)[:_MOST_FED], *borne, *(key for one in found for key in one.pages)}
     )
     known = {page.key for page in (*pages, *others)}
     left = [page for key, page in sorted(lean.items()) if key not in known]
@@ -370,7 +376,7 @@ async def _others(
 async def _evidence(
     connection: Connection, scope: Scope, pages: Iterable[Page], more: Iterable[str]
 ) -> Mapping[str, MemoryEvidence]:
-    cited = {source.memory_id for page in pages for section in page.sections for source in section.sources} | set(more)
+    cited = {source.memory_id for page in pages for source in page.cited()} | set(more)
     known = await ledger.read(connection, scope, sorted(cited))
     return {
         memory_id: MemoryEvidence(CitedMemory(memory_id, entry.text_hash), entry.occurred_at)

@@ -16,6 +16,7 @@ from compiler.plan.facts.fact_words import NEGATION_RUNS, NEGATIONS, NUMBERS
 from compiler.plan.facts.numerals import COUNTED, UNSPACED
 from compiler.plan.text.sentences import sentences
 from compiler.plan.text.words import ALWAYS_CAPITAL, NO_NAMES
+from store.text.short_texts import cached_if_short
 from store.text.words import STOP_WORDS
 
 NUMBER, DATE, NAME, NEGATION = "number", "date", "name", "negation"
@@ -257,7 +258,8 @@ def _sentence(text: str, opens_common: bool) -> Sentence:
     words = _folded_words(plain)
     is_plain = opens_common or not words or words[0] in NO_NAMES
     clauses = tuple(_clause(part, opens_plain=is_plain and at == 0) for at, part in enumerate(parts))
-    return Sentence(text, f" {' '.join(words)} ", clauses, _clause(plain, opens_plain=is_plain))
+    whole = clauses[0] if parts == [plain] else _clause(plain, opens_plain=is_plain)
+    return Sentence(text, f" {' '.join(words)} ", clauses, whole)
 
 
 def _pieces(clause: str) -> list[str]:
@@ -284,21 +286,42 @@ def _clause(plain: str, *, opens_plain: bool) -> Clause:
     months: set[str] = set()
     is_negated = NEGATION_RUNS.search(plain) is not None
     for at, token in enumerate(tokens):
-        word = numerals.key(token)
-        found, whole = numerals.numbers(token, word, tokens[max(0, at - 1) : at + 2])
+        one = _token(token)
+        word = one.word
+        around = tokens[max(0, at - 1) : at + 2]
+        found, whole = numerals.numbers(token, word, around) if one.may_count else ([], "")
         for fact, is_date in found:
             numbers[_counted(fact, numbers)] = is_date
-        wholes |= {whole} if whole else set()
-        months |= numerals.months(token, word) if found else frozenset()
-        if _denies(word):
+        if found:
+            wholes |= {whole} if whole else set()
+            months |= numerals.months(token, word)
+        if one.is_negation:
             is_negated = True
         elif (not found and word not in NUMBERS) or UNSPACED.search(token):
-            stems |= _stems(token, word)
-            names |= set() if opens_plain and at == 0 and token.istitle() else _names(token, word)
+            stems |= one.stems
+            names |= set() if opens_plain and at == 0 and token.istitle() else one.names
     dates = frozenset(fact for fact, is_date in numbers.items() if is_date)
     return Clause(
         frozenset(stems), frozenset(numbers), frozenset(names), frozenset(wholes), dates, frozenset(months), is_negated
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    """What a token says by itself. Only one that may count needs the tokens around it."""
+
+    word: str
+    may_count: bool
+    is_negation: bool
+    stems: frozenset[str]
+    names: frozenset[str]
+
+
+@cached_if_short(8_192)
+def _token(token: str) -> _Token:
+    word = numerals.key(token)
+    stems, names = frozenset(_stems(token, word)), frozenset(_names(token, word))
+    return _Token(word, numerals.may_count(token, word), _denies(word), stems, names)
 
 
 def _counted(fact: str, known: Collection[str]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from compiler.plan.facts.fact_words import DAYS, MAY_BE_NO_DATE, MONTHS, NUMBERS
+from store.text.short_texts import cached_if_short
 from store.text.texts import fold
 
 UNSPACED = re.compile(
@@ -30,6 +31,7 @@ _MONTH = re.compile("([零〇一二三四五六七八九十]+|\\d{1,2})[月월]"
 _JOINTS = ("", "und", "en", "e")
 
 
+@cached_if_short(8_192)
 def key(token: str) -> str:
     """Return a word for comparison: folded, with a plain apostrophe, without a possessive s."""
     word = fold(token).replace("’", "'")
@@ -52,6 +54,12 @@ def numbers(token: str, word: str, around: Sequence[str]) -> tuple[list[tuple[st
         return [(f"day {DAYS[word]}", True)], ""
     joined = _joined(word)
     return ([(str(joined), False)] if joined else []), ""
+
+
+def may_count(token: str, word: str) -> bool:
+    """Return whether `numbers` may find something in a token, whatever stands around it."""
+    is_word = token.isascii() and not any(map(str.isdigit, token)) and word not in NUMBERS
+    return not is_word or word in MONTHS or word in DAYS or _joined(word) != 0
 
 
 def _spelled(word: str, around: Sequence[str]) -> list[tuple[str, bool]]:

@@ -103,7 +103,7 @@ def said_in(line: str) -> str:
 def plain(markdown: str) -> str:
     """Return the visible text of markdown, line by line, with the external addresses of its links."""
     lines = (_ITEM.sub("", line) for line in markdown.split("\n"))
-    return "\n".join(unescape(_OUTSIDE.sub(r"](x) \1", line)) for line in lines)
+    return "\n".join(unescape(_OUTSIDE.sub(r"](x) \1", line) if "](" in line else line) for line in lines)
 
 
 def _line(word: str, said: str, memory: BatchMemory | None) -> str:

@@ -109,12 +109,12 @@ class _Rewrite:
         texts = (self.draft.existing_md, body)
         before, after = (facts.gist(self._read(text), self.own) for text in texts)
         again = {memory.memory_id for memory in self.draft.memories}
+        gists = {memory.memory_id: said for memory, said in self.newest}
         gone = set()
         for source in self.draft.standing:
-            memory = self._cited(source)
-            if memory is None or source.memory_id in again:
+            said = gists.get(source.memory_id)
+            if said is None or source.memory_id in again:
                 continue
-            said = facts.gist(facts.read(memory.text), self.own)
             if facts.shared(before, said) and not facts.shared(after, said):
                 gone.add(source.memory_id)
         return frozenset(gone)

@@ -35,7 +35,7 @@ from compiler.plan.gathering import Gathering
 from compiler.plan.judging import ending, writing
 from compiler.plan.judging.finishing import Bodies, finish, references
 from compiler.plan.names import naming
-from compiler.plan.names.locating import located
+from compiler.plan.names.locating import located, tags_at
 from compiler.plan.names.merge import Matches, Merger, merger, proposed_key
 from compiler.plan.names.planned import PlannedPages
 from compiler.plan.ontology.edges import proposed_type
@@ -174,6 +174,7 @@ class _Leaf:
         names = naming.aliases(page, proposed, citable=self.citable, cited=cited)
         self.gathering.add(WriteAlias(page.key, alias) for alias in names)
         told = [tag for update in together for tag in (*update.tags, *self._type_tags(update))]
+        told += tags_at(page, (alias.name for alias in proposed), self.citable, cited)
         tags = naming.tags(page, told, citable=self.citable)
         self.gathering.add(WriteTag(page.key, tag) for tag in tags)
 

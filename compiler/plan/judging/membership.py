@@ -12,7 +12,7 @@ from compiler.plan.batch import ParentCandidate
 from compiler.plan.contract import Page, PageKey
 from compiler.plan.names.merge import CITY_TAG
 from compiler.plan.names.naming import holds
-from compiler.plan.names.themes import themes_in
+from compiler.plan.names.themes import theme_of, themes_in
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.plan.text.change import content_words
 from compiler.plan.text.markdown import plain_key, slug
@@ -33,14 +33,14 @@ def requirement(
 ) -> MemberRequirement:
     """Return the requirement for children of a hub with this title, given the names of candidates and of cities.
 
-    If a candidate's name is the whole title, that name; else every city in the title. Other names in the title require nothing:
-    a tag that appears later does not define the members of a hub with that word in its title. A title without a city requires
-    one of its words.
+    If a candidate's name or a theme is the whole title, that name; else every city in the title. Other names in the title
+    require nothing: a tag that appears later does not define the members of a hub with that word in its title. A title without
+    a city requires one of its words.
     """
     key = plain_key(title)
     given = {plain_key(one) for one in cities} - {""}
     runs = _runs(key)
-    is_whole = key != "" and key in {*given, *map(plain_key, names)}
+    is_whole = key != "" and (key in {*given, *map(plain_key, names)} or bool(theme_of(key)))
     keys = (key,) if is_whole else tuple(sorted({one for one in runs if one in given or gazetteer.is_known_city(one)}))
     return MemberRequirement(keys, frozenset() if keys else frozenset(map(_stem, content_words(key))))
 

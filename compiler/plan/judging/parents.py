@@ -8,11 +8,11 @@ from dataclasses import replace
 
 from compiler.plan.batch import ParentCandidate
 from compiler.plan.contract import BatchMemory, Page, PageKey, PageType
-from compiler.plan.names.locating import PERIOD_TAG, city_of, journal_of, tags_of, types_of
+from compiler.plan.names.locating import JOURNAL_TAG, PERIOD_TAG, city_of, journal_of, tags_of, types_of
 from compiler.plan.names.merge import CITY_TAG
 from compiler.plan.names.naming import holds
 from compiler.plan.names.spotting import runs, speaker_of
-from compiler.plan.names.themes import themes_in
+from compiler.plan.names.themes import theme_of, themes_in
 from compiler.plan.places.addresses import city_of_address, is_address
 from compiler.plan.text.markdown import alias_keys, one_line, plain_key, slug, unescape
 from compiler.plan.text.words import NO_NAMES
@@ -60,6 +60,26 @@ def from_pages(pages: Iterable[Page]) -> tuple[ParentCandidate, ...]:
                 ParentCandidate("city", slug(city), city, section_for(tags), ids, (page.key,), tags, "summary")
             )
     return merge_candidates(found)
+
+
+def themes_tagged(memories: Iterable[BatchMemory]) -> tuple[ParentCandidate, ...]:
+    """Return the themes that a memory is tagged with, even one alone: their hubs are looked at again over all pages."""
+    return tuple(
+        one for one in from_memories(memories, least=1) if one.kind == "tag" and theme_of(plain_key(one.title))
+    )
+
+
+def names_theme(tag: str) -> bool:
+    """Return whether a page's tag names a theme, and no city or journal."""
+    return ":" not in tag and bool(themes_in(tag))
+
+
+def hub_tags(candidate: ParentCandidate) -> tuple[str, ...]:
+    """Return the tags by which pages are members of the candidate's hub; none for a tag that names no theme."""
+    if candidate.kind == "tag":
+        return candidate.tags if theme_of(plain_key(candidate.title)) else ()
+    classes = {"city": CITY_TAG, "journal": JOURNAL_TAG, PERIOD: PERIOD_TAG}
+    return (f"{classes[candidate.kind]}{candidate.slug}",) if candidate.kind in classes else ()
 
 
 def _periods(page: Page) -> Iterable[ParentCandidate]:

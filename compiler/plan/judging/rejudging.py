@@ -43,7 +43,7 @@ _SHORTEST_WORD = 3
 
 @dataclass(frozen=True, slots=True)
 class NameFamily:
-    """The pages and held names that begin with the same word, one of which is that word alone, or its plural.
+    """The pages and held names that begin with the same words, one of which is these words alone, or a plural of one word.
 
     `kept` are pages that must stay as they are.
     """
@@ -73,10 +73,12 @@ def names_in(memories: Iterable[BatchMemory]) -> frozenset[str]:
 
 
 def roots(name: str) -> tuple[str, ...]:
-    """Return the words whose family a plain key is of: its first word, and that of which it may be the plural."""
-    first, _, rest = name.partition(" ")
-    is_plural = not rest and first.endswith("s") and len(first) > _SHORTEST_WORD
-    return (first, first[:-1]) if is_plural else (first,) if first else ()
+    """Return the beginnings whose family a plain key is of: its first words, and the word of which it may be the plural."""
+    words = name.split()
+    first = words[0] if words else ""
+    is_plural = len(words) == 1 and first.endswith("s") and len(first) > _SHORTEST_WORD
+    begins = tuple(" ".join(words[:count]) for count in range(1, len(words) + 1))
+    return (*begins, first[:-1]) if is_plural else begins
 
 
 def parts(name: str) -> tuple[str, ...]:

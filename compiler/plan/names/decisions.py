@@ -45,6 +45,22 @@ _DOUBTFUL = re.compile(
 )
 _OTHERS = frozenset(["they", "he", "she", "it", "you", "who", "which", "that"])
 _OBJECTS = frozenset(["it", "them", "him", "her", "me", "us", "one", "this", "that"])
+_EVERYDAY = re.compile(
+    r"""(?:to\s)?(?:
+        go\s(?:have|out|get|grab|see|eat|for|home|shopping|to\s(?:bed|sleep|lunch|dinner|the\s(?:beach|movies|park|store|gym)))
+        | have\s(?:\w+\s){0,3}(?:dinner|lunch|breakfast|brunch|drinks?|coffee|meal|nap|picnic|party)
+        | take\s(?:an?|the|some)\s(?:\w+\s)?(?:nap|break|shower|bath|walk|day\soff|photos?|pictures?|look)
+        | (?:start|try)\s(?:an?|the|another)\s(?:\w+\s){0,2}(?:show|series|movie|film|book|recipe|dish|restaurant)
+        | stay\s(?:in|home|inside|up|at\shome) | (?:stop|swing|drop)\sby | check\s(?:out|it|in)
+        | do\s(?:an?|the|some)\b
+        | (?:eat|grab|order|watch|sleep|call|text|cook|bake|wait|walk|listen|treat|binge|relax|surprise|wear)\b
+    )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_LASTING = re.compile(
+    r"\b(?:every|each|always|never|regularly|daily|weekly|monthly|anymore|any more|from now on|no longer)\b",
+    re.IGNORECASE,
+)
 _COMMITTED = re.compile(
     r"\b(?:will|won['’]t|gave up|signed|cancelled|canceled|instead|no longer|(?:am|are) not)\b", re.IGNORECASE
 )
@@ -73,7 +89,7 @@ def decisions(memory: BatchMemory) -> Iterator[ProposedPage]:
 
 
 def _decided(sentence: str, *, is_tagged: bool) -> str:
-    """Return the words that say what was decided; empty if the sentence decides nothing."""
+    """Return the words that say what was decided; empty if the sentence decides nothing, or only what to do that day."""
     said = sentence.removeprefix(f"{speaker_of(sentence)}: ")
     if _DOUBTFUL.search(said):
         return ""
@@ -81,7 +97,8 @@ def _decided(sentence: str, *, is_tagged: bool) -> str:
     if label:
         return said[label.end() :]
     if marker and _is_own(sentence, said[: marker.start()]):
-        return said[marker.end() :]
+        decided = said[marker.end() :]
+        return "" if _EVERYDAY.match(decided) and not _LASTING.search(decided) else decided
     if henceforth:
         return (
             said[henceforth.end() :]
@@ -112,6 +129,7 @@ def _title(decided: str) -> str:
     words = every[:MAX_TITLE_WORDS]
     if len(every) > len(words):
         joints = [at for at, word in enumerate(words) if word.lower() in STOP_WORDS | CONNECTORS]
+        joints = [at for at in joints if not (at and words[at - 1][-1].isdigit())] or joints
         words = words[: joints[-1]] if joints and joints[-1] >= MAX_TITLE_WORDS // 2 else words
     while words and words[-1].lower() in (STOP_WORDS | CONNECTORS) - _OBJECTS:
         words.pop()

@@ -61,6 +61,7 @@ _RELATIVE = re.compile(
 _OWN, _OTHER = "\x01", "\x02"
 _ROW = re.compile(r"[\x01\x02](?: (?:(?:and|or|the|y|e|und|et|o|ou) )*[\x01\x02]){2,}")
 _LONG_UNSPACED = 8
+_BULLET = re.compile(r"^(?:[-*•–—]\s+)+|^\d{1,2}\)\s+")  # `1. June` may be a date
 _ASIDE = re.compile(r"[\[(*].*[\])*]\W*", re.DOTALL)
 
 
@@ -119,9 +120,18 @@ def founds(sentence: str, keys: Set[str]) -> bool:
 
 
 def line(sentence: str, memory: BatchMemory) -> str:
-    """Return a memory's sentence as a line of a section; with its day if it tells the time by the day it was said."""
+    """Return a memory's sentence as a line of a section; with its day if it tells the time by the day it was said.
+
+    A list's mark before the sentence is left out.
+    """
+    sentence = bare(sentence)
     day = f"{memory.occurred_at:%Y-%m-%d}: " if _RELATIVE.search(plain_key(sentence)) else ""
     return past.inert(f"- {day}{escape(sentence)}")
+
+
+def bare(sentence: str) -> str:
+    """Return a sentence without a list's mark before it."""
+    return _BULLET.sub("", sentence)
 
 
 def arrange(

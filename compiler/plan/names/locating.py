@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from compiler.plan.citing import Citable
-from compiler.plan.contract import BatchMemory
+from compiler.plan.contract import BatchMemory, Page
 from compiler.plan.names.merge import CITY_TAG
 from compiler.plan.proposal import ProposedName, ProposedPage
 from compiler.plan.text.markdown import one_line, plain_key, slug
@@ -17,18 +17,37 @@ PERIOD_TAG = "period:"
 
 def located(page: ProposedPage, citable: Citable) -> ProposedPage:
     """Return the page with its city and tags from cited memories made at a place with one of the page's names."""
-    names = {plain_key(name) for name in (page.title, *(alias.name for alias in page.aliases))}
     cited = [*page.memory_ids, *(one for section in page.sections for one in section.memory_ids)]
-    there = [memory for memory in citable.texts(cited) if plain_key(place_name(memory)) in names]
+    there = _made_at((page.title, *(alias.name for alias in page.aliases)), citable, cited)
     cities = [city for memory in there if slug(city := city_of(memory))]
     city = page.city or (cities[0] if cities else "")
+    return replace(page, city=city, tags=(*page.tags, *_proven(there, slug(city))))
+
+
+def tags_at(page: Page, names: Iterable[str], citable: Citable, cited: Iterable[str]) -> tuple[ProposedName, ...]:
+    """Return the tags that cited memories give a page which has or gets the name of the place where they were made.
+
+    None is of another city than the page's.
+    """
+    there = _made_at((page.title, *(alias.display for alias in page.aliases), *names), citable, cited)
+    cities = [tag.name.removeprefix(CITY_TAG) for tag in page.tags if tag.name.startswith(CITY_TAG)]
+    cities += [city for memory in there if (city := slug(city_of(memory)))]
+    return _proven(there, cities[0] if cities else "")
+
+
+def _made_at(names: Iterable[str], citable: Citable, cited: Iterable[str]) -> list[BatchMemory]:
+    keys = {plain_key(name) for name in names} - {""}
+    return [memory for memory in citable.texts(cited) if plain_key(place_name(memory)) in keys]
+
+
+def _proven(there: Iterable[BatchMemory], city: str) -> tuple[ProposedName, ...]:
+    """Return the tags of memories of one place, each with the memories that have it, without those of other cities."""
     proven: dict[str, list[str]] = {}
     for memory in there:
         for tag in tag_names(memory):
             proven.setdefault(tag, []).append(memory.memory_id)
-    wrong = {tag for tag in proven if tag.startswith(CITY_TAG) and tag != CITY_TAG + slug(city)}
-    tags = (ProposedName(tag, tuple(ids)) for tag, ids in proven.items() if tag not in wrong)
-    return replace(page, city=city, tags=(*page.tags, *tags))
+    wrong = {tag for tag in proven if tag.startswith(CITY_TAG) and tag != CITY_TAG + city}
+    return tuple(ProposedName(tag, tuple(ids)) for tag, ids in proven.items() if tag not in wrong)
 
 
 def place_name(memory: BatchMemory) -> str:

@@ -25,7 +25,11 @@ _ADVISING = re.compile(
     r"^(?:\d+\s)?(?:dont|do not|try|consider|make sure|remember|feel free|keep|stay|take care|take your|enjoy|let me|lets"
     r"|check out|have (?:a|fun)|be sure|go for|talk to|if you)\b"
 )
-
+_PRAISING = re.compile(
+    r"^\w+ing\b.*\b(?:is|are|was|were) (?:such |truly |really |quite )?an? (?:\w+ )?(?:great|good|amazing|wonderful|fantastic"
+    r"|incredible|exciting|awesome|lovely|brilliant|perfect|excellent|promising|smart|impressive|bold|thrilling)\b"
+    r"(?: \w+)? (?:move|choice|decision|step|plan|idea|adventure|accomplishment|achievement)\b"
+)
 _AGREEING = frozenset(["indeed", "truly", "definitely", "certainly", "absolutely"])
 
 
@@ -39,4 +43,5 @@ def is_reply(sentence: str) -> bool:
     is_own, is_addressed = not FIRST_PERSON.isdisjoint(words), not SECOND_PERSON.isdisjoint(words)
     if is_addressed and (not is_own or _ECHO.match(said)):
         return True
-    return not is_own and bool(_SEEMING.match(said) or _ADVISING.match(said) or not _AGREEING.isdisjoint(words))
+    answers = _SEEMING.match(said) or _ADVISING.match(said) or _PRAISING.match(said)
+    return not is_own and bool(answers or not _AGREEING.isdisjoint(words))

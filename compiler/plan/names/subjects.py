@@ -82,7 +82,7 @@ def _capitals(name: str) -> int:
 
 
 def subjects(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES) -> list[Subject]:
-    """Return the subjects of the batch, by key; a held one with the earlier memories that it was seen in.
+    """Return the subjects of the batch, by key; a held one with the earlier memories that it was seen in, though it has a page.
 
     Names that may be common words are returned too, uncertain, so that no sighting of theirs is lost.
     """
@@ -92,7 +92,7 @@ def subjects(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES) -> list[Subj
     earlier = {memory.memory_id: memory for memory in batch.earlier}
     for key, subject in found.items():
         subject.page = pages.get(key)
-        if subject.page is None and key in held:
+        if key in held:
             _recall(subject, held[key], earlier)
         if gazetteer.is_known_city(key) and subject.kind is NameKind.THING:
             subject.kind = NameKind.CITY

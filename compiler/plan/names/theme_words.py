@@ -26,7 +26,7 @@ Calligraphy: calligraphy hand_lettering caligrafia kalligraphie calligraphie
 Scrapbooking: scrapbook scrapbooks scrapbooking
 Jewelry making: jewelry_making making_jewelry beading beadwork
 Origami: origami
-Fashion: fashion fashionable outfit outfits wardrobe streetwear runway moda
+Fashion: fashion fashionable outfit outfits wardrobe streetwear runway? moda
 Poetry: poetry poem poems poet poets poesia poema poemas poeta gedicht gedichte poesie poeme
 Writing: writer writers screenplay screenplays screenwriting manuscript blog blogging blog_post blog_posts
   novel_writing creative_writing writing_a writing_my writing_skills short_stories screenwriter my_writing escritor
@@ -54,7 +54,7 @@ Drums: drums drumming drummer drum_kit bateria? schlagzeug batterie?
 Clarinet: clarinet
 Saxophone: saxophone sax
 Singing: singing sing sang singer singers choir karaoke vocals cantar cantando coro singen chor gesang chanter chorale
-Concerts: concert concerts gig gigs live_music music_festival music_festivals concierto conciertos show_ao_vivo
+Concerts: concert concerts gig? gigs? live_music music_festival music_festivals concierto conciertos show_ao_vivo
   konzert konzerte festival_de_musica
 Music production: music_production producing_music producing_beats making_beats record_label recording_studio mixtape
 Classical music: classical_music orchestra symphony opera musica_clasica musica_classica
@@ -78,7 +78,7 @@ History: history? historical? historian historia geschichte histoire
 Philosophy: philosophy philosopher philosophers philosophical filosofia philosophie
 Psychology: psychology psychologist psychologists psicologia psychologie
 Economics: economics economist economy? economia?
-Science: science? scientist scientists scientific? physics biology ciencia wissenschaft physik
+Science: science? scientist scientists scientific? physics? biology? ciencia wissenschaft physik?
 Space and astronomy: astronomy stargazing telescope planets galaxies nebula meteor_shower constellations spaceship
   astronomia astronomie sternwarte
 Languages: learning_spanish learning_french learning_german learning_japanese learning_italian learning_korean
@@ -88,11 +88,12 @@ Languages: learning_spanish learning_french learning_german learning_japanese le
 _SCREEN = """
 Movies: movie movies film films cinema movie_night movie_theater movie_marathon pelicula peliculas cine filme filmes
   kino
-TV shows: tv_show tv_shows tv_series television netflix sitcom sitcoms binge_watch binge_watching binge_watched
+TV shows: tv_show tv_shows tv_series television netflix sitcom sitcoms soap_opera soap_operas binge_watch binge_watching
+  binge_watched
   documentary documentaries serie_de_tv fernsehserie
 Anime: anime animes
-Animation: animation animations animated animator
-Video games: video_game video_games videogame videogames gaming gamer gamers console consoles playstation xbox
+Animation: animation animations animated? animator
+Video games: video_game video_games videogame videogames gaming gamer gamers console? consoles? game_console playstation xbox
   nintendo esports game_dev multiplayer videojuego videojuegos videospiel videospiele videospielen jeux_video
   computer_game computer_games
 Game development: game_development game_design game_designer game_developer developing_a_game developing_a_video_game
@@ -101,8 +102,8 @@ Board games: board_game board_games tabletop card_games card_game juegos_de_mesa
 Chess: chess ajedrez xadrez schach echecs
 Puzzles: puzzle puzzles jigsaw crossword crosswords sudoku escape_room
 Virtual reality: virtual_reality vr_headset vr_game vr_games vr_gaming
-Streaming: streamer streamers twitch live_stream live_streaming livestream
-Social media: social_media instagram tiktok followers influencer influencers content_creation content_creator
+Streaming: streamer streamers twitch? live_stream live_streaming livestream
+Social media: social_media instagram tiktok followers? influencer influencers content_creation content_creator
   redes_sociales redes_sociais
 """
 _SPORT = """
@@ -128,7 +129,8 @@ Running: running? went_for_a_run going_for_a_run my_run a_morning_run my_runs lo
   lauftraining course_a_pied
 Charity runs and races: charity_run charity_runs charity_race charity_races charity_event charity_events
   charity_tournament
-Cycling: cycling bike bikes biking biked bicycle bicycles cyclist bike_ride bike_rides bicicleta bici ciclismo fahrrad
+Cycling: mountain_bike mountain_bikes mountain_biking cycling bike bikes biking biked bicycle bicycles cyclist bike_ride
+  bike_rides bicicleta bici ciclismo fahrrad
   radfahren radtour velo cyclisme
 Hiking: hike hikes hiking hiked hiker hikers trail trails trekking senderismo caminhada trilha trilhas wandern
   wanderung wanderungen randonnee
@@ -165,7 +167,8 @@ Gardening: gardening gardener my_garden our_garden her_garden his_garden vegetab
 Plants: plant? plants? houseplant houseplants succulent succulents seedlings planta? plantas pflanze pflanzen plante?
   plantes
 Flowers: flower flowers sunflower sunflowers roses? bouquet tulips flores flor? blumen blume fleurs
-Nature: nature? in_nature with_nature into_nature of_nature outdoors great_outdoors wilderness naturaleza natureza natur?
+Nature: nature? in_nature with_nature into_nature of_nature to_nature nature_has outdoors great_outdoors wilderness naturaleza
+  natureza natur?
   nature_walk
 Beach: beach beaches seaside playa playas praia praias strand plage plages
 Mountains: mountain mountains montana montanas montanha montanhas berge gebirge montagne montagnes
@@ -207,7 +210,7 @@ Pasta: pasta spaghetti lasagna ravioli
 Tacos: taco tacos taqueria
 Barbecue: barbecue bbq grilling grill_party churrasco asado grillen
 Vegan and vegetarian food: vegan vegetarian plant_based vegano vegetariano vegetarisch vegan_food dairy_free
-Healthy eating: healthy_eating healthy_food healthy_meals healthy_meal eating_healthy healthier diet diets nutrition
+Healthy eating: healthy_eating healthy_food healthy_meals healthy_meal eating_healthy healthier? diet diets nutrition
   nutritionist meal_prep smoothie smoothies salad salads alimentacion_sana alimentacao_saudavel ernahrung
 Eating out: restaurant restaurants restaurante restaurantes brunch dinner_out dine_out diner
 Allergies: allergy allergies allergic alergia alergias alergico alergica allergie allergien allergisch allergique
@@ -256,9 +259,10 @@ Holidays and celebrations: christmas thanksgiving halloween easter hanukkah rama
 Loss and grief: grief grieving passed_away funeral mourning death_of duelo luto trauer deuil condolences
 Community: community? communities? the_community local_community community_work community_service
   community_event community_events community_center community_meeting community_meetings sense_of_community
-  neighborhood neighbors neighbours neighbor comunidad? comunidade? vecinos vizinhos
+  neighborhood? neighbors neighbours neighbor comunidad? comunidade? vecinos vizinhos
   nachbarn nachbarschaft voisins
-LGBTQ+ life: lgbtq lgbtq+ lgbtqia+ lgbt transgender gender_identity pride_parade coming_out queer nonbinary
+LGBTQ+ life: lgbtq lgbtq+ lgbtqia+ lgbt transgender gender_identity pride_parade coming_out? coming_out_story coming_out_as
+  came_out_as queer nonbinary
 Self-acceptance: self_acceptance self_expression authentic_self authenticity authentically true_self self_discovery
   be_myself
 Faith: faith church churches prayer praying mosque bible religion religious iglesia igreja kirche moschee eglise
@@ -277,7 +281,7 @@ Business: business? businesses startup startups entrepreneur entrepreneurship ow
   entreprise
 Marketing: marketing advertising ad_campaign ad_campaigns branding
 Finance: finance finances budgeting stocks? crypto bitcoin savings mortgage finanzas financas finanzen geldanlage
-Rent and housing: rent_is landlord lease apartment apartments new_house new_home new_place house_hunting roommate
+Rent and housing: rent_is landlord lease apartment? apartments? new_house new_home new_place house_hunting roommate
   roommates moved_into moving_into moving_out alquiler aluguel mietvertrag wohnung wohnungssuche appartement loyer
 Home renovation: renovation renovations renovating renovated renovate remodeling remodel kitchen_remodel
   home_improvement reforma reformas renovierung travaux
@@ -287,7 +291,8 @@ Education: education school college university degree? graduate graduated gradua
 Mentoring: mentor mentors mentoring mentorship
 Teaching: teaching teacher teachers tutoring tutor tutors profesor profesora professor professora lehrer lehrerin
   unterrichten enseignant
-Programming: programming coding code_review software software_engineer developer developers python javascript
+Programming: coding_bootcamp coding_boot_camp programming coding code_review software software_engineer developer developers
+  python javascript
   app_development hackathon programacion programacao programmieren programmation
 Technology: technology gadget gadgets laptop computer? computers? smartphone artificial_intelligence machine_learning
   chatgpt robotics robots tecnologia technologie ordenador computador
@@ -337,6 +342,41 @@ _NO_THEMES = """
   paint_a_picture trans_fat horsepower film_on play_house car_crash_of pet_peeve pet_peeves fish_out tech_support
   swim_lane sing_up rock_bottom photo_album photo_albums family_album film_camera not_my_cup_of_tea my_cup_of_tea
   your_cup_of_tea everyones_cup_of_tea everybodys_cup_of_tea anyones_cup_of_tea power_fantasy career_high career_fair
+  in_the_long_run over_the_long_run working_out_for work_out_for working_out_well working_out_fine working_out_great
+  working_out_okay working_out_so_far its_working_out not_working_out isnt_working_out things_are_working_out working_out_the
+  working_out_how in_my_book in_my_books in_his_book in_his_books in_her_book in_her_books in_your_book in_your_books
+  by_the_book one_for_the_books off_the_books cook_the_books trick_in_the_book judge_a_book book_by_its_cover open_book
+  closed_book throw_the_book face_the_music out_of_a_movie price_hike price_hikes rate_hike rate_hikes wage_hike take_a_hike
+  paper_trail trail_mix trail_of campaign_trail sink_or_swim boxing_day fishing_for_compliments fishing_for_answers
+  smooth_sailing plain_sailing clear_sailing song_and_dance dance_around dancing_around sing_praises sing_the_praises
+  singing_the_praises the_art_of liberal_arts arts_degree paint_the_town paints_a_picture painting_a_picture
+  painted_a_picture paint_the_picture operating_theater timely_fashion in_this_fashion in_that_fashion in_similar_fashion
+  in_typical_fashion after_a_fashion for_a_song swan_song bad_rap bum_rap rap_sheet all_that_jazz jazz_up drumming_up
+  vinyl_flooring vinyl_siding in_concert_with gig_economy side_gig animated_discussion animated_conversation
+  center_console to_console piece_of_the_puzzle pieces_of_the_puzzle cycling_through jungle_gym exercising_caution
+  exercising_restraint force_of_nature forces_of_nature freak_of_nature act_of_nature second_nature car_park car_parks
+  trailer_park industrial_park business_park park_the park_my park_your park_it no_walk_in_the_park dog_days top_dog
+  dog_eat_dog sick_as_a_dog doggy_bag copy_cat cat_out_of_the_bag cats_and_dogs herding_cats cat_and_mouse fat_cat
+  hold_your_horses wild_horses turtle_neck cook_up cooked_up cooking_up whats_cooking recipe_for_disaster
+  recipe_for_success recipe_for_trouble recipe_for_failure chefs_kiss im_cooked were_cooked hes_cooked cake_walk
+  takes_the_cake icing_on_the_cake have_your_cake half_baked accept_cookies browser_cookies word_salad check_up_on
+  checkup_on retail_therapy stressed_the_importance stressed_that stress_that stress_the stressed_how sleep_on_it
+  sleep_on_that sleep_mode lose_sleep_over makeup_exam makeup_class makeup_of smoking_hot smoking_gun family_name
+  family_names family_size royal_family mans_best_friend married_to_my_job married_to_his_job married_to_her_job dating_back
+  dating_from adopt_new adopt_a_new adopted_new adopted_a_new adopting_new adopting_a_new adopt_the adopted_the adopting_the
+  adopt_a_more adopting_a_more adopt_a_healthier adopting_a_healthier adopt_healthy adopting_healthy adopt_a_policy
+  adopt_a_habit adopt_habits adopt_a_positive adopting_a_positive adopt_an_approach adopt_this adopt_these
+  gathering_information gathering_data gathering_dust gathering_evidence gathering_feedback gathering_input gathering_up
+  gathering_the gathering_more easter_egg easter_eggs death_of_me be_the_death_of in_the_neighborhood_of leap_of_faith
+  good_faith bad_faith faith_in_you faith_in_me faith_in_us faith_in_people faith_in_humanity have_faith_in lost_faith_in
+  lose_faith_in restored_my_faith restores_my_faith daylight_savings old_school school_of_fish property_developer
+  property_developers ball_python cable_car cable_cars vehicle_for veteran_player veteran_actor seasoned_veteran army_of
+  soldier_on navy_blue office_politics freedom_of_speech free_speech figure_of_speech speech_therapy speech_bubble
+  press_conference conference_call time_traveling time_travelling getaway_car flight_of_stairs flights_of_stairs
+  fight_or_flight flight_risk flight_of_beers last_resort resort_to cruise_control landmark_decision landmark_case
+  collecting_dust collecting_data collecting_information collecting_feedback collecting_my_thoughts novel_approach novel_idea
+  novel_way novel_coronavirus novel_method novel_concept music_library game_library steam_library grilling_me grilling_him
+  grilling_her poetry_in_motion
 """
 
 _GROUPS = {

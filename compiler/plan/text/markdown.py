@@ -31,6 +31,7 @@ _PAGE_LINK = re.compile(r"(!?)\[((?:[^\[\]\\\n]|\\.)*)\]\(\s*<?/wiki/([^/)\s>]*)
 _ESCAPED = re.compile(r"([\\`*\[\]<]|(?<!\w)_|_(?!\w)|~(?=~)|(?<=~)~)")
 _LINE_SIGN = re.compile(r"^([-+#]|\d{1,9}(?=[.)]))")
 _UNESCAPED = re.compile(r"\\([^\w\s]|_)")
+_MARKING = ("\\", "**", "](")
 _SPACES = re.compile(r"\s+")
 _CYRILLIC = (
     "а a б b в v г g д d е e ж zh з z и i к k л l м m н n о o п p р r с s т t у u ф f х kh ц ts "
@@ -148,6 +149,8 @@ def escape(line: str) -> str:
 
 def unescape(markdown: str) -> str:
     """Return the plain text that a line of markdown displays: links, bold and escapes removed."""
+    if not any(sign in markdown for sign in _MARKING):
+        return markdown
     unlinked = re.sub(r"\[((?:[^\[\]\\]|\\.)*)\]\([^)\s]*\)", r"\1", markdown)
     return _UNESCAPED.sub(r"\1", re.sub(r"(?<!\\)\*\*", "", unlinked))
 

@@ -10,7 +10,7 @@ from store.text.short_texts import cached_if_short
 MAX_SENTENCE_CHARS = 400
 
 
-@cached_if_short(1024)
+@cached_if_short(4096)
 def sentences(text: str) -> tuple[str, ...]:
     """Return the text's sentences in order, each part of one line and without surrounding spaces.
 

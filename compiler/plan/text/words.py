@@ -50,7 +50,9 @@ visiting having nothing something anything everything someone anyone everyone no
 person thing things stuff way time times day night days nights week weeks month months year years life world
 home house work job school family friend friends mom dad mum mother father sister brother son daughter kid kids
 baby wife husband grandma grandpa aunt uncle cousin guys folks photo photos picture pictures pic pics image
-video question answer note notes update reminder todo idea yes no not nor none neither either whether whatever
+video question answer note notes update reminder todo idea decision decided decisao decidido entscheidung beschluss goal
+goals status task tasks action actions result results problem issue warning fact subject topic agenda attendees location yes
+no not nor none neither either whether whatever
 whenever wherever whoever image shared caption speaker user assistant system human agent summary context memory
 mit bei nach com avec chez o
 true false null none unknown taking making keeping losing finding seeing hearing getting being knowing talking

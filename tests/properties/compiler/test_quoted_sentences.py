@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compiler.plan.contract import BatchMemory
-from compiler.plan.names.excerpts import arrange, excerpt
+from compiler.plan.names.excerpts import arrange, bare, excerpt
 from compiler.plan.text.markdown import unescape
 from compiler.plan.text.sentences import sentences
 from store.text.texts import text_hash
@@ -18,6 +18,7 @@ WHEN = datetime(2026, 3, 1, tzinfo=UTC)
 DATES = st.sampled_from([
     "2023-05-08", "8 May 2023", "May 8th", "on 08/05/23", "last Friday", "in 2019", "am 3. Mai", "el 5 de mayo", "5月8日",
     "at 7:30 p.m.", "(12 June)", "[sic]", "*three* times", "for $54.20", "#1 of 3", "_twice_", "1. June", "- again", "<now>",
+    "3) so",
 ])  # fmt: skip
 DEEDS = st.sampled_from([
     "rowed across the quiet lake with her brother", "sold the old red piano to a neighbour",
@@ -40,7 +41,7 @@ def test_quoted_sentence_keeps_its_date_and_every_word(memory: BatchMemory) -> N
     sections = arrange([(memory, said)], None, keys)
     lines = [line for section in sections for line in section.body_md.split("\n")]
     quoted = [unescape(line.removeprefix("- ")) for line in lines]
-    assert [line.removeprefix("2026-03-01: ") for line in quoted] == list(dict.fromkeys(said))
+    assert [line.removeprefix("2026-03-01: ") for line in quoted] == list(dict.fromkeys(map(bare, said)))
     dated = [line for line in quoted if line.startswith("2026-03-01: ")]
     assert dated == [line for line in quoted if "last Friday" in line], "a line tells its day where it counts from it"
     assert set(said) <= set(sentences(memory.text)), "a quoted sentence is one of the memory, whole"

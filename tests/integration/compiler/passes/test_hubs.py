@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import orjson
 import pytest
 
 from compiler.job.compilation import BatchDeps, Engine
@@ -305,6 +306,58 @@ async def test_aggregation_above_the_cost_ceiling_is_left_to_the_next_job(
     assert [(job.status, job.metrics["aggregation_error"]) for job in found] == [(JobStatus.SUCCEEDED, "")] * 2
     assert [job.metrics["aggregation_planner_calls"] for job in found] == [0, 1]
     assert "page /wiki/topic/austin" in await wiki_of(pools)
+
+
+def orchard() -> list[NewMemory]:
+    """Return two memories of each of five places in one city, first all places once; three are tagged with a theme."""
+    return [
+        NewMemory(
+            f"{name} House had a long line at door {at}.",
+            f"{at}-{name}".lower(),
+            NOW - timedelta(hours=100 - 10 * at - number),
+            metadata={"place": {"name": f"{name} House", "city": "Tavira"}, "tags": ["pottery"] if number < 3 else []},
+        )
+        for at in range(2)
+        for number, name in enumerate(PLACES[:5])
+    ]
+
+
+def lists(wiki: dict[str, bytes]) -> dict[tuple[str, str], tuple[list[Any], list[Any]]]:
+    """Return the children and the cited memories of each list in a wiki."""
+    found = {}
+    for name, body in wiki.items():
+        page = orjson.loads(body) if name.startswith("page ") else {"sections": ()}
+        for one in page["sections"]:
+            if one["aggregation"] is not None:
+                found[name, one["slug"]] = (one["children"], sorted(source["memory_id"] for source in one["sources"]))
+    return found
+
+
+async def test_hubs_list_and_cite_the_same_in_one_job_and_in_many(pools: Pools) -> None:
+    await write(pools, orchard(), scope=HOUSEMATE)
+    await wish(pools, scope=HOUSEMATE)
+    await compiled(pools, engine_on(pools), scope=HOUSEMATE)
+    whole = lists(await wiki_of(pools, scope=HOUSEMATE))
+    cited = {name: len(memories) for (name, _), (_, memories) in whole.items()}
+    assert cited == {"page /wiki/topic/tavira": 10, "page /wiki/topic/pottery": 6}
+    for at, entry in enumerate(orchard()):
+        await write(pools, [entry])
+        await again(pools, minutes=10 * at + 10)
+    assert lists(await wiki_of(pools)) == whole
+
+
+async def test_a_hub_that_is_made_before_its_names_page_has_what_was_said_of_it_before(pools: Pools) -> None:
+    """A name of one memory is held; the hub of that name takes the sentence once the name is read again."""
+    said = (
+        NewMemory("The ferry to Tavira leaves at noon from the old pier.", "early", NOW - timedelta(hours=200)),
+        *orchard(),
+        NewMemory("The market of Tavira sells figs and almonds in May.", "late", NOW - timedelta(hours=2)),
+    )
+    for at, entry in enumerate(said):
+        await write(pools, [entry])
+        await again(pools, minutes=10 * at + 10)
+    page = orjson.loads((await wiki_of(pools))["page /wiki/topic/tavira"])
+    assert {"early", "late"} <= {one["memory_id"] for section in page["sections"] for one in section["sources"]}
 
 
 async def test_decisions_of_a_year_are_listed_on_one_page_whatever_jobs_they_come_in(pools: Pools) -> None:

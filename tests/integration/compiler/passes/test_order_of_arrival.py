@@ -53,6 +53,10 @@ SAID = (
     "Odile found an old map of the osier Marsh in the attic.",
     "Herons sleep at the Osier Marsh when the wind turns north.",
     "A guide at the Osier Marsh lends rubber boots to visitors.",
+    "We rented two bicycles from Gilda Fontana near the tower.",
+    "The oven of Gilda Fontana Bakery was repaired on Monday.",
+    "Every child in the street knows Gilda Fontana Bakery.",
+    "My aunt has bought her bread from Gilda Fontana since May.",
 )
 FIRST = (
     "Ximena rowed across the lake to Velmar before breakfast.",

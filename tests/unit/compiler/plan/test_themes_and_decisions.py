@@ -51,6 +51,17 @@ def test_an_activity_in_lower_case_is_a_topic_when_it_returns_in_any_form() -> N
         ("The crew feels like a family to them", ()),
         ("I like my family", ("Family",)),
         ("Look at this [shares a picture: a dog on a beach]", ()),
+        ("It is cheaper in the long run", ()),
+        ("We took a long run along the canal", ("Running",)),
+        ("The new timetable is working out for everybody", ()),
+        ("I was working out before breakfast", ("Workouts",)),
+        ("As a last resort we called the harbour office", ()),
+        ("She adopted a new approach to invoices", ()),
+        ("The second part is coming out in May", ()),
+        ("Her coming out story moved us, and the pride parade too", ("LGBTQ+ life",)),
+        ("I park my van behind the mill", ()),
+        ("He tried to console me after the match", ()),
+        ("We never miss a soap opera", ("TV shows",)),
     ],
 )
 def test_themes_are_found_in_several_languages_and_not_within_names(text: str, found: tuple[str, ...]) -> None:
@@ -66,6 +77,11 @@ def test_themes_are_found_in_several_languages_and_not_within_names(text: str, f
         ("Decision for Marmot: one cutover of all tables in May.", "One cutover of all tables in May"),
         ("Decidimos mudar para o Porto em setembro.", "Mudar para o Porto em setembro"),
         ("Ab jetzt trinke ich nur noch Kräutertee.", "Trinke ich nur noch Kräutertee"),
+        ("I decided to walk to the office every day.", "Walk to the office every day"),
+        (
+            "Decision: one quiet move of all the crates on the weekend of 20 and 21 June.",
+            "One quiet move of all the crates on the weekend",
+        ),
     ],
 )
 def test_one_memory_is_enough_for_a_decision_with_what_when_and_why(text: str, title: str) -> None:
@@ -85,6 +101,9 @@ def test_one_memory_is_enough_for_a_decision_with_what_when_and_why(text: str, t
         "If we decided to rent the boat, it would be late.",
         "I have to decide between the two boats.",
         "Omar: The harbour office decided to close the northern pier.",
+        "I decided to have a quick lunch by the pier.",
+        "We decided to go out for dinner with the neighbours.",
+        "I decided to wear my heavy grey jacket.",
     ],
 )
 def test_a_question_or_a_decision_of_others_is_no_decision(text: str) -> None:
@@ -106,6 +125,28 @@ def test_what_only_answers_the_other_speaker_is_not_quoted() -> None:
     assert "glad" not in body
     assert "deserve" not in body
     assert "must love" not in body
+
+
+def test_praise_of_what_the_other_plans_is_not_quoted() -> None:
+    said = "Omar: Nice! Moving to Faro is a great decision for the whole pottery."
+    told = (
+        "Nina: I want to open a small pottery in Faro next spring.",
+        "Nina: The pottery bowls in my kitchen came from Faro.",
+        "Nina: I glazed three large pottery jars on Sunday morning.",
+    )
+    memories = [memory(f"m{at}", text) for at, text in enumerate((*told, said))]
+    page = page_of(extractive.plan_leaf(batch(*memories)), "Pottery")
+    assert "great decision" not in page.sections[0].body_md
+    assert "my kitchen" in page.sections[0].body_md
+
+
+def test_a_lists_mark_is_not_part_of_a_line_or_an_opening() -> None:
+    texts = ("2) Beatriz repaired the old tram bell.", "- Beatriz polished the brass of the tram.")
+    every = [memory(f"m{at}", text) for at, text in enumerate(texts)]
+    page = page_of(extractive.plan_leaf(batch(*every, memory("m9", "We met Beatriz at the depot."))), "Beatriz")
+    lines = page.sections[0].body_md.split("\n")
+    assert lines[:2] == ["- Beatriz repaired the old tram bell.", "- Beatriz polished the brass of the tram."]
+    assert page.summary[0].isalpha()
 
 
 def test_a_name_that_is_only_an_example_among_others_gets_no_page() -> None:

@@ -1,12 +1,13 @@
-"""The candidates for hubs of periods, with all the pages that have their tag and not only the changed ones."""
+"""The pages that bear the tag of a hub, changed ones or not: a hub is then of all its pages, however they came."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from compiler.plan.batch import ParentCandidate
 from compiler.plan.contract import PageKey, PageType
-from compiler.plan.judging.parents import PERIOD
+from compiler.plan.judging.parents import PERIOD, PERSON, hub_tags
 from compiler.plan.names.locating import PERIOD_TAG
 from store.db.queries import Connection
 from store.scope import Scope
@@ -25,3 +26,10 @@ async def with_all_pages(
         replace(one, pages=tuple(sorted({*one.pages, *pages.get(one.slug, ())}))) if one.kind == PERIOD else one
         for one in found
     )
+
+
+async def pages_of(connection: Connection, scope: Scope, found: Iterable[ParentCandidate]) -> set[PageKey]:
+    """Return the active pages with a tag of one of the candidates, people apart."""
+    tags = {tag for one in found if one.kind != PERSON for tag in hub_tags(one)}
+    rows = await candidates.tagged(connection, scope, sorted(tags))
+    return {PageKey(PageType(kind), slug) for _, kind, slug in rows}
