@@ -77,7 +77,7 @@ def _options(look: Look, reached: Place | None) -> dict[str, Any]:
 
 
 def _seen(view: AggregationView) -> frozenset[str]:
-    return frozenset(source.memory_id for page in (*view.pages, *view.others) for source in views.cited_on(page))
+    return frozenset(source.memory_id for page in (*view.pages, *view.others) for source in page.cited())
 
 
 async def _hub_links(access: Access, deps: LeafDeps, items: Iterable[Item], shown: tuple[Page, ...]) -> PlanDecision:

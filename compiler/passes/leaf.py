@@ -317,7 +317,7 @@ def citing(items: Iterable[Item]) -> Iterator[tuple[PageKey, set[str]]]:
 
 
 def _seen(batch: LeafBatch) -> frozenset[str]:
-    cited = (source.memory_id for page in batch.pages for source in views.cited_on(page))
+    cited = (source.memory_id for page in batch.pages for source in page.cited())
     quoted = (one.source.memory_id for mention in batch.mentions for one in mention.sightings)
     own = (memory.memory_id for memory in (*batch.memories, *batch.earlier, *batch.standing))
     return frozenset((*cited, *quoted, *own))

@@ -20,7 +20,6 @@ from compiler.plan.prompting.prompt import Prompt
 from compiler.planners.planner import Proposed
 from compiler.settings import Costs
 from compiler.state.access import Access
-from compiler.state.views import cited_on
 from models.errors import AnswerUnusable, MalformedOutput, ProviderError
 from models.language.language import (
     AnswerSchema,
@@ -136,7 +135,7 @@ class ModelPlanner:
     async def _plan_part(self, batch: LeafBatch) -> Proposed:
         asked = await asyncio.to_thread(prompt.leaf, batch)
         seen = {memory.memory_id for memory in (*batch.memories, *batch.earlier, *batch.standing)}
-        seen |= {source.memory_id for page in batch.pages for source in cited_on(page)}
+        seen |= {source.memory_id for page in batch.pages for source in page.cited()}
         seen |= {one.source.memory_id for mention in batch.mentions for one in mention.sightings}
         return _read(await self._ask(asked, _LEAF, seen), asked)
 
@@ -149,7 +148,7 @@ class ModelPlanner:
     async def plan_aggregation(self, view: AggregationView) -> Proposed:
         """Return the hubs, rollups and promotions that the model proposes. Raises a ProviderError, CostCeilingReached."""
         asked = await asyncio.to_thread(prompt.aggregation, view)
-        seen = {source.memory_id for page in view.pages for source in cited_on(page)} | view.evidence.keys()
+        seen = {source.memory_id for page in view.pages for source in page.cited()} | view.evidence.keys()
         return _read(await self._ask(asked, _AGGREGATION, seen), asked)
 
     async def probe(self) -> None:

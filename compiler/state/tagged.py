@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from uuid import UUID
 
 from compiler.plan.batch import ParentCandidate
 from compiler.plan.contract import PageKey, PageType
-from compiler.plan.judging.parents import PERIOD, PERSON, hub_tags
-from compiler.plan.names.locating import PERIOD_TAG
+from compiler.plan.judging.parents import PERIOD, PERSON, hub_tags, names_theme
+from compiler.plan.names.locating import JOURNAL_TAG, PERIOD_TAG
+from compiler.plan.names.merge import CITY_TAG
 from store.db.queries import Connection
 from store.scope import Scope
 from store.wiki import candidates
@@ -26,6 +28,15 @@ async def with_all_pages(
         replace(one, pages=tuple(sorted({*one.pages, *pages.get(one.slug, ())}))) if one.kind == PERIOD else one
         for one in found
     )
+
+
+async def memories_told(
+    connection: Connection, scope: Scope, changed: Sequence[UUID], *, has_themes: bool
+) -> list[str]:
+    """Return the memories that prove a city or a journal of the pages; those of tags that name a theme if these are wanted."""
+    rows = await candidates.outlines(connection, scope, changed) if has_themes else []
+    themes = {tag for row in rows for tag in row["tags"] if names_theme(tag)}
+    return await candidates.memories_of_tags(connection, scope, changed, [CITY_TAG, JOURNAL_TAG, *sorted(themes)])
 
 
 async def pages_of(connection: Connection, scope: Scope, found: Iterable[ParentCandidate]) -> set[PageKey]:

@@ -25,9 +25,8 @@ from compiler.plan.contract import (
 from compiler.plan.edges.typed import is_of_rules
 from compiler.plan.judging import departing, links, membership, parents
 from compiler.plan.names import lookup, ruled
-from compiler.plan.names.locating import JOURNAL_TAG
 from compiler.plan.names.lookup import Sought
-from compiler.plan.names.merge import CITY_TAG, SIMILARITY, Match, Matches, Names, Way
+from compiler.plan.names.merge import SIMILARITY, Match, Matches, Names, Way
 from compiler.plan.text.markdown import alias_keys
 from compiler.settings import Sight
 from compiler.state import people, surroundings, tagged
@@ -256,7 +255,7 @@ async def stale_view(
     held = mentions(await candidates.mentions(connection, scope, keys))
     causes = [link_cause(row) for row in await candidates.links_of_refs(connection, scope, ids)]
     pages = tuple(standing.pages.values())
-    cited = {source.memory_id for page in pages for source in cited_on(page)}
+    cited = {source.memory_id for page in pages for source in page.cited()}
     cited |= {sighting.source.memory_id for mention in held for sighting in mention.sightings}
     texts = await substrate.fetch(scope, sorted(cited - gone))
     view = StaleView(pages, changed, gone, dict(texts), held, tuple(causes))
@@ -277,9 +276,7 @@ async def window(connection: Connection, scope: Scope, look: Look) -> tuple[list
 async def told_by_tags(connection: Connection, scope: Scope, look: Look) -> list[str]:
     """Return the memories that prove a city or a journal of the changed pages, for their hubs; without a model a theme too."""
     changed, _ = await window(connection, scope, look)
-    rows = [] if look.is_whole else await candidates.outlines(connection, scope, changed)
-    themes = {tag for row in rows for tag in row["tags"] if parents.names_theme(tag)}
-    return await candidates.memories_of_tags(connection, scope, changed, [CITY_TAG, JOURNAL_TAG, *sorted(themes)])
+    return await tagged.memories_told(connection, scope, changed, has_themes=not look.is_whole)
 
 
 async def aggregation_view(
@@ -295,9 +292,9 @@ async def aggregation_view(
     if not changed and (look.is_for_change or not waiting):
         return None, None
     above = await candidates.rollups_of(connection, scope, changed)
-    told = parents.from_memories(memories)
-    if not look.is_whole:
-        told = parents.merge_candidates(told, parents.themes_tagged(memories))
+    told = parents.merge_candidates(
+        parents.from_memories(memories), () if look.is_whole else parents.themes_tagged(memories)
+    )
     recent, found, lean = await _recent(connection, scope, changed, told, look)
     found = await tagged.with_all_pages(connection, scope, found)
     titles = sorted({key for one in found for key in alias_keys(one.title)})
@@ -399,8 +396,3 @@ async def _hierarchy(connection: Connection, scope: Scope) -> dict[PageKey, Page
         )
         for row in rows
     }
-
-
-def cited_on(page: Page) -> Iterable[CitedMemory]:
-    """Yield all sources that the page cites."""
-    return page.cited()

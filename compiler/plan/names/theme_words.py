@@ -8,6 +8,8 @@ A form with a question mark means other things too, and counts only where its se
 
 from __future__ import annotations
 
+from compiler.plan.text.figures_of_speech import FIGURES_OF_SPEECH
+
 _ARTS = """
 Painting: paint paints painted painting paintings painter watercolor watercolors watercolour acrylics easel canvas?
   pintura pinturas pintar pintando malerei malen gemalt peinture peindre
@@ -333,52 +335,6 @@ Passport and visa: passport visa residence_permit pasaporte passaporte reisepass
 Taxes: taxes tax_return irs impuestos impostos steuern steuererklarung impots
 """
 
-_NO_THEMES = """
--: writing_a_contract writing_down write_down
-  diving_into downward_dog dive_into nature_of nature_is dynamic_nature by_nature under_the_weather second_family
-  piece_of_cake state_of_the_art family_saga book_a book_it booked_a book_the to_book can_book french_press
-  bucket_of_fish match_made party_to dog_tired run_errands running_late running_out in_the_running class_act
-  school_of_thought doctor_who hot_dog hot_dogs cat_nap community_college music_to_my_ears painted_a_picture_of_how
-  paint_a_picture trans_fat horsepower film_on play_house car_crash_of pet_peeve pet_peeves fish_out tech_support
-  swim_lane sing_up rock_bottom photo_album photo_albums family_album film_camera not_my_cup_of_tea my_cup_of_tea
-  your_cup_of_tea everyones_cup_of_tea everybodys_cup_of_tea anyones_cup_of_tea power_fantasy career_high career_fair
-  in_the_long_run over_the_long_run working_out_for work_out_for working_out_well working_out_fine working_out_great
-  working_out_okay working_out_so_far its_working_out not_working_out isnt_working_out things_are_working_out working_out_the
-  working_out_how in_my_book in_my_books in_his_book in_his_books in_her_book in_her_books in_your_book in_your_books
-  by_the_book one_for_the_books off_the_books cook_the_books trick_in_the_book judge_a_book book_by_its_cover open_book
-  closed_book throw_the_book face_the_music out_of_a_movie price_hike price_hikes rate_hike rate_hikes wage_hike take_a_hike
-  paper_trail trail_mix trail_of campaign_trail sink_or_swim boxing_day fishing_for_compliments fishing_for_answers
-  smooth_sailing plain_sailing clear_sailing song_and_dance dance_around dancing_around sing_praises sing_the_praises
-  singing_the_praises the_art_of liberal_arts arts_degree paint_the_town paints_a_picture painting_a_picture
-  painted_a_picture paint_the_picture operating_theater timely_fashion in_this_fashion in_that_fashion in_similar_fashion
-  in_typical_fashion after_a_fashion for_a_song swan_song bad_rap bum_rap rap_sheet all_that_jazz jazz_up drumming_up
-  vinyl_flooring vinyl_siding in_concert_with gig_economy side_gig animated_discussion animated_conversation
-  center_console to_console piece_of_the_puzzle pieces_of_the_puzzle cycling_through jungle_gym exercising_caution
-  exercising_restraint force_of_nature forces_of_nature freak_of_nature act_of_nature second_nature car_park car_parks
-  trailer_park industrial_park business_park park_the park_my park_your park_it no_walk_in_the_park dog_days top_dog
-  dog_eat_dog sick_as_a_dog doggy_bag copy_cat cat_out_of_the_bag cats_and_dogs herding_cats cat_and_mouse fat_cat
-  hold_your_horses wild_horses turtle_neck cook_up cooked_up cooking_up whats_cooking recipe_for_disaster
-  recipe_for_success recipe_for_trouble recipe_for_failure chefs_kiss im_cooked were_cooked hes_cooked cake_walk
-  takes_the_cake icing_on_the_cake have_your_cake half_baked accept_cookies browser_cookies word_salad check_up_on
-  checkup_on retail_therapy stressed_the_importance stressed_that stress_that stress_the stressed_how sleep_on_it
-  sleep_on_that sleep_mode lose_sleep_over makeup_exam makeup_class makeup_of smoking_hot smoking_gun family_name
-  family_names family_size royal_family mans_best_friend married_to_my_job married_to_his_job married_to_her_job dating_back
-  dating_from adopt_new adopt_a_new adopted_new adopted_a_new adopting_new adopting_a_new adopt_the adopted_the adopting_the
-  adopt_a_more adopting_a_more adopt_a_healthier adopting_a_healthier adopt_healthy adopting_healthy adopt_a_policy
-  adopt_a_habit adopt_habits adopt_a_positive adopting_a_positive adopt_an_approach adopt_this adopt_these
-  gathering_information gathering_data gathering_dust gathering_evidence gathering_feedback gathering_input gathering_up
-  gathering_the gathering_more easter_egg easter_eggs death_of_me be_the_death_of in_the_neighborhood_of leap_of_faith
-  good_faith bad_faith faith_in_you faith_in_me faith_in_us faith_in_people faith_in_humanity have_faith_in lost_faith_in
-  lose_faith_in restored_my_faith restores_my_faith daylight_savings old_school school_of_fish property_developer
-  property_developers ball_python cable_car cable_cars vehicle_for veteran_player veteran_actor seasoned_veteran army_of
-  soldier_on navy_blue office_politics freedom_of_speech free_speech figure_of_speech speech_therapy speech_bubble
-  press_conference conference_call time_traveling time_travelling getaway_car flight_of_stairs flights_of_stairs
-  fight_or_flight flight_risk flight_of_beers last_resort resort_to cruise_control landmark_decision landmark_case
-  collecting_dust collecting_data collecting_information collecting_feedback collecting_my_thoughts novel_approach novel_idea
-  novel_way novel_coronavirus novel_method novel_concept music_library game_library steam_library grilling_me grilling_him
-  grilling_her poetry_in_motion
-"""
-
 _GROUPS = {
     "Arts and crafts": _ARTS,
     "Music": _MUSIC,
@@ -392,7 +348,7 @@ _GROUPS = {
     "Hopes": _MIND,
     "Work and causes": _WORK,
     "Travel": _TRAVEL,
-    "": _NO_THEMES,
+    "": FIGURES_OF_SPEECH,
 }
 # The titles of the groups, as headings of what a person does.
 AREAS = tuple(_GROUPS)
