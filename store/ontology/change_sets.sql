@@ -88,9 +88,11 @@ ON CONFLICT (tenant_id, fingerprint) DO UPDATE SET rejected_by = excluded.reject
 
 -- name: trim_rejections!
 -- Deletes the oldest rejections beyond a number.
-DELETE FROM ontology_rejections WHERE tenant_id = :tenant_id AND fingerprint IN (
-    SELECT fingerprint FROM ontology_rejections WHERE tenant_id = :tenant_id
-    ORDER BY rejected_at DESC, fingerprint OFFSET :most::int);
+DELETE FROM ontology_rejections r USING (
+    SELECT rejected_at, fingerprint FROM ontology_rejections WHERE tenant_id = :tenant_id
+    ORDER BY rejected_at DESC, fingerprint OFFSET :most::int LIMIT 1) b
+WHERE r.tenant_id = :tenant_id AND r.rejected_at <= b.rejected_at
+    AND (r.rejected_at < b.rejected_at OR r.fingerprint >= b.fingerprint);
 
 -- name: drop_rejected!
 -- Deletes a change set's rejected items that a scan proposed, but for the last ones.
