@@ -32,7 +32,7 @@ passes.
 _PERSONAL: Final = frozenset({Source.MEMORY, Source.WIKI})
 _NEAREST: Final = 4
 _MANY_WORDS = 0.65
-_PERSONAL_FROM, _SLOPE, _MOST_ALOOF = 0.6, 0.5, 0.15
+_PERSONAL_FROM, _SLOPE, _MOST_ALOOF, _IN_THREAD = 0.6, 0.5, 0.15, 0.06
 
 _Vectors = NDArray[np.float64]
 
@@ -63,9 +63,10 @@ def personal_score(reading: Reading, vector: Sequence[float]) -> float:
 def aloofness(personal: float, leaning: float) -> float:
     """Return what is taken off every likeness because the message does not ask about somebody's own life, 0 to 0.15.
 
-    A message that leans on its thread is not known by itself.
+    A message that leans on its thread is not known by itself: its likeness, to all that was said there, loses 0.06.
     """
-    return (1 - leaning) * min(_MOST_ALOOF, max(0.0, _SLOPE * (_PERSONAL_FROM - personal)))
+    own = min(_MOST_ALOOF, max(0.0, _SLOPE * (_PERSONAL_FROM - personal)))
+    return (1 - leaning) * own + leaning * _IN_THREAD
 
 
 def unlike(item: Item, spend: Spend) -> str:

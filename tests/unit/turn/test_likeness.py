@@ -101,7 +101,7 @@ def test_a_question_not_about_ones_own_life_needs_a_memory_more_like_it() -> Non
     (own,), (general,) = (judged([[0.5]], replace(READING, personal=personal)) for personal in (2.0, -2.0))
     assert (own[FEATURE], general[FEATURE]) == (0.3, 0.15)
     assert [round(aloofness(personal, 0.0), 2) for personal in (9.0, 0.6, 0.4, -9.0)] == [0.0, 0.0, 0.1, 0.15]
-    assert [round(aloofness(-9.0, leaning), 3) for leaning in (0.5, 1.0)] == [0.075, 0.0]
+    assert [round(aloofness(-9.0, leaning), 3) for leaning in (0.5, 1.0)] == [0.105, 0.06]
 
 
 @pytest.mark.parametrize(
