@@ -236,6 +236,7 @@ def _wiki(visit: Visit) -> None:
 def _graph(visit: Visit) -> None:
     page = visit.page
     visit.go("/wiki/graph")
+    _graph_filters(visit)
     page.uncheck("[data-kind=reference]")
     page.uncheck("[data-origin=co_mention]")
     page.fill("[data-find]", "austin")
@@ -251,6 +252,34 @@ def _graph(visit: Visit) -> None:
     page.click("text=In the graph")
     page.wait_for_selector("#graph[data-ready]")
     visit.expect("a page is shown with its neighbours", is_so="focus=" in page.url)
+
+
+def _graph_filters(visit: Visit) -> None:
+    """Switch types of edges and move through time by the keyboard, and look at what a rollback would remove."""
+    page = visit.page
+    shown = lambda: int(page.get_attribute("#graph", "data-shown") or -1)  # noqa: E731
+    tick = page.locator("[data-type]").first
+    tick.focus()
+    page.keyboard.press("Space")
+    without = shown()
+    page.keyboard.press("Space")
+    visit.expect("a type of edges is switched off and on by a key", is_so=0 <= without < shown())
+    page.focus("[data-time]")
+    page.keyboard.press("Home")
+    first = page.input_value("[data-as-of]")
+    visit.expect(
+        "the slider goes to the first day of an edge", is_so=bool(first) and first in page.inner_text("[data-told]")
+    )
+    earliest = shown()
+    page.keyboard.press("End")
+    visit.expect("and to any time", is_so=page.input_value("[data-as-of]") == "" and shown() > earliest)
+    page.click("#roll-back summary")
+    page.select_option("#roll-back select[name=origin]", "co_mention")
+    page.click("text=Preview")
+    told = page.inner_text("#roll-back [role=status]")
+    visit.expect("a rollback is previewed", is_so="would go" in told and page.locator("#roll-back li").count() > 0)
+    visit.expect("and nothing is gone before it is confirmed", is_so=page.locator("text=Roll back").count() > 1)
+    visit.go("/wiki/graph")
 
 
 def _compiles(visit: Visit) -> None:

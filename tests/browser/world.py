@@ -32,6 +32,7 @@ async def fill(app: App, token: str) -> None:
     async with AsyncSidecar(app.addresses[0], token, stance=stance) as client:
         for message in QUESTIONS:
             await _answered(client, message, corpus.THREAD)
+        await _relate(client)
         await _speak(client.taking(Stance(owner_id=HOSTILE, deadline_s=120)))
     await _write(app)
 
@@ -48,6 +49,19 @@ async def _answered(client: AsyncSidecar, message: str, thread_id: str) -> None:
         output_tokens=210,
         used_item_ids=used,
     )
+
+
+async def _relate(client: AsyncSidecar) -> None:
+    """State edges of two types, each with a period of its own."""
+    found = (await client.list_pages(page_size=3)).values
+    first, second, third = (one.slug for one in found)
+    for year, (source, kind, target) in enumerate(
+        [(first, "mentions", second), (second, "derived_from", third), (first, "derived_from", third)], start=2021
+    ):
+        begun, ended = datetime(year, 3, 1, tzinfo=UTC), datetime(year + 2, 6, 1, tzinfo=UTC)
+        await client.write_edge(
+            page=source, edge_type=kind, target=target, valid_from_time=begun, valid_until_time=ended
+        )
 
 
 async def _speak(client: AsyncSidecar) -> None:

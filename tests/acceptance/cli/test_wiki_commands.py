@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,9 +25,9 @@ def command(site: Site, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch:
     monkeypatch.setenv("SIDECAR_TOKEN", site.token("acme", admin=True))
     monkeypatch.setenv("SIDECAR_ADDRESS", site.app.addresses[0])
 
-    async def typed(*arguments: str, as_json: bool = True) -> tuple[int, Any, str]:
+    async def typed(*arguments: str, as_json: bool = True, group: str = "wiki") -> tuple[int, Any, str]:
         options = ["--json"] if as_json else []
-        code = await asyncio.to_thread(partial(run, ["wiki", *arguments, "--owner", "mara", *options]))
+        code = await asyncio.to_thread(partial(run, [group, *arguments, "--owner", "mara", *options]))
         heard = capsysbinary.readouterr()
         out = heard.out.decode()
         return code, json.loads(out) if as_json and out else out, heard.err.decode()
@@ -137,3 +138,26 @@ async def test_wrong_usage_is_a_one_line_error(command: Command, tmp_path: Path)
     (tmp_path / "empty.jsonl").write_text("")
     code, _, said = await command("import", str(tmp_path / "empty.jsonl"), as_json=False)
     assert "Traceback" not in said
+
+
+async def test_edges_are_shown_as_they_were_known(site: Site, command: Command, journal: Path) -> None:
+    async def graph(*arguments: str) -> tuple[int, Any]:
+        code, out, _ = await command(*arguments, group="graph")
+        return code, out
+
+    await command("import", str(journal))
+    await worked(site)
+    before = datetime.now(UTC).isoformat()
+    code, edge = await graph("set", "suerte", "mentions", "franklin-barbecue", "--since", "2024-01-01")
+    assert (code, edge["edge_type"]) == (0, "mentions")
+    for asked in (
+        ("edges", "suerte"),
+        ("query", "suerte", "mentions"),
+        ("path", "suerte", "franklin-barbecue", "--type", "mentions"),
+    ):
+        for known, holds in (((), True), (("--known-at", before), False)):
+            code, found = await graph(*asked, *known)
+            edges = [one for path in found for one in path.get("edges", [path])]
+            assert (code, "mentions" in {one["edge_type"] for one in edges}) == (0, holds), (asked, known)
+    code, shown = await graph("rollback", "mentions", "--dry-run")
+    assert (code, shown["evidence_count"]) == (0, 0), "what an operator stated is none of the rules'"
