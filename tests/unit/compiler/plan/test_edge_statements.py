@@ -153,3 +153,61 @@ def test_rules_read_recorded_sentences_with_few_mistakes() -> None:
     assert silent >= 100
     assert right / (right + len(wrong)) >= LEAST_PRECISION, wrong
     assert right / (len(told) - silent) >= LEAST_RECALL
+
+
+@pytest.mark.parametrize(
+    ("text", "is_sole"),
+    [
+        ("Maria works at Helios Labs.", True),
+        ("Maria is married to Tom Ortega.", True),
+        ("Maria also works at Helios Labs.", None),
+        ("Maria works at Helios Labs on weekends.", False),
+        ("Maria works at Helios Labs, her second job.", False),
+        ("Maria worked at Helios Labs.", False),
+        ("Maria owns Café Luz.", False),
+        ("Café Luz is located in Lisbon.", False),
+    ],
+)
+def test_statement_of_work_or_marriage_leaves_room_for_another_only_if_it_says_so(
+    text: str, is_sole: bool | None
+) -> None:
+    found = [one.is_sole for one in statements(text, NAMES, people=PEOPLE)]
+    assert found == ([] if is_sole is None else [is_sole])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Maria left Helios Labs to work at Blue River.",
+        "Maria left Helios Labs for a new job at Blue River.",
+        "Maria switched jobs from Helios Labs to Blue River in May.",
+        "Maria dejó Helios Labs para trabajar en Blue River.",
+        "A Maria saiu da Helios Labs e agora trabalha na Blue River.",
+        "Maria wechselte von Helios Labs zu Blue River.",
+        "Maria a quitté Helios Labs pour travailler chez Blue River.",
+        "Maria ha lasciato Helios Labs per lavorare da Blue River.",
+    ],
+)
+def test_change_of_work_ends_one_edge_and_begins_another(text: str) -> None:
+    found = [(one.object, one.is_past, one.is_sole) for one in statements(text, NAMES, people=PEOPLE)]
+    assert found == [("Helios Labs", True, False), ("Blue River", False, True)]
+    assert may_state(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Maria left Lisbon for Blue River.",
+        "Maria left Tom Ortega to work at Blue River.",
+        "Did Maria leave Helios Labs to work at Blue River?",
+        "Maria did not leave Helios Labs to work at Blue River.",
+    ],
+)
+def test_departure_that_is_no_change_of_work_states_nothing(text: str) -> None:
+    assert list(statements(text, NAMES, people=PEOPLE)) == []
+
+
+def test_move_of_a_thing_ends_where_it_was() -> None:
+    text = "Helios Labs moved its headquarters from Lisbon to Café Luz."
+    found = [(one.type, one.object, one.is_past) for one in statements(text, NAMES, people=PEOPLE)]
+    assert found == [("located_in", "Lisbon", True), ("located_in", "Café Luz", False)]
