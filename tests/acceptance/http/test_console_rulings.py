@@ -118,3 +118,19 @@ async def test_agents_report_is_audited_at_the_api_too(desk: Site) -> None:
     await worked(desk)
     shown = await agent.GetPage(wiki_pb2.GetPageRequest(page="casa-lola"))
     assert "live music" not in str(shown)
+
+
+async def test_class_of_links_is_rolled_back_after_a_preview(desk: Site) -> None:
+    places = {"origin": "deterministic", "prefix": "deterministic:edge:located_in"}
+    count = "SELECT count(*) FROM wiki_page_links WHERE edge_type = 'located_in'"
+    before = await as_superuser(desk, count)
+    async with browser(desk, admin=True) as admin:
+        shown = await post(admin, "/wiki/graph/rollback/preview", **places)
+        assert "would go" in shown.text
+        assert "casa-lola" in shown.text
+        assert await as_superuser(desk, count) == before > 0
+        assert "are gone" in (await post(admin, "/wiki/graph/rollback", **places)).text
+        assert (await post(admin, "/wiki/graph/rollback", origin="nobody")).status_code == 400
+    assert await as_superuser(desk, count) == 0
+    async with browser(desk) as agent:
+        assert (await post(agent, "/wiki/graph/rollback/preview", **places)).status_code == 403
