@@ -257,7 +257,10 @@ def _graph(visit: Visit) -> None:
 def _graph_filters(visit: Visit) -> None:
     """Switch types of edges and move through time by the keyboard, and look at what a rollback would remove."""
     page = visit.page
-    shown = lambda: int(page.get_attribute("#graph", "data-shown") or -1)  # noqa: E731
+
+    def shown() -> int:
+        return int(page.get_attribute("#graph", "data-shown") or -1)
+
     tick = page.locator("[data-type]").first
     tick.focus()
     page.keyboard.press("Space")
