@@ -96,7 +96,7 @@ def _opening(scope: Scope, *, is_owners: bool) -> list[str]:
         if is_owners
         else tenant_scoped(_NO_POOL, scope.tenant_id, read_only=True)
     )
-    return [f"{statement.strip()};" for statement in opened.opening.split(";") if statement.strip()]
+    return [f"{statement.strip()};" for statement in (opened.opening + opened.scope).split(";") if statement.strip()]
 
 
 def _with_variables(query: Query, given: Mapping[str, str | None], prefix: str, values: dict[str, str]) -> str:

@@ -29,7 +29,9 @@ StoreError
     ├── MigrationMissing
     ├── MigrationOutOfOrder
     ├── MigrationFailed
-    └── MigrationLocked
+    ├── MigrationLocked
+    ├── NotACluster             the database is not on a Citus cluster with servers for shards
+    └── DistributionFailed
 
 Details hold codes and names of constraints, never values: a message may reach a log or another tenant.
 """
@@ -180,6 +182,14 @@ class MigrationFailed(MigrationError):
 
 class MigrationLocked(MigrationError):
     """Another process was still migrating this database at the deadline; wait for it and run again."""
+
+
+class NotACluster(MigrationError):
+    """The tables can only be spread on a Citus cluster; on one server, run `sidecar migrate` without --distribute."""
+
+
+class DistributionFailed(MigrationError):
+    """A table could not be spread over the servers; correct the cause and run `sidecar migrate --distribute` again."""
 
 
 _ARGUMENT = re.compile(r"invalid input for query argument \$(\d+)")

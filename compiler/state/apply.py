@@ -79,6 +79,7 @@ async def apply_items(
     around = sorted(before | await _around(connection, scope, items))
     await page_writes.score_hubs(connection, scope, around)
     if any(applied.counters.values()):
+        await page_writes.settle_search(connection)
         await scopes.bump_revision(connection, scope, now=now)
     return applied
 
@@ -114,6 +115,8 @@ async def write(connection: Connection, scope: Scope, items: Sequence[Item], opt
     if options.known is not None:
         counters.update(await _govern(connection, scope, (standing, folded, ids), options, freed))
     written = {name: count for name, count in counters.items() if count}
+    if written:
+        await page_writes.settle_search(connection)
     return Applied(folded.taken, folded.cap, written)
 
 

@@ -21,7 +21,7 @@ from store.db.queries import Connection
 from store.scope import Scope
 from store.wiki import governed
 from store.wiki.governed import GovernedEdge, ShownRow, TypingRow
-from store.wiki.page_writes import section_uuid
+from store.wiki.page_writes import section_uuid, settle_search
 
 _AT_ONCE = 100
 
@@ -55,6 +55,8 @@ async def govern_window(
     standing = await load(connection, scope, [page_id for page_id, _ in wanted])
     pages = {standing.ids[key]: page for key, page in standing.pages.items()}
     counters = await govern(connection, scope, pages, known, now=now)
+    if counters:
+        await settle_search(connection)
     return GovernedPages(len(wanted), wanted[-1][1], counters)
 
 

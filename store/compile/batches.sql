@@ -23,7 +23,7 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND batch_seq = :batch_seq
 -- name: close_planned!
 -- Closes the planned batch if some of its items were applied: a replay applies as many.
 UPDATE compile_batches SET status = 'applied', applied_at = planned_at, items = NULL, seen_memory_ids = '{}',
-    options = options || jsonb_build_object('taken', items_applied)
+    options = jsonb_set(options, '{taken}', items_applied::text::jsonb)
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'planned' AND items_applied > 0;
 
 -- name: discard_planned!
@@ -40,7 +40,7 @@ ORDER BY batch_seq LIMIT :limit;
 -- name: close_plans_that_saw!
 -- Closes partly applied plans that saw one of the memories.
 UPDATE compile_batches SET status = 'applied', applied_at = planned_at, items = NULL, seen_memory_ids = '{}',
-    options = options || jsonb_build_object('taken', items_applied)
+    options = jsonb_set(options, '{taken}', items_applied::text::jsonb)
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'planned' AND items_applied > 0
     AND seen_memory_ids && :memory_ids::text[];
 

@@ -252,12 +252,14 @@ async def next_startable(connection: Connection, scope: Scope, *, now: datetime)
 
 async def record(connection: Connection, scope: Scope, job_id: UUID, metrics: Mapping[str, Any]) -> bool:
     """Write a running job's metrics, notify PROGRESS on commit, and return whether its cancellation was requested."""
-    return bool(await _sql.record_job(connection, tenant_id=scope.tenant_id, job_id=job_id, metrics=dict(metrics)))
+    is_cancelled = await _sql.record_job(connection, tenant_id=scope.tenant_id, job_id=job_id, metrics=dict(metrics))
+    await _notify(connection, None if is_cancelled is None else job_id)
+    return bool(is_cancelled)
 
 
 async def settle(connection: Connection, scope: Scope, job_id: UUID, ending: Ending, *, now: datetime) -> None:
     """End a running job and notify listeners."""
-    await _sql.settle_job(
+    settled = await _sql.settle_job(
         connection,
         tenant_id=scope.tenant_id,
         job_id=job_id,
@@ -266,6 +268,7 @@ async def settle(connection: Connection, scope: Scope, job_id: UUID, ending: End
         metrics=dict(ending.metrics),
         now=now,
     )
+    await _notify(connection, settled)
 
 
 async def put_back(
@@ -275,7 +278,7 @@ async def put_back(
 
     With `counts` False the attempt is not counted. Empty metrics leave the old ones.
     """
-    await _sql.put_back_job(
+    requeued = await _sql.put_back_job(
         connection,
         tenant_id=scope.tenant_id,
         job_id=job_id,
@@ -284,6 +287,7 @@ async def put_back(
         not_before=not_before,
         refund=0 if counts else 1,
     )
+    await _notify(connection, requeued)
     await ready.announce(connection, scope, ready_at=not_before)
 
 
@@ -304,13 +308,15 @@ async def page(
 
 async def cancel(connection: Connection, scope: Scope, job_id: UUID, *, now: datetime) -> Job | None:
     """Cancel a waiting job, or ask a running one to stop at its next batch; return the job, None if there is none."""
-    await _sql.cancel_job(connection, **scope.key, job_id=job_id, now=now)
+    await _notify(connection, await _sql.cancel_job(connection, **scope.key, job_id=job_id, now=now))
     return await get(connection, scope, job_id)
 
 
 async def cancel_pending(connection: Connection, scope: Scope, *, now: datetime) -> int:
     """Cancel the scope's waiting jobs and return how many there were."""
-    return int(await _sql.cancel_pending_jobs(connection, **scope.key, now=now))
+    cancelled = [row["job_id"] for row in await _sql.cancel_pending_jobs(connection, **scope.key, now=now)]
+    await _notify(connection, *cancelled)
+    return len(cancelled)
 
 
 async def running(connection: Connection, scope: Scope) -> Job | None:
@@ -323,6 +329,16 @@ async def next_due(connection: Connection, scope: Scope) -> datetime | None:
     """Return when the scope's next waiting job may start; None if none waits."""
     due: datetime | None = await _sql.next_due(connection, **scope.key)
     return due
+
+
+async def _notify(connection: Connection, *job_ids: UUID | None) -> None:
+    """Notify PROGRESS of these jobs on commit; None stands for a job that was not changed.
+
+    A statement of its own: where a table's rows lie on other servers, a notice sent while they are written reaches no listener.
+    """
+    changed = [one for one in job_ids if one is not None]
+    if changed:
+        await _sql.notify_progress(connection, job_ids=changed)
 
 
 def _dedupe_key(scope: Scope, bucket: int, options: JobOptions) -> str:

@@ -109,21 +109,25 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id
 ORDER BY status = 'running' DESC, created_at, sequence, job_id LIMIT 1;
 
 -- name: record_job$
--- Writes a running job's metrics, notifies listeners, and returns whether its cancellation was requested.
+-- Writes a running job's metrics, and returns whether its cancellation was requested.
 UPDATE wiki_compile_jobs SET metrics = :metrics WHERE tenant_id = :tenant_id AND job_id = :job_id AND status = 'running'
-RETURNING cancel_requested, pg_notify('compile_progress', job_id::text);
+RETURNING cancel_requested;
 
 -- name: settle_job$
--- Ends a running job and notifies listeners.
+-- Ends a running job, and returns it.
 UPDATE wiki_compile_jobs SET status = :status, error = :error, metrics = :metrics, finished_at = :now
-WHERE tenant_id = :tenant_id AND job_id = :job_id AND status = 'running' RETURNING pg_notify('compile_progress', job_id::text);
+WHERE tenant_id = :tenant_id AND job_id = :job_id AND status = 'running' RETURNING job_id;
 
 -- name: put_back_job$
--- Requeues a running job and notifies listeners.
+-- Requeues a running job, and returns it.
 UPDATE wiki_compile_jobs SET status = 'pending', error = :error, not_before = :not_before,
-    metrics = CASE :metrics::jsonb WHEN '{}' THEN metrics ELSE :metrics END,
+    metrics = CASE WHEN :metrics::jsonb = '{}' THEN metrics ELSE :metrics END,
     attempt = greatest(attempt - :refund::int, 0)
-WHERE tenant_id = :tenant_id AND job_id = :job_id AND status = 'running' RETURNING pg_notify('compile_progress', job_id::text);
+WHERE tenant_id = :tenant_id AND job_id = :job_id AND status = 'running' RETURNING job_id;
+
+-- name: notify_progress!
+-- Notifies listeners, on commit, that these jobs changed.
+SELECT pg_notify('compile_progress', r.job_id::text) FROM unnest(:job_ids::uuid[]) AS r (job_id);
 
 -- name: get_job^
 -- One job of the scope.
@@ -145,17 +149,17 @@ SELECT job_id, status, trigger, attempt, input, metrics, error, parent_job_id, s
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'running';
 
 -- name: cancel_job$
--- Cancels a waiting job, or asks a running one to stop, and notifies listeners.
+-- Cancels a waiting job, or asks a running one to stop, and returns it.
 UPDATE wiki_compile_jobs SET cancel_requested = true,
-    status = CASE status WHEN 'pending' THEN 'cancelled' ELSE status END,
-    finished_at = CASE status WHEN 'pending' THEN :now::timestamptz ELSE finished_at END
+    status = CASE WHEN status = 'pending' THEN 'cancelled' ELSE status END,
+    finished_at = CASE WHEN status = 'pending' THEN :now::timestamptz ELSE finished_at END
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND job_id = :job_id AND status IN ('pending', 'running')
-RETURNING pg_notify('compile_progress', job_id::text);
+RETURNING job_id;
 
--- name: cancel_pending_jobs!
--- Cancels the scope's waiting jobs and notifies listeners.
+-- name: cancel_pending_jobs
+-- Cancels the scope's waiting jobs, and returns them.
 UPDATE wiki_compile_jobs SET status = 'cancelled', cancel_requested = true, finished_at = :now
-WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'pending' RETURNING pg_notify('compile_progress', job_id::text);
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'pending' RETURNING job_id;
 
 -- name: next_due$
 -- When the scope's next waiting job may start.

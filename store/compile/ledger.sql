@@ -24,8 +24,10 @@ ON CONFLICT (tenant_id, owner_id, memory_id) DO UPDATE SET document_id = exclude
 -- Marks memories as forgotten, with a new row for those without one.
 INSERT INTO memory_ledger AS l (tenant_id, owner_id, memory_id, document_id, content_hash, text_hash, occurred_at, outcome, reason,
     updated_at)
-SELECT :tenant_id, :owner_id, r.memory_id, '', '', '', :now, 'gone', '', :now FROM unnest(:memory_ids::text[]) AS r (memory_id)
-ON CONFLICT (tenant_id, owner_id, memory_id) DO UPDATE SET outcome = 'gone', reason = '', content_hash = '', updated_at = :now;
+SELECT :tenant_id, :owner_id, r.memory_id, '', '', '', :now::timestamptz, 'gone', '', :now::timestamptz
+FROM unnest(:memory_ids::text[]) AS r (memory_id)
+ON CONFLICT (tenant_id, owner_id, memory_id) DO UPDATE SET outcome = 'gone', reason = '', content_hash = '',
+    updated_at = excluded.updated_at;
 
 -- name: gone_memories
 -- Forgotten memories whose pages still have to be rebuilt.

@@ -20,6 +20,7 @@ from store.content.recalling import Recalled, RecallQuery, recalled
 from store.db import queries
 from store.db.pacing import in_slices
 from store.db.queries import Connection
+from store.errors import AlreadyExists
 from store.scope import Reach
 from store.text.texts import Signature
 
@@ -266,7 +267,7 @@ async def _insert(connection: Connection, key: dict[str, UUID], batches: Iterabl
     position, seen = 0, Counter[bytes]()
     for prepared in batches:
         chunks, derived = [one.chunk for one in prepared], [one.derived for one in prepared]
-        await _sql.insert_chunks(
+        written = await _sql.insert_chunks(
             connection,
             **key,
             chunk_ids=_chunk_ids(key["document_id"], derived, seen),
@@ -278,6 +279,8 @@ async def _insert(connection: Connection, key: dict[str, UUID], batches: Iterabl
             word_counts=[one.word_count for one in derived],
             words=[one.words for one in derived],
         )
+        if written != len(chunks):
+            raise AlreadyExists("chunks_pkey")
         position += len(chunks)
 
 

@@ -82,12 +82,13 @@ DELETE FROM documents WHERE tenant_id = :tenant_id AND base_id = :base_id AND pa
 DELETE FROM chunks WHERE tenant_id = :tenant_id AND document_id = :document_id;
 
 -- name: insert_chunks!
--- Inserts chunks of a document, given as columns.
+-- Inserts chunks of a document, given as columns; the caller compares how many.
 INSERT INTO chunks (tenant_id, base_id, document_id, chunk_id, position, heading, page, text, signature, word_count, search_tsv)
 SELECT :tenant_id, :base_id, :document_id, r.chunk_id, r.position, r.heading, r.page, r.text, r.signature, r.word_count,
     search_vector(r.words)
 FROM unnest(:chunk_ids::uuid[], :positions::int[], :headings::text[], :pages::int[], :texts::text[], :signatures::bytea[],
-    :word_counts::int[], :words::text[]) AS r (chunk_id, position, heading, page, text, signature, word_count, words);
+    :word_counts::int[], :words::text[]) AS r (chunk_id, position, heading, page, text, signature, word_count, words)
+ON CONFLICT (tenant_id, chunk_id) DO NOTHING;
 
 -- name: recall_chunks
 -- The chunks of some bases that match a question, with their documents and match data.

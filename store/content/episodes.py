@@ -14,6 +14,7 @@ from uuid import UUID
 from store.content.summaries import OlderTurn
 from store.db import queries
 from store.db.queries import Connection
+from store.errors import AlreadyExists
 from store.scope import Scope
 
 _sql = queries.load(__file__)
@@ -135,7 +136,9 @@ async def page(
 async def supersede(connection: Connection, scope: Scope, edges: Sequence[EpisodeSupersession]) -> None:
     """Insert edges."""
     columns = [list(column) for column in zip(*map(astuple, edges), strict=True)]
-    await _sql.insert_episode_edges(connection, **scope.key, **dict(zip(_EDGE_COLUMNS, columns, strict=True)))
+    values = dict(zip(_EDGE_COLUMNS, columns, strict=True))
+    if await _sql.insert_episode_edges(connection, **scope.key, **values) != len(edges):
+        raise AlreadyExists("episode_supersessions_pkey")
 
 
 async def superseded(connection: Connection, scope: Scope, episode_ids: Sequence[str]) -> list[EpisodeSupersession]:

@@ -76,11 +76,12 @@ WHERE e.tenant_id = :tenant_id AND e.owner_id = :owner_id AND e.thread_id = :thr
 ORDER BY e.ended_at DESC, e.episode_id DESC LIMIT :limit;
 
 -- name: insert_episode_edges!
--- Inserts edges, given as columns.
+-- Inserts edges, given as columns; the caller compares how many.
 INSERT INTO episode_supersessions (tenant_id, owner_id, memory_id, episode_id, created_at, place, job_id)
 SELECT :tenant_id, :owner_id, s.memory_id, s.episode_id, s.created_at, s.place, s.job_id
 FROM unnest(:memory_ids::text[], :episode_ids::text[], :created_at::timestamptz[], :places::int[], :job_ids::uuid[])
-    AS s (memory_id, episode_id, created_at, place, job_id);
+    AS s (memory_id, episode_id, created_at, place, job_id)
+ON CONFLICT (tenant_id, owner_id, memory_id, episode_id) DO NOTHING;
 
 -- name: episode_edges_to
 -- The edges to the given episodes, in the order of their sources.

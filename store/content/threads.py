@@ -19,6 +19,7 @@ from store.content.recalling import EarlierTurn, Recalled, RecallQuery, recalled
 from store.db import queries
 from store.db.pacing import STATEMENT_CHARS, slices
 from store.db.queries import Connection
+from store.errors import AlreadyExists
 from store.scope import Scope
 from store.text.texts import Signature, signatures
 
@@ -197,7 +198,11 @@ async def _insert(
         tokens_through = list(accumulate((one.turn.o200k_tokens for one in some), initial=through))[1:]
         positions = range(position + 1, position + 1 + len(some))
         columns = _columns(some, ids)
-        await _sql.insert_turns(connection, **key, **columns, positions=list(positions), tokens_through=tokens_through)
+        written = await _sql.insert_turns(
+            connection, **key, **columns, positions=list(positions), tokens_through=tokens_through
+        )
+        if written != len(some):
+            raise AlreadyExists("turns_pkey")
         position, through = positions[-1], tokens_through[-1]
     await _sql.advance_thread(
         connection,

@@ -11,7 +11,7 @@ SELECT client_turn_id, turn_id FROM turns
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id AND client_turn_id = ANY(:client_turn_ids::text[]);
 
 -- name: insert_turns!
--- Inserts turns, given as columns.
+-- Inserts turns, given as columns; the caller compares how many.
 INSERT INTO turns (tenant_id, owner_id, thread_id, position, turn_id, client_turn_id, role, speaker, text, parts, said_at,
     o200k_tokens, cl100k_tokens, tokens_through, signature, word_count, search_tsv, is_imported)
 SELECT :tenant_id, :owner_id, :thread_id, r.position, r.turn_id, r.client_turn_id, r.role, r.speaker, r.text, r.parts, r.said_at,
@@ -20,7 +20,8 @@ FROM unnest(:positions::int[], :turn_ids::uuid[], :client_turn_ids::text[], :rol
     :parts::jsonb[], :said_at::timestamptz[], :o200k_tokens::int[], :cl100k_tokens::int[], :tokens_through::bigint[],
     :signatures::bytea[], :word_counts::int[], :words::text[], :is_imported::bool[])
     AS r (position, turn_id, client_turn_id, role, speaker, text, parts, said_at, o200k_tokens, cl100k_tokens, tokens_through,
-    signature, word_count, words, is_imported);
+    signature, word_count, words, is_imported)
+ON CONFLICT (tenant_id, owner_id, thread_id, position) DO NOTHING;
 
 -- name: advance_thread!
 -- Records that turns were appended.

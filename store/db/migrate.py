@@ -75,7 +75,7 @@ async def migrate(dsn: str, directory: Path, *, dry_run: bool = False) -> Migrat
     async with _session(dsn) as connection:
         if dry_run:
             return _report(await _plan(connection, files), is_dry_run=True)
-        await _take_lock(connection)
+        await take_lock(connection)
         await _sql.renew_session(connection)
         await _sql.create_ledger(connection)
         todo = await _plan(connection, files)
@@ -106,8 +106,8 @@ async def _session(dsn: str) -> AsyncIterator[_Direct]:
             raise from_driver(error) from error
 
 
-async def _take_lock(connection: _Direct) -> None:
-    """Wait for the lock, which is held until the session ends. Raises MigrationLocked."""
+async def take_lock(connection: _Direct) -> None:
+    """Wait for the lock of those who change the schema; it is held until the session ends. Raises MigrationLocked."""
     give_up_at = time.monotonic() + _LOCK_DEADLINE_S
     while not await _sql.try_migration_lock(connection):
         if time.monotonic() >= give_up_at:

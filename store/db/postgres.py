@@ -1,7 +1,8 @@
 """Connection pools, and the transactions that every query of the store runs in.
 
 A transaction opens in one round trip that also sets its role and scope, local to the transaction. Nothing is set for the
-session, so any connection can serve any tenant next, also behind PgBouncer in transaction mode. The settings are built
+session, so any connection can serve any tenant next, also behind PgBouncer in transaction mode. Where tables are spread over
+servers, the scope is set in a second round trip, which reaches those servers too. The settings are built
 from UUID values, never from a caller's text. Driver errors are converted here to a StoreError.
 """
 
@@ -47,6 +48,7 @@ MINIMUM_VERSION = 150000
 _RECOVERY_DEADLINE_S = 2.0
 _CLOSE_DEADLINE_S = 5.0
 _IDLE_S = 3600.0  # a new connection doubles a turn's time: its query plans must be made again
+_PASS_ON = " SET LOCAL citus.propagate_set_commands = 'local';"
 _JSONB_VERSION = b"\x01"  # the first byte of a jsonb value on the wire
 
 
@@ -96,12 +98,23 @@ class ServerFacts:
 
 
 class Pool:
-    """A connection pool with its acquire deadlines, and the running clean-ups of broken transactions."""
+    """A connection pool with its acquire deadlines, and the running clean-ups of broken transactions.
 
-    __slots__ = ("_acquire_deadline_s", "_connections", "_recoveries", "_wait_s")
+    `is_spread` says that the tables may lie on other servers too.
+    """
 
-    def __init__(self, connections: asyncpg.Pool[asyncpg.Record], *, wait_s: float, acquire_deadline_s: float) -> None:
+    __slots__ = ("_acquire_deadline_s", "_connections", "_recoveries", "_wait_s", "is_spread")
+
+    def __init__(
+        self,
+        connections: asyncpg.Pool[asyncpg.Record],
+        *,
+        wait_s: float,
+        acquire_deadline_s: float,
+        is_spread: bool = False,
+    ) -> None:
         self._connections = connections
+        self.is_spread = is_spread
         self._wait_s = wait_s
         self._acquire_deadline_s = acquire_deadline_s
         self._recoveries: set[asyncio.Task[None]] = set()
@@ -157,15 +170,16 @@ class Transaction:
     """A transaction on a pooled connection, which the body receives; committed at its end, rolled back if it raises.
 
     Cancelling the body never waits for the server: the query is cancelled there, and the connection cleaned up in the
-    background. Raises the errors of `Pool.acquire`, TransactionAborted, and driver errors as a StoreError. `opening` is
-    the SQL it begins with.
+    background. Raises the errors of `Pool.acquire`, TransactionAborted, and driver errors as a StoreError. It begins with the
+    SQL of `opening` and `scope`.
     """
 
-    __slots__ = ("_connection", "_pool", "opening")
+    __slots__ = ("_connection", "_pool", "opening", "scope")
 
-    def __init__(self, pool: Pool, opening: str) -> None:
+    def __init__(self, pool: Pool, opening: str, scope: str = "") -> None:
         self._pool = pool
         self.opening = opening
+        self.scope = scope
         self._connection: PooledConnection | None = None
 
     async def __aenter__(self) -> Connection:
@@ -195,7 +209,13 @@ class Transaction:
 
     async def _open(self, connection: PooledConnection) -> None:
         try:
-            await connection.execute(self.opening)
+            if not self._pool.is_spread:
+                await connection.execute(self.opening + self.scope)
+                return
+            # Apart: the text that sets the scope is sent to the other servers whole, and there the role is in force already.
+            await connection.execute(self.opening + _PASS_ON)
+            if self.scope:
+                await connection.execute(self.scope.strip())
         except asyncpg.InvalidParameterValueError as error:
             raise SchemaOutdated("the role is missing") from error
 
@@ -215,7 +235,7 @@ class Transaction:
 def scoped(pool: Pool, scope: Scope, *, role: DatabaseRole = DatabaseRole.APP, read_only: bool = False) -> Transaction:
     """Return a transaction with access to this owner's rows: `async with scoped(pool, scope) as connection`."""
     settings = _set_uuid("app.tenant_id", scope.tenant_id) + _set_uuid("app.owner_id", scope.owner_id)
-    return Transaction(pool, _begin(role, read_only) + settings)
+    return Transaction(pool, _begin(role, read_only), settings)
 
 
 @asynccontextmanager
@@ -236,7 +256,7 @@ def tenant_scoped(
     pool: Pool, tenant_id: UUID, *, role: DatabaseRole = DatabaseRole.APP, read_only: bool = False
 ) -> Transaction:
     """Return a transaction with access to a tenant's rows, but not to those of single owners."""
-    return Transaction(pool, _begin(role, read_only) + _set_uuid("app.tenant_id", tenant_id))
+    return Transaction(pool, _begin(role, read_only), _set_uuid("app.tenant_id", tenant_id))
 
 
 async def enter_owner(connection: Connection, owner_id: UUID) -> None:
@@ -254,17 +274,25 @@ async def open_pools(dsn: str, config: PoolsConfig) -> Pools:
     turn = await _open_pool(dsn, config, config.turn_connections)
     try:
         background = await _open_pool(dsn, config, config.background_connections)
+        is_spread = await _is_spread(turn)
     except StoreError:
         await turn.close()
         raise
     return Pools(
-        Pool(turn, wait_s=config.turn_wait_s, acquire_deadline_s=config.turn_acquire_deadline_s),
+        Pool(turn, wait_s=config.turn_wait_s, acquire_deadline_s=config.turn_acquire_deadline_s, is_spread=is_spread),
         Pool(
             background,
             wait_s=config.background_acquire_deadline_s,
             acquire_deadline_s=config.background_acquire_deadline_s,
+            is_spread=is_spread,
         ),
     )
+
+
+async def _is_spread(pool: asyncpg.Pool[asyncpg.Record]) -> bool:
+    with driver_errors():
+        async with pool.acquire() as connection:
+            return await has_citus(connection)
 
 
 @asynccontextmanager
@@ -291,6 +319,11 @@ async def check_server(connection: Connection) -> ServerFacts:
     if missing:
         raise ServerUnsuitable(f"missing: {', '.join(missing)}")
     return ServerFacts(version, VECTOR.is_met(available))
+
+
+async def has_citus(connection: Connection) -> bool:
+    """Return whether the database has the extension that spreads tables over servers."""
+    return bool(await _sql.has_citus(connection))
 
 
 async def server_time(connection: Connection) -> datetime:

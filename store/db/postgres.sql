@@ -9,3 +9,7 @@ SELECT name, default_version AS version FROM pg_catalog.pg_available_extensions 
 -- name: server_time$
 -- The time of the server's clock.
 SELECT clock_timestamp();
+
+-- name: has_citus$
+-- Whether this database has the extension that spreads tables over servers.
+SELECT EXISTS (SELECT FROM pg_catalog.pg_extension WHERE extname = 'citus');

@@ -149,8 +149,8 @@ SELECT ref_kind, ref FROM brain_withdrawals WHERE tenant_id = :tenant_id AND own
 
 -- name: settle_withdrawals!
 -- Deletes what no receipt holds any more.
-DELETE FROM brain_withdrawals WHERE tenant_id = :tenant_id AND owner_id = :owner_id
-    AND (ref_kind, ref) IN (SELECT * FROM unnest(:kinds::text[], :refs::text[]));
+DELETE FROM brain_withdrawals w USING unnest(:kinds::text[], :refs::text[]) AS r (ref_kind, ref)
+WHERE w.tenant_id = :tenant_id AND w.owner_id = :owner_id AND w.ref_kind = r.ref_kind AND w.ref = r.ref;
 
 -- name: lock_held_by
 -- What one of some copies holds back, locked until the transaction ends.

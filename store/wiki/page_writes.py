@@ -242,6 +242,14 @@ async def score_hubs(connection: Connection, scope: Scope, page_ids: Sequence[UU
     return int(await _sql.score_hubs(connection, **scope.key, page_ids=list(page_ids)))
 
 
+async def settle_search(connection: Connection) -> None:
+    """Move the pages and sections that were written from the search indexes' pending lists into the indexes.
+
+    Every writer of pages calls it at the end of what it wrote: a search reads the whole of a list that waits.
+    """
+    await _sql.settle_search(connection)
+
+
 async def drop_links_without_cause(connection: Connection, scope: Scope) -> int:
     """Delete the scope's links without causes; return how many."""
     return int(await _sql.drop_links_without_cause(connection, **scope.key))

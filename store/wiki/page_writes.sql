@@ -142,3 +142,7 @@ WITH counted AS (
     WHERE p.tenant_id = :tenant_id AND p.owner_id = :owner_id AND p.page_id = counted.page_id AND p.status = 'active'
         AND p.hubness_score <> counted.score RETURNING 1)
 SELECT count(*) FROM changed;
+
+-- name: settle_search$
+-- Moves what was written from the search indexes' pending lists into the indexes.
+SELECT settle_search();

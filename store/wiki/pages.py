@@ -19,6 +19,7 @@ from store.db.queries import Connection
 from store.errors import ReferenceMissing
 from store.scope import Scope
 from store.text.texts import Signature, fold
+from store.wiki import page_writes
 
 _sql = queries.load(__file__)
 _PAGES = UUID("6f0c7c1e-6d0b-5d0c-9a3e-0d5b7d1f8a05")
@@ -105,6 +106,7 @@ async def put_page(connection: Connection, scope: Scope, page: NewPage, *, now: 
     await _put_sections(connection, key, page.sections, of_sections)
     await _put_aliases(connection, key, page.aliases, now)
     await _put_sources(connection, key, page.sections, now)
+    await page_writes.settle_search(connection)
     await embeddings.mark(connection, scope, embeddings.TextKind.WIKI, now=now)
     return page_id
 

@@ -15,7 +15,7 @@ from uuid import UUID
 from store.db import queries
 from store.db.queries import Connection
 from store.scope import Scope
-from store.wiki import edge_ends
+from store.wiki import edge_ends, page_writes
 
 _sql = queries.load(__file__)
 
@@ -184,7 +184,9 @@ async def count_scope(connection: Connection, scope: Scope) -> ScopeCounts:
 
 async def archive_all(connection: Connection, scope: Scope, *, now: datetime) -> int:
     """Archive every page of the owner, and return how many were active."""
-    return int(await _sql.archive_all_pages(connection, **scope.key, now=now))
+    archived = int(await _sql.archive_all_pages(connection, **scope.key, now=now))
+    await page_writes.settle_search(connection)
+    return archived
 
 
 async def delete_all(connection: Connection, scope: Scope) -> int:

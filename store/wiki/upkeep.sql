@@ -145,13 +145,17 @@ DELETE FROM wiki_pages WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
 
 -- name: read_pages_in_receipts
 -- For each page, the number of assemblies since an instant that contained it, and of answers reported to have used it.
-SELECT i.page_id, count(DISTINCT i.receipt_id) AS assemblies, count(DISTINCT i.receipt_id) FILTER (WHERE i.is_used) AS answers
-FROM (
-    SELECT r.receipt_id, substring(item->>'id' FROM 6 FOR 36) AS page_id, coalesce(item->>'id' = ANY(u.used_item_ids), false) AS is_used
+WITH kept AS MATERIALIZED (
+    SELECT r.receipt_id, r.details, u.used_item_ids
     FROM (SELECT * FROM receipts
         WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND created_at >= :since
         ORDER BY created_at DESC LIMIT :most_receipts) r
-    LEFT JOIN usage_reports u ON u.tenant_id = r.tenant_id AND u.receipt_id = r.receipt_id
+    LEFT JOIN usage_reports u ON u.tenant_id = :tenant_id AND u.receipt_id = r.receipt_id
+)
+SELECT i.page_id, count(DISTINCT i.receipt_id) AS assemblies, count(DISTINCT i.receipt_id) FILTER (WHERE i.is_used) AS answers
+FROM (
+    SELECT r.receipt_id, substring(item->>'id' FROM 6 FOR 36) AS page_id, coalesce(item->>'id' = ANY(r.used_item_ids), false) AS is_used
+    FROM kept r
     CROSS JOIN LATERAL jsonb_array_elements(r.details->'sources') AS source
     CROSS JOIN LATERAL jsonb_array_elements(source->'items') AS item
     WHERE source->>'source' = 'wiki' AND item->>'decision' IN ('kept', 'shortened') AND item->>'id' LIKE 'page:%'
@@ -159,13 +163,16 @@ FROM (
 
 -- name: count_receipts^
 -- The number of assemblies since an instant, of those with wiki content, and of answers that used it.
+WITH made AS MATERIALIZED (
+    SELECT r.receipt_id, r.details, u.used_item_ids
+    FROM (SELECT * FROM receipts
+        WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND created_at >= :since
+        ORDER BY created_at DESC LIMIT :most_receipts) r
+    LEFT JOIN usage_reports u ON u.tenant_id = :tenant_id AND u.receipt_id = r.receipt_id
+)
 SELECT count(*) AS assemblies, count(*) FILTER (WHERE w.kept) AS wiki_assemblies, count(*) FILTER (WHERE w.used) AS wiki_answers
-FROM (SELECT * FROM receipts
-    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND created_at >= :since
-    ORDER BY created_at DESC LIMIT :most_receipts) r
-LEFT JOIN usage_reports u ON u.tenant_id = r.tenant_id AND u.receipt_id = r.receipt_id
-CROSS JOIN LATERAL (
-    SELECT count(*) > 0 AS kept, coalesce(bool_or(item->>'id' = ANY(u.used_item_ids)), false) AS used
+FROM made r CROSS JOIN LATERAL (
+    SELECT count(*) > 0 AS kept, coalesce(bool_or(item->>'id' = ANY(r.used_item_ids)), false) AS used
     FROM jsonb_array_elements(r.details->'sources') AS source, jsonb_array_elements(source->'items') AS item
     WHERE source->>'source' = 'wiki' AND item->>'decision' IN ('kept', 'shortened')) w;
 

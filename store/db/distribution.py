@@ -1,0 +1,90 @@
+"""Spreads a migrated database over the servers of a Citus cluster, by tenant. Safe to repeat: what is spread stays as it is.
+
+Needs a direct connection to the coordinator, as the owner of the schema and a superuser; the extension and the servers are
+the operator's (docs/scaling.md). A database on one server needs none of this and is never changed by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from graphlib import TopologicalSorter
+
+import asyncpg
+
+from store.db import queries
+from store.db.migrate import take_lock
+from store.db.placements import DISTRIBUTED, REFERENCE
+from store.db.postgres import direct, has_citus
+from store.errors import DRIVER_ERRORS, DistributionFailed, NotACluster, from_driver
+
+_sql = queries.load(__file__)
+_FIRST = "tenants"
+
+
+@dataclass(frozen=True, slots=True)
+class DistributionReport:
+    """What `distribute` did: servers with shards, tables spread now by kind, and how many were spread before."""
+
+    servers: int
+    distributed: tuple[str, ...]
+    reference: tuple[str, ...]
+    before: int
+
+
+async def distribute(dsn: str) -> DistributionReport:
+    """Spread every table that `placements` names and that is not spread yet; return what was done.
+
+    Raises NotACluster on a plain Postgres, DistributionFailed with the table, DatabaseUnavailable, DatabaseRefused.
+    """
+    async with direct(dsn) as connection:
+        try:
+            await take_lock(connection)
+            return await _distribute(connection)
+        except DRIVER_ERRORS as error:
+            raise from_driver(error) from error
+
+
+async def _distribute(connection: asyncpg.Connection[asyncpg.Record]) -> DistributionReport:
+    if not await has_citus(connection):
+        raise NotACluster("there is no extension citus in this database")
+    servers = await _sql.worker_nodes(connection)
+    if not servers:
+        raise NotACluster("no server of the cluster holds shards; add one with citus_add_node()")
+    spread = {row["table_name"] for row in await _sql.spread_tables(connection)}
+    await _prepare(connection)
+    reference = sorted(REFERENCE - spread)
+    for table in reference:
+        await _sql.copy_everywhere(connection, table_name=table)
+    links = [(row["child"], row["parent"]) for row in await _sql.foreign_keys(connection)]
+    distributed = [table for table in in_order(DISTRIBUTED, links) if table not in spread]
+    for table in distributed:
+        await _spread(connection, table)
+    await _sql.index_pages_at_once(connection)
+    await _sql.index_sections_at_once(connection)
+    return DistributionReport(servers, tuple(distributed), tuple(reference), len(spread & (DISTRIBUTED | REFERENCE)))
+
+
+def in_order(tables: Iterable[str], links: Iterable[tuple[str, str]]) -> list[str]:
+    """Return the tables, each after those that it refers to; the table of tenants is the first. `links` are (child, parent)."""
+    wanted = sorted(tables)
+    parents: Mapping[str, set[str]] = {table: {_FIRST} - {table} for table in wanted}
+    for child, parent in links:
+        if child in parents and parent in parents:
+            parents[child].add(parent)
+    return list(TopologicalSorter(parents).static_order())
+
+
+async def _prepare(connection: asyncpg.Connection[asyncpg.Record]) -> None:
+    await _sql.let_roles_log_in(connection)
+    refused = [row["result"] for row in await _sql.settings_of_nodes(connection) if not row["success"]]
+    if refused:
+        raise DistributionFailed(f"the settings of the servers: {refused[0]}")
+    await _sql.spread_search(connection)
+
+
+async def _spread(connection: asyncpg.Connection[asyncpg.Record], table: str) -> None:
+    try:
+        await _sql.distribute_table(connection, table_name=table, beside="default" if table == _FIRST else _FIRST)
+    except asyncpg.PostgresError as error:
+        raise DistributionFailed(f"{table}: {error}") from error

@@ -1,0 +1,49 @@
+-- name: worker_nodes$
+-- How many servers hold shards.
+SELECT count(*) FROM pg_dist_node WHERE noderole = 'primary' AND isactive AND shouldhaveshards;
+
+-- name: node_addresses
+-- The address of every server of the cluster.
+SELECT nodename, nodeport FROM pg_dist_node WHERE noderole = 'primary' AND isactive ORDER BY nodename, nodeport;
+
+-- name: spread_tables
+-- The tables that are spread already, with their kind: `distributed` or `reference`.
+SELECT c.relname AS table_name, CASE p.partmethod WHEN 'h' THEN 'distributed' WHEN 'n' THEN 'reference' ELSE p.partmethod::text END AS kind
+FROM pg_dist_partition p JOIN pg_class c ON c.oid = p.logicalrelid WHERE c.relnamespace = 'public'::regnamespace;
+
+-- name: foreign_keys
+-- Which table refers to which other one.
+SELECT child.relname AS child, parent.relname AS parent FROM pg_constraint k
+JOIN pg_class child ON child.oid = k.conrelid JOIN pg_class parent ON parent.oid = k.confrelid
+WHERE k.contype = 'f' AND child.relnamespace = 'public'::regnamespace AND child.oid <> parent.oid;
+
+-- name: distribute_table$
+-- Spreads a table's rows by their tenant, beside those of the table it is given.
+SELECT create_distributed_table(format('public.%I', :table_name::text), 'tenant_id', colocate_with => :beside);
+
+-- name: copy_everywhere$
+-- Gives every server a copy of a table.
+SELECT create_reference_table(format('public.%I', :table_name::text));
+
+-- name: let_roles_log_in#
+-- Lets the product's roles log in: the coordinator connects to the other servers as the role in force.
+DO $$ BEGIN ALTER ROLE sidecar_app LOGIN; ALTER ROLE sidecar_worker LOGIN; ALTER ROLE sidecar_search LOGIN; END $$;
+
+-- name: settings_of_nodes
+-- The settings of this database that every server needs: a search function may be sent to where its rows lie and asks there; and
+-- looking up a type does not go through the list of shards.
+SELECT nodeid, success, result FROM run_command_on_all_nodes(format(
+    'SET citus.enable_ddl_propagation = off; ALTER DATABASE %1$I SET citus.allow_nested_distributed_execution = on;'
+    ' ALTER DATABASE %1$I SET citus.override_table_visibility = off', current_database()));
+
+-- name: spread_search$
+-- Makes the search functions find the server of their tenant.
+SELECT spread_search();
+
+-- name: index_pages_at_once#
+-- Words enter the search index of pages as they are written: a list that waits on another server is not settled from here.
+ALTER INDEX wiki_pages_search SET (fastupdate = off);
+
+-- name: index_sections_at_once#
+-- The same for the sections of pages.
+ALTER INDEX wiki_page_sections_search SET (fastupdate = off);

@@ -1,0 +1,106 @@
+"""Where each table lies once the tenants are spread over several servers: this list, and nothing else, decides it.
+
+A table of a tenant's rows is distributed by `tenant_id`, so that everything of a tenant lies on one server, and joins and
+foreign keys stay there. A local table lies on the coordinator alone: it belongs to the installation, or is a queue that
+workers read across tenants. A reference table has a copy on every server. A new table is named here, or a test fails.
+"""
+
+from __future__ import annotations
+
+DISTRIBUTED = frozenset(
+    {
+        "agents",
+        "audit_entries",
+        "backend_switches",
+        "background_jobs",
+        "bases_to_embed",
+        "brain_copies",
+        "brain_cursors",
+        "brain_rules",
+        "brain_settings",
+        "brain_withdrawals",
+        "chunk_vectors",
+        "chunks",
+        "compile_accounts",
+        "compile_batches",
+        "compile_spend",
+        "cost_alerts",
+        "cost_budgets",
+        "decay_attestations",
+        "decay_days",
+        "decay_jobs",
+        "documents",
+        "episode_closings",
+        "episode_supersessions",
+        "episodes",
+        "forgotten_refs",
+        "knowledge_assignments",
+        "knowledge_bases",
+        "memories",
+        "memory_feeds",
+        "memory_ledger",
+        "memory_status_changes",
+        "memory_supersessions",
+        "memory_vectors",
+        "model_answer_memories",
+        "model_answers",
+        "model_calibrations",
+        "ontology_change_set_items",
+        "ontology_change_sets",
+        "ontology_entity_types",
+        "ontology_evidence_examples",
+        "ontology_external_mappings",
+        "ontology_facet_templates",
+        "ontology_rejections",
+        "ontology_relationship_types",
+        "ontology_reprocess_jobs",
+        "ontology_versions",
+        "owner_calibrations",
+        "owner_storage",
+        "page_vectors",
+        "places_to_embed",
+        "profiles",
+        "receipt_texts",
+        "receipts",
+        "remote_forgettings",
+        "section_vectors",
+        "spaces",
+        "tenants",
+        "thread_summaries",
+        "threads",
+        "tool_approvals",
+        "turn_accounts",
+        "turn_vectors",
+        "turns",
+        "usage_reports",
+        "webhook_deliveries",
+        "webhook_subscriptions",
+        "wiki_compile_cursors",
+        "wiki_compile_jobs",
+        "wiki_link_evidence",
+        "wiki_lints",
+        "wiki_mention_sightings",
+        "wiki_page_aliases",
+        "wiki_page_links",
+        "wiki_page_sections",
+        "wiki_pages",
+        "wiki_rulings",
+        "wiki_section_children",
+        "wiki_section_sources",
+        "wiki_unresolved_mentions",
+        "workspaces",
+    }
+)
+
+# No table of today is joined by every tenant's rows.
+REFERENCE: frozenset[str] = frozenset()
+
+# Each with the reason why it is not distributed.
+LOCAL = {
+    "schema_migrations": "the ledger of this database's migrations",
+    "installation_keys": "the secrets of the installation, which belong to no tenant",
+    "embedders": "the numbers of the installation's embedders; no row refers to them by a key",
+    "purge_queue": "what was asked of this server's files",
+    "compile_ready": "the queue that workers read across tenants, in the order of time",
+    "compile_served": "the queue's memory of whose turn it is",
+}
