@@ -48,7 +48,7 @@ MINIMUM_VERSION = 150000
 _RECOVERY_DEADLINE_S = 2.0
 _CLOSE_DEADLINE_S = 5.0
 _IDLE_S = 3600.0  # a new connection doubles a turn's time: its query plans must be made again
-_PASS_ON = " SET LOCAL citus.propagate_set_commands = 'local';"
+_REACHING = " SET LOCAL citus.propagate_set_commands = 'local';"
 _JSONB_VERSION = b"\x01"  # the first byte of a jsonb value on the wire
 
 
@@ -213,7 +213,7 @@ class Transaction:
                 await connection.execute(self.opening + self.scope)
                 return
             # Apart: the text that sets the scope is sent to the other servers whole, and there the role is in force already.
-            await connection.execute(self.opening + _PASS_ON)
+            await connection.execute(self.opening + _REACHING)
             if self.scope:
                 await connection.execute(self.scope.strip())
         except asyncpg.InvalidParameterValueError as error:
