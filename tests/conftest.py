@@ -17,7 +17,8 @@ import pytest
 
 from store.db.postgres import Pools, PoolsConfig, open_pools
 from store.embedded.server import EmbeddedPostgres
-from tests.support.databases import RUN_DIR, database_clone, make_template, new_directory, sweep
+from tests.servers import cluster
+from tests.support.databases import RUN_DIR, database_clone, is_cluster, make_template, new_directory, sweep
 
 _SETTINGS = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "autovacuum": "off"}
 _owned: list[Path] = []
@@ -70,6 +71,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def postgres_server() -> Iterator[str]:
     """The DSN of the run's server, whose durability is off."""
     directory = Path(os.environ[RUN_DIR])
+    if is_cluster():
+        directory.mkdir(exist_ok=True)
+        yield os.environ[cluster.URL]
+        return
     asyncio.run(sweep(keep=directory))
     server = EmbeddedPostgres(directory, settings=_SETTINGS)
     asyncio.run(server.start())

@@ -67,18 +67,22 @@ class TokenMeters:
         return Metered(meters.meter_for(model_id, learned, counter=self._known.count), model)
 
     async def learn(
-        self, connection: Connection, scope: Scope, model_id: str, usage: CalibrationSample | None, *, now: datetime
-    ) -> Calibration:
-        """Update the calibration from one usage report, if given, and return the owner's calibration in force."""
-        if usage is not None:
-            key, is_exact = meters.calibration_key(model_id), meters.is_exact(model_id)
-            stored = await receipts.lock_calibration(connection, scope, key)
-            learned = calibration.learn(
-                calibration.calibration_from(stored, is_exact=is_exact), usage, is_exact=is_exact
-            )
-            await receipts.put_calibration(connection, scope, key, learned.as_fields(), now=now)
-            self._calibrations.forget(lambda known: known == scope.tenant_id)
-        return _of_owner(await _in_force(connection, scope.tenant_id), scope, model_id)
+        self, connection: Connection, scope: Scope, model_id: str, usage: CalibrationSample, *, now: datetime
+    ) -> None:
+        """Update the owner's calibration from one usage report."""
+        key, is_exact = meters.calibration_key(model_id), meters.is_exact(model_id)
+        stored = await receipts.lock_calibration(connection, scope, key)
+        learned = calibration.learn(calibration.calibration_from(stored, is_exact=is_exact), usage, is_exact=is_exact)
+        await receipts.put_calibration(connection, scope, key, learned.as_fields(), now=now)
+
+    async def newest(self, scope: Scope, model_id: str) -> Calibration:
+        """Return the owner's calibration in force, read anew, and forget older ones of the tenant.
+
+        In a transaction of its own: what reads other owners' rows is asked under another role, and a server that holds what this
+        transaction wrote would refuse it.
+        """
+        self._calibrations.forget(lambda known: known == scope.tenant_id)
+        return _of_owner(await self._read(scope.tenant_id), scope, model_id)
 
     def counted(self, turns: Sequence[NewTurn]) -> list[NewTurn]:
         """Return the turns with the token counts to store."""
@@ -86,11 +90,7 @@ class TokenMeters:
 
     async def _read(self, tenant_id: UUID) -> _InForce:
         async with tenant_scoped(self._pool, tenant_id, read_only=True) as connection:
-            return await _in_force(connection, tenant_id)
-
-
-async def _in_force(connection: Connection, tenant_id: UUID) -> _InForce:
-    return await receipts.calibrations_in_force(connection, tenant_id, trusted_after=calibration.TRUSTED_AFTER)
+            return await receipts.calibrations_in_force(connection, tenant_id, trusted_after=calibration.TRUSTED_AFTER)
 
 
 def _of_owner(in_force: _InForce, scope: Scope, model_id: str) -> Calibration:

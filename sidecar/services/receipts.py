@@ -94,8 +94,9 @@ class Receipts:
             now = self._now()
             is_first = await receipts.report_usage(connection, scope, receipt_id, usage, now=now)
             await costs.report(connection, scope, receipt_id, usage)
-            counted = sample if is_first else None
-            learned = await self._meters.learn(connection, scope, receipt.model_id, counted, now=now)
+            if is_first:
+                await self._meters.learn(connection, scope, receipt.model_id, sample, now=now)
+        learned = await self._meters.newest(scope, receipt.model_id)
         return LearnedUsage(expected_tokens, learned.trusted_ratio)
 
     async def stands(self, scope: Scope, began: datetime) -> bool:

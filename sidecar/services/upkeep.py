@@ -149,7 +149,12 @@ class Upkeep:
             yield vault.path_of(page), text
 
     async def verify(self, scope: Scope) -> ReplayedLog:
-        """Replay the log into a separate wiki, and return the differences."""
+        """Replay the log into a separate wiki, and return the differences.
+
+        Raises FailedPrecondition where the tables are spread over servers: a replay searches what its transaction wrote.
+        """
+        if self._pool.is_spread:
+            raise FailedPrecondition("wiki", "a database that is spread over servers cannot replay its log")
         return await replay(self._engine, self._pool, scope)
 
     async def import_records(self, scope: Scope, records: Sequence[NewMemory], *, has_more: bool) -> Imported:

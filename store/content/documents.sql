@@ -7,20 +7,20 @@ ON CONFLICT (tenant_id, name) DO NOTHING;
 -- name: get_base^
 -- The base of this name, or no row.
 SELECT b.base_id, b.name, b.description, b.created_at,
-    (SELECT count(*) FROM documents d WHERE d.tenant_id = b.tenant_id AND d.base_id = b.base_id) AS document_count
+    (SELECT count(*) FROM documents d WHERE d.tenant_id = :tenant_id AND d.base_id = b.base_id) AS document_count
 FROM knowledge_bases b WHERE b.tenant_id = :tenant_id AND b.name = :name;
 
 -- name: list_bases
 -- A page of a tenant's bases, in order of name.
 SELECT b.base_id, b.name, b.description, b.created_at,
-    (SELECT count(*) FROM documents d WHERE d.tenant_id = b.tenant_id AND d.base_id = b.base_id) AS document_count
+    (SELECT count(*) FROM documents d WHERE d.tenant_id = :tenant_id AND d.base_id = b.base_id) AS document_count
 FROM knowledge_bases b WHERE b.tenant_id = :tenant_id AND b.name > :after
 ORDER BY b.name LIMIT :limit;
 
 -- name: bases_among
 -- A page of the given bases, in order of name; an agent reaches few enough to sort.
 SELECT b.base_id, b.name, b.description, b.created_at,
-    (SELECT count(*) FROM documents d WHERE d.tenant_id = b.tenant_id AND d.base_id = b.base_id) AS document_count
+    (SELECT count(*) FROM documents d WHERE d.tenant_id = :tenant_id AND d.base_id = b.base_id) AS document_count
 FROM knowledge_bases b WHERE b.tenant_id = :tenant_id AND b.base_id = ANY(:among::uuid[]) AND b.name > :after
 ORDER BY b.name LIMIT :limit;
 

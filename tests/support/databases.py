@@ -18,6 +18,7 @@ import asyncpg
 from store.db.migrate import migrate
 from store.embedded import postmaster
 from store.embedded.locks import FileLock
+from tests.servers import cluster
 from tests.support.places import ROOT
 
 RUN_DIR = "CONTEXT_SIDECAR_TEST_DIR"
@@ -32,7 +33,12 @@ def new_directory() -> Path:
 
 def _named(dsn: str, name: str) -> str:
     """Return the DSN of another database on the run's server."""
-    return dsn.replace("@/sidecar?", f"@/{name}?")
+    return cluster.at(dsn, name) if is_cluster() else dsn.replace("@/sidecar?", f"@/{name}?")
+
+
+def is_cluster() -> bool:
+    """Return whether the run is one on a Citus cluster."""
+    return cluster.URL in os.environ
 
 
 @asynccontextmanager
@@ -47,6 +53,10 @@ async def _admin(dsn: str) -> AsyncIterator[asyncpg.Connection[asyncpg.Record]]:
 @asynccontextmanager
 async def database_clone(dsn: str, template: str = _TEMPLATE) -> AsyncIterator[str]:
     """Yield the DSN of a new database on the server, a clone of the template; it is dropped afterwards."""
+    if is_cluster() and template == _TEMPLATE:
+        async with cluster.clone() as spread:
+            yield spread
+        return
     name = f"test_{uuid4().hex}"
     async with _admin(dsn) as connection:
         await connection.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")
@@ -57,6 +67,13 @@ async def database_clone(dsn: str, template: str = _TEMPLATE) -> AsyncIterator[s
 async def make_template(dsn: str) -> None:
     """Make the template once for all workers: it bears its name only when it is whole."""
     lock = FileLock(Path(os.environ[RUN_DIR]) / "template.lock")
+    if is_cluster():
+        made = Path(os.environ[RUN_DIR]) / "template.made"
+        async with lock.exclusive(300):
+            if not made.exists():
+                await cluster.make_template()
+                made.touch()
+        return
     async with lock.exclusive(120), _admin(dsn) as connection:
         if await connection.fetchval("SELECT true FROM pg_database WHERE datname = $1", _TEMPLATE):
             return

@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +28,9 @@ from sidecar.runtime import settings
 from sidecar.runtime.database import bring_up_to_date, migrations, reached
 from sidecar.runtime.settings import Settings
 from sidecar.telemetry import watch
+from store.db import distribution, purging
 from store.db import migrate as ledger
-from store.db import purging
+from store.db.distribution import DistributionReport
 from store.db.migrate import MigrationReport, MigrationState
 from store.db.purging import PurgeReport
 
@@ -80,32 +81,46 @@ def _runner() -> asyncio.Runner:
 @click.command(short_help="Bring the database's schema up to date.")
 @click.argument("action", type=click.Choice(["status"]), required=False)
 @click.option("--dry-run", is_flag=True, help="Only show what would be applied.")
+@click.option(
+    "--distribute", is_flag=True, help="Then spread the tables over the servers of a Citus cluster, by tenant."
+)
 @speaking
-def migrate(voice: Voice, action: str | None, dry_run: bool) -> None:
+def migrate(voice: Voice, action: str | None, dry_run: bool, distribute: bool) -> None:
     """Apply pending migrations; safe to repeat, and to run concurrently.
 
     \b
     Example:
       sidecar migrate --dry-run
       sidecar migrate
+      sidecar migrate --distribute
       sidecar migrate status
     """
+    if distribute and (dry_run or action):
+        raise click.UsageError("--distribute goes with neither --dry-run nor status")
     read = settings.read(os.environ)
     with _runner() as runner:
         if action == "status":
             voice.show(runner.run(_states(read)), _draw_states)
-        else:
-            report = runner.run(_migrate(read, dry_run=dry_run))
-            if voice.is_json:
-                voice.document(_facts(report))
-            else:
-                voice.show(report, _draw_report)
+            return
+        report, spread = runner.run(_migrate(read, dry_run=dry_run, distribute=distribute))
+    if voice.is_json:
+        voice.document(_facts(report) | (asdict(spread) if spread else {}))
+    else:
+        voice.show(report, _draw_report)
+        if spread:
+            voice.show(spread, _draw_spread)
 
 
-async def _migrate(settings: Settings, *, dry_run: bool) -> MigrationReport:
-    """Apply the pending migrations and return the report. Raises the errors of `store.db.migrate`."""
+async def _migrate(
+    settings: Settings, *, dry_run: bool, distribute: bool
+) -> tuple[MigrationReport, DistributionReport | None]:
+    """Apply the pending migrations, spread the tables if asked, and return the reports.
+
+    Raises the errors of `store.db.migrate` and `store.db.distribution`.
+    """
     async with reached(settings) as database:
-        return await bring_up_to_date(database, dry_run=dry_run)
+        report = await bring_up_to_date(database, dry_run=dry_run)
+        return report, await distribution.distribute(database.direct_dsn) if distribute else None
 
 
 def _facts(report: MigrationReport) -> dict[str, Any]:
@@ -191,6 +206,12 @@ def _draw_report(report: MigrationReport) -> Iterator[str]:
     yield from (f"skipped {one.name}: the server lacks the extension {one.extension}" for one in report.skipped)
     if not report.applied:
         yield "nothing to apply"
+
+
+def _draw_spread(report: DistributionReport) -> Iterator[str]:
+    yield from (f"reference {name}" for name in report.reference)
+    yield from (f"distributed {name}" for name in report.distributed)
+    yield f"{report.before} tables were spread before; {report.servers} servers hold them"
 
 
 @click.command(short_help="Load a demo, ask one question, show the context.")

@@ -9,10 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import AsyncIterator, Iterator
-from datetime import UTC, date, datetime
-from hashlib import md5
 from typing import Any
-from uuid import UUID
 
 import asyncpg
 import pytest
@@ -20,14 +17,14 @@ import pytest
 from store.db import queries
 from store.db.postgres import Pools, scoped
 from store.db.queries import Connection, Query
-from store.scope import Scope
+from tests.support.store.arguments import SCOPE, VALUES, arguments_of
 from tests.support.store.schema_rows import fill, tenant_tables
 
 ROWS = 4000
-SCOPE = Scope(UUID(int=1), UUID(int=1))
 
 # Whoever calls these works for the installation, not for a tenant.
 NOT_OF_A_TENANT = {
+    "distribution.sql",
     "embedders.sql",
     "keys.sql",
     "migrate.sql",
@@ -82,30 +79,6 @@ CROWD = SPREAD | {
     "documents.base_id": "md5('base' || n % 7)::uuid",
     "turn_vectors.thread_id": "'x0'",
 }
-VALUES: dict[str, Any] = {
-    "tenant_id": SCOPE.tenant_id,
-    "owner_id": SCOPE.owner_id,
-    "words": ["ferry", "word17", "nowhere"],
-    "vectors": ["[0.6,0.8]"],
-    "embedder_no": 1,
-    "thread_id": "x0",
-    "base_ids": [UUID(bytes=md5(b"base0").digest())],
-    "limit": 50,
-    "status": "open",
-}
-BY_TYPE: dict[str, Any] = {
-    "uuid": UUID(int=7),
-    "text": "agent",
-    "int4": 3,
-    "int8": 3,
-    "float4": 1.0,
-    "float8": 1.0,
-    "bool": True,
-    "timestamptz": datetime(2026, 1, 2, tzinfo=UTC),
-    "date": date(2026, 1, 2),
-    "bytea": b"x",
-    "jsonb": {},
-}
 
 
 @pytest.fixture
@@ -151,16 +124,6 @@ def is_of_texts(node: dict[str, Any]) -> bool:
     """Return whether the node reads turns, memories, chunks or a wiki, by whatever index."""
     name = str(node.get("Relation Name") or node.get("Index Name", ""))
     return name.startswith(("turns", "memories", "chunks", "wiki_page"))
-
-
-async def arguments_of(connection: Connection, query: Query) -> list[Any]:
-    prepared = await connection.prepare(query.sql)
-    arguments = []
-    for name, kind in zip(query.parameters, prepared.get_parameters(), strict=True):
-        value = BY_TYPE[kind.name.removesuffix("[]").removeprefix("_")]
-        known = VALUES.get(name) if isinstance(VALUES.get(name), list) == (kind.kind == "array") else None
-        arguments.append(known or ([value] if kind.kind == "array" else value))
-    return arguments
 
 
 async def plan_of(connection: Connection, query: Query, *, options: str = "FORMAT JSON") -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from uuid import UUID
@@ -163,7 +164,7 @@ async def test_functions_that_bypass_row_security_are_listed_and_granted_by_name
         " ARRAY(SELECT coalesce(g.rolname, 'PUBLIC') FROM aclexplode(p.proacl) a"
         "   LEFT JOIN pg_roles g ON g.oid = a.grantee WHERE a.grantee <> p.proowner ORDER BY 1)::text[] AS granted"
         " FROM pg_proc p JOIN pg_roles r ON r.oid = p.proowner"
-        " WHERE p.pronamespace = 'public'::regnamespace AND p.prosecdef AND p.prorettype <> 'trigger'::regtype"
+        " WHERE p.pronamespace = 'public'::regnamespace AND p.prosecdef AND p.proname <> 'settle_search'"
     )
     assert {row["proname"] for row in rows} > ACROSS_TENANTS
     for row in rows:
@@ -173,17 +174,18 @@ async def test_functions_that_bypass_row_security_are_listed_and_granted_by_name
         assert ("p_tenant" in row["arguments"]) == (row["proname"] not in ACROSS_TENANTS), row["proname"]
 
 
-async def test_security_definer_trigger_is_not_callable_and_reads_no_table(
+async def test_the_schema_owners_one_function_reads_no_table_and_runs_for_the_product_alone(
     superuser: Connection,
 ) -> None:
     rows = await superuser.fetch(
-        "SELECT p.proname, p.proconfig, p.prosrc, p.proacl::text AS granted FROM pg_proc p"
-        " WHERE p.pronamespace = 'public'::regnamespace AND p.prosecdef AND p.prorettype = 'trigger'::regtype"
+        "SELECT p.proname, p.proconfig, p.prosrc, p.pronargs, p.proacl::text AS granted FROM pg_proc p"
+        " JOIN pg_roles r ON r.oid = p.proowner"
+        " WHERE p.pronamespace = 'public'::regnamespace AND p.prosecdef AND r.rolname <> 'sidecar_search'"
     )
-    assert [row["proname"] for row in rows] == ["settle_words"]
+    assert [(row["proname"], row["pronargs"]) for row in rows] == [("settle_search", 0)]
     assert rows[0]["proconfig"] == ["search_path=public, pg_temp"]
-    assert rows[0]["granted"].count("=X/") == 1  # the owner's alone
-    assert not {"SELECT", "FROM", "EXECUTE"} & set(rows[0]["prosrc"].split())
+    assert re.findall(r"(\w*)=X/", rows[0]["granted"])[1:] == ["sidecar_app", "sidecar_worker"]
+    assert not {"FROM", "EXECUTE"} & set(rows[0]["prosrc"].split())
 
 
 SEARCHES = {

@@ -1,0 +1,208 @@
+"""What must hold so that the tenants can be spread over several servers, seen on one server.
+
+A cluster finds the server of a query by `tenant_id = …` for each table, sends a statement there whole, and plans it there. So
+keys hold the tenant, no trigger stands on a tenant's table, notices are statements of their own, and no plan is forced.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import asyncpg
+import pytest
+from aiosql.types import SQLOperationType as Operation
+
+from store.db import queries
+from store.db.distribution import distribute, in_order
+from store.db.placements import DISTRIBUTED, LOCAL, REFERENCE
+from store.db.queries import Connection
+from store.errors import NotACluster
+from tests.support.store.arguments import arguments_of
+
+# What works for the installation reads all tenants: each asks every server.
+ACROSS_TENANTS = {
+    "waiting_to_be_embedded": "the embedding worker takes the places that wait longest",
+    "places_with_texts": "a change of model walks through all places",
+    "scopes_with_work": "hints of work are made again after a crash",
+    "compile_state": "the gauges of the whole installation",
+    "scope_of_webhook": "a webhook names its subscription, not its tenant",
+    "tenants_with_budgets": "the watch over budgets",
+    "scopes_due_lint": "the nightly lint",
+    "owners_due_decay": "the nightly decay",
+    "owners_with_expired_texts": "the sweep of receipts' texts",
+    "owners_with_old_rows": "the sweep of what is kept for so long",
+    "tenants_with_old_audit": "the sweep of audit entries",
+}
+# Functions that look tables up by name say so themselves, with `t.tenant_id = $1`.
+BY_NAME = {"rows_holding", "rewrite_table", "spread_search", "settle_search"}
+
+# Keep the planner on the search indexes while it knows nothing of a table yet. They bind the server that runs the function only.
+STEERED = {
+    "active_pages",
+    "match_names",
+    "match_words",
+    "pages_about",
+    "pages_near",
+    "places_with_texts",
+    "recall_chunks",
+    "recall_memories",
+    "recall_of_pages",
+    "recall_pages",
+    "recall_sections",
+    "recall_turns",
+    "similar_names",
+}
+
+OF_THE_SERVER = {"distribution.sql", "purging.sql", "server.sql", "migrate.sql"}  # ask its catalogues alone
+
+_IS_ONE_TENANT = re.compile(r"\btenant_id = (\$\d+|'[0-9a-f-]{36}'::uuid)")
+_READ = re.compile(
+    r"\b(?:FROM|JOIN|UPDATE|USING|,)\s+(?:ONLY\s+)?(?:public\.)?(\w+)(?:\s+(?:AS\s+)?(?!WHERE|SET|ON|USING|LEFT|CROSS|JOIN)(\w+))?"
+)
+
+
+@pytest.fixture
+async def schema(database: str) -> AsyncIterator[Connection]:
+    """A connection to the migrated schema, as its owner."""
+    connection = await asyncpg.connect(database)
+    for name in ("json", "jsonb"):
+        await connection.set_type_codec(name, schema="pg_catalog", encoder=json.dumps, decoder=json.loads)
+    yield connection
+    await connection.close()
+
+
+async def test_every_table_of_the_schema_has_one_place(schema: Connection) -> None:
+    rows = await schema.fetch(
+        "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')"
+    )
+    lists = [DISTRIBUTED, REFERENCE, frozenset(LOCAL)]
+    assert sorted(name for places in lists for name in places) == sorted(row["relname"] for row in rows)
+
+
+async def test_keys_of_distributed_tables_hold_the_tenant(schema: Connection) -> None:
+    rows = await schema.fetch(
+        "SELECT c.relname, i.indexrelid::regclass::text AS key FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid"
+        " WHERE c.relname = ANY($1) AND (i.indisunique OR i.indisexclusion) AND NOT EXISTS (SELECT FROM pg_attribute a"
+        "  WHERE a.attrelid = c.oid AND a.attname = 'tenant_id' AND a.attnum = ANY(i.indkey))",
+        sorted(DISTRIBUTED),
+    )
+    assert [tuple(row) for row in rows] == []
+
+
+async def test_foreign_keys_lead_with_the_tenant_and_stay_among_distributed_tables(schema: Connection) -> None:
+    rows = await schema.fetch(
+        "SELECT k.conrelid::regclass::text AS child, k.confrelid::regclass::text AS parent, k.conname,"
+        " (SELECT attname FROM pg_attribute WHERE attrelid = k.conrelid AND attnum = k.conkey[1]) AS first,"
+        " (SELECT attname FROM pg_attribute WHERE attrelid = k.confrelid AND attnum = k.confkey[1]) AS to_first"
+        " FROM pg_constraint k WHERE k.contype = 'f' AND k.connamespace = 'public'::regnamespace"
+    )
+    assert len(rows) > 50
+    for row in rows:
+        assert (row["first"], row["to_first"]) == ("tenant_id", "tenant_id"), row["conname"]
+        assert {row["child"], row["parent"]} <= DISTRIBUTED, row["conname"]
+    order = in_order(DISTRIBUTED, [(row["child"], row["parent"]) for row in rows if row["child"] != row["parent"]])
+    assert all(order.index(row["parent"]) <= order.index(row["child"]) for row in rows)
+
+
+async def test_no_trigger_stands_on_a_tenants_table(schema: Connection) -> None:
+    rows = await schema.fetch("SELECT tgrelid::regclass::text, tgname FROM pg_trigger WHERE NOT tgisinternal")
+    assert [tuple(row) for row in rows] == []
+
+
+async def test_no_notice_is_sent_while_rows_are_written(schema: Connection) -> None:
+    for query in queries.all_queries():
+        if "pg_notify" in query.sql:
+            assert not re.search(r"\b(INSERT|UPDATE|DELETE)\b", query.sql), query.name
+    notifying = await schema.fetch(
+        "SELECT proname FROM pg_proc WHERE prosrc LIKE '%pg\\_notify%' AND pronamespace = 'public'::regnamespace"
+    )
+    assert [row["proname"] for row in notifying] == []
+
+
+def nodes(plan: Any) -> Iterator[dict[str, Any]]:
+    """Yield every node of a plan in JSON."""
+    yield plan
+    for inner in plan.get("Plans", ()):
+        yield from nodes(inner)
+
+
+def is_of_one_tenant(node: dict[str, Any]) -> bool:
+    """Return whether a node that reads a table reads one tenant's rows, known before the query runs."""
+    said = " ".join(str(node.get(key, "")) for key in ("Index Cond", "Recheck Cond", "Filter"))
+    return bool(_IS_ONE_TENANT.search(said))
+
+
+async def test_every_query_names_its_tenant_for_every_distributed_table(schema: Connection) -> None:
+    found: dict[str, list[str]] = {}
+    looked_at = 0
+    for query in queries.all_queries():
+        if query.operation is Operation.SCRIPT or query.file.name in OF_THE_SERVER:
+            continue
+        arguments = await arguments_of(schema, query)
+        async with schema.transaction():
+            await schema.execute("SET LOCAL enable_seqscan = off; SET LOCAL plan_cache_mode = force_generic_plan")
+            [said] = await schema.fetchval(f"EXPLAIN (FORMAT JSON) {query.sql}", *arguments)
+        read = [
+            node
+            for node in nodes(said["Plan"])
+            if node.get("Relation Name") in DISTRIBUTED and node["Node Type"] != "ModifyTable"
+        ]
+        looked_at += bool(read)
+        if wide := sorted({str(node["Relation Name"]) for node in read if not is_of_one_tenant(node)}):
+            found[f"{query.file.name}: {query.name}"] = wide
+    assert looked_at > 300
+    assert found == {}
+
+
+async def test_every_function_names_its_tenant_for_every_distributed_table(schema: Connection) -> None:
+    async with schema.transaction():
+        await schema.execute("SELECT spread_search()")
+        assert await schema.fetchval("SELECT spread_search()") == 0
+        rows = await schema.fetch(
+            "SELECT p.proname, p.prosrc, pg_get_functiondef(p.oid) AS whole FROM pg_proc p"
+            " JOIN pg_language l ON l.oid = p.prolang"
+            " WHERE p.pronamespace = 'public'::regnamespace AND l.lanname IN ('sql', 'plpgsql') AND p.prokind = 'f'"
+        )
+    found: dict[str, list[str]] = {}
+    names = {row["proname"] for row in rows}
+    for row in rows:
+        assert "plan_cache_mode" not in row["whole"] or row["proname"] == "spread_search", row["proname"]
+        wide = [table for table, alias in tables_read(row["prosrc"]) if not is_said(row["prosrc"], alias)]
+        if row["proname"] in ACROSS_TENANTS or row["proname"] in BY_NAME:
+            continue
+        if wide:
+            found[row["proname"]] = wide
+    assert found == {}
+    assert names >= ACROSS_TENANTS.keys()
+
+
+def tables_read(source: str) -> list[tuple[str, str]]:
+    """Return the distributed tables that a function's text reads, each with its alias; empty if it has none."""
+    text = re.sub(r"--[^\n]*", "", source)
+    return [(table, alias) for table, alias in _READ.findall(text) if table in DISTRIBUTED]
+
+
+def is_said(source: str, alias: str) -> bool:
+    """Return whether the text compares the tenant of that alias with the tenant it is given."""
+    column = rf"{alias}\.tenant_id" if alias else r"\btenant_id"
+    return bool(re.search(rf"{column} = (p_tenant|\w+\.tenant_id)\b", source))
+
+
+async def test_plans_are_steered_in_listed_functions_alone(schema: Connection) -> None:
+    rows = await schema.fetch(
+        "SELECT proname FROM pg_proc, unnest(proconfig) AS s (setting) WHERE pronamespace = 'public'::regnamespace"
+        " AND setting ~ '^(enable_\\w+|plan_cache_mode)='"
+    )
+    assert {row["proname"] for row in rows} == STEERED
+    for query in queries.all_queries():
+        assert not re.search(r"(?<!citus\.)\benable_\w+\s*(=|TO)|plan_cache_mode|/\*\+", query.sql, re.IGNORECASE), (
+            query.name
+        )
+
+
+async def test_a_plain_server_refuses_to_spread_and_stays_as_it_is(database: str) -> None:
+    with pytest.raises(NotACluster, match="Citus cluster"):
+        await distribute(database)
