@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: bench check console-driver demo density install interop lines lock proto reference serve soak test test-console test-hindsight test-llm test-mcp test-moto test-phoenix
+.PHONY: bench check console-driver demo density install interop lines lock proto reference serve soak test test-citus test-console test-hindsight test-llm test-mcp test-moto test-phoenix
 
 demo: install  ## load real input, serve it, and show one turn's fitted context with its receipt
 	$(BIN)/sidecar demo
@@ -16,6 +16,10 @@ test: install  ## every test but the long campaigns
 
 test-hindsight: install  ## the cases of Hindsight against a real server: installs it beside, 1.4 GB
 	$(BIN)/python -m tests.servers hindsight
+
+test-citus: install  ## the store and the product on the Citus cluster whose coordinator SIDECAR_CITUS_URL names (docs/scaling.md)
+	@test -n "$$SIDECAR_CITUS_URL" || { echo "Name the coordinator with SIDECAR_CITUS_URL; docs/scaling.md says how to make a cluster" >&2; exit 1; }
+	$(BIN)/python -m pytest -q tests/servers/real_citus.py $(ON_CITUS)
 
 test-moto: install  ## the cases of S3 and AgentCore events against moto's server: installs it beside, 300 MB
 	$(BIN)/python -m tests.servers moto

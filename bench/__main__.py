@@ -28,6 +28,7 @@ BENCHES = (
     "prompt",
     "crash",
     "recovery",
+    "scale",
     "tracing",
     "views",
     "writes",

@@ -87,8 +87,8 @@ async def _turns_ms(pools: Pools, sources: dict[Source, ContextSource], rounds: 
 
     Sources that answer at once never wait, so this is the wall time of an idle machine.
     """
-    asking, receipts = _TimedFanOut(sources, clock=time.monotonic), _CaughtReceipts()
-    assembler = await _assembler(pools, asking, receipts)
+    asking, receipts = _TimedFanOut(sources, clock=time.monotonic), CaughtReceipts()
+    assembler = await assembler_of(pools, asking, receipts)
     took: dict[str, list[float]] = {
         name: [] for name in ("own time", "asking", "fitting", "the message", "whole message", "receipt")
     }
@@ -110,7 +110,8 @@ async def _turns_ms(pools: Pools, sources: dict[Source, ContextSource], rounds: 
     return {name: values[_WARM_ROUNDS:] for name, values in took.items()}
 
 
-async def _assembler(pools: Pools, fan_out: FanOut, receipt_writer: ReceiptWriter) -> Assembler:
+async def assembler_of(pools: Pools, fan_out: FanOut, receipt_writer: ReceiptWriter) -> Assembler:
+    """Return an assembler of the service's parts, without an embedder, that asks through this fan-out."""
     async with installation(pools.background) as connection:
         fences = FenceKeys(pools.turn, await keys.of(connection, keys.FENCE), clock=time.monotonic)
     return Assembler(
@@ -139,7 +140,7 @@ class _TimedFanOut(FanOut):
         return findings
 
 
-class _CaughtReceipts(ReceiptWriter):
+class CaughtReceipts(ReceiptWriter):
     """A receipt writer that writes nothing; the newest receipt can be built from what it captured."""
 
     def __init__(self) -> None:

@@ -133,9 +133,10 @@ class Knowledge:
             document = await documents.get(connection, tenant_id, found.base_id, path)
             if document is None:
                 return
+            # Before anything is written: it is asked under another role.
+            owner_ids = await traces.owners_with_receipts(connection, tenant_id)
             await documents.delete(connection, tenant_id, found.base_id, path)
             await purging.request(connection, now=self._now())
-            owner_ids = await traces.owners_with_receipts(connection, tenant_id)
             left = await sharing.follow_document(connection, tenant_id, document.document_id, now=self._now())
         for owner_id in owner_ids:
             await self._forget_in_receipts(Scope(tenant_id, owner_id), document)

@@ -97,5 +97,5 @@ async def forget_unsaid(connection: Connection, scope: Scope, memory_ids: Sequen
 
 async def drop_unfounded(connection: Connection, tenant_id: UUID, item_ids: Sequence[UUID]) -> int:
     """Delete those of a scan's proposals that rest on no memory any more and that no operator took over; return how many."""
-    unfounded = await without(connection, tenant_id, item_ids)
+    unfounded = await without(connection, tenant_id, item_ids) if item_ids else []
     return await change_sets.drop_items(connection, tenant_id, unfounded) if unfounded else 0

@@ -142,7 +142,10 @@ async def _put_back(dsn: str) -> None:
             "SELECT conrelid::regclass::text, confrelid::regclass::text FROM pg_constraint WHERE contype = 'f'"
             " AND connamespace = 'public'::regnamespace AND conrelid <> confrelid"
         )
-        tables = [*reversed(in_order(DISTRIBUTED, links)), *sorted(LOCAL.keys() - {"schema_migrations"})]
+        tables = [
+            *reversed(in_order(DISTRIBUTED, [(child, parent) for child, parent in links])),
+            *sorted(LOCAL.keys() - {"schema_migrations"}),
+        ]
         for table in tables:
             await connection.execute(f"DELETE FROM {table}")
     except asyncpg.PostgresError:

@@ -7,7 +7,7 @@ from datetime import datetime
 from uuid import UUID
 
 from store.accounting import receipts
-from store.db.postgres import DatabaseRole, Pool, scoped
+from store.db.postgres import DatabaseRole, Pool, scoped, tenant_scoped
 from store.scope import Scope, brain_of
 from store.tenancy import brain, forgotten, traces
 
@@ -27,9 +27,10 @@ async def settle(
     while True:
         async with scoped(pool, there, role=role) as connection:
             refs = await brain.withdrawals(connection, there, limit=_AT_ONCE)
-            owner_ids = await traces.owners_with_receipts(connection, tenant_id) if refs else []
         if not refs:
             return
+        async with tenant_scoped(pool, tenant_id, role=role, read_only=True) as connection:
+            owner_ids = await traces.owners_with_receipts(connection, tenant_id)
         forgot(there)
         for owner_id in owner_ids:
             scope = Scope(tenant_id, owner_id)

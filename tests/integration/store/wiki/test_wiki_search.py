@@ -10,7 +10,6 @@ from store.db.queries import Connection
 from store.scope import Scope, owner_uuid, tenant_uuid
 from store.wiki import page_search
 from tests.integration.store.db.test_query_plans import (
-    SCOPE,
     Explained,
     crowded,
     nodes,
@@ -18,6 +17,7 @@ from tests.integration.store.db.test_query_plans import (
     unanalysed,  # noqa: F401  # another, beneath it
 )
 from tests.support.compiler.wiki_pages import put_wiki
+from tests.support.store.arguments import SCOPE
 
 MINE = Scope(tenant_uuid("acme"), owner_uuid("ann"))
 HOUSEMATE = Scope(tenant_uuid("acme"), owner_uuid("bob"))
