@@ -88,15 +88,17 @@ async def _measured(scale: float) -> list[Figure]:
         filled_s = time.monotonic() - began
         questions = [Writer(99).question_about(drafts[number * 37 % _DRAFTS][1]) for number in range(_ROUNDS)]
         large = tenants["many"] + 1
+        # Where to ask: the database, its first tenant and how many there are, and the owners of each.
         asked = [
-            (few, lambda at: _scope(1 + at.randrange(tenants["few"]), 1 + at.randrange(_OWNERS_A_TENANT))),
-            (many, lambda at: _scope(1 + at.randrange(tenants["many"]), 1 + at.randrange(_OWNERS_A_TENANT))),
-            (many, lambda at: _scope(large, 1 + at.randrange(large_owners))),
+            (few, 1, tenants["few"], _OWNERS_A_TENANT),
+            (many, 1, tenants["many"], _OWNERS_A_TENANT),
+            (many, large, 1, large_owners),
         ]
         drawn, costs = Random(1), [_Cost([]) for _ in asked]
         for block in (questions[at : at + _BLOCK] for at in range(0, _ROUNDS, _BLOCK)):
-            for (place, draw), cost in zip(asked, costs, strict=True):
-                await _ask_block(place, [(draw(drawn), message) for message in block], cost)
+            for (place, first, count, owners), cost in zip(asked, costs, strict=True):
+                scopes = [_scope(first + drawn.randrange(count), 1 + drawn.randrange(owners)) for _ in block]
+                await _ask_block(place, list(zip(scopes, block, strict=True)), cost)
         async with installation(many.pools.background) as connection:
             await connection.execute("RESET ROLE")
             size = await _sql.sizes(connection)
