@@ -11,7 +11,9 @@ DECLARE
     found record;
     changed integer := 0;
 BEGIN
-    FOR found IN SELECT p.oid::regprocedure AS name, pg_get_functiondef(p.oid) AS body FROM pg_proc p
+    FOR found IN SELECT p.oid::regprocedure AS name, pg_get_functiondef(p.oid) AS body,
+            l.lanname = 'sql' AND p.proretset AND NOT p.prosecdef AND 'p_tenant' = ANY(p.proargnames) AS is_read_in_sql
+        FROM pg_proc p
         JOIN pg_language l ON l.oid = p.prolang
         WHERE p.pronamespace = 'public'::regnamespace AND p.prokind = 'f' AND l.lanname IN ('sql', 'plpgsql')
             AND p.proname <> 'spread_search'
@@ -20,7 +22,7 @@ BEGIN
             EXECUTE regexp_replace(found.body, 'uuid_eq\((\w+)\.tenant_id, p_tenant\)', '\1.tenant_id = p_tenant', 'g');
             changed := changed + 1;
         END IF;
-        IF found.body ~ '^CREATE OR REPLACE FUNCTION public\.memory_(standing|sources)' AND found.body ~ '\n LANGUAGE sql\n' THEN
+        IF found.is_read_in_sql THEN
             EXECUTE regexp_replace(
                 regexp_replace(found.body, '\n LANGUAGE sql\n', E'\n LANGUAGE plpgsql\n'),
                 '\n(AS \$function\$)(.*)(\$function\$)', E'\n\\1\n#variable_conflict use_column\nBEGIN\n    RETURN QUERY \\2;\nEND\n\\3');
