@@ -1,3 +1,11 @@
+# What runs on a cluster as on one server. The embedded server's own tests, and those that write rows past the triggers of keys, do not.
+ON_CITUS := tests/integration/store/content/test_threads.py tests/integration/store/content/test_memories.py \
+	tests/integration/store/content/test_documents.py tests/integration/store/content/test_recall.py tests/integration/store/compile \
+	tests/acceptance/turn/test_turn.py tests/acceptance/turn/test_receipts.py tests/acceptance/turn/test_recalled_turns.py \
+	tests/acceptance/turn/test_recent_turns.py tests/acceptance/compiler tests/acceptance/rpc/test_tenant_isolation.py \
+	tests/acceptance/rpc/test_authorization.py tests/acceptance/rpc/test_wiki_isolation.py tests/acceptance/rpc/test_page_tokens.py \
+	tests/acceptance/services tests/acceptance/worker
+
 # The first Python of 3.11 or newer that can make a virtual environment, or the one that PYTHON names.
 PYTHON ?= $(shell for one in python3.11 python3.12 python3.13 python3; do \
 	$$one -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$one && break; done)
