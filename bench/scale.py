@@ -28,6 +28,7 @@ from sidecar.context.fan_out import FanOut
 from sidecar.context.ports import ContextSource
 from sidecar.rpc.messages.assemblies import Detail, write_response
 from sidecar.runtime.gc_tuning import calm_collector
+from sidecar.runtime.errors import RequiredSourceFailed
 from sidecar.sources.knowledge import KnowledgeSource
 from sidecar.sources.memory import MemorySource
 from sidecar.sources.thread import ThreadSource
@@ -68,6 +69,7 @@ class _Cost:
     took_ms: list[float]
     processor_s: float = 0.0
     is_warm: bool = False
+    late: int = 0
 
 
 def run(*, scale: float) -> list[Figure]:
@@ -126,6 +128,7 @@ def _figures(costs: list[_Cost], size: tuple[int, dict[str, int]], filled_s: flo
         at_most("one large tenant ÷ few owners, processor time", large[1] / few[1], 1.3),
         plain("bytes of the database an owner", held / owners),
         plain("bytes of the database a text", held / texts),
+        plain("turns whose thread did not answer in time", sum(one.late for one in costs), note="on a busy machine"),
         plain("time to fill", filled_s, unit=" s"),
     ]
 
@@ -189,7 +192,12 @@ async def _put(connection: queries.Connection, span: tuple[int, int], owners: in
 async def _ask_block(place: _Place, asked: list[tuple[Scope, str]], into: _Cost) -> None:
     """Ask one after another and add what it took; the first block of a place warms it up."""
     before = processor.spent(place.data_dir)
-    took_ms = [await _ask(place, scope, message) for scope, message in asked]
+    took_ms = []
+    for scope, message in asked:
+        try:
+            took_ms.append(await _ask(place, scope, message))
+        except RequiredSourceFailed:
+            into.late += into.is_warm
     if into.is_warm:
         into.took_ms.extend(took_ms)
         into.processor_s += processor.spent(place.data_dir).since(before).both_s

@@ -98,25 +98,18 @@ class ServerFacts:
 
 
 class Pool:
-    """A connection pool with its acquire deadlines, and the running clean-ups of broken transactions.
-
-    `is_spread` says that the tables may lie on other servers too.
+    """A connection pool with its acquire deadlines (in seconds: when all are in use, and when one is to be opened), and the
+    running clean-ups of broken transactions. `is_spread` says that the tables may lie on other servers too.
     """
 
     __slots__ = ("_acquire_deadline_s", "_connections", "_recoveries", "_wait_s", "is_spread")
 
     def __init__(
-        self,
-        connections: asyncpg.Pool[asyncpg.Record],
-        *,
-        wait_s: float,
-        acquire_deadline_s: float,
-        is_spread: bool = False,
+        self, connections: asyncpg.Pool[asyncpg.Record], deadlines_s: tuple[float, float], *, is_spread: bool
     ) -> None:
         self._connections = connections
         self.is_spread = is_spread
-        self._wait_s = wait_s
-        self._acquire_deadline_s = acquire_deadline_s
+        self._wait_s, self._acquire_deadline_s = deadlines_s
         self._recoveries: set[asyncio.Task[None]] = set()
 
     async def acquire(self) -> PooledConnection:
