@@ -27,8 +27,8 @@ from sidecar.context.assembler import Assembler, TurnRequest
 from sidecar.context.fan_out import FanOut
 from sidecar.context.ports import ContextSource
 from sidecar.rpc.messages.assemblies import Detail, write_response
-from sidecar.runtime.gc_tuning import calm_collector
 from sidecar.runtime.errors import RequiredSourceFailed
+from sidecar.runtime.gc_tuning import calm_collector
 from sidecar.sources.knowledge import KnowledgeSource
 from sidecar.sources.memory import MemorySource
 from sidecar.sources.thread import ThreadSource
