@@ -272,13 +272,8 @@ async def open_pools(dsn: str, config: PoolsConfig) -> Pools:
         await turn.close()
         raise
     return Pools(
-        Pool(turn, wait_s=config.turn_wait_s, acquire_deadline_s=config.turn_acquire_deadline_s, is_spread=is_spread),
-        Pool(
-            background,
-            wait_s=config.background_acquire_deadline_s,
-            acquire_deadline_s=config.background_acquire_deadline_s,
-            is_spread=is_spread,
-        ),
+        Pool(turn, (config.turn_wait_s, config.turn_acquire_deadline_s), is_spread=is_spread),
+        Pool(background, (config.background_acquire_deadline_s,) * 2, is_spread=is_spread),
     )
 
 
