@@ -12,6 +12,7 @@ from bench.figures import Figure, as_json, print_table
 
 BENCHES = (
     "turn",
+    "turn-parts",
     "fanout",
     "overload",
     "history",

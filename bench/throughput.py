@@ -143,6 +143,38 @@ async def embedded(seconds: float, scale: float) -> list[Figure]:
     ]
 
 
+async def parts(seconds: float, scale: float) -> list[Figure]:
+    """Return the server's processor milliseconds for each part of a turn: with sources that answer at once, and with four local
+    ones by words.
+    """
+    sizes, figures = _CORPUS.scaled(scale), list[Figure]()
+    async with own_database() as (settings, database):
+        pools = await open_pools(database.dsn, PoolsConfig())
+        questions, _ = await _filled(pools, sizes, None)
+        await pools.close()
+        requests = calling.turn_requests(questions, thread_id=corpus.THREAD)
+        with Callers() as callers:
+            for turns, sources in (("stubbed", stand_ins.sources(_ITEMS)), ("stored", None)):
+                async with served(settings, sources, times_parts=True) as site:
+                    load = Load(site.address, calling.ASSEMBLE, requests, calling.metadata(settings), _TURN_WIDTH)
+                    await callers.call(load)
+                    figures += await _parts_ms(turns, site, callers, replace(load, seconds=seconds))
+    return figures
+
+
+async def _parts_ms(turns: str, site: Served, callers: Callers, load: Load) -> list[Figure]:
+    site.parts_s()
+    heard, cpu_s = await _with_cpu(site, callers, load)
+    count = len(heard.answered_s)
+    spent = {part: spent_s * 1000 / count for part, spent_s in site.parts_s().items()}
+    spent["gRPC, the event loop, other threads"] = cpu_s * 1000 - sum(spent.values())
+    told = sorted(spent.items(), key=lambda one: -one[1])
+    return [
+        plain(f"{turns}: the server's processor time for a turn", cpu_s * 1000, unit=" ms", note=f"{count} turns"),
+        *(plain(f"{turns}: {part}", took_ms, unit=" ms") for part, took_ms in told),
+    ]
+
+
 def _told(sizes: corpus.Sizes) -> str:
     return f"{sizes.turns} turns, {sizes.memories} memories, {sizes.chunks} chunks, {sizes.pages} pages"
 

@@ -1,0 +1,13 @@
+"""Where a turn's processor time goes in the serving process, part by part; the server of Postgres is not counted."""
+
+from __future__ import annotations
+
+import uvloop
+
+from bench import throughput
+from bench.figures import Figure
+
+
+def run(*, scale: float) -> list[Figure]:
+    """Return the figures; `scale` is the share of the full corpus and time."""
+    return uvloop.run(throughput.parts(max(3.0, 20.0 * scale), scale))
