@@ -31,11 +31,11 @@ BEGIN, END = "<!-- made by docs/make_density.py -->", "<!-- end -->"
 def table(found: dict[str, Density], day: str) -> str:
     """Return the rows: one an edge type, a column a wiki."""
     names = list(found)
-    types = dict.fromkeys((*EDGE_TYPES, *(kind for one in found.values() for kind in one.edge_types)))
+    types = dict.fromkeys((*EDGE_TYPES, *(kind for one in found.values() for kind in one.edges_by_type)))
     rows = [
         ("pages", [one.pages for one in found.values()]),
         ("titles of several pages", [one.shared_titles for one in found.values()]),
-        *((f"`{kind}`", [one.edge_types.get(kind, 0) for one in found.values()]) for kind in types),
+        *((f"`{kind}`", [one.edges_by_type.get(kind, 0) for one in found.values()]) for kind in types),
     ]
     lines = [f"| {day} | {' | '.join(names)} |", f"|---{'|---:' * len(names)}|"]
     lines += [f"| {name} | {' | '.join(f'{count:,}' for count in counts)} |" for name, counts in rows]
