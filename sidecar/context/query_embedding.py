@@ -36,7 +36,7 @@ Vector = NDArray[np.float64]
 
 EMBED_DEADLINE_S = 0.2
 _TEXTS_DEADLINE_S = 0.4
-_SENTENCES_DEADLINE_S = 20.0
+_SENTENCES_DEADLINE_S = 120.0  # without them private memories pass, so a start on a busy machine waits
 _SPEAKERS_DEADLINE_S, _EARLIER_DEADLINE_S = 0.1, 0.5
 _REMEMBER_S, _GRACE_S = 5.0, 600.0
 _SHARE = 4  # each step before the sources may take a quarter of the time left
