@@ -18,6 +18,8 @@ from compiler.plan.text.markdown import escape
 
 # Parsing hostile markdown takes quadratic time: a longer text with anything doubtful is escaped whole.
 MOST_PARSED_CHARS = 20_000
+# For each bracket that begins no link the parser looks through the rest of the text: more than so many are escaped.
+MOST_LOOSE_BRACKETS = 100
 
 _WIKI = r"/wiki/(?:entity|topic|decision)/[a-z0-9-]+"
 _ALLOWED = re.compile(rf"(?:https?://[^\s<>]+|mailto:[^\s<>]+|{_WIKI})", re.IGNORECASE)
@@ -65,6 +67,7 @@ def _undone(masked: str) -> str:
     """Return masked markdown with HTML, images and disallowed links escaped."""
     pieces: list[str] = []
     opened: list[int] = []
+    loose: list[int] = []
     done = 0
     while (found := _STEP.search(masked, done)) is not None:
         pieces.append(masked[done : found.start()])
@@ -81,7 +84,13 @@ def _undone(masked: str) -> str:
             elif sign != "]":
                 sign = f"\\{sign}"
                 _close(pieces, opener)
+            elif opener is not None:
+                loose.append(opener)
         pieces.append(sign)
+    loose += opened
+    if len(loose) > MOST_LOOSE_BRACKETS:
+        for opener in loose:
+            _close(pieces, opener)
     return "".join((*pieces, masked[done:]))
 
 

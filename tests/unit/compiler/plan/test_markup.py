@@ -14,7 +14,7 @@ from compiler.plan.contract import CreatePage, PageKey, PageType
 from compiler.plan.judging import finishing, leaf
 from compiler.plan.names.merge import Matches
 from compiler.plan.proposal import Proposal, ProposedPage, ProposedSection
-from compiler.plan.text.markup import harmless
+from compiler.plan.text.markup import MOST_LOOSE_BRACKETS, harmless
 from sidecar.http.console.writing import markdown
 from store.wiki.browse import PageRow, PageWhole, SectionRow
 from tests.support.compiler.plan_cases import batch, memory
@@ -127,3 +127,13 @@ def test_console_and_export_show_no_markup_of_pages_stored_earlier() -> None:
         assert "javascript:alert(2)" in shown
         assert "<code>&lt;b&gt;</code>" in shown
     assert 'href="../entity/uchi.md"' in open_html(exported)
+
+
+def test_brackets_that_begin_no_link_are_escaped_if_they_are_many() -> None:
+    few, many = ("[ " * count + "<b>" for count in (MOST_LOOSE_BRACKETS, MOST_LOOSE_BRACKETS + 1))
+    assert harmless(few) == few.replace("<", "\\<")
+    assert harmless(many) == many.replace("<", "\\<").replace("[", "\\[")
+    for text in (many, "[" * 200 + "a" + "]" * 200 + "<b>", "![[a](" * 200):
+        made = harmless(text)
+        assert harmless(made) == made
+        assert "\\[" in made
