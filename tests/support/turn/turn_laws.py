@@ -47,14 +47,17 @@ def check_order(question: Fitting, result: Fitted, seed: int) -> None:
 def check_larger_budget(question: Fitting, result: Fitted, more_tokens: int) -> None:
     """Where two budgets first decide differently, the larger one keeps the item.
 
-    Both are under 4,000 tokens or neither is: from there on the window of recent turns begins on a grid.
+    Both are under 4,000 tokens or neither is: from there on the window of recent turns begins on a grid. A thread's summary counts
+    if both offer one: a pool under 2,000 tokens does not.
     """
-    larger = fit(replace(question, window_tokens=question.window_tokens + more_tokens), METER).steps
-    for small, large in zip(result.steps, larger, strict=False):
+    larger = fit(replace(question, window_tokens=question.window_tokens + more_tokens), METER)
+    is_counted = result.pool.pool_tokens >= 2_000
+    smalls, larges = ([step for step in one.steps if is_counted or step[0] != SUMMARY_ID] for one in (result, larger))
+    for small, large in zip(smalls, larges, strict=False):
         if small != large:
             assert (*small[:2], True) == large
             return
-    assert len(result.steps) == len(larger)
+    assert len(smalls) == len(larges)
 
 
 def check_priority(question: Fitting, source: Source, priority: int) -> None:
