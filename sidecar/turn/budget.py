@@ -8,10 +8,11 @@ tier and take what is left at the end. An offer that does not fit is skipped, so
 The recent turns depend on the thread and the pool alone, never on what was recalled, so that a provider's cache keeps them.
 From pools of 4,000 tokens on, they begin on a grid of the thread's tokens.
 
-A larger budget never loses the first offer on which two budgets differ (both under 4,000 tokens, or neither; a thread's summary,
-offered from 2,000 on, aside): all earlier offers had the same outcome, so the larger budget has more left. A raised priority never costs a source: the order within it
-and among the others stays, and its own offers come earlier, so at its first offer with a different outcome more is left;
-what it gains there exceeds all that the other run had left to give (for items without duplicates).
+A larger budget never loses the first offer on which two budgets differ (both under 4,000 tokens, or neither; a thread's
+summary, offered from 2,000 on, aside): all earlier offers had the same outcome, so the larger budget has more left. A raised
+priority never costs a source: the order within it and among the others stays, and its own offers come earlier, so at its first
+offer with a different outcome more is left; what it gains there exceeds all that the other run had left to give (for items
+without duplicates).
 """
 
 from __future__ import annotations

@@ -47,8 +47,8 @@ def check_order(question: Fitting, result: Fitted, seed: int) -> None:
 def check_larger_budget(question: Fitting, result: Fitted, more_tokens: int) -> None:
     """Where two budgets first decide differently, the larger one keeps the item.
 
-    Both are under 4,000 tokens or neither is: from there on the window of recent turns begins on a grid. A thread's summary counts
-    if both offer one: a pool under 2,000 tokens does not.
+    Both are under 4,000 tokens or neither is: from there on the window of recent turns begins on a grid. A thread's summary
+    counts if both offer one: a pool under 2,000 tokens does not.
     """
     larger = fit(replace(question, window_tokens=question.window_tokens + more_tokens), METER)
     is_counted = result.pool.pool_tokens >= 2_000
