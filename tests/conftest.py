@@ -18,6 +18,7 @@ import pytest
 from store.db.postgres import Pools, PoolsConfig, open_pools
 from store.embedded.server import EmbeddedPostgres
 from tests.servers import cluster
+from tests.servers.left_out import is_left_out
 from tests.support.databases import RUN_DIR, database_clone, is_cluster, make_template, new_directory, sweep
 
 _SETTINGS = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "autovacuum": "off"}
@@ -59,6 +60,13 @@ def pytest_collection() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out, on a cluster, what cannot run there."""
+    if is_cluster() and (out := [one for one in items if is_left_out(one.nodeid)]):
+        config.hook.pytest_deselected(items=out)
+        items[:] = [one for one in items if one not in out]
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -22,7 +22,7 @@ from compiler.plan.upkeep import ActRefused
 from compiler.releases import releasing
 from sidecar.runtime.errors import FailedPrecondition
 from sidecar.services.compiles import check_compiled, start_compile
-from sidecar.services.validation import check_count, read_id, read_text
+from sidecar.services.validation import check_count, check_on_one_server, read_id, read_text
 from store.compile import jobs, overview, scopes
 from store.compile.jobs import Job, Trigger
 from store.compile.overview import MOST_RETRIED, Cited, QuarantinedRow
@@ -153,8 +153,7 @@ class Upkeep:
 
         Raises FailedPrecondition where the tables are spread over servers: a replay searches what its transaction wrote.
         """
-        if self._pool.is_spread:
-            raise FailedPrecondition("wiki", "a database that is spread over servers cannot replay its log")
+        check_on_one_server(self._pool, "wiki", "replay its log")
         return await replay(self._engine, self._pool, scope)
 
     async def import_records(self, scope: Scope, records: Sequence[NewMemory], *, has_more: bool) -> Imported:

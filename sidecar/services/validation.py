@@ -9,7 +9,8 @@ import re
 from collections.abc import Sequence, Sized
 from uuid import UUID
 
-from sidecar.runtime.errors import InvalidArgument
+from sidecar.runtime.errors import FailedPrecondition, InvalidArgument
+from store.db.postgres import Pool
 from store.scope import MAX_EXTERNAL_ID_CHARS
 
 MAX_NAME_CHARS = 100
@@ -83,3 +84,12 @@ def check_characters(field: str, value: str) -> None:
         raise InvalidArgument(field, "holds a NUL character", "remove it")
     if _SURROGATE.search(value):
         raise InvalidArgument(field, "holds half a surrogate pair", "send valid Unicode")
+
+
+def check_on_one_server(pool: Pool, subject: str, act: str) -> None:
+    """Refuse an act that reads, under another role, rows that its own transaction wrote: no cluster of servers does that.
+
+    Raises FailedPrecondition where the tables are spread over servers.
+    """
+    if pool.is_spread:
+        raise FailedPrecondition(subject, f"a database that is spread over servers cannot {act}")

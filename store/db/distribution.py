@@ -45,12 +45,27 @@ async def distribute(dsn: str) -> DistributionReport:
             raise from_driver(error) from error
 
 
-async def _distribute(connection: asyncpg.Connection[asyncpg.Record]) -> DistributionReport:
+async def check(dsn: str) -> None:
+    """Check that the tables of a database can be spread, and change nothing. Raises as `distribute` does."""
+    async with direct(dsn) as connection:
+        try:
+            await _servers(connection)
+        except DRIVER_ERRORS as error:
+            raise from_driver(error) from error
+
+
+async def _servers(connection: asyncpg.Connection[asyncpg.Record]) -> int:
+    """Return how many servers hold shards. Raises NotACluster if none does."""
     if not await has_citus(connection):
         raise NotACluster("there is no extension citus in this database")
-    servers = await _sql.worker_nodes(connection)
+    servers: int = await _sql.worker_nodes(connection)
     if not servers:
         raise NotACluster("no server of the cluster holds shards; add one with citus_add_node()")
+    return servers
+
+
+async def _distribute(connection: asyncpg.Connection[asyncpg.Record]) -> DistributionReport:
+    servers = await _servers(connection)
     spread = {row["table_name"] for row in await _sql.spread_tables(connection)}
     await _prepare(connection)
     reference = sorted(REFERENCE - spread)

@@ -12,6 +12,7 @@ from datetime import datetime
 from uuid import UUID
 
 from store.db import queries
+from store.db.postgres import has_citus
 from store.db.queries import Connection, value_of
 from store.ontology import change_sets
 from store.scope import Scope
@@ -85,17 +86,27 @@ async def forget(connection: Connection, scope: Scope, memory_ids: Sequence[str]
     rows = await _sql.items_resting_on(connection, **scope.key, memory_ids=list(memory_ids))
     if rows:
         await _sql.forget_evidence(connection, **scope.key, memory_ids=list(memory_ids))
-        await drop_unfounded(connection, scope.tenant_id, [row["item_id"] for row in rows])
+        await drop_unfounded(connection, scope, [row["item_id"] for row in rows])
 
 
 async def forget_unsaid(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> None:
     """Delete, after an edit of memories, the evidence that they no longer say; proposals go with it as in `forget`."""
     rows = await _sql.unsaid_evidence(connection, **scope.key, memory_ids=list(memory_ids))
     if rows:
-        await drop_unfounded(connection, scope.tenant_id, sorted({row["item_id"] for row in rows}))
+        await drop_unfounded(connection, scope, sorted({row["item_id"] for row in rows}))
 
 
-async def drop_unfounded(connection: Connection, tenant_id: UUID, item_ids: Sequence[UUID]) -> int:
-    """Delete those of a scan's proposals that rest on no memory any more and that no operator took over; return how many."""
-    unfounded = await without(connection, tenant_id, item_ids) if item_ids else []
-    return await change_sets.drop_items(connection, tenant_id, unfounded) if unfounded else 0
+async def drop_unfounded(connection: Connection, scope: Scope, item_ids: Sequence[UUID]) -> int:
+    """Delete those of a scan's proposals that rest on no memory any more and that no operator took over; return how many.
+
+    Where tables are spread over servers, a transaction that wrote sees its own owner's evidence alone: there a proposal that
+    rests on other owners only is deleted too.
+    """
+    if not item_ids:
+        return 0
+    if await has_citus(connection):
+        held = set(await resting_on_owner(connection, scope))
+        unfounded = [one for one in item_ids if one not in held]
+    else:
+        unfounded = await without(connection, scope.tenant_id, item_ids)
+    return await change_sets.drop_items(connection, scope.tenant_id, unfounded) if unfounded else 0

@@ -83,7 +83,7 @@ async def forget(connection: Connection, scope: Scope) -> dict[str, int]:
     proposals = await evidence.resting_on_owner(connection, scope)
     for row in await _sql.tables_here(connection, tables=TABLES):
         counts[row["name"]] = int(await getattr(_sql, f"forget_{row['name']}")(connection, **key))
-    await evidence.drop_unfounded(connection, scope.tenant_id, proposals)
+    await evidence.drop_unfounded(connection, scope, proposals)
     await audit.blank(connection, scope)
     await forgotten.note_owner(connection, scope)
     return {table: count for table, count in counts.items() if count}

@@ -114,11 +114,13 @@ def migrate(voice: Voice, action: str | None, dry_run: bool, distribute: bool) -
 async def _migrate(
     settings: Settings, *, dry_run: bool, distribute: bool
 ) -> tuple[MigrationReport, DistributionReport | None]:
-    """Apply the pending migrations, spread the tables if asked, and return the reports.
+    """Apply the pending migrations, spread the tables if asked, and return the reports; change nothing if they cannot be spread.
 
     Raises the errors of `store.db.migrate` and `store.db.distribution`.
     """
     async with reached(settings) as database:
+        if distribute:
+            await distribution.check(database.direct_dsn)
         report = await bring_up_to_date(database, dry_run=dry_run)
         return report, await distribution.distribute(database.direct_dsn) if distribute else None
 

@@ -20,6 +20,7 @@ from sidecar.services.ontology.page_signals import SectionSighting
 from sidecar.services.ontology.suggesting import SeenText, Sighted, Signal, Suggestion, TermSighting
 from sidecar.services.ontology.term_reading import write_term
 from sidecar.services.ontology.views import ChangeSetView
+from sidecar.services.validation import check_on_one_server
 from store.db.pacing import in_slices
 from store.db.postgres import Pools, enter_owner, scoped, tenant_scoped
 from store.db.queries import Connection
@@ -73,7 +74,11 @@ class Scans:
         self._model = model
 
     async def scan(self, tenant_id: UUID) -> ScanReport:
-        """Scan a tenant, and return what was found and the change set with it."""
+        """Scan a tenant, and return what was found and the change set with it.
+
+        Raises FailedPrecondition where the tables are spread over servers.
+        """
+        check_on_one_server(self._pool, "ontology", "be scanned for suggestions; propose them in a change set")
         async with self._model() as model:
             return await self._scan(tenant_id, model)
 

@@ -37,6 +37,16 @@ def test_migrations_are_listed_with_none_left_to_apply(environment: dict[str, st
     assert outcome(["migrate"], environment).stdout.splitlines()[-1] == "nothing to apply"
 
 
+def test_spreading_a_plain_database_is_refused_before_anything_changes(
+    environment: dict[str, str], empty_database: str
+) -> None:
+    empty = {**environment, "SIDECAR_DATABASE_URL": empty_database}
+    done = outcome(["migrate", "--distribute", "--json"], empty)
+    assert (done.returncode, json.loads(done.stdout)["error"]["kind"]) == (1, "NotACluster")
+    listed = json.loads(outcome(["migrate", "status", "--json"], empty).stdout)
+    assert not any(one["applied_at"] for one in listed)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_signal_ends_the_server_cleanly(environment: dict[str, str], tmp_path: Path, number: signal.Signals) -> None:
     own = {**environment, "SIDECAR_LISTEN": f"unix:{tmp_path / 'own' / 's.sock'}"}

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from compiler.job import reprocess
 from compiler.job.reprocess import ReprocessDeps
 from sidecar.demo import corpus
+from sidecar.runtime.errors import FailedPrecondition
 from sidecar.services.ontology.governance import Governance
 from sidecar.services.ontology.scanning import Scans
 from sidecar.services.ontology.views import ChangeSetView
@@ -77,3 +80,9 @@ async def test_demo_is_proposed_kinds_of_places_and_sections_with_sentences_of_i
     assert last is not None
     left = {quoted.memory_id for one in last.items for quoted in one.evidence}
     assert not left & {example.memory_id for example in about.evidence}
+
+
+async def test_scan_on_several_servers_is_refused_with_the_cause(pools: Pools) -> None:
+    pools.background.is_spread = True
+    with pytest.raises(FailedPrecondition, match="ontology: a database that is spread over servers cannot be scanned"):
+        await Scans(pools, now=Clock()).scan(TENANT)
