@@ -103,7 +103,7 @@ def check_fates(question: Fitting, result: Fitted) -> None:
 
 
 def check_facts(question: Fitting, result: Fitted) -> None:
-    """No fact is lost to one that is absent, and none is said twice."""
+    """No fact is lost to one that is absent, and none is said twice. One id is one item, whichever text it came with."""
     kept = [fate for fate in result.fates if fate.form]
     whole = {message.turn_id for message in result.rendering.messages if not message.was_cut}
     present = {fate.item.id for fate in kept} | whole | question.seen_item_ids
@@ -121,7 +121,8 @@ def check_facts(question: Fitting, result: Fitted) -> None:
             and fate.item.id != fate.into
         ):
             by = [*texts[fate.into], "\n".join(text for ref in fate.item.stands_for for text in texts[ref])]
-            assert any(same_words(one, fate.item.text) or says(one, fate.item.text) for one in by)
+            own = texts[fate.item.id]
+            assert any(same_words(one, text) or says(one, text) for one in by for text in own)
     for fate in kept:
         assert fate.item.source is not Source.THREAD or not set(fate.item.stands_for or {fate.item.id}) <= whole
 
