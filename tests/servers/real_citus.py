@@ -5,11 +5,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import subprocess
 from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import asyncpg
+import grpc
 import pytest
 from aiosql.types import SQLOperationType as Operation
 
@@ -27,9 +33,12 @@ from store.ontology import change_sets, evidence
 from store.ontology.change_sets import ChangeAction, ChangeItem, ChangeOrigin, ChangeSet, ChangeSetStatus
 from store.ontology.evidence import Example
 from store.ontology.terms import EntityType
-from store.scope import Scope
+from store.scope import Scope, tenant_uuid
 from store.tenancy import owners
+from tests.servers import cluster
 from tests.support.compiler.compiling import NOW, Clock, write
+from tests.support.served.site import Caller, ready, served
+from tests.support.served.turns import assembled, fill
 from tests.support.store.arguments import SCOPE, arguments_of
 
 # They ask one server's catalogues and files, or run as the owner of the schema.
@@ -143,3 +152,72 @@ async def test_forgetting_takes_proposals_that_rested_on_the_memories(pools: Poo
     async with scoped(pools.background, SCOPE) as connection:
         await owners.forget(connection, SCOPE)
     assert await proposed(pools) == {"cafe"}
+
+
+def postmaster_of(directory: str) -> tuple[list[str], dict[str, Any]]:
+    """Return the command that stops or starts the server of a data directory on this machine, and what it runs with."""
+    pid = Path(directory, "postmaster.pid").read_text().split()[0]
+    process = Path("/proc", pid)
+    command = [str((process / "exe").readlink().with_name("pg_ctl")), "-D", directory, "-w"]
+    environment = [one.partition("=") for one in (process / "environ").read_text().split("\0") if one]
+    owner = process.stat()
+    quiet = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+    env = {name: value for name, _, value in environment}
+    return command, {"env": env, "user": owner.st_uid, "group": owner.st_gid, "cwd": "/", "check": True, **quiet}
+
+
+def run(command: list[str], options: dict[str, Any]) -> None:
+    subprocess.run(command, **options)
+
+
+@asynccontextmanager
+async def stopped(dsn: str) -> AsyncIterator[None]:
+    """Stop a server of the cluster, which runs on this machine, and start it again at the end."""
+    connection = await asyncpg.connect(dsn)
+    directory = await connection.fetchval("SHOW data_directory")
+    await connection.close()
+    command, options = postmaster_of(directory)
+    await asyncio.to_thread(run, [*command, "-m", "immediate", "stop"], options)
+    try:
+        yield
+    finally:
+        await asyncio.to_thread(run, [*command, "start"], options)
+
+
+async def tenants_by_server(superuser: Connection) -> dict[str, str]:
+    """Return the name of one tenant for each server, by the server's address."""
+    found: dict[str, str] = {}
+    for name in (f"tenant{number}" for number in range(40)):
+        shard = "SELECT get_shard_id_for_distribution_column('tenants', $1::uuid)"
+        where = f"SELECT nodename || ':' || nodeport FROM citus_shards WHERE shardid = ({shard})"
+        found.setdefault(await superuser.fetchval(where, tenant_uuid(name)), name)
+    return found
+
+
+async def answered(caller: Caller) -> bool:
+    """Return whether the turn had everything; a turn that had not is one with a report, or refused as unavailable."""
+    try:
+        answer = await assembled(caller, timeout=20.0)
+    except grpc.aio.AioRpcError as error:
+        if error.code() is grpc.StatusCode.UNAVAILABLE:
+            return False
+        raise
+    return not answer.degraded
+
+
+async def test_a_lost_server_costs_its_own_tenants_turns_until_it_is_back(
+    database: str, superuser: Connection, tmp_path: Path
+) -> None:
+    async with served(await ready(database, tmp_path)) as site:
+        servers = await tenants_by_server(superuser)
+        (lost, its_tenant), (_, other), *_ = sorted(servers.items())
+        callers = {name: await fill(site, tenant=name) for name in (its_tenant, other)}
+        assert all([await answered(one) for one in callers.values()])
+        host, _, port = lost.rpartition(":")
+        async with stopped(cluster.at(database, "postgres", host, int(port))):
+            assert not await answered(callers[its_tenant])
+            assert await answered(callers[other])
+        async with asyncio.timeout(60):
+            while not await answered(callers[its_tenant]):
+                await asyncio.sleep(0.2)
+        assert await answered(callers[other])
