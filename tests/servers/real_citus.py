@@ -163,11 +163,11 @@ def postmaster_of(directory: str) -> tuple[list[str], dict[str, Any]]:
     owner = process.stat()
     quiet = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
     env = {name: value for name, _, value in environment}
-    return command, {"env": env, "user": owner.st_uid, "group": owner.st_gid, "cwd": "/", "check": True, **quiet}
+    return command, {"env": env, "user": owner.st_uid, "group": owner.st_gid, "cwd": "/", **quiet}
 
 
 def run(command: list[str], options: dict[str, Any]) -> None:
-    subprocess.run(command, **options)
+    subprocess.run(command, check=True, **options)
 
 
 @asynccontextmanager
