@@ -14,7 +14,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: bench check console-driver demo density install interop lines lock proto reference serve soak test test-citus test-console test-hindsight test-llm test-mcp test-moto test-phoenix
+.PHONY: bench check console-driver demo density install interop lines lock proto reference serve soak test test-citus test-console test-hindsight test-llm test-mcp test-moto test-pgbouncer test-phoenix
 
 demo: install  ## load real input, serve it, and show one turn's fitted context with its receipt
 	$(BIN)/sidecar demo
@@ -32,6 +32,9 @@ test-citus: install  ## the store and the product on the Citus cluster whose coo
 test-moto: install  ## the cases of S3 and AgentCore events against moto's server: installs it beside, 300 MB
 	$(BIN)/python -m tests.servers moto
 
+test-pgbouncer: install  ## a service and its worker behind a real PgBouncer in transaction mode: needs Debian's pgbouncer
+	$(BIN)/python -m tests.servers pgbouncer
+
 test-mcp: install  ## the MCP client against the protocol's reference server, over both transports: needs node and npm
 	$(BIN)/python -m tests.servers mcp
 
@@ -47,8 +50,9 @@ check: install  ## style, types, arrows, proto, and known vulnerabilities of the
 	$(BIN)/buf breaking --against proto/released.binpb
 	$(BIN)/python -m tests.audit
 
-soak: install  ## the long campaigns, whole
+soak: install  ## the long campaigns, whole, and an hour of steady use
 	$(BIN)/python -m pytest tests -n auto --dist loadfile --soak
+	$(BIN)/python -m bench soak
 
 bench: install  ## every benchmark
 	$(BIN)/python -m bench all

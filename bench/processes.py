@@ -50,7 +50,7 @@ async def _measured(seconds: float) -> list[Figure]:
         pools = await open_pools(database.dsn, PoolsConfig())
         await corpus.put_tenant(pools.background)
         await pools.close()
-        port = stack.enter_context(_held_port())
+        port = stack.enter_context(_held_port()).getsockname()[1]
         shared = replace(settings, listen=(*settings.listen, f"127.0.0.1:{port}"))
         sources = stand_ins.sources(_ITEMS)
         one = await stack.enter_async_context(served(_alone(settings), sources))

@@ -54,6 +54,7 @@ class _Seen:
     megabytes: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     steps: int = 0
     refused: int = 0
+    began_s: float = field(default_factory=time.monotonic)
 
 
 def run(*, scale: float) -> list[Figure]:
@@ -170,7 +171,7 @@ def _sample(pid: int, root: Path, seen: _Seen) -> None:
     for kind, size in megabytes.items():
         seen.megabytes[kind].append(size)
     told = ", ".join(f"{kind} {size:.0f} MB" for kind, size in megabytes.items())
-    sys.stderr.write(f"{len(seen.megabytes['serve']) * _EVERY_S / 60:.1f} min: {told}, {seen.steps} steps\n")
+    sys.stderr.write(f"{(time.monotonic() - seen.began_s) / 60:.1f} min: {told}, {seen.steps} steps\n")
 
 
 def _family(pid: int, root: Path) -> Iterator[tuple[int, str]]:

@@ -1,4 +1,4 @@
-"""Runs the cases that hold of a real server against one: `python -m tests.servers hindsight|mcp|moto|phoenix`.
+"""Runs the cases that hold of a real server against one: `python -m tests.servers hindsight|mcp|moto|pgbouncer|phoenix`.
 
 The server is installed into a virtual environment of its own, since it wants other versions than ours, and kept there for the
 next time (Hindsight takes 1.4 GB and three minutes, Phoenix 820 MB and two). Everything it starts ends with it.
@@ -31,13 +31,14 @@ MCP = ("@modelcontextprotocol/server-everything@2026.8.31",)
 def main() -> int:
     """Start what the command line names, run its cases, and return their exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.servers", description=__doc__)
-    parser.add_argument("name", choices=("hindsight", "mcp", "moto", "phoenix"))
+    parser.add_argument("name", choices=("hindsight", "mcp", "moto", "pgbouncer", "phoenix"))
     name = parser.parse_args().name
     with ExitStack() as stack:
         starts: dict[str, Callable[[ExitStack], dict[str, str]]] = {
             "hindsight": hindsight,
             "mcp": mcp,
             "moto": moto,
+            "pgbouncer": pgbouncer,
             "phoenix": phoenix,
         }
         places = starts[name](stack)
@@ -60,6 +61,14 @@ def moto(stack: ExitStack) -> dict[str, str]:
     programs, port = installed("moto", MOTO), free_port()
     stack.enter_context(running([programs / "moto_server", "-p", str(port)]))
     return {"MOTO_URL": answering(f"http://127.0.0.1:{port}", "/")}
+
+
+def pgbouncer(stack: ExitStack) -> dict[str, str]:
+    """Find the program; each test starts it before its own database."""
+    program = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin")
+    if program is None:
+        sys.exit("pgbouncer is not installed; Debian has it: apt-get install pgbouncer")
+    return {"PGBOUNCER": program}
 
 
 def phoenix(stack: ExitStack) -> dict[str, str]:
