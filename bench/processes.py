@@ -7,7 +7,6 @@ connection. The callers have a process a channel: on two cores they take from wh
 from __future__ import annotations
 
 import asyncio
-import resource
 import socket
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
@@ -95,7 +94,6 @@ def _figures(rounds: dict[str, list[_Heard]]) -> list[Figure]:
         return [each.per_s / one.per_s for each, one in zip(rounds[name], rounds["one"], strict=True)]
 
     cpu = median(each.cpu_s / one.cpu_s for each, one in zip(rounds["balanced"], rounds["one"], strict=True))
-    peak_mb = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     return [
         plain("turns/s of one process", median(one.per_s for one in rounds["one"])),
         plain("turns/s of two", median(one.per_s for one in rounds["balanced"])),
@@ -109,5 +107,4 @@ def _figures(rounds: dict[str, list[_Heard]]) -> list[Figure]:
         plain("the same, the least of the rounds", min(ratios("kernel"))),
         plain("the same, all channels on one process", median(ratios("unlucky"))),
         plain("processor time of a turn, two processes ÷ one", cpu),
-        plain("most memory of a process", peak_mb, unit=" MB", note="no embedder"),
     ]
