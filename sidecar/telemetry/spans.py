@@ -199,7 +199,7 @@ def _decisions(row: Mapping[str, Any], at_ns: int) -> tuple[Event, ...]:
     counts = Counter(item["decision"] for item in row["items"])
     tokens: Counter[str] = Counter()
     for item in row["items"]:
-        tokens[item["decision"]] += item["tokens"]
+        tokens[item["decision"]] += item.get("tokens", 0)  # rows leave out what is nothing
     return tuple(
         Event(
             "decided",

@@ -20,6 +20,8 @@ from compiler.plan.text.markdown import escape
 MOST_PARSED_CHARS = 20_000
 # For each bracket that begins no link the parser looks through the rest of the text: more than so many are escaped.
 MOST_LOOSE_BRACKETS = 100
+# For each bracket that begins no link the parser looks through the rest of the text: more than so many are escaped.
+MOST_LOOSE_BRACKETS = 100
 
 _WIKI = r"/wiki/(?:entity|topic|decision)/[a-z0-9-]+"
 _ALLOWED = re.compile(rf"(?:https?://[^\s<>]+|mailto:[^\s<>]+|{_WIKI})", re.IGNORECASE)
