@@ -101,6 +101,7 @@ HIDDEN = Row(Code.INTERNAL, "INTERNAL", is_hidden=True)
 _NOT_FOR_CALLERS = (
     errors.SidecarError,
     errors.StartRefused,
+    errors.ProcessNotStarted,
     errors.SettingInvalid,
     errors.PlainTextRefused,
     errors.SocketDirectoryUnsafe,
@@ -142,6 +143,8 @@ _NOT_FOR_CALLERS = (
     store.MigrationMissing,
     store.MigrationOutOfOrder,
     store.MigrationFailed,
+    store.NotACluster,
+    store.DistributionFailed,
     store.MigrationLocked,
 )
 
