@@ -7,7 +7,7 @@ import logging
 import os
 import socket
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -116,7 +116,16 @@ async def answer_members(stack: AsyncExitStack, path: Path, impairments: Impairm
         return Response(figures.as_text(), headers={"content-type": CONTENT_TYPE})
 
     application = Starlette(routes=[Route("/told", told), Route("/metrics", metrics)])
-    await stack.enter_async_context(served(application, _listener(path), HttpLimits(requests_per_s=0)))
+    listener = _listener(path)
+    stack.callback(_leave, path)
+    await stack.enter_async_context(served(application, listener, HttpLimits(requests_per_s=0)))
+
+
+def _leave(path: Path) -> None:
+    """Remove the socket, and the directory if this was the last in it: a supervisor that was killed cannot."""
+    path.unlink(missing_ok=True)
+    with suppress(OSError):  # others are there, or it is gone
+        path.parent.rmdir()
 
 
 def _listener(path: Path) -> socket.socket:

@@ -233,10 +233,13 @@ def test_killed_supervisor_leaves_no_process_behind(migrated_template: str, tmp_
         pids: dict[str, int] = {}
         with suppress(AssertionError), families({**environment, **SEVERAL}, tmp_path / "log") as own:
             pids |= own.processes()
+            arguments = descendants(own.served.process.pid)[pids["1"]]
+            directory = Path(arguments[arguments.index("--directory") + 1])
             own.served.process.kill()  # so it ends with another code than a served sidecar should
             own.served.process.wait(PATIENCE_S)
         assert len(pids) == 4
         until_blocking(lambda: all(is_gone(pid) for pid in pids.values()))
+        assert not directory.exists()
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "many"])
