@@ -2,7 +2,8 @@
 
 It runs inside one transaction, under an owner that does not exist, and is rolled back. No model is called: cached
 answers are used, and the replay ends at the first batch whose answer is missing. A batch with a memory edited or
-forgotten since cannot be replayed exactly. A log with batches planned by other rules is not replayed at all.
+forgotten since cannot be replayed exactly. A log whose first batches were pruned is not replayed at all, nor is one with
+batches planned by other rules.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ _UNCAPPED = Caps(_PLENTY, _PLENTY, _PLENTY, _PLENTY, _PLENTY)
 
 OTHER_RULES = "it was planned by other rules"
 MEMORY_GONE = "a memory was edited or forgotten since"
+EARLIER_PRUNED = "earlier batches were pruned"
 ANSWER_MISSING = "an answer of the model is not kept any more"
 
 _PLANNED = frozenset({BatchKind.LEAF, BatchKind.STALE, BatchKind.AGGREGATION})
@@ -108,6 +110,9 @@ async def replay(engine: Engine, pool: Pool, scope: Scope) -> ReplayedLog:
     """Return the result of replaying the scope's whole log."""
     log, expected = await _standing(pool, scope)
     pages = sum(name.startswith("page ") for name in expected)
+    if log and "pruned" in log[0].options:
+        first = log[0].batch_seq
+        return ReplayedLog(0, pages, unreplayable_from=first, reason=EARLIER_PRUNED, is_stopped=True)
     outdated = [one.batch_seq for one in log if one.kind in _PLANNED and one.options.get("rules", 0) != RULES]
     if outdated:
         return ReplayedLog(len(log), pages, outdated=len(outdated), unreplayable_from=outdated[0], reason=OTHER_RULES)

@@ -1,4 +1,4 @@
-"""Prunes what turns leave behind, apart from the calls and in small transactions."""
+"""Prunes what turns and background work leave behind, apart from the calls and in small transactions."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from sidecar.runtime.errors import SettingInvalid
 from sidecar.runtime.settings import Settings
 from store.accounting import retention
 from store.accounting.retention import KeptSince
-from store.db.postgres import Pool, installation, scoped
+from store.db.postgres import Pool, installation, scoped, tenant_scoped
 
 log = logging.getLogger(__name__)
 
-_OWNERS_A_SWEEP = 100
+_AT_ONCE = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +25,13 @@ class Retention:
 
     receipt_days: int
     account_days: int
+    log_days: int
+    job_days: int
 
     def since(self, now: datetime) -> KeptSince:
         """Return the instants before which rows are deleted."""
-        return KeptSince(
-            *(now - timedelta(days=days) if days else None for days in (self.receipt_days, self.account_days))
-        )
+        every = (self.receipt_days, self.account_days, self.log_days, self.job_days)
+        return KeptSince(*(now - timedelta(days=days) if days else None for days in every))
 
 
 def retention_of(settings: Settings) -> Retention:
@@ -42,7 +43,7 @@ def retention_of(settings: Settings) -> Retention:
     ):
         if days and days < needed:
             raise SettingInvalid("SIDECAR_RECEIPT_DAYS", f"{days} is less than {why}", f"set {needed} or more, or 0")
-    return Retention(days, settings.account_days)
+    return Retention(days, settings.account_days, settings.compile_log_days, settings.job_days)
 
 
 async def keep_pruned(pool: Pool, kept: Retention, *, now: Callable[[], datetime], every_s: float) -> None:
@@ -53,18 +54,41 @@ async def keep_pruned(pool: Pool, kept: Retention, *, now: Callable[[], datetime
 
 
 async def prune(pool: Pool, since: KeptSince) -> int:
-    """Delete what is older, owner by owner, and return how many rows went."""
-    total = 0
-    while True:
-        async with installation(pool) as connection:
-            owners = await retention.owners_with_old_rows(connection, since, limit=_OWNERS_A_SWEEP)
-        pruned = 0
-        for scope in owners:
-            async with scoped(pool, scope) as connection:
-                pruned += await retention.delete_old(connection, scope, since)
-        total += pruned
-        if not pruned:
-            break
+    """Delete what is older, owner by owner, then tenant by tenant, and return how many rows went.
+
+    Each piece is a transaction of its own: after a kill in the middle the next sweep deletes the rest.
+    """
+    total = await _prune_owners(pool, since) + await _prune_tenants(pool, since)
     if total:
         log.info("pruned", extra={"rows": total})
     return total
+
+
+async def _prune_owners(pool: Pool, since: KeptSince) -> int:
+    total, last = 0, None
+    while True:
+        async with installation(pool) as connection:
+            owners = await retention.owners_to_prune(connection, since, after=last, limit=_AT_ONCE)
+        for last in owners:
+            is_done = False
+            while not is_done:
+                async with scoped(pool, last) as connection:
+                    pruned = await retention.delete_old(connection, last, since)
+                total, is_done = total + pruned, not pruned
+        if len(owners) < _AT_ONCE:
+            return total
+
+
+async def _prune_tenants(pool: Pool, since: KeptSince) -> int:
+    total, last = 0, None
+    while True:
+        async with installation(pool) as connection:
+            tenants = await retention.tenants_to_prune(connection, since, after=last, limit=_AT_ONCE)
+        for last in tenants:
+            is_done = False
+            while not is_done:
+                async with tenant_scoped(pool, last) as connection:
+                    pruned = await retention.delete_old_of_tenant(connection, last, since)
+                total, is_done = total + pruned, not pruned
+        if len(tenants) < _AT_ONCE:
+            return total

@@ -99,7 +99,13 @@ class Settings:
     receipt_days: int = 365
     """Days for which receipts are kept, with what was reported about them. 0 keeps them for good."""
     account_days: int = 1100
-    """Days for which the accounts of turns are kept, which costs are summed from. 0 keeps them for good."""
+    """Days for which the accounts of turns and compiles are kept, which costs are summed from, and the alerts of budgets. 0 keeps
+    them for good."""
+    compile_log_days: int = 365
+    """Days for which the compile's log and the answers of its models are kept. `sidecar wiki verify` cannot replay a wiki whose
+    first batches are older. 0 keeps them for good."""
+    job_days: int = 90
+    """Days for which jobs that ended and rejected change sets are listed. 0 lists them for good."""
     receipt_queue: int = 2000
     """Receipts that may wait to be written; more are dropped and counted."""
     audit_days: int = 90

@@ -1,9 +1,13 @@
-"""Deletion of the rows that every turn leaves behind, once they are older than they are kept."""
+"""Deletion of the rows that turns and background work leave behind, once they are older than they are kept.
+
+`store/db/bounds.py` says for every table how it is bounded.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from uuid import UUID
 
 from store.db import queries
 from store.db.queries import Connection
@@ -11,24 +15,36 @@ from store.scope import Scope
 
 _sql = queries.load(__file__)
 _AT_ONCE = 500
+_FIRST = UUID(int=0)
 
 
 @dataclass(frozen=True, slots=True)
 class KeptSince:
     """The instants before which rows are deleted; None keeps a kind for good.
 
-    Receipts go with what callers reported about them; accounts are the narrow rows that costs are summed from.
+    Receipts go with what callers reported about them. Accounts are the narrow rows that costs are summed from, of turns and of
+    compiles, and the alerts of budgets. The log is what a replay reads: batches, and the answers of models. Jobs are those that
+    ended, of every kind, and rejected change sets.
     """
 
     receipts: datetime | None
     accounts: datetime | None
+    log: datetime | None
+    jobs: datetime | None
 
 
-async def owners_with_old_rows(connection: Connection, since: KeptSince, *, limit: int) -> list[Scope]:
-    """Return at most `limit` owners that have older rows."""
-    given = {"receipts": since.receipts, "accounts": since.accounts}
-    rows = await _sql.owners_with_old_rows(connection, **given, limit=limit)
+async def owners_to_prune(connection: Connection, since: KeptSince, *, after: Scope | None, limit: int) -> list[Scope]:
+    """Return at most `limit` owners after the given one that have older rows, in the order of their ids."""
+    key = (after or Scope(_FIRST, _FIRST)).key
+    given = {"receipts": since.receipts, "accounts": since.accounts, "log": since.log, "jobs": since.jobs}
+    rows = await _sql.owners_to_prune(connection, **given, **key, limit=limit)
     return [Scope(row["tenant_id"], row["owner_id"]) for row in rows]
+
+
+async def tenants_to_prune(connection: Connection, since: KeptSince, *, after: UUID | None, limit: int) -> list[UUID]:
+    """Return at most `limit` tenants after the given one that have older rows of their own, in the order of their ids."""
+    given = {"accounts": since.accounts, "jobs": since.jobs, "tenant_id": after or _FIRST}
+    return [row["tenant_id"] for row in await _sql.tenants_to_prune(connection, **given, limit=limit)]
 
 
 async def delete_old(connection: Connection, scope: Scope, since: KeptSince) -> int:
@@ -38,4 +54,37 @@ async def delete_old(connection: Connection, scope: Scope, since: KeptSince) -> 
         count += await _sql.delete_old_receipts(connection, **scope.key, before=since.receipts, limit=_AT_ONCE)
     if since.accounts is not None:
         count += await _sql.delete_old_accounts(connection, **scope.key, before=since.accounts, limit=_AT_ONCE)
+        count += await _sql.delete_old_compile_accounts(connection, **scope.key, before_day=_day(since.accounts))
+    if since.log is not None:
+        count += await _delete_old_log(connection, scope, since.log)
+    if since.jobs is not None:
+        given = {**scope.key, "before": since.jobs, "limit": _AT_ONCE}
+        for delete in (_sql.delete_old_compile_jobs, _sql.delete_old_background_jobs, _sql.delete_old_decay_jobs):
+            count += await delete(connection, **given)
     return count
+
+
+async def delete_old_of_tenant(connection: Connection, tenant_id: UUID, since: KeptSince) -> int:
+    """Delete some of the older rows that belong to the tenant itself, and return how many; 0 when none is left."""
+    count = 0
+    if since.accounts is not None:
+        count += await _sql.delete_old_spend(connection, tenant_id=tenant_id, before_day=_day(since.accounts))
+        count += await _sql.delete_old_alerts(connection, tenant_id=tenant_id, before=since.accounts)
+    if since.jobs is not None:
+        given = {"tenant_id": tenant_id, "before": since.jobs, "limit": _AT_ONCE}
+        for delete in (_sql.delete_rejected_change_sets, _sql.delete_old_reprocess_jobs):
+            count += await delete(connection, **given)
+    return count
+
+
+async def _delete_old_log(connection: Connection, scope: Scope, before: datetime) -> int:
+    """Delete old batches, and mark the first that is left; and the answers that they were planned with."""
+    given = {**scope.key, "before": before, "limit": _AT_ONCE}
+    batches = int(await _sql.delete_old_batches(connection, **given))
+    if batches:
+        await _sql.mark_pruned(connection, **scope.key)
+    return batches + int(await _sql.delete_old_answers(connection, **given))
+
+
+def _day(moment: datetime) -> str:
+    return moment.astimezone(UTC).date().isoformat()

@@ -55,10 +55,10 @@ async def counts(database: str) -> tuple[int, ...]:
 @pytest.mark.parametrize(
     ("kept", "left"),
     [
-        (Retention(30, 100), (2, 2, 4)),
-        (Retention(0, 100), (6, 6, 4)),
-        (Retention(30, 0), (2, 2, 6)),
-        (Retention(0, 0), (6, 6, 6)),
+        (Retention(30, 100, 0, 0), (2, 2, 4)),
+        (Retention(0, 100, 0, 0), (6, 6, 4)),
+        (Retention(30, 0, 0, 0), (2, 2, 6)),
+        (Retention(0, 0, 0, 0), (6, 6, 6)),
     ],
 )
 async def test_each_kind_goes_after_its_own_days_and_0_keeps_it(
@@ -81,13 +81,13 @@ async def test_many_old_receipts_go_in_pieces(pools: Pools, database: str) -> No
         ]
         await receipts.insert(connection, old)
     await assembled(pools, 1)
-    assert await prune(pools.background, Retention(30, 0).since(NOW)) == 1_100
+    assert await prune(pools.background, Retention(30, 0, 0, 0).since(NOW)) == 1_100
     assert await counts(database) == (1, 1, 1)
 
 
 async def test_receipts_that_are_still_to_be_read_may_not_be_pruned() -> None:
     settings = Settings(Path("data"))
-    assert retention_of(settings) == Retention(365, 1100)
+    assert retention_of(settings) == Retention(365, 1100, 365, 90)
     for unusable in (
         replace(settings, receipt_days=20),
         replace(settings, receipt_days=3, decay_read_days=2, receipt_text_days=7),

@@ -37,7 +37,9 @@ ACROSS_TENANTS = {
     "tenants_with_old_audit",
     "owners_due_decay",
     "owners_with_expired_texts",
+    "owners_to_prune",
     "owners_with_old_rows",
+    "tenants_to_prune",
 }
 
 

@@ -33,7 +33,9 @@ ACROSS_TENANTS = {
     "scopes_due_lint": "the nightly lint",
     "owners_due_decay": "the nightly decay",
     "owners_with_expired_texts": "the sweep of receipts' texts",
-    "owners_with_old_rows": "the sweep of what is kept for so long",
+    "owners_to_prune": "the sweep of what is kept for so long",
+    "owners_with_old_rows": "that sweep by the release before this one",
+    "tenants_to_prune": "the same sweep",
     "tenants_with_old_audit": "the sweep of audit entries",
 }
 # Functions that look tables up by name say so themselves, with `t.tenant_id = $1`.
