@@ -30,8 +30,9 @@ the remarks stand in `bench/contexts.json`. The demo is one person's journal of 
 documents and this project's own, and the pages compiled from the memories without a model.
 
 Every context opens with the line on fences in the system prompt and ends with the conversation's recent turns, the recalled
-block and the message. The turns are told here by their first words, once if they are the same; the recalled block is printed
-whole, as it is sent, but for the tags' number, which differs with every installation. This page is no document of the demo.
+block and the message. The turns are told here by their first words, once if they are the same. Of the recalled block each
+line is printed whole the first time and by its first words after that; tags are without their number, which differs with
+every installation. This page is no document of the demo.
 """
 
 
@@ -43,7 +44,8 @@ def run(*, scale: float) -> list[Figure]:
     made = uvloop.run(_made([message for message, _ in read]))
     if len(read) == len(told):
         first = made[read[0][0]]
-        pages = [_written(number, *one, made[one[0]], first) for number, one in enumerate(read, start=1)]
+        shown = set[str]()
+        pages = [_written(number, *one, made[one[0]], first, shown) for number, one in enumerate(read, start=1)]
         _TARGET.write_text(
             "\n".join([_PAGE, "## What they show\n", f"{written['summary']}\n", *pages]), encoding="utf-8"
         )
@@ -98,7 +100,8 @@ class _Quiet:
         yield lambda steps: None
 
 
-def _written(number: int, message: str, remark: str, assembly: Assembly, first: Assembly) -> str:
+def _written(number: int, message: str, remark: str, assembly: Assembly, first: Assembly, shown: set[str]) -> str:
+    """Return a context's part of the page; adds the lines that it prints to those `shown`."""
     lines = [f"## {number}. {message}", ""]
     if (reading := assembly.reading) is not None:
         words = f"; with the thread's words {', '.join(reading.thread_words)}" if reading.thread_words else ""
@@ -109,8 +112,21 @@ def _written(number: int, message: str, remark: str, assembly: Assembly, first: 
         turns = [f"- {one.role}: {_short(one.text)}" for one in assembly.messages if one.text.strip()]
         lines += [f"{assembly.budget.used_tokens} tokens, of them the conversation's last turns:", "", *turns, ""]
     recalled = "".join(block.text for block in assembly.system_blocks if block.zone == _VOLATILE)
-    lines += ["```text", *_untagged(recalled).splitlines(), "```", ""] if recalled else ["Nothing is recalled.", ""]
+    told = [_once(line, shown) for line in _untagged(recalled).splitlines()]
+    told = [line for place, line in enumerate(told) if line.strip() or (place and told[place - 1].strip())]
+    lines += ["```text", *told, "```", ""] if recalled else ["Nothing is recalled.", ""]
     return "\n".join([*lines, remark, ""])
+
+
+def _once(line: str, shown: set[str]) -> str:
+    """Return a line whole if its text was not `shown` before, else its first words; a passage's further lines are left out."""
+    mark, space, text = line.partition("] ") if line.startswith("[") else ("", "", line)
+    if text not in shown:
+        shown.add(text)
+        return line
+    if not mark and line.startswith(" "):
+        return ""
+    return f"{mark}{space}{_short(text)}"
 
 
 def _short(text: str) -> str:

@@ -40,6 +40,7 @@ from bench.recall.cases import (
 from bench.recall.follow_ups import FollowUp
 from bench.recall.measuring import served
 from bench.recall.world import TENANT, THREAD, Asked, World
+from sidecar.context.query_embedding import LATE
 from sidecar.v1 import context_pb2
 from sidecar.v1.items_pb2 import SOURCE_KNOWLEDGE, SOURCE_MEMORY
 from store.scope import owner_uuid
@@ -64,11 +65,14 @@ _Evidence = Callable[[context_pb2.Assembly], float]
 
 @dataclass(slots=True)
 class Spent:
-    """What the messages of a group came to: tokens in all and recalled, how many got nothing, evidence found and by full."""
+    """What the messages of a group came to: tokens in all and recalled, how many got nothing, how many had no vector in time,
+    evidence found and by full.
+    """
 
     tokens: list[int] = field(default_factory=list)
     recalled: list[int] = field(default_factory=list)
     nothing: int = 0
+    late: int = 0
     found: float = 0.0
     found_by_full: float = 0.0
 
@@ -102,7 +106,7 @@ def figures(spent: dict[str, Spent]) -> list[Figure]:
     """Return the figures of the groups."""
     told = []
     for name, one in spent.items():
-        note, count = f"of {len(one.tokens)}", len(one.tokens)
+        note, count = f"of {len(one.tokens)}, {one.late} by words alone", len(one.tokens)
         if name.startswith(SMALL_TALK):
             told.append(at_least(f"{name}: nothing recalled", one.nothing / count, 0.85, note=note))
             told.append(at_most(f"{name}: tokens recalled", fmean(one.recalled), 400))
@@ -217,10 +221,14 @@ async def _one(world: World, message: _Message, spend: str, groups: Sequence[Spe
     if message.evidence is not None:
         found_by_full = message.evidence(await ask("full"))
         found = message.evidence(assembly)
+    is_late = any(LATE in source.reason for source in assembly.sources)
+    if is_late or (message.evidence and found < found_by_full):
+        _say(f"{'late' if is_late else 'lost'}, {found:g} of {found_by_full:g}: {message.groups[-1]}: {message.text}")
     for one in groups:
         one.tokens.append(assembly.budget.used_tokens)
         one.recalled.append(assembly.budget.used_tokens - assembly.stable_prefix_tokens)
         one.nothing += assembly.nothing_found
+        one.late += is_late
         one.found += found
         one.found_by_full += found_by_full
 

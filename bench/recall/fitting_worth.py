@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidecar.turn.curves import NO_LEAD, RelevanceCurve, leads
-from sidecar.turn.holding import probability
+from sidecar.turn.holding import holdings
 from sidecar.turn.weights import RankerWeights
 from sidecar.turn.worth import message_features, recall_features, worth
 
@@ -135,14 +135,12 @@ def counts(row: Row, kind: str) -> bool:
 
 def calibrated(scale: Scale, row: Row) -> _Matrix:
     """Return the row's relevances."""
-    odds, holds = row.odds.copy(), np.ones(len(row.odds))
+    odds, holds = row.odds.copy(), holdings(row.told, scale.holds)
     for kind in set(row.kinds):
         own = row.of(kind)
         if kind in scale.curves:
             odds[own] = scale.curves[kind].observed(odds[own])
-        if kind in scale.holds:
-            holds[own] = probability(scale.holds[kind], row.told[kind])
-    return _probability(odds) * holds
+    return np.asarray(_probability(odds) * np.array([holds.get(kind, 1.0) for kind in row.kinds]))
 
 
 def spent(rows: Sequence[Row], scale: Scale, least_worth: float) -> tuple[float, float]:
@@ -155,7 +153,7 @@ def spent(rows: Sequence[Row], scale: Scale, least_worth: float) -> tuple[float,
 
 def _worth(scale: Scale, row: Row) -> _Matrix:
     """Return the worth of a row's candidates, as the product counts it."""
-    holds = {kind: probability(weights, row.told[kind]) for kind, weights in scale.holds.items() if kind in row.told}
+    holds = holdings(row.told, scale.holds)
     each = zip(calibrated(scale, row).tolist(), row.sizes.tolist(), row.kinds, strict=True)
     return np.array([worth(relevance, "x" * round(4 * size), holds.get(kind, 1.0)) for relevance, size, kind in each])
 

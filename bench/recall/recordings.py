@@ -67,7 +67,7 @@ def row(recorded: Recorded) -> Row:
         weighed.odds,
         np.array([is_gold for one in recorded.offered for is_gold in one.gold], np.bool_),
         np.array([size for one in recorded.offered for size in one.sizes]),
-        {kind.value: features for kind, features in of_kinds.items()},
+        of_kinds,
         recorded.name,
         recorded.unmarked,
         form,

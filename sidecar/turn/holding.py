@@ -22,6 +22,8 @@ from sidecar.turn.weights import RankerWeights
 FEATURE = "holds"
 """The name of an item's feature: the probability that its kind holds an answer."""
 
+_PAGE, _FACT = "page", "fact"
+
 _Numbers = NDArray[np.float64]
 
 
@@ -42,10 +44,15 @@ def holding_features(
     }
 
 
-def holding(kind: str, features: Mapping[str, float]) -> float:
-    """Return the probability that texts of a kind hold an answer, 0 to 1; 1 for a kind without fitted numbers."""
-    weights = HOLDS.get(kind)
-    return 1.0 if weights is None else probability(weights, features)
+def holdings(
+    of_kinds: Mapping[str, Mapping[str, float]], weights: Mapping[str, RankerWeights] = HOLDS
+) -> dict[str, float]:
+    """Return the probability of each of these kinds that its texts hold an answer, given what its texts tell together.
+
+    Pages repeat memories, so beside facts they hold what those hold.
+    """
+    told = {kind: probability(weights[kind], one) if kind in weights else 1.0 for kind, one in of_kinds.items()}
+    return told | ({_PAGE: told[_FACT]} if _PAGE in told and _FACT in told else {})
 
 
 def probability(weights: RankerWeights, features: Mapping[str, float]) -> float:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from sidecar.turn.calibration import CALIBRATION
 from sidecar.turn.evidence import Evidence
-from sidecar.turn.holding import holding, holding_features
+from sidecar.turn.holding import holding_features, holdings
 from sidecar.turn.leaning import OwnEvidence, keeping_best, leaning
 from sidecar.turn.paths import Walked
 from sidecar.turn.reading import Reading
@@ -144,8 +144,8 @@ def rank(reading: Reading, candidates: Sequence[Candidates]) -> Ranked:
         return Ranked()
     weighed = weigh_all(reading, candidates)
     of_kinds = features_of_kinds(reading, candidates, weighed)
-    holds = {kind: holding(kind.value, one) if reading.has_vector else 1.0 for kind, one in of_kinds.items()}
-    held = np.concatenate([np.full(len(one.ids), holds.get(one.kind, 0.0)) for one in candidates])
+    holds = holdings(of_kinds) if reading.has_vector else dict.fromkeys(of_kinds, 1.0)
+    held = np.concatenate([np.full(len(one.ids), holds.get(one.kind.value, 0.0)) for one in candidates])
     relevances = _calibrated(weighed.odds, candidates)
     if weighed.leaning:
         sizes = [len(text.encode(errors="replace")) for one in candidates for text in one.texts]
@@ -179,7 +179,7 @@ def _log_odds(relevances: _Matrix) -> _Matrix:
 
 def features_of_kinds(
     reading: Reading, candidates: Sequence[Candidates], weighed: Weighed
-) -> dict[CandidateKind, dict[str, float]]:
+) -> dict[str, dict[str, float]]:
     """Return for each kind what its candidates tell together (see `holding_features`)."""
     kinds = np.repeat([one.kind.value for one in candidates], [len(one.ids) for one in candidates])
     cosine, coverage = NAMES.index("cosine"), NAMES.index("joint_coverage")
@@ -187,7 +187,7 @@ def features_of_kinds(
     for kind in dict.fromkeys(one.kind for one in candidates if one.ids):
         own = kinds == kind.value
         unknown = frozenset.intersection(*[one.unknown for one in candidates if one.kind is kind])
-        told[kind] = holding_features(
+        told[kind.value] = holding_features(
             weighed.odds[own],
             weighed.features[own, cosine],
             weighed.features[own, coverage],
