@@ -14,15 +14,21 @@ from store.text.texts import fold
 
 STATED: Final[Mapping[str, str]] = {
     "works_at": """work* employ* job* hired resign* retire* laid fired head* quit
-        trabaj* trabalh* arbeit* wechselte kündigte travaill* lavor*""",
+        trabaj* trabalh* arbeit* wechselte kündigte gekündigt travaill* lavor* teach* taught start* began ceo cto cfo coo managing
+        unterricht* gearbeitet geschäftsf* clases jubil* aulas reform* enseign* bosse retraite insegna*""",
     "located_in": """locat* localiz* situa* situé* based headquarter* encuentra* ubicad* queda* fica* liegt* befindet* steht
-        trouve* trova* relocat* moved""",
-    "owns": """own* belong* sold dueñ* dono* dona* propri* propiet* pertenec* pertence* besitz* eigent* gehör* possède* possiede*
+        trouve* trova* relocat* moved lies sits office* seat neighbo* district suburb quarter sede oficina sitz siège
+        siege basé* implant* stadtteil ortsteil vorort""",
+    "owns": """own* co-own* belong* sold dueñ* dono* dona* propri* propiet* coprop* comprop* miteig* mitbes* pertenec* pertence*
+        besitz* eigent* gehör* possède* possiede*
         apparti*""",
-    "authored": """wrote* writ* author* compos* publish* escri* escrev* compôs* schrieb* verfass* écrit* scrit*""",
-    "member_of": """member* plays* sings* drums* miembro* membro* mitglied* membre*""",
+    "authored": """wrote* writ* author* autor* auteur* autric* compos* publish* escri* escrev* compôs* schrieb*
+        geschrieben verfass* komponier* écrit* scrit* scriss* novel""",
+    "member_of": """member* plays* sings* drums* miembro* membro* mitglied* membre* soci* sóci* parte partie beigetreten
+        ausgetreten""",
     "married_to": """marri* husband* wife* spouse* divorc* separated* casad* verheirat* marié* sposat* marido* mujer* mulher*
-        mann* frau* mari* femme* marito* moglie* espos*""",
+        mann* frau* mari* femme* marito* moglie* espos* épou* casó casou casaron casaram sposato geheiratet verheiratet scheid*
+        ehe* geschieden""",
 }
 """Words with which an edge is stated."""
 

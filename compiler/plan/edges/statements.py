@@ -13,14 +13,16 @@ from datetime import UTC, datetime
 from functools import lru_cache
 
 from compiler.plan.edge_types import SOLE_TYPES
+from compiler.plan.edges.nouns import NOUNS
 from compiler.plan.edges.phrases import (
     BELONGING,
     BESIDE,
     CHANGES,
+    DATIVE,
     DOUBT,
     FIRST_PERSON,
+    FRAMES,
     MONTHS,
-    NOUNS,
     OPENING,
     PHRASES,
     POSSESSION,
@@ -31,8 +33,14 @@ from compiler.plan.text.sentences import sentences
 MIN_NAME_CHARS = 2
 
 _ARTICLE = r"(?:(?i:the|a|an|el|la|los|las|o|os|as|der|die|das|dem|den|le|les|il|lo|gli|i)\s+|(?i:l)['’])?[\"“„«]?"
-_PHRASES = [(kind, flags, re.compile(rf"\s*{text}\s+{_ARTICLE}")) for kind, flags, text in PHRASES]
-_FIRST = [(kind, flags, re.compile(rf"(?:{text})\s+{_ARTICLE}$")) for kind, flags, text in FIRST_PERSON]
+_GAP = r"(?:\s+|(?<=['’]))"
+_WHO = r"(?:,? (?:who|which|que|qui|che) )?"
+_PHRASES = [(kind, flags, re.compile(rf"{_WHO}\s*{text}{_GAP}{_ARTICLE}")) for kind, flags, text in PHRASES]
+_FRAMES = [
+    (kind, flags, re.compile(rf"\s+{text}\s+{_ARTICLE}"), re.compile(rf"\s*{after}\b"))
+    for kind, flags, text, after in FRAMES
+]
+_FIRST = [(kind, flags, re.compile(rf"(?:{text}){_GAP}{_ARTICLE}$")) for kind, flags, text in FIRST_PERSON]
 _CHANGES = [
     (kind, re.compile(rf"\s+(?:{first})\s+{_ARTICLE}"), re.compile(rf",?\s+(?:{second})\s+{_ARTICLE}"))
     for kind, first, second in CHANGES
@@ -102,6 +110,9 @@ def statements(
             continue
         spans = [found.span() for found in known.finditer(sentence)]
         for at, (start, end) in enumerate(spans):
+            if at and (framed := _framed(sentence, spans[at - 1], (start, end), people)):
+                yield _alone(framed, sentence)
+                continue
             if _NAME_GOES_ON.match(sentence, end) and not _POSSESSION.match(sentence, end):
                 continue
             if at > 1 and (changed := _changed(sentence, spans[at - 2 : at + 1], people)):
@@ -130,16 +141,37 @@ def _between(
     if possession:
         return StatedEdge(second, "owns", first) if _IS.fullmatch(between) else None
     if _BELONGING.fullmatch(between):
+        if first in people and second not in people and between.split()[0] == DATIVE and " zu" not in between:
+            return StatedEdge(first, "owns", second)
         if second in people:
             return StatedEdge(second, "owns", first)
         return StatedEdge(first, "member_of", second) if first in people else None
     for kind, flags, phrase in _PHRASES:
         if phrase.fullmatch(between):
-            if kind == "authored" and (second if "<" not in flags else first) in people:
-                return None
-            ends = (second, first) if "<" in flags else (first, second)
-            return StatedEdge(ends[0], kind, ends[1], "†" in flags, _period(sentence[named[1] :]))
+            return _edge(kind, flags, (first, second), people, _period(sentence[named[1] :]))
     return None
+
+
+def _framed(
+    sentence: str, subject: tuple[int, int], named: tuple[int, int], people: Collection[str]
+) -> StatedEdge | None:
+    """Return the edge that words between two neighbouring names and behind the second one state together."""
+    if not _OPENING.search(sentence[: subject[0]]):
+        return None
+    for kind, flags, between, after in _FRAMES:
+        if between.fullmatch(sentence, subject[1], named[0]) and after.match(sentence, named[1]):
+            return _edge(kind, flags, (sentence[slice(*subject)], sentence[slice(*named)]), people, EdgePeriod())
+    return None
+
+
+def _edge(
+    kind: str, flags: str, names: tuple[str, str], people: Collection[str], period: EdgePeriod
+) -> StatedEdge | None:
+    """Return the edge that a phrase states of two names; None if one of them cannot be an end of it."""
+    source, target = reversed(names) if "<" in flags else names
+    if (kind == "authored" and target in people) or ("p" in flags and source not in people):
+        return None
+    return StatedEdge(source, kind, target, "†" in flags, period)
 
 
 def _changed(

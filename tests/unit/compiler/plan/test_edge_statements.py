@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -153,6 +155,67 @@ def test_rules_read_recorded_sentences_with_few_mistakes() -> None:
     assert silent >= 100
     assert right / (right + len(wrong)) >= LEAST_PRECISION, wrong
     assert right / (len(told) - silent) >= LEAST_RECALL
+
+
+Edge = tuple[str, str, str, bool]
+_EDGE = re.compile(rf"(.+?) ({'|'.join(EDGE_TYPES)})(†?) (.+)")
+_BRACED = re.compile(r"\{([^}]+)\}")
+
+
+@dataclass(frozen=True)
+class Message:
+    text: str
+    names: frozenset[str]
+    states: frozenset[Edge]
+    may_state: frozenset[Edge]
+
+
+def messages(file: str) -> tuple[frozenset[str], list[Message]]:
+    """Return the names of a file that are persons', and its messages with their edges: subject, type, object, is over."""
+    people, found = frozenset[str](), []
+    for line in Path(__file__).with_name(file).read_text(encoding="utf-8").splitlines():
+        if line.startswith("# people:"):
+            people = frozenset(name.strip() for name in line.partition(":")[2].split(","))
+        elif not line.startswith("#"):
+            sentence, _, told = line.rpartition(" | ")
+            optional = "; ".join(re.findall(r"\(([^)]*)\)", told))
+            sure = edges_of(re.sub(r"\([^)]*\)", "", told))
+            text = _BRACED.sub(r"\1", sentence)
+            found.append(Message(text, frozenset(_BRACED.findall(sentence)), sure, sure | edges_of(optional)))
+    return people, found
+
+
+def edges_of(told: str) -> frozenset[Edge]:
+    found = [_EDGE.fullmatch(one.strip()) for one in told.split(";") if one.strip() not in {"", "-"}]
+    return frozenset(undirected((one[1], one[2], one[4], one[3] == "†")) for one in found if one is not None)
+
+
+def undirected(edge: Edge) -> Edge:
+    """Return an edge of marriage, which has no direction, with its ends in order."""
+    first, second = sorted((edge[0], edge[2]))
+    return (first, edge[1], second, edge[3]) if edge[1] == "married_to" else edge
+
+
+@pytest.mark.parametrize(
+    ("file", "least", "least_recall"),
+    [("edge_messages.txt", 450, 0.65), ("edge_messages_held_back.txt", 180, 0.6)],
+)
+def test_rules_read_messages_with_few_mistakes(file: str, least: int, least_recall: float) -> None:
+    """A wrong direction, type or end counts as wrong; every name of the file is known in every message."""
+    people, told = messages(file)
+    names = {"Nora"}.union(*(one.names for one in told))
+    wrong, right, stated, read = [], 0, 0, 0
+    for message in told:
+        edges = statements(message.text, names, speaker="Nora", people=people) if may_state(message.text) else ()
+        found = {undirected((one.subject, one.type, one.object, one.is_past)) for one in edges}
+        wrong += [(message.text, edge) for edge in found - message.may_state]
+        right += len(found & message.may_state)
+        stated, read = stated + len(message.states), read + len(message.states & found)
+    silent = sum(not one.may_state for one in told)
+    assert len(told) >= least
+    assert silent >= len(told) * 0.3
+    assert right / (right + len(wrong)) >= LEAST_PRECISION, wrong
+    assert read / stated >= least_recall, (read, stated)
 
 
 @pytest.mark.parametrize(
