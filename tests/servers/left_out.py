@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 _SCANS = "a cluster refuses scans for an ontology; real_citus.py sees that it says so"
+_REPLAYS = "a cluster refuses replays of a wiki's log; real_citus.py sees that it says so"
+_FILES = "it reads the files of the embedded server"
 
 LEFT_OUT = {
+    "acceptance/compiler/test_wiki.py::test_log_rebuilds_the_same_wiki_including_operators_acts": _REPLAYS,
+    "acceptance/services/test_canaries.py": _FILES,
     "acceptance/services/test_ontology_scan.py": _SCANS,
 }
 

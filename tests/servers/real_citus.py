@@ -22,6 +22,7 @@ from aiosql.types import SQLOperationType as Operation
 from sidecar.runtime.errors import FailedPrecondition
 from sidecar.services.ontology.drafting import new_item
 from sidecar.services.ontology.scanning import Scans
+from sidecar.services.upkeep import Upkeep
 from store.content.memories import NewMemory
 from store.db import queries
 from store.db.distribution import distribute
@@ -36,7 +37,7 @@ from store.ontology.terms import EntityType
 from store.scope import Scope, tenant_uuid
 from store.tenancy import owners
 from tests.servers import cluster
-from tests.support.compiler.compiling import NOW, Clock, write
+from tests.support.compiler.compiling import NOW, Clock, engine_on, write
 from tests.support.served.site import Caller, ready, served
 from tests.support.served.turns import assembled, fill
 from tests.support.store.arguments import SCOPE, arguments_of
@@ -112,6 +113,11 @@ async def test_a_tenant_sees_its_row_wherever_it_lies_and_no_other(pools: Pools,
 async def test_a_scan_is_refused_with_the_cause(pools: Pools) -> None:
     with pytest.raises(FailedPrecondition, match="spread over servers cannot be scanned"):
         await Scans(pools, now=Clock()).scan(SCOPE.tenant_id)
+
+
+async def test_a_replay_of_a_log_is_refused_with_the_cause(pools: Pools) -> None:
+    with pytest.raises(FailedPrecondition, match="spread over servers cannot replay its log"):
+        await Upkeep(pools, engine_on(pools), now=Clock()).verify(SCOPE)
 
 
 def proposal(name: str) -> ChangeItem:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -126,7 +127,7 @@ async def test_old_entries_are_deleted_and_none_are_written_if_retention_is_zero
     async with served(settings) as site:
         await site.caller(admin=True).PutAgent(admin_pb2.PutAgentRequest(agent_id="planner"))
     assert await as_superuser(site, "SELECT count(*) FROM audit_entries") == 1, "it is written before the process ends"
-    await as_superuser(site, "UPDATE audit_entries SET called_at = called_at - interval '91 days'")
+    await as_superuser(site, "UPDATE audit_entries SET called_at = $1", datetime.now(UTC) - timedelta(days=91))
     async with served(settings) as site:
         await until_count(site, "SELECT count(*) FROM audit_entries", 0)
     async with served(replace(settings, audit_days=0)) as site:
