@@ -1,7 +1,7 @@
 """The nightly lint of a wiki: its defects, and held names seen often enough to get a page.
 
-Nothing is repaired here. The names' ids are passed on in a compile job, so that they get pages even without new
-memories.
+Nothing of the wiki is repaired here; only its count of pages is made anew. The names' ids are passed on in a compile job, so that
+they get pages even without new memories.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from uuid import UUID
 
 from compiler.job.reconciliation import SWEEP
 from compiler.plan.bounds import SECTION_CHARS
-from store.compile import background, jobs
+from store.compile import background, jobs, scopes
 from store.compile.jobs import JobOptions, Trigger
 from store.db.postgres import DatabaseRole, Pool, installation, scoped
 from store.db.queries import Connection
 from store.scope import Scope
-from store.wiki import upkeep
+from store.wiki import page_writes, upkeep
 from store.wiki.upkeep import LintFinding, Measures
 
 KIND = "lint"
@@ -51,7 +51,9 @@ async def look(connection: Connection, scope: Scope, *, now: datetime) -> LintFi
 
 
 async def run(connection: Connection, scope: Scope, *, now: datetime) -> LintFindings:
-    """Return and record the findings, and queue a compile of the ripe names."""
+    """Return and record the findings, count the pages anew, and queue a compile of the ripe names."""
+    await scopes.lock(connection, scope, now=now)
+    await page_writes.keep_page_count(connection, scope)
     report = await look(connection, scope, now=now)
     await upkeep.record_lint(connection, scope, now=now)
     ripe = tuple(sorted(str(one.ref) for one in report.findings if one.ref is not None))

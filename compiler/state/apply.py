@@ -117,6 +117,7 @@ async def write(connection: Connection, scope: Scope, items: Sequence[Item], opt
     written = {name: count for name, count in counters.items() if count}
     if written:
         await page_writes.settle_search(connection)
+        await page_writes.keep_page_count(connection, scope)
     return Applied(folded.taken, folded.cap, written)
 
 

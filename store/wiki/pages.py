@@ -107,6 +107,7 @@ async def put_page(connection: Connection, scope: Scope, page: NewPage, *, now: 
     await _put_aliases(connection, key, page.aliases, now)
     await _put_sources(connection, key, page.sections, now)
     await page_writes.settle_search(connection)
+    await page_writes.keep_page_count(connection, scope)
     await embeddings.mark(connection, scope, embeddings.TextKind.WIKI, now=now)
     return page_id
 

@@ -186,13 +186,16 @@ async def archive_all(connection: Connection, scope: Scope, *, now: datetime) ->
     """Archive every page of the owner, and return how many were active."""
     archived = int(await _sql.archive_all_pages(connection, **scope.key, now=now))
     await page_writes.settle_search(connection)
+    await page_writes.keep_page_count(connection, scope)
     return archived
 
 
 async def delete_all(connection: Connection, scope: Scope) -> int:
     """Delete every page of the owner, and return how many there were."""
     await _sql.unlink_all_parents(connection, **scope.key)
-    return int(await _sql.delete_all_pages(connection, **scope.key))
+    deleted = int(await _sql.delete_all_pages(connection, **scope.key))
+    await page_writes.keep_page_count(connection, scope)
+    return deleted
 
 
 async def delete_mentions(connection: Connection, scope: Scope) -> int:

@@ -54,6 +54,7 @@ SPECIAL = {
     "wiki_section_sources.subject": "'section'",
     "wiki_rulings.kind": "'title'",
     "wiki_rulings.page_type": "'entity'",
+    "wiki_compile_cursors.counted_revision": "NULL",
     "wiki_compile_jobs.status": "'succeeded'",
     "wiki_compile_jobs.trigger": "'admin'",
     "memories.status": "'accepted'",

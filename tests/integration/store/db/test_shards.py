@@ -44,6 +44,7 @@ BY_NAME = {"rows_holding", "rewrite_table", "spread_search", "settle_search"}
 # Keep the planner on the search indexes while it knows nothing of a table yet. They bind the server that runs the function only.
 STEERED = {
     "active_pages",
+    "count_active_pages",
     "match_names",
     "match_words",
     "pages_about",
