@@ -18,7 +18,8 @@ from store.compile.jobs import JobOptions, Trigger
 from store.db.postgres import DatabaseRole, Pool, installation, scoped
 from store.db.queries import Connection
 from store.scope import Scope
-from store.wiki import page_writes, upkeep
+from store.wiki import upkeep
+from store.wiki.pages import keep_page_count
 from store.wiki.upkeep import LintFinding, Measures
 
 KIND = "lint"
@@ -53,7 +54,7 @@ async def look(connection: Connection, scope: Scope, *, now: datetime) -> LintFi
 async def run(connection: Connection, scope: Scope, *, now: datetime) -> LintFindings:
     """Return and record the findings, count the pages anew, and queue a compile of the ripe names."""
     await scopes.lock(connection, scope, now=now)
-    await page_writes.keep_page_count(connection, scope)
+    await keep_page_count(connection, scope)
     report = await look(connection, scope, now=now)
     await upkeep.record_lint(connection, scope, now=now)
     ripe = tuple(sorted(str(one.ref) for one in report.findings if one.ref is not None))

@@ -40,7 +40,7 @@ from store.wiki import candidates, governed, mentions, page_writes, rulings
 from store.wiki import upkeep as removals
 from store.wiki.mentions import HeldRow, MentionChanges, SightingWrite
 from store.wiki.page_writes import UNTYPED, CauseRow, EdgeStatement
-from store.wiki.pages import page_uuid
+from store.wiki.pages import keep_page_count, page_uuid
 
 __all__ = ["UNLIMITED", "Applied", "ApplyOptions", "apply_items", "write"]
 
@@ -117,7 +117,7 @@ async def write(connection: Connection, scope: Scope, items: Sequence[Item], opt
     written = {name: count for name, count in counters.items() if count}
     if written:
         await page_writes.settle_search(connection)
-        await page_writes.keep_page_count(connection, scope)
+        await keep_page_count(connection, scope)
     return Applied(folded.taken, folded.cap, written)
 
 

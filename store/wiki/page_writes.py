@@ -250,14 +250,6 @@ async def settle_search(connection: Connection) -> None:
     await _sql.settle_search(connection)
 
 
-async def keep_page_count(connection: Connection, scope: Scope) -> None:
-    """Count the owner's active pages anew, for searches to read. The caller holds the scope's row.
-
-    Whatever writes, archives or deletes pages calls it in the same transaction.
-    """
-    await _sql.keep_page_count(connection, **scope.key)
-
-
 async def drop_links_without_cause(connection: Connection, scope: Scope) -> int:
     """Delete the scope's links without causes; return how many."""
     return int(await _sql.drop_links_without_cause(connection, **scope.key))

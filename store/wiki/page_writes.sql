@@ -146,7 +146,3 @@ SELECT count(*) FROM changed;
 -- name: settle_search$
 -- Moves what was written from the search indexes' pending lists into the indexes.
 SELECT settle_search();
-
--- name: keep_page_count$
--- Counts the owner's active pages and keeps the number beside the wiki's revision.
-SELECT keep_active_pages(:tenant_id, :owner_id);

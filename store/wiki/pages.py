@@ -107,9 +107,17 @@ async def put_page(connection: Connection, scope: Scope, page: NewPage, *, now: 
     await _put_aliases(connection, key, page.aliases, now)
     await _put_sources(connection, key, page.sections, now)
     await page_writes.settle_search(connection)
-    await page_writes.keep_page_count(connection, scope)
+    await keep_page_count(connection, scope)
     await embeddings.mark(connection, scope, embeddings.TextKind.WIKI, now=now)
     return page_id
+
+
+async def keep_page_count(connection: Connection, scope: Scope) -> None:
+    """Count the owner's active pages anew, for searches to read. The caller holds the scope's row.
+
+    Whatever writes, archives or deletes pages calls it in the same transaction.
+    """
+    await _sql.keep_page_count(connection, **scope.key)
 
 
 async def recall(

@@ -16,6 +16,7 @@ from store.db import queries
 from store.db.queries import Connection
 from store.scope import Scope
 from store.wiki import edge_ends, page_writes
+from store.wiki.pages import keep_page_count
 
 _sql = queries.load(__file__)
 
@@ -186,7 +187,7 @@ async def archive_all(connection: Connection, scope: Scope, *, now: datetime) ->
     """Archive every page of the owner, and return how many were active."""
     archived = int(await _sql.archive_all_pages(connection, **scope.key, now=now))
     await page_writes.settle_search(connection)
-    await page_writes.keep_page_count(connection, scope)
+    await keep_page_count(connection, scope)
     return archived
 
 
@@ -194,7 +195,7 @@ async def delete_all(connection: Connection, scope: Scope) -> int:
     """Delete every page of the owner, and return how many there were."""
     await _sql.unlink_all_parents(connection, **scope.key)
     deleted = int(await _sql.delete_all_pages(connection, **scope.key))
-    await page_writes.keep_page_count(connection, scope)
+    await keep_page_count(connection, scope)
     return deleted
 
 
