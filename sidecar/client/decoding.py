@@ -94,7 +94,7 @@ def _has_default(one: Any) -> bool:
 
 def _reader(wire: Any) -> Reader:
     if wire.enum_type is not None:
-        reader: Reader = _names(wire.enum_type).__getitem__
+        reader: Reader = partial(_name, _names(wire.enum_type))
     elif wire.message_type is not None and wire.message_type.GetOptions().map_entry:
         return dict
     elif wire.message_type is not None:
@@ -117,11 +117,16 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _names(enum: Any) -> tuple[str, ...]:
-    """Return the enum's short names by number; the first one (UNSPECIFIED) is the empty text."""
+def _names(enum: Any) -> dict[int, str]:
+    """Return the enum's short names by number; UNSPECIFIED is the empty text."""
     prefix = enum.values[0].name.removesuffix("UNSPECIFIED")
-    names = [value.name.removeprefix(prefix) for value in enum.values[1:]]
-    return ("", *(names if enum.name in _UPPER else map(str.lower, names)))
+    names = {value.number: value.name.removeprefix(prefix) for value in enum.values}
+    return {number: name if enum.name in _UPPER else name.lower() for number, name in names.items()} | {0: ""}
+
+
+def _name(names: Mapping[int, str], number: int) -> str:
+    """Return the short name of a number, or the number itself: a newer server may know more values."""
+    return names.get(number, str(number))
 
 
 def _time(stamp: Any) -> datetime:

@@ -36,6 +36,7 @@ from store.wiki import candidates
 
 _DEADLINE_S = 300.0
 _SOURCE_DEADLINE_MS = 60_000  # the most that a profile takes
+_EMBED_DEADLINE_S = 60.0  # a question read by words alone finds other pages
 _LOOK_AGAIN_S = 0.2
 _PLACES = 1_000
 _TENANT_ID = tenant_uuid(corpus.TENANT)
@@ -88,6 +89,7 @@ async def _sidecar(settings: Settings) -> AsyncIterator[tuple[app.App, Settings]
     directory = tempfile.mkdtemp(prefix="sidecar-demo-")
     private = replace(
         settings,
+        embed_deadline_s=max(settings.embed_deadline_s, _EMBED_DEADLINE_S),
         listen=(f"unix:{Path(directory, 'sidecar.sock')}",),
         tls_cert=None,
         tls_key=None,
@@ -183,5 +185,5 @@ async def _ask(client: AsyncSidecar) -> Assembly:
 
 
 def patience() -> dict[str, Any]:
-    """Return overrides for the first questions ever asked here, perhaps of a busy machine: sources may take their time."""
+    """Return overrides for the first questions ever asked here, perhaps of a busy machine: give the sources time."""
     return {f"{source}.deadline_ms": _SOURCE_DEADLINE_MS for source in ("thread", "knowledge", "memory", "wiki")}

@@ -146,9 +146,11 @@ class _Sharing:
                 yield place
 
     def _worth_a_floor(self, source: Source) -> list[int]:
-        """Return the source's items, without pages of almost no relevance: a floor must not be filled just because they fit."""
+        """Return the source's items, at full spend without pages of almost no relevance: a floor must not be filled just
+        because they fit. Otherwise no item is here that is not worth its tokens.
+        """
         places = self._places[source]
-        if source is not Source.WIKI or not self._has_knee:
+        if source is not Source.WIKI or not self._has_knee or self._profile.rule.least_worth:
             return places
         least = self._profile.relevance_knee / _PAGE_KNEE_SHARE
         return [place for place in places if self._relevances[place] >= least]

@@ -87,7 +87,7 @@ def test_demo_runs_and_a_second_run_finds_everything_there() -> None:
         sources = {one["source"]: one for one in told["assembly"]["sources"]}
         for name in ("thread", "knowledge", "memory", "wiki"):
             assert sources[name]["status"] == "OK"
-            assert sources[name]["included_tokens"] > 0
+            assert sources[name]["included_tokens"] > 0, name
         second = outcome(["demo"], environment)
         assert second.returncode == 0, second.stderr
         assert "written in this run: 0 memories, 0 turns, 0 documents" in second.stdout

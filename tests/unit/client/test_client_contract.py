@@ -41,6 +41,7 @@ from tests.support.each import each
 
 WHOSE = {"tenant_id", "owner_id"}
 PB: Any = context_pb2
+ITEMS: Any = items_pb2
 FILES = [
     items_pb2.DESCRIPTOR,
     *{method.containing_service.file.name: method.containing_service.file for method in METHODS.values()}.values(),
@@ -126,6 +127,17 @@ class TestReading:
         diff = requests.DiffAssemblies.reads(message)
         assert diff.token_deltas == {"memory": -3}
         assert diff.status_changes == {"wiki": "OK → TIMEOUT"}
+
+    def test_every_decision_is_read_by_its_number(self) -> None:
+        numbers = items_pb2.Decision.values()[1:]
+        read = [
+            decoding.read(answers.CandidateDecision, ITEMS.CandidateDecision(decision=number)) for number in numbers
+        ]
+        names = [items_pb2.Decision.Name(number).removeprefix("DECISION_").lower() for number in numbers]
+        assert [one.decision for one in read] == names
+
+    def test_decision_of_a_newer_server_is_told_as_its_number(self) -> None:
+        assert decoding.read(answers.CandidateDecision, ITEMS.CandidateDecision(decision=4711)).decision == "4711"
 
     def test_page_carries_its_next_token(self) -> None:
         page = requests.ListThreads.reads(PB.ListThreadsResponse(threads=[{"thread_id": "t"}], next_page_token="n"))

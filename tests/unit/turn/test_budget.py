@@ -202,6 +202,14 @@ def test_wiki_floor_is_not_filled_with_irrelevant_pages() -> None:
     assert "wiki0" in kept_ids(fitted(*telling, *turns, budget_tokens=500, profile=profile))
 
 
+def test_wiki_floor_holds_what_is_worth_its_tokens() -> None:
+    pages, turns = some(Source.WIKI, 0.005, words=5), some(Source.THREAD, *[0.15] * 400, words=5, start=1000)
+    profile = a_profile(spend="balanced", sources={"wiki": {"floor_tokens": 64}})
+    assert fate(fitted(*pages, *turns, budget_tokens=500, profile=profile), "wiki0").reason == "floor of wiki"
+    idle = [pages[0]._replace(relevance=0.0001)]
+    assert fate(fitted(*idle, *turns, budget_tokens=500, profile=profile), "wiki0").decision is Decision.BELOW_WORTH
+
+
 def test_without_relevances_there_is_no_knee() -> None:
     items = [*some(Source.KNOWLEDGE, 0, 0), *some(Source.MEMORY, 0.9, 0.1)]
     assert fate(fitted(*items), "knowledge1").reason == "priority 2"
