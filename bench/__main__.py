@@ -27,6 +27,7 @@ BENCHES = (
     "privacy",
     "processes",
     "prompt",
+    "purge",
     "crash",
     "recovery",
     "scale",

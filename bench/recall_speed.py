@@ -92,15 +92,15 @@ async def _measured(sizes: Sizes, outside_rows: int) -> list[Figure]:
             Source.MEMORY: MemorySource(pools.turn),
             Source.WIKI: WikiSource(pools.turn),
         }
-        drafts = _drafted(sizes)
+        drafts = drafted(sizes)
         asked = _questions([text for _, text, _, _ in drafts], number)
         calm_collector()  # as a served process does
-        await _fill(database.dsn, drafts, sizes, number, owners=range(1, 2))
+        await fill(database.dsn, drafts, sizes, number, owners=range(1, 2))
         data_dir = settings.data_dir.parent
         alone = await _answered(sources, asked, data_dir)
         others = range(2, 2 + max(1, outside_rows // sizes.rows))
         began = time.monotonic()
-        await _fill(database.dsn, drafts, sizes, number, owners=others)
+        await fill(database.dsn, drafts, sizes, number, owners=others)
         built_s = time.monotonic() - began
         among = await _answered(sources, asked, data_dir)
         lexical = await _answered(sources, [_without_vectors(query) for query in asked], data_dir)
@@ -131,7 +131,7 @@ async def _measured(sizes: Sizes, outside_rows: int) -> list[Figure]:
     ]
 
 
-def _drafted(sizes: Sizes) -> list[Draft]:
+def drafted(sizes: Sizes) -> list[Draft]:
     """Return the texts that every owner gets, each with its words and a vector, from a seed."""
     count = max(asdict(sizes).values())
     texts = Writer(3).texts(count, 25)
@@ -140,7 +140,7 @@ def _drafted(sizes: Sizes) -> list[Draft]:
     return [(place, text, search_words(text), literal(vectors[place].tolist())) for place, text in enumerate(texts)]
 
 
-async def _fill(dsn: str, drafts: list[Draft], sizes: Sizes, number: int, *, owners: range) -> None:
+async def fill(dsn: str, drafts: list[Draft], sizes: Sizes, number: int, *, owners: range) -> None:
     async with filling(dsn, _TABLES) as connection:
         await _sql.make_drafts(connection)
         await connection.copy_records_to_table("drafts", records=drafts, columns=["place", "text", "words", "numbers"])

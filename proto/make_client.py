@@ -126,6 +126,9 @@ DEADLINES_S = {
     ),
 }
 
+# Responses whose one message may be absent: the answer is None then.
+MAYBE = {"CloseEpisodeResponse", "RunDecayResponse"}
+
 # Arguments that have no default, but for those of the methods in OPTIONAL.
 REQUIRED = {
     "after_receipt_id", "agent_id", "alias", "attestation_id", "backend", "base", "before_receipt_id", "budget",
@@ -135,6 +138,7 @@ REQUIRED = {
     "rule_id", "copy_id", "is_shown", "version",
 }  # fmt: skip
 OPTIONAL = {
+    "RunDecay": {"job_id"},
     "DraftOntologyChanges": {"content", "title"},
     "ExportOntology": {"version"},
     "GetOntology": {"version"},
@@ -382,6 +386,8 @@ def _result(contract: Contract, method: MethodDescriptorProto) -> tuple[str, str
     if response.field[-1].name == "next_page_token":
         inner = kind.removeprefix("tuple[").removesuffix(", ...]")
         return f"Page[{inner}]", f'Listed("{first.name}")'
+    if response.name in MAYBE:
+        return f"{kind} | None", f'Maybe("{first.name}")'
     return kind, f'Inner("{first.name}")'
 
 
@@ -440,7 +446,7 @@ def make() -> dict[Path, str]:
     imports = _from("sidecar.client.answers", (*ANSWERS_BY_HAND, *(NAMES.get(one, one) for one in names[""])))
     for module in ("wiki", "brain", "cost", "backends", "ontology"):
         imports += _from(f"sidecar.client.answers.{module}", (NAMES.get(one, one) for one in names[module]))
-    imports += _from("sidecar.client.decoding", ("Inner", "Listed", "Nothing", "Whole"))
+    imports += _from("sidecar.client.decoding", ("Inner", "Listed", "Maybe", "Nothing", "Whole"))
     imports += _from("sidecar.client.encoding", NEW_VALUES.values())
     imports += "from sidecar.client.requests.request import Request\n"
     imports += _from("sidecar.client.requests.turn", REQUESTS_BY_HAND, exports=True)

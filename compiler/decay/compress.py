@@ -193,6 +193,21 @@ async def remake_summaries(
     return list(remade.values()), list(emptied.values())
 
 
+async def remake_above(
+    connection: Connection, scope: Scope, edited_ids: Sequence[str], *, now: datetime
+) -> tuple[str, ...]:
+    """Make every summary that rests on the edited memories anew from what they say now, and return the ids of these summaries.
+
+    No summary then tells a text that its source no longer holds, or claims more trust than the source has left.
+    """
+    edges = await supersessions.live_to(connection, scope, edited_ids, SupersessionReason.COMPRESSED)
+    if not edges:
+        return ()
+    resting = {edge.memory_id for edge in edges}
+    remade, _ = await remake_summaries(connection, scope, (), now=now, resting_ids=resting, least_sources=1)
+    return tuple(one.memory_id for one in remade)
+
+
 async def _sources_of(connection: Connection, scope: Scope, summary_id: str, *, without: set[str]) -> list[DecaySource]:
     edges = await supersessions.live_from(connection, scope, [summary_id], SupersessionReason.COMPRESSED)
     wanted = [edge.superseded_id for edge in edges if edge.superseded_id not in without]

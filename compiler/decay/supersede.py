@@ -63,6 +63,8 @@ async def supersede(
     held = await memories.lock(connection, scope, [memory_id, *distinct])
     if missing := [one for one in (memory_id, *distinct) if one not in held]:
         raise SupersessionRefused(f"the owner has no memory {missing[0]!r}")
+    if memory_id in distinct:
+        raise SupersessionRefused(f"memory {memory_id!r} cannot take its own place")
     if above := [one for one in distinct if AuthorityTier.parse(held[one].authority) > cause.most_trusted]:
         told = f"{held[above[0]].authority}, above the caller's {cause.most_trusted.name.title()}"
         raise SupersessionRefused(f"memory {above[0]!r} has the authority {told}; an operator may supersede it")

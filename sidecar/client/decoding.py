@@ -52,6 +52,17 @@ class Inner:
 
 
 @dataclass(frozen=True, slots=True)
+class Maybe:
+    """Reads a response with one message, which is the answer where it is there."""
+
+    name: str
+
+    def __call__(self, response: Any) -> Any:
+        """Return the message as a value, or None."""
+        return Inner(self.name)(response) if response.HasField(self.name) else None
+
+
+@dataclass(frozen=True, slots=True)
 class Listed:
     """Reads a response that is a page of a list."""
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from secrets import randbits
 
-from compiler.decay.compress import MAX_SOURCES, compress_candidate_memories
+from compiler.decay.compress import MAX_SOURCES, compress_candidate_memories, remake_above
 from compiler.decay.summary import ulid
 from compiler.decay.supersede import follow
 from compiler.errors import CompressionRefused
@@ -127,11 +127,12 @@ class Memories:
         async with scoped(self._pool, scope) as connection:
             await tenants.ensure_tenant(connection, scope.tenant_id, now=now)
             retained = await memories.write(connection, scope, prepared, now=now, **self._limits)
+            summary_ids = await remake_above(connection, scope, retained.edited_ids, now=now)
             if retained.updated_count:
-                await evidence.forget_unsaid(connection, scope, [one.memory_id for one in given])
+                await evidence.forget_unsaid(connection, scope, [*(one.memory_id for one in given), *summary_ids])
             _check_pinned("memories.pinned", await memories.pinned(connection, scope))
             if retained.updated_count:
-                await releasing.follow(connection, scope, retained.memory_ids, now=now)
+                await releasing.follow(connection, scope, [*retained.memory_ids, *summary_ids], now=now)
         is_changed = retained.created_count or retained.updated_count
         return retained, await self._queue_compile(scope, now) if is_changed else None
 

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, TypeVar
 from uuid import UUID
 
+from compiler.decay.compress import remake_above
 from compiler.job.compilation import Engine
 from compiler.operations import lint, upkeep, vault
 from compiler.operations.lint import LintFindings
@@ -166,12 +167,12 @@ class Upkeep:
         async with scoped(self._pool, scope) as connection:
             await check_compiled(connection, scope, now=now)
             retained = await memories.write(connection, scope, prepared, now=now, **self._limits)
-            if retained.updated_count:
-                await evidence.forget_unsaid(connection, scope, [one.memory_id for one in records])
+            summary_ids = await remake_above(connection, scope, retained.edited_ids, now=now)
+            touched = [*(one.memory_id for one in records), *summary_ids] if retained.updated_count else []
+            if touched:
+                await evidence.forget_unsaid(connection, scope, touched)
             changed = retained.created_count + retained.updated_count
-            await releasing.follow(
-                connection, scope, [one.memory_id for one in records if retained.updated_count], now=now
-            )
+            await releasing.follow(connection, scope, touched, now=now)
             await releasing.announce(connection, scope, now=now)
             job = None if has_more else await self._compiled(connection, scope, is_new=changed > 0)
         unchanged = len({one.memory_id for one in records}) - changed

@@ -106,7 +106,7 @@ class DecayServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def RunDecay(self, request, context):
-        """Runs a decay job, the given one or the oldest that is due. One that has ended stays as it ended.
+        """Runs a decay job, the given one or the oldest that is due. One that has ended stays as it ended. Returns nothing if none is due.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

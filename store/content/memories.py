@@ -107,11 +107,15 @@ EVERY = MemoryFilter()
 
 @dataclass(frozen=True, slots=True)
 class Retained:
-    """The ids of all memories requested, in order, and how many of them were new and changed."""
+    """The ids of all memories requested, in order, and how many of them were new and changed.
+
+    `edited_ids` are those that changed in anything that a summary of them takes over.
+    """
 
     memory_ids: tuple[str, ...]
     created_count: int
     updated_count: int
+    edited_ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +172,7 @@ async def write(
     held_bytes = await storage.of_memories(connection, scope, ids)
     created = updated = 0
     retold: list[str] = []
+    edited: list[str] = []
     for some in slices(prepared.rows, lambda row: len(row[1].text), most_chars=STATEMENT_CHARS):
         seq = change_seq + created + updated
         columns = _columns([_with_origin(row) if row[0] in tools else row for row in some])
@@ -175,6 +180,7 @@ async def write(
         created += counts["created_count"]
         updated += counts["updated_count"]
         retold += counts["retold_ids"]
+        edited += counts["edited_ids"]
     if created and most_memories:
         await storage.check_count(connection, scope, most_memories)
     if created or updated:
@@ -189,7 +195,7 @@ async def write(
     for is_pinned in (True, False):
         marked = [memory_id for memory_id, one, _ in prepared.rows if one.is_pinned is is_pinned]
         await _set_pinned(connection, scope, marked, is_pinned, now)
-    return Retained(prepared.memory_ids, created, updated)
+    return Retained(prepared.memory_ids, created, updated, tuple(edited))
 
 
 async def get(connection: Connection, scope: Scope, memory_id: str) -> Memory | None:

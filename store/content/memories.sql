@@ -5,7 +5,7 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND turn_id = ANY(:turn_id
 
 -- name: write_memories^
 -- Writes new and changed memories, with the feed's next numbers in the given order; returns the count of each, and which known ones
--- now say something else, or for another time, or are trusted less.
+-- now say something else, or for another time, or are trusted less; and which changed in anything that a summary of them takes over.
 WITH given AS (
     SELECT r.place, r.memory_id, r.document_id, r.text, r.metadata, r.occurred_at, r.text_hash, r.signature, r.word_count, r.words,
         r.memory_type, r.status, r.confidence, r.authority, r.domains, r.episodes, r.events, r.valid_from, r.stated_until,
@@ -70,7 +70,11 @@ WITH given AS (
 )
 SELECT count(*) FILTER (WHERE is_new) AS created_count, count(*) FILTER (WHERE NOT is_new) AS updated_count,
     coalesce(array_agg(memory_id) FILTER (WHERE NOT is_new AND (known_hash, known_at, known_from, known_authority)
-        IS DISTINCT FROM (text_hash, happened_at, valid_from, authority)), '{}') AS retold_ids
+        IS DISTINCT FROM (text_hash, happened_at, valid_from, authority)), '{}') AS retold_ids,
+    coalesce(array_agg(memory_id) FILTER (WHERE NOT is_new AND (known_hash, known_at, known_confidence, known_authority,
+        known_domains, known_episodes, known_events, known_turn_ids, known_metadata->>'origin') IS DISTINCT FROM (text_hash,
+        happened_at, confidence, authority, domains_json, source_episodes_json, source_events_json, turn_ids,
+        metadata->>'origin')), '{}') AS edited_ids
 FROM changed;
 
 -- name: pin_memories!

@@ -25,22 +25,25 @@ from sidecar.services.aging.attestations import attestation_envelope
 _LEAD_IDS = 4
 _MOST_DAYS_ATTESTED = 3650
 _POLICY = (
-    ("--age-days", None, "Compress candidates older than this."),
-    ("--most-sources", 0, "Candidates in one summary."),
-    ("--most-salience", None, "Keep candidates that tell more than this."),
-    ("--most-reads", None, "Keep candidates that stood in more than so many of a hundred contexts."),
-    ("--read-days", None, "The days whose receipts are counted."),
-    ("--most-share", None, "Percent of the aged candidates' text that summaries stand for at most."),
+    ("--age-days", 0, "Compress candidates older than this."),
+    ("--most-sources", 2, "Candidates in one summary."),
+    ("--most-salience", 0, "Keep candidates that tell more than this."),
+    ("--most-reads", 0, "Keep candidates that stood in more than so many of a hundred contexts."),
+    ("--read-days", 0, "The days whose receipts are counted."),
+    ("--most-share", 0, "Percent of the aged candidates' text that summaries stand for at most."),
 )
 
 
 def policy_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options of a policy; the service's settings hold for those that are left out."""
-    for name, default, help_text in reversed(_POLICY):
-        command = click.option(name, type=int, default=default, help=f"{help_text} Default: the service's setting.")(
-            command
-        )
+    for name, least, help_text in reversed(_POLICY):
+        kind = click.IntRange(min=least)
+        command = click.option(name, type=kind, help=f"{help_text} Default: the service's setting.")(command)
     return command
+
+
+def _given(policy: dict[str, int | None]) -> dict[str, Any]:
+    return {name: value for name, value in policy.items() if value is not None}
 
 
 @click.group()
@@ -58,7 +61,7 @@ def explain(session: CommandSession, **policy: Any) -> None:
     Example:
       sidecar decay explain --age-days 90
     """
-    groups = session.client.explain_decay(**policy)
+    groups = session.client.explain_decay(**_given(policy))
     session.voice.show(groups, _draw_groups)
 
 
@@ -117,7 +120,7 @@ def schedule(
         summary_method=method,
         source_ids=source_ids,
         schedule_time=at.replace(tzinfo=UTC) if at else None,
-        **policy,
+        **_given(policy),
     )
     session.voice.show(jobs, _draw_jobs)
 

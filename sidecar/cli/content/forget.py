@@ -108,6 +108,8 @@ def forget_word(session: CommandSession, word: str, confirmed_ids: tuple[str, ..
       sidecar forget word "Otto" --confirm memory:mem-0001 --confirm turn:5b6…
     """
     said = sys.stdin.readline().strip() if word == "-" else word
+    if not said:
+        raise click.UsageError("WORD is empty.")
     done = session.client.forget(word=said, confirmed_ids=confirmed_ids, dry_run=is_dry_run)
     session.voice.show(done, _draw)
 
@@ -127,6 +129,9 @@ def forget_owner(session: CommandSession, is_dry_run: bool, yes: bool) -> None:
 
 
 def _forget(session: CommandSession, what: str, is_sure: bool, is_dry_run: bool, /, **target: Any) -> None:
+    for name, value in target.items():
+        if not value:
+            raise click.UsageError(f"{name.partition('_')[0].upper()} is empty.")
     if not is_sure and not is_dry_run:
         found = session.client.forget(**target, dry_run=True)
         session.voice.confirm(f"Forget {what}: {_counts(found)}? This cannot be undone.")
@@ -135,13 +140,14 @@ def _forget(session: CommandSession, what: str, is_sure: bool, is_dry_run: bool,
 
 def _counts(done: Forgotten) -> str:
     counts = {
-        "memories": done.memory_ids,
-        "turns": done.turn_ids,
-        "threads": done.thread_ids,
-        "receipts": done.receipt_ids,
-        "pages": done.page_ids,
+        ("memory", "memories"): done.memory_ids,
+        ("turn", "turns"): done.turn_ids,
+        ("thread", "threads"): done.thread_ids,
+        ("receipt", "receipts"): done.receipt_ids,
+        ("page", "pages"): done.page_ids,
     }
-    return ", ".join(f"{len(ids):,} {name}" for name, ids in counts.items() if ids) or "nothing"
+    told = (f"{len(ids):,} {names[len(ids) > 1]}" for names, ids in counts.items() if ids)
+    return ", ".join(told) or "nothing"
 
 
 def _draw(done: Forgotten) -> Iterator[Any]:

@@ -86,7 +86,7 @@ from sidecar.client.answers.wiki import (
     WikiPage,
     WikiSection,
 )
-from sidecar.client.decoding import Inner, Listed, Nothing, Whole
+from sidecar.client.decoding import Inner, Listed, Maybe, Nothing, Whole
 from sidecar.client.encoding import EdgeStep, JournalRecord, NewBudget, NewMemory, NewRule, OntologyChange
 from sidecar.client.knobs import Knobs
 from sidecar.client.requests.request import Request
@@ -302,11 +302,14 @@ class ScheduleDecay(Request[tuple[DecayJob, ...]]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunDecay(Request[DecayJob]):
-    """Runs a decay job, the given one or the oldest that is due. One that has ended stays as it ended."""
+class RunDecay(Request[DecayJob | None]):
+    """Runs a decay job, the given one or the oldest that is due.
 
-    reads = Inner("job")
-    job_id: str
+    One that has ended stays as it ended. Returns nothing if none is due.
+    """
+
+    reads = Maybe("job")
+    job_id: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -337,10 +340,10 @@ class ListEpisodes(Request[Page[Episode]]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CloseEpisode(Request[Episode]):
+class CloseEpisode(Request[Episode | None]):
     """Closes a thread's episode now: its turns until now become an episode, and later ones begin another."""
 
-    reads = Inner("episode")
+    reads = Maybe("episode")
     thread_id: str
 
 

@@ -52,7 +52,11 @@ class _Undone(Exception):
 
 @dataclass(slots=True)
 class _Found:
-    """What is to be forgotten, by id. A thread in `thread_ids` goes whole, with `turn_ids`; one in `titles` loses its title."""
+    """What is to be forgotten, by id. A thread in `thread_ids` goes whole, with `turn_ids`; one in `titles` loses its title.
+
+    A thread that the owner does not have stands in `thread_ids` too, for running turns that are about to write a receipt of it;
+    `has_thread` is then False.
+    """
 
     memory_ids: list[str] = field(default_factory=list)
     turn_ids: list[UUID] = field(default_factory=list)
@@ -61,6 +65,7 @@ class _Found:
     receipt_ids: list[UUID] = field(default_factory=list)
     page_ids: list[UUID] = field(default_factory=list)
     hits: tuple[WordHit, ...] = ()
+    has_thread: bool = False
 
 
 class Forgetting:
@@ -138,6 +143,7 @@ async def _find(connection: Connection, scope: Scope, target: Target) -> _Found:
         turn_ids = await traces.turns_of_thread(connection, scope, target.thread_id)
         found.thread_ids, found.turn_ids = [target.thread_id], turn_ids or []
         found.receipt_ids = await traces.receipts_of_thread(connection, scope, target.thread_id)
+        found.has_thread = turn_ids is not None or bool(found.receipt_ids)
     elif target.word:
         found = await _confirmed(connection, scope, target)
     else:
@@ -184,7 +190,8 @@ async def _forget(
     report = replace(report, turn_ids=tuple(found.turn_ids))
     if found.thread_ids or found.receipt_ids:
         notes += await _forget_receipts(connection, scope, found)
-        report = replace(report, thread_ids=tuple(found.thread_ids), receipt_ids=tuple(found.receipt_ids))
+        thread_ids = tuple(found.thread_ids) if found.has_thread else ()
+        report = replace(report, thread_ids=thread_ids, receipt_ids=tuple(found.receipt_ids))
     if found.memory_ids or resting:
         report, more = await _forget_memories(connection, scope, (found.memory_ids, resting), report, now=now)
         notes += more

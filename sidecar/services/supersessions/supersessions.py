@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from compiler.decay.compress import remake_above
 from compiler.decay.supersede import MAX_SUPERSEDED, SupersessionCause, edit_of, restore, supersede
 from compiler.errors import SupersessionRefused
 from sidecar.runtime.errors import FailedPrecondition, NotFound
@@ -90,6 +91,7 @@ class Supersessions:
         held = await memories.lock(connection, scope, superseded_ids)
         prepared = await memories.prepare(scope, [edit_of(newer, held.values())])
         retained = await memories.write(connection, scope, prepared, now=self._now(), **self._limits)
+        await remake_above(connection, scope, retained.edited_ids, now=self._now())
         return retained.memory_ids[0]
 
     async def restore(self, scope: Scope, memory_id: str, superseding_id: str = "") -> Memory:

@@ -171,6 +171,88 @@ class TestThreads:
         assert spoken.err.splitlines()[-1].startswith(f"sidecar: {file}")
 
 
+@pytest.fixture
+def candidates(tmp_path: Path) -> Path:
+    """Six candidates of a year ago, as JSONL."""
+    file = tmp_path / "candidates.jsonl"
+    lines = [
+        {"id": f"c{at}", "text": f"Number {at}.", "status": "candidate", "occurred_at": f"2025-01-0{at}T10:00:00Z"}
+        for at in range(1, 7)
+    ]
+    file.write_text("\n".join(json.dumps(one) for one in lines))
+    return file
+
+
+class TestDecay:
+    def test_jobs_are_explained_scheduled_run_and_listed(self, sidecar: Terminal, candidates: Path) -> None:
+        sidecar.json("memory", "import", str(candidates))
+        [group] = sidecar.json("decay", "explain", "--age-days", "0", "--most-share", "100")
+        assert group["memory_ids"] == [f"c{at}" for at in range(1, 7)]
+        assert sidecar.json("decay", "jobs") == [], "explaining writes nothing"
+        later = ("--at", "9000-01-01", "--kind", "candidate_compression", "c1", "c2")
+        [job] = sidecar.json("decay", "schedule", *later)
+        assert (job["state"], job["source_ids"]) == ("pending", ["c1", "c2"])
+        [ended] = sidecar.json("decay", "run", job["job_id"])
+        assert (ended["state"], bool(ended["result_id"])) == ("completed", True)
+        assert sidecar.json("decay", "run", job["job_id"]) == [ended], "it stays as it ended"
+        assert [one["state"] for one in sidecar.json("decay", "jobs")] == ["completed"]
+
+    def test_run_ends_when_nothing_is_due(self, sidecar: Terminal) -> None:
+        assert sidecar.json("decay", "run") == []
+        assert "No jobs." in sidecar("decay", "run").out
+
+    def test_thread_is_closed_into_an_episode(self, sidecar: Terminal, chat: Path) -> None:
+        sidecar.json("thread", "import", str(chat), "--thread", "t1")
+        assert [one["thread_id"] for one in sidecar.json("decay", "close", "t1")] == ["t1"]
+        assert sidecar("decay", "close", "nope").code == 1
+
+    def test_policy_out_of_bounds_is_a_usage_error(self, sidecar: Terminal) -> None:
+        for option, value in (("--most-sources", "0"), ("--age-days", "-5"), ("--most-share", "101")):
+            spoken = sidecar("decay", "explain", option, value)
+            assert spoken.code == 2
+            assert option.strip("-").replace("-", "_") in spoken.err.replace("-", "_")
+
+
+class TestForget:
+    def test_memory_document_thread_span_and_word_are_forgotten(
+        self, sidecar: Terminal, chat: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        sidecar.json("memory", "import", str(DATA / "memories.jsonl"))
+        sidecar.json("thread", "import", str(chat), "--thread", "t1")
+        planned = sidecar.json("forget", "memory", "mem-0001", "--dry-run")
+        assert (planned["is_dry_run"], planned["memory_ids"]) == (True, ["mem-0001"])
+        assert sidecar.json("forget", "memory", "mem-0001")["memory_ids"] == ["mem-0001"]
+        assert "forgotten: nothing" in sidecar("forget", "memory", "mem-0001").out
+        monkeypatch.setattr("sys.stdin", io.StringIO())
+        assert sidecar("forget", "thread", "t1").code == 2, "it asks first, and there is no terminal"
+        assert "forgotten: 4 turns, 1 thread" in sidecar("forget", "thread", "t1", "--yes").out
+        assert "forgotten: nothing" in sidecar("forget", "thread", "t1", "--yes").out
+        hits = [one["confirm_id"] for one in sidecar.json("forget", "word", "Lisbon")["hits"]]
+        assert hits[0] in sidecar("forget", "word", "Lisbon").out
+        gone = sidecar.json("forget", "word", "Lisbon", "--confirm", hits[0])
+        assert gone["memory_ids"] == [hits[0].removeprefix("memory:")]
+        assert sidecar.json("forget", "range", "2000-01-01", "2100-01-01", "--yes")["memory_ids"]
+        assert sidecar.json("memory", "list") == []
+
+    @pytest.mark.parametrize(
+        ("arguments", "problem"),
+        [
+            (("memory", ""), "MEMORY is empty"),
+            (("document", "", "--yes"), "DOCUMENT is empty"),
+            (("thread", "", "--yes"), "THREAD is empty"),
+            (("word", ""), "WORD is empty"),
+            (("word", "ab"), "too short"),
+            (("word", "Lisbon", "--confirm", "memory:nope"), "confirmed_ids[0]"),
+            (("range", "2026-03-04", "2026-03-01", "--yes"), "until_time"),
+            (("range", "soon", "later"), "no time"),
+        ],
+    )
+    def test_bad_input_is_a_usage_error(self, sidecar: Terminal, arguments: tuple[str, ...], problem: str) -> None:
+        spoken = sidecar("forget", *arguments)
+        assert spoken.code == 2
+        assert problem in spoken.err
+
+
 class TestMemories:
     def test_memories_are_imported_once_listed_shown_and_forgotten(self, sidecar: Terminal) -> None:
         count = len((DATA / "memories.jsonl").read_text().splitlines())
@@ -210,6 +292,19 @@ class TestMemories:
         assert "pinned" in sidecar("memory", "list", "--pinned").out
         assert sidecar.json("memory", "unpin", "mem-0001")["pinned"] is False
         assert sidecar.json("memory", "list", "--pinned") == []
+
+    def test_candidate_is_accepted_rejected_and_tells_its_history(self, sidecar: Terminal, candidates: Path) -> None:
+        sidecar.json("memory", "import", str(candidates))
+        assert sidecar.json("memory", "accept", "c1", "--rule", "said twice")["status"] == "accepted"
+        assert sidecar.json("memory", "reject", "c2")["status"] == "rejected"
+        history = sidecar.json("memory", "history", "c1")
+        assert [(one["new_status"], one["rule"]) for one in history["changes"]] == [("accepted", "said twice")]
+        assert "said twice" in sidecar("memory", "history", "c1").out
+        assert sidecar("memory", "accept", "nope").code == 1
+        assert sidecar("memory", "compress", "c3", "c1").code == 1, "c1 is accepted"
+        summary = sidecar.json("memory", "compress", "c3", "c4")
+        assert (summary["memory_type"], summary["text"]) == ("summary", "Number 3.\nNumber 4.")
+        assert sidecar.json("memory", "compress", "c3", "c4")["memory_id"] == summary["memory_id"]
 
     def test_owner_does_not_see_anothers_memories(self, sidecar: Terminal) -> None:
         sidecar.json("memory", "import", str(DATA / "memories.jsonl"))

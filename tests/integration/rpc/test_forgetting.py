@@ -93,6 +93,10 @@ async def test_thread_goes_with_the_memories_drawn_from_it(pools: Pools, service
     assert not again.turn_ids
 
 
+async def test_thread_that_the_owner_does_not_have_is_not_reported(service: MemoryService) -> None:
+    assert list((await forget(service, thread_id="another's")).thread_ids) == []
+
+
 async def test_forgotten_turn_does_not_come_back_when_its_thread_is_sent_again(
     pools: Pools, service: MemoryService
 ) -> None:

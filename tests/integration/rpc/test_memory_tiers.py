@@ -282,6 +282,20 @@ async def test_forgotten_source_leaves_every_summary_of_its_chain(service: Memor
     assert await fetch(database, "SELECT * FROM memory_supersessions") == []
 
 
+async def test_edited_source_changes_every_summary_of_its_chain(service: MemoryService) -> None:
+    await candidates(service, c1="Ran 5 km.", c2="Ran 8 km.", c3="Swam.")
+    lower = await compress(service, "c1", "c2")
+    upper = await compress(service, lower.memory_id, "c3")
+    await retain(service, pb.NewMemory(memory_id="c1", text="Ran 3 km.", authority="Derived", confidence=0.2))
+    for summary_id, text in (
+        (lower.memory_id, "Ran 3 km.\nRan 8 km."),
+        (upper.memory_id, "Ran 3 km.\nRan 8 km.\nSwam."),
+    ):
+        made = await get(service, summary_id)
+        assert (made.text, made.authority, made.confidence) == (text, "Derived", 0.2)
+        assert (made.status, list(made.source_events)[:2]) == (CANDIDATE, ["c1", "c2"])
+
+
 async def test_other_owners_candidates_are_not_compressed(service: MemoryService) -> None:
     await candidates(service, c1="One.")
     theirs = pb.NewMemory(memory_id="theirs", text="Two.", status=CANDIDATE)

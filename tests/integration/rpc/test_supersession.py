@@ -200,9 +200,11 @@ async def test_supersession_that_leads_back_or_nowhere_is_refused(service: Memor
     await retain(service, pb.NewMemory(memory_id="faro", text="Lives in Faro."))
     await supersede(service, "lisbon", memory_id="porto")
     await supersede(service, "porto", memory_id="faro")
-    for older, newer in (("faro", "lisbon"), ("porto", "lisbon"), ("lisbon", "lisbon")):
+    for older, newer in (("faro", "lisbon"), ("porto", "lisbon")):
         with pytest.raises(FailedPrecondition, match="took the place"):
             await supersede(service, older, memory_id=newer)
+    with pytest.raises(FailedPrecondition, match="cannot take its own place"):
+        await supersede(service, "lisbon", memory_id="lisbon")
     with pytest.raises(FailedPrecondition, match="no memory 'unknown'"):
         await supersede(service, "unknown", memory_id="faro")
     with pytest.raises(NotFound):

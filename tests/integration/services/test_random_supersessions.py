@@ -169,6 +169,7 @@ async def test_validity_follows_from_the_live_edges_and_trust_never_rises(
             tier, confidence = world.bounds[memory_id]
             assert AuthorityTier.parse(row["authority"]) <= tier
             assert row["confidence"] <= confidence
+        assert await above_their_sources(database) == []
         seen = {row["memory_id"]: row["change_seq"] for row in rows}
         assert len(set(seen.values())) == len(seen)
         assert all(seen.get(one, number) >= number for one, number in numbers.items())
@@ -190,6 +191,22 @@ async def followed(database: str) -> tuple[dict[str, datetime], set[str]]:
             known = ends.get(row["superseded_id"], row["stated_until"])
             ends[row["superseded_id"]] = min(known, row["starts"]) if known else row["starts"]
     return ends, covered
+
+
+async def above_their_sources(database: str) -> list[str]:
+    """Return the summaries that claim more than a source claims now."""
+    pairs = await fetch(
+        database,
+        "SELECT s.memory_id, s.authority, s.confidence, o.authority AS least, o.confidence AS doubt"
+        " FROM memory_supersessions e JOIN memories s USING (tenant_id, owner_id, memory_id)"
+        " JOIN memories o ON (o.tenant_id, o.owner_id, o.memory_id) = (e.tenant_id, e.owner_id, e.superseded_id)"
+        " WHERE e.reason = 'compressed' AND e.undone_at IS NULL",
+    )
+    return [
+        row["memory_id"]
+        for row in pairs
+        if AuthorityTier.parse(row["authority"]) > AuthorityTier.parse(row["least"]) or row["confidence"] > row["doubt"]
+    ]
 
 
 async def in_another_order(pools: Pools, database: str, dice: Random) -> None:

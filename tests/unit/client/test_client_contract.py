@@ -71,6 +71,14 @@ def test_empty_answer_of_every_method_reads_as_empty_values(name: str) -> None:
     assert not [leaf for leaf in leaves(answer) if leaf and leaf != datetime.fromtimestamp(0, UTC)]
 
 
+@each("method", ["RunDecay", "CloseEpisode"])
+def test_answer_that_may_be_absent_is_none(method: str) -> None:
+    message = GetMessageClass(METHODS[method].output_type)()
+    assert getattr(requests, method).reads(message) is None
+    getattr(message, message.DESCRIPTOR.fields[0].name).SetInParent()
+    assert getattr(requests, method).reads(message) is not None
+
+
 def leaves(value: object) -> Iterator[object]:
     """Yield the plain values inside an answer."""
     if is_dataclass(value):
