@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from compiler.decay.compress import remake_summaries
@@ -19,10 +19,15 @@ from store.content.tiers import AuthorityTier
 from store.db.queries import Connection
 from store.scope import Scope
 
+_LAST = datetime.max.replace(tzinfo=UTC)
+
 
 @dataclass(frozen=True, slots=True)
 class RemadeEpisodes:
-    """The ids of the episodes that were made anew, and when the thread's open session ends if nothing more is said."""
+    """The ids of the episodes that were made anew, and when the thread's open session ends if nothing more is said.
+
+    A session at the end of all times has no such instant.
+    """
 
     episode_ids: tuple[str, ...] = ()
     next_at: datetime | None = None
@@ -54,7 +59,8 @@ async def remake_episodes(
     resting = {edge.memory_id for edge in edges}
     await remake_summaries(connection, scope, (), now=now, resting_ids=resting, least_sources=1)
     is_open = len(said) > sum(map(len, sessions))
-    next_at = said[-1].said_at + pause if is_open else None
+    has_end = is_open and _LAST - said[-1].said_at > pause
+    next_at = said[-1].said_at + pause if has_end else None
     return RemadeEpisodes(tuple(changed), next_at)
 
 

@@ -15,7 +15,15 @@ from sidecar.rpc.auth.identity import Role
 from sidecar.rpc.messages.elsewhere import write_elsewhere
 from sidecar.rpc.transport.call import Call
 from sidecar.rpc.transport.paging import MAX_PAGE_BYTES, ListCall
-from sidecar.rpc.transport.validation import read_choice, read_each, read_struct, read_time, write_struct, write_time
+from sidecar.rpc.transport.validation import (
+    read_choice,
+    read_each,
+    read_struct,
+    read_time,
+    storable,
+    write_struct,
+    write_time,
+)
 from sidecar.runtime.errors import InvalidArgument
 from sidecar.services.forgetting.targets import ForgetReport, Target
 from sidecar.services.memories import MAX_MEMORIES, MAX_METADATA_BYTES, Memories, check_memory
@@ -210,7 +218,8 @@ def _read_bound(
     """Return a bound of the validity, rounded down to its precision; None if it is not given."""
     if not given.HasField(name):
         return None
-    return (precision or ValidPrecision.INSTANT).floor(read_time(f"{field}.{name}", getattr(given, name)))
+    moment = read_time(f"{field}.{name}", getattr(given, name))
+    return storable((precision or ValidPrecision.INSTANT).floor(moment))
 
 
 def _write(memory: Memory) -> pb.Memory:

@@ -109,8 +109,8 @@ class Threads:
         self, connection: Connection, scope: Scope, thread_id: str, given: Sequence[NewTurn], now: datetime
     ) -> None:
         """Queue a look at the thread's sessions for when the newest one ends; at once if that is past, as of imported turns."""
-        ended = max(turn.said_at for turn in given) + self._episode_pause
-        not_before = min(max(ended, now), now + self._episode_pause)
+        newest = max(turn.said_at for turn in given)
+        not_before = max(min(newest, now) + self._episode_pause, now)
         await background.enqueue(connection, scope, EPISODES_KIND, thread_id, now=now, not_before=not_before)
 
     def _counted(self, given: Sequence[NewTurn]) -> list[NewTurn]:

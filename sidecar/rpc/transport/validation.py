@@ -53,14 +53,16 @@ async def read_each(
 
 
 def read_time(field: str, stamp: Timestamp) -> datetime:
-    """Return the instant in UTC, to the microsecond; years 1 to 9999.
-
-    The very first and last microsecond, which databases take for no time at all, become the ones beside them.
-    """
+    """Return the instant in UTC, to the microsecond, such that it can be stored; years 1 to 9999."""
     try:
         moment = stamp.ToDatetime(tzinfo=UTC)
     except (ValueError, OverflowError) as error:
         raise InvalidArgument(field, "is not an instant", "send a time of the years 1 to 9999") from error
+    return storable(moment)
+
+
+def storable(moment: datetime) -> datetime:
+    """Return the instant, or the one beside it for the very first and last, which databases take for no time at all."""
     return min(max(moment, _FIRST), _LAST)
 
 

@@ -123,6 +123,16 @@ async def test_assembling_appends_no_turn(site: Site, agent: Caller) -> None:
     assert await as_superuser(site, counting) == before
 
 
+async def test_turns_are_said_at_any_time_from_the_first_to_the_last(agent: Caller) -> None:
+    turns = [pb.NewTurn(client_turn_id=name, role="user", text=f"It was {name}.") for name in ("first", "last")]
+    turns[0].said_time.FromDatetime(datetime.min)  # noqa: DTZ901  # the message knows no zones
+    turns[1].said_time.FromDatetime(datetime.max)  # noqa: DTZ901
+    for turn in turns:
+        appended = await agent.AppendTurns(pb.AppendTurnsRequest(thread_id="all times", turns=[turn]))
+        assert len(appended.turn_ids) == 1
+    assert (await assembled(agent, asking("When was it?", thread_id="all times"))).messages
+
+
 async def test_current_message_is_never_included_twice(agent: Caller) -> None:
     message = "Is the boat dry this winter?"
     turn = pb.NewTurn(client_turn_id="now", role="user", text=message)

@@ -153,6 +153,18 @@ async def test_unknown_memory_or_status_is_refused(service: MemoryService) -> No
         await history(service, "m1")
 
 
+@pytest.mark.parametrize("precision", [pb.VALID_PRECISION_INSTANT, pb.VALID_PRECISION_DAY, pb.VALID_PRECISION_YEAR])
+async def test_memory_of_all_times_is_stored_with_both_ends(
+    service: MemoryService, database: str, precision: pb.ValidPrecision.ValueType
+) -> None:
+    memory = pb.NewMemory(memory_id="m", text="The harbour is old.", valid_precision=precision)
+    memory.valid_from_time.FromDatetime(datetime.min)  # noqa: DTZ901  # the message knows no zones
+    memory.valid_until_time.FromDatetime(datetime.max)  # noqa: DTZ901
+    await retain(service, memory)
+    finite = "SELECT isfinite(valid_from) AND isfinite(valid_until) AS is_finite FROM memories"
+    assert [row["is_finite"] for row in await fetch(database, finite)] == [True]
+
+
 async def test_rejected_memory_is_listed_but_not_recalled(service: MemoryService, pools: Pools) -> None:
     await candidates(service, m1="Likes jazz.", m2="Likes jazz bars.")
     await set_status(service, "m1", REJECTED)

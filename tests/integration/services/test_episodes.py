@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import pytest
@@ -64,6 +64,13 @@ async def listed(episodes: Episodes) -> list[Episode]:
 
 def lines(episode: Episode) -> list[str]:
     return [line.split()[1] for line in episode.text.splitlines()]
+
+
+async def test_turn_at_the_end_of_all_times_stays_in_an_open_session(pools: Pools, episodes: Episodes) -> None:
+    end = datetime.max.replace(tzinfo=UTC) - timedelta.resolution
+    await say(pools, ("Ann", timedelta()), ("Ben", end - NOW))
+    made = await episodes.remake(SCOPE, "t")
+    assert (len(made.episode_ids), made.next_at) == (1, None)
 
 
 async def compressed(pools: Pools, ids: list[str], summary_id: str = "s") -> Memory:
