@@ -14,6 +14,7 @@ StoreError
 ├── UnstorableValue             Postgres cannot hold the value
 ├── QuotaExceeded               an owner would exceed its quota of bytes; see `.held_bytes` and `.quota_bytes`
 ├── TooManyMemories             an owner would have more memories than it may; see `.most`
+├── WalkTooLarge                a walk over typed edges leads over more of them than one call reads
 ├── AccessRefused               the role or row security denied access
 ├── SchemaOutdated              a table, column, function or role is missing
 ├── ServerUnsuitable            too old, or an extension is missing
@@ -118,6 +119,10 @@ class TooManyMemories(StoreError):
     def __init__(self, most: int) -> None:
         super().__init__(f"at most {most:,}")
         self.most = most
+
+
+class WalkTooLarge(StoreError):
+    """The walk leads over more edges than one call reads; name types of edges, or begin at a page."""
 
 
 class AccessRefused(StoreError):

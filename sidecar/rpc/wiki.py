@@ -6,6 +6,7 @@ Converts between messages and values; the use cases are in `sidecar.services.wik
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import astuple
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -21,7 +22,7 @@ from sidecar.services.wiki.page_lookup import read_page
 from sidecar.services.wiki.pages import Wiki
 from sidecar.v1 import wiki_pb2 as pb
 from store.wiki.browse import Order, PageRow
-from store.wiki.edges import Direction, EdgePattern, EdgeTimes
+from store.wiki.edges import WALK_START, Direction, EdgePattern, EdgeTimes, WalkPart, WalkPlace
 from store.wiki.neighbourhood import MAX_DEPTH, MAX_GRAPH_PAGES
 
 LINKS_SHOWN = 100
@@ -118,12 +119,23 @@ class WikiService:
             for step in request.steps
         ]
         when = EdgeTimes(_time("as_of_time", request), _time("known_at_time", request))
-        listing = ListCall("QueryGraph", (scope, request.page, request.target, tuple(pattern), when), (Int4,))
+        listing = ListCall("QueryGraph", (scope, request.page, request.target, tuple(pattern), when), (str, str, Int4))
         page = listing.read(request.page_size, request.page_token)
-        found = await self._wiki.edges.paths(scope, request.page, pattern, target=request.target, when=when)
-        start = max(0, page.after[0]) if page.after else 0
-        ranked = list(enumerate(found, start=1))[start : start + page.limit]
-        written, token = listing.cut(ranked, page, lambda one: (one[0],), lambda one: write.path(one[1]))
+        found = await self._wiki.edges.paths(
+            scope,
+            request.page,
+            pattern,
+            target=request.target,
+            when=when,
+            part=WalkPart(WalkPlace(*page.after) if page.after else WALK_START, page.limit),
+        )
+        written, token = listing.cut(
+            list(zip(found.paths, found.places, strict=True)),
+            page,
+            lambda one: astuple(one[1]),
+            lambda one: write.path(one[0]),
+            goes_on=astuple(found.goes_on) if found.goes_on else None,
+        )
         return pb.QueryGraphResponse(paths=written, next_page_token=token)
 
     async def write_edge(self, request: pb.WriteEdgeRequest, call: Call) -> pb.WriteEdgeResponse:

@@ -1339,7 +1339,7 @@ class EdgeStep(_message.Message):
     """The type of the pages it leads to; unspecified means any."""
     @_builtins.property
     def edge_types(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Types such as works_at; empty means any."""
+        """Types such as works_at, at most 100; empty means any."""
 
     def __init__(
         self,
@@ -1534,7 +1534,9 @@ Global___GraphPath: _TypeAlias = GraphPath  # noqa: Y015
 
 @_typing.final
 class QueryGraphResponse(_message.Message):
-    """Paths of typed edges, in order of their pages; at most 1,000 are found."""
+    """Paths of typed edges, in order of the pages where they begin. A page may be short, or empty, before the last one. A pattern that leads
+    over more than 40,000 edges from one page is refused. Of the shortest paths between two pages at most 1,000 are found.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -14,11 +14,9 @@ from sidecar.cli.shared.paging import every, limit_option
 from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.cli.shared.times import INSTANT
 from sidecar.cli.wiki import drawing
-from sidecar.cli.wiki.graph_files import read_graph, to_graphml, to_jsonld
+from sidecar.cli.wiki.graph_files import read_file, to_graphml, to_jsonld
 from sidecar.client import CallRefused, EdgeStep
 from sidecar.client.answers.wiki import GraphPath, TypedEdge
-
-MAX_EXPORTED = 1_000
 
 _as_of = click.option("--as-of", type=INSTANT, default=None, help="Only edges that were true at this time.")
 _known_at = click.option("--known-at", type=INSTANT, default=None, help="Only what was recorded by this time.")
@@ -166,14 +164,14 @@ def unset_edge(session: CommandSession, page: str, edge_type: str, target: str, 
 @_times
 @connected
 def export_edges(session: CommandSession, file: Path, file_format: str, **times: datetime | None) -> None:
-    """Write the typed edges, at most 1,000, with their pages, periods and memories as GraphML or JSON-LD.
+    """Write all typed edges with their pages, periods and memories as GraphML or JSON-LD.
 
     \b
     Example:
       sidecar graph export mara.graphml
       sidecar graph export mara.jsonld --format jsonld
     """
-    found = every(session.client.query_graph, limit=MAX_EXPORTED, page="", steps=[EdgeStep()], **_asked(times))
+    found = every(session.client.query_graph, limit=0, page="", steps=[EdgeStep()], **_asked(times))
     whole = [edge for one in found for edge in one.edges]
     file.write_text(to_graphml(whole) if file_format == "graphml" else to_jsonld(whole), encoding="utf-8")
     session.voice.show(
@@ -193,7 +191,7 @@ def import_edges(session: CommandSession, file: Path) -> int:
     Example:
       sidecar graph import mara.graphml
     """
-    given = read_graph(file.read_bytes())
+    given = read_file(file)
     skipped = []
     with session.voice.progress("edges", len(given)) as step:
         for place, one in enumerate(given, start=1):

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from lxml import etree
@@ -23,6 +24,7 @@ _PAGES = "urn:context-sidecar:page:"
 _VOCABULARY = "urn:context-sidecar:vocabulary:"
 _OF_NODES = ("title",)
 _OF_EDGES = ("edge_type", "valid_from", "valid_until", "confidence", "memory_ids")
+_OURS = frozenset({*_OF_NODES, *_OF_EDGES, "source", "target"})
 _CONTEXT = {
     "@vocab": _VOCABULARY,
     "source": {"@type": "@id"},
@@ -78,17 +80,22 @@ def to_jsonld(edges: Iterable[TypedEdge]) -> str:
             pages.setdefault(one.path, {"@id": f"{_PAGES}{one.path}", "@type": "Page", "title": one.title})
         ends = {"source": f"{_PAGES}{edge.source.path}", "target": f"{_PAGES}{edge.target.path}"}
         nodes.append({"@type": "Edge", **ends, **_said(edge)})
-        direct = pages[edge.source.path].setdefault(edge.edge_type, [])
+        direct = pages[edge.source.path].setdefault(_predicate(edge.edge_type), [])
         if (target := {"@id": ends["target"]}) not in direct:
             direct.append(target)
     graph = [*(pages[path] for path in sorted(pages)), *nodes]
     return json.dumps({"@context": _CONTEXT, "@graph": graph}, ensure_ascii=False, indent=1) + "\n"
 
 
-def read_graph(content: bytes) -> list[FileEdge]:
-    """Return the typed edges of a file in either format. Raises UnreadableGraph."""
-    if len(content) > MAX_FILE_BYTES:
+def read_file(file: Path) -> list[FileEdge]:
+    """Return the typed edges of a file in either format. Raises UnreadableGraph, for one that is too large before it is read."""
+    if file.stat().st_size > MAX_FILE_BYTES:
         raise UnreadableGraph(f"has more than {MAX_FILE_BYTES >> 20} MiB")
+    return read_graph(file.read_bytes())
+
+
+def read_graph(content: bytes) -> list[FileEdge]:
+    """Return the typed edges of a text in either format. Raises UnreadableGraph."""
     found = _from_jsonld(content) if content.lstrip()[:1] in {b"{", b"["} else _from_graphml(content)
     try:
         return [
@@ -98,12 +105,14 @@ def read_graph(content: bytes) -> list[FileEdge]:
                 str(one["edge_type"]),
                 _time(one.get("valid_from")),
                 _time(one.get("valid_until")),
-                float(one["confidence"]) if one.get("confidence") else None,
+                _confidence(one.get("confidence")),
             )
             for one in found
         ]
-    except (KeyError, ValueError) as error:
-        raise UnreadableGraph("has an edge without ends or type, or with a period that is none") from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise UnreadableGraph(
+            "has an edge without ends or type, or with a period or confidence that is none"
+        ) from error
 
 
 def _said(edge: TypedEdge) -> dict[str, Any]:
@@ -126,8 +135,13 @@ def _data(row: Any, values: Mapping[str, str]) -> None:
 def _xml(text: str) -> str:
     """Return the text without what XML cannot hold."""
     return "".join(
-        one for one in text if one in "\t\n" or (one >= " " and not "\ud800" <= one <= "\udfff" and one < "\ufffe")
+        one for one in text if one in "\t\n" or " " <= one <= "\ud7ff" or "\ue000" <= one <= "\ufffd" or one > "\uffff"
     )
+
+
+def _predicate(edge_type: str) -> str:
+    """Return the property that leads from a page over a type of edges; a type with the name of a property of ours has its own."""
+    return f"{_VOCABULARY}relation:{edge_type}" if edge_type in _OURS else edge_type
 
 
 def _from_graphml(content: bytes) -> Iterator[Mapping[str, Any]]:
@@ -136,6 +150,8 @@ def _from_graphml(content: bytes) -> Iterator[Mapping[str, Any]]:
         root = etree.fromstring(content, parser)
     except (etree.XMLSyntaxError, ValueError) as error:
         raise UnreadableGraph("is neither XML nor JSON") from error
+    if root.tag != f"{{{_GRAPHML}}}graphml":
+        raise UnreadableGraph("is no GraphML")
     names = {one.get("id"): one.get("attr.name") for one in root.iter(f"{{{_GRAPHML}}}key")}
     for row in root.iter(f"{{{_GRAPHML}}}edge"):
         data = {names.get(one.get("key"), one.get("key")): one.text or "" for one in row.iter(f"{{{_GRAPHML}}}data")}
@@ -147,7 +163,7 @@ def _from_jsonld(content: bytes) -> Iterator[Mapping[str, Any]]:
         document = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise UnreadableGraph("is neither XML nor JSON") from error
-    graph = document.get("@graph", []) if isinstance(document, dict) else document
+    graph = document.get("@graph") if isinstance(document, dict) else document
     if not isinstance(graph, list):
         raise UnreadableGraph("has no list of nodes")
     for node in graph:
@@ -175,4 +191,15 @@ def _path(end: Any) -> str:
 
 
 def _time(text: Any) -> datetime | None:
-    return datetime.fromisoformat(str(text)) if text else None
+    """Return the instant; a time without a zone is in UTC."""
+    if not text:
+        return None
+    time = datetime.fromisoformat(str(text))
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+def _confidence(text: Any) -> float | None:
+    confidence = float(text) if text else None
+    if confidence is not None and not 0 < confidence <= 1:
+        raise ValueError(text)
+    return confidence

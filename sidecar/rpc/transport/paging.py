@@ -82,9 +82,11 @@ class ListCall:
         write: Callable[[Row], Written],
         *,
         most_bytes: int = MAX_PAGE_BYTES,
+        goes_on: Keys | None = None,
     ) -> tuple[list[Written], str]:
         """Return the page's rows as messages and the token of the next page; empty if this is the last.
 
+        The next page is after the keys `goes_on` if all rows are on this one and there may be more.
         `rows` are up to `page.limit` rows; they may end with the first row that exceeds `most_bytes`. The page ends before
         that row, but has at least one row.
         """
@@ -96,7 +98,8 @@ class ListCall:
             if kept and left < 0:
                 break
             kept.append(message)
-        return kept, self._seal(keys_of(rows[len(kept) - 1])) if len(kept) < len(rows) else ""
+        after = keys_of(rows[len(kept) - 1]) if len(kept) < len(rows) else goes_on
+        return kept, self._seal(after) if after is not None else ""
 
     def _seal(self, keys: Keys) -> str:
         written = [_write(key) for key in keys]

@@ -257,6 +257,7 @@ TABLE: Mapping[type[Exception], Row] = {
         Code.RESOURCE_EXHAUSTED, "OWNER_QUOTA_EXCEEDED", facts=("held_bytes", "quota_bytes"), details=_over_quota
     ),
     store.TooManyMemories: Row(Code.RESOURCE_EXHAUSTED, "TOO_MANY_MEMORIES", facts=("most",), details=_too_many),
+    store.WalkTooLarge: Row(Code.INVALID_ARGUMENT, "WALK_TOO_LARGE"),
     store.AccessRefused: Row(Code.PERMISSION_DENIED, "ACCESS_REFUSED", "This identity may not do that."),
 }
 

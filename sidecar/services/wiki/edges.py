@@ -7,14 +7,19 @@ from datetime import datetime
 
 from compiler.operations import acts
 from compiler.plan.edge_types import TypedEdge, is_edge_type
-from sidecar.runtime.errors import InvalidArgument
+from sidecar.runtime.errors import FailedPrecondition, InvalidArgument
+from sidecar.services.validation import check_count
 from sidecar.services.wiki.page_lookup import acting, find, read_page
 from store.db.postgres import Pools, scoped
 from store.db.queries import Connection
+from store.errors import WalkTooLarge
 from store.scope import Scope
 from store.wiki import edges
-from store.wiki.browse import PageRow
-from store.wiki.edges import ANY_TIME, EdgePattern, EdgeTimes, GraphPath
+from store.wiki.browse import PageRef, PageRow
+from store.wiki.edges import ANY_TIME, FIRST_PART, EdgePattern, EdgeTimes, GraphPath, Walk, WalkPart
+
+MAX_TYPES = 100
+"""The types of edges that one step of a pattern names at most."""
 
 
 class PageEdges:
@@ -39,13 +44,16 @@ class PageEdges:
         *,
         target: str = "",
         when: EdgeTimes = ANY_TIME,
-    ) -> list[GraphPath]:
-        """Return the paths of typed edges that follow the pattern from a page, or from any for an empty name.
+        part: WalkPart = FIRST_PART,
+    ) -> Walk:
+        """Return paths of typed edges that follow the pattern from a page, or from any for an empty name.
 
         With a target, the shortest paths to it over the pattern's one step, repeated. Raises InvalidArgument for `steps`.
         """
         if not 1 <= len(pattern) <= edges.MAX_STEPS:
             raise InvalidArgument("steps", f"are {len(pattern)}", f"send 1 to {edges.MAX_STEPS}")
+        for place, step in enumerate(pattern):
+            check_count(f"steps[{place}].edge_types", step.types, most=MAX_TYPES)
         unknown = sorted({kind for step in pattern for kind in step.types if not is_edge_type(kind)})
         if unknown:
             raise InvalidArgument("steps.edge_types", f"hold {unknown[0]!r}", "send lower-case names such as works_at")
@@ -54,23 +62,30 @@ class PageEdges:
         start = read_page("page", start) if start else ""
         async with scoped(self._pool, scope, read_only=True) as connection:
             first = (await find(connection, scope, start)).page_id if start else None
-            if not target or first is None:
-                return await edges.walk(connection, scope, first, pattern, when=when)
-            last = await find(connection, scope, read_page("target", target), field="target")
-            return await edges.shortest(connection, scope, first, last.page_id, pattern[0], when=when)
+            last = await find(connection, scope, read_page("target", target), field="target") if target else None
+            try:
+                if last is None or first is None:
+                    return await edges.walk(connection, scope, first, pattern, when=when, part=part)
+                found = await edges.shortest(connection, scope, first, last.page_id, pattern[0], when=when)
+            except WalkTooLarge as error:
+                problem = f"lead over more than {edges.MAX_READ:,} edges"
+                raise InvalidArgument("steps", problem, "name types of edges, or begin at another page") from error
+        wanted = slice(part.after.count, part.after.count + part.limit)
+        return Walk(found.paths[wanted], found.places[wanted])
 
     async def write(self, scope: Scope, source: str, target: str, said: TypedEdge) -> GraphPath:
-        """State a typed edge between two pages by hand, or anew; return it as it now stands. Raises FailedPrecondition."""
+        """State a typed edge between two pages by hand, or anew; return it as it now stands.
+
+        Raises FailedPrecondition, also where the ontology in force would hold the edge: then nothing is written.
+        """
         async with acting(self._pool, scope) as connection:
             ends = await _ends(connection, scope, source, target)
             await acts.write_edge(connection, scope, ends, said, now=self._now())
-            found = await edges.edges_of(connection, scope, ends[0].page_id)
-        return next(
-            one
-            for one in found
-            if one.edges[0].to_page_id == ends[1].page_id
-            and (one.edges[0].type, one.edges[0].valid_from) == (said.type, said.valid_from)
-        )
+            refs = (_ref(ends[0]), _ref(ends[1]))
+            path, held = await edges.between(connection, scope, refs, said.type, said.valid_from)
+            if held:
+                raise FailedPrecondition(f"the edge {said.type}", f"would be held by the ontology in force: {held}")
+            return path
 
     async def drop(self, scope: Scope, source: str, target: str, said: TypedEdge) -> bool:
         """Take back a typed edge that was stated by hand; return whether it was there. Raises FailedPrecondition."""
@@ -84,3 +99,7 @@ async def _ends(connection: Connection, scope: Scope, source: str, target: str) 
         await find(connection, scope, read_page("page", source)),
         await find(connection, scope, read_page("target", target), field="target"),
     )
+
+
+def _ref(row: PageRow) -> PageRef:
+    return PageRef(row.page_id, row.type, row.slug, row.title)

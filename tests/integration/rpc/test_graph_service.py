@@ -11,6 +11,8 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from sidecar.rpc.wiki import WikiService
 from sidecar.runtime.errors import AdminRequired, FailedPrecondition, NotFound
+from sidecar.services.ontology.drafting import WantedChange
+from sidecar.services.ontology.governance import Governance
 from sidecar.services.wiki.pages import Wiki
 from sidecar.v1 import wiki_pb2 as pb
 from store.db.postgres import Pools
@@ -84,6 +86,32 @@ async def test_paths_are_paged_and_between_pages_the_shortest(service: WikiServi
     assert {len(one.edges) for one in found.paths} == {1}
 
 
+async def test_edges_into_any_page_are_followed_backwards(service: WikiService) -> None:
+    await service.write_edge(pb.WriteEdgeRequest(**EDGE), an_admin())
+    (back,) = (await query(service, "", {"direction": pb.EDGE_DIRECTION_IN})).paths
+    assert (back.pages[0].path, back.edges[0].target.path) == (back.edges[0].target.path, "/wiki/topic/austin")
+    assert len((await query(service, "", {"direction": pb.EDGE_DIRECTION_BOTH})).paths) == 2
+
+
+async def test_edge_that_the_ontology_would_hold_is_refused_with_the_reason_and_not_written(
+    service: WikiService, pools: Pools
+) -> None:
+    governance = Governance(pools, now=now)
+    leads = WantedChange("relationship_type", "create", {"name": "leads", "cardinality": "one_to_one"})
+    made = await governance.draft(SCOPE.tenant_id, "Leading", [leads], author="root")
+    await governance.approve(SCOPE.tenant_id, made.change_set.change_set_id, author="root")
+    stated = {**EDGE, "edge_type": "leads"}
+    await service.write_edge(pb.WriteEdgeRequest(**stated, valid_from_time=at(2020)), an_admin())
+    with pytest.raises(FailedPrecondition, match="over_cardinality"):
+        await service.write_edge(
+            pb.WriteEdgeRequest(**{**stated, "target": "franklin-barbecue"}, valid_from_time=at(2010)), an_admin()
+        )
+    (found,) = (await query(service, "casa-lola", {})).paths
+    assert found.pages[-1].path == "/wiki/topic/austin"
+    held = await service.list_mentions(pb.ListMentionsRequest(), an_agent())
+    assert [one.alias for one in held.mentions] == ["Chef João"]
+
+
 async def test_edge_stated_by_two_at_once_stands_once_and_is_taken_back_once(service: WikiService) -> None:
     await asyncio.gather(*(service.write_edge(pb.WriteEdgeRequest(**EDGE), an_admin()) for _ in range(4)))
     assert len((await query(service, "casa-lola", {})).paths) == 1
@@ -101,6 +129,7 @@ async def test_edge_stated_by_two_at_once_stands_once_and_is_taken_back_once(ser
         ([{"edge_types": ["Works At"]}], {}, "steps.edge_types"),
         ([{"edge_types": ["ñ" * 9000]}], {}, "steps.edge_types"),
         ([{"direction": 9}], {}, "steps.direction"),
+        ([{"edge_types": [f"type_{place}" for place in range(101)]}], {}, "steps[0].edge_types"),
         ([{}], {"target": "austin", "page": ""}, "target"),
         ([{}, {}], {"target": "austin"}, "target"),
         ([{}], {"page_token": "x"}, "page_token"),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -14,7 +16,7 @@ import rdflib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidecar.cli.wiki.graph_files import FileEdge, UnreadableGraph, read_graph, to_graphml, to_jsonld
+from sidecar.cli.wiki.graph_files import FileEdge, UnreadableGraph, read_file, read_graph, to_graphml, to_jsonld
 from sidecar.client.answers.wiki import PageRef, TypedEdge
 
 MAY = datetime(2021, 5, 1, tzinfo=UTC)
@@ -68,11 +70,23 @@ def test_jsonld_is_what_rdflib_reads_and_what_it_writes_is_read() -> None:
     assert read_graph(written.encode()) == READ
 
 
+_ENTITIES = b"".join(b'<!ENTITY a%d "%s">' % (place, b"&a%d;" % (place - 1) * 10) for place in range(1, 11))
+BOMB = (
+    b'<!DOCTYPE a [<!ENTITY a0 "/wiki/entity/aaaa">'
+    + _ENTITIES
+    + b']><graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
+    b'<graph><edge source="&a10;" target="/wiki/entity/b"/></graph></graphml>'
+)
+
+
 @pytest.mark.parametrize(
     "content",
     [b"", b"plain words", b"{", b"[1", b"<graphml", b"\xff\xfe", b'{"@graph": 3}', b"[" * 100_000,
      b'<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><edge source="x" target="y"/></graphml>',
-     b'{"@graph": [{"@type": "Edge", "source": "/wiki/entity/a"}]}',
+     b'{"@graph": [{"@type": "Edge", "source": "/wiki/entity/a"}]}', b"<a/>", b'{"a": 1}',
+     *(json.dumps({"@graph": [{"@type": "Edge", "source": "/wiki/entity/a", "target": "/wiki/entity/b", "edge_type": "owns",
+                               "confidence": one}]}).encode() for one in ("nan", "7", {"@value": [1]})),
+     BOMB,
      b'<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]><a>&b;</a',
      json.dumps({"@graph": [{"@type": "Edge", "source": "/wiki/entity/a", "target": "/wiki/entity/b", "edge_type": "owns",
                              "valid_from": "yesterday"}]}).encode()],
@@ -90,6 +104,56 @@ def test_entities_of_a_hostile_file_are_not_expanded() -> None:
     )
     (found,) = read_graph(bomb)
     assert found.edge_type == ""
+
+
+OUR_WORDS = ["title", "source", "target", "edge_type", "valid_from", "confidence", "memory_ids"]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:rdflib")
+def test_type_that_is_called_like_a_property_of_the_file_is_an_edge_like_others() -> None:
+    given = [edge("maria", word, "helios") for word in OUR_WORDS]
+    written = to_jsonld(given)
+    graph = rdflib.Graph().parse(data=written, format="json-ld")
+    maria = rdflib.URIRef("urn:context-sidecar:page:/wiki/entity/maria")
+    assert list(map(str, graph.objects(maria, rdflib.URIRef("urn:context-sidecar:vocabulary:title")))) == ["Maria"]
+    targets = {str(one) for one in graph.objects(maria, rdflib.URIRef("urn:context-sidecar:vocabulary:relation:title"))}
+    assert targets == {"urn:context-sidecar:page:/wiki/entity/helios"}
+    for content in (written, graph.serialize(format="json-ld"), to_graphml(given)):
+        assert sorted(one.edge_type for one in read_graph(content.encode())) == sorted(OUR_WORDS)
+
+
+HOSTILE = [
+    "</title><script>alert(1)</script>", "]]>&lt;&#0;", '"\\" \'', "😀 𠮷 \U0010fffd", "\u202eabc\u200d", "@id", "http://x/ y",
+    "{{ }} ${x}", "a\nb\tc", "\xa0\u2028\u2029", "<!--", "\x7f\x85",
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:rdflib")
+@pytest.mark.parametrize("title", HOSTILE)
+def test_hostile_title_is_read_back_letter_by_letter_by_other_libraries(title: str) -> None:
+    one = TypedEdge("owns", {}, ("m<1>&",), ("manual",), PageRef("id", "/wiki/entity/a", title), ref("b"))
+    read = nx.read_graphml(io.BytesIO(to_graphml([one]).encode()), force_multigraph=True)
+    assert read.nodes["/wiki/entity/a"]["title"] == title
+    again = io.BytesIO()
+    nx.write_graphml(read, again)
+    assert read_graph(again.getvalue()) == [FileEdge("/wiki/entity/a", "/wiki/entity/b", "owns")]
+    graph = rdflib.Graph().parse(data=to_jsonld([one]), format="json-ld")
+    page = rdflib.URIRef("urn:context-sidecar:page:/wiki/entity/a")
+    assert str(graph.value(page, rdflib.URIRef("urn:context-sidecar:vocabulary:title"))) == title
+
+
+def test_day_without_a_zone_is_in_utc() -> None:
+    said = {"@type": "Edge", "source": "/wiki/entity/a", "target": "/wiki/entity/b", "edge_type": "owns"}
+    (found,) = read_graph(json.dumps({"@graph": [said | {"valid_from": "2021-05-01"}]}).encode())
+    assert found.valid_from == MAY
+
+
+def test_large_file_is_refused_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "big.graphml").touch()
+    os.truncate(tmp_path / "big.graphml", 100 << 20)
+    monkeypatch.delattr(Path, "read_bytes")
+    with pytest.raises(UnreadableGraph, match="64 MiB"):
+        read_file(tmp_path / "big.graphml")
 
 
 @given(st.text(max_size=40), st.text(min_size=1, max_size=40))

@@ -139,7 +139,7 @@ async def test_edge_between_pages_of_other_types_is_an_untyped_reference_until_i
     async with scoped(pools.background, SCOPE) as connection:
         row = await browse.page_by_key(connection, SCOPE, "entity", "maria-reis")
         assert row is not None
-        assert not await edges.walk(connection, SCOPE, row.page_id, (EdgePattern(),))
+        assert not (await edges.walk(connection, SCOPE, row.page_id, (EdgePattern(),))).paths
         linked = await neighbourhood.links(connection, SCOPE, row.page_id, limit=10)
     assert [one.page.title for one in linked] == ["Helios Labs"]
     await put_in_force(pools, WORLD)
@@ -281,13 +281,13 @@ async def test_held_edge_without_an_untyped_link_is_read_as_one(pools: Pools, da
         assert not await neighbourhood.links(connection, SCOPE, ends[0].page_id, limit=5)
         for edge in ("owns", "works_at"):
             await acts.write_edge(connection, SCOPE, (ends[0], ends[1]), TypedEdge(edge), now=NOW)
-        assert len(await edges.walk(connection, SCOPE, ends[0].page_id, (EdgePattern(),))) == 2
+        assert len((await edges.walk(connection, SCOPE, ends[0].page_id, (EdgePattern(),))).paths) == 2
     await fetch(database, "UPDATE wiki_page_links SET held_reason = 'relationship_deprecated', held_at = now()")
     async with scoped(pools.background, SCOPE) as connection:
         (out,) = await neighbourhood.links(connection, SCOPE, ends[0].page_id, limit=5)
         (back,) = await neighbourhood.backlinks(connection, SCOPE, ends[1].page_id, limit=5)
         around = await neighbourhood.counts(connection, SCOPE, ends[0].page_id)
         graph = await neighbourhood.graph(connection, SCOPE, focus=ends[0].page_id, depth=1, most_pages=5)
-        assert not await edges.walk(connection, SCOPE, ends[0].page_id, (EdgePattern(),))
+        assert not (await edges.walk(connection, SCOPE, ends[0].page_id, (EdgePattern(),))).paths
     assert (out.page.slug, back.page.slug, around.links) == ("rui-costa", "ana-prado", 1)
     assert [(one.edge_type, one.valid_from) for one in graph.edges] == [("", None)]

@@ -60,7 +60,7 @@ async def page(pools: Pools, slug: str) -> PageRow:
 async def paths(pools: Pools, slug: str, *steps: EdgePattern, as_of: datetime | None = None) -> list[GraphPath]:
     start = await page(pools, slug)
     async with scoped(pools.background, SCOPE) as connection:
-        return await edges.walk(connection, SCOPE, start.page_id, steps, when=EdgeTimes(as_of))
+        return list((await edges.walk(connection, SCOPE, start.page_id, steps, when=EdgeTimes(as_of))).paths)
 
 
 def ends(found: Sequence[GraphPath]) -> list[str]:
@@ -69,7 +69,7 @@ def ends(found: Sequence[GraphPath]) -> list[str]:
 
 async def every_edge(pools: Pools) -> list[tuple[Any, ...]]:
     async with scoped(pools.background, SCOPE) as connection:
-        found = await edges.walk(connection, SCOPE, None, [EdgePattern()])
+        found = (await edges.walk(connection, SCOPE, None, [EdgePattern()])).paths
     return [
         (one.pages[0].slug, one.edges[0].type, one.pages[1].slug, one.edges[0].valid_from, one.edges[0].valid_until,
          one.edges[0].memory_ids)
@@ -146,7 +146,7 @@ MOVED = (
 async def jobs(pools: Pools, known_at: datetime | None = None) -> list[tuple[str, datetime | None]]:
     start = await page(pools, "maria-reis")
     async with scoped(pools.background, SCOPE) as connection:
-        found = await edges.walk(connection, SCOPE, start.page_id, [WORK], when=EdgeTimes(None, known_at))
+        found = (await edges.walk(connection, SCOPE, start.page_id, [WORK], when=EdgeTimes(None, known_at))).paths
     return [(path.pages[-1].title, path.edges[0].valid_until) for path in found]
 
 
@@ -225,5 +225,5 @@ async def test_patterns_and_shortest_paths_follow_types_and_directions(pools: Po
     maria, tom = await page(pools, "maria-reis"), await page(pools, "tom-ortega")
     async with scoped(pools.background, SCOPE) as connection:
         any_way = EdgePattern((), Direction.BOTH)
-        (found,) = await edges.shortest(connection, SCOPE, maria.page_id, tom.page_id, any_way)
+        (found,) = (await edges.shortest(connection, SCOPE, maria.page_id, tom.page_id, any_way)).paths
     assert [one.title for one in found.pages] == ["Maria Reis", "Helios Labs", "Tom Ortega"]
