@@ -112,10 +112,11 @@ class Walk:
 
 @dataclass(frozen=True, slots=True)
 class WalkPart:
-    """Which of a walk's paths are wanted: those after a place, `limit` at most."""
+    """Which of a walk's paths are wanted: those after a place, `limit` at most; and the edges after which it stops."""
 
     after: WalkPlace = WALK_START
     limit: int = MAX_PATHS
+    most_read: int = MAX_READ
 
 
 FIRST_PART = WalkPart()
@@ -160,7 +161,7 @@ async def walk(
 
     Raises WalkTooLarge.
     """
-    walker = _Walker(_Reading(connection, scope, when), part)
+    walker = _Walker(_Reading(connection, scope, when, part.most_read), part)
     if start is not None:
         await walker.begin(await _page(connection, scope, start), pattern)
         return await walker.told()
@@ -184,16 +185,22 @@ async def walk(
 
 
 async def shortest(
-    connection: Connection, scope: Scope, start: UUID, end: UUID, pattern: EdgePattern, *, when: EdgeTimes = ANY_TIME
+    connection: Connection,
+    scope: Scope,
+    between: tuple[UUID, UUID],
+    pattern: EdgePattern,
+    *,
+    when: EdgeTimes = ANY_TIME,
+    most_read: int = MAX_READ,
 ) -> Walk:
     """Return the shortest paths between two pages over edges of the pattern, MAX_PATHS at most; none beyond MAX_STEPS edges.
 
     The search goes from both ends, a step at a time from the one with fewer pages, until the two sides meet. Raises WalkTooLarge.
     """
-    reading = _Reading(connection, scope, when)
-    (first,), (last,) = await _page(connection, scope, start), await _page(connection, scope, end)
+    reading = _Reading(connection, scope, when, most_read)
+    (first,), (last,) = [await _page(connection, scope, page_id) for page_id in between]
     ends = first.pages[0], last.pages[0]
-    if start == end or (pattern.page_type and ends[1].type != pattern.page_type):
+    if ends[0] == ends[1] or (pattern.page_type and ends[1].type != pattern.page_type):
         return Walk()
     sides = _Side(ends[0], pattern), _Side(ends[1], replace(pattern, direction=_BACK[pattern.direction], page_type=""))
     for _ in range(MAX_STEPS):
@@ -218,11 +225,11 @@ async def shortest(
 class _Reading:
     """Reads edges of a scope in one transaction; `left` is how many more it may read."""
 
-    def __init__(self, connection: Connection, scope: Scope, when: EdgeTimes) -> None:
+    def __init__(self, connection: Connection, scope: Scope, when: EdgeTimes, most_read: int = MAX_READ) -> None:
         self._connection = connection
         self._scope = scope
         self._when = when
-        self.left = MAX_READ
+        self.left = most_read
 
     async def edges(self, pages: Sequence[UUID], step: EdgePattern, limit: int) -> list[tuple[UUID, PageRef, EdgeRow]]:
         """Return edges of the pages, page by page, each with the page that it leads to; without their evidence."""

@@ -66,7 +66,7 @@ class PageEdges:
             try:
                 if last is None or first is None:
                     return await edges.walk(connection, scope, first, pattern, when=when, part=part)
-                found = await edges.shortest(connection, scope, first, last.page_id, pattern[0], when=when)
+                found = await edges.shortest(connection, scope, (first, last.page_id), pattern[0], when=when)
             except WalkTooLarge as error:
                 problem = f"lead over more than {edges.MAX_READ:,} edges"
                 raise InvalidArgument("steps", problem, "name types of edges, or begin at another page") from error

@@ -225,5 +225,5 @@ async def test_patterns_and_shortest_paths_follow_types_and_directions(pools: Po
     maria, tom = await page(pools, "maria-reis"), await page(pools, "tom-ortega")
     async with scoped(pools.background, SCOPE) as connection:
         any_way = EdgePattern((), Direction.BOTH)
-        (found,) = (await edges.shortest(connection, SCOPE, maria.page_id, tom.page_id, any_way)).paths
+        (found,) = (await edges.shortest(connection, SCOPE, (maria.page_id, tom.page_id), any_way)).paths
     assert [one.title for one in found.pages] == ["Maria Reis", "Helios Labs", "Tom Ortega"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import deque
+from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -38,16 +39,16 @@ async def all_edges(pools: Pools) -> list[tuple[UUID, UUID, UUID]]:
     return [tuple(row) for row in rows]
 
 
-async def walked(pools: Pools, start: UUID | None, pattern: list[EdgePattern], *, limit: int) -> Found:
+async def walked(pools: Pools, start: UUID | None, pattern: list[EdgePattern], first: WalkPart) -> Found:
     """Return the pages and edges of every path, read a part at a time."""
     found: list[GraphPath] = []
-    part: WalkPart | None = WalkPart(limit=limit)
+    part: WalkPart | None = first
     while part is not None:
         async with scoped(pools.background, SCOPE, read_only=True) as connection:
             walk = await edges.walk(connection, SCOPE, start, pattern, part=part)
         found += walk.paths
-        after = walk.goes_on or (walk.places[-1] if len(walk.paths) == limit else None)
-        part = WalkPart(after, limit) if after else None
+        after = walk.goes_on or (walk.places[-1] if len(walk.paths) == first.limit else None)
+        part = replace(first, after=after) if after else None
     return [shape(path) for path in found]
 
 
@@ -59,9 +60,9 @@ async def test_list_of_all_edges_is_complete_whatever_the_page_size(pools: Pools
     await filled(pools, database, 0.02)
     there = sorted((source, target, link) for link, source, target in await all_edges(pools))
     assert len(there) > 1_500
-    assert sorted(await walked(pools, None, [EdgePattern()], limit=7)) == there
-    assert sorted(await walked(pools, None, [EdgePattern()], limit=1_000)) == there
-    backwards = await walked(pools, None, [EdgePattern((), Direction.IN)], limit=300)
+    assert sorted(await walked(pools, None, [EdgePattern()], WalkPart(limit=7))) == there
+    assert sorted(await walked(pools, None, [EdgePattern()], WalkPart(limit=1_000))) == there
+    backwards = await walked(pools, None, [EdgePattern((), Direction.IN)], WalkPart(limit=300))
     assert sorted((target, source, link) for source, target, link in backwards) == there
 
 
@@ -71,10 +72,10 @@ async def test_paths_of_two_steps_are_all_found_in_one_order(pools: Pools, datab
     expected = {
         (a, b, d, one, two) for one, a, b in every for two, c, d in every if b == c and a not in {b, d} and b != d
     }
-    whole = await walked(pools, None, [EdgePattern(), EdgePattern()], limit=1_000)
+    whole = await walked(pools, None, [EdgePattern(), EdgePattern()], WalkPart(limit=1_000))
     assert set(whole) == expected
     assert len(whole) == len(expected)
-    assert await walked(pools, None, [EdgePattern(), EdgePattern()], limit=41) == whole
+    assert await walked(pools, None, [EdgePattern(), EdgePattern()], WalkPart(limit=41)) == whole
 
 
 async def test_shortest_paths_are_those_of_a_plain_search(pools: Pools, database: str) -> None:
@@ -90,7 +91,7 @@ async def test_shortest_paths_are_those_of_a_plain_search(pools: Pools, database
         start, end = drawn.sample(pages, 2)
         distance = distances(around, start)[end]
         async with scoped(pools.background, SCOPE, read_only=True) as connection:
-            found = (await edges.shortest(connection, SCOPE, start, end, BOTH)).paths
+            found = (await edges.shortest(connection, SCOPE, (start, end), BOTH)).paths
         assert {len(path.edges) for path in found} == {distance}
         assert len({shape(path) for path in found}) == len(found)
         for path in found:
@@ -105,29 +106,26 @@ async def test_shortest_paths_keep_the_direction_and_the_type_of_pages(pools: Po
     await filled(pools, database, 0.005)
     (link, source, target), *_ = await all_edges(pools)
     async with scoped(pools.background, SCOPE, read_only=True) as connection:
-        ahead = await edges.shortest(connection, SCOPE, source, target, EdgePattern())
-        back = await edges.shortest(connection, SCOPE, target, source, EdgePattern((), Direction.IN))
-        topics = await edges.shortest(connection, SCOPE, source, target, EdgePattern((), Direction.BOTH, "topic"))
-        itself = await edges.shortest(connection, SCOPE, source, source, BOTH)
+        ahead = await edges.shortest(connection, SCOPE, (source, target), EdgePattern())
+        back = await edges.shortest(connection, SCOPE, (target, source), EdgePattern((), Direction.IN))
+        topics = await edges.shortest(connection, SCOPE, (source, target), EdgePattern((), Direction.BOTH, "topic"))
+        itself = await edges.shortest(connection, SCOPE, (source, source), BOTH)
     assert link in {path.edges[0].link_id for path in ahead.paths}
     assert [shape(path)[1::-1] for path in back.paths] == [shape(path)[:2] for path in ahead.paths]
     assert not topics.paths
     assert not itself.paths
 
 
-async def test_walk_without_end_stops_and_goes_on_or_is_refused(
-    pools: Pools, database: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_walk_without_end_stops_and_goes_on_or_is_refused(pools: Pools, database: str) -> None:
     await filled(pools, database, 0.005)
-    whole = await walked(pools, None, [EdgePattern(), EdgePattern()], limit=1_000)
-    monkeypatch.setattr(edges, "MAX_READ", 200)
-    assert await walked(pools, None, [EdgePattern(), EdgePattern()], limit=1_000) == whole
-    monkeypatch.setattr(edges, "MAX_READ", 5)
+    pattern = [EdgePattern(), EdgePattern()]
+    whole = await walked(pools, None, pattern, WalkPart(limit=1_000))
+    assert await walked(pools, None, pattern, WalkPart(limit=1_000, most_read=200)) == whole
     with pytest.raises(WalkTooLarge):
-        await walked(pools, whole[0][0], [BOTH] * 4, limit=1_000)
+        await walked(pools, whole[0][0], [BOTH] * 4, WalkPart(limit=1_000, most_read=5))
     async with scoped(pools.background, SCOPE, read_only=True) as connection:
         with pytest.raises(WalkTooLarge):
-            await edges.shortest(connection, SCOPE, whole[0][0], whole[-1][0], BOTH)
+            await edges.shortest(connection, SCOPE, (whole[0][0], whole[-1][0]), BOTH, most_read=5)
 
 
 def distances(around: dict[UUID, set[UUID]], start: UUID) -> dict[UUID, int]:
