@@ -116,7 +116,7 @@ def fit(question: Fitting, meter: TokenCounter) -> Fitted:
     pool = pool_of(profile, window_tokens=question.window_tokens, spent=question.spent, meter=meter)
     offers = gather(question.reports, profile, question.seen_item_ids, question.prospects)
     said = question.history if profile.knobs(Source.THREAD).enabled else ()
-    thread = history.read(sendable(said, question.fence_tag, meter))
+    thread = history.read(sendable(said, question.fence_tag, meter), meter)
     recall_tokens = min(pool.pool_tokens, profile.recall_tokens or pool.pool_tokens)
     stock = _stock(question, offers, thread, meter, pool_tokens=recall_tokens)
     # A ratio learned from reports may make the notice larger than the smallest pool; then no item goes in either.

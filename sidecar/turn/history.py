@@ -63,14 +63,27 @@ class TurnFate:
     tokens: int = 0
 
 
-def read(turns: Sequence[HistoryTurn]) -> History:
+def read(turns: Sequence[HistoryTurn], meter: TokenCounter) -> History:
     """Return the thread split at its last exchange: from the last turn in which the user speaks to the end."""
-    known = {turn.id: turn for turn in turns}.values()
-    paired = pair([turn for turn in known if not turn.fault])
-    units = paired.units
+    known = {turn.id: turn for turn in turns}
+    paired = pair([turn for turn in known.values() if not turn.fault])
+    units = _counted_as_paired(paired.units, known, meter)
     opening = next((place for place in range(len(units) - 1, -1, -1) if _user_speaks(units[place])), len(units) - 1)
     split = max(0, opening)
-    return History(units[split:], units[:split][::-1], paired, tuple(turn for turn in known if turn.fault))
+    return History(units[split:], units[:split][::-1], paired, tuple(turn for turn in known.values() if turn.fault))
+
+
+def _counted_as_paired(
+    units: tuple[Unit, ...], before: Mapping[str, HistoryTurn], meter: TokenCounter
+) -> tuple[Unit, ...]:
+    """Return the units with the tokens of turns whose parts were left out, or given an id, counted as they are now."""
+    changed = [turn for unit in units for turn in unit.turns if tuple(turn.parts) != tuple(before[turn.id].parts)]
+    if not changed:
+        return units
+    counts = meter.count([message_text(turn.text, turn.parts) for turn in changed])
+    now = {one.id: replace(one, tokens=count + MESSAGE_TOKENS) for one, count in zip(changed, counts, strict=True)}
+    turns = [tuple(now.get(turn.id, turn) for turn in unit.turns) for unit in units]
+    return tuple(Unit(one, sum(turn.tokens for turn in one)) for one in turns)
 
 
 def _user_speaks(unit: Unit) -> bool:

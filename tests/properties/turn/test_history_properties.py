@@ -12,7 +12,7 @@ from tests.support.turn.turn_cases import METER, count, grown
 
 @given(st.integers(0, 10**6), st.integers(64, 400))
 def test_any_exchange_fits_any_pool(seed: int, pool: int) -> None:
-    history = read(grown(seed, 8).history)
+    history = read(grown(seed, 8).history, METER)
     exchange = fit_exchange(history, pool, METER)
     assert exchange.tokens <= pool
     assert sum(turn.tokens for turn in exchange.turns) == exchange.tokens

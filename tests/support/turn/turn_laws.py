@@ -79,7 +79,7 @@ def check_floors(question: Fitting) -> bool:
     question = replace(question, reports=tuple(bare))
     result = fit(question, METER)
     floors = sum(question.profile.knobs(source).floor_tokens for source in Source)
-    if result.pool.pool_tokens < history.read(question.history).exchange_tokens + floors + 40:
+    if result.pool.pool_tokens < history.read(question.history, METER).exchange_tokens + floors + 40:
         return False
     wide = fit(replace(question, window_tokens=10**6), METER)
     by_floor = {told.item.id for told in wide.fates if told.reason.startswith("floor of ")}
@@ -135,7 +135,7 @@ def same_words(one: str, other: str) -> bool:
 
 def check_thread(question: Fitting, result: Fitted) -> None:
     """The thread is sent as it was said, without a hole but a cut exchange's, every tool result behind its call."""
-    thread = history.read(question.history if question.profile.knobs(Source.THREAD).enabled else ())
+    thread = history.read(question.history if question.profile.knobs(Source.THREAD).enabled else (), METER)
     said = [turn.id for unit in (*thread.older[::-1], *thread.exchange) for turn in unit.turns]
     sent = [message.turn_id for message in result.rendering.messages]
     assert sent == [turn_id for turn_id in said if turn_id in sent]

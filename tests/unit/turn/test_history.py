@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sidecar.turn.cut import CUT_MARK, cut_middle
-from sidecar.turn.history import MESSAGE_TOKENS, Exchange, fit_exchange, read
+from sidecar.turn.history import MESSAGE_TOKENS, Exchange, fit_exchange, message_text, read
 from sidecar.turn.items import HistoryTurn
 from sidecar.turn.pairs import pair
 from tests.support.turn.turn_cases import METER, a_call, a_result, a_turn, count
@@ -40,7 +40,7 @@ def ids(units: Sequence[Any]) -> list[list[str]]:
 
 
 def fit_last(*turns: HistoryTurn, pool: int) -> Exchange:
-    return fit_exchange(read(turns), pool, METER)
+    return fit_exchange(read(turns, METER), pool, METER)
 
 
 def test_a_call_and_its_results_are_one_unit() -> None:
@@ -132,21 +132,34 @@ def test_last_exchange_is_the_last_user_turn_and_all_after_it() -> None:
         a_turn(5, "user", "", a_result("a")),
         a_turn(6, "assistant", "four"),
     ]
-    history = read(thread)
+    history = read(thread, METER)
     assert ids(history.exchange) == [["3"], ["4", "5"], ["6"]]
     assert ids(history.older) == [["2"], ["1"]]
 
 
 def test_thread_without_a_user_has_its_last_unit_as_exchange() -> None:
-    history = read([a_turn(1, "assistant", "hello"), a_turn(2, "assistant", "anyone?")])
+    history = read([a_turn(1, "assistant", "hello"), a_turn(2, "assistant", "anyone?")], METER)
     assert ids(history.exchange) == [["2"]]
-    assert read([]).exchange == ()
+    assert read([], METER).exchange == ()
     assert fit_last(pool=64) == Exchange((), 0)
+
+
+def test_a_turn_whose_result_is_left_out_is_counted_without_it() -> None:
+    turn = a_turn(1, "tool", "the harbour is closed", a_result("a", "closed " * 200))
+    history = read([turn], METER)
+    assert history.exchange_tokens == count(turn.text) + MESSAGE_TOKENS < turn.tokens
+    assert [fit_last(turn, pool=pool).cut for pool in (64, turn.tokens - 1)] == [frozenset(), frozenset()]
+
+
+def test_a_call_that_is_given_an_id_is_counted_with_it() -> None:
+    call, answer = a_turn(1, "assistant", "", a_call("")), a_turn(2, "tool", "", a_result(""))
+    sent = [turn for unit in read([call, answer], METER).exchange for turn in unit.turns]
+    assert [turn.tokens for turn in sent] == [count(message_text("", turn.parts)) + MESSAGE_TOKENS for turn in sent]
 
 
 def test_repeated_turn_counts_once() -> None:
     turn = a_turn(1, "user", "one")
-    assert ids(read([turn, turn]).exchange) == [["1"]]
+    assert ids(read([turn, turn], METER).exchange) == [["1"]]
 
 
 def test_an_exchange_that_fits_goes_in_whole() -> None:
