@@ -75,6 +75,9 @@ def main() -> int:
     parser.add_argument(
         "--only", type=int, metavar="N", help="recall, calibrate, spend: only the first N conversations of a set"
     )
+    parser.add_argument(
+        "--personal", action="store_true", help="calibrate: only what tells questions about one's own life"
+    )
     parser.add_argument("--spend", default="", choices=SPENDS, help="recall, spend: the knob of every turn")
     parser.add_argument("--remote", action="store_true", help="spend: with a remote memory service beside the sources")
     parser.add_argument("--budgets", type=_budgets, help="recall: tokens, such as 1000,2000")
@@ -97,19 +100,18 @@ def main() -> int:
         on_data |= {"budgets": arguments.budgets} if arguments.budgets else {}
     if arguments.name in {"answers", "graph", "leaning"}:
         on_data |= {"write_weights": arguments.write_weights}
-    if arguments.name == "spend":
-        on_data |= {"spend": arguments.spend or "balanced", "remote": arguments.remote}
-    if arguments.name == "synthesis":
-        on_data |= {"only": arguments.owner, "spend": arguments.spend or "full"}
-    if arguments.name in {"calibrate", "spend"}:
-        on_data |= {"only": arguments.only} | ({"keep": arguments.keep} if arguments.name == "calibrate" else {})
-    if arguments.name == "pages":
-        on_data |= {
+    of_one: dict[str, dict[str, object]] = {
+        "calibrate": {"only": arguments.only, "keep": arguments.keep, "personal": arguments.personal},
+        "pages": {
             "sample": arguments.sample,
             "seed": arguments.seed,
             "only": arguments.owner,
             "batchings": not arguments.once,
-        }
+        },
+        "spend": {"only": arguments.only, "spend": arguments.spend or "balanced", "remote": arguments.remote},
+        "synthesis": {"only": arguments.owner, "spend": arguments.spend or "full"},
+    }
+    on_data |= of_one.get(arguments.name, {})
     for name in BENCHES if arguments.name == "all" else (arguments.name,):
         figures: list[Figure] = importlib.import_module(f"bench.{name.replace('-', '_')}").run(
             scale=arguments.scale, **on_data

@@ -37,6 +37,7 @@ from bench.recall.cases import (
     SETS,
     Conversation,
     DocumentQuestion,
+    Question,
     conversations,
     document_questions,
     squash,
@@ -65,6 +66,7 @@ from sidecar.sources.knowledge import KnowledgeSource
 from sidecar.sources.memory import MemorySource
 from sidecar.sources.thread import ThreadSource
 from sidecar.sources.wiki import WikiSource
+from sidecar.turn import calibration
 from sidecar.turn.items import Source
 from sidecar.turn.profile import DEFAULTS
 from sidecar.turn.rank import Candidates
@@ -88,13 +90,21 @@ _Asked = Callable[[], Awaitable[Recorded]]
 
 
 def run(
-    *, scale: float, data: Path, only: int | None = None, keep: Path | None = None, write: bool = True
+    *,
+    scale: float,
+    data: Path,
+    only: int | None = None,
+    keep: Path | None = None,
+    personal: bool = False,
+    write: bool = True,
 ) -> list[Figure]:
     """Return how well the numbers hold on folds that they were not fitted on.
 
     `scale` is the share of the questions asked, `only` the number of conversations of each set, if not all, `keep` the folder of
-    recordings, if any.
+    recordings, if any. With `personal`, only what tells questions about one's own life is fitted, for which no source is asked.
     """
+    if personal:
+        return _personal(data, scale, only, write=write)
     shapes = [[field.name for field in fields(one)] for one in (Reading, Candidates)]
     key = recordings.key_of(scale, only, shapes, data=_digest(data).encode(), code=_code())
     recorded = uvloop.run(_recorded(data, scale, only, Recordings(keep, key)))
@@ -104,9 +114,77 @@ def run(
         told_only = f" --only {only}" if only else ""
         today = datetime.now(UTC).date()
         provenance = _PROVENANCE.format(date=today, scale=scale, only=told_only, digest=_digest(data), rows=len(rows))
-        fitting_worth.write(_TARGET, fitting_worth.fit_all(rows), provenance=provenance)
+        fitting_worth.write(_TARGET, fitting_worth.fit_all(rows), provenance=provenance, of_personal=_WITH_ALL)
     _say("fitting parts of them, to measure the others")
     return _figures(rows)
+
+
+def _personal(data: Path, scale: float, only: int | None, *, write: bool) -> list[Figure]:
+    """Fit what tells questions about one's own life, and return how well it does on questions that were held back."""
+    rows = _read_alone(_questions_alone(data, scale, only))
+    model = fitting_worth.personal_model(rows)
+    if write:
+        of_personal = _PERSONAL_PROVENANCE.format(
+            date=datetime.now(UTC).date(),
+            scale=scale,
+            only=f" --only {only}" if only else "",
+            digest=_digest(data),
+            rows=len(rows),
+        )
+        told = (calibration.__doc__ or "").split("\n", 2)[2].rstrip()
+        fitting_worth.write(_TARGET, _with_personal(model), provenance=told, of_personal=of_personal)
+    held = _read_alone((*told, ()) for told in own_questions("held "))
+    own, others = (
+        [fitting_worth.personal_odds(model, row) for row in held if row.group == kind] for kind in (LIFE, KNOWLEDGE)
+    )
+    above = float((np.array(own)[:, None] > np.array(others)).mean())
+    note = f"{len(own)} and {len(others)} questions held back"
+    return [plain("a question about one's life stands above one that anybody may ask", above, note=note)]
+
+
+def _with_personal(model: fitting_worth.PersonalModel) -> fitting_worth.Numbers:
+    """Return the numbers as they are, but for these."""
+    return fitting_worth.Numbers(
+        fitting_worth.Scale(calibration.CALIBRATION, calibration.HOLDS),
+        calibration.MESSAGE,
+        calibration.MESSAGE_VECTOR,
+        calibration.MESSAGE_BY_WORDS,
+        calibration.ASKS,
+        calibration.ASKS_BY_WORDS,
+        model,
+    )
+
+
+def _questions_alone(data: Path, scale: float, only: int | None) -> Iterator[tuple[str, str, Sequence[str]]]:
+    """Yield the questions that are asked otherwise, each with its group and its thread's speakers, and our own."""
+    documents = document_questions(data)
+    for one in (one for name in SETS for one in conversations(data, name)[:only]):
+        speakers, chance = sorted({turn.speaker for turn in one.turns}), random.Random(one.name)
+        group = CHATS[0] if one.facts else CHATS[1]
+        yield from ((group, question.text, speakers) for question in _drawn(chance, one, scale))
+        asked = chance.sample(documents, round(_DOCUMENTS * scale))
+        yield from ((DOCUMENTS, question.text, speakers) for question in asked)
+    rewritten = _drawn_follow_ups(follow_ups.dialogs(data), scale)
+    yield from ((REWRITTEN, question.exchange.rewritten, ()) for question in rewritten)
+    yield from ((*told, ()) for told in own_questions())
+
+
+def _read_alone(asked: Iterable[tuple[str, str, Sequence[str]]]) -> list[Row]:
+    """Return messages of groups, each given the names of its thread's speakers, as they read alone."""
+    told, today = list(asked), datetime.now(UTC).date()
+    readings = [read(message, speakers=speakers, today=today) for _, message, speakers in told]
+    vectors = np.asarray(MiniLM().encode([reading.parts[0].text for reading in readings]), np.float64)
+    each = zip(told, vectors, readings, strict=True)
+    return [recordings.row(Recorded(group, one, one, own, own, reading)) for (group, one, _), own, reading in each]
+
+
+def _drawn(chance: random.Random, conversation: Conversation, scale: float) -> list[Question]:
+    own = [one for one in conversation.questions if one.category != ADVERSARIAL]
+    return chance.sample(own, min(len(own), round(_A_CONVERSATION * scale)))
+
+
+def _drawn_follow_ups(dialogs: Sequence[follow_ups.Dialog], scale: float) -> list[follow_ups.FollowUp]:
+    return random.Random(4).sample(follow_ups.questions(dialogs), round(_FOLLOW_UPS * min(1.0, scale)))
 
 
 def _code() -> list[Path]:
@@ -158,7 +236,7 @@ async def _conversations(data: Path, scale: float, only: int | None, kept: Recor
 async def _dialogs(data: Path, scale: float, _: int | None, __: Recordings) -> list[Recorded]:
     async with measuring.served() as world:
         dialogs = follow_ups.dialogs(data)
-        questions = random.Random(4).sample(follow_ups.questions(dialogs), round(_FOLLOW_UPS * min(1.0, scale)))
+        questions = _drawn_follow_ups(dialogs, scale)
         _say(f"writing {len(dialogs)} dialogs' texts, and threads of {len(questions)} follow-ups")
         await follow_ups.fill(world, dialogs, questions, _THREADS)
         asking = await _Asking.of(world)
@@ -218,8 +296,8 @@ class _Asking:
         """Yield a conversation's questions, those to documents beside it, and another conversation's."""
         chance = random.Random(conversation.name)
         group, name = (CHATS[0], SETS[0]) if conversation.facts else (CHATS[1], SETS[1])
-        own, others = ([q for q in one.questions if q.category != ADVERSARIAL] for one in (conversation, other))
-        for question in chance.sample(own, min(len(own), round(_A_CONVERSATION * scale))):
+        others = [one for one in other.questions if one.category != ADVERSARIAL]
+        for question in _drawn(chance, conversation, scale):
             texts = {squash(conversation.turns[place].text) for place in question.gold}
             facts = {
                 f"memory:fact-{n}" for n, fact in enumerate(conversation.facts) if {*fact.turns} & {*question.gold}
@@ -300,11 +378,12 @@ def told_talk(kind: str, half: str = "fitted") -> list[str]:
     return [message for messages in read[kind].get(half, {}).values() for message in messages]
 
 
-def own_questions() -> Iterator[tuple[str, str]]:
-    """Yield the questions of our own that are asked nowhere, each with its group."""
-    yield from ((ASKING, message) for message in told_talk("asking"))
+def own_questions(half: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the questions of our own that are asked nowhere, each with its group: those fitted on, or those `held ` back."""
+    if not half:
+        yield from ((ASKING, message) for message in told_talk("asking"))
     read: dict[str, dict[str, list[str]]] = json.loads(_PERSONAL.read_text(encoding="utf-8"))
-    for group, kind in ((LIFE, "personal"), (KNOWLEDGE, "general")):
+    for group, kind in ((LIFE, f"{half}personal"), (KNOWLEDGE, f"{half}general")):
         yield from ((group, message) for messages in read[kind].values() for message in messages)
 
 
@@ -386,3 +465,6 @@ _PROVENANCE = """Command: `python -m bench calibrate --data DIR --scale {scale:g
 the data begins {digest}. Data: LoCoMo, REALTALK, chunking_evaluation, CANARD (measured on, never shipped), and
 `bench/small_talk.json` and `bench/personal.json` (own). Relevance is calibrated by kind, on what recall brings to the default
 turn. A message asks for something if it is no small talk."""
+_WITH_ALL = "Fitted with the others."
+_PERSONAL_PROVENANCE = """Fitted apart by `python -m bench calibrate --data DIR --scale {scale:g}{only} --personal`, on {rows}
+messages, {date}; the SHA-256 of the data begins {digest}."""

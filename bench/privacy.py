@@ -5,7 +5,8 @@ often with a word in common, in eleven languages. Nothing was chosen on those of
 five private memories, and of one with all of them among 500 memories, with the default profile and with `spend` frugal.
 
 Beside them stand memories that do answer a question (`answers`, and `held answers` on which nothing was chosen): each question is
-asked of an owner with five of them. What keeps private memories out must not keep these out.
+asked of an owner with five of them. What keeps private memories out must not keep these out. Those `reworded` share few words
+with their questions, in sixteen languages; the questions of `held reworded` are held back in `personal.json` too.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _PAIRS = Path(__file__).with_name("privacy.json")
 _SOURCES = frozenset({"thread", "memory", "knowledge", "wiki"})
 _FEW, _MANY = 5, 500
 _HELD = "held"
-_ANSWERS = ("answers", "held answers")
+_ANSWERS = ("answers", "held answers", "reworded", "held reworded")
 _PATIENCE_S = 10.0  # by words alone there is no bar of likeness: on a busy machine that would be measured
 _MANY_OWNER = "owner of many"
 _THINGS = ("rope", "flour", "nails", "paper", "lamps", "tea", "chairs", "seeds", "soap", "batteries")

@@ -6,10 +6,13 @@ Pure, on rows of what recall brought for real questions, small talk and question
 from __future__ import annotations
 
 import random
-import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
+from unicodedata import east_asian_width
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +21,7 @@ from sidecar.turn.curves import NO_LEAD, RelevanceCurve, leads
 from sidecar.turn.holding import holdings
 from sidecar.turn.weights import RankerWeights
 from sidecar.turn.worth import message_features, recall_features, worth
+from store.text.texts import fold
 
 FOLDS = 5
 TALK, STRANGER, ASKING = "small talk", "stranger", "asking"
@@ -26,12 +30,16 @@ LIFE, KNOWLEDGE, REWRITTEN = "about one's life", "about what anybody may know", 
 PERSONAL_FORM = ("own", "length")
 EDGES = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
-_RIDGE, _GATE_RIDGE, _PERSONAL_RIDGE = 10.0, 1.0, 20.0
+_RIDGE, _GATE_RIDGE = 10.0, 1.0
+_PERSONAL_RIDGE, _WORDS_RIDGE, _LEAST_QUESTIONS, _LEAST_WEIGHT = 30.0, 20.0, 3, 0.05
 _IMPERSONAL = frozenset({DOCUMENTS, REWRITTEN, KNOWLEDGE})
+_OWN = frozenset({ASKING, LIFE, KNOWLEDGE})
 _VECTOR_SCALE = 4.0  # brings a unit vector's dimensions near the size of standardised features
 _LEAST_KNOTS, _MOST_KNOTS, _GOLD_A_KNOT, _LEAST_GOLD = 3, 10, 25, 15
 _APART, _BEND_RIDGE, _SLOPE_RIDGE = 0.3, 1.0, 0.5
 _STEPS = 40
+_LINE = 114
+_NAME = re.compile(r"(?<=[\w,] )[A-ZÀ-ÖØ-ÞА-Я]\w+")  # a capital inside a sentence
 _NO_MARKS = str.maketrans("", "", "?？؟¿!！¡.。")
 
 _Matrix = NDArray[np.float64]
@@ -43,8 +51,8 @@ class Row:
 
     `group` names the kind of message, `fold` what it belongs to, so that nothing is tested on its own neighbours. `told` is for
     each kind what its candidates tell together (see `holding_features`). Sizes are in tokens.
-    `name` is the set of the conversation asked, if any. `unmarked` is the vector of the message `without_marks`, `form`
-    the features that tell whether it is personal.
+    `name` is the set of the conversation asked, if any. `unmarked` is the vector of the message `without_marks`, `form` and
+    `words` are what tells whether it is personal.
     """
 
     group: str
@@ -59,6 +67,7 @@ class Row:
     name: str = ""
     unmarked: _Matrix | None = None
     form: Mapping[str, float] = field(default_factory=dict)
+    words: frozenset[str] = frozenset()
 
     def of(self, kind: str) -> NDArray[np.bool_]:
         """Return which candidates are of a kind."""
@@ -73,6 +82,14 @@ class Scale:
     holds: Mapping[str, RankerWeights]
 
 
+class PersonalModel(NamedTuple):
+    """What tells whether a message asks about somebody's own life: weights of its form, of its vector and of its words."""
+
+    weights: RankerWeights
+    vector: Sequence[float]
+    words: Mapping[str, float]
+
+
 @dataclass(frozen=True, slots=True)
 class Numbers:
     """All fitted numbers, as `sidecar/turn/calibration.py` holds them."""
@@ -83,8 +100,7 @@ class Numbers:
     message_by_words: RankerWeights
     asks: RankerWeights
     asks_by_words: RankerWeights
-    personal: RankerWeights
-    personal_vector: tuple[float, ...]
+    personal: PersonalModel
 
 
 def fit_all(rows: Sequence[Row]) -> Numbers:
@@ -92,7 +108,6 @@ def fit_all(rows: Sequence[Row]) -> Numbers:
     scale = calibrate(rows)
     message, vector = _message_model(rows, by_vector=True)
     by_words, _ = _message_model(rows, by_vector=False)
-    personal, personal_vector = personal_model(rows)
     return Numbers(
         scale,
         message,
@@ -100,8 +115,7 @@ def fit_all(rows: Sequence[Row]) -> Numbers:
         by_words,
         _gate(rows, scale, by_vector=True),
         _gate(rows, scale, by_vector=False),
-        personal,
-        personal_vector,
+        personal_model(rows),
     )
 
 
@@ -188,24 +202,36 @@ def passing(rows: Sequence[Row], least_asking: float) -> dict[str, float]:
     return {group: sum(told) / len(told) for group, told in passed.items()}
 
 
-def write(path: Path, numbers: Numbers, *, provenance: str) -> None:
-    """Write the module of fitted numbers, with where they come from in its docstring."""
+def write(path: Path, numbers: Numbers, *, provenance: str, of_personal: str) -> None:
+    """Write the module of fitted numbers, with where they come from in its docstring; the last of them tell their own."""
     curves = "".join(f'    "{kind}": {_written(curve)},\n' for kind, curve in numbers.scale.curves.items())
-    vector = textwrap.fill(", ".join(map(str, numbers.vector)), 120, subsequent_indent="    ")
     path.write_text(
         _MODULE.format(
             provenance=provenance,
             curves=curves,
             message=_table(numbers.message),
-            vector=vector,
+            vector=_filled(map(str, numbers.vector)),
             by_words=_table(numbers.message_by_words),
             asks=_table(numbers.asks),
             asks_by_words=_table(numbers.asks_by_words),
-            personal=_table(numbers.personal),
-            personal_vector=textwrap.fill(", ".join(map(str, numbers.personal_vector)), 120, subsequent_indent="    "),
+            of_personal=of_personal,
+            personal=_table(numbers.personal.weights),
+            personal_vector=_filled(map(str, numbers.personal.vector)),
+            personal_words=_filled(f'"{word}": {weight:g}' for word, weight in numbers.personal.words.items()),
             holds=_tables(numbers.scale.holds),
         )
     )
+
+
+def _filled(entries: Iterable[str]) -> str:
+    """Return the entries in lines, of which a wide sign takes two places."""
+    lines = [""]
+    for entry in entries:
+        longer = f"{lines[-1]} {entry},"
+        if sum(2 if east_asian_width(sign) in "WF" else 1 for sign in longer) > _LINE:
+            lines.append("")
+        lines[-1] = f"{lines[-1]} {entry},".lstrip()
+    return "\n    ".join(lines)
 
 
 def _curve(odds: _Matrix, ahead: _Matrix, gold: _Matrix) -> RelevanceCurve:
@@ -289,19 +315,47 @@ def _message_model(rows: Sequence[Row], *, by_vector: bool) -> tuple[RankerWeigh
     return weights, fitted[len(names) : -1] * _VECTOR_SCALE if by_vector else np.zeros(vectors.shape[1])
 
 
-def personal_model(rows: Sequence[Row]) -> tuple[RankerWeights, tuple[float, ...]]:
-    """Return the weights of whether a message asks about somebody's own life: questions about conversations, and of one's own,
+def personal_model(rows: Sequence[Row]) -> PersonalModel:
+    """Return what tells whether a message asks about somebody's own life: questions about conversations, and of one's own,
     against those about documents and what anybody may know. Those in many languages count three times.
     """
     seen = [row for row in rows if row.group in {*CHATS, ASKING, LIFE, *_IMPERSONAL} and row.form]
-    forms = np.array([[row.form[name] for name in PERSONAL_FORM] for row in seen])
-    columns = np.column_stack([forms, np.stack([row.vector for row in seen]) * _VECTOR_SCALE])
+    words = _words([row for row in seen if row.group in _OWN])
+    columns = np.column_stack(
+        [
+            np.array([[row.form[name] for name in PERSONAL_FORM] for row in seen]),
+            np.stack([row.vector for row in seen]) * _VECTOR_SCALE,
+            np.array([[word in row.words for word in words] for row in seen], np.float64).reshape(len(seen), -1),
+        ]
+    )
     labels = np.array([row.group not in _IMPERSONAL for row in seen], np.float64)
-    weights = np.array([3.0 if row.group in {ASKING, LIFE, KNOWLEDGE} else 1.0 for row in seen])
-    fitted = _fit(columns, labels, weights, _PERSONAL_RIDGE)
-    of, vector = fitted[: len(PERSONAL_FORM)], fitted[len(PERSONAL_FORM) : -1] * _VECTOR_SCALE
-    told = dict(zip(PERSONAL_FORM, of.round(4).tolist(), strict=True))
-    return RankerWeights(round(float(fitted[-1]), 4), told), tuple(vector.round(4).tolist())
+    weights = np.array([3.0 if row.group in _OWN else 1.0 for row in seen])
+    ridge = np.full(columns.shape[1], _PERSONAL_RIDGE)
+    ridge[len(ridge) - len(words) :] = _WORDS_RIDGE
+    fitted = _fit(columns, labels, weights, ridge)
+    of, vector, of_words = np.split(fitted[:-1], [len(PERSONAL_FORM), len(ridge) - len(words)])
+    return PersonalModel(
+        RankerWeights(round(float(fitted[-1]), 4), dict(zip(PERSONAL_FORM, of.round(4).tolist(), strict=True))),
+        (vector * _VECTOR_SCALE).round(4).tolist(),
+        {word: one for word, one in zip(words, of_words.round(2).tolist(), strict=True) if abs(one) >= _LEAST_WEIGHT},
+    )
+
+
+def personal_odds(model: PersonalModel, row: Row) -> float:
+    """Return the log odds that the row's message asks about somebody's own life."""
+    by_words = sum(model.words.get(word, 0.0) for word in row.words)
+    return _score(model.weights, row.form) + float(np.dot(model.vector, row.vector)) + by_words
+
+
+def _words(rows: Sequence[Row]) -> list[str]:
+    """Return the words of several of these questions, but for numbers and names, whose weights would be of a subject."""
+    names = {fold(name) for row in rows for name in _NAME.findall(row.message)}
+    counts = Counter(word for row in rows for word in row.words)
+    return sorted(
+        word
+        for word, n in counts.items()
+        if n >= _LEAST_QUESTIONS and names.isdisjoint(word.split()) and not word.isdigit()
+    )
 
 
 def _unmarked(row: Row) -> Iterator[tuple[str, _Matrix]]:
@@ -363,11 +417,10 @@ def _gold(row: Row) -> _Matrix:
     return row.gold.astype(np.float64)
 
 
-def _fit(columns: _Matrix, labels: _Matrix, weights: _Matrix, ridge: float) -> _Matrix:
-    """Return logistic coefficients by Newton's method, the bias last and unpenalised."""
+def _fit(columns: _Matrix, labels: _Matrix, weights: _Matrix, ridge: float | _Matrix) -> _Matrix:
+    """Return logistic coefficients by Newton's method, the bias last and unpenalised; `ridge` may differ by column."""
     table = np.column_stack([columns, np.ones(len(columns))])
-    penalty = np.full(table.shape[1], ridge)
-    penalty[-1] = 1e-6
+    penalty = np.append(np.broadcast_to(ridge, columns.shape[1]), 1e-6)
     fitted = np.zeros(table.shape[1])
     for _ in range(_STEPS):
         told = 1 / (1 + np.exp(-np.clip(table @ fitted, -35, 35)))
@@ -425,7 +478,7 @@ MESSAGE: Final = {message}
 
 # fmt: off
 MESSAGE_VECTOR: Final[tuple[float, ...]] = (
-    {vector},
+    {vector}
 )
 # fmt: on
 """What each dimension of the message's vector adds to these."""
@@ -440,14 +493,24 @@ ASKS_BY_WORDS: Final = {asks_by_words}
 """The same for messages read without a vector."""
 
 PERSONAL: Final = {personal}
-"""Whether a message asks about somebody's own life, by how it reads; `likeness` adds what its vector tells."""
+"""Whether a message asks about somebody's own life, by its form; `personal` adds what its vector and its words tell.
+
+{of_personal}
+"""
 
 # fmt: off
 PERSONAL_VECTOR: Final[tuple[float, ...]] = (
-    {personal_vector},
+    {personal_vector}
 )
 # fmt: on
 """What each dimension of the message's vector adds to these."""
+
+# fmt: off
+PERSONAL_WORDS: Final[Mapping[str, float]] = {{
+    {personal_words}
+}}
+# fmt: on
+"""What each word adds to these; of scripts without spaces, signs and pairs of signs."""
 
 HOLDS: Final[Mapping[str, RankerWeights]] = {{
 {holds}}}

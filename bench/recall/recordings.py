@@ -19,6 +19,7 @@ from bench.answers import Factors
 from bench.recall.fitting_worth import Row
 from sidecar.turn import rank
 from sidecar.turn.leaning import message_form
+from sidecar.turn.personal import telling_words
 from sidecar.turn.rank import Candidates
 from sidecar.turn.reading import Reading
 
@@ -56,9 +57,10 @@ class Recorded:
 def row(recorded: Recorded) -> Row:
     """Return the row that the ranker makes of a recorded message now."""
     told = (recorded.group, recorded.fold, recorded.message, recorded.vector)
-    candidates, form = [one.candidates for one in recorded.offered], message_form(recorded.reading)
+    candidates = [one.candidates for one in recorded.offered]
+    form, words = message_form(recorded.reading), telling_words(recorded.reading)
     if not candidates:
-        return Row(*told, unmarked=recorded.unmarked, name=recorded.name, form=form)
+        return Row(*told, unmarked=recorded.unmarked, name=recorded.name, form=form, words=words)
     weighed = rank.weigh_all(recorded.reading, candidates)
     of_kinds = rank.features_of_kinds(recorded.reading, candidates, weighed)
     return Row(
@@ -71,6 +73,7 @@ def row(recorded: Recorded) -> Row:
         recorded.name,
         recorded.unmarked,
         form,
+        words,
     )
 
 

@@ -21,7 +21,8 @@ from sidecar.runtime.embedders import BROKEN, UNSET, Numbered
 from sidecar.runtime.ttl_cache import TtlCache
 from sidecar.turn.conversation import MOST_TURNS, in_thread, vector_in_thread
 from sidecar.turn.leaning import may_lean
-from sidecar.turn.likeness import SENTENCES, background, personal_score
+from sidecar.turn.likeness import SENTENCES, background
+from sidecar.turn.personal import personal_score
 from sidecar.turn.reading import Reading, read
 from sidecar.turn.worth import TRAINED_EMBEDDER, message_score
 from store.content import threads

@@ -14,17 +14,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sidecar.turn.calibration import PERSONAL, PERSONAL_VECTOR
 from sidecar.turn.items import Item, Source
-from sidecar.turn.leaning import message_form
-from sidecar.turn.reading import Reading
 from sidecar.turn.worth import Spend
 
 FEATURE: Final = "likeness"
 """The name of the feature: an item's cosine with the question, less the mean of the four sentences most like the question. A text
 with two thirds of the question's words is judged by its share of them. `aloofness` is taken off."""
 
-LEAST_LIKENESS: Final = {Spend.FRUGAL: 0.14, Spend.BALANCED: 0.02, Spend.FULL: None}
+LEAST_LIKENESS: Final = {Spend.FRUGAL: 0.13, Spend.BALANCED: 0.0, Spend.FULL: None}
 """The least likeness of a memory or page, for the vectors of `worth.TRAINED_EMBEDDER`; `python -m bench privacy` measures what
 passes.
 """
@@ -32,7 +29,7 @@ passes.
 _PERSONAL: Final = frozenset({Source.MEMORY, Source.WIKI})
 _NEAREST: Final = 4
 _MANY_WORDS = 0.65
-_PERSONAL_FROM, _SLOPE, _MOST_ALOOF, _IN_THREAD = 0.6, 0.5, 0.15, 0.06
+_PERSONAL_FROM, _SLOPE, _MOST_ALOOF, _IN_THREAD = 0.8, 0.2, 0.35, 0.08
 
 _Vectors = NDArray[np.float64]
 
@@ -50,20 +47,10 @@ def likenesses(cosines: _Vectors, coverage: _Vectors, of_parts: Sequence[float])
     return np.asarray(np.where(np.isnan(cosines[0]), np.nan, told.max(axis=0)), np.float64)
 
 
-def personal_score(reading: Reading, vector: Sequence[float]) -> float:
-    """Return the log odds that a message asks about somebody's own life, and not what anybody may know, given its vector.
-
-    It reads the vector, how often the message says "my" and its like, and how long it is: names of people do not count.
-    """
-    form = message_form(reading)
-    by_form = PERSONAL.bias + sum(weight * form[name] for name, weight in PERSONAL.of.items())
-    return by_form + float(np.dot(np.array(PERSONAL_VECTOR), np.array(vector)))
-
-
 def aloofness(personal: float, leaning: float) -> float:
-    """Return what is taken off every likeness because the message does not ask about somebody's own life, 0 to 0.15.
+    """Return what is taken off every likeness because the message does not ask about somebody's own life, 0 to 0.35.
 
-    A message that leans on its thread is not known by itself: its likeness, to all that was said there, loses 0.06.
+    A message that leans on its thread is not known by itself: its likeness, to all that was said there, loses 0.08.
     """
     own = min(_MOST_ALOOF, max(0.0, _SLOPE * (_PERSONAL_FROM - personal)))
     return (1 - leaning) * own + leaning * _IN_THREAD

@@ -1,0 +1,39 @@
+"""Judges whether a message asks about somebody's own life ("When does my lease end?"), and not what anybody may know ("How do I
+boil an egg?").
+
+By words that tell, which are few in any language ("my", "we", "how", "a"), and by its vector, which tells more of English.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+
+from sidecar.turn.calibration import PERSONAL, PERSONAL_VECTOR, PERSONAL_WORDS
+from sidecar.turn.leaning import message_form
+from sidecar.turn.reading import Reading
+from store.text.texts import fold
+
+_WORD = re.compile(r"\w+")
+_UNSPACED: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+
+
+def personal_score(reading: Reading, vector: Sequence[float]) -> float:
+    """Return the log odds that a message asks about somebody's own life, given its vector. Names of people do not count."""
+    form = message_form(reading)
+    by_form = PERSONAL.bias + sum(weight * form[name] for name, weight in PERSONAL.of.items())
+    by_words = sum(PERSONAL_WORDS.get(word, 0.0) for word in sorted(telling_words(reading)))
+    return by_form + by_words + float(np.dot(np.array(PERSONAL_VECTOR), np.array(vector)))
+
+
+def telling_words(reading: Reading) -> frozenset[str]:
+    """Return the folded words of a message and its pairs of neighbours; of a script without spaces signs and pairs of signs."""
+    written = _WORD.findall(fold(reading.parts[0].text))
+    unspaced = [word for word in written if _UNSPACED.search(word)]
+    spaced = [word for word in written if not _UNSPACED.search(word)]
+    signs = (told for word in unspaced for told in (*word, *map("".join, pairwise(word))))
+    return frozenset((*spaced, *map(" ".join, pairwise(spaced)), *signs))
