@@ -642,7 +642,7 @@ class ForgetRequest(_message.Message):
     thread_id: _builtins.str
     """A thread, with its turns, its receipts, and the memories drawn from its turns."""
     word: _builtins.str
-    """A word or phrase, in any case, 3 to 200 characters. Without confirmed ids nothing is forgotten, and the hits are returned."""
+    """A word or phrase, in any case, its accents composed or not, 2 to 200 characters. Without confirmed ids nothing is forgotten, and the hits are returned."""
     dry_run: _builtins.bool
     """Returns what would be touched, and forgets nothing."""
     @_builtins.property

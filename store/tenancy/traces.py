@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
+from unicodedata import normalize
 from uuid import UUID
 
 from store.db import queries
@@ -83,15 +84,30 @@ async def receipts_between(connection: Connection, scope: Scope, span: Span) -> 
 
 
 async def hits(connection: Connection, scope: Scope, word: str, *, limit: int) -> list[WordHit]:
-    """Return up to `limit` places of the owner's that hold a word, in any case."""
-    rows = await _sql.hits(connection, **scope.key, word=word, limit=limit)
-    return [WordHit(row["kind"], row["id"], row["excerpt"]) for row in rows]
+    """Return up to `limit` places of the owner's that hold a word, in any case, its accents composed or not."""
+    found: dict[str, WordHit] = {}
+    for form in _forms(word):
+        for row in await _sql.hits(connection, **scope.key, word=form, limit=limit):
+            hit = WordHit(row["kind"], row["id"], row["excerpt"])
+            found.setdefault(hit.name, hit)
+    return list(found.values())[:limit]
 
 
 async def rows_holding(connection: Connection, scope: Scope, word: str) -> dict[str, int]:
-    """Return how many of the owner's rows hold a word, in any case and any column, by table."""
-    rows = await _sql.rows_holding(connection, **scope.key, word=word)
-    return {row["table_name"]: row["row_count"] for row in rows}
+    """Return how many of the owner's rows hold a word, in any case and any column, by table.
+
+    Its accents may be composed or not: rows are counted for each way, and the larger number is told.
+    """
+    counts: dict[str, int] = {}
+    for form in _forms(word):
+        for row in await _sql.rows_holding(connection, **scope.key, word=form):
+            counts[row["table_name"]] = max(row["row_count"], counts.get(row["table_name"], 0))
+    return counts
+
+
+def _forms(word: str) -> list[str]:
+    """Return the ways in which the same word may be stored: as it is given, and with its accents composed or decomposed."""
+    return list(dict.fromkeys((word, normalize("NFC", word), normalize("NFD", word))))
 
 
 async def owners_with_receipts(connection: Connection, tenant_id: UUID) -> list[UUID]:

@@ -12,7 +12,7 @@ from sidecar.runtime.errors import InvalidArgument
 from sidecar.services.validation import check_count, read_id, read_text
 from store.tenancy.traces import Span, WordHit
 
-MIN_WORD_CHARS = 3
+MIN_WORD_CHARS = 2
 MAX_WORD_CHARS = 200
 MAX_HITS = 1_000
 

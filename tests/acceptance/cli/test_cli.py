@@ -241,7 +241,7 @@ class TestForget:
             (("document", "", "--yes"), "DOCUMENT is empty"),
             (("thread", "", "--yes"), "THREAD is empty"),
             (("word", ""), "WORD is empty"),
-            (("word", "ab"), "too short"),
+            (("word", "a"), "too short"),
             (("word", "Lisbon", "--confirm", "memory:nope"), "confirmed_ids[0]"),
             (("range", "2026-03-04", "2026-03-01", "--yes"), "until_time"),
             (("range", "soon", "later"), "no time"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Literal
+from unicodedata import normalize
 
 import asyncpg
 import pytest
@@ -129,6 +131,24 @@ async def test_word_shows_its_hits_and_only_confirmed_ones_go(pools: Pools, serv
     assert refused == "confirmed_ids[0]"
 
 
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+async def test_word_is_found_with_its_accents_composed_and_decomposed(
+    pools: Pools, service: MemoryService, form: Literal["NFC", "NFD"]
+) -> None:
+    texts = (normalize("NFC", "José called."), normalize("NFD", "JOSÉ wrote."))
+    await retain(pools, *(NewMemory(text, f"m{at}") for at, text in enumerate(texts)))
+    word = normalize(form, "José")
+    names = [hit.confirm_id for hit in (await forget(service, word=word)).hits]
+    assert sorted(names) == ["memory:m0", "memory:m1"]
+    assert dict((await forget(service, word=word, confirmed_ids=names[:1])).rows_left) == {"memories": 1}
+    assert dict((await forget(service, word=word, confirmed_ids=names[1:])).rows_left) == {}
+
+
+async def test_name_of_two_characters_is_a_word(pools: Pools, service: MemoryService) -> None:
+    await retain(pools, NewMemory("李明来了。", "m"))
+    assert [hit.confirm_id for hit in (await forget(service, word="李明")).hits] == ["memory:m"]
+
+
 @pytest.mark.parametrize(
     ("target", "field"),
     [
@@ -137,7 +157,7 @@ async def test_word_shows_its_hits_and_only_confirmed_ones_go(pools: Pools, serv
         ({"since_time": NOW}, "until_time"),
         ({"until_time": NOW}, "since_time"),
         ({"since_time": NOW, "until_time": NOW}, "until_time"),
-        ({"word": "ab"}, "word"),
+        ({"word": "a"}, "word"),
         ({"memory_id": "m", "confirmed_ids": ["memory:m"]}, "confirmed_ids"),
     ],
 )
