@@ -6,20 +6,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import repeat
+from itertools import chain, repeat
+from operator import neg
 from typing import NamedTuple
 
 import numpy as np
 
-from sidecar.turn.items import Item, Source, SourceReport, columns_of
+from sidecar.turn.items import Item, Source, SourceReport, columns_of, items_of
 from sidecar.turn.likeness import aloofness, likenesses
 from sidecar.turn.rank import CandidateKind, Candidates, Features, Ranked, rank
 from sidecar.turn.reading import Reading
 from sidecar.turn.worth import Prospects, asking
 
-_Judged = tuple[float, Features | None, Item]
 _Judgements = Mapping[str, tuple[float, Features]]
 
 
@@ -39,7 +39,7 @@ def judge(reports: Sequence[SourceReport], reading: Reading) -> Judged:
     parts = len(reading.parts)
     fit = [one for report in reports if (one := report.candidates) and len(one.evidence.coverage) == parts]
     ranked = rank(reading, fit)
-    judgements = zip(ranked.relevances, _with_likeness(ranked, reading, fit), strict=True)
+    judgements = zip(ranked.relevances, ranked.features(_likenesses(ranked, reading, fit)), strict=True)
     told = {id(one): dict(zip(one.ids, judgements, strict=False)) for one in fit}
     ordered = tuple(_ordered(report, told.get(id(report.candidates), {})) for report in reports)
     found = (item.relevance for report in ordered if report.source is not Source.WORKSPACE for item in report.items)
@@ -48,50 +48,59 @@ def judge(reports: Sequence[SourceReport], reading: Reading) -> Judged:
 
 
 def _ordered(report: SourceReport, told: _Judgements) -> SourceReport:
-    if not told or not report.items:
+    items = report.items
+    if not told or not items:
         return report
-    judged = _as_reranked(
-        [(*(told.get(item.id) or (item.relevance, item.features)), item) for item in report.items], report.reranked
-    )
-    judged, covered = _above_their_sources(judged)
+    judged = [told.get(item.id) or (item.relevance, item.features) for item in items]
+    relevances = _as_reranked(items, [relevance for relevance, _ in judged], report.reranked)
+    relevances, covered = _above_their_sources(items, relevances)
     # Equal relevance goes by text: ids are random, and the order of the rows follows them.
-    judged.sort(key=lambda one: (-one[0], covered[one[2].id], one[2].text if one[2].id in told else ""))
-    relevances, features, items = zip(*judged, strict=True)
-    columns = columns_of(items) | {"rank": tuple(range(len(items))), "relevance": relevances, "features": features}
-    return replace(report, items=tuple(map(Item, *columns.values())), candidates=None)
+    texts = [item.text if item.id in told else "" for item in items]
+    keys = list(zip(map(neg, relevances), covered, texts, strict=True))
+    order = sorted(range(len(items)), key=keys.__getitem__)
+    columns = columns_of([items[place] for place in order]) | {
+        "rank": range(len(items)),
+        "relevance": [relevances[place] for place in order],
+        "features": [judged[place][1] for place in order],
+    }
+    return replace(report, items=items_of(columns.values()), candidates=None)
 
 
-def _above_their_sources(judged: list[_Judged]) -> tuple[list[_Judged], Counter[str]]:
-    """Return the items with each summary as relevant as the best item of its source that it stands for, and how often each item
-    is stood for: of equally relevant items, what stands for the others goes first.
+def _above_their_sources(items: Sequence[Item], relevances: list[float]) -> tuple[list[float], list[int]]:
+    """Return the relevances with each summary as relevant as the best item of its source that it stands for, and how often each
+    item is stood for: of equally relevant items, what stands for the others goes first.
     """
-    own = {item.id: relevance for relevance, _, item in judged}
-    behind = {item.id: [one for one in item.stands_for if one in own and one != item.id] for *_, item in judged}
-    covered = Counter(one for ids in behind.values() for one in ids)
-    if not covered:
-        return judged, covered
-    best = {item.id: max((relevance, *map(own.__getitem__, behind[item.id]))) for relevance, _, item in judged}
-    return [(best[item.id], features, item) for _, features, item in judged], covered
+    own = dict(zip([item.id for item in items], relevances, strict=True))
+    if own.keys().isdisjoint(chain.from_iterable([item.stands_for for item in items])):
+        return relevances, [0] * len(items)
+    behind = {item.id: [one for one in item.stands_for if one in own and one != item.id] for item in items}
+    best = {
+        item.id: max((relevance, *map(own.__getitem__, behind[item.id])))
+        for item, relevance in zip(items, relevances, strict=True)
+    }
+    covered = Counter(chain.from_iterable(behind.values()))
+    return [best[item.id] for item in items], [covered[item.id] for item in items]
 
 
-def _as_reranked(judged: list[_Judged], reranked: Sequence[str]) -> list[_Judged]:
-    """Return the items with the relevances of those that were reranked handed out again in that order, highest first."""
+def _as_reranked(items: Sequence[Item], relevances: list[float], reranked: Sequence[str]) -> list[float]:
+    """Return the relevances with those of the reranked items handed out again in that order, highest first."""
     if not reranked:
-        return judged
+        return relevances
     places = {item_id: place for place, item_id in enumerate(reranked)}
-    best = sorted((relevance for relevance, _, item in judged if item.id in places), reverse=True)
-    ordered = sorted((places[item.id], item.id) for _, _, item in judged if item.id in places)
+    told = [(item.id, relevance) for item, relevance in zip(items, relevances, strict=True)]
+    best = sorted((relevance for item_id, relevance in told if item_id in places), reverse=True)
+    ordered = sorted((places[item_id], item_id) for item_id, _ in told if item_id in places)
     handed = {item_id: relevance for (_, item_id), relevance in zip(ordered, best, strict=True)}
-    return [(handed.get(item.id, relevance), features, item) for relevance, features, item in judged]
+    return [handed.get(item_id, relevance) for item_id, relevance in told]
 
 
-def _with_likeness(ranked: Ranked, reading: Reading, candidates: Sequence[Candidates]) -> Sequence[Features]:
-    """Return the features with how like the question each candidate is, beyond sentences about nothing in particular.
+def _likenesses(ranked: Ranked, reading: Reading, candidates: Sequence[Candidates]) -> Iterable[float | None]:
+    """Return how like the question each candidate is, beyond sentences about nothing in particular; None where it is not known.
 
     The message in its thread counts if it leans on the thread.
     """
-    if not reading.background or not ranked.features:
-        return ranked.features
+    if not reading.background or not ranked.relevances:
+        return repeat(None)
     parts = len(reading.parts) if ranked.leaning else len(reading.own_parts)
     cosines = np.hstack([one.evidence.cosine for one in candidates])
     coverage = np.hstack([one.evidence.coverage for one in candidates])
@@ -106,7 +115,4 @@ def _with_likeness(ranked: Ranked, reading: Reading, candidates: Sequence[Candid
     # A page without a vector is new, and the memories that it is made of stand for it.
     is_page = np.repeat([one.kind is CandidateKind.PAGE for one in candidates], [len(one.ids) for one in candidates])
     likeness = np.where(np.isnan(likeness) & is_page, -1.0, likeness).round(4).tolist()
-    return [
-        Features(values, holds, None if one != one else one)  # noqa: PLR0124 - NaN is unequal to itself
-        for (values, holds, _), one in zip(ranked.features, likeness, strict=True)
-    ]
+    return [None if one != one else one for one in likeness]  # noqa: PLR0124 - NaN is unequal to itself

@@ -7,11 +7,12 @@ compared here. `budget` decides which candidates fit.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from array import array
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
-from functools import lru_cache, reduce
+from functools import lru_cache
 from itertools import compress, repeat
 from typing import Final, NamedTuple
 
@@ -109,16 +110,22 @@ class Features(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """The relevance of each candidate, 0 to 1, and its features.
+    """The relevance of each candidate, 0 to 1, the numbers that it was computed from, and the probability that its kind holds an
+    answer.
 
     `leaning` is how far the message leans on its thread, 0 to 1: the share of a relevance that its part in the thread decides.
     `holds` is the probability that an answer is among the candidates.
     """
 
     relevances: Sequence[float] = ()
-    features: Sequence[Features] = ()
+    values: Sequence[Sequence[float]] = ()
+    held: Sequence[float] = ()
     leaning: float = 0.0
     holds: float = 0.0
+
+    def features(self, likenesses: Iterable[float | None] = repeat(None)) -> list[Features]:
+        """Return the features of each candidate, with how like the question it is, if that is known."""
+        return list(map(Features._make, zip(self.values, self.held, likenesses, strict=False)))
 
 
 class Weighed(NamedTuple):
@@ -153,9 +160,20 @@ def rank(reading: Reading, candidates: Sequence[Candidates]) -> Ranked:
     relevances = relevances * held
     odds = np.array([share for one in candidates for share in one.odds or repeat(1.0, len(one.ids))])
     relevances = odds * relevances / (1 - relevances + odds * relevances)
-    told = list(map(Features, weighed.features.round(4).tolist(), held.round(4).tolist()))
     trust = np.array([share for one in candidates for share in one.trust or repeat(1.0, len(one.ids))])
-    return Ranked((trust * relevances).round(6).tolist(), told, round(weighed.leaning, 4), max(holds.values()))
+    return Ranked(
+        (trust * relevances).round(6).tolist(),
+        _rows(weighed.features.round(4)),
+        held.round(4).tolist(),
+        round(weighed.leaning, 4),
+        max(holds.values()),
+    )
+
+
+def _rows(table: _Matrix) -> list[Sequence[float]]:
+    """Return the rows of a table. Packed, because few are read again and a Python object per number takes as long as judging."""
+    width, packed = table.shape[1], array("d", table.tobytes())
+    return [packed[start : start + width] for start in range(0, len(packed), width)]
 
 
 def weigh_all(reading: Reading, candidates: Sequence[Candidates]) -> Weighed:
@@ -199,8 +217,8 @@ def features_of_kinds(
 
 def judged_parts(reading: Reading, candidates: Sequence[Candidates]) -> tuple[list[_Matrix], _Matrix]:
     """Return the features of each part of the question, and the log odds of each candidate for it: a row a part."""
-    tables = features(reading, candidates)
-    has_vector = ~np.isnan(_evidence(candidates).cosine)
+    evidence = _evidence(candidates)
+    tables, has_vector = _tables(reading, candidates, evidence), ~np.isnan(evidence.cosine)
     return tables, np.stack([_logits(table, has) for table, has in zip(tables, has_vector, strict=True)])
 
 
@@ -213,10 +231,14 @@ def own_evidence(candidates: Sequence[Candidates]) -> OwnEvidence:
 
 def features(reading: Reading, candidates: Sequence[Candidates]) -> list[_Matrix]:
     """Return one feature table per part of the question: a row per candidate, a column per name in `NAMES`."""
+    return _tables(reading, candidates, _evidence(candidates))
+
+
+def _tables(reading: Reading, candidates: Sequence[Candidates], evidence: Evidence) -> list[_Matrix]:
     written = {**_subjects(reading, candidates), **_written(reading, candidates), **_led_to(candidates)}
     sets_bar = written["is_page"] == 0
     tables = []
-    for part in zip(*_evidence(candidates), strict=True):
+    for part in zip(*evidence, strict=True):
         columns = _searched(Evidence._make(part), sets_bar if sets_bar.any() else ~sets_bar) | written
         tables.append(np.column_stack([columns[name] for name in NAMES]))
     return tables
@@ -233,7 +255,7 @@ def _calibrated(given: _Matrix, candidates: Sequence[Candidates]) -> _Matrix:
 
 
 def _evidence(candidates: Sequence[Candidates]) -> Evidence:
-    return reduce(Evidence.beside, [one.evidence for one in candidates])
+    return Evidence._make(map(np.hstack, zip(*[one.evidence for one in candidates], strict=True)))
 
 
 NAMES: Final = (
@@ -273,23 +295,28 @@ def _searched(evidence: Evidence, sets_bar: NDArray[np.bool_]) -> dict[str, _Mat
 
 def _subjects(reading: Reading, candidates: Sequence[Candidates]) -> dict[str, _Matrix]:
     """Return whether each candidate's speaker or subject is one that the question names, or another."""
-    count = sum(len(one.ids) for one in candidates)
-    same, other = np.zeros(count), np.zeros(count)
+    about = (
+        list(_about(reading, candidates)) if reading.named else [frozenset()] * sum(len(one.ids) for one in candidates)
+    )
     # A question that names every speaker does not discriminate.
     is_telling = not reading.speakers <= reading.named
-    for place, about in enumerate(_about(reading, candidates) if reading.named else ()):
-        if about:
-            is_same = not about.isdisjoint(reading.named)
-            same[place] = is_same and is_telling
-            other[place] = not is_same
+    told = {one: _subject(one, reading.named, is_telling=is_telling) for one in set(about)}
+    same, other = np.array([told[one] for one in about], np.float64).T
     return {"same_speaker": same, "other_speaker": other}
+
+
+def _subject(about: frozenset[str], named: Collection[str], *, is_telling: bool) -> tuple[bool, bool]:
+    """Return whether these speakers are among the named ones, if that is telling, and whether none of them is."""
+    is_same = not about.isdisjoint(named)
+    return is_same and is_telling, bool(about) and not is_same
 
 
 def _about(reading: Reading, candidates: Sequence[Candidates]) -> Iterator[frozenset[str]]:
     """Yield for each candidate the folded names of the speakers it is about."""
     for one in candidates:
         if one.kind is CandidateKind.TURN:
-            yield from (frozenset({_folded(speaker)} if speaker else ()) for speaker in one.speakers)
+            folded = {speaker: frozenset({_folded(speaker)} if speaker else ()) for speaker in set(one.speakers)}
+            yield from map(folded.__getitem__, one.speakers)
         elif one.kind is CandidateKind.FACT:
             padded = (f" {_folded(text[:_MARKED_CHARS])} " for text in one.texts)
             yield from (frozenset(name for name in reading.speakers if f" {name} " in words) for words in padded)

@@ -32,6 +32,7 @@ from sidecar.turn.items import (
     SourceReport,
     Status,
     Zone,
+    columns_of,
 )
 from sidecar.turn.profile import Profile, merge, parse_layer
 from sidecar.turn.reading import MessageReading
@@ -203,11 +204,7 @@ def _sources(question: Fitting, fitted: Fitted, texts: _Texts) -> list[dict[str,
             "attempts": report.attempts,
             "is_partial": report.is_partial,
         }
-        times = _times([item.at for item in report.items])
-        items = [
-            _item_row(fates[id(item)].pop(), place, at, texts)
-            for place, (item, at) in enumerate(zip(report.items, times, strict=True))
-        ]
+        items = _item_rows([fates[id(item)].pop() for item in report.items], texts)
         rows.append(shares.pop(report.source, {}) | account | {"items": items})
     return rows
 
@@ -221,38 +218,45 @@ def _times(times: Sequence[datetime | None]) -> list[str | None]:
     return [at.isoformat() if at else None for at in times]
 
 
-def _item_row(fate: Fate, place: int, at: str | None, texts: _Texts) -> dict[str, Any]:
-    item, decision, reason, form, tokens, mark, into, _ = fate
-    row = {
-        "id": item.id,
-        "text": texts.keep(item.text),
-        "relevance": item.relevance if math.isfinite(item.relevance) else 0.0,
-        "decision": decision,
-        "reason": reason,
+def _item_rows(fates: Sequence[Fate], texts: _Texts) -> list[dict[str, Any]]:
+    """Return a row for each fate. Columns are filled one by one: most hold nothing, and a row leaves out what is nothing."""
+    if not fates:
+        return []
+    items, decisions, reasons, forms, tokens, marks, into, _ = zip(*fates, strict=True)
+    column = columns_of(items)
+    rows = [
+        {"id": item_id, "text": texts.keep(text), "relevance": relevance, "decision": decision, "reason": reason}
+        for item_id, text, relevance, decision, reason in zip(
+            column["id"], column["text"], map(_finite, column["relevance"]), decisions, reasons, strict=True
+        )
+    ]
+    for row, place, rank, confidence in zip(rows, count(), column["rank"], column["confidence"], strict=False):
+        if rank != place:
+            row["rank"] = rank
+        if confidence is not None:
+            row["confidence"] = confidence
+    told = zip(column["features"], forms, strict=True)
+    others: dict[str, Sequence[Any]] = {
+        "lead": [lead and texts.keep(lead) for lead in column["lead"]],
+        **{name: column[name] for name in ("header", "position", "group", "section", "is_pinned", "authority")},
+        "features": [one and written_features(one, is_whole=form is not None) for one, form in told],
+        "provenance": [list(map(list, refs)) for refs in column["provenance"]],
+        "stands_for": column["stands_for"],
+        "at": _times(column["at"]),
+        "form": forms,
+        "tokens": tokens,
+        "mark": marks,
+        "into": into,
     }
-    if item.rank != place:
-        row["rank"] = item.rank
-    if item.confidence is not None:
-        row["confidence"] = item.confidence
-    others = (
-        ("lead", item.lead and texts.keep(item.lead)),
-        ("header", item.header),
-        ("position", item.position),
-        ("group", item.group),
-        ("section", item.section),
-        ("is_pinned", item.is_pinned),
-        ("authority", item.authority),
-        ("features", item.features and written_features(item.features, is_whole=form is not None)),
-        ("provenance", [*map(list, item.provenance)]),
-        ("stands_for", item.stands_for),
-        ("at", at),
-        ("form", form),
-        ("tokens", tokens),
-        ("mark", mark),
-        ("into", into),
-    )
-    row.update([field for field in others if field[1]])
-    return row
+    for name, values in others.items():
+        for row, value in zip(rows, values, strict=True) if any(values) else ():
+            if value:
+                row[name] = value
+    return rows
+
+
+def _finite(relevance: float) -> float:
+    return relevance if math.isfinite(relevance) else 0.0
 
 
 def _history(question: Fitting, fitted: Fitted, texts: _Texts) -> dict[str, Any]:
@@ -275,7 +279,7 @@ def _summary_row(question: Fitting, fitted: Fitted, texts: _Texts) -> dict[str, 
     """Return the row of the summary, the only item that no source offered; None if it was not decided."""
     offered = {id(item) for report in question.reports for item in report.items}
     fate = next((fate for fate in fitted.fates if id(fate.item) not in offered), None)
-    return fate and _item_row(fate, 0, None, texts)
+    return _item_rows([fate], texts)[0] if fate else None
 
 
 def _turn_row(turn: HistoryTurn, fate: TurnFate | None, texts: _Texts) -> dict[str, Any]:

@@ -66,12 +66,11 @@ def written_features(features: Features, *, is_whole: bool) -> list[list[Any]]:
     Of four to five hundred candidates most are outside, and their features would be a quarter of the receipt.
     """
     values, holds, like = features
-    numbers = zip(compress(NAMES, values), filter(None, values), strict=True) if is_whole else ()
-    named = [[name, value if math.isfinite(value) else None] for name, value in numbers]
-    named.append([HOLDS, holds])
-    if like is not None:
-        named.append([LIKENESS, like])
-    return named
+    judged = [[HOLDS, holds]] if like is None else [[HOLDS, holds], [LIKENESS, like]]
+    if not is_whole:
+        return judged
+    named = zip(compress(NAMES, values), filter(None, values), strict=True)
+    return [*([name, value if math.isfinite(value) else None] for name, value in named), *judged]
 
 
 def read_features(written: Sequence[Sequence[Any]]) -> Features | None:

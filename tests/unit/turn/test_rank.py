@@ -124,7 +124,7 @@ def test_item_that_answers_any_part_is_relevant() -> None:
 
 
 def test_the_receipt_names_the_features_that_count() -> None:
-    (features,) = ranked(candidate(BEST, speaker="Ana")).features
+    (features,) = ranked(candidate(BEST, speaker="Ana")).features()
     named = dict(written_features(features, is_whole=True))
     assert named["coverage"] == 1.0
     assert named["same_speaker"] == 1.0
@@ -137,7 +137,7 @@ def test_relevance_follows_from_the_features_weights_and_calibration_alone(
     numbers: Numbers, weights: RankerWeights
 ) -> None:
     told = ranked(candidate(numbers, speaker="Rui"))
-    features = dict(written_features(told.features[0], is_whole=True))
+    features = dict(written_features(told.features()[0], is_whole=True))
     log_odds = weights.bias + sum(weights.of.get(name, 0.0) * value for name, value in features.items())
     given, observed = zip(*CALIBRATION["turn"].points, strict=True)
     beyond = log_odds - min(max(log_odds, given[0]), given[-1])
