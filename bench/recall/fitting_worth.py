@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sidecar.turn.curves import NO_LEAD, RelevanceCurve, leads
 from sidecar.turn.holding import holdings
 from sidecar.turn.weights import RankerWeights
-from sidecar.turn.worth import message_features, recall_features, worth
+from sidecar.turn.worth import message_features, recall_features, worths
 from store.text.texts import fold
 
 FOLDS = 5
@@ -168,8 +168,8 @@ def spent(rows: Sequence[Row], scale: Scale, least_worth: float) -> tuple[float,
 def _worth(scale: Scale, row: Row) -> _Matrix:
     """Return the worth of a row's candidates, as the product counts it."""
     holds = holdings(row.told, scale.holds)
-    each = zip(calibrated(scale, row).tolist(), row.sizes.tolist(), row.kinds, strict=True)
-    return np.array([worth(relevance, "x" * round(4 * size), holds.get(kind, 1.0)) for relevance, size, kind in each])
+    texts = ["x" * round(4 * size) for size in row.sizes.tolist()]
+    return np.array(worths(calibrated(scale, row).tolist(), texts, [holds.get(kind, 1.0) for kind in row.kinds]))
 
 
 def bins(rows: Sequence[Row], relevances: Sequence[_Matrix], kind: str) -> list[tuple[float, float, float]]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from operator import lt
+from operator import attrgetter, lt
 
 from sidecar.turn.fuse import best, order, relevances
 from sidecar.turn.items import Decision, Fate, Item, Source, SourceReport, Status
 from sidecar.turn.likeness import unlike
 from sidecar.turn.profile import Profile
-from sidecar.turn.worth import Prospects, Spend, worth
+from sidecar.turn.worth import Prospects, Spend, worths
+
+_fault, _is_pinned, _rank = map(attrgetter, ("fault", "is_pinned", "rank"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +45,15 @@ def gather(
             late = [item for item in items if not item.is_pinned]
             refused += [Fate(item, Decision.LATE, "its source answered after the deadline") for item in late]
             items = tuple(item for item in items if item.is_pinned)  # they were read apart, in time
-        by_source.setdefault(report.source, []).extend([item for item in items if not item.fault])
-        refused += [Fate(item, Decision.UNUSABLE, item.fault) for item in items if item.fault]
+        if any(map(_fault, items)):
+            refused += [Fate(item, Decision.UNUSABLE, item.fault) for item in items if item.fault]
+            items = tuple(item for item in items if not item.fault)
+        by_source.setdefault(report.source, []).extend(items)
     pinned: list[Item] = []
     competing: list[Item] = []
     for source in Source:
         ranked = _in_own_order(by_source.get(source, []))
-        if profile.knobs(source).enabled:
+        if profile.knobs(source).enabled and any(map(_is_pinned, ranked)):
             pinned += [item for item in ranked if item.is_pinned]
             ranked = [item for item in ranked if not item.is_pinned]
         admitted = _admitted(source, ranked, profile, seen_item_ids, refused)
@@ -66,7 +70,7 @@ def gather(
 
 def _in_own_order(items: list[Item]) -> list[Item]:
     """Return one source's items by rank. Items that share an id are ordered by their whole content."""
-    ranks = [item.rank for item in items]
+    ranks = list(map(_rank, items))
     if all(map(lt, ranks, ranks[1:])):
         return items
     if len({item.id for item in items}) == len(items):
@@ -108,8 +112,8 @@ def _worth_it(
         refused += [Fate(item, Decision.BELOW_WORTH, reason) for item in items]
         return []
     kept = []
-    for item, relevance in zip(items, relevances(items), strict=True):
-        value = worth(relevance, item.text, _holds(item))
+    told, holds = relevances(items), [item.features.holds if item.features else 1.0 for item in items]
+    for item, relevance, value in zip(items, told, worths(told, [item.text for item in items], holds), strict=True):
         if value >= rule.least_worth and relevance >= rule.least_relevance:
             kept.append(item)
         elif value < rule.least_worth:
@@ -119,11 +123,6 @@ def _worth_it(
             reason = f"its relevance of {relevance:.3f} is below {rule.least_relevance:g}"
             refused.append(Fate(item, Decision.BELOW_WORTH, reason))
     return kept
-
-
-def _holds(item: Item) -> float:
-    """Return how likely an answer is among the items of its kind; 1 if it was not judged."""
-    return item.features.holds if item.features else 1.0
 
 
 def _is_unlike(item: Item, spend: Spend, refused: list[Fate]) -> bool:

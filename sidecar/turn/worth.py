@@ -92,16 +92,18 @@ def recall_features(relevances: Iterable[float]) -> dict[str, float]:
     return {"best": _log_odds(best[0] if best else 0.0), "fifth": _log_odds(fifth), "sum": math.log(sum(best) + 1e-3)}
 
 
-def worth(relevance: float, text: str, holds: float = 1.0) -> float:
-    """Return what an item is worth: relevance * holds / sqrt(tokens).
+def worths(relevances: Sequence[float], texts: Sequence[str], holds: Sequence[float]) -> list[float]:
+    """Return what each item is worth: relevance * holds / sqrt(tokens).
 
     The relevance tells already how likely an answer is there at all (see `holding`), so that a floor of worth spends much where
     much is likely, and little where nothing is. `holds` counts again, because silence costs less than what is beside the point.
     At equal tokens a floor finds more than stopping when a sum of relevance, or a share of it, is left. Tokens are guessed from
     bytes, so that no tokenizer decides.
     """
-    size = len(text) if text.isascii() else len(text.encode(errors="replace"))
-    return float(relevance * holds / math.sqrt(max(_LEAST_TOKENS, size / _BYTES_A_TOKEN)))
+    sizes = [len(text) if text.isascii() else len(text.encode(errors="replace")) for text in texts]
+    tokens = np.maximum(_LEAST_TOKENS, np.array(sizes, np.float64) / _BYTES_A_TOKEN)
+    told: list[float] = (np.array(relevances) * np.array(holds) / np.sqrt(tokens)).tolist()
+    return told
 
 
 def message_features(text: str) -> Mapping[str, float]:

@@ -13,7 +13,7 @@ from sidecar.turn.items import Decision, Item, Source, Zone
 from sidecar.turn.profile import Profile
 from sidecar.turn.rank import Features
 from sidecar.turn.reading import MessageReading
-from sidecar.turn.worth import RULES, Spend, asking, message_features, message_score, recall_features, worth
+from sidecar.turn.worth import RULES, Spend, asking, message_features, message_score, recall_features, worths
 from tests.support.turn import turn_laws as laws
 from tests.support.turn.turn_cases import METER, a_fitting, a_profile, a_turn, an_item, kept_ids
 
@@ -24,6 +24,11 @@ BALANCED = a_profile(spend="balanced")
 
 def fitted_with(*items: Item, profile: Profile = BALANCED, reading: MessageReading | None = None) -> Fitted:
     return fit(replace(a_fitting(*items, profile=profile), reading=reading), METER)
+
+
+def worth(relevance: float, text: str, holds: float = 1.0) -> float:
+    (told,) = worths([relevance], [text], [holds])
+    return told
 
 
 def reasons(result: Fitted) -> dict[str, str]:
