@@ -342,8 +342,9 @@ async def _spent(question: TurnRequest, profile: Profile, meter: Meter) -> Promp
 
 def _tell_of_unusable(fitted: Fitted) -> None:
     """Log the number of unusable items and turns, if any: each one points to a bug."""
-    reasons = [fate.reason for fate in fitted.fates if fate.decision is Decision.UNUSABLE]
-    reasons += [fate.reason for fate in fitted.turn_fates if fate.decision is Decision.UNUSABLE]
+    unusable = Decision.UNUSABLE
+    reasons = [fate.reason for fate in fitted.fates if fate.decision is unusable]
+    reasons += [fate.reason for fate in fitted.turn_fates if fate.decision is unusable]
     if reasons:
         log.error("items_unusable", extra={"count": len(reasons), "error": reasons[0]})
 

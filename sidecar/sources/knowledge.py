@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import count
+from collections.abc import Sequence
+from itertools import count, repeat
 
 from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery, SourceSkipped
 from sidecar.ingest.chunked import HEADING_GAP
 from sidecar.turn.evidence import TextPositions, evidence_of, unknown_words
-from sidecar.turn.items import Item, Ref, Source
+from sidecar.turn.items import Item, Ref, Source, items_of
 from sidecar.turn.rank import CandidateKind, Candidates
 from store.content import documents
 from store.content.documents import RecalledChunk
@@ -38,30 +39,30 @@ class KnowledgeSource:
         chunks = found.texts
         standing = TextPositions([chunk.document_id for chunk in chunks], [chunk.position for chunk in chunks])
         evidence = evidence_of(found, wanted, query.parts, standing)
-        items = tuple(map(_item, chunks, evidence.coverage[0].tolist(), count()))
+        items = _items(chunks, evidence.coverage[0].tolist())
         ids, texts = [item.id for item in items], [chunk.text for chunk in chunks]
         candidates = Candidates(CandidateKind.PASSAGE, ids, texts, evidence, unknown=unknown_words(found, wanted))
         return SourceAnswer(items, notes=query.notes, candidates=candidates).first(limits.top_k)
 
 
-def _item(found: RecalledChunk, coverage: float, rank: int) -> Item:
-    chunk_id = str(found.chunk_id)
-    section, text = under_headings(found)
-    return Item(
-        id=f"chunk:{chunk_id}",
-        source=Source.KNOWLEDGE,
-        text=text,
-        rank=rank,
+def _items(chunks: Sequence[RecalledChunk], coverage: Sequence[float]) -> tuple[Item, ...]:
+    sections, texts = zip(*map(under_headings, chunks), strict=True) if chunks else ((), ())
+    document_ids, chunk_ids = [str(one.document_id) for one in chunks], [str(one.chunk_id) for one in chunks]
+    return items_of(
+        id=[f"chunk:{chunk_id}" for chunk_id in chunk_ids],
+        source=repeat(Source.KNOWLEDGE),
+        text=texts,
+        rank=count(),
         relevance=coverage,
-        header=found.title,
-        provenance=(
-            Ref("document", str(found.document_id), found.path),
-            Ref("chunk", chunk_id, str(found.position)),
-        ),
-        signature=found.signature,
-        position=found.position,
-        group=str(found.document_id),
-        section=section,
+        header=[one.title for one in chunks],
+        provenance=[
+            (Ref("document", document_id, one.path), Ref("chunk", chunk_id, str(one.position)))
+            for document_id, chunk_id, one in zip(document_ids, chunk_ids, chunks, strict=True)
+        ],
+        signature=[one.signature for one in chunks],
+        position=[one.position for one in chunks],
+        group=document_ids,
+        section=sections,
     )
 
 

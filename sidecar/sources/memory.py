@@ -92,17 +92,17 @@ def _header(memory: RecalledMemory) -> str:
 
 def _marks(memory: RecalledMemory) -> tuple[str, ...]:
     """Return what a reader is to know of a memory: when it holds, and how far it is in doubt; nothing of a plain one."""
-    held = memory.validity.told()
+    return tuple(mark for mark in (memory.validity.told(), _doubt(memory)) if mark)
+
+
+def _doubt(memory: RecalledMemory) -> str:
+    is_accepted = memory.status == MemoryStatus.ACCEPTED
     tier = AuthorityTier.parse(memory.authority)
-    doubts = [f"confidence {memory.confidence:.2g}"]
-    if tier < AuthorityTier.AGENT:
-        doubts.append(f"authority {tier.name.title()}")
-    doubt = ""
-    if memory.status != MemoryStatus.ACCEPTED:
-        doubt = f"unconfirmed ({', '.join(doubts)})"
-    elif memory.confidence < 1 or len(doubts) > 1:
-        doubt = ", ".join(doubts)
-    return tuple(mark for mark in (held, doubt) if mark)
+    is_low = tier < AuthorityTier.AGENT
+    if is_accepted and not is_low and not memory.confidence < 1:
+        return ""
+    told = f"confidence {memory.confidence:.2g}" + (f", authority {tier.name.title()}" if is_low else "")
+    return told if is_accepted else f"unconfirmed ({told})"
 
 
 def _telling(item: Item, memory: RecalledMemory, told: Mapping[str, str]) -> Item:

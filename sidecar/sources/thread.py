@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
 from functools import lru_cache
-from itertools import count
+from itertools import count, repeat
 
 from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery
 from sidecar.turn.evidence import TextPositions, evidence_of, unknown_words
-from sidecar.turn.items import HistorySummary, Item, Ref, Source
+from sidecar.turn.items import HistorySummary, Item, Ref, Source, items_of
 from sidecar.turn.rank import CandidateKind, Candidates
 from store.content import threads
 from store.content.threads import RecalledTurn
@@ -54,7 +55,7 @@ class ThreadSource:
             # Of course these resemble the message in its thread: it was read with them.
             read = [place for place, turn in enumerate(turns) if turn.position >= thread.first_position]
             evidence = evidence.last_as_first(read)
-        items = tuple(map(_item, turns, days, evidence.coverage[0].tolist(), count()))
+        items = _items(turns, days, evidence.coverage[0].tolist())
         candidates = Candidates(
             kind=CandidateKind.TURN,
             ids=[item.id for item in items],
@@ -93,17 +94,17 @@ def _header(day: date) -> str:
     return f"Earlier in this thread, {day}"
 
 
-def _item(turn: RecalledTurn, day: date, coverage: float, rank: int) -> Item:
-    turn_id = str(turn.turn_id)
-    return Item(
-        id=f"turn:{turn_id}",
-        source=Source.THREAD,
-        text=f"{turn.speaker or turn.role}: {turn.text}",
-        rank=rank,
+def _items(turns: Sequence[RecalledTurn], days: Sequence[date], coverage: Sequence[float]) -> tuple[Item, ...]:
+    ids = [str(turn.turn_id) for turn in turns]
+    return items_of(
+        id=[f"turn:{turn_id}" for turn_id in ids],
+        source=repeat(Source.THREAD),
+        text=[f"{turn.speaker or turn.role}: {turn.text}" for turn in turns],
+        rank=count(),
         relevance=coverage,
-        header=_header(day),
-        provenance=(Ref("turn", turn_id, f"turn {turn.position}"),),
-        at=turn.said_at,
-        signature=turn.signature,
-        position=turn.position,
+        header=map(_header, days),
+        provenance=[(Ref("turn", turn_id, f"turn {turn.position}"),) for turn_id, turn in zip(ids, turns, strict=True)],
+        at=[turn.said_at for turn in turns],
+        signature=[turn.signature for turn in turns],
+        position=[turn.position for turn in turns],
     )

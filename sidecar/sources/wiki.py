@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import count
+from itertools import count, repeat
 from uuid import UUID
 
 from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery, SourceSkipped
 from sidecar.turn import paths
 from sidecar.turn.evidence import Evidence, evidence_of
-from sidecar.turn.items import Item, Ref, Source
+from sidecar.turn.items import Item, Ref, Source, items_of
 from sidecar.turn.leads import telling_lead
 from sidecar.turn.paths import MessageWords, Walked
 from sidecar.turn.rank import CandidateKind, Candidates
@@ -26,7 +26,7 @@ from store.db.queries import Connection
 from store.scope import Scope
 from store.text.texts import fold
 from store.wiki import edge_walks, pages
-from store.wiki.pages import PageHead, Passage
+from store.wiki.pages import Passage
 from store.wiki.ways import EdgeWay
 
 _MOST_EACH = 40
@@ -103,7 +103,7 @@ def _answer(chosen: _Chosen, query: SourceQuery, limits: SourceLimits) -> Source
     leads = [telling_lead(one.text, limits.lead_lines, query.words) if one.slug else "" for one in passages]
     coverage = chosen.evidence.coverage[0].tolist()
     ways = [chosen.ways[one.page.page_id][0] if one.page.page_id in chosen.ways else None for one in passages]
-    items = tuple(map(_item, passages, coverage, count(), leads, ways))
+    items = _items(passages, coverage, leads, ways)
     texts = [f"{passage.page.title}: {item.text}" for passage, item in zip(passages, items, strict=True)]
     ids = [item.id for item in items]
     walked = chosen.walked if any(chosen.walked) else ()
@@ -143,27 +143,35 @@ def _in_turn(*counts: int) -> list[int]:
     return sorted(range(len(ranks)), key=ranks.__getitem__)
 
 
-def _item(found: Passage, coverage: float, rank: int, short: str, way: EdgeWay | None) -> Item:
-    heading = f"{found.heading}: " if found.slug else ""
-    page, text = found.page, heading + found.text
-    return Item(
-        id=f"page:{page.page_id}#{found.slug}" if found.slug else f"page:{page.page_id}",
-        source=Source.WIKI,
-        text=text,
-        rank=rank,
+def _items(
+    passages: Sequence[Passage], coverage: Sequence[float], leads: Sequence[str], ways: Sequence[EdgeWay | None]
+) -> tuple[Item, ...]:
+    page_ids = [str(one.page.page_id) for one in passages]
+    headings = [f"{one.heading}: " if one.slug else "" for one in passages]
+    return items_of(
+        id=[
+            f"page:{page_id}#{one.slug}" if one.slug else f"page:{page_id}"
+            for page_id, one in zip(page_ids, passages, strict=True)
+        ],
+        source=repeat(Source.WIKI),
+        text=[heading + one.text for heading, one in zip(headings, passages, strict=True)],
+        rank=count(),
         relevance=coverage,
-        header=page.title,
-        lead=short and heading + short,
-        provenance=_provenance(page, found.memory_ids, way),
-        stands_for=tuple(f"memory:{memory_id}" for memory_id in found.memory_ids) if found.slug else (),
-        at=page.last_compiled_at,
-        signature=found.signature,
-        position=found.position,
-        group=str(page.page_id),
+        header=[one.page.title for one in passages],
+        lead=[lead and heading + lead for heading, lead in zip(headings, leads, strict=True)],
+        provenance=[
+            _provenance(page_id, one.page.title, one.memory_ids, way)
+            for page_id, one, way in zip(page_ids, passages, ways, strict=True)
+        ],
+        stands_for=[tuple([f"memory:{one}" for one in found.memory_ids]) if found.slug else () for found in passages],
+        at=[one.page.last_compiled_at for one in passages],
+        signature=[one.signature for one in passages],
+        position=[one.position for one in passages],
+        group=page_ids,
     )
 
 
-def _provenance(page: PageHead, memory_ids: tuple[str, ...], way: EdgeWay | None) -> tuple[Ref, ...]:
+def _provenance(page_id: str, title: str, memory_ids: tuple[str, ...], way: EdgeWay | None) -> tuple[Ref, ...]:
     """Return the page, the way over typed edges by which it was reached, if any, and the memories that it cites."""
-    led = (Ref("path", str(page.page_id), paths.told(way)),) if way else ()
-    return (Ref("page", str(page.page_id), page.title), *led, *(Ref("memory", memory_id) for memory_id in memory_ids))
+    led = (Ref("path", page_id, paths.told(way)),) if way else ()
+    return (Ref("page", page_id, title), *led, *[Ref("memory", memory_id) for memory_id in memory_ids])

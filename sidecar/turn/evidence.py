@@ -159,12 +159,25 @@ def weigh(
     around = _Around(standing) if standing and recalled.texts else None
     held = _held(recalled.matched, len(weights[0]))
     joint = around.either(held) if around else held
-    cosines = _cosines(recalled.cosines, len(weights))
-    rows = [
-        _part(around, (held, joint), cosine, np.array(words, np.float64))
-        for cosine, words in zip(cosines, weights, strict=True)
-    ]
-    return Evidence._make(map(np.stack, zip(*rows, strict=True)))
+    coverage, joint_coverage = _shares(held, weights), _shares(joint, weights)
+    cosine = _cosines(recalled.cosines, len(weights))
+    has_vector = ~np.isnan(cosine)
+    known, nothing = np.where(has_vector, cosine, 0.0), np.zeros_like(cosine)
+    if around is None:
+        return Evidence(coverage, joint_coverage, coverage, cosine, nothing, known, nothing)
+    local = around.best(coverage, _LOCAL_PLACES, coverage)
+    if not has_vector.any():
+        return Evidence(coverage, joint_coverage, local, cosine, nothing, nothing, nothing)
+    near = around.best(known, 1, nothing) * has_vector
+    local_cosine = around.best(known, _LOCAL_PLACES, known) * has_vector
+    return Evidence(coverage, joint_coverage, local, cosine, near, local_cosine, nothing)
+
+
+def _shares(held: _Bits, weights: Sequence[Sequence[float]]) -> _Numbers:
+    """Return the share of the words' weight that each text holds, one row for each part of the question."""
+    numbers = held.astype(np.float64)
+    parts = [np.array(words, np.float64) for words in weights]
+    return np.stack([np.minimum(numbers @ words / (words.sum() or 1.0), 1.0) for words in parts])
 
 
 class _Around:
@@ -190,13 +203,13 @@ class _Around:
         return either
 
     def best(self, values: _Numbers, reach: int, start: _Numbers) -> _Numbers:
-        """Return the best of `start` and of the values up to `reach` places away on either side."""
-        ordered, highest, best = values[self._order], start[self._order], np.empty_like(values)
+        """Return the best of `start` and of the values up to `reach` places away on either side, row by row."""
+        ordered, highest, best = values[:, self._order], start[:, self._order], np.empty_like(values)
         for step, distances in enumerate(self._distances[:reach], start=1):
             within = np.where(distances <= reach, 0.0, -np.inf)
-            np.maximum(highest[:-step], ordered[step:] + within, out=highest[:-step])
-            np.maximum(highest[step:], ordered[:-step] + within, out=highest[step:])
-        best[self._order] = highest
+            np.maximum(highest[:, :-step], ordered[:, step:] + within, out=highest[:, :-step])
+            np.maximum(highest[:, step:], ordered[:, :-step] + within, out=highest[:, step:])
+        best[:, self._order] = highest
         return best
 
 
@@ -208,25 +221,9 @@ def _held(matched: Sequence[int], count: int) -> _Bits:
 
 def _cosines(told: Sequence[Sequence[float]], parts: int) -> _Numbers:
     """Return the cosine of each text with each part of the question, one row per part; NaN without a vector."""
-    none = (math.nan,) * parts
     if not any(told):
         return np.full((parts, len(told)), math.nan)
+    if all(len(one) == parts for one in told):
+        return np.array(told, np.float64).T
+    none = (math.nan,) * parts
     return np.array([(*one, *none)[:parts] for one in told], np.float64).T
-
-
-def _part(around: _Around | None, bits: tuple[_Bits, _Bits], cosine: _Numbers, weights: _Numbers) -> Evidence:
-    """Return the evidence for one part of the question as 1-D columns. `bits` are the words held alone and jointly."""
-    held, joint = bits
-    total = weights.sum() or 1.0
-    coverage = np.minimum(held @ weights / total, 1.0)
-    joint_coverage = np.minimum(joint @ weights / total, 1.0)
-    has_vector = ~np.isnan(cosine)
-    known, nothing = np.where(has_vector, cosine, 0.0), np.zeros(len(cosine))
-    if around is None:
-        return Evidence(coverage, joint_coverage, coverage, cosine, nothing, known, nothing)
-    local = around.best(coverage, _LOCAL_PLACES, coverage)
-    if not has_vector.any():
-        return Evidence(coverage, joint_coverage, local, cosine, nothing, nothing, nothing)
-    near = around.best(known, 1, nothing) * has_vector
-    local_cosine = around.best(known, _LOCAL_PLACES, known) * has_vector
-    return Evidence(coverage, joint_coverage, local, cosine, near, local_cosine, nothing)

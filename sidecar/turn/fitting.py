@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
 from sidecar.turn import history
 from sidecar.turn.budget import PoolDemand, Shared, share
@@ -25,6 +24,7 @@ from sidecar.turn.items import (
     Source,
     SourceReport,
     TokenCounter,
+    fate_of,
 )
 from sidecar.turn.ledger import Ledger, NoRoom, Step, Stock
 from sidecar.turn.messages import role_of, sendable
@@ -46,7 +46,6 @@ _SUMMARY_SHARE = 16
 DEFAULT_CACHE_MINIMUM_TOKENS = 1024
 
 _FORMS = (Form.FULL, Form.SUMMARY, Form.LEAD, None)
-_fate = partial(tuple.__new__, Fate)  # builds a Fate from its fields in order, three times as fast as calling it
 
 # Matches no other text: a summary's duplicates are found by lineage, not by wording.
 _NO_KIN = Signature(-1, 0, b"")
@@ -241,7 +240,7 @@ def _fates(ledger: Ledger, rendering: Rendering, offers: Offers) -> tuple[Fate, 
     kept = [
         _shortened_fate(ledger, place, marks[place])
         if (form := ledger.forms[place]) is lead
-        else _fate((items[place], whole, asked[place], form, tokens[place], marks[place], "", full[place]))
+        else fate_of((items[place], whole, asked[place], form, tokens[place], marks[place], "", full[place]))
         for place in rendering.order
     ]
     absent = [place for place, form in enumerate(ledger.forms) if form is None]

@@ -63,7 +63,7 @@ def _ordered(report: SourceReport, told: _Judgements) -> SourceReport:
         "relevance": [relevances[place] for place in order],
         "features": [judged[place][1] for place in order],
     }
-    return replace(report, items=items_of(columns.values()), candidates=None)
+    return replace(report, items=items_of(**columns), candidates=None)
 
 
 def _above_their_sources(items: Sequence[Item], relevances: list[float]) -> tuple[list[float], list[int]]:

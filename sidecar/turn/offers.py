@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from operator import attrgetter, lt
 
 from sidecar.turn.fuse import best, order, relevances
-from sidecar.turn.items import Decision, Fate, Item, Source, SourceReport, Status
+from sidecar.turn.items import Decision, Fate, Item, Source, SourceReport, Status, fate_of
 from sidecar.turn.likeness import unlike
 from sidecar.turn.profile import Profile
 from sidecar.turn.worth import Prospects, Spend, worths
@@ -111,14 +111,15 @@ def _worth_it(
         reason = f"the message asks for nothing here: {prospects.asks:.3f} is below {rule.least_asking:g}"
         refused += [Fate(item, Decision.BELOW_WORTH, reason) for item in items]
         return []
-    kept = []
+    kept, not_worth = [], f"is below {rule.least_worth:g}"
+    below_worth = Decision.BELOW_WORTH
     told, holds = relevances(items), [item.features.holds if item.features else 1.0 for item in items]
     for item, relevance, value in zip(items, told, worths(told, [item.text for item in items], holds), strict=True):
         if value >= rule.least_worth and relevance >= rule.least_relevance:
             kept.append(item)
         elif value < rule.least_worth:
-            reason = f"its worth of {value:.6f} is below {rule.least_worth:g}"
-            refused.append(Fate(item, Decision.BELOW_WORTH, reason))
+            reason = f"its worth of {value:.6f} {not_worth}"
+            refused.append(fate_of((item, below_worth, reason, None, 0, "", "", "")))
         else:
             reason = f"its relevance of {relevance:.3f} is below {rule.least_relevance:g}"
             refused.append(Fate(item, Decision.BELOW_WORTH, reason))
