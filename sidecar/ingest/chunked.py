@@ -91,9 +91,9 @@ def _batch(line: bytes) -> list[PreparedChunk]:
     return [
         PreparedChunk(
             NewChunk(text, heading, page),
-            Derived(base64.b64decode(text_hash), base64.b64decode(signature), words, word_count),
+            Derived(base64.b64decode(text_hash), base64.b64decode(signature), words, word_count, marks),
         )
-        for text, heading, page, text_hash, signature, words, word_count in orjson.loads(line)
+        for text, heading, page, text_hash, signature, words, word_count, marks in orjson.loads(line)
     ]
 
 
@@ -112,7 +112,7 @@ def _lines(path: str, content: bytes) -> Iterator[Any]:
 
 def _row(chunk: NewChunk, derived: Derived) -> list[object]:
     packed = (base64.b64encode(value).decode() for value in (derived.text_hash, derived.signature))
-    return [chunk.text, chunk.heading, chunk.page, *packed, derived.words, derived.word_count]
+    return [chunk.text, chunk.heading, chunk.page, *packed, derived.words, derived.word_count, derived.marks]
 
 
 def main() -> None:

@@ -40,8 +40,14 @@ class KnowledgeSource:
         standing = TextPositions([chunk.document_id for chunk in chunks], [chunk.position for chunk in chunks])
         evidence = evidence_of(found, wanted, query.parts, standing)
         items = _items(chunks, evidence.coverage[0].tolist())
-        ids, texts = [item.id for item in items], [chunk.text for chunk in chunks]
-        candidates = Candidates(CandidateKind.PASSAGE, ids, texts, evidence, unknown=unknown_words(found, wanted))
+        candidates = Candidates(
+            kind=CandidateKind.PASSAGE,
+            ids=[item.id for item in items],
+            texts=[chunk.text for chunk in chunks],
+            evidence=evidence,
+            marks=[chunk.marks for chunk in chunks],
+            unknown=unknown_words(found, wanted),
+        )
         return SourceAnswer(items, notes=query.notes, candidates=candidates).first(limits.top_k)
 
 

@@ -58,6 +58,7 @@ class MemorySource:
             days=[memory.occurred_at.date() for memory in texts],
             trust=[_trust(memory, query.as_of or query.now) for memory in texts],
             odds=[_COMPRESSED_ODDS if memory.is_compressed else 1.0 for memory in texts],
+            marks=[memory.marks for memory in texts],
             unknown=unknown_words(found, wanted),
         )
         return SourceAnswer((*pinned, *items), notes=query.notes, candidates=candidates).first(limits.top_k)

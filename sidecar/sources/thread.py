@@ -63,6 +63,7 @@ class ThreadSource:
             evidence=evidence,
             speakers=[turn.speaker for turn in turns],
             days=days,
+            marks=[turn.marks for turn in turns],
             unknown=unknown_words(found, wanted),
         )
         most = min(limits.top_k, max(_MOST_IN_ALL, 2 * each))

@@ -25,11 +25,11 @@ from sidecar.turn.holding import holding_features, holdings
 from sidecar.turn.leaning import OwnEvidence, keeping_best, leaning
 from sidecar.turn.paths import Walked
 from sidecar.turn.reading import Reading
-from sidecar.turn.text_form import form_of
+from sidecar.turn.text_form import forms_of
 from sidecar.turn.weights import BY_VECTORS, BY_WORDS, RankerWeights
+from store.text.marks import READ_CHARS
 from store.text.texts import fold
 
-_MARKED_CHARS: Final = 2_000
 _WORD = re.compile(r"\w+")
 _HALF: Final = 0.5
 _LEAST: Final = 1e-6
@@ -54,6 +54,7 @@ class Candidates:
     its relevance that each text keeps, for texts that are not confirmed. `odds`, if not 1 for all, multiply each text's odds,
     for texts behind a summary: one that surely answers keeps almost all of its relevance. `walked` tells of each text how
     typed edges lead to it, None where none do; empty if none lead to any.
+    `marks`, if known, are the marks of each text as they are stored beside it (see `store.text.marks`).
     `unknown` are the searched words that no text of the source holds, candidate or not.
     """
 
@@ -66,6 +67,7 @@ class Candidates:
     trust: Sequence[float] = ()
     odds: Sequence[float] = ()
     walked: Sequence[Walked | None] = ()
+    marks: Sequence[int | None] = ()
     unknown: frozenset[str] = frozenset()
 
     def only(self, ids: Collection[str]) -> Candidates:
@@ -81,6 +83,7 @@ class Candidates:
             trust=list(compress(self.trust, is_kept)),
             odds=list(compress(self.odds, is_kept)),
             walked=list(compress(self.walked, is_kept)),
+            marks=list(compress(self.marks, is_kept)),
             unknown=self.unknown,
         )
 
@@ -305,7 +308,7 @@ def _about(reading: Reading, candidates: Sequence[Candidates]) -> Iterator[froze
             folded = {speaker: frozenset({_folded(speaker)} if speaker else ()) for speaker in set(one.speakers)}
             yield from map(folded.__getitem__, one.speakers)
         elif one.kind is CandidateKind.FACT:
-            padded = (f" {_folded(text[:_MARKED_CHARS])} " for text in one.texts)
+            padded = (f" {_folded(text[:READ_CHARS])} " for text in one.texts)
             yield from (frozenset(name for name in reading.speakers if f" {name} " in words) for words in padded)
         else:
             yield from repeat(frozenset(), len(one.ids))
@@ -314,7 +317,8 @@ def _about(reading: Reading, candidates: Sequence[Candidates]) -> Iterator[froze
 def _written(reading: Reading, candidates: Sequence[Candidates]) -> dict[str, _Matrix]:
     """Return the features from the texts themselves and from their kind."""
     texts = [text for one in candidates for text in one.texts]
-    length, is_question, times, names = np.array(list(map(form_of, texts))).T
+    stored = [mark for one in candidates for mark in one.marks or [None] * len(one.texts)]
+    length, is_question, times, names = forms_of(texts, stored)
     counts = [len(one.ids) for one in candidates]
     of_kind = {kind: np.repeat([float(one.kind is kind) for one in candidates], counts) for kind in CandidateKind}
     return {

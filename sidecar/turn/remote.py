@@ -134,6 +134,7 @@ def _beside(known: Candidates | None, added: Candidates) -> Candidates:
         days=[*days, *added.days],
         trust=trust,
         odds=odds,
+        marks=(*known.marks, *repeat(None, len(added.ids))) if known.marks else (),
         unknown=known.unknown,
     )
 

@@ -1,54 +1,35 @@
-"""The form of a text that is judged as a candidate: its length, whether it is a question, and its counts of times and names."""
+"""The form of texts that are judged as candidates: their lengths, whether they are questions, their counts of times and names.
+
+All but the length stands beside a stored text, see `store.text.marks`; of other texts it is read here.
+"""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-_READ_CHARS: Final = 2_000
+from store.text.marks import MARKS, Marks, marks_of
+
 _REMEMBERED_CHARS: Final = 8_000  # bounds the cache: a single text may be a megabyte
-_MOST_TIMES, _MOST_NAMES = 2, 3
-_TIME_WORDS: Final = """
-    yesterday today tomorrow tonight last next ago week weekend month year morning evening recently just since
-    monday tuesday wednesday thursday friday saturday sunday
-    january february march april may june july august september october november december
-    gestern heute morgen letzte letzten letzter letztes nächste nächsten nächster nächstes woche monat jahr
-    ontem hoje amanhã passado passada próximo próxima semana mês ano ayer hoy mañana pasado pasada año
-    hier demain dernier dernière semaine mois
-"""
-_TIMES: Final = frozenset(_TIME_WORDS.split())
-_TIME_UNSPACED = re.compile("昨日|今日|明日|先[週月]|今[週月年]|来[週月年]|去年|[0-9][年月日]")
-_ORDINALS: Final = ("st", "nd", "rd", "th")
-_MARKS: Final = ".,;:!?()[]…\"“”'’"
+_LEAST_BYTES: Final = 8
 
 
-def form_of(text: str) -> tuple[float, float, float, float]:
-    """Return a text's length (log of UTF-8 bytes), whether it is a question, and its counts of times (to 2) and names (to 3)."""
-    return _form(text) if len(text) <= _REMEMBERED_CHARS else _form.__wrapped__(text)
+def forms_of(texts: Sequence[str], stored: Sequence[int | None]) -> tuple[NDArray[np.float64], ...]:
+    """Return the texts' lengths (log of UTF-8 bytes), whether they are questions, and their counts of times and names.
+
+    `stored` are the texts' marks; those that are missing, or were made by another rule, are read from the text.
+    """
+    sizes = [len(text.encode(errors="replace")) for text in texts]
+    marks = [MARKS.get(mark) or _read(text) for text, mark in zip(texts, stored, strict=True)]
+    return (np.log(np.maximum(sizes, _LEAST_BYTES)), *np.array(marks, np.float64).T)
 
 
-@lru_cache(maxsize=20_000)
-def _form(text: str) -> tuple[float, float, float, float]:
-    head = text[:_READ_CHARS]
-    said = head.partition(" [")[0].rstrip()  # brackets hold shared attachments
-    times = 0 if head.isascii() else sum(1 for _ in _TIME_UNSPACED.finditer(head))
-    names, before = 0, "."
-    for written in head.split():
-        word = written.strip(_MARKS)
-        times += _is_time(word)
-        # A capitalised word counts only inside a sentence.
-        names += word[:1].isupper() and word[1:2].islower() and (before[-1].islower() or before[-1] == ",")
-        before = written
-        if times >= _MOST_TIMES and names >= _MOST_NAMES:
-            break
-    length = np.log(max(8, len(text.encode(errors="replace"))))
-    return float(length), float(said.endswith(("?", "？"))), min(_MOST_TIMES, times), min(_MOST_NAMES, names)
+def _read(text: str) -> Marks:
+    return MARKS[_marks_of(text) if len(text) <= _REMEMBERED_CHARS else marks_of(text)]
 
 
-def _is_time(word: str) -> bool:
-    if word[:1].isdigit():
-        return (len(word) == 4 and word.isdigit()) or (word[-2:] in _ORDINALS and word[:-2].isdigit())
-    return word.lower() in _TIMES
+_marks_of = lru_cache(maxsize=20_000)(marks_of)

@@ -56,6 +56,7 @@ from sidecar.worker.remote_forgetting import remote_memories
 from store.compile.decay_jobs import DecayJob
 from store.compile.jobs import Ending, Job
 from store.compile.ready import READY
+from store.content import derived
 from store.db import notices
 from store.db.postgres import DatabaseRole, Pool, PoolsConfig, open_pools
 from store.ontology.reprocess_jobs import ReprocessJob
@@ -66,6 +67,7 @@ log = logging.getLogger(__name__)
 _AGAIN_S = 1.0
 _LONGEST_PAUSE_S = 30.0
 _LOOK_EVERY_S = 1800.0
+_PAUSE_S = 0.25
 _LONGEST_TALLY_BYTES = 2**24
 # Providers as the conventions for traces name them.
 PROVIDERS = {language_models.BEDROCK: "aws.bedrock", language_models.OPENAI: "openai"}
@@ -120,9 +122,14 @@ async def work(settings: Settings, watch: Watch | None = None, *, ends_with_pare
         stack.push_async_callback(supervisor.stop)
         listener = notices.Listener(on_notice=lambda _: worker.wake(), on_connected=worker.wake)
         supervisor.start("notices", lambda: notices.listen(where.direct_dsn, [READY], listener))
-        supervisor.start("memory", memory_trimming.keep_trimmed)
-        supervisor.start("lint", lambda: keep_linted(pools.background))
-        supervisor.start("decay", lambda: keep_decaying(nightly, is_on=settings.decay_nightly))
+        kept = {
+            "memory": memory_trimming.keep_trimmed,
+            "lint": partial(keep_linted, pools.background),
+            "marks": partial(keep_marked, pools.background),
+            "decay": partial(keep_decaying, nightly, is_on=settings.decay_nightly),
+        }
+        for name, keep in kept.items():
+            supervisor.start(name, keep)
         if vectors is not None:
             supervisor.start("embedding", vectors.keep)  # concurrent with compiles, which may be slow
         if ends_with_parent:
@@ -275,6 +282,13 @@ async def keep_linted(pool: Pool) -> None:
     while True:
         await lint.queue_due(pool, now=compile_engine.now())
         await asyncio.sleep(_LOOK_EVERY_S)
+
+
+async def keep_marked(pool: Pool) -> None:
+    """Write the marks of texts that an earlier release wrote, again and again until cancelled, with pauses for the database."""
+    while True:
+        marked = await derived.mark_some(pool)
+        await asyncio.sleep(_PAUSE_S if marked else _LOOK_EVERY_S)
 
 
 async def keep_decaying(nightly: NightlyDecay, *, is_on: bool) -> None:

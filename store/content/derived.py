@@ -1,32 +1,49 @@
-"""Values stored beside a text: its hash, its packed signature, and the words it is searched by.
+"""Values stored beside a text: its hash, its packed signature, the words it is searched by, and its marks.
 
-Computed in bulk with `store/text/texts.py`, off the event loop, because a large write takes long enough to delay a turn.
+Computed in bulk with `store/text`, off the event loop, because a large write takes long enough to delay a turn. Marks are made
+here too for texts that have none, which an earlier release wrote.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from store.content.embeddings import EmbeddingPlace, TextKind
+from store.db import queries
 from store.db.pacing import in_slices
+from store.db.postgres import DatabaseRole, Pool, installation
+from store.text.marks import marks_of
 from store.text.texts import search_words, signatures, text_hash
+
+_sql = queries.load(__file__)
 
 MAX_WORDS_BYTES = 200_000
 _MAX_REMEMBERED_CHARS = 2_000
 _MOST_REMEMBERED = 4_096
 _MAX_SEARCHED_CHARS = 2 * MAX_WORDS_BYTES  # words beyond this rarely fit the bound
+_MARKED_AT_ONCE = 200
+_UNMARKED = {
+    TextKind.TURNS: (_sql.turns_without_marks, _sql.put_turn_marks),
+    TextKind.MEMORIES: (_sql.memories_without_marks, _sql.put_memory_marks),
+    TextKind.CHUNKS: (_sql.chunks_without_marks, _sql.put_chunk_marks),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """The values stored beside one text. `words` is the input of the database's `search_vector`; `word_count` is at least 1."""
+    """The values stored beside one text. `words` is the input of the database's `search_vector`; `word_count` is at least 1.
+
+    `marks` are as `store.text.marks` writes them; None for texts of pages, which are ranked with their titles.
+    """
 
     text_hash: bytes
     signature: bytes
     words: str
     word_count: int
+    marks: int | None = None
 
 
 async def derive(texts: Sequence[str], searched: Sequence[str]) -> list[Derived]:
@@ -38,9 +55,9 @@ async def derive(texts: Sequence[str], searched: Sequence[str]) -> list[Derived]
 def derive_now(pairs: Sequence[tuple[str, str]]) -> list[Derived]:
     """Return the same as `derive` for pairs of text and search text, in the calling thread."""
     texts = [text for text, _ in pairs]
-    return _together(
-        texts, [signature.pack() for signature in signatures(texts)], [_words(found) for _, found in pairs]
-    )
+    packed, words = [signature.pack() for signature in signatures(texts)], [_words(found) for _, found in pairs]
+    derived = _together(texts, packed, words)
+    return [replace(one, marks=marks_of(text)) for one, text in zip(derived, texts, strict=True)]
 
 
 async def derive_pieces(texts: Sequence[str], searched: Sequence[tuple[str, ...]]) -> list[Derived]:
@@ -73,6 +90,29 @@ def _words(text: str) -> str:
 
 def _piece(text: str) -> str:
     return _short_piece(text) if len(text) <= _MAX_REMEMBERED_CHARS else _words(text)
+
+
+async def mark_some(pool: Pool) -> int:
+    """Write the marks of some texts that have none, of one place of each kind; return how many. Several workers do no harm.
+
+    The texts are locked meanwhile, so that one that is edited gets the marks of what it says then.
+    """
+    async with installation(pool, role=DatabaseRole.WORKER, read_only=True) as connection:
+        rows = await _sql.places_without_marks(connection)
+    places = [EmbeddingPlace(TextKind(row["kind"]), row["tenant_id"], row["owner_id"]) for row in rows]
+    return sum([await _mark_place(pool, place) for place in places])
+
+
+async def _mark_place(pool: Pool, place: EmbeddingPlace) -> int:
+    read, write = _UNMARKED[place.kind]
+    key: dict[str, object] = {"tenant_id": place.tenant_id}
+    if place.owner_id is not None:
+        key["owner_id"] = place.owner_id
+    async with place.opened(pool) as connection:
+        rows = await read(connection, **key, limit=_MARKED_AT_ONCE)
+        marks = [marks_of(row["text"]) for row in rows]
+        await write(connection, **key, items=[row["item"] for row in rows], marks=marks)
+    return len(rows)
 
 
 _short_piece = lru_cache(maxsize=_MOST_REMEMBERED)(_words)

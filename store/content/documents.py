@@ -122,6 +122,7 @@ class RecalledChunk(NamedTuple):
     page: int | None
     position: int
     text: str
+    marks: int | None
     signature: Signature
 
 
@@ -278,6 +279,7 @@ async def _insert(connection: Connection, key: dict[str, UUID], batches: Iterabl
             signatures=[one.signature for one in derived],
             word_counts=[one.word_count for one in derived],
             words=[one.words for one in derived],
+            marks=[one.marks for one in derived],
         )
         if written != len(chunks):
             raise AlreadyExists("chunks_pkey")

@@ -83,17 +83,19 @@ DELETE FROM chunks WHERE tenant_id = :tenant_id AND document_id = :document_id;
 
 -- name: insert_chunks!
 -- Inserts chunks of a document, given as columns; the caller compares how many.
-INSERT INTO chunks (tenant_id, base_id, document_id, chunk_id, position, heading, page, text, signature, word_count, search_tsv)
+INSERT INTO chunks (tenant_id, base_id, document_id, chunk_id, position, heading, page, text, signature, word_count, search_tsv,
+    marks)
 SELECT :tenant_id, :base_id, :document_id, r.chunk_id, r.position, r.heading, r.page, r.text, r.signature, r.word_count,
-    search_vector(r.words)
+    search_vector(r.words), r.marks
 FROM unnest(:chunk_ids::uuid[], :positions::int[], :headings::text[], :pages::int[], :texts::text[], :signatures::bytea[],
-    :word_counts::int[], :words::text[]) AS r (chunk_id, position, heading, page, text, signature, word_count, words)
+    :word_counts::int[], :words::text[], :marks::smallint[])
+    AS r (chunk_id, position, heading, page, text, signature, word_count, words, marks)
 ON CONFLICT (tenant_id, chunk_id) DO NOTHING;
 
 -- name: recall_chunks
 -- The chunks of some bases that match a question, with their documents and match data.
 SELECT f.matched, f.cosines, f.frequencies, f.total, c.chunk_id, c.document_id, d.title, d.path, c.heading, c.page, c.position, c.text,
-    c.signature
+    c.marks, c.signature
 FROM recall_chunks(:tenant_id, :base_ids::uuid[], :words::text[], :embedder_no::int, :vectors::text[], :limit::int, :weights::real[]) f
 CROSS JOIN LATERAL (SELECT * FROM chunks WHERE tenant_id = :tenant_id AND chunk_id = f.found_id LIMIT 1) c
 CROSS JOIN LATERAL (SELECT * FROM documents WHERE tenant_id = :tenant_id AND document_id = c.document_id LIMIT 1) d;

@@ -346,6 +346,7 @@ def _columns(rows: Sequence[tuple[str, NewMemory, Derived]]) -> dict[str, object
         "valid_from": [one.valid_from for one in new],
         "stated_until": [one.stated_until for one in new],
         "valid_precisions": [one.valid_precision for one in new],
+        "marks": [one.marks for one in derived],
     }
 
 

@@ -7,20 +7,21 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND turn_id = ANY(:turn_id
 -- Writes new and changed memories, with the feed's next numbers in the given order; returns the count of each, and which known ones
 -- now say something else, or for another time, or are trusted less; and which changed in anything that a summary of them takes over.
 WITH given AS (
-    SELECT r.place, r.memory_id, r.document_id, r.text, r.metadata, r.occurred_at, r.text_hash, r.signature, r.word_count, r.words,
+    SELECT r.place, r.memory_id, r.document_id, r.text, r.metadata, r.occurred_at, r.text_hash, r.signature, r.word_count, r.words, r.marks,
         r.memory_type, r.status, r.confidence, r.authority, r.domains, r.episodes, r.events, r.valid_from, r.stated_until,
         r.valid_precision,
         ARRAY(SELECT jsonb_array_elements_text(r.turns)) AS turn_ids
     FROM unnest(:memory_ids::text[], :document_ids::text[], :texts::text[], :metadata::jsonb[], :turns::jsonb[],
         :occurred_at::timestamptz[], :text_hashes::bytea[], :signatures::bytea[], :word_counts::int[], :words::text[],
         :memory_types::text[], :statuses::text[], :confidences::float8[], :authorities::text[], :domains::jsonb[],
-        :episodes::jsonb[], :events::jsonb[], :valid_from::timestamptz[], :stated_until::timestamptz[], :valid_precisions::text[])
+        :episodes::jsonb[], :events::jsonb[], :valid_from::timestamptz[], :stated_until::timestamptz[], :valid_precisions::text[],
+        :marks::smallint[])
         WITH ORDINALITY AS r (memory_id, document_id, text, metadata, turns, occurred_at, text_hash, signature, word_count,
         words, memory_type, status, confidence, authority, domains, episodes, events, valid_from, stated_until, valid_precision,
-        place)
+        marks, place)
 ), meant AS (  -- what was not given is no change; a known memory keeps its status, and its authority never rises
     SELECT given.place, given.memory_id, given.document_id, given.text, given.metadata, given.text_hash, given.signature,
-        given.word_count, given.words, given.turn_ids, known.memory_id IS NULL AS is_new,
+        given.word_count, given.words, given.marks, given.turn_ids, known.memory_id IS NULL AS is_new,
         coalesce(given.occurred_at, known.occurred_at, :now::timestamptz) AS happened_at,
         coalesce(given.memory_type, known.memory_type, 'fact') AS memory_type,
         coalesce(known.status, given.status, 'accepted') AS status,
@@ -53,11 +54,11 @@ WITH given AS (
     INSERT INTO memories (tenant_id, owner_id, memory_id, change_seq, document_id, text, metadata, turn_ids, occurred_at,
         created_at, updated_at, text_hash, signature, word_count, search_tsv, memory_type, status, confidence, authority,
         domains_json, source_episodes_json, source_events_json, valid_from, stated_until, valid_precision, valid_until,
-        until_precision)
+        until_precision, marks)
     SELECT :tenant_id, :owner_id, memory_id, :change_seq::bigint + step, document_id, text, metadata, turn_ids, happened_at,
         :now, :now, text_hash, signature, word_count, search_vector(words), memory_type, status, confidence, authority,
         domains_json, source_episodes_json, source_events_json, valid_from, stated_until, valid_precision, stated_until,
-        CASE WHEN stated_until IS NULL THEN 'instant' ELSE valid_precision END
+        CASE WHEN stated_until IS NULL THEN 'instant' ELSE valid_precision END, marks
     FROM changed
     ON CONFLICT (tenant_id, owner_id, memory_id) DO UPDATE SET change_seq = excluded.change_seq,
         document_id = excluded.document_id, text = excluded.text, metadata = excluded.metadata, turn_ids = excluded.turn_ids,
@@ -66,7 +67,7 @@ WITH given AS (
         memory_type = excluded.memory_type, confidence = excluded.confidence, authority = excluded.authority,
         domains_json = excluded.domains_json, source_episodes_json = excluded.source_episodes_json,
         source_events_json = excluded.source_events_json, valid_from = excluded.valid_from,
-        stated_until = excluded.stated_until, valid_precision = excluded.valid_precision
+        stated_until = excluded.stated_until, valid_precision = excluded.valid_precision, marks = excluded.marks
 )
 SELECT count(*) FILTER (WHERE is_new) AS created_count, count(*) FILTER (WHERE NOT is_new) AS updated_count,
     coalesce(array_agg(memory_id) FILTER (WHERE NOT is_new AND (known_hash, known_at, known_from, known_authority)
@@ -90,7 +91,7 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memor
 -- name: pinned_memories
 -- An owner's pinned memories, in the order in which they were pinned; rejected ones are left out.
 SELECT memory_id, text, occurred_at, document_id, turn_ids, status, confidence, authority, false AS is_compressed, valid_from,
-    valid_until, valid_precision, until_precision, false AS has_sources, signature
+    valid_until, valid_precision, until_precision, false AS has_sources, marks, signature
 FROM memories
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND pinned_at IS NOT NULL AND status <> 'rejected'
 ORDER BY pinned_at, memory_id LIMIT 300;
@@ -98,7 +99,7 @@ ORDER BY pinned_at, memory_id LIMIT 300;
 -- name: pinned_memories_known_at
 -- The same as they were known at an instant.
 SELECT m.memory_id, m.text, m.occurred_at, m.document_id, m.turn_ids, k.status, m.confidence, m.authority, false AS is_compressed,
-    m.valid_from, k.valid_until, m.valid_precision, k.until_precision, false AS has_sources, m.signature
+    m.valid_from, k.valid_until, m.valid_precision, k.until_precision, false AS has_sources, m.marks, m.signature
 FROM memories m CROSS JOIN LATERAL memory_standing(:tenant_id, :owner_id, m.memory_id, :known_at::timestamptz) k
 WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.pinned_at <= :known_at::timestamptz AND k.status <> 'rejected'
 ORDER BY m.pinned_at, m.memory_id LIMIT 300;
@@ -168,7 +169,7 @@ DELETE FROM memories WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND m
 -- An owner's memories that match a question, with match data; rejected ones are left out.
 SELECT f.matched, f.cosines, f.frequencies, f.total, m.memory_id, m.text, m.occurred_at, m.document_id, m.turn_ids,
     m.status, m.confidence, m.authority, m.is_compressed, m.valid_from, m.valid_until, m.valid_precision, m.until_precision,
-    m.source_events_json <> '[]' AS has_sources, m.signature
+    m.source_events_json <> '[]' AS has_sources, m.marks, m.signature
 FROM recall_memories(:tenant_id, :owner_id, :words::text[], :embedder_no::int, :vectors::text[], :limit::int, :weights::real[]) f
 CROSS JOIN LATERAL (
     SELECT * FROM memories
@@ -178,7 +179,7 @@ CROSS JOIN LATERAL (
 -- The same as they were known at an instant: without what was written later, and with the edges and the status of then.
 SELECT f.matched, f.cosines, f.frequencies, f.total, m.memory_id, m.text, m.occurred_at, m.document_id, m.turn_ids,
     k.status, m.confidence, m.authority, k.is_compressed, m.valid_from, k.valid_until, m.valid_precision, k.until_precision,
-    m.source_events_json <> '[]' AS has_sources, m.signature
+    m.source_events_json <> '[]' AS has_sources, m.marks, m.signature
 FROM recall_memories(:tenant_id, :owner_id, :words::text[], :embedder_no::int, :vectors::text[], :limit::int, :weights::real[]) f
 CROSS JOIN LATERAL (
     SELECT * FROM memories

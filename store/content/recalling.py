@@ -55,7 +55,7 @@ class EarlierTurn:
 
 
 class RecalledMemory(NamedTuple):
-    """The columns that recall reads of a memory, and its near-duplicate signature. A tuple: many are created per turn.
+    """The columns that recall reads of a memory, its marks and its near-duplicate signature. A tuple: many are created per turn.
 
     `sources` are the ids of the memories that a summary stands for, `events` those of turns.
     """
@@ -74,6 +74,7 @@ class RecalledMemory(NamedTuple):
     valid_precision: str
     until_precision: str
     has_sources: bool
+    marks: int | None
     signature: Signature
     sources: tuple[str, ...] = ()
     events: tuple[str, ...] = ()

@@ -21,6 +21,7 @@ from store.db.pacing import STATEMENT_CHARS, slices
 from store.db.queries import Connection
 from store.errors import AlreadyExists
 from store.scope import Scope
+from store.text.marks import marks_of
 from store.text.texts import Signature, signatures
 
 _sql = queries.load(__file__)
@@ -69,7 +70,7 @@ class StoredTurn:
 
 
 class RecalledTurn(NamedTuple):
-    """The columns that recall reads of a turn, and its near-duplicate signature. A tuple: hundreds are created per turn."""
+    """The columns that recall reads of a turn, its marks and its signature. A tuple: hundreds are created per turn."""
 
     turn_id: UUID
     client_turn_id: str
@@ -78,6 +79,7 @@ class RecalledTurn(NamedTuple):
     speaker: str
     text: str
     said_at: datetime
+    marks: int | None
     signature: Signature
 
 
@@ -229,6 +231,7 @@ def _columns(prepared: Sequence[PreparedTurn], ids: Mapping[str, UUID]) -> dict[
         "word_counts": [one.derived.word_count for one in prepared],
         "words": [one.derived.words for one in prepared],
         "is_imported": [turn.is_imported for turn in turns],
+        "marks": [one.derived.marks for one in prepared],
     }
 
 
@@ -313,7 +316,8 @@ async def empty_turns(connection: Connection, scope: Scope, turn_ids: Sequence[U
     freed_bytes = await storage.of_turns(connection, scope, turn_ids)
     await _sql.drop_turn_vectors(connection, **scope.key, turn_ids=list(turn_ids))
     signature = signatures([""])[0].pack()
-    rows = await _sql.empty_turns(connection, **scope.key, turn_ids=list(turn_ids), signature=signature)
+    beside = {"signature": signature, "marks": marks_of("")}
+    rows = await _sql.empty_turns(connection, **scope.key, turn_ids=list(turn_ids), **beside)
     thread_ids, positions = [row["thread_id"] for row in rows], [row["position"] for row in rows]
     dropped = await _sql.drop_summaries(connection, **scope.key, thread_ids=thread_ids, positions=positions)
     await storage.add(connection, scope, await storage.of_turns(connection, scope, turn_ids) - freed_bytes)

@@ -13,14 +13,15 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id
 -- name: insert_turns!
 -- Inserts turns, given as columns; the caller compares how many.
 INSERT INTO turns (tenant_id, owner_id, thread_id, position, turn_id, client_turn_id, role, speaker, text, parts, said_at,
-    o200k_tokens, cl100k_tokens, tokens_through, signature, word_count, search_tsv, is_imported)
+    o200k_tokens, cl100k_tokens, tokens_through, signature, word_count, search_tsv, is_imported, marks)
 SELECT :tenant_id, :owner_id, :thread_id, r.position, r.turn_id, r.client_turn_id, r.role, r.speaker, r.text, r.parts, r.said_at,
-    r.o200k_tokens, r.cl100k_tokens, r.tokens_through, r.signature, r.word_count, search_vector(r.words), r.is_imported
+    r.o200k_tokens, r.cl100k_tokens, r.tokens_through, r.signature, r.word_count, search_vector(r.words), r.is_imported,
+    r.marks
 FROM unnest(:positions::int[], :turn_ids::uuid[], :client_turn_ids::text[], :roles::text[], :speakers::text[], :texts::text[],
     :parts::jsonb[], :said_at::timestamptz[], :o200k_tokens::int[], :cl100k_tokens::int[], :tokens_through::bigint[],
-    :signatures::bytea[], :word_counts::int[], :words::text[], :is_imported::bool[])
+    :signatures::bytea[], :word_counts::int[], :words::text[], :is_imported::bool[], :marks::smallint[])
     AS r (position, turn_id, client_turn_id, role, speaker, text, parts, said_at, o200k_tokens, cl100k_tokens, tokens_through,
-    signature, word_count, words, is_imported)
+    signature, word_count, words, is_imported, marks)
 ON CONFLICT (tenant_id, owner_id, thread_id, position) DO NOTHING;
 
 -- name: advance_thread!
@@ -65,7 +66,7 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id
 -- name: recall_turns
 -- The turns of a thread that match a question, with match data.
 SELECT f.matched, f.cosines, f.frequencies, f.total, t.turn_id, t.client_turn_id, t.position, t.role, t.speaker, t.text, t.said_at,
-    t.signature
+    t.marks, t.signature
 FROM recall_turns(:tenant_id, :owner_id, :thread_id, :words::text[], :embedder_no::int, :vectors::text[], :limit::int, :weights::real[]) f
 CROSS JOIN LATERAL (
     SELECT * FROM turns
@@ -114,7 +115,8 @@ SELECT fence_key_id FROM threads WHERE tenant_id = :tenant_id AND owner_id = :ow
 -- name: empty_turns
 -- Empties turns, and returns their threads with the first place that changed. Ids and places stay.
 WITH emptied AS (
-    UPDATE turns SET text = '', parts = '[]', speaker = '', signature = :signature, word_count = 0, search_tsv = ''
+    UPDATE turns SET text = '', parts = '[]', speaker = '', signature = :signature, word_count = 0, search_tsv = '',
+        marks = :marks
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND turn_id = ANY(:turn_ids::uuid[]) AND NOT (text = '' AND parts = '[]')
     RETURNING thread_id, position
 )

@@ -16,7 +16,7 @@ import pytest
 from compiler.operations.replay import replay
 from sidecar.context.ports import SourceLimits, SourceQuery
 from sidecar.sources.memory import MemorySource
-from store.content import memories
+from store.content import derived, memories
 from store.content.memories import NewMemory
 from store.db.migrate import migrate
 from store.db.postgres import Pools, PoolsConfig, open_pools, scoped
@@ -97,6 +97,8 @@ async def test_pages_recall_and_replay_of_an_older_database_are_the_same_bytes_a
     migrated = await open_pools(older, PoolsConfig(turn_connections=1, background_connections=2))
     try:
         assert await wiki_of(migrated) == before
+        assert await recalled(migrated) == told
+        assert await derived.mark_some(migrated.background) > 0
         assert await recalled(migrated) == told
         found = await replay(engine_on(migrated), migrated.background, SCOPE)
         assert (found.is_identical, found.model_calls) == (True, 0)

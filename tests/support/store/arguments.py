@@ -25,6 +25,7 @@ VALUES: dict[str, Any] = {
 BY_TYPE: dict[str, Any] = {
     "uuid": UUID(int=7),
     "text": "agent",
+    "int2": 3,
     "int4": 3,
     "int8": 3,
     "float4": 1.0,

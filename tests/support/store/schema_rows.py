@@ -19,6 +19,7 @@ _BY_TYPE = {
     "uuid": "md5('{table}.{column}' || n)::uuid",
     "text": "'x' || n",
     "text[]": "ARRAY['x' || n]",
+    "smallint": "1::smallint",
     "integer": "n::integer",
     "bigint": "n::bigint",
     "real": "1.0",

@@ -13,7 +13,7 @@ SIGNATURE = Signature(1, 0, b"")
 
 
 def a_chunk(heading: str, text: str = "Quiet from ten.", page: int | None = None) -> RecalledChunk:
-    return RecalledChunk(UUID(int=1), UUID(int=2), "House rules", "rules.md", heading, page, 0, text, SIGNATURE)
+    return RecalledChunk(UUID(int=1), UUID(int=2), "House rules", "rules.md", heading, page, 0, text, None, SIGNATURE)
 
 
 @each(

@@ -16,6 +16,7 @@ from sidecar.turn.rank import NAMES, CandidateKind, Candidates, Ranked, rank
 from sidecar.turn.reading import Reading, read
 from sidecar.turn.receipt_rows import written_features
 from sidecar.turn.weights import BY_VECTORS, BY_WORDS, RankerWeights
+from store.text.marks import marks_of
 
 READING = read("When did Ana go to the sea in May 2025?", speakers=("Ana", "Rui"), today=date(2026, 11, 21))
 Numbers = tuple[float, ...]
@@ -172,6 +173,25 @@ def test_columns_of_a_subset_of_candidates_stay_aligned() -> None:
     kept = both.only({"b", "unknown"})
     assert (kept.ids, kept.texts, kept.speakers, kept.days) == (["b"], ["two"], ["Rui"], [])
     assert rank(READING, [kept]) == rank(READING, [candidates(candidate(POOR, "two", speaker="Rui"))])
+
+
+def test_stored_marks_stand_for_reading_the_text() -> None:
+    asks, tells = "Did Ana go to the sea in May?", "We went swimming."
+    for kind in CandidateKind:
+        plain = replace(candidates(candidate(kind=kind)), texts=[asks])
+        read = rank(READING, [plain])
+        assert rank(READING, [replace(plain, marks=[marks_of(asks)])]) == read
+        assert rank(READING, [replace(plain, marks=[None])]) == read
+        assert rank(READING, [replace(plain, marks=[marks_of(asks) + (1 << 5)])]) == read, "by another rule"
+        assert rank(READING, [replace(plain, marks=[marks_of(tells)])]) != read
+
+
+def test_marks_of_a_subset_of_candidates_stay_with_their_texts() -> None:
+    one, other = candidates(candidate()), candidates(candidate(), "other")
+    both = replace(
+        one, ids=["a", "b"], texts=["a", "b"], evidence=one.evidence.beside(other.evidence), marks=[33, None]
+    )
+    assert (both.only({"a"}).marks, both.only({"b"}).marks) == ([33], [None])
 
 
 def test_long_texts_are_judged_and_not_cached() -> None:

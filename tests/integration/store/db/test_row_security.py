@@ -28,6 +28,7 @@ ROLES = (DatabaseRole.APP, DatabaseRole.WORKER)
 # instead, and return ids of tenants and scopes, never content.
 ACROSS_TENANTS = {
     "places_with_texts",
+    "places_without_marks",
     "waiting_to_be_embedded",
     "compile_state",
     "scope_of_webhook",

@@ -26,6 +26,7 @@ from tests.support.store.arguments import arguments_of
 ACROSS_TENANTS = {
     "waiting_to_be_embedded": "the embedding worker takes the places that wait longest",
     "places_with_texts": "a change of model walks through all places",
+    "places_without_marks": "texts of earlier releases get their marks",
     "scopes_with_work": "hints of work are made again after a crash",
     "compile_state": "the gauges of the whole installation",
     "scope_of_webhook": "a webhook names its subscription, not its tenant",
@@ -50,6 +51,7 @@ STEERED = {
     "pages_about",
     "pages_near",
     "places_with_texts",
+    "places_without_marks",
     "recall_chunks",
     "recall_memories",
     "recall_of_pages",
