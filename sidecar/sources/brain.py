@@ -135,5 +135,7 @@ def _beside(own: Candidates, shared: Candidates) -> Candidates:
         evidence=own.evidence.beside(shared.evidence),
         days=[*own.days, *shared.days],
         trust=[*own.trust, *shared.trust],
+        odds=[*own.odds, *shared.odds],
+        marks=[*own.marks, *shared.marks],
         walked=[way for one in (own, shared) for way in one.walked or repeat(None, len(one.ids))] if is_walked else (),
     )

@@ -122,14 +122,7 @@ async def work(settings: Settings, watch: Watch | None = None, *, ends_with_pare
         stack.push_async_callback(supervisor.stop)
         listener = notices.Listener(on_notice=lambda _: worker.wake(), on_connected=worker.wake)
         supervisor.start("notices", lambda: notices.listen(where.direct_dsn, [READY], listener))
-        kept = {
-            "memory": memory_trimming.keep_trimmed,
-            "lint": partial(keep_linted, pools.background),
-            "marks": partial(keep_marked, pools.background),
-            "decay": partial(keep_decaying, nightly, is_on=settings.decay_nightly),
-        }
-        for name, keep in kept.items():
-            supervisor.start(name, keep)
+        _start_upkeep(supervisor, pools.background, nightly, decays=settings.decay_nightly)
         if vectors is not None:
             supervisor.start("embedding", vectors.keep)  # concurrent with compiles, which may be slow
         if ends_with_parent:
@@ -275,6 +268,14 @@ async def _reprocess(deps: ReprocessDeps, scope: Scope, subject: str) -> None:
 
 async def _left(scope: Scope, subject: str) -> None:
     """Skip a job that this process has no means for (an embedder, say): its subject is marked and will be found again."""
+
+
+def _start_upkeep(supervisor: Supervisor, pool: Pool, nightly: NightlyDecay, *, decays: bool) -> None:
+    """Start what is done beside jobs, from time to time."""
+    supervisor.start("memory", memory_trimming.keep_trimmed)
+    supervisor.start("lint", lambda: keep_linted(pool))
+    supervisor.start("marks", lambda: keep_marked(pool))
+    supervisor.start("decay", lambda: keep_decaying(nightly, is_on=decays))
 
 
 async def keep_linted(pool: Pool) -> None:

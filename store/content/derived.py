@@ -99,19 +99,16 @@ async def mark_some(pool: Pool) -> int:
     """
     async with installation(pool, role=DatabaseRole.WORKER, read_only=True) as connection:
         rows = await _sql.places_without_marks(connection)
-    places = [EmbeddingPlace(TextKind(row["kind"]), row["tenant_id"], row["owner_id"]) for row in rows]
+    places = [EmbeddingPlace(TextKind(row["kind"]), row["tenant_id"], row["owner_id"], row["ref"]) for row in rows]
     return sum([await _mark_place(pool, place) for place in places])
 
 
 async def _mark_place(pool: Pool, place: EmbeddingPlace) -> int:
     read, write = _UNMARKED[place.kind]
-    key: dict[str, object] = {"tenant_id": place.tenant_id}
-    if place.owner_id is not None:
-        key["owner_id"] = place.owner_id
     async with place.opened(pool) as connection:
-        rows = await read(connection, **key, limit=_MARKED_AT_ONCE)
+        rows = await read(connection, **place.parameters, limit=_MARKED_AT_ONCE)
         marks = [marks_of(row["text"]) for row in rows]
-        await write(connection, **key, items=[row["item"] for row in rows], marks=marks)
+        await write(connection, **place.parameters, items=[row["item"] for row in rows], marks=marks)
     return len(rows)
 
 
