@@ -57,7 +57,7 @@ class Load:
 class Heard:
     """The results: seconds of each answered and each refused call, refusals by code, and the last answer.
 
-    `samples` are some of the answers, for figures that need their contents.
+    `samples` are some of the answers, for figures that need their contents; `cpu_s` is what the caller's process spent itself.
     """
 
     seconds: float
@@ -67,6 +67,7 @@ class Heard:
     told_to_retry_count: int = 0
     last: bytes = b""
     samples: list[bytes] = field(default_factory=list)
+    cpu_s: float = 0.0
 
     @property
     def per_s(self) -> float:
@@ -137,12 +138,19 @@ async def _calling(load: Load) -> Heard:
     async with grpc.aio.insecure_channel(load.address, options=[("grpc.max_receive_message_length", -1)]) as channel:
         await channel.channel_ready()
         method = channel.unary_unary(load.method)
-        began = time.perf_counter()
+        began, cpu_s = time.perf_counter(), time.process_time()
         heard = Heard(0.0)
         lasts = await asyncio.gather(*(_loop(load, method, place, heard, began) for place in range(load.width)))
         seconds = time.perf_counter() - began
     return Heard(
-        seconds, heard.answered_s, heard.refused_s, heard.refusals, heard.told_to_retry_count, lasts[0], heard.samples
+        seconds,
+        heard.answered_s,
+        heard.refused_s,
+        heard.refusals,
+        heard.told_to_retry_count,
+        lasts[0],
+        heard.samples,
+        time.process_time() - cpu_s,
     )
 
 

@@ -1,7 +1,8 @@
 """Stubbed turns a second with one and with two processes, over four channels: balanced, as the kernel splits them, all on one.
 
 Balanced channels go to the processes' unix sockets, two each; the kernel splits those to a shared port by a hash of the
-connection. The callers have a process a channel: on two cores they take from what is measured, which the note tells.
+connection. The callers have a process a channel. On two cores they and Postgres take from what is measured: two processes then
+make at most twice the server's share of a turn's processor time, which is told beside the ratio.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ import socket
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from pathlib import Path
 from statistics import median
 
 import uvloop
 
-from bench import calling, corpus, stand_ins
+from bench import calling, corpus, processor, stand_ins
 from bench.calling import Callers, Load
 from bench.databases import own_database
 from bench.figures import Figure, at_least, plain
@@ -38,10 +40,11 @@ def run(*, scale: float) -> list[Figure]:
 
 @dataclass(frozen=True, slots=True)
 class _Heard:
-    """Turns a second over all channels, and the servers' processor seconds for each turn."""
+    """Turns a second over all channels, and the processor seconds of a turn: the servers', and those of callers and Postgres."""
 
     per_s: float
     cpu_s: float
+    others_s: float
 
 
 async def _measured(seconds: float) -> list[Figure]:
@@ -65,7 +68,8 @@ async def _measured(seconds: float) -> list[Figure]:
         rounds: dict[str, list[_Heard]] = {name: [] for name in places}
         for number in range(_ROUNDS + 1):
             for name, (processes, addresses) in places.items():
-                heard = await _called(callers, replace(load, seconds=seconds), processes, addresses)
+                place = settings.data_dir.parent, processes
+                heard = await _called(callers, replace(load, seconds=seconds), place, addresses)
                 rounds[name] += [heard] if number else []  # the first warms
     return _figures(rounds)
 
@@ -82,11 +86,17 @@ def _held_port() -> socket.socket:
     return held
 
 
-async def _called(callers: Callers, load: Load, processes: Sequence[Served], addresses: Sequence[str]) -> _Heard:
-    before_s = sum(process.cpu_s() for process in processes)
+async def _called(
+    callers: Callers, load: Load, place: tuple[Path, Sequence[Served]], addresses: Sequence[str]
+) -> _Heard:
+    """Call the addresses of some processes, whose Postgres has its files at `place`."""
+    files, processes = place
+    before_s, postgres_before = sum(process.cpu_s() for process in processes), processor.spent(files)
     heard = await asyncio.gather(*(callers.call(replace(load, address=address)) for address in addresses))
     cpu_s = sum(process.cpu_s() for process in processes) - before_s
-    return _Heard(sum(one.complete_per_s for one in heard), cpu_s / max(1, sum(len(one.answered_s) for one in heard)))
+    others_s = processor.spent(files).since(postgres_before).server_s + sum(one.cpu_s for one in heard)
+    turns = max(1, sum(len(one.answered_s) for one in heard))
+    return _Heard(sum(one.complete_per_s for one in heard), cpu_s / turns, others_s / turns)
 
 
 def _figures(rounds: dict[str, list[_Heard]]) -> list[Figure]:
@@ -94,6 +104,10 @@ def _figures(rounds: dict[str, list[_Heard]]) -> list[Figure]:
         return [each.per_s / one.per_s for each, one in zip(rounds[name], rounds["one"], strict=True)]
 
     cpu = median(each.cpu_s / one.cpu_s for each, one in zip(rounds["balanced"], rounds["one"], strict=True))
+    most = median(
+        2 * one.cpu_s / (each.cpu_s + each.others_s)
+        for each, one in zip(rounds["balanced"], rounds["one"], strict=True)
+    )
     return [
         plain("turns/s of one process", median(one.per_s for one in rounds["one"])),
         plain("turns/s of two", median(one.per_s for one in rounds["balanced"])),
@@ -103,7 +117,8 @@ def _figures(rounds: dict[str, list[_Heard]]) -> list[Figure]:
             1.8,
             note=f"{sum(_ITEMS.values())} candidates; {_CHANNELS} caller processes on the same cores",
         ),
-        plain("the same, channels split by the kernel", median(ratios("kernel"))),
+        plain("the most that two cores allow, with callers and Postgres on them", most, note="by processor time"),
+        plain("the ratio, channels split by the kernel", median(ratios("kernel"))),
         plain("the same, the least of the rounds", min(ratios("kernel"))),
         plain("the same, all channels on one process", median(ratios("unlucky"))),
         plain("processor time of a turn, two processes ÷ one", cpu),
