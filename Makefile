@@ -14,13 +14,16 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
+# The tests start hundreds of processes, each of which would compile the modules anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: bench check console-driver demo density install interop lines lock proto reference serve soak test test-citus test-console test-hindsight test-llm test-mcp test-moto test-pgbouncer test-phoenix
 
 demo: install  ## load real input, serve it, and show one turn's fitted context with its receipt
 	$(BIN)/sidecar demo
 
 test: install  ## every test but the long campaigns
-	$(BIN)/python -m pytest tests -q -n auto --dist loadfile
+	$(BIN)/python -m pytest tests -q -n auto --dist loadfile --no-loadscope-reorder
 
 test-hindsight: install  ## the cases of Hindsight against a real server: installs it beside, 1.4 GB
 	$(BIN)/python -m tests.servers hindsight
@@ -51,7 +54,7 @@ check: install  ## style, types, arrows, proto, and known vulnerabilities of the
 	$(BIN)/python -m tests.audit
 
 soak: install  ## the long campaigns, whole, and an hour of steady use
-	$(BIN)/python -m pytest tests -n auto --dist loadfile --soak
+	$(BIN)/python -m pytest tests -n auto --dist loadfile --no-loadscope-reorder --soak
 	$(BIN)/python -m bench soak
 
 bench: install  ## every benchmark
