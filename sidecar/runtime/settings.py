@@ -111,7 +111,7 @@ class Settings:
     audit_days: int = 90
     """Days for which the audit log of admins' calls is kept (`sidecar audit`). 0 keeps no log."""
     purge_every_s: float = 300.0
-    """Seconds between purges, which remove what was forgotten from the database's files. 0 leaves them to `sidecar purge`."""
+    """Seconds from one purge of the database's files, for what was forgotten, to the next. 0 leaves them to `sidecar purge`."""
     owner_quota_mb: int = 0
     """Megabytes that one owner's turns and memories may take. 0 sets no limit."""
     owner_max_memories: int = 0

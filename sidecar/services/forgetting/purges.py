@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 
 from store.db.purging import purge
 
@@ -20,10 +21,16 @@ class Purges:
         self.waiting_count = 0
 
     async def run(self) -> None:
-        """Purge until cancelled. A purge that has nothing to do costs one query."""
+        """Purge until cancelled: at once, for what an earlier process left, then so often from start to start.
+
+        A purge that has nothing to do costs one query.
+        """
+        took_s = self._every_s
         while True:
-            await asyncio.sleep(self._every_s)
+            await asyncio.sleep(pause_s(self._every_s, took_s))
+            began_s = time.monotonic()
             await self.look()
+            took_s = time.monotonic() - began_s
 
     async def look(self) -> None:
         """Purge now, if a forgetting requested it."""
@@ -34,3 +41,12 @@ class Purges:
         if report.left or report.refused:
             held_up = {"forgettings": report.left, "busy": list(report.busy), "refused": list(report.refused)}
             log.warning("purge_incomplete", extra=held_up)
+
+
+def pause_s(every_s: float, took_s: float) -> float:
+    """Return the seconds until the next purge begins, after one that took so long.
+
+    What is forgotten just after a purge began waits for the next: it would be gone later than an interval and a purge, if the
+    interval began where the purge ends.
+    """
+    return max(0.0, every_s - took_s)
