@@ -51,7 +51,7 @@ _HALVES = ("fitted", "held")
 _A_CONVERSATION, _DOCUMENTS, _STRANGERS, _FOLLOW_UPS = 40, 8, 40, 160
 _THREADS = (follow_ups.VARIANTS[0], follow_ups.VARIANTS[2])
 _SOURCES = frozenset({"thread", "memory", "knowledge", "wiki"})
-_AT_ONCE, _TOLD_EVERY = 2, 100
+_AT_ONCE, _TOLD_EVERY, _TALK_SHARE = 2, 100, 4
 _BACKEND = """
 [[hindsight]]
 name = "memories"
@@ -91,7 +91,7 @@ class _Message:
 def run(
     *, scale: float, data: Path, spend: str = "balanced", only: int | None = None, remote: bool = False
 ) -> list[Figure]:
-    """Return the figures; `scale` is the share of the questions asked, small talk is asked whole.
+    """Return the figures; `scale` is the share of the questions asked, of small talk four times that.
 
     `only` is the number of conversations of each set, if not all. `remote` adds a remote backend.
     """
@@ -145,7 +145,7 @@ async def _measured(
         await world.fill(told, data)
         _say(f"{await world.compile([one for one in told if one.facts])} pages")
         messages = list(_of_conversations(told, document_questions(data), scale))
-        messages += _talk([(one.name, THREAD) for one in told])
+        messages += _talk([(one.name, THREAD) for one in told], scale)
         await _all(world, messages, spend, spent)
     async with served(backends=backends) as world:
         dialogs = follow_ups.dialogs(data)
@@ -153,7 +153,7 @@ async def _measured(
         _say(f"writing {len(dialogs)} texts, and threads of {len(asked)} follow-ups")
         await follow_ups.fill(world, dialogs, asked, _THREADS)
         messages = list(_of_dialogs(asked))
-        messages += _talk([(follow_ups.OWNER, one.thread(_THREADS[0])) for one in asked])
+        messages += _talk([(follow_ups.OWNER, one.thread(_THREADS[0])) for one in asked], scale)
         await _all(world, messages, spend, spent)
     return spent
 
@@ -186,11 +186,14 @@ def _of_dialogs(asked: Iterable[FollowUp]) -> Iterable[_Message]:
             yield _Message(groups, follow_ups.OWNER, question.exchange.typed, question.thread(variant), evidence)
 
 
-def _talk(places: Sequence[tuple[str, str]]) -> Iterable[_Message]:
+def _talk(places: Sequence[tuple[str, str]], scale: float) -> Iterable[_Message]:
     """Yield small talk and real questions in many languages, each message in one of these owners' threads."""
     for half in _HALVES:
         for name, kind in ((SMALL_TALK, "small_talk"), (IN_LANGUAGES, "asking")):
-            for place, message in enumerate(told_talk(kind, half)):
+            told = told_talk(kind, half)
+            count = round(len(told) * min(1.0, _TALK_SHARE * scale))
+            drawn = sorted(random.Random(f"{half} {kind}").sample(range(len(told)), count))
+            for place, message in enumerate(told[one] for one in drawn):
                 yield _Message(
                     (f"{name}, {half}",), places[place % len(places)][0], message, places[place % len(places)][1]
                 )
