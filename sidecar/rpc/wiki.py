@@ -105,7 +105,9 @@ class WikiService:
         scope = call.scope(request)
         depth = read_int("depth", request.depth, least=0, most=MAX_DEPTH) or 1
         most_pages = read_int("most_pages", request.most_pages, least=0, most=MAX_GRAPH_PAGES) or _GRAPH_PAGES
-        return write.graph(await self._wiki.graph(scope, request.focus, depth=depth, most_pages=most_pages))
+        known_at = _time("known_at_time", request)
+        found = await self._wiki.graph(scope, request.focus, depth=depth, most_pages=most_pages, known_at=known_at)
+        return write.graph(found)
 
     async def query_graph(self, request: pb.QueryGraphRequest, call: Call) -> pb.QueryGraphResponse:
         """Return a page of the paths of typed edges that match."""

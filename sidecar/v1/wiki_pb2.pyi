@@ -1211,6 +1211,7 @@ class GraphRequest(_message.Message):
     FOCUS_FIELD_NUMBER: _builtins.int
     DEPTH_FIELD_NUMBER: _builtins.int
     MOST_PAGES_FIELD_NUMBER: _builtins.int
+    KNOWN_AT_TIME_FIELD_NUMBER: _builtins.int
     tenant_id: _builtins.str
     """The tenant; empty means the caller's."""
     owner_id: _builtins.str
@@ -1221,6 +1222,10 @@ class GraphRequest(_message.Message):
     """Maximum distance from the centre in links, 1 to 4; zero means 1."""
     most_pages: _builtins.int
     """Maximum number of pages, 1 to 500; zero means 200."""
+    @_builtins.property
+    def known_at_time(self) -> _timestamp_pb2.Timestamp:
+        """Only links recorded by this time, each with the end that was known then; absent means what is known now."""
+
     def __init__(
         self,
         *,
@@ -1229,10 +1234,11 @@ class GraphRequest(_message.Message):
         focus: _builtins.str = ...,
         depth: _builtins.int = ...,
         most_pages: _builtins.int = ...,
+        known_at_time: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["known_at_time", b"known_at_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["depth", b"depth", "focus", b"focus", "most_pages", b"most_pages", "owner_id", b"owner_id", "tenant_id", b"tenant_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["depth", b"depth", "focus", b"focus", "known_at_time", b"known_at_time", "most_pages", b"most_pages", "owner_id", b"owner_id", "tenant_id", b"tenant_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -118,8 +118,12 @@ async def graph(
     focus: UUID | None = None,
     depth: int = 1,
     most_pages: int = MAX_GRAPH_PAGES,
+    known_at: datetime | None = None,
 ) -> Graph:
-    """Return the pages within `depth` links of the focus (without one: the highest hubness), and the links among them."""
+    """Return the pages within `depth` links of the focus (without one: the highest hubness), and the links among them.
+
+    With `known_at`, of the links those that were recorded by then, with the ends that were known.
+    """
     if focus is None:
         found = await browse.pages_by_hubness(connection, scope, status="active", limit=most_pages + 1)
         pages, is_truncated = found[:most_pages], len(found) > most_pages
@@ -128,8 +132,9 @@ async def graph(
         pages = await browse.page_rows(await _sql.graph_pages(connection, tenant_id=scope.tenant_id, page_ids=ids))
     rows = await _sql.edges_among(
         connection,
-        tenant_id=scope.tenant_id,
+        **scope.key,
         page_ids=[page.page_id for page in pages],
+        known_at=known_at,
         limit=MAX_GRAPH_EDGES + 1,
     )
     # Converting thousands of rows on the event loop would delay concurrent turns.

@@ -78,14 +78,17 @@ WHERE p.page_id <> ALL(:known_ids::uuid[]) ORDER BY p.hubness_score DESC, p.page
 
 -- name: edges_among
 -- The links among some pages, each with the origins of its evidence. A typed edge that is held is a reference, unless there is one.
+-- Known at an instant are the links that were recorded, and the ends that the statements recorded by then give typed edges.
 SELECT l.from_page_id, l.to_page_id, l.kind, CASE WHEN l.held_reason = '' THEN l.edge_type ELSE '' END AS edge_type,
-    CASE WHEN l.held_reason = '' THEN l.properties ELSE '{}' END AS properties, CASE WHEN l.held_reason = '' THEN l.valid_from END AS valid_from,
-    CASE WHEN l.held_reason = '' THEN l.valid_until END AS valid_until,
+    CASE WHEN l.held_reason = '' THEN l.valid_from END AS valid_from,
+    CASE WHEN l.held_reason = '' THEN CASE WHEN :known_at::timestamptz IS NULL THEN l.valid_until ELSE k.valid_until END END AS valid_until,
     ARRAY(SELECT DISTINCT e.origin FROM wiki_link_evidence e
         WHERE e.tenant_id = :tenant_id AND e.link_id = l.link_id ORDER BY 1) AS origins
 FROM unnest(:page_ids::uuid[]) AS r (page_id) CROSS JOIN LATERAL (
     SELECT * FROM wiki_page_links
-    WHERE tenant_id = :tenant_id AND from_page_id = r.page_id AND to_page_id = ANY(:page_ids)) l
+    WHERE tenant_id = :tenant_id AND from_page_id = r.page_id AND to_page_id = ANY(:page_ids)
+        AND (:known_at::timestamptz IS NULL OR created_at <= :known_at)) l
+LEFT JOIN LATERAL edge_standing(:tenant_id, :owner_id, l.link_id, :known_at) k ON :known_at::timestamptz IS NOT NULL AND l.edge_type <> ''
 WHERE l.edge_type = '' OR l.held_reason = '' OR (l.held_reason <> '' AND NOT EXISTS (SELECT 1 FROM wiki_page_links u
         WHERE u.tenant_id = :tenant_id AND u.from_page_id = l.from_page_id AND u.to_page_id = l.to_page_id AND u.kind = l.kind
             AND (u.edge_type = '' OR (u.held_reason <> '' AND u.link_id < l.link_id))))

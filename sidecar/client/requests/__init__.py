@@ -620,6 +620,7 @@ class Graph(Request[GraphPart]):
     focus: str = ""
     depth: int = 0
     most_pages: int = 0
+    known_at_time: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

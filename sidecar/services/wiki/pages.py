@@ -148,12 +148,16 @@ class Wiki:
             row = await find(connection, scope, named)
             return await neighbourhood.children(connection, scope, row.page_id, limit=limit, after=after)
 
-    async def graph(self, scope: Scope, named: str, *, depth: int, most_pages: int) -> Graph:
+    async def graph(
+        self, scope: Scope, named: str, *, depth: int, most_pages: int, known_at: datetime | None = None
+    ) -> Graph:
         """Return the pages up to `depth` links around the page, the greatest hubs for an empty name; `focus` in errors."""
         named = read_page("focus", named) if named else ""
         async with self._reading(scope) as connection:
             focus = (await find(connection, scope, named, field="focus")).page_id if named else None
-            return await neighbourhood.graph(connection, scope, focus=focus, depth=depth, most_pages=most_pages)
+            return await neighbourhood.graph(
+                connection, scope, focus=focus, depth=depth, most_pages=most_pages, known_at=known_at
+            )
 
     async def citations(self, scope: Scope, memory_id: str, *, limit: int, after: Any = None) -> list[Citation]:
         """Return up to `limit` places that cite the memory; none for one that is not cited or not there."""

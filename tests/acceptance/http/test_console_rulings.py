@@ -120,6 +120,19 @@ async def test_agents_report_is_audited_at_the_api_too(desk: Site) -> None:
     assert "live music" not in str(shown)
 
 
+async def test_graph_is_shown_as_it_was_known_on_a_day(desk: Site) -> None:
+    async with browser(desk) as agent:
+        now, then = [
+            (await agent.get(f"/wiki/graph.json?known_by={day}")).json()["links"] for day in ("", "2020-01-01")
+        ]
+        assert any(link[2] == "located_in" for link in now)
+        assert then == []
+        assert 'data-known-by="2020-01-01"' in (await agent.get("/wiki/graph?known_by=2020-01-01")).text
+        for path in ("/wiki/graph", "/wiki/graph.json"):
+            for day in ("yesterday", "9999-12-31", "\u0663"):
+                assert (await agent.get(path, params={"known_by": day})).status_code == 400
+
+
 async def test_class_of_links_is_rolled_back_after_a_preview(desk: Site) -> None:
     places = {"origin": "deterministic", "prefix": "deterministic:edge:located_in"}
     count = "SELECT count(*) FROM wiki_page_links WHERE edge_type = 'located_in'"

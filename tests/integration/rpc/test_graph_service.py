@@ -73,6 +73,15 @@ async def test_what_was_known_of_an_edge_earlier_is_told_without_what_was_record
     (later,) = (await query(service, "casa-lola", {}, known_at_time=at(2028))).paths
     assert later.edges[0].valid_until_time == at(2024)
     assert not (await query(service, "casa-lola", {}, known_at_time=at(2026))).paths
+    ends = [await drawn(service, known_at_time=at(year)) for year in (2026, 2027, 2028)]
+    assert ends == [[], [0], [at(2024).seconds]]
+    assert await drawn(service) == [at(2024).seconds]
+
+
+async def drawn(service: WikiService, **given: Any) -> list[int]:
+    """Return the ends of the typed edges of the graph, 0 for an open one."""
+    graph = await service.graph(pb.GraphRequest(**given), an_agent())
+    return [one.valid_until_time.seconds for one in graph.edges if one.edge_type]
 
 
 async def test_paths_are_paged_and_between_pages_the_shortest(service: WikiService) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute
 
@@ -10,6 +12,7 @@ from compiler.plan.contract import LinkOrigin
 from compiler.plan.edge_types import EDGE_TYPES
 from sidecar.http.console.desk import Desk, Visit, route
 from sidecar.http.console.writing import aside
+from sidecar.runtime.errors import InvalidArgument
 from sidecar.services.ontology.term_reading import choice
 from store.wiki.neighbourhood import Edge, Graph
 
@@ -65,10 +68,10 @@ async def _rolled_back(visit: Visit, *, is_dry: bool) -> Rollback:
 
 async def _shown(visit: Visit, effect: Rollback | None = None) -> Response:
     given = {"origin": visit.form.get("origin", ""), "prefix": visit.form.get("prefix", "")}
-    focus = visit.query.get("focus", "")[:500]
-    return await visit.page(
-        "graph.html", focus=focus, scope=visit.scope, effect=effect, given=given, origins=_ORIGINS, prefixes=_PREFIXES
-    )
+    focus, known_by = visit.query.get("focus", "")[:500], visit.query.get("known_by", "")
+    _end_of(known_by)
+    shown = {"focus": focus, "known_by": known_by, "scope": visit.scope, "effect": effect, "given": given}
+    return await visit.page("graph.html", **shown, origins=_ORIGINS, prefixes=_PREFIXES)
 
 
 async def graph_data(visit: Visit) -> Response:
@@ -77,9 +80,20 @@ async def graph_data(visit: Visit) -> Response:
     page_type, _, slug = focus.partition("/")
     row = await visit.services.wiki.page_by_key(scope, page_type, slug) if focus else None
     named = str(row.page_id) if row else ""
-    graph = await visit.services.wiki.graph(scope, named, depth=_DEPTH, most_pages=_PAGES)
+    known_at = _end_of(visit.query.get("known_by", ""))
+    graph = await visit.services.wiki.graph(scope, named, depth=_DEPTH, most_pages=_PAGES, known_at=known_at)
     focused = {"focus": named}
     return await aside(lambda: JSONResponse(_written(graph) | focused))
+
+
+def _end_of(day: str) -> datetime | None:
+    """Return the end of a day, in UTC; None for an empty text. Raises InvalidArgument."""
+    if not day:
+        return None
+    try:
+        return datetime.strptime(day, "%Y-%m-%d").replace(tzinfo=UTC) + timedelta(days=1)
+    except (ValueError, OverflowError) as error:
+        raise InvalidArgument("known_by", f"is {day[:40]!r}", "send a day such as 2026-03-01") from error
 
 
 def _written(graph: Graph) -> dict[str, object]:

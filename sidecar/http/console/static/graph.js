@@ -204,7 +204,8 @@ function listed(nodes) {
 }
 
 async function begin() {
-  const answer = await fetch(`/wiki/graph.json?focus=${encodeURIComponent(drawing.dataset.focus)}`, { credentials: "same-origin" });
+  const asked = new URLSearchParams({ focus: drawing.dataset.focus, known_by: drawing.dataset.knownBy });
+  const answer = await fetch(`/wiki/graph.json?${asked}`, { credentials: "same-origin" });
   if (!answer.ok || answer.redirected) { told.textContent = "The graph could not be read; load the page again."; return; }
   const data = await answer.json();
   const graph = unpacked(data);
