@@ -30,6 +30,7 @@ from sidecar.turn.profile import Allocation, Profile, SourceKnobs
 _LEFT_OVER = "what was left"
 _LAST_TIER = 100
 _PAGE_KNEE_SHARE = 32  # a page below this part of the knee is not relevant enough for the wiki's floor
+_PAGE_BEST_SHARE = 2  # nor is one below this part of the best page's relevance, however short it is
 _ALIGNED_FROM_TOKENS, _STEP_TOKENS = 4_000, 1_024
 # The parts of a pool that recent turns before the last exchange take at most. An aligned window is half empty on average.
 _NARROW_TAIL_SHARE, _WIDE_TAIL_SHARE = 16, 8
@@ -146,13 +147,14 @@ class _Sharing:
                 yield place
 
     def _worth_a_floor(self, source: Source) -> list[int]:
-        """Return the source's items, at full spend without pages of almost no relevance: a floor must not be filled just
-        because they fit. Otherwise no item is here that is not worth its tokens.
+        """Return the source's items, at full spend without pages of almost no relevance, or far less than the best page's: a
+        floor must not be filled with what happens to fit. Otherwise no item is here that is not worth its tokens.
         """
         places = self._places[source]
         if source is not Source.WIKI or not self._has_knee or self._profile.rule.least_worth:
             return places
-        least = self._profile.relevance_knee / _PAGE_KNEE_SHARE
+        best = max((self._relevances[place] for place in places), default=0.0)
+        least = max(self._profile.relevance_knee / _PAGE_KNEE_SHARE, best / _PAGE_BEST_SHARE)
         return [place for place in places if self._relevances[place] >= least]
 
     def _offer(self, places: Iterable[int], asked: str) -> None:

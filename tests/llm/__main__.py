@@ -25,6 +25,8 @@ from tests.support.compiler.model_engines import engine_with
 from tests.support.compiler.quality_table import quality_table
 
 ROOT = Path(__file__).parents[2]
+# The model's context holds 8,192 tokens, of which a plan's prompt takes most; one thread writes some tens of tokens a second.
+SMALL_COSTS = Costs(planner_output_tokens=700, section_output_tokens=200, call_deadline_s=900.0)
 SHAPE = AnswerSchema(
     "places",
     {
@@ -100,7 +102,7 @@ async def compiles_memories(model: RemoteModel) -> str:
     async with own_database() as (_, opened):
         pools = await open_pools(opened.dsn, PoolsConfig(turn_connections=1, background_connections=4))
         try:
-            engine = engine_with(pools, model, costs=Costs(call_deadline_s=300.0))
+            engine = engine_with(pools, model, costs=SMALL_COSTS)
             small = replace(engine.settings, caps=replace(engine.settings.caps, record_page_size=3))
             await write_and_request(pools, memories())
             await worker_on(pools, replace(engine, settings=small)).drain_scope(SCOPE)

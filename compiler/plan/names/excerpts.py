@@ -10,12 +10,12 @@ from compiler.plan.contract import BatchMemory, Page
 from compiler.plan.facts import past
 from compiler.plan.names.naming import holds
 from compiler.plan.names.replies import is_reply
-from compiler.plan.names.spotting import SPEAKER, NameKind, runs, speaker_of, told
+from compiler.plan.names.spotting import NameKind, runs, speaker_of, told
 from compiler.plan.names.themes import area_of, theme_of, themes_in
 from compiler.plan.proposal import ProposedSection
 from compiler.plan.text.change import content_words
 from compiler.plan.text.markdown import escape, plain_key
-from compiler.plan.text.sentences import sentences
+from compiler.plan.text.sentences import SPEAKER, sentences
 from compiler.plan.text.words import FIRST_PERSON, INTERJECTIONS, SECOND_PERSON
 
 OVERVIEW = "overview"

@@ -15,6 +15,7 @@ from compiler.plan.contract import BatchMemory
 from compiler.plan.names.locating import city_of, place_name
 from compiler.plan.text.common_words import COMMON_WORDS
 from compiler.plan.text.markdown import MAX_NAME_CHARS, one_line, plain_key
+from compiler.plan.text.sentences import SPEAKER
 from compiler.plan.text.words import ALWAYS_CAPITAL, CONNECTORS, NAME_OPENERS, NAMING, NO_NAMES
 
 MAX_RUN_WORDS = 6
@@ -58,7 +59,6 @@ _KINDS = {
     "venue": NameKind.PLACE,
     "city": NameKind.CITY,
 }
-SPEAKER = re.compile(r"\s*([^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){0,2}): ")
 _TOKEN = re.compile(
     r"(?:[A-Z]\.){1,4}(?=\s*[A-Z][a-z])|[^\W_](?:[\w'’.-]*[^\W_])?(?:(?:\+\+?|#)(?![\w+#]))?|[^\w\s]|\n"
 )

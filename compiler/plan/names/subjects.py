@@ -17,7 +17,7 @@ from compiler.plan.names.themes import is_form, themes_in
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.plan.text.common_words import COMMON_WORDS
 from compiler.plan.text.markdown import alias_keys, plain_key
-from compiler.plan.text.words import GENERIC
+from compiler.plan.text.words import ADDRESSES, GENERIC
 from store.text.short_texts import cached_if_short
 
 SHORTEST_NICKNAME = 3
@@ -191,12 +191,18 @@ def _joined(found: dict[str, Subject]) -> dict[str, Subject]:
         if subject.page is None and plural is not None and _is_plural(plural, subject):
             plural.take(subject)
             del kept[key]
-        elif subject.page is None and subject.kind in (NameKind.THING, NameKind.PERSON) and " " not in key:
+        elif subject.page is None and subject.kind in (NameKind.THING, NameKind.PERSON) and _is_short(key):
             longer = _longer(key, kept, is_called=key in called and subject.kind is NameKind.THING)
             if longer is not None and _may_join(subject, longer):
                 longer.take(subject)
                 del kept[key]
     return kept
+
+
+def _is_short(key: str) -> bool:
+    """Return whether a key may stand for a longer name: one word, or one after a form of address (`Dona Odete`)."""
+    first, _, rest = key.partition(" ")
+    return not rest or (first in ADDRESSES and " " not in rest)
 
 
 def _may_join(subject: Subject, longer: Subject) -> bool:
@@ -216,7 +222,7 @@ def _is_plural(plural: Subject, subject: Subject) -> bool:
 
 
 def _longer(key: str, found: Mapping[str, Subject], *, is_called: bool) -> Subject | None:
-    """Return the only subject that a single word can stand for.
+    """Return the only subject that a short name can stand for.
 
     First the only name that starts with it, if it is a person's or adds only a kind (`Fleet Coffee`); else, for a word used as
     a form of address, the only person whose name starts with its letters (`Mel`).

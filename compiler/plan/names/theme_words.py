@@ -259,7 +259,8 @@ Parties and gatherings: party? parties? get_together get_togethers gathering gat
 Holidays and celebrations: christmas thanksgiving halloween easter hanukkah ramadan eid diwali new_years_eve new_years
   4th_of_july navidad natal pascoa pascua weihnachten ostern silvester noel paques
 Loss and grief: grief grieving passed_away funeral mourning death_of duelo luto trauer deuil condolences
-Community: community? communities? the_community local_community community_work community_service
+Community: community? communities? the_community a_community local_community community_work community_service
+  community_support community_project community_projects
   community_event community_events community_center community_meeting community_meetings sense_of_community
   neighborhood? neighbors neighbours neighbor comunidad? comunidade? vecinos vizinhos
   nachbarn nachbarschaft voisins

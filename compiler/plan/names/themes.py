@@ -11,8 +11,8 @@ from functools import cache, lru_cache
 
 from compiler.plan.names.theme_words import AREAS, MEASURE_GROUPS, THEME_GROUPS
 from compiler.plan.text.markdown import plain_key
-from compiler.plan.text.sentences import sentences
-from compiler.plan.text.words import FIRST_PERSON, NO_NAMES
+from compiler.plan.text.sentences import SPEAKER, sentences
+from compiler.plan.text.words import FIRST_PERSON, INTERJECTIONS, NO_NAMES
 
 _NO_THEME = "-"
 _ASIDE = re.compile(r"\[[^\]]*\]?")
@@ -27,6 +27,13 @@ studies studying studied interested interest try tried trying do does doing did 
 visit visited visiting toured find finds value values believes appreciate
 appreciates appreciated explore explores explored exploring about struggling no than my our his her their
 """
+_DOING = """
+is are was were isnt has have had can cant could will would does do did may might seems feels helps helped brings brought makes
+made gives gave means meant keeps kept puts needs takes teaches taught es son era tiene puede ayuda ist sind war hat kann hilft
+e foi tem pode ajuda est sont etait peut aide
+"""
+_ADVERBS = frozenset(["really", "sure", "just", "always", "also", "truly", "definitely", "often"])
+_JOINING = INTERJECTIONS | frozenset(["and", "but", "because", "cause", "since", "how", "when", "y", "e", "und", "et"])
 _NO_NAMES = NO_NAMES | FIRST_PERSON
 _SIGNS = "\"'“”‘’([{*_#-—–"
 
@@ -52,7 +59,7 @@ class _Found:
 def themes_in(text: str) -> tuple[str, ...]:
     """Return the titles of the themes in a text, in order, each once, without those that only an aside in brackets names.
 
-    The longest form wins where two begin. A form of several meanings counts if the words before it or another theme of the same
+    The longest form wins where two begin. A form of several meanings counts if the words around it or another theme of the same
     group in its sentence show that it is meant.
     """
     return tuple(dict.fromkeys(title for one in sentences(text) for title in _in_sentence(one)))
@@ -61,6 +68,8 @@ def themes_in(text: str) -> tuple[str, ...]:
 def _in_sentence(sentence: str) -> list[str]:
     said = plain_key(_ASIDE.sub(" . ", _without_names(sentence)))
     words = ["0" if one.isdigit() else one for one in said.split()]
+    speaker = SPEAKER.match(sentence)
+    begin = len(plain_key(speaker[1]).split()) if speaker else 0
     forms = _forms()
     found: list[_Found] = []
     at = 0
@@ -72,13 +81,25 @@ def _in_sentence(sentence: str) -> list[str]:
             if form:
                 taken = count
                 if form.title != _NO_THEME and not _is_figure(words, at, at + count, form):
-                    found.append(_Found(form, form.is_clear or not _framing().isdisjoint(words[max(0, at - 2) : at])))
+                    found.append(_Found(form, form.is_clear or _is_meant(words, at, at + count, begin)))
                 break
         at += taken
     groups = {
         one.form.group: {other.form.title for other in found if other.form.group == one.form.group} for one in found
     }
     return [one.form.title for one in found if one.is_meant or len(groups[one.form.group]) > 1]
+
+
+def _is_meant(words: list[str], start: int, end: int, begin: int) -> bool:
+    """Return whether the words around a form of several meanings show that it is the theme: those before it, or that it does
+    something, with no word before it that could make it another thing (`Nature helps`, not `human nature is`). What is said
+    begins at `begin`, after the speaker.
+    """
+    if not _framing().isdisjoint(words[max(0, start - 2) : start]):
+        return True
+    after = end + 1 if end < len(words) and words[end] in _ADVERBS else end
+    is_bare = start in (0, begin) or words[start - 1] in _JOINING
+    return is_bare and after < len(words) and words[after] in _doing()
 
 
 def _is_figure(words: list[str], start: int, end: int, form: _Form) -> bool:
@@ -128,6 +149,11 @@ def theme_of(key: str) -> str:
 @cache
 def _framing() -> frozenset[str]:
     return frozenset(_FRAMES.split())
+
+
+@cache
+def _doing() -> frozenset[str]:
+    return frozenset(_DOING.split())
 
 
 @cache

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from store.text.sentences import sentence_spans
 from store.text.short_texts import cached_if_short
 
 MAX_SENTENCE_CHARS = 400
+SPEAKER = re.compile(r"\s*([^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){0,2}): ")
+"""A name before a colon at a text's start."""
 
 
 @cached_if_short(4096)

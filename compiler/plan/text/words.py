@@ -92,6 +92,10 @@ boyfriend girlfriend partner roommate coach boss neighbor niece nephew baby llam
 perro perra gato gata cachorro cachorra hund katze amigo amiga hermano hermana irmao irma schwester bruder freund freundin
 chien ami amie soeur frere
 """
+_ADDRESSES = """
+aunt auntie uncle miss doctor professor don dona dom senhor senhora senor senora senorita frau herr madame mme monsieur mlle
+signor signora sr sra tante oncle tia tio zia zio
+"""
 
 FIRST_PERSON = frozenset(_FIRST_PERSON.split())
 SECOND_PERSON = frozenset(
@@ -117,6 +121,7 @@ SECOND_PERSON = frozenset(
 )
 INTERJECTIONS = frozenset(_INTERJECTIONS.split())
 NAMING = frozenset(_NAMING.split())
+ADDRESSES = frozenset(_ADDRESSES.split())
 NAME_OPENERS = frozenset(["New", "Big"])
 GENERIC = frozenset(_VENUES.split())
 INSERTED = frozenset(["and", "by", "hotel", "hotels", "inn", "of", "suites", "the"])

@@ -90,6 +90,28 @@ def test_a_nickname_and_a_full_name_are_the_same_person() -> None:
     assert "Mel" in [one.name for one in proposal.new_pages[1].aliases]
 
 
+def test_a_name_after_a_form_of_address_is_the_person_with_a_surname_too() -> None:
+    told = (
+        memory("m1", "I paid Dona Odete Teles two months of rent for the flat."),
+        memory("m2", "Tonight Dona Odete mended the kitchen tap."),
+        memory("m3", "Then Dona Odete lent me her old ladder."),
+    )
+    proposal = extractive.plan_leaf(batch(*told))
+    assert titles(proposal) == ["Dona Odete"]
+    assert set(proposal.new_pages[0].sections[0].memory_ids) == {"m1", "m2", "m3"}
+
+
+def test_a_place_is_not_another_place_whose_name_begins_with_its_own() -> None:
+    proposal = extractive.plan_leaf(
+        batch(
+            memory("m1", "Yesterday we sat by Copper Wharf until the fog came."),
+            memory("m2", "After lunch near Copper Wharf we walked home slowly."),
+            memory("m3", "Our old friends sailed by Copper Wharf Station this morning."),
+        )
+    )
+    assert [(one.title, one.sections[0].memory_ids) for one in proposal.new_pages] == [("Copper Wharf", ("m1", "m2"))]
+
+
 def test_same_memories_a_second_time_change_nothing() -> None:
     seen = batch(
         memory("m1", "We had dinner with Beatriz near the old mill."), memory("m2", "Then Beatriz moved to a new flat.")

@@ -210,6 +210,15 @@ def test_wiki_floor_holds_what_is_worth_its_tokens() -> None:
     assert fate(fitted(*idle, *turns, budget_tokens=500, profile=profile), "wiki0").decision is Decision.BELOW_WORTH
 
 
+def test_wiki_floor_is_not_filled_with_a_page_because_the_far_better_one_is_too_long() -> None:
+    best = an_item("best", text_of(9_000, 40), Source.WIKI, relevance=0.18)
+    short, turns = some(Source.WIKI, 0.05, words=5), some(Source.THREAD, *[0.15] * 400, words=5, start=1000)
+    profile = a_profile(sources={"wiki": {"floor_tokens": fence_of(Source.WIKI) + cost(short[0].text)}})
+    assert not {"best", "wiki0"} & {*kept_ids(fitted(best, *short, *turns, budget_tokens=500, profile=profile))}
+    near = [short[0]._replace(relevance=0.1)]
+    assert "wiki0" in kept_ids(fitted(best, *near, *turns, budget_tokens=500, profile=profile))
+
+
 def test_without_relevances_there_is_no_knee() -> None:
     items = [*some(Source.KNOWLEDGE, 0, 0), *some(Source.MEMORY, 0.9, 0.1)]
     assert fate(fitted(*items), "knowledge1").reason == "priority 2"

@@ -20,7 +20,7 @@ from store.text.texts import text_hash
 
 # What each version makes of the demo's journal: pages, hubs, what is left when every third memory is forgotten, what becomes
 # of it when every third is written anew, and two prompts.
-DIGESTS = {14: "f58dedf5086175fb620c41575a5a2d7eb6ae4876f059afcb0e5588263ae3d1b6"}
+DIGESTS = {15: "f3283aa78d4fa19985f2591bb6e66b76ded7a3c6ebec4f2e77959b3eac1e772f"}
 ANEW = BatchMemory(
     "", "On Friday Priya rowed to the island and back.", text_hash("anew"), datetime(2026, 6, 1, tzinfo=UTC)
 )
