@@ -127,13 +127,19 @@ class _Asking:
     gate: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_AT_ONCE))
 
     async def ask(self, conversation: Conversation, question: SetQuestion, sources: str) -> None:
-        """Ask a question with these sources at every budget, with the wiki and without."""
+        """Ask a question with these sources and the wiki, and fit what was found at every budget, with the wiki and without.
+
+        Asked twice, sources that are late once make a larger difference than the wiki does.
+        """
+        every = _SOURCES[sources] | {_WIKI}
+        async with self.gate:
+            first = await self.world.ask(Asked(conversation.name, question.text, every, BUDGETS[-1], spend=self.spend))
         for budget in BUDGETS:
             for has_wiki in (False, True):
-                asked_of = _SOURCES[sources] | ({_WIKI} if has_wiki else set())
-                asked = Asked(conversation.name, question.text, asked_of, budget, spend=self.spend)
+                kept = every if has_wiki else _SOURCES[sources]
+                asked = Asked(conversation.name, question.text, kept, budget, spend=self.spend)
                 async with self.gate:
-                    assembly = await self.world.ask(asked)
+                    assembly = await self.world.fitted_again(asked, first.receipt_id)
                 context, is_too_large = context_of(assembly), is_over(assembly, budget)
                 place = (sources, has_wiki, budget, question.part)
                 stands = set() if is_too_large else found(conversation, question, plain_text(context))

@@ -128,6 +128,21 @@ class World:
         self.degraded += answer.assembly.degraded
         return answer.assembly
 
+    async def fitted_again(self, asked: Asked, receipt_id: str) -> context_pb2.Assembly:
+        """Return the turn of a receipt, once that is written, fitted again with these sources and this budget."""
+        request = context_pb2.ReplayAssemblyRequest(receipt_id=receipt_id, overrides=_overrides(asked))
+        while True:
+            try:
+                answer: context_pb2.ReplayAssemblyResponse = await self._call["ReplayAssembly"](
+                    request, metadata=self._proof(asked.owner), timeout=30
+                )
+            except grpc.aio.AioRpcError as error:
+                if error.code() is not grpc.StatusCode.NOT_FOUND:
+                    raise
+                await asyncio.sleep(0.05)  # receipts are written behind the answer
+            else:
+                return answer.assembly
+
     async def put_turns(self, owner: str, thread: str, said: Sequence[context_pb2.NewTurn]) -> list[str]:
         """Append the turns to a thread and return their ids."""
         ids: list[str] = []
