@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable
 
 from compiler.plan import bounds
 from compiler.plan.contract import BatchMemory, Page
@@ -27,35 +27,22 @@ def akin(memories: Iterable[BatchMemory], earlier: Iterable[BatchMemory]) -> tup
     A shared word counts more the fewer of the earlier memories have it. At most 16 with 8,000 characters together; one that does
     not fit is left out, never cut. The order in which they come in does not matter.
     """
-    known = {one.memory_id: one for one in earlier}
-    bearing: dict[str, list[str]] = {}
-    for memory_id, one in known.items():
-        for word in content_words(one.text):
-            bearing.setdefault(word, []).append(memory_id)
-    scores: dict[str, float] = {}
-    for asked in memories:
-        for memory_id, score in _scores(content_words(asked.text), bearing).items():
-            scores[memory_id] = max(score, scores.get(memory_id, 0.0))
+    words = {one.memory_id: (one, content_words(one.text)) for one in earlier}
+    spread = Counter(word for _, own in words.values() for word in own)
+    asked = [content_words(one.text) for one in memories]
+    scores = {
+        memory_id: max((_score(own, one, spread) for one in asked), default=0) for memory_id, (_, own) in words.items()
+    }
     kept: list[BatchMemory] = []
     left = bounds.STANDING_CHARS
-    for memory_id in sorted(scores, key=lambda one: (-scores[one], one)):
-        memory = known[memory_id]
+    for memory_id in sorted((one for one, score in scores.items() if score), key=lambda one: (-scores[one], one)):
+        memory = words[memory_id][0]
         if len(memory.text) <= left and len(kept) < bounds.STANDING_MEMORIES:
             kept.append(memory)
             left -= len(memory.text)
     return tuple(sorted(kept, key=lambda one: (one.occurred_at, one.memory_id)))
 
 
-def _scores(asked: Collection[str], bearing: Mapping[str, Sequence[str]]) -> dict[str, float]:
-    """Return the scores of the earlier memories that share two of the words or more, by id; a word counts 1 / its memories.
-
-    Words are added in alphabetical order, so that equal sets give equal sums.
-    """
-    counts: Counter[str] = Counter()
-    sums: dict[str, float] = {}
-    for word in sorted(asked):
-        sharing = bearing.get(word, ())
-        counts.update(sharing)
-        for memory_id in sharing:
-            sums[memory_id] = sums.get(memory_id, 0.0) + 1 / len(sharing)
-    return {memory_id: score for memory_id, score in sums.items() if counts[memory_id] > 1}
+def _score(own: frozenset[str], asked: frozenset[str], spread: Counter[str]) -> float:
+    shared = sorted(own & asked)
+    return sum(1 / spread[word] for word in shared) if len(shared) > 1 else 0.0

@@ -45,8 +45,6 @@ def origin(memory: BatchMemory) -> Origin:
 
 def origin_of(metadata: Mapping[str, Any]) -> Origin:
     """Return the origin that a memory's metadata names, as `origin` does."""
-    if not metadata:
-        return Origin.USER
     given = (metadata.get(key) for key in ORIGIN_KEYS)
     origins = (_ORIGINS.get(one.strip().casefold()) for one in given if isinstance(one, str))
     return next((one for one in origins if one is not None), Origin.USER)

@@ -53,7 +53,7 @@ _EVERYDAY = re.compile(
         | (?:start|try)\s(?:an?|the|another)\s(?:\w+\s){0,2}(?:show|series|movie|film|book|recipe|dish|restaurant)
         | stay\s(?:in|home|inside|up|at\shome) | (?:stop|swing|drop)\sby | check\s(?:out|it|in)
         | do\s(?:an?|the|some)\b
-        | (?:eat|grab|order|watch|sleep|call|text|cook|bake|wait|walk|listen|treat|binge|relax|surprise|wear)\b
+        | (?:eat|grab|order|watch|sleep|call|text|cook|bake|wait|walk|listen|treat|binge|relax|surprise|wear|freshen)\b
     )""",
     re.IGNORECASE | re.VERBOSE,
 )

@@ -75,6 +75,12 @@ def test_a_sign_behind_a_word_belongs_to_the_name() -> None:
     assert (slug("C++"), slug("C#"), slug("C")) == ("c-plus-plus", "c-sharp", "c")
 
 
+def test_a_colon_within_capitals_belongs_to_the_name() -> None:
+    said = ("We played CS:GO until late.", "The CS:GO servers were down on Sunday.", "At 10:30 NASA: a rocket was shown.")
+    found = subjects(batch(*(memory(f"m{at}", text) for at, text in enumerate(said))))
+    assert {subject.title for subject in found} == {"CS:GO", "NASA"}
+
+
 def test_acronyms_have_no_plural() -> None:
     said = (
         "We wrote CSS today.",

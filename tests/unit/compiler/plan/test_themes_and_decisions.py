@@ -109,6 +109,7 @@ def test_one_memory_is_enough_for_a_decision_with_what_when_and_why(text: str, t
         "I decided to have a quick lunch by the pier.",
         "We decided to go out for dinner with the neighbours.",
         "I decided to wear my heavy grey jacket.",
+        "After the match we decided to freshen up and go and watch another one.",
     ],
 )
 def test_a_question_or_a_decision_of_others_is_no_decision(text: str) -> None:
