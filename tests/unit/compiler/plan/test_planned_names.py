@@ -76,7 +76,11 @@ def test_a_sign_behind_a_word_belongs_to_the_name() -> None:
 
 
 def test_a_colon_within_capitals_belongs_to_the_name() -> None:
-    said = ("We played CS:GO until late.", "The CS:GO servers were down on Sunday.", "At 10:30 NASA: a rocket was shown.")
+    said = (
+        "We played CS:GO until late.",
+        "The CS:GO servers were down on Sunday.",
+        "At 10:30 NASA: a rocket was shown.",
+    )
     found = subjects(batch(*(memory(f"m{at}", text) for at, text in enumerate(said))))
     assert {subject.title for subject in found} == {"CS:GO", "NASA"}
 
