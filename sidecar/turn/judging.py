@@ -111,7 +111,8 @@ def _likenesses(ranked: Ranked, reading: Reading, candidates: Sequence[Candidate
         for walked in one.walked or repeat(None, len(one.ids))
     ]
     coverage = np.maximum(coverage, np.array(led))
-    likeness = likenesses(cosines, coverage, reading.background[:parts]) - aloofness(reading.personal, ranked.leaning)
+    taken_off = aloofness(reading.personal, ranked.leaning, is_naming=bool(reading.names or reading.named))
+    likeness = likenesses(cosines, coverage, reading.background[:parts]) - taken_off
     # A page without a vector is new, and the memories that it is made of stand for it.
     is_page = np.repeat([one.kind is CandidateKind.PAGE for one in candidates], [len(one.ids) for one in candidates])
     likeness = np.where(np.isnan(likeness) & is_page, -1.0, likeness).round(4).tolist()

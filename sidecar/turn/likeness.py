@@ -29,7 +29,8 @@ passes.
 _PERSONAL: Final = frozenset({Source.MEMORY, Source.WIKI})
 _NEAREST: Final = 4
 _MANY_WORDS = 0.65
-_PERSONAL_FROM, _SLOPE, _MOST_ALOOF, _IN_THREAD = 0.8, 0.2, 0.35, 0.08
+_PERSONAL_FROM, _SLOPE, _IN_THREAD = 0.8, 0.2, 0.08
+_MOST_ALOOF, _MOST_ALOOF_NAMED = 0.35, 0.15
 
 _Vectors = NDArray[np.float64]
 
@@ -47,12 +48,13 @@ def likenesses(cosines: _Vectors, coverage: _Vectors, of_parts: Sequence[float])
     return np.asarray(np.where(np.isnan(cosines[0]), np.nan, told.max(axis=0)), np.float64)
 
 
-def aloofness(personal: float, leaning: float) -> float:
-    """Return what is taken off every likeness because the message does not ask about somebody's own life, 0 to 0.35.
+def aloofness(personal: float, leaning: float, *, is_naming: bool = False) -> float:
+    """Return what is taken off every likeness because the message does not ask about somebody's own life, 0 to 0.35;
+    at most 0.15 if it names something or somebody, who may well be a friend.
 
     A message that leans on its thread is not known by itself: its likeness, to all that was said there, loses 0.08.
     """
-    own = min(_MOST_ALOOF, max(0.0, _SLOPE * (_PERSONAL_FROM - personal)))
+    own = min(_MOST_ALOOF_NAMED if is_naming else _MOST_ALOOF, max(0.0, _SLOPE * (_PERSONAL_FROM - personal)))
     return (1 - leaning) * own + leaning * _IN_THREAD
 
 

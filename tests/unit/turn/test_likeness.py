@@ -106,6 +106,14 @@ def test_a_question_not_about_ones_own_life_needs_a_memory_more_like_it() -> Non
     assert [round(aloofness(-9.0, leaning), 3) for leaning in (0.5, 1.0)] == [0.215, 0.08]
 
 
+def test_a_question_that_names_somebody_is_held_less_for_what_anybody_may_know() -> None:
+    asked = [
+        read(text, today=date(2026, 3, 1)) for text in ("What is the secret of Rui's soup?", "What makes a good soup?")
+    ]
+    told = [judged([[0.5]], replace(one, background=(0.2,), personal=-2.0))[0][FEATURE] for one in asked]
+    assert told == [0.15, -0.05]
+
+
 @pytest.mark.parametrize(
     ("own", "general"),
     [
