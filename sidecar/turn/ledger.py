@@ -213,8 +213,9 @@ class Ledger:
 
     def representative(self, place: int) -> Representative | None:
         """Return what says a dropped item in the context; None if the item is not a duplicate."""
-        found = self.duplicates.get(place)
-        while found and found.place in self.duplicates:
+        found, passed = self.duplicates.get(place), {place}
+        while found and found.place in self.duplicates and found.place not in passed:
+            passed.add(found.place)  # items may each have been dropped for the other
             found = self.duplicates[found.place]
         return found if found and (found.place < 0 or found.place in self.kept) else None
 

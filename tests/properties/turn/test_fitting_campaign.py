@@ -57,6 +57,11 @@ def failures(seeds: range) -> list[str]:
     return found
 
 
+def test_a_fitting_ends_whose_items_were_dropped_for_each_other() -> None:
+    seed = 36329
+    assert fit(grown(seed, 1 + seed % 8), METER).rendering.tokens
+
+
 def test_laws_hold_of_every_generated_fitting(is_soak: bool) -> None:
     if not is_soak:
         assert failures(range(SAMPLE)) == []
