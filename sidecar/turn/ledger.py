@@ -213,9 +213,8 @@ class Ledger:
 
     def representative(self, place: int) -> Representative | None:
         """Return what says a dropped item in the context; None if the item is not a duplicate."""
-        found, passed = self.duplicates.get(place), {place}
-        while found and found.place in self.duplicates and found.place not in passed:
-            passed.add(found.place)  # items may each have been dropped for the other
+        found = self.duplicates.get(place)
+        while found and found.place in self.duplicates:
             found = self.duplicates[found.place]
         return found if found and (found.place < 0 or found.place in self.kept) else None
 
@@ -256,16 +255,26 @@ class Ledger:
             return True
         kinship, item = self.stock.kinship, self.stock.items[place]
         kind = kinship.kinds[place]
-        by = self._said.get(item.id)
+        by = self._in_context(self._said.get(item.id))
         if by is None:
-            by = next((self._said[name] for name in (kind, *kinship.alike.get(kind, ())) if name in self._said), None)
+            names = (kind, *kinship.alike.get(kind, ()))
+            by = next((said for name in names if (said := self._in_context(self._said.get(name)))), None)
             if by and not self._is_whole(by):
                 return self._defer(place, by)
         if by:
             self._drop(place, by)
             return True
-        by = self._stood_for.get(kind) if item.source is not Source.THREAD else None
+        by = self._in_context(self._stood_for.get(kind)) if item.source is not Source.THREAD else None
         return self._yield(place, by) if by else False
+
+    def _in_context(self, by: Representative | None) -> Representative | None:
+        """Return a representative that is still in the context, or what says it there; None if it left the context since.
+
+        No item is dropped for one that is gone, so that no two are dropped for each other.
+        """
+        if by is None or by.place < 0 or by.place in self.kept:
+            return by
+        return by if self.representative(by.place) else None
 
     def _is_whole(self, by: Representative) -> bool:
         """Return whether a representative is in the context in full, and not by its first lines."""

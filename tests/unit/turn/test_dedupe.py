@@ -194,6 +194,14 @@ def test_turn_is_never_dropped_for_a_memory_drawn_from_it() -> None:
     ]
 
 
+def test_item_that_gave_way_to_its_turn_is_not_dropped_for_itself() -> None:
+    said = "Anna lives in Lisbon. She sings in a choir on Fridays."
+    file = an_item("m", said, Source.WORKSPACE, stands_for=("turn:7",), relevance=0.9)
+    twin = an_item("turn:7", said, Source.TOOLS, relevance=0.05)
+    result = fitted(file, twin, an_item("turn:7", "user: Anna lives in Lisbon.", Source.THREAD))
+    assert set(kept_ids(result)) == {"m", "turn:7"}
+
+
 def test_memory_stays_while_one_of_its_turns_is_absent() -> None:
     turn = an_item("turn:7", "user: We moved in spring", Source.THREAD)
     result = fitted(an_item("m", "Anna moved", stands_for=("turn:7", "turn:8")), turn)
