@@ -120,7 +120,9 @@ def check_facts(question: Fitting, result: Fitted) -> None:
             and fate.item.source is not Source.THREAD
             and fate.item.id != fate.into
         ):
-            by = [*texts[fate.into], "\n".join(text for ref in fate.item.stands_for for text in texts[ref])]
+            # What it was dropped for may itself have been dropped for several turns that say it together.
+            drawn = [one.item.stands_for for one in result.fates if one.into == fate.into]
+            by = [*texts[fate.into], *("\n".join(text for ref in refs for text in texts[ref]) for refs in drawn)]
             own = texts[fate.item.id]
             assert any(same_words(one, text) or says(one, text) for one in by for text in own)
     for fate in kept:
