@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import compress
 
 from compiler.plan import bounds
 from compiler.plan.citing import Citable, united
@@ -82,15 +83,16 @@ def write(page: Page, proposed: ProposedSection, *, citable: Citable, gathering:
         return None
     texts = citable.texts(proposed.memory_ids)
     if not proposed.is_verbatim:
-        strangers = sum(not change.shares_content(body, one.text) for one in texts)
-        gathering.count("citations_without_shared_content", strangers)
+        strangers = change.are_unrelated(body, [one.text for one in texts])
+        gathering.count("citations_without_shared_content", sum(strangers))
     sources = united(standing.sources if standing else (), cited)
     section = Section(proposed.slug, standing.heading if standing else proposed.heading, body, sources)
     if proposed.is_verbatim:
         return _added(section, standing, page)
     if standing is not None and not change.is_meaningful(past.split(standing.body_md)[0], body):
         gathering.count("sections_skipped")
-        strangers_ids = {one.memory_id for one in texts if not change.shares_content(standing.body_md, one.text)}
+        strangers = change.are_unrelated(standing.body_md, [one.text for one in texts])
+        strangers_ids = {one.memory_id for one in compress(texts, strangers)}
         held = united(standing.sources, (one for one in cited if one.memory_id not in strangers_ids))
         return _unless_same(replace(section, body_md=standing.body_md, sources=held), standing)
     existing_md, cites = (standing.body_md, standing.sources) if standing else ("", ())

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from functools import lru_cache
 
 from compiler.plan.text.markdown import unescape
@@ -37,8 +38,13 @@ def is_meaningful(existing_md: str, proposed_md: str) -> bool:
 
 def shares_content(text: str, other: str) -> bool:
     """Return whether two texts share a content word; True if either has none."""
-    one, two = content_words(text), content_words(other)
-    return not one or not two or not one.isdisjoint(two)
+    return not any(are_unrelated(text, [other]))
+
+
+def are_unrelated(text: str, others: Iterable[str]) -> list[bool]:
+    """Return of each of the others whether it shares no content word with the text, though both have some."""
+    words = content_words(text)  # read once: the text may be a section with hundreds of citations
+    return [bool(words and own) and words.isdisjoint(own) for own in map(content_words, others)]
 
 
 @cached_if_short(2048)

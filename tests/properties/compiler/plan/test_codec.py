@@ -21,6 +21,7 @@ _JSON = st.dictionaries(
 _TIMES = st.datetimes(timezones=st.just(UTC))
 st.register_type_strategy(datetime, _TIMES)
 st.register_type_strategy(int, st.integers(-(2**63), 2**63 - 1))
+st.register_type_strategy(float, st.floats(allow_nan=False, allow_infinity=False))
 st.register_type_strategy(contract.BatchMemory, st.builds(contract.BatchMemory, metadata=_JSON, occurred_at=_TIMES))
 _QUICKLY = settings(max_examples=5, deadline=None, phases=(Phase.explicit, Phase.generate))
 
