@@ -24,11 +24,17 @@ from tests.support.places import ROOT
 RUN_DIR = "CONTEXT_SIDECAR_TEST_DIR"
 _PREFIX = "context-sidecar-tests-"
 _TEMPLATE = "migrated"
+_IN_MEMORY = Path("/dev/shm")
+_LEAST_FREE_BYTES = 4 * 1024**3
 
 
 def new_directory() -> Path:
-    """Return a place for a server of this run, straight under /tmp: pytest's own are closed to the account Postgres runs as."""
-    return Path("/tmp") / f"{_PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
+    """Return a place for a server of this run: in memory if there is room, where a clone takes a tenth of the time, else in /tmp.
+
+    Straight under it: pytest's own directories are closed to the account Postgres runs as.
+    """
+    has_room = os.access(_IN_MEMORY, os.W_OK | os.X_OK) and shutil.disk_usage(_IN_MEMORY).free >= _LEAST_FREE_BYTES
+    return (_IN_MEMORY if has_room else Path("/tmp")) / f"{_PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
 
 
 def _named(dsn: str, name: str) -> str:
