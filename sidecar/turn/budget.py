@@ -147,8 +147,10 @@ class _Sharing:
                 yield place
 
     def _worth_a_floor(self, source: Source) -> list[int]:
-        """Return the source's items, at full spend without pages of almost no relevance, or far less than the best page's: a
-        floor must not be filled with what happens to fit. Otherwise no item is here that is not worth its tokens.
+        """Return the items that the source's floor may hold.
+
+        Below full spend, items that are not worth their tokens were left out before, so all remaining ones may. At full spend,
+        pages of almost no relevance, or of less than half the best page's, may not, or the floor would hold whatever fits.
         """
         places = self._places[source]
         if source is not Source.WIKI or not self._has_knee or self._profile.rule.least_worth:
