@@ -48,6 +48,7 @@ ON_DATA = (
     "recall",
     "spend",
     "synthesis",
+    "whole-turn",
 )
 APART = ("soak",)  # an hour, so not among "all"
 RECALL_SETS = ("locomo", "realtalk", "followups")

@@ -8,31 +8,27 @@ read: what it alone holds, and its share of what several hold, so that Postgres'
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
-import subprocess
 import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from statistics import mean
-from uuid import uuid4
 
 import asyncpg
 import uvloop
 
 from bench.figures import Figure, at_most, plain
 from bench.growth import SIZES
+from bench.installed import KINDS, Token, address, family, served
 from sidecar.client import AsyncSidecar, NewMemory, NewTurn, SidecarCallError, Stance
-from sidecar.rpc.auth.devkey import mint
-from sidecar.rpc.auth.identity import Grant, IdentitySettings
 from store.embedded.layout import Layout
 
+_TENANT = "soak"
 _MINUTES = 60.0
 _EVERY_S = 10.0
 _STEPS_PER_S = 3.0
@@ -41,10 +37,8 @@ _PEOPLE = ("Mara", "Noor", "Ivo", "Inês", "Tomás", "Ada", "Rui", "Lena", "Omar
 _DEEDS = ("met", "phoned", "wrote to", "cooked for", "sailed with", "paid back", "moved in with", "painted with")
 _PLACES = ("Porto", "Lisbon", "Ghent", "Oslo", "Kyoto", "Turin", "Graz", "Cork", "Riga", "Bern", "Faro", "Nice")
 _THINGS = ("the red boat", "a borrowed van", "an old piano", "the tax letter", "two tickets", "the garden key")
-_TOKEN_S = 3_000.0
 _LAST_SHARE = 1 / 3
 _MOST_GROWTH = 1.05
-_KINDS = ("serve", "worker", "postgres")
 
 
 @dataclass(slots=True)
@@ -66,7 +60,7 @@ async def _measured(seconds: float) -> list[Figure]:
     with tempfile.TemporaryDirectory(prefix="context-sidecar-soak-", dir="/tmp") as name:
         root = Path(name)
         root.chmod(0o755)
-        async with _served(root) as process:
+        async with served(root) as process:
             before = await _table_bytes(root)
             seen = _Seen()
             calling = asyncio.create_task(_call(root, seen, seconds))
@@ -79,33 +73,11 @@ async def _measured(seconds: float) -> list[Figure]:
     return [*_memory(seen, seconds), *_growth(before, after, seen, log_bytes)]
 
 
-@asynccontextmanager
-async def _served(root: Path) -> AsyncIterator[subprocess.Popen[bytes]]:
-    """Yield `sidecar serve` on a data directory beneath `root`, healthy; its log is a file there."""
-    listen = f"unix:{root}/api/sidecar.sock"
-    environment = {"SIDECAR_DATA_DIR": str(root / "data"), "SIDECAR_LISTEN": listen, "SIDECAR_HTTP_LISTEN": "off"}
-    process = _started(environment, root / "serve.log")
-    try:
-        async with AsyncSidecar(listen, "") as client:
-            await client.health(deadline_s=120, waits=True)
-        yield process
-        process.send_signal(signal.SIGTERM)
-        await asyncio.to_thread(process.wait, 60)
-    finally:
-        process.kill()
-
-
-def _started(environment: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]:
-    environment = {"PATH": os.defpath, "SIDECAR_CONSOLE_LISTEN": "off", **environment}
-    with log.open("wb") as file:
-        return subprocess.Popen([sys.executable, "-m", "sidecar", "serve"], env=environment, stderr=file)
-
-
 async def _call(root: Path, seen: _Seen, seconds: float) -> None:
     """Make steps at a steady rate until the time is over; a refused call is counted, and the next is made."""
     drawn, ends = Random(7), time.monotonic() + seconds
-    token = _Token(root)
-    async with AsyncSidecar(f"unix:{root}/api/sidecar.sock", token.current) as shared:
+    token = Token(root, _TENANT, [f"owner-{number}" for number in range(_OWNERS)])
+    async with AsyncSidecar(address(root), token.current) as shared:
         clients = [shared.taking(Stance(owner_id=f"owner-{number}", deadline_s=20)) for number in range(_OWNERS)]
         memories: dict[int, list[str]] = defaultdict(list)
         began, step = time.monotonic(), 0
@@ -118,21 +90,6 @@ async def _call(root: Path, seen: _Seen, seconds: float) -> None:
                 seen.refused += 1
             step += 1
             await asyncio.sleep(max(0.0, began + step / _STEPS_PER_S - time.monotonic()))
-
-
-class _Token:
-    """A token for all owners, minted anew before it expires."""
-
-    def __init__(self, root: Path) -> None:
-        self._settings = IdentitySettings(root / "data")
-        self._token, self._until = "", 0.0
-
-    def current(self) -> str:
-        if time.time() > self._until:
-            grant = Grant("soak", tuple(f"owner-{number}" for number in range(_OWNERS)), "assistant")
-            self._token = mint(grant, self._settings, now_s=time.time(), token_id=uuid4().hex)
-            self._until = time.time() + _TOKEN_S
-        return self._token
 
 
 async def _step(client: AsyncSidecar, drawn: Random, memories: list[str], step: int) -> None:
@@ -162,9 +119,8 @@ def _sentence(drawn: Random) -> str:
 
 def _sample(pid: int, root: Path, seen: _Seen) -> None:
     """Read the memory of the service, its worker, and the embedded Postgres."""
-    megabytes = dict.fromkeys(_KINDS, 0.0)
-    for one, command in _family(pid, root):
-        kind = "postgres" if command.startswith("postgres") else "worker" if " worker" in command else "serve"
+    megabytes = dict.fromkeys(KINDS, 0.0)
+    for one, kind in family(pid, root):
         with suppress(OSError, StopIteration):  # it has ended
             lines = Path(f"/proc/{one}/smaps_rollup").read_text().splitlines()
             megabytes[kind] += int(next(line for line in lines if line.startswith("Pss:")).split()[1]) / 1024
@@ -172,24 +128,6 @@ def _sample(pid: int, root: Path, seen: _Seen) -> None:
         seen.megabytes[kind].append(size)
     told = ", ".join(f"{kind} {size:.0f} MB" for kind, size in megabytes.items())
     sys.stderr.write(f"{(time.monotonic() - seen.began_s) / 60:.1f} min: {told}, {seen.steps} steps\n")
-
-
-def _family(pid: int, root: Path) -> Iterator[tuple[int, str]]:
-    """Yield the processes that descend from the service or from its Postgres, with their commands."""
-    parents, commands = {}, {}
-    for place in Path("/proc").iterdir():
-        if place.name.isdigit():
-            with suppress(OSError):
-                parents[int(place.name)] = int((place / "stat").read_text().rpartition(")")[2].split()[1])
-                commands[int(place.name)] = (place / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-    server = int((root / "data" / "pgdata" / "postmaster.pid").read_text().split()[0])
-    for one in commands.keys() & parents.keys():
-        ancestor = one
-        while ancestor not in {pid, server} and ancestor in parents:
-            ancestor = parents[ancestor]
-        if ancestor in {pid, server}:
-            is_server = ancestor == server
-            yield one, f"postgres {commands[one]}" if is_server else commands[one]
 
 
 async def _table_bytes(root: Path) -> dict[str, float]:
