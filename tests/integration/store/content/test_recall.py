@@ -15,6 +15,7 @@ from store.content import documents, embedders, embeddings, memories, threads
 from store.content.recalling import MAX_WORDS, Recalled, RecallQuery, literal
 from store.content.threads import RecalledTurn
 from store.db.postgres import Pools, scoped, tenant_scoped
+from store.errors import SchemaOutdated
 from store.scope import Scope
 from store.wiki import pages
 from tests.support.store.embedding_world import (
@@ -287,6 +288,20 @@ async def test_close_words_are_looked_up_in_the_scope_only(pools: Pools) -> None
         async with tenant_scoped(pools.turn, scope.tenant_id, read_only=True) as connection:
             told = await documents.recall(connection, scope.tenant_id, [base_id], question)
         assert len(told.texts) == (scope.tenant_id == SCOPE.tenant_id)
+
+
+async def test_source_without_texts_is_not_searched(pools: Pools, database: str) -> None:
+    await remember(pools, "the boat winters in Trieste")
+    connection = await asyncpg.connect(database)
+    await connection.execute("DROP FUNCTION close_queries")
+    await connection.close()
+    question = RecallQuery(("triesta",), 10)
+    assert await facts(pools, question, OTHER_OWNER) == {}
+    assert not (await turns(pools, question)).texts
+    async with scoped(pools.turn, SCOPE, read_only=True) as connection:
+        assert [len(told.texts) for told in await pages.recall(connection, SCOPE, question)] == [0, 0]
+    with pytest.raises(SchemaOutdated):
+        await facts(pools, question)
 
 
 async def test_nearest_vectors_are_the_same_in_a_large_scope(pools: Pools, database: str, topics: Numbered) -> None:
