@@ -292,9 +292,9 @@ async def test_close_words_are_looked_up_in_the_scope_only(pools: Pools) -> None
 
 async def test_source_without_texts_is_not_searched(pools: Pools, database: str) -> None:
     await remember(pools, "the boat winters in Trieste")
-    connection = await asyncpg.connect(database)
-    await connection.execute("DROP FUNCTION close_queries")
-    await connection.close()
+    admin = await asyncpg.connect(database)
+    await admin.execute("DROP FUNCTION close_queries")
+    await admin.close()
     question = RecallQuery(("triesta",), 10)
     assert await facts(pools, question, OTHER_OWNER) == {}
     assert not (await turns(pools, question)).texts
