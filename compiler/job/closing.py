@@ -11,16 +11,17 @@ from dataclasses import replace
 from functools import partial
 from uuid import UUID
 
-from compiler.errors import PlanSuperseded
+from compiler.errors import LeaseLost, PlanSuperseded
 from compiler.job.job_outcome import is_poison
 from compiler.job.run import MOST_SUPERSEDED, Frozen, Run
-from compiler.passes import aggregation, leaf, rejudging
+from compiler.passes import aggregation, keeping, leaf, rejudging
 from compiler.passes.leaf import Planned
 from compiler.plan.contract import BatchMemory, ScoreHubs
 from compiler.state.views import Look
 from models.errors import ProviderError
-from store.compile import batches
+from store.compile import batches, jobs, scopes
 from store.compile.batches import BatchKind
+from store.wiki import kept_edges
 from store.wiki.candidates import Place
 
 log = logging.getLogger(__name__)
@@ -58,6 +59,26 @@ async def judge_anew(run: Run, *, is_linking: bool) -> None:
     for _ in range(MOST_REJUDGED):
         if _is_cut(run) or not await _until_done(run, since, plan, BatchKind.LEAF):
             return
+
+
+async def put_back_edges(run: Run) -> None:
+    """Put back the edges that operators stated before a rebuild, as far as their pages are there again.
+
+    Not before a plan that a cap left is applied: it would be superseded.
+    """
+    if _is_cut(run):
+        return
+    async with run.access.reading() as connection:
+        if not await kept_edges.count(connection, run.access.scope):
+            return
+    async with run.access.writing() as connection:
+        if await scopes.hold(connection, run.access.scope, run.row.fence) is None:
+            raise LeaseLost
+        count = await keeping.put_back(connection, run.access.scope, now=run.now())
+        figures = {**run.figures, "edges_put_back": run.figures.get("edges_put_back", 0) + count}
+        await jobs.record(connection, run.access.scope, run.job.job_id, figures)
+        run.checkpoint("edges_put_back")
+    run.figures = figures
 
 
 async def _look(run: Run, since: int, *, is_linking: bool) -> bool:

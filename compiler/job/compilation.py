@@ -34,7 +34,7 @@ from store.compile.jobs import Ending, Job, JobStatus
 from store.compile.ledger import LedgerEntry
 from store.compile.scopes import ScopeRow
 from store.tenancy import tenants
-from store.wiki import candidates
+from store.wiki import candidates, kept_edges
 
 log = logging.getLogger(__name__)
 
@@ -271,6 +271,7 @@ async def _close(run: Run) -> None:
         await closing.judge_anew(run, is_linking=run.flags.deterministic_linking_enabled)
     if run.figures["cap_hit"] in ("", "records"):
         await _aggregate(run)
+    await closing.put_back_edges(run)
 
 
 async def _aggregate(run: Run) -> None:
@@ -288,7 +289,9 @@ async def _aggregate(run: Run) -> None:
 async def _settled(run: Run) -> Result:
     async with run.access.reading() as connection:
         count = await candidates.duplicate_titles(connection, run.access.scope)
-    figures = {**metrics.merged(run.figures, run.spending.take()), "duplicate_candidates_count": count}
+        waiting = await kept_edges.count(connection, run.access.scope)
+    counted = {"duplicate_candidates_count": count, "edges_waiting": waiting}
+    figures = {**metrics.merged(run.figures, run.spending.take()), **counted}
     if not figures["flags"].get("wiki_compile_enabled", False):
         return Result(Ending(JobStatus.SKIPPED, "the tenant's compile is off", figures))
     return Result(Ending(JobStatus.SUCCEEDED, "", figures), continues=run.is_capped)

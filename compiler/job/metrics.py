@@ -48,6 +48,8 @@ _COUNTS = (
     "mentions_promoted",
     "links_written",
     "edges_written",
+    "edges_put_back",
+    "edges_waiting",
     "memories_ended",
     "links_removed",
     "links_written_planner",

@@ -5,25 +5,23 @@ Every function takes a connection inside a scoped transaction and is idempotent.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
-from compiler.plan import codec, merging, reporting, upkeep
-from compiler.plan.contract import CitedMemory, IgnoreMention, Item, Page, PageKey, PageType, Ruling, WriteRuling
+from compiler.passes import keeping
+from compiler.plan import merging, reporting, upkeep
+from compiler.plan.contract import CitedMemory, IgnoreMention, Page, PageKey, PageType, Ruling, WriteRuling
 from compiler.plan.edge_types import EDGE_TYPES, TypedEdge, is_edge_type
 from compiler.plan.text.markdown import alias_keys
-from compiler.plan.vocabulary import Vocabulary, vocabulary
-from compiler.state import apply, surroundings
+from compiler.state import surroundings
+from compiler.state.enacting import enact, in_force, log_act
 from compiler.state.row_mapping import key_of, link_cause, ruling
-from store.compile import batches, ledger, scopes
-from store.compile.batches import Batch, BatchKind
-from store.compile.scopes import ScopeRow
+from store.compile import ledger, scopes
 from store.db.queries import Connection
-from store.ontology import versions
 from store.scope import Scope
-from store.wiki import browse, candidates, rulings
+from store.wiki import browse, candidates, kept_edges, rulings
 from store.wiki import upkeep as rows
 from store.wiki.browse import PageRow
 
@@ -112,7 +110,7 @@ async def log_rulings(connection: Connection, scope: Scope, *, now: datetime) ->
     if standing:
         items = [WriteRuling(one) for one in standing]
         before = await scopes.lock(connection, scope, now=now)
-        await _log(connection, scope, before, items, upkeep.cited(items), now=now)
+        await log_act(connection, scope, before, items, upkeep.cited(items), now=now)
 
 
 async def write_edge(
@@ -120,9 +118,11 @@ async def write_edge(
 ) -> None:
     """State a typed edge between two pages, or state it anew. Raises ActRefused."""
     source, target = map(_key, ends)
-    known = await _known(connection, scope)
+    known = await in_force(connection, scope)
     types = known.edge_types() if known else EDGE_TYPES
-    await enact(connection, scope, upkeep.edge(source, target, replace(said, said_at=now), types), now=now)
+    items = upkeep.edge(source, target, replace(said, said_at=now), types)
+    await enact(connection, scope, items, now=now)
+    await keeping.release(connection, scope, items)
 
 
 async def drop_edge(
@@ -130,10 +130,24 @@ async def drop_edge(
 ) -> bool:
     """Take back a typed edge that was stated by hand, and return whether it was there. Raises ActRefused."""
     source, target = map(_key, ends)
-    known = await _known(connection, scope)
+    known = await in_force(connection, scope)
     types = (*known.edge_types(), said.type) if known and is_edge_type(said.type) else EDGE_TYPES
-    counters = await enact(connection, scope, upkeep.drop_edge(source, target, said, types), now=now)
-    return any(counters.values())
+    items = upkeep.drop_edge(source, target, said, types)
+    counters = await enact(connection, scope, items, now=now)
+    kept = await keeping.release(connection, scope, [item.link for item in items])
+    return bool(kept) or any(counters.values())
+
+
+async def drop_waiting_edge(
+    connection: Connection, scope: Scope, named: tuple[str, str], said: TypedEdge, *, now: datetime
+) -> bool:
+    """Take back a typed edge that waits for a page, and return whether there is one.
+
+    `named` are its pages, each by the path, slug or title that it had.
+    """
+    await scopes.lock(connection, scope, now=now)
+    waiting = await keeping.waiting(connection, scope)
+    return bool(await keeping.release(connection, scope, [one.link for one in waiting if one.is_meant(named, said)]))
 
 
 async def archive_page(connection: Connection, scope: Scope, row: PageRow, *, now: datetime) -> None:
@@ -149,6 +163,7 @@ async def delete_page(connection: Connection, scope: Scope, row: PageRow, *, now
     around = await _around(connection, scope, row)
     if (page := around.get(_key(row))) is not None:
         await enact(connection, scope, upkeep.delete(page, around), now=now)
+        await kept_edges.drop_on_pages(connection, scope, [(row.type, row.slug)])
 
 
 async def ignore_mention(connection: Connection, scope: Scope, mention_id: UUID, *, now: datetime) -> bool:
@@ -183,52 +198,6 @@ async def undo_promotion(connection: Connection, scope: Scope, row: PageRow, slu
     if promoted is not None:
         around = {**around, **await _around_key(connection, scope, promoted)}
     await enact(connection, scope, upkeep.undo(page, slug, around), now=now)
-
-
-async def enact(connection: Connection, scope: Scope, items: Sequence[Item], *, now: datetime) -> Mapping[str, int]:
-    """Apply items under the scope's row and log them as an operator's batch; return the changed rows by counter."""
-    before = await scopes.lock(connection, scope, now=now)
-    seen = await _seen(connection, scope, items)
-    known = await _known(connection, scope)
-    applied = await apply.apply_items(connection, scope, items, now=now, known=known)
-    if any(applied.counters.values()):
-        await _log(connection, scope, before, items, seen, now=now)
-    return applied.counters
-
-
-async def _known(connection: Connection, scope: Scope) -> Vocabulary | None:
-    """Return the ontology in force; None without one."""
-    ontology = await versions.newest_ontology(connection, scope.tenant_id)
-    return vocabulary(ontology) if ontology else None
-
-
-async def _log(
-    connection: Connection, scope: Scope, before: ScopeRow, items: Sequence[Item], seen: Iterable[str], *, now: datetime
-) -> None:
-    batch = Batch(
-        batch_seq=await scopes.next_batch_seq(connection, scope, now=now),
-        kind=BatchKind.OPERATOR,
-        job_id=None,
-        revision=before.wiki_revision,
-        cursor_from=before.cursor,
-        cursor_to=before.cursor,
-        read_through=before.read_through,
-        memory_ids=(),
-        content_hashes=(),
-        seen_memory_ids=tuple(sorted(seen)),
-        items=codec.dump(items),
-        items_applied=len(items),
-        options={"ontology": version} if (version := await versions.newest(connection, scope.tenant_id)) else {},
-    )
-    await batches.log_applied(connection, scope, batch, now=now)
-
-
-async def _seen(connection: Connection, scope: Scope, items: Sequence[Item]) -> set[str]:
-    """Return the memories whose words may stand in the items, including in names of pages."""
-    named, cited = upkeep.named(items), upkeep.cited(items)
-    behind = await rows.memories_behind(connection, scope, [(key.type.value, key.slug) for key in named])
-    held = [item.key for item in items if isinstance(item, IgnoreMention)]
-    return {*cited, *behind, *await rows.memories_seen(connection, scope, held)}
 
 
 async def _around(connection: Connection, scope: Scope, row: PageRow) -> dict[PageKey, Page]:

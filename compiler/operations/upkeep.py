@@ -30,6 +30,7 @@ from compiler.plan.edge_types import TypedEdge
 from compiler.plan.judging import links
 from compiler.plan.upkeep import ActRefused, is_name
 from compiler.state import views
+from compiler.state.enacting import enact
 from compiler.state.naming import pages_named
 from compiler.state.row_mapping import key_of
 from store.compile import background, batches, jobs, ledger, scopes
@@ -39,7 +40,7 @@ from store.db.postgres import DatabaseRole, Pool, scoped
 from store.db.queries import Connection
 from store.scope import Scope
 from store.text.texts import fold
-from store.wiki import candidates, upkeep
+from store.wiki import candidates, kept_edges, upkeep
 from store.wiki.upkeep import EvidenceRow, PlaceRow
 
 PLACE_NAMES = "place_names"
@@ -107,6 +108,7 @@ async def reset(connection: Connection, scope: Scope, *, mode: ResetMode, now: d
     cancelled = await jobs.cancel_pending(connection, scope, now=now)
     mentions = 0
     if mode is ResetMode.FULL:
+        await kept_edges.keep(connection, scope)
         memories = await ledger.clear(connection, scope)
         mentions = await upkeep.delete_mentions(connection, scope)
         pages = await upkeep.delete_all(connection, scope)
@@ -146,7 +148,7 @@ async def backfill(
     about = await pages_named(connection, scope, memories)
     names = await views.names_of(connection, scope, {page for pages in about.values() for page in pages})
     decision = links.emit(memories, fed, parents, naming=links.Naming(about, names))
-    written = await acts.enact(connection, scope, decision.items, now=now)
+    written = await enact(connection, scope, decision.items, now=now)
     return Backfill(
         len(memories),
         written.get("links_written_deterministic", 0),
@@ -166,7 +168,7 @@ async def rollback(connection: Connection, scope: Scope, *, origin: LinkOrigin, 
     found = await upkeep.evidence(connection, scope, origin=origin.value, prefix=prefix)
     items = [DropLink(_link(row)) for row in found]
     for start in range(0, len(items), _ITEMS_AT_ONCE):
-        await acts.enact(connection, scope, items[start : start + _ITEMS_AT_ONCE], now=now)
+        await enact(connection, scope, items[start : start + _ITEMS_AT_ONCE], now=now)
     ends = dict.fromkeys(f"{_path(row.source)} → {_path(row.target)}" for row in found)
     return Rollback(count, bare, tuple(list(ends)[:_EXAMPLES]))
 
@@ -195,7 +197,7 @@ async def name_places(connection: Connection, scope: Scope, *, now: datetime) ->
         for (page, key), alias in sorted(named.items(), key=lambda one: one[0])
         if key not in bearers or page in bearers[key]
     ]
-    return (await acts.enact(connection, scope, items, now=now)).get("aliases_written", 0)
+    return (await enact(connection, scope, items, now=now)).get("aliases_written", 0)
 
 
 async def handle_place_names(pool: Pool, now: Callable[[], datetime], scope: Scope, subject: str) -> None:

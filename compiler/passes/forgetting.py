@@ -30,7 +30,7 @@ from store.ontology import versions
 from store.scope import Scope
 from store.tenancy import forgotten
 from store.tenancy.forgotten import Notes
-from store.wiki import edge_ends, rulings, upkeep
+from store.wiki import edge_ends, kept_edges, rulings, upkeep
 
 _AT_ONCE = 200
 
@@ -116,6 +116,8 @@ async def settle(connection: Connection, scope: Scope, memory_ids: Sequence[str]
     deleted = [item.page for item in items if isinstance(item, DeletePage)]
     if deleted:
         await batches.forget_names(connection, scope, [(key.slug, key.path) for key in deleted])
+    if deleted and memory_ids:
+        await kept_edges.drop_on_pages(connection, scope, [(key.type.value, key.slug) for key in deleted])
     return await _let_go(connection, scope, memory_ids) if memory_ids else ()
 
 
@@ -140,6 +142,7 @@ async def _let_go(connection: Connection, scope: Scope, memory_ids: Sequence[str
 async def _drop_quotes(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> None:
     await answers.forget(connection, scope, memory_ids)
     await rulings.forget(connection, scope, memory_ids)
+    await kept_edges.forget(connection, scope, memory_ids)
     await upkeep.forget_sightings(connection, scope, memory_ids)
 
 

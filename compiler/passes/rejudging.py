@@ -95,7 +95,8 @@ async def _changes(
         if gone:
             page_ids = await families.ids_of(connection, scope, gone)
             around = await surroundings.around(connection, scope, page_ids, [key.path for key in gone])
-            found = rejudging.changes(family, decision, around, taken)
+            stated = await surroundings.edges_by_hand(connection, scope, page_ids)
+            found = rejudging.changes(family, decision, around, taken, stated)
         items.extend(found)
     whole = PlanDecision(tuple(items))
     refs = finishing.references(whole, {})

@@ -74,7 +74,9 @@ def is_name(display: str) -> bool:
     return any(sign.isalnum() and sign not in _BLANK for sign in fold(display))
 
 
-def edge(source: PageKey, target: PageKey, said: TypedEdge, types: Collection[str] = EDGE_TYPES) -> tuple[Item, ...]:
+def edge(
+    source: PageKey, target: PageKey, said: TypedEdge, types: Collection[str] = EDGE_TYPES
+) -> tuple[WriteLink, ...]:
     """Return the items that state a typed edge by hand, of one of the types. Raises ActRefused."""
     _check_edge(source, target, said, types)
     return (_by_hand(source, target, said),)
@@ -82,7 +84,7 @@ def edge(source: PageKey, target: PageKey, said: TypedEdge, types: Collection[st
 
 def drop_edge(
     source: PageKey, target: PageKey, said: TypedEdge, types: Collection[str] = EDGE_TYPES
-) -> tuple[Item, ...]:
+) -> tuple[DropLink, ...]:
     """Return the items that take back what was stated by hand of a typed edge. Raises ActRefused."""
     _check_edge(source, target, said, types)
     return (DropLink(_by_hand(source, target, said)),)

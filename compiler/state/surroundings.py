@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
-from compiler.plan.contract import Page, PageKey
-from compiler.state.row_mapping import load
+from compiler.plan.contract import LinkOrigin, Page, PageKey, WriteLink
+from compiler.state.row_mapping import link_cause, load
 from store.db.queries import Connection
 from store.scope import Scope
 from store.wiki import candidates, upkeep
@@ -41,3 +41,10 @@ def _listed(found: Iterable[Page]) -> set[PageKey]:
 async def _named(connection: Connection, scope: Scope, keys: Iterable[PageKey]) -> Mapping[PageKey, Page]:
     named = await candidates.identities(connection, scope, [(key.type.value, key.slug) for key in sorted(keys)])
     return await pages(connection, scope, [one.page_id for one in named])
+
+
+async def edges_by_hand(connection: Connection, scope: Scope, page_ids: Iterable[UUID]) -> tuple[WriteLink, ...]:
+    """Return what operators stated of the typed edges from or to some pages, each once."""
+    rows = [row for page_id in page_ids for row in await candidates.links_of_page(connection, scope, page_id)]
+    stated = (one for one in map(link_cause, rows) if one.origin is LinkOrigin.MANUAL and one.edge is not None)
+    return tuple(dict.fromkeys(stated))

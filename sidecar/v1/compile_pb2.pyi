@@ -852,11 +852,11 @@ class LintFinding(_message.Message):
     SUBJECT_FIELD_NUMBER: _builtins.int
     DETAIL_FIELD_NUMBER: _builtins.int
     kind: _builtins.str
-    """Its kind: broken_link, broken_text_link, unsourced_section, duplicate_alias, duplicate_title, stale_page, oversize_body or
-    ripe_mention.
+    """Its kind: broken_link, broken_text_link, unsourced_section, duplicate_alias, duplicate_title, stale_page, oversize_body,
+    waiting_edge or ripe_mention.
     """
     subject: _builtins.str
-    """Its subject: a page's path, an alias or a held name."""
+    """Its subject: a page's path, an alias, a held name or an edge."""
     detail: _builtins.str
     """A description."""
     def __init__(

@@ -87,6 +87,8 @@ BOUNDED = {
     "webhook_deliveries": "a week",
     "webhook_subscriptions": _BY_HAND,
     "wiki_compile_cursors": _ONE_AN_OWNER,
+    "wiki_kept_edges": _BY_HAND,
+    "wiki_kept_ends": _BY_HAND,
     "wiki_link_evidence": _OF_CONTENT,
     "wiki_lints": _ONE_AN_OWNER,
     "wiki_mention_sightings": _OF_CONTENT,

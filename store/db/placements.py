@@ -77,6 +77,8 @@ DISTRIBUTED = frozenset(
         "webhook_subscriptions",
         "wiki_compile_cursors",
         "wiki_compile_jobs",
+        "wiki_kept_edges",
+        "wiki_kept_ends",
         "wiki_link_evidence",
         "wiki_lints",
         "wiki_mention_sightings",

@@ -50,6 +50,8 @@ TABLES = (
     "page_vectors",
     "wiki_pages",
     "wiki_rulings",
+    "wiki_kept_edges",
+    "wiki_kept_ends",
     "remote_forgettings",
     "decay_days",
     "decay_jobs",

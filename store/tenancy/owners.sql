@@ -128,6 +128,14 @@ DELETE FROM wiki_pages WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
 -- Deletes an owner's rows.
 DELETE FROM wiki_rulings WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
 
+-- name: forget_wiki_kept_edges!
+-- Deletes an owner's rows.
+DELETE FROM wiki_kept_edges WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
+-- name: forget_wiki_kept_ends!
+-- Deletes an owner's rows.
+DELETE FROM wiki_kept_ends WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
 -- name: forget_memory_vectors!
 -- Deletes an owner's rows.
 DELETE FROM memory_vectors WHERE tenant_id = :tenant_id AND owner_id = :owner_id;

@@ -153,6 +153,7 @@ async def findings(connection: Connection, scope: Scope, measures: Measures) -> 
     large = await _sql.find_oversize_bodies(connection, **key, most_chars=measures.most_body_chars)
     found += [LintFinding("oversize_body", _path(row), f"has {row['chars']} characters", row["found"]) for row in large]
     ripe = await _sql.find_ripe_mentions(connection, **key, since=measures.ripe_since, least=measures.least_sightings)
+    found += [_waiting(row) for row in await _sql.find_waiting_edges(connection, **key)]
     return found + [
         LintFinding("ripe_mention", row["alias"], f"seen {row['sightings']} times", row["found"], row["mention_id"])
         for row in ripe
@@ -303,6 +304,11 @@ def _broken(row: Any) -> LintFinding:
 def _broken_text(row: Any) -> LintFinding:
     place = f"/wiki/{row['from_type']}/{row['from_slug']}#{row['section_slug']}"
     return LintFinding("broken_text_link", place, f"its text links to {_path(row)}, which is no page", row["found"])
+
+
+def _waiting(row: Any) -> LintFinding:
+    edge = f"/wiki/{row['from_type']}/{row['from_slug']} {row['edge_type']} {_path(row)}"
+    return LintFinding("waiting_edge", edge, "was stated by hand, and a page of it is not there", row["found"])
 
 
 def _twice_named(row: Any) -> LintFinding:

@@ -90,6 +90,12 @@ JOIN wiki_pages p ON p.tenant_id = s.tenant_id AND p.page_id = s.page_id AND p.s
 WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id
 GROUP BY p.type, p.slug HAVING sum(length(s.body_md)) > :most_chars::int ORDER BY 3 DESC, p.type, p.slug LIMIT :limit;
 
+-- name: find_waiting_edges
+-- Edges that operators stated before a rebuild, and that wait for one of their pages.
+SELECT from_type, from_slug, edge_type, to_type AS type, to_slug AS slug, count(*) OVER () AS found FROM wiki_kept_edges
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id
+ORDER BY from_type, from_slug, edge_type, to_type, to_slug, valid_from LIMIT :limit;
+
 -- name: find_ripe_mentions
 -- Open held names with a minimum number of sightings since an instant, the most seen first.
 SELECT m.mention_id, m.alias, count(*) AS sightings, count(*) OVER () AS found FROM wiki_unresolved_mentions m

@@ -25,6 +25,7 @@ from compiler.plan.contract import (
     RemoveSection,
     SettleMention,
     WriteAlias,
+    WriteLink,
     WriteSection,
     WriteSummary,
     WriteTag,
@@ -113,13 +114,18 @@ def batch_of(family: NameFamily, memories: Mapping[str, BatchMemory]) -> LeafBat
 
 
 def changes(
-    family: NameFamily, decision: PlanDecision, around: Mapping[PageKey, Page], taken: Collection[PageKey] = ()
+    family: NameFamily,
+    decision: PlanDecision,
+    around: Mapping[PageKey, Page],
+    taken: Collection[PageKey] = (),
+    stated: Collection[WriteLink] = (),
 ) -> tuple[Item, ...]:
     """Return the items that make the family's pages those of the decision, which was made over an empty wiki.
 
     A page whose name now belongs to another is folded into that one: its names lead there. Pages that are `kept`, and
     those of a name that the decision does not have, stay. `around` are the family's pages with those that lead to them
-    and all that these list, `taken` the active pages of other names.
+    and all that these list, `taken` the active pages of other names, `stated` the edges of these pages by hand, which a folded
+    page leaves to the other.
     """
     standing = {page.key: page for page in family.pages}
     made = {
@@ -138,6 +144,7 @@ def changes(
             items.extend(_rewritten(there, page))
     for key, target in sorted(folded.items()):
         gone = standing[key]
+        items.extend(_left(key, target, stated))
         items.extend(upkeep.delete(gone, around))
         items.extend(_led(gone, made[target]))
     if not items:
@@ -191,6 +198,16 @@ def _led(gone: Page, target: Page) -> Iterator[Item]:
     slug = Alias(gone.key.slug.replace("-", " "), gone.title, sources=cited)
     every = {alias.key: alias for alias in (slug, *gone.aliases)}
     yield from (WriteAlias(target.key, alias) for key, alias in sorted(every.items()) if key not in known)
+
+
+def _left(gone: PageKey, target: PageKey, stated: Iterable[WriteLink]) -> Iterator[WriteLink]:
+    """Yield the edges that operators stated of a folded page as those of its target."""
+    for link in stated:
+        if gone in (link.source, link.target):
+            ends = (target if end == gone else end for end in (link.source, link.target))
+            source, to = next(ends), next(ends)
+            if source != to:
+                yield replace(link, source=source, target=to)
 
 
 def _held(family: NameFamily, decision: PlanDecision, named: Collection[str]) -> Iterator[Item]:

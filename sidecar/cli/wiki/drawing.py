@@ -35,7 +35,7 @@ _LINKS_SHOWN = 12
 _HISTORY_SHOWN = 5
 _SHOWN = (
     "records_read", "records_filtered", "records_quarantined", "pages_created", "pages_updated", "sections_rewritten",
-    "links_written", "mentions_held", "mentions_promoted", "sections_promoted", "alias_dedup_merged",
+    "links_written", "edges_put_back", "mentions_held", "mentions_promoted", "sections_promoted", "alias_dedup_merged",
     "fuzzy_dedupe_merges", "planner_calls", "input_tokens", "output_tokens", "cost_usd", "cap_hit", "aggregation_error",
 )  # fmt: skip
 
@@ -222,6 +222,8 @@ def job(one: CompileJob, before: Sequence[CompileJob] = ()) -> Iterator[Any]:
         yield f"together with the {len(before):,} before it:"
     if figures:
         yield rows(("what", "count"), figures)
+    if waiting := one.metrics.get("edges_waiting"):
+        yield f"{waiting:,} edges that were stated by hand wait for a page; they are listed by: sidecar wiki lint --dry-run"
 
 
 def _together(name: str, chain: Sequence[CompileJob]) -> Any:

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from compiler.operations import acts
 from compiler.plan.edge_types import TypedEdge, is_edge_type
-from sidecar.runtime.errors import FailedPrecondition, InvalidArgument
+from sidecar.runtime.errors import FailedPrecondition, InvalidArgument, NotFound
 from sidecar.services.validation import check_count
 from sidecar.services.wiki.page_lookup import acting, find, read_page
 from store.db.postgres import Pools, scoped
@@ -88,9 +88,17 @@ class PageEdges:
             return path
 
     async def drop(self, scope: Scope, source: str, target: str, said: TypedEdge) -> bool:
-        """Take back a typed edge that was stated by hand; return whether it was there. Raises FailedPrecondition."""
+        """Take back a typed edge that was stated by hand; return whether it was there. Raises FailedPrecondition.
+
+        One that waits for a page since a rebuild is taken back too, by the path, slug or title that the page had.
+        """
         async with acting(self._pool, scope) as connection:
-            ends = await _ends(connection, scope, source, target)
+            try:
+                ends = await _ends(connection, scope, source, target)
+            except NotFound:
+                if await acts.drop_waiting_edge(connection, scope, (source, target), said, now=self._now()):
+                    return True
+                raise
             return await acts.drop_edge(connection, scope, ends, said, now=self._now())
 
 

@@ -14,8 +14,8 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from compiler.operations import acts
 from compiler.plan.contract import CreatePage, Page, PageKey, PageType
+from compiler.state.enacting import enact
 from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery
 from sidecar.process.app import running
 from sidecar.runtime.settings import Settings
@@ -314,7 +314,7 @@ async def test_search_shows_every_result_and_its_end(desk: Site) -> None:
     async with browser(desk) as client:
         for few, shown, is_cut in ((made[:120], 120, False), (made[120:], 200, True)):
             async with scoped(desk.app.pools.background, scope) as connection:
-                await acts.enact(connection, scope, few, now=NOW)
+                await enact(connection, scope, few, now=NOW)
             text = (await client.get("/wiki?q=harbor")).text
             assert (text.count('href="/wiki/entity/harbor-'), told in text) == (shown, is_cut)
         assert told not in (await client.get("/wiki")).text

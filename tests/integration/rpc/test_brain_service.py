@@ -6,9 +6,9 @@ from uuid import uuid4
 
 import pytest
 
-from compiler.operations import acts
 from compiler.plan.contract import LinkKind, LinkOrigin, WriteLink
 from compiler.plan.edge_types import TypedEdge
+from compiler.state.enacting import enact
 from sidecar.rpc.brain import BrainService
 from sidecar.services.brain.context import BrainContext
 from sidecar.services.brain.releases import Brain
@@ -72,7 +72,7 @@ async def test_relation_is_told_from_both_ends_with_its_memories(service: BrainS
     stated = WriteLink(LOLA, AUSTIN, LinkKind.REFERENCE, LinkOrigin.DETERMINISTIC, "rule", "m1", said)
     by_hand = WriteLink(LOLA, AUSTIN, LinkKind.REFERENCE, LinkOrigin.MANUAL, "manual", "", TypedEdge("owns"))
     async with scoped(pools.background, SCOPE) as connection:
-        await acts.enact(connection, SCOPE, [stated, by_hand], now=NOW)
+        await enact(connection, SCOPE, [stated, by_hand], now=NOW)
     hits = {one.title: one.id for one in (await ask(service, query="Casa Lola Austin")).hits}
     details = (await ask(service, detail_ids=[hits["Casa Lola"], hits["Austin, Texas"]])).details
     told = [

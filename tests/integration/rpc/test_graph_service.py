@@ -9,13 +9,15 @@ from typing import Any
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from compiler.operations import upkeep
+from compiler.operations.upkeep import ResetMode
 from sidecar.rpc.wiki import WikiService
 from sidecar.runtime.errors import AdminRequired, FailedPrecondition, NotFound
 from sidecar.services.ontology.drafting import WantedChange
 from sidecar.services.ontology.governance import Governance
 from sidecar.services.wiki.pages import Wiki
 from sidecar.v1 import wiki_pb2 as pb
-from store.db.postgres import Pools
+from store.db.postgres import Pools, scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
 from tests.support.compiler.compiling import Clock
 from tests.support.compiler.wiki_pages import put_wiki
@@ -128,6 +130,17 @@ async def test_edge_stated_by_two_at_once_stands_once_and_is_taken_back_once(ser
     gone = await asyncio.gather(*(service.delete_edge(asked, an_admin()) for _ in range(3)))
     assert sum(one.was_there for one in gone) == 1
     assert not (await query(service, "casa-lola", {})).paths
+
+
+async def test_edge_that_waits_for_its_pages_since_a_rebuild_is_taken_back(service: WikiService, pools: Pools) -> None:
+    await service.write_edge(pb.WriteEdgeRequest(**EDGE), an_admin())
+    async with scoped(pools.background, SCOPE) as connection:
+        await upkeep.reset(connection, SCOPE, mode=ResetMode.FULL, now=now())
+    with pytest.raises(NotFound):
+        await service.delete_edge(pb.DeleteEdgeRequest(**EDGE, valid_from_time=at(2020)), an_admin())
+    assert (await service.delete_edge(pb.DeleteEdgeRequest(**EDGE), an_admin())).was_there
+    with pytest.raises(NotFound):
+        await service.delete_edge(pb.DeleteEdgeRequest(**EDGE), an_admin())
 
 
 @pytest.mark.parametrize(

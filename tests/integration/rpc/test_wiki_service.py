@@ -23,6 +23,7 @@ from compiler.plan.contract import (
     WriteTag,
 )
 from compiler.plan.upkeep import ActRefused
+from compiler.state.enacting import enact
 from sidecar.rpc.messages import wiki_messages
 from sidecar.rpc.transport.call import Call, behaviours_of
 from sidecar.rpc.wiki import SERVICE, WikiService
@@ -94,7 +95,7 @@ async def test_text_without_memories_names_its_pages_and_lint_finds_text_with_ne
     uncited = Section("notes", "Notes", "Said by nobody.")
     async with scoped(pools.background, SCOPE) as connection:
         pages = (Page(texas, "Texas", "A state.", sections=(stub,)), Page(odd, "Odd", "", sections=(uncited,)))
-        await acts.enact(connection, SCOPE, [*map(CreatePage, pages), SetParent(AUSTIN, texas)], now=NOW)
+        await enact(connection, SCOPE, [*map(CreatePage, pages), SetParent(AUSTIN, texas)], now=NOW)
         report = await lint.look(connection, SCOPE, now=NOW)
     assert [one.subject for one in report.findings if one.kind == "unsourced_section"] == [f"{odd.path}#notes"]
     page = await get(service, "texas")
@@ -434,7 +435,7 @@ async def test_held_types_are_listed_with_their_reason_and_pages_tell_their_type
     async with scoped(pools.background, SCOPE) as connection:
         source = (CitedMemory("m1", b""),)
         items = [WriteTag(key, Tag(tag, source)) for key, tag in tags.items()]
-        await acts.enact(connection, SCOPE, items, now=NOW)
+        await enact(connection, SCOPE, items, now=NOW)
     assert (await get(service, FRANKLIN.slug)).page.entity_type == "grill"
     assert (await get(service, LOLA.slug)).page.entity_type == ""
     held = [one for one in (await service.list_mentions(pb.ListMentionsRequest(), an_agent())).mentions if one.reason]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from compiler.operations import acts
 from compiler.plan.contract import (
     Aggregation,
     Alias,
@@ -25,6 +24,7 @@ from compiler.plan.contract import (
     Tag,
     WriteLink,
 )
+from compiler.state.enacting import enact
 from store.content import memories
 from store.content.memories import NewMemory
 from store.db.postgres import Pools, scoped
@@ -114,4 +114,4 @@ async def put_wiki(pools: Pools, scope: Scope) -> None:
         await tenants.ensure_tenant(connection, scope.tenant_id, now=NOW)
         new = [NewMemory(text, memory_id, occurred_at=NOW) for memory_id, text in TEXTS.items()]
         await memories.retain(connection, scope, new, now=NOW)
-        await acts.enact(connection, scope, small_wiki(), now=NOW)
+        await enact(connection, scope, small_wiki(), now=NOW)

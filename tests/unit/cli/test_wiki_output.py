@@ -161,6 +161,12 @@ def test_chain_of_jobs_is_shown_as_one() -> None:
     assert len(list(drawing.job(ran()))) == 1
 
 
+def test_edges_that_wait_are_those_of_the_last_job_of_a_chain() -> None:
+    chain = [CompileJob("j", "succeeded", "admin", 1, 0, "", "", {"edges_waiting": count}) for count in (7, 2, 0)]
+    assert [line[:7] for line in drawing.job(chain[1], chain[:1])][-1:] == ["2 edges"]
+    assert len(list(drawing.job(chain[2], chain[:2]))) == 1
+
+
 def test_only_the_first_of_many_skipped_records_are_shown() -> None:
     facts = {"records": 1, "created": 1, "updated": 0, "unchanged": 0, "skipped": ["x"] * 25, "job_id": ""}
     _, *told = drawn_import(facts)

@@ -12,6 +12,7 @@ from compiler.operations.upkeep import ResetMode
 from compiler.passes import forgetting
 from compiler.plan.contract import CreatePage, LinkOrigin, Page, PageKey, PageType, RulingKind
 from compiler.plan.upkeep import ActRefused
+from compiler.state.enacting import enact
 from compiler.state.row_mapping import ruling
 from store.compile import scopes
 from store.content import memories
@@ -116,7 +117,7 @@ class Wiki:
         keys = [PageKey(PageType.TOPIC, f"imported-{self.dice.randint(1, 20)}") for _ in range(3)]
         items = [CreatePage(Page(key, key.slug, "Imported.", ())) for key in keys]
         async with scoped(self._pools.background, SCOPE) as connection:
-            await acts.enact(connection, SCOPE, items, now=NOW)
+            await enact(connection, SCOPE, items, now=NOW)
 
     async def _put(self) -> None:
         async with scoped(self._pools.background, SCOPE) as connection:

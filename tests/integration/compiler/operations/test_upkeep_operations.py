@@ -12,6 +12,7 @@ from compiler.operations import acts, lint, upkeep
 from compiler.operations.upkeep import ResetMode
 from compiler.plan.contract import LinkOrigin, Section, WriteSection
 from compiler.plan.upkeep import ActRefused
+from compiler.state.enacting import enact
 from store.compile import background, batches, jobs, scopes
 from store.content import memories
 from store.content.memories import NewMemory
@@ -53,7 +54,7 @@ async def test_every_defect_is_reported(wiki: Pools) -> None:
         for row in (lola, franklin):
             await acts.add_alias(connection, SCOPE, row, "the usual", now=NOW)
         long = Section("overview", "Overview", "word " * 1_700)
-        await acts.enact(connection, SCOPE, [WriteSection(FRANKLIN, long)], now=NOW)
+        await enact(connection, SCOPE, [WriteSection(FRANKLIN, long)], now=NOW)
         await connection.execute("UPDATE wiki_pages SET status = 'archived' WHERE slug = 'austin'")
         await connection.execute("UPDATE wiki_pages SET title = 'Casa Lola'")
     report = await looked(wiki, days=91)

@@ -1,0 +1,66 @@
+"""Edges that operators stated, put back after a rebuild: where their pages are now, and which still wait for one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from compiler.plan.contract import PageKey, WriteLink
+from compiler.plan.edge_types import TypedEdge
+from store.text.texts import fold
+
+
+@dataclass(frozen=True, slots=True)
+class KeptEdge:
+    """A typed edge as an operator stated it, with the titles that its pages had."""
+
+    link: WriteLink
+    titles: tuple[str, str]
+
+    @property
+    def ends(self) -> tuple[tuple[PageKey, str], tuple[PageKey, str]]:
+        """Both pages, each with its title."""
+        return (self.link.source, self.titles[0]), (self.link.target, self.titles[1])
+
+    def is_meant(self, named: tuple[str, str], said: TypedEdge) -> bool:
+        """Return whether it is the edge of that type and beginning between pages of these paths, slugs or titles."""
+        edge = self.link.edge
+        are_its = (
+            name in {key.path, f"{key.type}/{key.slug}", key.slug} or fold(name) == fold(title)
+            for name, (key, title) in zip(named, self.ends, strict=True)
+        )
+        return edge is not None and (edge.type, edge.valid_from) == (said.type, said.valid_from) and all(are_its)
+
+
+def place_of(
+    key: PageKey, merged_into: PageKey, existing: Collection[PageKey], bearers: Iterable[PageKey]
+) -> PageKey | None:
+    """Return the page that a page is now: itself, what it was merged into, or the only one that has its title as a name.
+
+    Of several with that name, the only one of its type. None if there is no such page.
+    """
+    if merged_into in existing:
+        return merged_into
+    found = set(bearers)
+    same = {one for one in found if one.type is key.type} or found
+    return same.pop() if len(same) == 1 else None
+
+
+def put_back(
+    kept: Iterable[KeptEdge], places: Mapping[PageKey, PageKey], stated: Collection[tuple[object, ...]]
+) -> tuple[tuple[WriteLink, ...], tuple[KeptEdge, ...]]:
+    """Return the links to write, and the edges that need not be kept any more.
+
+    `places` are the pages that are there again, `stated` the identities of what operators have stated since, which stays.
+    """
+    written: list[WriteLink] = []
+    settled: list[KeptEdge] = []
+    for one in kept:
+        source, target = (places.get(key) for key, _ in one.ends)
+        if source is None or target is None or source == target:
+            continue
+        settled.append(one)
+        link = replace(one.link, source=source, target=target)
+        if link.identity not in stated:
+            written.append(link)
+    return tuple(written), tuple(settled)
