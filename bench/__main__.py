@@ -42,6 +42,7 @@ ON_DATA = (
     "calibrate",
     "decay",
     "growth",
+    "hindsight",
     "leaning",
     "names",
     "pages",

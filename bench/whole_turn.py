@@ -12,8 +12,9 @@ import asyncio
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean
 
@@ -21,38 +22,96 @@ import uvloop
 
 from bench.figures import Figure, at_least, at_most, plain, quantile
 from bench.installed import Token, address, cpu_s, served
-from bench.recall.cases import Conversation, conversations
-from sidecar.client import Assembly, AsyncSidecar, NewTurn, Stance
+from bench.recall.cases import Conversation, Question, conversations, squash
+from sidecar.client import AsyncSidecar, NewTurn, Stance
 from store.content import embeddings
 from store.db.postgres import PoolsConfig, open_pools
 from store.embedded.layout import Layout
 
+BUDGET_TOKENS = 2_000
+SET = "realtalk"
+WIDTH = 8
 _TENANT, _THREAD, _MODEL = "whole-turn", "chat", "gpt-4o"
-_SET = "realtalk"
-_BUDGET_TOKENS = 2_000
-_WIDTH = 8
 _AT_ONCE = 500
 _WARM = 24
 
+Ask = Callable[[Conversation, Question], Awaitable[str]]
+"""Asks a question in its chat, and returns the text that a model would get."""
+
 
 @dataclass(frozen=True, slots=True)
-class _Heard:
-    """The milliseconds of each turn, all turns a second, and the processor milliseconds of a turn by kind of process."""
+class Heard:
+    """The milliseconds of each call, all calls a second, and the processor milliseconds of a call by kind of process."""
 
     took_ms: list[float]
     per_s: float
     cpu_ms: dict[str, float]
-    answers: list[Assembly]
+    texts: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """Half of the questions asked one at a time, the others `WIDTH` at a time, and the share of gold turns in the texts."""
+
+    alone: Heard
+    together: Heard
+    evidence: float
+
+
+@dataclass(slots=True)
+class Sidecar:
+    """A sidecar that holds the chats; `candidates` has their number in each turn, `degraded` counts turns that lack a source."""
+
+    root: Path
+    pid: int
+    clients: Mapping[str, AsyncSidecar]
+    candidates: list[int] = field(default_factory=list)
+    degraded: int = 0
+
+    async def ask(self, chat: Conversation, question: Question) -> str:
+        """Assemble one turn."""
+        assembly = await self.clients[chat.name].assemble_context(
+            message=question.text,
+            thread_id=_THREAD,
+            model_id=_MODEL,
+            overrides={"budget_tokens": BUDGET_TOKENS},
+        )
+        self.candidates.append(sum(report.offered_count for report in assembly.sources))
+        self.degraded += assembly.degraded
+        return "\n".join([block.text for block in assembly.system_blocks] + [one.text for one in assembly.messages])
+
+    def cpu_s(self) -> dict[str, float]:
+        """Return the processor seconds so far by kind of process."""
+        return cpu_s(self.pid, self.root)
 
 
 def run(*, scale: float, data: Path | None) -> list[Figure]:
     """Return the figures; `scale` is the share of the questions."""
     if data is None:
         sys.exit("whole-turn: name the folder of the data with --data")
-    return uvloop.run(_measured(conversations(data, _SET), scale))
+    return uvloop.run(_measured(conversations(data, SET), scale))
 
 
 async def _measured(chats: Sequence[Conversation], scale: float) -> list[Figure]:
+    async with sidecar(chats) as service:
+        rounds = await asked(chats, scale, service.ask, service.cpu_s)
+    alone, together = rounds.alone, rounds.together
+    note = f"{len(alone.took_ms)} turns of {mean(service.candidates):.0f} candidates, {BUDGET_TOKENS} tokens"
+    return [
+        at_most("a whole turn, one at a time, p50", quantile(alone.took_ms, 0.5), 20, unit=" ms", note=note),
+        at_most("the same, p95", quantile(alone.took_ms, 0.95), 35, unit=" ms"),
+        *(plain(f"of it processor time of {kind}", spent, unit=" ms") for kind, spent in alone.cpu_ms.items()),
+        at_least(f"turns a second, {WIDTH} at a time", together.per_s, 75, note=f"{len(together.took_ms)} turns"),
+        plain(f"a whole turn, {WIDTH} at a time, p50", quantile(together.took_ms, 0.5), unit=" ms"),
+        *(plain(f"the processor time of {kind} then", spent, unit=" ms") for kind, spent in together.cpu_ms.items()),
+        plain("evidence in the contexts", rounds.evidence),
+        plain("degraded turns", service.degraded),
+    ]
+
+
+@asynccontextmanager
+async def sidecar(chats: Sequence[Conversation]) -> AsyncIterator[Sidecar]:
+    """Yield a sidecar that serves from as many processes as there are cores, once it holds the chats with their vectors."""
     with tempfile.TemporaryDirectory(prefix="context-sidecar-whole-turn-", dir="/tmp") as name:
         root = Path(name)
         root.chmod(0o755)
@@ -63,12 +122,7 @@ async def _measured(chats: Sequence[Conversation], scale: float) -> list[Figure]
                 for chat in chats:
                     await _append(clients[chat.name], chat)
                 await _until_embedded(root)
-                told = [(clients[chat.name], question.text) for chat in chats for question in chat.questions]
-                asked = told[:: max(1, round(1 / scale))]
-                await _ask(asked[:_WARM], _WIDTH, process.pid, root)
-                alone = await _ask(asked[::2], 1, process.pid, root)
-                together = await _ask(asked[1::2], _WIDTH, process.pid, root)
-    return _figures(alone, together)
+                yield Sidecar(root, process.pid, clients)
 
 
 async def _append(client: AsyncSidecar, chat: Conversation) -> None:
@@ -93,40 +147,38 @@ async def _until_embedded(root: Path) -> None:
     await pools.close()
 
 
-async def _ask(asked: Sequence[tuple[AsyncSidecar, str]], width: int, pid: int, root: Path) -> _Heard:
-    """Ask every question once, `width` at a time."""
-    left, took_ms, answers = iter(asked), list[float](), list[Assembly]()
+async def asked(
+    chats: Sequence[Conversation], scale: float, ask: Ask, spent_s: Callable[[], dict[str, float]]
+) -> Rounds:
+    """Ask a share of the chats' questions, each once but for those that warm, and return what was heard."""
+    told = [(chat, question) for chat in chats for question in chat.questions][:: max(1, round(1 / scale))]
+    await _heard(told[:_WARM], WIDTH, ask, spent_s)
+    alone = await _heard(told[::2], 1, ask, spent_s)
+    together = await _heard(told[1::2], WIDTH, ask, spent_s)
+    pairs = [*zip(told[::2], alone.texts, strict=True), *zip(told[1::2], together.texts, strict=True)]
+    found = [
+        squash(chat.turns[place].text) in squash(text) for (chat, question), text in pairs for place in question.gold
+    ]
+    return Rounds(alone, together, mean(found))
+
+
+async def _heard(
+    told: Sequence[tuple[Conversation, Question]], width: int, ask: Ask, spent_s: Callable[[], dict[str, float]]
+) -> Heard:
+    left, took_ms, texts = iter(enumerate(told)), list[float](), [""] * len(told)
 
     async def caller() -> None:
-        for client, message in left:
+        for place, (chat, question) in left:
             sent = time.perf_counter()
-            answers.append(
-                await client.assemble_context(
-                    message=message,
-                    thread_id=_THREAD,
-                    model_id=_MODEL,
-                    overrides={"budget_tokens": _BUDGET_TOKENS},
-                )
-            )
+            texts[place] = await ask(chat, question)
             took_ms.append((time.perf_counter() - sent) * 1000)
 
-    began, before = time.perf_counter(), cpu_s(pid, root)
+    began, before = time.perf_counter(), spent_s()
     await asyncio.gather(*(caller() for _ in range(width)))
-    seconds, after = time.perf_counter() - began, cpu_s(pid, root)
-    cpu_ms = {kind: (after[kind] - before[kind]) * 1000 / len(answers) for kind in after}
-    return _Heard(took_ms, len(answers) / seconds, cpu_ms, answers)
-
-
-def _figures(alone: _Heard, together: _Heard) -> list[Figure]:
-    answers = alone.answers + together.answers
-    candidates = mean(sum(report.offered_count for report in one.sources) for one in answers)
-    note = f"{len(alone.took_ms)} turns of {candidates:.0f} candidates, {_BUDGET_TOKENS} tokens"
-    return [
-        at_most("a whole turn, one at a time, p50", quantile(alone.took_ms, 0.5), 20, unit=" ms", note=note),
-        at_most("the same, p95", quantile(alone.took_ms, 0.95), 35, unit=" ms"),
-        *(plain(f"of it processor time of {kind}", spent, unit=" ms") for kind, spent in alone.cpu_ms.items()),
-        at_least(f"turns a second, {_WIDTH} at a time", together.per_s, 75, note=f"{len(together.took_ms)} turns"),
-        plain(f"a whole turn, {_WIDTH} at a time, p50", quantile(together.took_ms, 0.5), unit=" ms"),
-        *(plain(f"of it processor time of {kind}", spent, unit=" ms") for kind, spent in together.cpu_ms.items()),
-        plain("degraded turns", sum(one.degraded for one in answers)),
-    ]
+    seconds, after = time.perf_counter() - began, spent_s()
+    return Heard(
+        took_ms,
+        len(told) / seconds,
+        {kind: (after[kind] - before[kind]) * 1000 / len(told) for kind in after},
+        texts,
+    )

@@ -86,10 +86,12 @@ def phoenix(stack: ExitStack) -> dict[str, str]:
     return {"PHOENIX_URL": url, "PHOENIX_OTLP_URL": f"http://127.0.0.1:{grpc_port}"}
 
 
-def hindsight(stack: ExitStack) -> dict[str, str]:
-    """Start Hindsight with its own Postgres, word-hash embeddings and no language model: what is retained stays verbatim."""
+def hindsight(stack: ExitStack, embedder: str = "words") -> dict[str, str]:
+    """Start Hindsight with its own Postgres, vectors by the hashes of words or by `minilm`, and no language model: what is
+    retained stays verbatim.
+    """
     programs, port, embeddings = installed("hindsight", HINDSIGHT), free_port(), free_port()
-    stack.enter_context(running([sys.executable, "-m", "tests.servers.embeddings", str(embeddings)]))
+    stack.enter_context(running([sys.executable, "-m", "tests.servers.embeddings", str(embeddings), embedder]))
     own = {
         "HINDSIGHT_API_DATABASE_URL": stack.enter_context(postgres(programs)),
         "HINDSIGHT_API_HOST": "127.0.0.1",

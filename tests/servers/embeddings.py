@@ -1,4 +1,6 @@
-"""An embeddings service for a real Hindsight: vectors by the hashes of words, the same for the same text. Run with a port."""
+"""An embeddings service for a real Hindsight, the same vector for the same text. Run with a port and an embedder: `words`, by the
+hashes of words, or `minilm`, the one of the product.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +10,29 @@ import json
 import math
 import struct
 import sys
+from collections.abc import Callable, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from models.embedding.minilm import MiniLM
 
 DIMENSIONS = 1536
 
+Embed = Callable[[Sequence[str]], list[list[float]]]
+"""Returns a vector for each text."""
 
-def vector(text: str) -> list[float]:
-    """Return a unit vector of the text's words."""
+
+def by_words(texts: Sequence[str]) -> list[list[float]]:
+    """Return a unit vector of each text's words."""
+    return [_hashed(text) for text in texts]
+
+
+def by_minilm() -> Embed:
+    """Load the product's embedder."""
+    model = MiniLM()
+    return lambda texts: [vector.tolist() for vector in model.encode(texts)]
+
+
+def _hashed(text: str) -> list[float]:
     values = [0.0] * DIMENSIONS
     for word in text.lower().split():
         digest = hashlib.sha256(word.strip(".,?!").encode(errors="replace")).digest()
@@ -24,12 +42,14 @@ def vector(text: str) -> list[float]:
 
 
 class _Handler(BaseHTTPRequestHandler):
+    embed: Embed = staticmethod(by_words)
+
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
         texts = asked["input"] if isinstance(asked["input"], list) else [asked["input"]]
         data = [
-            {"object": "embedding", "index": place, "embedding": self._form(vector(str(text)), asked)}
-            for place, text in enumerate(texts)
+            {"object": "embedding", "index": place, "embedding": self._form(values, asked)}
+            for place, values in enumerate(self.embed([str(text) for text in texts]))
         ]
         usage = {"prompt_tokens": 1, "total_tokens": 1}
         body = json.dumps({"object": "list", "data": data, "model": asked.get("model", ""), "usage": usage}).encode()
@@ -46,8 +66,10 @@ class _Handler(BaseHTTPRequestHandler):
     def _form(values: list[float], asked: dict[str, object]) -> object:
         if asked.get("encoding_format") != "base64":
             return values
-        return base64.b64encode(struct.pack(f"<{DIMENSIONS}f", *values)).decode()
+        return base64.b64encode(struct.pack(f"<{len(values)}f", *values)).decode()
 
 
 if __name__ == "__main__":
+    if sys.argv[2:] == ["minilm"]:
+        _Handler.embed = staticmethod(by_minilm())
     ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), _Handler).serve_forever()
