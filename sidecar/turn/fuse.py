@@ -1,7 +1,7 @@
 """Orders the items of all sources in one list.
 
-Scores of different backends are never compared. If every source gives calibrated relevances, items are ordered by relevance
-for their size; otherwise by reciprocal rank fusion. The trained ranker sets the items' relevances before this.
+Scores of different backends are never compared. If every source gives calibrated relevances, items are ordered by what they are
+worth; otherwise by reciprocal rank fusion. The trained ranker sets the items' relevances before this.
 """
 
 from __future__ import annotations
@@ -9,23 +9,20 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from functools import lru_cache
 from itertools import compress
-from operator import attrgetter, truediv
+from operator import attrgetter
 
 from sidecar.turn.items import Item, Source
 from sidecar.turn.profile import Allocation, Profile
+from sidecar.turn.worth import worths
 
 _RRF_K = 60
-# Measured: 0 (relevance alone) loses at wide budgets; 0.6 lets short facts displace passages at narrow ones.
-_SIZE_EXPONENT = 0.3
-_LEAST_BYTES = 16
 _HEARD = math.exp(-1)
 _rank, _source = attrgetter("rank"), attrgetter("source")
 
 
 def order(items: Sequence[Item], profile: Profile) -> list[Item]:
-    """Return the items, best first: by relevance for their size, or by fused ranks if a source gives no relevances.
+    """Return the items, best first: by their worth, or by fused ranks if a source gives no relevances.
 
     Under POOLED, priority breaks ties. Remaining ties go by rank, then by position in `items`.
     """
@@ -75,24 +72,19 @@ def relevances(items: Sequence[Item]) -> list[float]:
     ]
 
 
+def values(items: Sequence[Item], told: Sequence[float]) -> list[float]:
+    """Return what each item is worth (see `worth`), given the items' `relevances`."""
+    holds = [item.features.holds if item.features else 1.0 for item in items]
+    return worths(told, [item.text for item in items], holds)
+
+
 def _scored(items: Sequence[Item]) -> tuple[list[Item], list[float]]:
     """Return the items by rank, and their scores."""
     ranked = sorted(items, key=_rank)
     scores = relevances(ranked)
     if not is_calibrated(ranked, scores):
         return ranked, _fused_ranks(ranked)
-    return ranked, list(map(truediv, scores, map(_room, _sizes([item.text for item in ranked]))))
-
-
-def _sizes(texts: Sequence[str]) -> list[int]:
-    """Return each text's size in bytes, used in place of tokens so that the order depends on no tokenizer."""
-    return [len(text) if text.isascii() else len(text.encode(errors="replace")) for text in texts]
-
-
-@lru_cache(maxsize=8192)
-def _room(size: int) -> float:
-    """Return the divisor of an item's score for its size in bytes."""
-    return float(max(size, _LEAST_BYTES) ** _SIZE_EXPONENT)
+    return ranked, values(ranked, scores)
 
 
 def _fused_ranks(items: Sequence[Item]) -> list[float]:

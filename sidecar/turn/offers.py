@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter, lt
 
-from sidecar.turn.fuse import best, order, relevances
+from sidecar.turn.fuse import best, order, relevances, values
 from sidecar.turn.items import Decision, Fate, Item, Source, SourceReport, Status, fate_of
 from sidecar.turn.likeness import unlike
 from sidecar.turn.profile import Profile
-from sidecar.turn.worth import Prospects, Spend, worths
+from sidecar.turn.worth import Prospects, Spend
 
 _fault, _is_pinned, _rank = map(attrgetter, ("fault", "is_pinned", "rank"))
 
@@ -113,8 +113,8 @@ def _worth_it(
         return []
     kept, not_worth = [], f"is below {rule.least_worth:g}"
     below_worth = Decision.BELOW_WORTH
-    told, holds = relevances(items), [item.features.holds if item.features else 1.0 for item in items]
-    for item, relevance, value in zip(items, told, worths(told, [item.text for item in items], holds), strict=True):
+    told = relevances(items)
+    for item, relevance, value in zip(items, told, values(items, told), strict=True):
         if value >= rule.least_worth and relevance >= rule.least_relevance:
             kept.append(item)
         elif value < rule.least_worth:

@@ -58,7 +58,7 @@ def fate(result: Fitted, item_id: str) -> Fate:
 def test_item_that_does_not_fit_is_skipped_and_the_next_is_tried() -> None:
     items = [
         an_item("large", text_of(1, 26), Source.KNOWLEDGE, relevance=0.9),
-        an_item("small", text_of(2, 5), Source.KNOWLEDGE, relevance=0.4),
+        an_item("small", text_of(2, 5), Source.KNOWLEDGE, relevance=0.2),
     ]
     pool = NOTICE + fence_of(Source.KNOWLEDGE) + cost(text_of(2, 5)) + 20
     result = fitted(*items, budget_tokens=pool)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from sidecar.turn.fuse import is_calibrated, order, relevances
 from sidecar.turn.items import Item, Source, SourceReport, Status
 from sidecar.turn.offers import gather
+from sidecar.turn.rank import Features
 from sidecar.turn.worth import Prospects
 from tests.support.turn.turn_cases import a_profile, an_item
 
@@ -89,8 +90,14 @@ def test_shorter_of_two_equally_relevant_items_comes_first() -> None:
 
 def test_relevance_outweighs_size() -> None:
     long = an_item("long", "word " * 60, Source.KNOWLEDGE, relevance=0.5)
-    short = an_item("short", "word " * 6, Source.MEMORY, relevance=0.2)
+    short = an_item("short", "word " * 6, Source.MEMORY, relevance=0.1)
     assert ids(order([short, long], PROFILE)) == ["long", "short"]
+
+
+def test_item_of_a_kind_that_may_hold_no_answer_waits_behind_its_equals() -> None:
+    passage = an_item("passage", "x", Source.KNOWLEDGE, relevance=0.1, features=Features(holds=0.2))
+    turn = an_item("turn", "x", Source.THREAD, rank=1, relevance=0.05, features=Features(holds=0.9))
+    assert ids(order([passage, turn], PROFILE)) == ["turn", "passage"]
 
 
 def test_turn_replaced_by_a_more_relevant_memory_waits_behind_its_equals() -> None:
