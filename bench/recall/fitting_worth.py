@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from sidecar.turn.curves import NO_LEAD, RelevanceCurve, leads
 from sidecar.turn.holding import holdings
+from sidecar.turn.personal import beginnings_and_ends
 from sidecar.turn.weights import RankerWeights
 from sidecar.turn.worth import message_features, recall_features, worths
 from store.text.texts import fold
@@ -31,7 +32,7 @@ PERSONAL_FORM = ("own", "length")
 EDGES = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 _RIDGE, _GATE_RIDGE = 10.0, 1.0
-_PERSONAL_RIDGE, _WORDS_RIDGE, _LEAST_QUESTIONS, _LEAST_WEIGHT = 30.0, 20.0, 3, 0.05
+_PERSONAL_RIDGE, _WORDS_RIDGE, _LEAST_QUESTIONS, _LEAST_WEIGHT = 30.0, 5.0, 2, 0.2
 _IMPERSONAL = frozenset({DOCUMENTS, REWRITTEN, KNOWLEDGE})
 _OWN = frozenset({ASKING, LIFE, KNOWLEDGE})
 _VECTOR_SCALE = 4.0  # brings a unit vector's dimensions near the size of standardised features
@@ -349,8 +350,11 @@ def personal_odds(model: PersonalModel, row: Row) -> float:
 
 def _words(rows: Sequence[Row]) -> list[str]:
     """Return the words of several of these questions, but for numbers and names, whose weights would be of a subject."""
-    names = {fold(name) for row in rows for name in _NAME.findall(row.message)}
-    counts = Counter(word for row in rows for word in row.words)
+    of_rows = [{*map(fold, _NAME.findall(row.message))} for row in rows]
+    names = set().union(*of_rows)
+    counts = Counter[str]()
+    for row, own in zip(rows, of_rows, strict=True):
+        counts.update(row.words - {part for name in own for part in beginnings_and_ends(name)})
     return sorted(
         word
         for word, n in counts.items()

@@ -15,11 +15,13 @@ from typing import NamedTuple
 import numpy as np
 
 from sidecar.turn.items import Item, Source, SourceReport, columns_of, items_of
-from sidecar.turn.likeness import aloofness, likenesses
+from sidecar.turn.likeness import aloofness, blindness, likenesses, likenesses_by_words
 from sidecar.turn.rank import CandidateKind, Candidates, Features, Ranked, rank
 from sidecar.turn.reading import Reading
+from sidecar.turn.wording import word_shares
 from sidecar.turn.worth import Prospects, asking
 
+_BARRED = frozenset({CandidateKind.FACT, CandidateKind.PAGE})
 _Judgements = Mapping[str, tuple[float, Features]]
 
 
@@ -113,6 +115,12 @@ def _likenesses(ranked: Ranked, reading: Reading, candidates: Sequence[Candidate
     coverage = np.maximum(coverage, np.array(led))
     taken_off = aloofness(reading.personal, ranked.leaning, is_naming=bool(reading.names or reading.named))
     likeness = likenesses(cosines, coverage, reading.background[:parts]) - taken_off
+    if blind := blindness(reading.background[0]):
+        # Turns and passages need no likeness, so their many words are not compared.
+        texts = [text if one.kind in _BARRED else "" for one in candidates for text in one.texts]
+        shares = np.array([word_shares(part.words, texts) for part in reading.parts[:parts]]).max(axis=0)
+        by_words = likenesses_by_words(ranked.relevances, np.maximum(shares, led), reading.personal, ranked.leaning)
+        likeness = (1 - blind) * likeness + blind * by_words
     # A page without a vector is new, and the memories that it is made of stand for it.
     is_page = np.repeat([one.kind is CandidateKind.PAGE for one in candidates], [len(one.ids) for one in candidates])
     likeness = np.where(np.isnan(likeness) & is_page, -1.0, likeness).round(4).tolist()

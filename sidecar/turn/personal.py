@@ -1,7 +1,8 @@
 """Judges whether a message asks about somebody's own life ("When does my lease end?"), and not what anybody may know ("How do I
 boil an egg?").
 
-By words that tell, which are few in any language ("my", "we", "how", "a"), and by its vector, which tells more of English.
+By words that tell, which are few in any language ("my", "we", "how", "a"), by their first and last letters, which inflection
+leaves or makes, and by its vector, which tells more of English.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from sidecar.turn.reading import Reading
 from store.text.texts import fold
 
 _WORD = re.compile(r"\w+")
+_END_CHARS, _LEAST_CHARS = 3, 5
 _UNSPACED: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
@@ -31,9 +33,17 @@ def personal_score(reading: Reading, vector: Sequence[float]) -> float:
 
 
 def telling_words(reading: Reading) -> frozenset[str]:
-    """Return the folded words of a message and its pairs of neighbours; of a script without spaces signs and pairs of signs."""
+    """Return the folded words of a message and its pairs of neighbours, and the `beginnings_and_ends` of its longer words; of a
+    script without spaces signs and pairs of signs.
+    """
     written = _WORD.findall(fold(reading.parts[0].text))
     unspaced = [word for word in written if _UNSPACED.search(word)]
     spaced = [word for word in written if not _UNSPACED.search(word)]
     signs = (told for word in unspaced for told in (*word, *map("".join, pairwise(word))))
-    return frozenset((*spaced, *map(" ".join, pairwise(spaced)), *signs))
+    parts = (part for word in spaced for part in beginnings_and_ends(word))
+    return frozenset((*spaced, *map(" ".join, pairwise(spaced)), *parts, *signs))
+
+
+def beginnings_and_ends(word: str) -> tuple[str, ...]:
+    """Return the first and the last three letters of a word of five or more, written as in dictionaries ("bab-", "-mın")."""
+    return (f"{word[:_END_CHARS]}-", f"-{word[-_END_CHARS:]}") if len(word) >= _LEAST_CHARS else ()

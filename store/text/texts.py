@@ -114,6 +114,11 @@ def search_words(text: str, *, most_chars: int | None = None) -> str:
     return " ".join(_words(text) if most_chars is None else _first(_words(text), most_chars))
 
 
+def is_unspaced(word: str) -> bool:
+    """Return whether a word is written in a script without spaces, as of Japanese, Chinese, Korean or Thai."""
+    return _UNSPACED.fullmatch(word) is not None
+
+
 def query_words(text: str) -> list[str]:
     """Return the distinct words of a question, by the rules of `search_words`, in order of appearance, at most 64.
 

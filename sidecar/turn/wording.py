@@ -1,0 +1,63 @@
+"""Tells how many of a question's words texts hold, in any language: inflected words count, and scripts without spaces by pairs of
+signs.
+
+The search counts a word only as it is written, but for English. Where vectors tell little, that would leave a question in
+Polish or Turkish without its answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import takewhile
+from operator import eq
+from typing import Final
+
+from store.text.texts import fold, is_unspaced, search_words
+
+_READ_CHARS: Final = 1_000
+_MOST_LETTERS: Final = 8
+_HEAD, _MOST_APART = 3, 3
+_HIRAGANA: Final = re.compile("[\u3041-\u309f]")  # what inflects and joins words in Japanese
+
+
+def word_shares(words: Sequence[str], texts: Sequence[str]) -> list[float]:
+    """Return the share of the words' weight that each text holds, 0 to 1; `words` are search words without stop words.
+
+    A word weighs its letters, up to eight, and nothing below three; in a script without spaces pairs of signs weigh, those of
+    Japanese endings nothing. A text holds a word of which it has another form: the same beginning, at least half of both, and
+    at most three letters more.
+    """
+    weights = {word: weight for word in map(fold, words) if (weight := _weight(word))}
+    whole = sum(weights.values())
+    if not whole:
+        return [0.0] * len(texts)
+    return [sum(weights[word] for word in weights if _holds(_by_heads(text), word)) / whole for text in texts]
+
+
+def _weight(word: str) -> float:
+    if is_unspaced(word):
+        return (2 - len(_HIRAGANA.findall(word))) / 2 if len(word) == 2 else 0.0
+    return min(len(word), _MOST_LETTERS) / _MOST_LETTERS if len(word) >= _HEAD else 0.0
+
+
+@lru_cache(maxsize=1_000)
+def _by_heads(text: str) -> Mapping[str, Sequence[str]]:
+    """Return the folded search words of a text's beginning, by their first three letters."""
+    heads: dict[str, list[str]] = {}
+    for word in set(search_words(fold(text[:_READ_CHARS])).split()):
+        heads.setdefault(word[:_HEAD], []).append(word)
+    return heads
+
+
+def _holds(text: Mapping[str, Sequence[str]], word: str) -> bool:
+    found = text.get(word[:_HEAD], ())
+    return word in found or (len(word) >= _HEAD and any(_is_form(word, one) for one in found))
+
+
+def _is_form(one: str, other: str) -> bool:
+    """Return whether two words may be forms of one word; ("Marka", "Marek") are."""
+    longer = max(len(one), len(other))
+    common = sum(1 for _ in takewhile(bool, map(eq, one, other)))
+    return common >= _HEAD and common >= longer - _MOST_APART and 2 * common >= longer
