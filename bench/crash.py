@@ -15,8 +15,10 @@ from store.db.postgres import PoolsConfig, open_pools
 from tests.support.compiler import crash_runs, reprocess_runs
 from tests.support.compiler.crash_runs import STEPS, Other, World, scope_of
 from tests.support.compiler.crash_world import model_at, model_site
+from tests.support.compiler.killed_wikis import PAGE_SIZES, Campaign, drawn
 
 PAGES = 50_000
+WIKIS = 24
 _UNDISTURBED, _KILLED = UUID(int=701), UUID(int=702)
 _FAULTS = {
     "wiki": "wikis unlike the undisturbed one",
@@ -29,9 +31,36 @@ _FAULTS = {
 
 
 def run(*, scale: float) -> list[Figure]:
-    """Return the figures; a scale of 1 kills compiles at 200 steps, spread evenly, and reprocesses 50,000 pages."""
+    """Return the figures; a scale of 1 kills compiles at 200 steps, spread evenly, compares 24 wikis that were compiled under
+    random kills with their rebuilds, and reprocesses 50,000 pages."""
     compiles = uvloop.run(_measured(max(4, round(STEPS * scale))))
-    return [*compiles, *uvloop.run(_reprocessed(max(300, round(PAGES * scale))))]
+    wikis = uvloop.run(_rebuilt(max(2, round(WIKIS * scale))))
+    return [*compiles, *wikis, *uvloop.run(_reprocessed(max(300, round(PAGES * scale))))]
+
+
+async def _rebuilt(count: int) -> list[Figure]:
+    """Return how wikis that state typed edges and were compiled under random kills differ from their full rebuilds."""
+    killed = unlike = quarantined = edges = 0
+    async with own_database() as (_, opened):
+        pools = await open_pools(opened.dsn, PoolsConfig(turn_connections=1, background_connections=4))
+        try:
+            campaign = Campaign(pools, opened.dsn)
+            for seed in range(1, count + 1):
+                plan = drawn(seed, rounds=4, most=24, kills=3)
+                found = await campaign.run(scope_of(seed), plan, page_size=PAGE_SIZES[seed % len(PAGE_SIZES)])
+                killed += found.killed
+                unlike += bool(found.unlike)
+                quarantined += len(found.quarantined)
+                edges += sum(" deterministic:edge:" in name for name in found.rebuilt)
+        finally:
+            await pools.close()
+    return [
+        plain("wikis compared with their rebuilds", count),
+        at_least("workers killed at random over them", killed, count),
+        plain("statements of typed edges in them", edges),
+        at_most("wikis that say something else than their rebuilds", unlike, 0),
+        at_most("memories that the kills quarantined", quarantined, 0),
+    ]
 
 
 async def _reprocessed(pages: int) -> list[Figure]:

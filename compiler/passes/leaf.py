@@ -129,7 +129,7 @@ async def plan_stale(access: Access, deps: LeafDeps, *, changed: frozenset[str],
     """Return the plan that rebuilds what edited and forgotten memories fed."""
     async with access.reading() as connection:
         view = await views.stale_view(connection, access.scope, changed=changed, gone=gone, substrate=deps.substrate)
-    decision = await asyncio.to_thread(stale.decide, view)
+    decision = await asyncio.to_thread(stale.decide, view, is_quoting=deps.planner.name == extractive.NAME)
     rebuilder = Rebuilder(deps.planner)
     decision, finished_items = await finished(access, replace(deps, planner=rebuilder), decision, view.pages)
     items = stale.emptied(view, finished_items)

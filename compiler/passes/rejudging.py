@@ -12,6 +12,7 @@ from compiler.plan.contract import (
     DeletePage,
     Item,
     PageKey,
+    PageType,
     PlanDecision,
     RemoveSection,
     WriteSection,
@@ -26,6 +27,7 @@ from compiler.state.access import Access
 from compiler.state.naming import naming_after
 from store.db.queries import Connection
 from store.scope import Scope
+from store.text.texts import fold
 
 
 async def plan_rejudging(
@@ -36,8 +38,9 @@ async def plan_rejudging(
     Only names related to one of the memories' names are looked at. Families of more than MOST_MEMORIES memories stay.
     """
     names = await asyncio.to_thread(rejudging.names_in, memories)
+    cities = rejudging.cities_in(memories)
     async with access.reading() as connection:
-        found = await families.read(connection, access.scope, names, deps.substrate)
+        found = await families.read(connection, access.scope, names, deps.substrate, cities)
         rules = await views.ruled_by_operators(connection, access.scope)
     judged = [one for one in found if len(one.memory_ids) <= MOST_MEMORIES and not _is_ruled(one, rules)]
     wanted = sorted({memory_id for one in judged for memory_id in one.memory_ids})
@@ -116,6 +119,9 @@ async def _linked(
     every = tuple(memories[one] for one in sorted(memories))
     found = await views.feeding(connection, scope, every)
     titles = await views.topics_titled(connection, scope, every)
+    for item in items:
+        if isinstance(item, CreatePage) and item.page.key.type is PageType.TOPIC:
+            titles.setdefault(fold(item.page.title), item.page.key)
     standing = await views.links_of(connection, scope, sorted(memories))
     changed = {item.page for item in items if isinstance(item, DeletePage | RemoveSection | WriteSection)}
     fed = {memory_id: keys - (changed & set(judged)) for memory_id, keys in found.items()}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from types import MappingProxyType
 from uuid import UUID
 
 from compiler.plan.contract import BatchMemory, Mention, Page, PageKey, PageType
@@ -33,9 +34,15 @@ class _Holder:
 
 
 async def read(
-    connection: Connection, scope: Scope, names: Iterable[str], substrate: MemorySubstrate
+    connection: Connection,
+    scope: Scope,
+    names: Iterable[str],
+    substrate: MemorySubstrate,
+    cities: Mapping[str, frozenset[str]] = MappingProxyType({}),
 ) -> tuple[NameFamily, ...]:
     """Return the families that the names (plain keys) are of, each with two names or more; they share no page.
+
+    A page that is titled as one of the `cities`, which some memories tell of, and is no city's is a family also alone.
 
     A family is of the names that begin with the same words, if these are a name too or the one word's plural is. A name of one
     word joins the family of a longer one with that word if a memory of it has the longer one in another spelling.
@@ -44,7 +51,8 @@ async def read(
     words = await _borne(connection, scope, sorted({word for name in given for word in roots(name)}))
     later = {word: [name for name in given if word in parts(name)] for name in given for word in parts(name)}
     alone = await _borne(connection, scope, sorted(later))
-    holders = await _holders(connection, scope, words, {*alone, *(name for word in alone for name in later[word])})
+    exact = {*alone, *(name for word in alone for name in later[word]), *cities}
+    holders = await _holders(connection, scope, words, exact)
     by_name = {name: holder for holder in holders for name in holder.names}
     joined = [
         (word, name)
@@ -57,12 +65,17 @@ async def read(
     texts = await substrate.fetch(scope, sorted(wanted)) if wanted else {}
     joined = [(word, name) for word, name in joined if is_written_in(name, _of(by_name[word], texts))]
     known = {word for word in words if any(word in roots(name) for name in by_name)}
-    groups = _grouped(holders, known, joined)
     pages = [holder.page for holder in holders if holder.page is not None]
     acted = await candidates.acted_on(connection, scope, [(page.key.type.value, page.key.slug) for page in pages])
     kept = {PageKey(PageType(kind), slug) for kind, slug in acted}
     kept |= {page.key for page in pages if is_made_by_hand(page)}
-    return tuple(_family(group, frozenset(kept)) for group in groups)
+    telling = {
+        page.key: cities[plain_key(page.title)]
+        for page in pages
+        if page.key.type is PageType.ENTITY and page.key not in kept and plain_key(page.title) in cities
+    }
+    groups = _grouped(holders, known, joined, telling)
+    return tuple(_family(group, frozenset(kept), telling) for group in groups)
 
 
 def _of(holder: _Holder, texts: Mapping[str, BatchMemory]) -> list[BatchMemory]:
@@ -101,9 +114,9 @@ def _names(page: Page) -> Iterable[str]:
 
 
 def _grouped(
-    holders: Sequence[_Holder], words: Iterable[str], joined: Iterable[tuple[str, str]]
+    holders: Sequence[_Holder], words: Iterable[str], joined: Iterable[tuple[str, str]], alone: Collection[PageKey]
 ) -> list[list[_Holder]]:
-    """Return the holders that share a word or were joined, in groups of two names or more."""
+    """Return the holders that share a word or were joined, in groups of two names or more, or of a page that may be `alone`."""
     known = frozenset(words)
     links: dict[str, set[int]] = {}
     for at, holder in enumerate(holders):
@@ -121,14 +134,22 @@ def _grouped(
     groups: dict[int, list[_Holder]] = {}
     for at, number in enumerate(group_of):
         groups.setdefault(number, []).append(holders[at])
-    return [one for _, one in sorted(groups.items()) if len({name for holder in one for name in holder.names}) > 1]
+    return [
+        one
+        for _, one in sorted(groups.items())
+        if len({name for holder in one for name in holder.names}) > 1
+        or any(holder.page is not None and holder.page.key in alone for holder in one)
+    ]
 
 
-def _family(group: Iterable[_Holder], kept: frozenset[PageKey]) -> NameFamily:
+def _family(
+    group: Iterable[_Holder], kept: frozenset[PageKey], telling: Mapping[PageKey, frozenset[str]]
+) -> NameFamily:
     group = tuple(group)
     pages = sorted((one.page for one in group if one.page is not None), key=lambda page: page.key)
     held = sorted((one.mention for one in group if one.mention is not None), key=lambda mention: mention.key)
-    return NameFamily(tuple(pages), tuple(held), kept)
+    told = frozenset(memory_id for page in pages for memory_id in telling.get(page.key, ()))
+    return NameFamily(tuple(pages), tuple(held), kept, told)
 
 
 async def ids_of(connection: Connection, scope: Scope, keys: Iterable[PageKey]) -> list[UUID]:

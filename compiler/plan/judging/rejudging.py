@@ -31,6 +31,7 @@ from compiler.plan.contract import (
     WriteTag,
 )
 from compiler.plan.facts import past
+from compiler.plan.names.locating import city_of
 from compiler.plan.names.naming import holds
 from compiler.plan.names.spotting import runs, told
 from compiler.plan.names.themes import theme_of
@@ -46,18 +47,21 @@ _SHORTEST_WORD = 3
 class NameFamily:
     """The pages and held names that begin with the same words, one of which is these words alone, or a plural of one word.
 
-    `kept` are pages that must stay as they are.
+    Or a page with the name of a city, which was no city to the memories that made it. `kept` are pages that must stay as they
+    are, `telling` the memories whose metadata tells that a name of the family is a city.
     """
 
     pages: tuple[Page, ...] = ()
     mentions: tuple[Mention, ...] = ()
     kept: frozenset[PageKey] = frozenset()
+    telling: frozenset[str] = frozenset()
 
     @property
     def memory_ids(self) -> frozenset[str]:
-        """The memories that the pages cite, and those in which the names were seen."""
+        """The memories that the pages cite, those in which the names were seen, and those that tell of a city."""
         cited = {source.memory_id for page in self.pages for source in page.cited()}
-        return frozenset(cited | {one.source.memory_id for mention in self.mentions for one in mention.sightings})
+        seen = {one.source.memory_id for mention in self.mentions for one in mention.sightings}
+        return frozenset(cited | seen | self.telling)
 
     @property
     def names(self) -> frozenset[str]:
@@ -71,6 +75,15 @@ def names_in(memories: Iterable[BatchMemory]) -> frozenset[str]:
     """Return the plain keys of the memories' names."""
     spotted = (one for memory in memories for one in (*told(memory), *runs(memory.text)))
     return frozenset(plain_key(one.name) for one in spotted) - {""}
+
+
+def cities_in(memories: Iterable[BatchMemory]) -> dict[str, frozenset[str]]:
+    """Return the plain keys of the cities in the memories' metadata, each with these memories."""
+    found: dict[str, set[str]] = {}
+    for memory in memories:
+        if key := plain_key(city_of(memory)):
+            found.setdefault(key, set()).add(memory.memory_id)
+    return {key: frozenset(ids) for key, ids in found.items()}
 
 
 def roots(name: str) -> tuple[str, ...]:

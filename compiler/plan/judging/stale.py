@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from compiler.plan import bounds
 from compiler.plan.batch import StaleView
 from compiler.plan.citing import source_of
 from compiler.plan.contract import (
@@ -41,7 +42,7 @@ from compiler.plan.gathering import Gathering
 from compiler.plan.judging import departing
 from compiler.plan.judging.finishing import SUMMARY
 from compiler.plan.judging.writing import page_names
-from compiler.plan.names import naming
+from compiler.plan.names import excerpts, naming
 from compiler.plan.names.locating import tag_names
 from compiler.plan.names.ruled import known_as
 from compiler.plan.names.themes import theme_of, themes_in
@@ -49,9 +50,12 @@ from compiler.plan.text import markdown
 from compiler.plan.text.rollup import rolled_up
 
 
-def decide(view: StaleView) -> PlanDecision:
-    """Return the changes of the view's pages and mentions, with drafts of the texts to rewrite."""
-    stale = _Stale(view, {page.key: page for page in (*view.around, *view.pages)})
+def decide(view: StaleView, *, is_quoting: bool = False) -> PlanDecision:
+    """Return the changes of the view's pages and mentions, with drafts of the texts to rewrite.
+
+    For a planner that `is_quoting`, an edited memory stays only in the texts that quote what it says now.
+    """
+    stale = _Stale(view, {page.key: page for page in (*view.around, *view.pages)}, is_quoting=is_quoting)
     ended = departing.ending(view)
     for page in sorted(view.pages, key=lambda page: page.key):
         kept = page if page.key not in ended else departing.renamed(view, page)
@@ -87,6 +91,7 @@ class _Stale:
 
     view: StaleView
     standing: dict[PageKey, Page]
+    is_quoting: bool = False
     faded: set[PageKey] = field(default_factory=set)
     gathering: Gathering = field(default_factory=Gathering)
 
@@ -118,6 +123,8 @@ class _Stale:
         if not self._is_stale(section.sources):
             return section
         memories = self._speaking(page, section.sources)
+        if section.aggregation is None:
+            memories = self._quoted(page, memories, section.slug)
         sources = tuple(sorted(map(source_of, memories)))
         if section.aggregation is not None and memories:
             listing = self._listing(section, section.aggregation, memories, sources)
@@ -154,7 +161,7 @@ class _Stale:
         """Collect the summary's change; return whether anything remains."""
         if not self._is_stale(page.summary_sources):
             return bool(page.summary)
-        memories = self._speaking(page, page.summary_sources)
+        memories = self._quoted(page, self._speaking(page, page.summary_sources))
         sources = tuple(sorted(map(source_of, memories)))
         self.faded.add(page.key)
         self.gathering.items.append(WriteSummary(page.key, "", sources))
@@ -185,16 +192,37 @@ class _Stale:
         return departing.present(self.view, sources)
 
     def _speaking(self, page: Page, sources: Iterable[CitedMemory]) -> tuple[BatchMemory, ...]:
-        """Return the cited memories that exist; for an entity's or a theme's page, without edited ones that no longer name it."""
+        """Return the cited memories that exist, without edited ones that no longer name an entity's, a theme's or a named page.
+
+        A topic is named if all memories that were not edited name it: a city, but not what a model calls some memories together.
+        """
         present = self._present(sources)
         if theme := theme_of(markdown.plain_key(known_as(page))):
             return tuple(
                 one for one in present if one.memory_id not in self.view.changed or theme in themes_in(one.text)
             )
-        if page.key.type is not PageType.ENTITY:
-            return present
         names = page_names(page)
+        unedited = [one for one in present if one.memory_id not in self.view.changed]
+        is_named = unedited and all(any(naming.stands_in(name, one) for name in names) for one in unedited)
+        if page.key.type is not PageType.ENTITY and not is_named:
+            return present
         return tuple(one for one in present if any(self._names(name, one) for name in names))
+
+    def _quoted(
+        self, page: Page, memories: tuple[BatchMemory, ...], slug: str | None = None
+    ) -> tuple[BatchMemory, ...]:
+        """Return the memories without edited ones that a section, or the summary, would not quote."""
+        if not self.is_quoting:
+            return memories
+        keys = frozenset(map(markdown.plain_key, page_names(page))) - {""}
+        others = replace(page, sections=tuple(one for one in page.sections if one.slug != slug))
+        kept = []
+        for memory in memories:
+            said = excerpts.excerpt(memory, keys) if memory.memory_id in self.view.changed else ()
+            places = {bounds.base(one.slug) for one in excerpts.arrange([(memory, said)], others, keys)}
+            if memory.memory_id not in self.view.changed or (said and (slug is None or bounds.base(slug) in places)):
+                kept.append(memory)
+        return tuple(kept)
 
     def _names(self, name: str, memory: BatchMemory) -> bool:
         return memory.memory_id not in self.view.changed or naming.stands_in(name, memory)

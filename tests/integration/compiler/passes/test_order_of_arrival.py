@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 import orjson
@@ -148,6 +149,51 @@ async def test_page_whose_name_is_judged_away_is_folded_into_what_took_its_place
     assert cited == {"m002", "m003", "m004"}
     replayed = await replay(engine_on(pools), pools.background, SCOPE)
     assert (replayed.differences, replayed.unreplayable) == ((), 0)
+
+
+def of_a_town(*texts: str, first: int = 0) -> list[NewMemory]:
+    """Return memories, of which those at a bakery tell that Osterhude is a town."""
+    place = {"place": {"name": "Backstube Elbe", "city": "Osterhude"}}
+    told = memories(texts, first=first)
+    return [replace(one, metadata=place) if "Backstube" in one.text else one for one in told]
+
+
+TOWN = (
+    "The baker's son moved to Osterhude with two cats.",
+    "We waited for the ferry at Osterhude until noon.",
+    "At Backstube Elbe the bread is dark and heavy.",
+    "Ximena met Corvo at Backstube Elbe in Osterhude.",
+)
+
+
+@pytest.mark.parametrize("first", [2, 3])
+async def test_page_of_a_name_that_a_later_memory_tells_is_a_city_is_the_citys(pools: Pools, first: int) -> None:
+    await write(pools, of_a_town(*TOWN), scope=HOUSEMATE)
+    await wish(pools, scope=HOUSEMATE)
+    await compiled(pools, engine_on(pools), scope=HOUSEMATE)
+    whole = await wiki_of(pools, scope=HOUSEMATE)
+    assert "page /wiki/topic/osterhude" in whole
+    clock = Clock()
+    before = await told(pools, of_a_town(*TOWN[:2]), clock)
+    assert "page /wiki/entity/osterhude" in before
+    for texts, at in ((TOWN[2:first], 2), (TOWN[first:], first)):
+        found = await told(pools, of_a_town(*texts, first=at), clock) if texts else before
+    assert shape(found) == shape(whole)
+    replayed = await replay(engine_on(pools), pools.background, SCOPE)
+    assert (replayed.differences, replayed.unreplayable) == ((), 0)
+
+
+async def test_page_that_an_operator_named_stays_though_a_later_memory_tells_that_it_is_a_city(pools: Pools) -> None:
+    clock = Clock()
+    await told(pools, of_a_town(*TOWN[:2]), clock)
+    async with scoped(pools.background, SCOPE) as connection:
+        page = await browse.page_by_key(connection, SCOPE, "entity", "osterhude")
+        assert page is not None
+        await acts.add_alias(connection, SCOPE, page, "The village", now=NOW)
+    after = await told(pools, of_a_town(*TOWN[2:], first=2), clock)
+    assert {name for name in after if "osterhude" in name and name.startswith("page ")} == {
+        "page /wiki/entity/osterhude"
+    }
 
 
 async def test_page_that_an_operator_touched_is_never_withdrawn(pools: Pools) -> None:

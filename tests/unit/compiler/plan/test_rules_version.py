@@ -20,7 +20,7 @@ from store.text.texts import text_hash
 
 # What each version makes of the demo's journal: pages, hubs, what is left when every third memory is forgotten, what becomes
 # of it when every third is written anew, and two prompts.
-DIGESTS = {15: "f3283aa78d4fa19985f2591bb6e66b76ded7a3c6ebec4f2e77959b3eac1e772f"}
+DIGESTS = {16: "7125eec1c4b0ff40b43baf3804ee59bb7e48a9eb1a5124cd4cea71fd3b5e7510"}
 ANEW = BatchMemory(
     "", "On Friday Priya rowed to the island and back.", text_hash("anew"), datetime(2026, 6, 1, tzinfo=UTC)
 )

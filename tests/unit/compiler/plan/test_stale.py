@@ -65,7 +65,12 @@ def test_edited_memory_is_no_longer_a_source_of_an_entity_it_stopped_naming() ->
     (written,) = (item for item in decision.items if isinstance(item, WriteSection))
     assert [one.memory_id for one in written.section.sources] == ["m2"]
     topic = replace(standing, key=PageKey(PageType.TOPIC, "beatriz"))
-    assert len(stale.decide(replace(told, pages=(topic,))).drafts) == 3, "a topic is rarely named by its title"
+    drafts = {draft.section.slug: draft.memories for draft in stale.decide(replace(told, pages=(topic,))).drafts}
+    moved = told.memories["m1"]
+    assert drafts == {"overview": (KEPT,), "": (KEPT,), "notes": (moved,)}, "what still names it shows that it is named"
+    unnamed = replace(topic, title="Homes", aliases=())
+    drafts = {draft.section.slug: draft.memories for draft in stale.decide(replace(told, pages=(unnamed,))).drafts}
+    assert drafts["overview"] == (moved, KEPT), "a topic is rarely named by its title"
 
 
 def test_forgetting_a_memory_empties_sections_that_only_it_fed() -> None:
