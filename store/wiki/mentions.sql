@@ -1,11 +1,14 @@
 -- name: hold_mentions!
--- Holds names that are neither held nor ignored.
-INSERT INTO wiki_unresolved_mentions (tenant_id, owner_id, mention_id, alias, alias_normalized, suggested_type, status, updated_at)
+-- Holds names that are neither held nor ignored; one whose page is gone or archived is held anew.
+INSERT INTO wiki_unresolved_mentions AS w (tenant_id, owner_id, mention_id, alias, alias_normalized, suggested_type, status, updated_at)
 SELECT :tenant_id, :owner_id, r.mention_id, r.alias, r.key, r.suggested_type, 'open', :now
 FROM unnest(:mention_ids::uuid[], :keys::text[], :aliases::text[], :types::text[]) AS r (mention_id, key, alias, suggested_type)
 WHERE NOT EXISTS (SELECT 1 FROM wiki_unresolved_mentions m WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id
     AND m.alias_normalized = r.key AND m.status = 'ignored')
-ON CONFLICT DO NOTHING;
+ON CONFLICT (tenant_id, mention_id) DO UPDATE SET alias = excluded.alias, suggested_type = excluded.suggested_type, status = 'open',
+    promoted_page_id = NULL, updated_at = excluded.updated_at
+WHERE w.status = 'promoted' AND NOT EXISTS (SELECT 1 FROM wiki_pages p
+    WHERE p.tenant_id = :tenant_id AND p.page_id = w.promoted_page_id AND p.status = 'active');
 
 -- name: write_sightings!
 -- Writes sightings of held names.

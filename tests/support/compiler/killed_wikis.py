@@ -98,19 +98,15 @@ class KilledWiki:
     def unlike(self) -> tuple[str, ...]:
         """What one of the two says and the other does not, but for what the rebuild may leave out.
 
-        A page stays when memories that made it are edited or forgotten until too few are left to make it anew: it, its links,
-        and which other pages of its memories are linked, are then not compared. Neither are lists of pages, which keep pages that
-        belonged to them once.
+        A page stays when memories that made it are edited or forgotten until too few are left to make it anew: neither it nor
+        what its memories say elsewhere is compared. Nor are lists of pages, which keep pages that belonged to them once.
         """
         extra = {name.removeprefix("page ") for name in self.left.keys() - self.rebuilt.keys() if name[:5] == "page "}
         one, other = _said(self.left), _said(self.rebuilt)
-        of_extra = {part[2] for part in one if part[0] in extra}
-        found = sorted(one ^ other)
-        return tuple(
-            f"{'-' if part in one else '+'} {' '.join(part)}"
-            for part in found
-            if not extra & {part[0], part[1]} and not (part[2] in of_extra and "co_mention" in part[3])
-        )
+        excused = {part[2] for part in one if part[0] in extra}
+        found = [part for part in sorted(one ^ other) if part[2] not in excused and not extra & {part[0], part[1]}]
+        cited = {part[0] for part in other if part[2] and part[2] not in excused}
+        return tuple(f"{'-' if part in one else '+'} {' '.join(part)}" for part in found if part[2] or part[0] in cited)
 
 
 def _said(wiki: dict[str, bytes]) -> set[tuple[str, str, str, str]]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from compiler.operations import acts
 from compiler.operations.preview import preview
 from compiler.operations.replay import replay
 from compiler.plan.batch import LeafBatch
@@ -21,6 +23,7 @@ from store.compile.ledger import MemoryOutcome
 from store.content.memories import NewMemory
 from store.db.postgres import Pools, scoped
 from store.text.texts import text_hash
+from store.wiki import browse
 from tests.support.compiler.compiling import (
     NOW,
     SCOPE,
@@ -259,3 +262,34 @@ async def test_section_of_a_hub_goes_with_its_last_memory(pools: Pools, database
     after = await wiki_of(pools)
     assert "page /wiki/entity/casa-lola" in after, list(after)
     assert not [name for name in after if name.startswith("link /wiki/topic/austin reference /wiki/entity/casa-lola")]
+
+
+SEEN = (
+    "We saw Renee Castellano paint a red boat.",
+    "Dinner with Renee Castellano lasted until midnight.",
+    "We helped Renee Castellano carry a large kiln.",
+    "The ferry was late, and Renee Castellano told us about Faro.",
+)
+
+
+@pytest.mark.parametrize("act", [acts.delete_page, acts.archive_page])
+async def test_held_name_whose_page_is_gone_is_held_again_and_gets_a_page(
+    pools: Pools, act: Callable[..., Awaitable[None]]
+) -> None:
+    async def told(*places: int) -> bytes | None:
+        for place in places:
+            await write(pools, [NewMemory(SEEN[place], f"m{place}", NOW - timedelta(hours=9 - place))])
+            await again(pools, minutes=6 * (place + 1))
+        return (await wiki_of(pools)).get("page /wiki/entity/renee-castellano")
+
+    assert await told(0) is None
+    assert await told(1) is not None
+    async with scoped(pools.background, SCOPE) as connection:
+        row = await browse.page_by_key(connection, SCOPE, "entity", "renee-castellano")
+        assert row is not None
+        await act(connection, SCOPE, row, now=NOW)
+    page = await told(2, 3)
+    assert page is not None
+    assert b'"is_active":true' in page
+    found = await replay(engine_on(pools), pools.background, SCOPE)
+    assert (found.differences, found.is_identical) == ((), True) or found.unreplayable
