@@ -11,7 +11,7 @@ from store.scope import Scope
 from tests.support.compiler.killed_wikis import PAGE_SIZES, Campaign, drawn
 
 SAMPLE, WHOLE = (1, 14), tuple(range(1, 41))
-SAMPLE_FINISHED, WHOLE_FINISHED = (3,), tuple(range(1, 13))
+SAMPLE_FINISHED, WHOLE_FINISHED = (6,), tuple(range(1, 13))
 
 
 def scope_of(seed: int, owner: int = 1) -> Scope:
