@@ -73,6 +73,18 @@ def test_edited_memory_is_no_longer_a_source_of_an_entity_it_stopped_naming() ->
     assert drafts["overview"] == (moved, KEPT), "a topic is rarely named by its title"
 
 
+def test_edited_memory_stays_only_where_a_quoting_planner_would_quote_it() -> None:
+    asking = memory("m1", "Does Beatriz live in Porto now?")
+    standing = page("Beatriz", section("Old.", "m1", "m2"), section("Older.", "m1", "m2", name="relations"))
+    asked = replace(view(standing, changed={"m1"}), memories={"m1": asking, "m2": KEPT})
+    assert [one.memories for one in stale.decide(asked).drafts] == [(asking, KEPT)] * 2
+    assert [one.memories for one in stale.decide(asked, is_quoting=True).drafts] == [(KEPT,)] * 2
+    told = {
+        one.section.slug: one.memories for one in stale.decide(view(standing, changed={"m1"}), is_quoting=True).drafts
+    }
+    assert told == {"overview": (NOW, KEPT), "relations": (KEPT,)}
+
+
 def test_forgetting_a_memory_empties_sections_that_only_it_fed() -> None:
     standing = page("Beatriz", section("Old.", "m1"), section("Dog.", "m2", name="notes"))
     decision = stale.decide(view(standing, gone={"m1"}))
