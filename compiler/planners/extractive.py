@@ -20,10 +20,10 @@ from compiler.plan.names.excerpts import arrange, bare, excerpt, founds, line
 from compiler.plan.names.locating import city_of, place_name, types_of
 from compiler.plan.names.merge import CITY_TAG
 from compiler.plan.names.naming import holds
-from compiler.plan.names.openings import is_loose, opening
-from compiler.plan.names.spotting import NameKind
+from compiler.plan.names.openings import is_fragment, is_loose, opening, weight
+from compiler.plan.names.spotting import NameKind, speaker_of
 from compiler.plan.names.subjects import Subject, remembered, subjects
-from compiler.plan.names.themes import theme_of
+from compiler.plan.names.themes import is_everyday, theme_of
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.plan.proposal import (
     HeldName,
@@ -41,6 +41,8 @@ from compiler.plan.text.sentences import sentences
 NAME = "extractive"
 MIN_MEMORIES = 2
 MIN_THEME_MEMORIES = 3
+MIN_EVERYDAY_WEIGHT = 5
+MIN_PASSING_WEIGHT = 6
 LONGEST_LETTERS = 4
 HIGHLIGHTS = 3
 
@@ -102,12 +104,30 @@ def _is_enough(subject: Subject, found: list[tuple[BatchMemory, tuple[str, ...]]
     """Return whether enough memories speak of the subject, and one of them in a sentence that can be read alone.
 
     A sentence that only counts the name among others says nothing of it. A few capital letters are often no name but a kind
-    (`a USB stick`), so they take as many memories as a theme.
+    (`a USB stick`), so they take as many memories as a theme. A theme is named in passing more often than a name, one of
+    everyday life most often, so its sentences are weighed too.
     """
-    is_letters = subject.kind is NameKind.THING and subject.title.isupper() and len(subject.title) <= LONGEST_LETTERS
-    least = MIN_THEME_MEMORIES if subject.kind is NameKind.THEME or is_letters else MIN_MEMORIES
+    is_letters = subject.kind is NameKind.THING and _is_letters(subject.title)
+    is_theme = subject.kind is NameKind.THEME
+    least = MIN_THEME_MEMORIES if is_theme or is_letters else MIN_MEMORIES
     saying = [[one for one in said if founds(one, subject.keys)] for _, said in found]
-    return sum(map(bool, saying)) >= least and not all(is_loose(one) for said in saying for one in said)
+    if sum(map(bool, saying)) < least or all(is_loose(one) for said in saying for one in said):
+        return False
+    weights = [
+        max((weight(one, subject.keys, is_talk=bool(speaker_of(memory.text))) for one in said), default=0)
+        for (memory, _), said in zip(found, saying, strict=True)
+    ]
+    if not is_theme:
+        is_plain = subject.kind is NameKind.THING
+        return any(weights) and not (is_plain and is_fragment((one for _, said in found for one in said), subject.keys))
+    if not is_everyday(subject.title):
+        return sum(weights) >= MIN_THEME_MEMORIES
+    return sum(weights) >= (MIN_EVERYDAY_WEIGHT if max(weights) > 1 else MIN_PASSING_WEIGHT)
+
+
+def _is_letters(title: str) -> bool:
+    letters = title.removesuffix("s")
+    return letters.isupper() and len(letters) <= LONGEST_LETTERS
 
 
 def _excerpts(subject: Subject) -> list[tuple[BatchMemory, tuple[str, ...]]]:

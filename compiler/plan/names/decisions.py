@@ -18,6 +18,7 @@ from store.text.words import STOP_WORDS
 
 MAX_TITLE_WORDS = 12
 MIN_TITLE_WORDS = 2
+MAX_SENTENCE_WORDS = 16
 
 _DECIDED = re.compile(
     r"""(?<!not\s)(?<!n't\s)\b(?:
@@ -43,6 +44,15 @@ _DOUBTFUL = re.compile(
     r"|\bto decide|[?？]\W*$",
     re.IGNORECASE,
 )
+_SUPPOSING = re.compile(
+    r"\b(?:i|we) (?:guess|think|believe|suppose|assume|heard|hear|say|said)\b"
+    r"|\b(?:creo|supongo|acho|suponho|(?:ich )?glaube|je crois)\b"
+)
+# A pronoun that no noun of the same clause explains, so that the clause alone is no title.
+_UNEXPLAINED = re.compile(
+    r"^(?:(?!\b(?:an?|the|my|our|his|her|their|your|\d+)\b).)*\b(?:it|them|one(?=$|\s(?:and|or|for|of\s(?:my|our))\b))(?:\W|$)",
+    re.IGNORECASE,
+)
 _OTHERS = frozenset(["they", "he", "she", "it", "you", "who", "which", "that"])
 _OBJECTS = frozenset(["it", "them", "him", "her", "me", "us", "one", "this", "that"])
 _EVERYDAY = re.compile(
@@ -51,8 +61,9 @@ _EVERYDAY = re.compile(
         | have\s(?:\w+\s){0,3}(?:dinner|lunch|breakfast|brunch|drinks?|coffee|meal|nap|picnic|party)
         | take\s(?:an?|the|some)\s(?:\w+\s)?(?:nap|break|shower|bath|walk|day\soff|photos?|pictures?|look)
         | (?:start|try)\s(?:an?|the|another)\s(?:\w+\s){0,2}(?:show|series|movie|film|book|recipe|dish|restaurant)
+        | spend\s(?:(?:some|the|an?|my|our)\s)?(?:\w+\s)?(?:time|day|night|morning|afternoon|evening|weekend)\b
         | stay\s(?:in|home|inside|up|at\shome) | (?:stop|swing|drop)\sby | check\s(?:out|it|in)
-        | do\s(?:an?|the|some)\b
+        | do\s(?:an?|the|some)\b | (?:an?|the|this|that|my|your)\s(?:\w+\s)?(?:answer|guess|flow)\b
         | (?:eat|grab|order|watch|sleep|call|text|cook|bake|wait|walk|listen|treat|binge|relax|surprise|wear|freshen)\b
     )""",
     re.IGNORECASE | re.VERBOSE,
@@ -82,6 +93,8 @@ def decisions(memory: BatchMemory) -> Iterator[ProposedPage]:
     for at, sentence in enumerate(every):
         decided = _decided(sentence, is_tagged=is_tagged and not at)
         title = _title(decided)
+        if _UNEXPLAINED.search(title):
+            title = _title_of_sentence(sentence)
         if title:
             yield _page(
                 memory, title, attributed((sentence,), memory)[0], every[at + 1 : at + 2], every[max(0, at - 1) : at]
@@ -98,6 +111,9 @@ def _decided(sentence: str, *, is_tagged: bool) -> str:
         return said[label.end() :]
     if marker and _is_own(sentence, said[: marker.start()]):
         decided = said[marker.end() :]
+        _, colon, told = decided.partition(": ")
+        if colon and _COMMITTED.search(told) and not FIRST_PERSON.isdisjoint(plain_key(told).split()[:1]):
+            return told
         return "" if _EVERYDAY.match(decided) and not _LASTING.search(decided) else decided
     if henceforth:
         return (
@@ -117,7 +133,7 @@ def _is_own(sentence: str, before: str) -> bool:
     if not _OTHERS.isdisjoint(words[-4:]):
         return False
     if not FIRST_PERSON.isdisjoint(words[-6:]) or len(words) <= 1:
-        return True
+        return not _SUPPOSING.search(" ".join(words[-6:]))
     names = runs(before)
     return not speaker_of(sentence) and bool(names) and plain_key(before).startswith(plain_key(names[0].name))
 
@@ -135,6 +151,12 @@ def _title(decided: str) -> str:
         words.pop()
     title = " ".join(words).strip(" \"'“”‘’,*_")
     return f"{title[:1].upper()}{title[1:]}" if len(content_words(title)) >= MIN_TITLE_WORDS else ""
+
+
+def _title_of_sentence(sentence: str) -> str:
+    """Return the whole sentence as a title; empty if it is too long for one."""
+    words = one_line(sentence.removeprefix(f"{speaker_of(sentence)}: ")).rstrip(" .!").split()
+    return " ".join(words) if len(words) <= MAX_SENTENCE_WORDS else ""
 
 
 def _page(

@@ -121,13 +121,16 @@ class Merger:
         return {page for page in found if self._same_place(proposed, page)}
 
     def _longer(self, proposed: ProposedPage) -> set[PageKey]:
-        """Return the pages of the type with longer names that the proposed title abbreviates."""
+        """Return the pages of the type with longer names that the proposed title abbreviates, unless its text has both."""
         key = plain_key(proposed.title)
+        lines = [plain_key(line) for section in proposed.sections for line in section.body_md.split("\n")]
         aliases = {
             match.alias: match.page
             for prefix in spelling.prefixes(proposed, self.gazetteer)
             for match in self.by_asked.get((Way.PREFIX, prefix), ())
-            if match.page.type == proposed.type and self._same_place(proposed, match.page)
+            if match.page.type == proposed.type
+            and self._same_place(proposed, match.page)
+            and not spelling.stand_apart(key, plain_key(match.alias), lines)
         }
         chosen = spelling.meant(key, aliases, self.gazetteer)
         return {aliases[alias] for alias in chosen}

@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from compiler.plan.names.excerpts import founds
+from compiler.plan.names.naming import holds
 from compiler.plan.names.spotting import runs, speaker_of
-from compiler.plan.names.themes import theme_of
+from compiler.plan.names.theme_words import EVERYONES
+from compiler.plan.names.themes import theme_of, themes_in
 from compiler.plan.text.change import content_words
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.words import FIRST_PERSON, NAMING, SECOND_PERSON
+from store.text.words import STOP_WORDS
 
 _IS = "is|are|was|were|es|era|e|foi|ist|war|est|etait|means|stands for"
 _AN = (
     "a|an|the|my|our|his|her|their|one|un|una|el|la|um|uma|o|ein|eine|der|die|das|une|le|mi|meu|minha|mein|meine|mon|ma"
 )
 _LIKES = """
-love loves loved like likes enjoy enjoys enjoyed favorite favourite passion passionate hobby started starting learning joined
-practice practices interested fan ama encanta gosta liebt mag aime adore always usually every never often weekly daily
+love loves loved likes enjoy enjoys enjoyed favorite favourite passion passionate hobby started starting learning joined
+practice practices interested fan ama amo adoro encanta encantan gusta gustan gosta gosto liebt liebe mag gern gerne aime adore
+piace always usually every often weekly daily siempre sempre toujours immer suelo costumo aprendo lerne apprends
 """
+# `like` alone mostly compares: it tells what somebody likes only after who does.
+_LIKED = re.compile(
+    r"\b(?:i|we|you|they|dont|doesnt|didnt)(?: (?!feel|felt|look|looks|am|are|was|were|do|just|sound|be|have|seem)\w+)? like\b"
+)
+_BY_THE_WAY = re.compile(
+    r"\b(?:friends? (?:and|or) family|family (?:and|or) (?:close )?friends?|familia [yeo] amigos|amigos [yeo] familia"
+    r"|familie und freunden?|freunden? und familie|famille et (?:les |mes |ses )?amis|amis et (?:la |ma |sa )?famille)\b"
+)
 _POINTING = re.compile(
     r"(?:and|but|so|or|not|also|then|plus|because|it|its|that|thats|this|these|those|they|theyre|he|she|hes|shes|there|here|either"
     r"|as for|on the other hand|one of|some of|another|other|for example|dont|lets|wow|yeah|yes|no|nah|hope|thanks|hmm|well)\b"
@@ -33,10 +45,20 @@ _DISCOURSE = re.compile(
     r"|as i \w+ to say|like i said|you know|for example|and also)\b"
 )
 _LOOSE = frozenset(["it", "there", "them", "then", "this", "these", "those"])
+# What a speaker tells of themselves is known by its pronouns in English only: other languages leave them out.
+_ENGLISH = re.compile(
+    r"\b(?:the|is|are|was|were|it|its|this|that|of|and|to|for|with|but|they|he|she|his|her|their|be|been|has|have)\b"
+)
+# Without an apostrophe `we're` and `we'll` are words that tell nothing of who speaks.
+_OWN = FIRST_PERSON - {"were", "well", "wed"}
+_LEARNT = frozenset(["learn", "learned", "learnt"])
+_LIKES_WORDS = frozenset(_LIKES.split())
+_OF = r"(?:of|on|de|do|da|dos|das|del|di|della|von|du)(?: (?:the|la|el|los|las|le|les))?"
 _OTHERS = frozenset(["he", "she", "him", "her", "his", "hers", "they", "their"])
 _LONGEST = 240
 _SHORTEST_WORDS = 3
 _WORDS = 12
+_OPENING_WORDS = 3
 
 
 def opening(said: Iterable[str], keys: Collection[str]) -> str:
@@ -73,8 +95,66 @@ def fitness(sentence: str, keys: Collection[str]) -> int:
     if is_theme:
         opens = runs(sentence)[:1]
         is_told = bool(opens) and not speaker and said.startswith(plain_key(opens[0].name))
-        return found + (1 if is_told else 0) + (2 if not words.isdisjoint(_LIKES.split()) else 0)
+        return found + (1 if is_told else 0) + (2 if _is_liking(said, words) else 0)
+    said = _without_longer(said, sentence, keys)
     return found + max((_defined(said, key) for key in keys), default=0)
+
+
+def _without_longer(said: str, sentence: str, keys: Collection[str]) -> str:
+    """Return the words without longer names of other things that hold the subject's: `Acropolis Museum`, of the Acropolis."""
+    for name in (plain_key(one.name) for one in runs(sentence)):
+        if name not in keys and any(holds(key, name) for key in keys):
+            said = said.replace(name, " . ")
+    return said
+
+
+def _is_liking(said: str, words: Collection[str]) -> bool:
+    """Return whether the words tell what somebody likes, learns or does regularly."""
+    return not _LIKES_WORDS.isdisjoint(words) or bool(_LIKED.search(said))
+
+
+def weight(sentence: str, keys: Collection[str], *, is_talk: bool) -> int:
+    """Return how much the sentence says of a subject, from 0 to 3: nothing if it does not stand alone or names the subject in a
+    set phrase (`with friends and family`), 1 in passing, 2 if somebody tells what they like, learn or do regularly.
+
+    In a conversation it must be of the speaker, or begin with the subject. A note says 3, unless it is of a theme that
+    everybody speaks of in passing.
+    """
+    said = plain_key(sentence.removeprefix(f"{speaker_of(sentence)}: "))
+    words = said.split()
+    is_own = not _OWN.isdisjoint(words) or (is_talk and not _ENGLISH.search(said))
+    if not is_own and (is_loose(sentence) or (is_talk and not _begins(words, keys))):
+        return 0
+    if _BY_THE_WAY.search(said) and not _has_theme(_BY_THE_WAY.sub(" ", said), keys):
+        return 0
+    if not (is_talk or _is_common(keys)):
+        return 3
+    is_telling = _is_liking(said, words) or not _LEARNT.isdisjoint(words)
+    return 2 if is_telling and (is_own or not is_talk) else 1
+
+
+def _begins(words: Sequence[str], keys: Collection[str]) -> bool:
+    """Return whether the subject is among the first words; a longer name goes on after them."""
+    said = " ".join(words)
+    first = " ".join(words[:_OPENING_WORDS])
+    return any(f" {said}".find(f" {key} ", 0, len(first) + len(key)) >= 0 for key in keys) or _has_theme(first, keys)
+
+
+def _has_theme(said: str, keys: Collection[str]) -> bool:
+    return not {theme_of(key) for key in keys}.isdisjoint(themes_in(said))
+
+
+def _is_common(keys: Collection[str]) -> bool:
+    """Return whether the theme is one that everybody speaks of in passing: family, friends, hopes."""
+    return any(theme_of(key) in EVERYONES for key in keys)
+
+
+def is_fragment(said: Iterable[str], keys: Collection[str]) -> bool:
+    """Return whether the subject is named in the sentences as the end of one and the same phrase only: `the birds of Texas`."""
+    name = "|".join(sorted(map(re.escape, keys), key=len, reverse=True))
+    before = re.compile(rf"(?:(\S+) {_OF} )?\b(?:{name})\b")
+    found = {match[1] for one in said for match in before.finditer(plain_key(one))}
+    return len(found) == 1 and None not in found and found.isdisjoint(STOP_WORDS)
 
 
 def is_loose(sentence: str) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from compiler.plan.names.naming import holds
 from compiler.plan.names.themes import theme_of
 from compiler.plan.places.gazetteer import Gazetteer
 from compiler.plan.proposal import ProposedPage
@@ -143,6 +144,16 @@ def _edits(one: str, other: str) -> int:
             if i > 1 and j > 1 and a == other[j - 2] and one[i - 2] == b:
                 row[j] = min(row[j], before[j - 2] + 1)
     return row[-1]
+
+
+def stand_apart(short: str, longer: str, texts: Iterable[str]) -> bool:
+    """Return whether a text, as a plain key, has both names, of which the longer adds only a kind to the shorter: then they are
+    two things, like the Acropolis and the Acropolis Museum.
+    """
+    added = longer.removeprefix(short).split() if f"{longer} ".startswith(f"{short} ") else []
+    if not added or not all(word in GENERIC for word in added):
+        return False
+    return any(holds(longer, text) and holds(short, text.replace(longer, " . ")) for text in texts)
 
 
 def _is_telling(words: list[str]) -> bool:

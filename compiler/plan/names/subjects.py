@@ -12,11 +12,13 @@ from dataclasses import dataclass, field
 
 from compiler.plan.batch import LeafBatch
 from compiler.plan.contract import BatchMemory, Mention, Page
+from compiler.plan.names.spelling import stand_apart
 from compiler.plan.names.spotting import NameKind, Spotted, known_names, runs, spotted, told
 from compiler.plan.names.themes import is_form, themes_in
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.plan.text.common_words import COMMON_WORDS
 from compiler.plan.text.markdown import alias_keys, plain_key
+from compiler.plan.text.sentences import sentences
 from compiler.plan.text.words import ADDRESSES, GENERIC
 from store.text.short_texts import cached_if_short
 
@@ -193,7 +195,7 @@ def _joined(found: dict[str, Subject]) -> dict[str, Subject]:
             del kept[key]
         elif subject.page is None and subject.kind in (NameKind.THING, NameKind.PERSON) and _is_short(key):
             longer = _longer(key, kept, is_called=key in called and subject.kind is NameKind.THING)
-            if longer is not None and _may_join(subject, longer):
+            if longer is not None and _may_join(subject, longer) and not _stand_apart(subject, longer):
                 longer.take(subject)
                 del kept[key]
     return kept
@@ -214,6 +216,14 @@ def _may_join(subject: Subject, longer: Subject) -> bool:
         is_kind_added = all(word in GENERIC for word in longer.key.split()[1:])
         return is_kind_added or max(len(subject.memories), len(longer.memories)) > 1
     return subject.kind is NameKind.THING or longer.kind is NameKind.PERSON
+
+
+def _stand_apart(subject: Subject, longer: Subject) -> bool:
+    """Return whether a sentence shows that the names are of two things."""
+    if longer.kind is NameKind.PERSON:
+        return False
+    both = (memory.text for memory_id, memory in subject.memories.items() if memory_id in longer.memories)
+    return stand_apart(subject.key, longer.key, (plain_key(said) for text in both for said in sentences(text)))
 
 
 def _is_plural(plural: Subject, subject: Subject) -> bool:

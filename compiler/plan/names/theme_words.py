@@ -213,7 +213,7 @@ Tacos: taco tacos taqueria
 Barbecue: barbecue bbq grilling grill_party churrasco asado grillen
 Vegan and vegetarian food: vegan vegetarian plant_based vegano vegetariano vegetarisch vegan_food dairy_free
 Healthy eating: healthy_eating healthy_food healthy_meals healthy_meal eating_healthy healthier? diet diets nutrition
-  nutritionist meal_prep smoothie smoothies salad salads alimentacion_sana alimentacao_saudavel ernahrung
+  nutritionist meal_prep smoothie smoothies salad? salads? alimentacion_sana alimentacao_saudavel ernahrung
 Eating out: restaurant restaurants restaurante restaurantes brunch dinner_out dine_out diner
 Allergies: allergy allergies allergic alergia alergias alergico alergica allergie allergien allergisch allergique
 Picnics: picnic picnics piquenique picknick pique_nique
@@ -239,7 +239,7 @@ Smoking and quitting: smoking quit_smoking cigarettes cigarette vaping fumar rau
 _PEOPLE = """
 Family: family families? family_time relatives family_trip family_gathering familia familias familie famille
 Children: parenting parenthood kids children my_son my_daughter ninos hijos filhos criancas kinder enfants
-Parents: my_mom my_mother my_father my_dad my_parents her_parents his_parents mis_padres mi_madre mi_padre meus_pais
+Parents: parents? my_mom my_mother my_father my_dad my_parents her_parents his_parents mis_padres mi_madre mi_padre meus_pais
   minha_mae meu_pai meine_eltern meine_mutter mein_vater mes_parents ma_mere mon_pere
 Siblings: my_sister my_brother my_brothers my_sisters her_sister his_sister her_brother his_brother siblings
   younger_brother hermano hermana irmao irma bruder schwester geschwister mon_frere ma_soeur
@@ -262,8 +262,7 @@ Loss and grief: grief grieving passed_away funeral mourning death_of duelo luto 
 Community: community? communities? the_community a_community local_community community_work community_service
   community_support community_project community_projects
   community_event community_events community_center community_meeting community_meetings sense_of_community
-  neighborhood? neighbors neighbours neighbor comunidad? comunidade? vecinos vizinhos
-  nachbarn nachbarschaft voisins
+  neighborhood? comunidad? comunidade? nachbarschaft
 LGBTQ+ life: lgbtq lgbtq+ lgbtqia+ lgbt transgender gender_identity pride_parade coming_out? coming_out_story coming_out_as
   came_out_as queer nonbinary
 Self-acceptance: self_acceptance self_expression authentic_self authenticity authentically true_self self_discovery
@@ -271,7 +270,7 @@ Self-acceptance: self_acceptance self_expression authentic_self authenticity aut
 Faith: faith church churches prayer praying mosque bible religion religious iglesia igreja kirche moschee eglise
 """
 _MIND = """
-Goals and dreams: goals? ambitions aspirations big_dream big_dreams dream_of life_goal life_goals new_years_resolution
+Goals and dreams: goals? ambitions? aspirations? big_dream big_dreams dream_of life_goal life_goals new_years_resolution
 Creativity: creativity creative_outlet creative_process creative_energy get_creative getting_creative be_creative
   being_creative creatividad criatividade kreativitat creativite
 """
@@ -284,8 +283,8 @@ Business: business? businesses startup startups entrepreneur entrepreneurship ow
   entreprise
 Marketing: marketing advertising ad_campaign ad_campaigns branding
 Finance: finance finances budgeting stocks? crypto bitcoin savings mortgage finanzas financas finanzen geldanlage
-Rent and housing: rent_is landlord lease apartment? apartments? new_house new_home new_place house_hunting roommate
-  roommates moved_into moving_into moving_out alquiler aluguel mietvertrag wohnung wohnungssuche appartement loyer
+Rent and housing: rent_is landlord lease apartment? apartments? new_house new_home new_place house_hunting
+  moved_into moving_into moving_out alquiler aluguel mietvertrag wohnung wohnungssuche appartement loyer
 Home renovation: renovation renovations renovating renovated renovate remodeling remodel kitchen_remodel
   home_improvement reforma reformas renovierung travaux
 Education: education school college university degree? graduate graduated graduation semester exam exams homework
@@ -294,7 +293,7 @@ Education: education school college university degree? graduate graduated gradua
 Mentoring: mentor mentors mentoring mentorship
 Teaching: teaching teacher teachers tutoring tutor tutors profesor profesora professor professora lehrer lehrerin
   unterrichten enseignant
-Programming: coding_bootcamp coding_boot_camp programming coding code_review software software_engineer developer developers
+Programming: coding_bootcamp coding_boot_camp programming coding code_review software? software_engineer developer developers
   python javascript
   app_development hackathon programacion programacao programmieren programmation
 Technology: technology gadget gadgets laptop computer? computers? smartphone artificial_intelligence machine_learning
@@ -319,7 +318,7 @@ Conferences and workshops: conference conferences workshop workshops seminar sem
 """
 _TRAVEL = """
 Road trips: road_trip road_trips roadtrip roadtrips
-Trips and vacations: vacation vacations solo_trip trip_abroad backpacking backpacked itinerary bucket_list
+Trips and vacations: vacation vacations solo_trip trip_abroad backpacking backpacked itinerary bucket_list?
   travel_plans study_abroad traveling travelling traveled travelled travels viaje viajes viagem viagens reise reisen
   voyage voyages im_ausland spring_break summer_break honeymoon getaway vacaciones ferias urlaub vacances
 Flights and airports: flight flights airport airline airlines plane_ticket business_class jet_lag vuelo vuelos
@@ -356,3 +355,14 @@ AREAS = tuple(_GROUPS)
 THEME_GROUPS = tuple(tuple(part.replace("\n  ", " ").strip().split("\n")) for part in _GROUPS.values())
 # Groups whose words also stand for an amount: a mountain of work, a family of five.
 MEASURE_GROUPS = frozenset(map(AREAS.index, ("Nature and animals", "Family and community", "Hopes")))
+# Kin, friends and hopes, of which everybody speaks in passing, whatever the talk is about.
+EVERYONES = frozenset(
+    ["Family", "Children", "Parents", "Siblings", "Grandparents", "Friendship", "Community", "Goals and dreams"]
+)
+# Groups of everyday life: everybody eats, works, travels and falls ill, not everybody paints.
+EVERYDAY_GROUPS = frozenset(
+    map(
+        AREAS.index,
+        ("Nature and animals", "Food", "Health", "Family and community", "Hopes", "Work and causes", "Travel"),
+    )
+)

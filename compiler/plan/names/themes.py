@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from compiler.plan.names.theme_words import AREAS, MEASURE_GROUPS, THEME_GROUPS
+from compiler.plan.names.theme_words import AREAS, EVERYDAY_GROUPS, MEASURE_GROUPS, THEME_GROUPS
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.sentences import SPEAKER, sentences
 from compiler.plan.text.words import FIRST_PERSON, INTERJECTIONS, NO_NAMES
@@ -35,6 +35,8 @@ e foi tem pode ajuda est sont etait peut aide
 _ADVERBS = frozenset(["really", "sure", "just", "always", "also", "truly", "definitely", "often"])
 _JOINING = INTERJECTIONS | frozenset(["and", "but", "because", "cause", "since", "how", "when", "y", "e", "und", "et"])
 _NO_NAMES = NO_NAMES | FIRST_PERSON
+# A title in quotation marks: no theme is meant by its words (`A Dance with Dragons`).
+_TITLE = re.compile(r"[\"“„«]([^\W\d_][^\"”“»]{2,60})[\"”“»]|(?<!\w)['‘]([^\W\d_][^'’]{2,60})['’](?!\w)")
 _SIGNS = "\"'“”‘’([{*_#-—–"
 
 
@@ -66,7 +68,7 @@ def themes_in(text: str) -> tuple[str, ...]:
 
 
 def _in_sentence(sentence: str) -> list[str]:
-    said = plain_key(_ASIDE.sub(" . ", _without_names(sentence)))
+    said = plain_key(_ASIDE.sub(" . ", _without_names(_TITLE.sub(_untitled, sentence))))
     words = ["0" if one.isdigit() else one for one in said.split()]
     speaker = SPEAKER.match(sentence)
     begin = len(plain_key(speaker[1]).split()) if speaker else 0
@@ -126,6 +128,13 @@ def _without_names(text: str) -> str:
     return " ".join(kept)
 
 
+def _untitled(found: re.Match[str]) -> str:
+    """Return quoted words as they are, unless they are a title: several words that begin with a capital and end no sentence."""
+    words = (found[1] or found[2]).split()
+    is_title = len(words) > 1 and words[0][0].isupper() and words[-1][-1] not in ".!?…,"
+    return " . " if is_title else found[0]
+
+
 def _is_capital(word: str) -> bool:
     return len(word) > 1 and word[0].isupper() and plain_key(word) not in _NO_NAMES
 
@@ -144,6 +153,11 @@ def is_form(key: str) -> bool:
 def theme_of(key: str) -> str:
     """Return the title of the theme whose title has this plain key; empty if there is none."""
     return _titles().get(key, "")
+
+
+def is_everyday(title: str) -> bool:
+    """Return whether the theme is of everyday life, such as food, health or work, and no craft, sport or pastime."""
+    return _areas().get(title, -1) in EVERYDAY_GROUPS
 
 
 @cache

@@ -48,5 +48,7 @@ FIGURES_OF_SPEECH = """
   fight_or_flight flight_risk flight_of_beers last_resort resort_to cruise_control landmark_decision landmark_case
   collecting_dust collecting_data collecting_information collecting_feedback collecting_my_thoughts novel_approach novel_idea
   novel_way novel_coronavirus novel_method novel_concept music_library game_library steam_library grilling_me grilling_him
-  grilling_her poetry_in_motion
+  grilling_her poetry_in_motion for_kids for_children kids_show kids_shows kids_movie kids_movies kids_film kids_films
+  kids_cartoon kids_cartoons kids_menu family_friend family_friends family_friendly family_movie family_movies family_film
+  family_car
 """

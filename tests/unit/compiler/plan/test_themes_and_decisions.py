@@ -6,7 +6,9 @@ import re
 
 import pytest
 
-from compiler.plan.contract import PageType
+from compiler.plan.contract import CreatePage, PageType
+from compiler.plan.judging import leaf
+from compiler.plan.names.merge import Matches
 from compiler.plan.names.openings import opening
 from compiler.plan.names.spotting import runs
 from compiler.plan.names.themes import themes_in
@@ -55,6 +57,10 @@ def test_an_activity_in_lower_case_is_a_topic_when_it_returns_in_any_form() -> N
         ("A mountain of laundry and a family of spoons", ()),
         ("The crew feels like a family to them", ()),
         ("I like my family", ("Family",)),
+        ("We watched kids' shows with a family friend", ()),
+        ('Just finished "A Dance with Dragons" and slept', ()),
+        ("Ich lese »Das Boot« und „Tanz der Teufel“ gern", ()),
+        ('He said "we dance every single day." and left', ("Dance",)),
         ("Look at this [shares a picture: a dog on a beach]", ()),
         ("It is cheaper in the long run", ()),
         ("We took a long run along the canal", ("Running",)),
@@ -83,6 +89,9 @@ def test_themes_are_found_in_several_languages_and_not_within_names(text: str, f
         ("Decidimos mudar para o Porto em setembro.", "Mudar para o Porto em setembro"),
         ("Ab jetzt trinke ich nur noch Kräutertee.", "Trinke ich nur noch Kräutertee"),
         ("I decided to walk to the office every day.", "Walk to the office every day"),
+        ("Decided on a bench by the northern harbour: I will move to Faro in May.", "I will move to Faro in May"),
+        ("We decided to paint the boat and sell it.", "Paint the boat and sell it"),
+        ("The old boat leaks, we decided to get it repaired.", "The old boat leaks, we decided to get it repaired"),
         (
             "Decision: one quiet move of all the crates on the weekend of 20 and 21 June.",
             "One quiet move of all the crates on the weekend",
@@ -110,6 +119,10 @@ def test_one_memory_is_enough_for_a_decision_with_what_when_and_why(text: str, t
         "We decided to go out for dinner with the neighbours.",
         "I decided to wear my heavy grey jacket.",
         "After the match we decided to freshen up and go and watch another one.",
+        "Nina: It was cold there, so I guess the managers decided to buy new heaters.",
+        "Nina: Today I decided to spend some time with my cousins.",
+        "Nina: I'll go with the second answer of the quiz book.",
+        "Nina: After all these years of looking at other people's boats in the harbour, I decided to build one.",
     ],
 )
 def test_a_question_or_a_decision_of_others_is_no_decision(text: str) -> None:
@@ -166,6 +179,85 @@ def test_a_name_that_is_only_an_example_among_others_gets_no_page() -> None:
         )
     )
     assert [one.title for one in proposal.new_pages] == ["Ole Brandt"]
+
+
+def test_a_theme_of_everyday_life_named_in_passing_is_no_topic() -> None:
+    passing = (
+        "Nina: I had my coffee on the long way to the northern office.",
+        "Omar: Some people bring coffee to the meeting.",
+        "Nina: I spilled coffee over the new leather chair.",
+        "It was next to the coffee machine, as it seems.",
+    )
+    told = ("Omar: I love coffee from the small roastery.", "Nina: We roasted coffee in my kitchen yesterday.")
+    every = [memory(f"m{at}", text) for at, text in enumerate((*passing, *told))]
+    assert [one for one in extractive.plan_leaf(batch(*every[:4])).new_pages if one.title == "Coffee"] == []
+    assert page_of(extractive.plan_leaf(batch(*every)), "Coffee").type is PageType.TOPIC
+    crafts = [
+        memory(f"m{at}", one.text.replace("coffee", "pottery")) for at, one in enumerate((*every[:1], *every[4:]))
+    ]
+    assert page_of(extractive.plan_leaf(batch(*crafts)), "Pottery").type is PageType.TOPIC
+
+
+def test_notes_of_an_everyday_theme_make_a_topic_and_a_set_phrase_makes_none() -> None:
+    notes = ("Nina adopted a dog in May.", "Nina walks the dog at dawn.", "Omar trains the dog of Nina.")
+    proposal = extractive.plan_leaf(batch(*(memory(f"m{at}", text) for at, text in enumerate(notes))))
+    assert page_of(proposal, "Dogs").type is PageType.TOPIC
+    said = (
+        "Nina loves cooking for friends and family.",
+        "Omar always invites family and friends in June.",
+        "Nina enjoys the lake with friends and family.",
+        "Omar usually sails with friends or family.",
+    )
+    proposal = extractive.plan_leaf(batch(*(memory(f"m{at}", text) for at, text in enumerate(said))))
+    assert [one for one in proposal.new_pages if one.title == "Family"] == []
+
+
+def test_what_speakers_of_languages_without_pronouns_tell_is_their_own() -> None:
+    said = ("Nina: Fui a nadar por la mañana.", "Nina: Nadar es lo mejor del verano.", "Omar: Voy a nadar con Nina.")
+    proposal = extractive.plan_leaf(batch(*(memory(f"m{at}", text) for at, text in enumerate(said))))
+    assert page_of(proposal, "Swimming").sections[0].memory_ids == ("m0", "m1", "m2")
+
+
+def test_a_name_in_a_talk_that_no_sentence_is_about_is_no_page() -> None:
+    passing = (
+        "Nina: The large pool and the Marbella lounge were closed all winter.",
+        "Omar: The cheese comes straight from a small farm in Marbella.",
+    )
+    every = [
+        memory(f"m{at}", text) for at, text in enumerate((*passing, "Nina: I flew to Marbella with two heavy cases."))
+    ]
+    assert [one for one in extractive.plan_leaf(batch(*every[:2])).new_pages if one.title == "Marbella"] == []
+    assert page_of(extractive.plan_leaf(batch(*every)), "Marbella").type is PageType.ENTITY
+
+
+def test_a_name_that_only_ends_one_phrase_is_no_page() -> None:
+    phrase = ("She showed me a guide to the birds of Kenya.", "The clerk asked how the birds of Kenya were doing.")
+    every = [memory(f"m{at}", text) for at, text in enumerate((*phrase, "He flies to Kenya next month with them."))]
+    assert extractive.plan_leaf(batch(*every[:2])).new_pages == ()
+    assert [one.title for one in extractive.plan_leaf(batch(*every)).new_pages] == ["Kenya"]
+
+
+def test_a_few_letters_are_a_name_from_three_memories_on_also_in_the_plural() -> None:
+    said = (
+        "We talked a long while about AIs in the night train.",
+        "The library trusts no AIs with its rare books.",
+        "Omar reads long articles about AIs every morning.",
+    )
+    every = [memory(f"m{at}", text) for at, text in enumerate(said)]
+    assert extractive.plan_leaf(batch(*every[:2])).new_pages == ()
+    assert [one.title for one in extractive.plan_leaf(batch(*every)).new_pages] == ["AIs"]
+
+
+def test_a_thing_and_the_museum_that_bears_its_name_are_two_pages() -> None:
+    said = (
+        "The Lemnos Museum tells the history of the old Lemnos.",
+        "We visited Lemnos in heavy rain and saw the Lemnos Museum with two guides.",
+    )
+    every = [memory(f"m{at}", text) for at, text in enumerate(said)]
+    proposal = extractive.plan_leaf(batch(*every))
+    assert {one.title for one in proposal.new_pages} == {"Lemnos", "Lemnos Museum"}
+    decision = leaf.decide(batch(*every), proposal, Matches())
+    assert {one.page.title for one in decision.items if isinstance(one, CreatePage)} == {"Lemnos", "Lemnos Museum"}
 
 
 def test_two_names_seen_once_each_are_no_subject() -> None:
