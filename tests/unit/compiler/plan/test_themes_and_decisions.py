@@ -213,7 +213,11 @@ def test_notes_of_an_everyday_theme_make_a_topic_and_a_set_phrase_makes_none() -
 
 
 def test_what_speakers_of_languages_without_pronouns_tell_is_their_own() -> None:
-    said = ("Nina: Fui a nadar por la mañana.", "Nina: Nadar es lo mejor del verano.", "Omar: Voy a nadar con Nina.")
+    said = (
+        "Nina: Ayer por la mañana salí temprano a nadar en el lago.",
+        "Nina: En el verano pienso siempre en nadar lejos.",
+        "Omar: El domingo por fin volví a nadar con Nina.",
+    )
     proposal = extractive.plan_leaf(batch(*(memory(f"m{at}", text) for at, text in enumerate(said))))
     assert page_of(proposal, "Swimming").sections[0].memory_ids == ("m0", "m1", "m2")
 
