@@ -99,6 +99,7 @@ def hindsight(stack: ExitStack, embedder: str = "words") -> dict[str, str]:
         "HINDSIGHT_API_EMBEDDINGS_PROVIDER": "openai",
         "HINDSIGHT_API_EMBEDDINGS_OPENAI_API_KEY": "none",
         "HINDSIGHT_API_EMBEDDINGS_OPENAI_BASE_URL": f"http://127.0.0.1:{embeddings}/v1",
+        **({"HINDSIGHT_API_EMBEDDINGS_OPENAI_DIMENSIONS": "384"} if embedder == "minilm" else {}),
         "HINDSIGHT_API_RERANKER_PROVIDER": "rrf",
         "HINDSIGHT_API_LLM_PROVIDER": "none",
     }
