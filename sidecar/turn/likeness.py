@@ -36,10 +36,8 @@ _NEAREST: Final = 4
 _MANY_WORDS = 0.65
 _PERSONAL_FROM, _SLOPE, _IN_THREAD = 0.8, 0.2, 0.08
 _MOST_ALOOF, _MOST_ALOOF_NAMED = 0.35, 0.15
-_KNOWN, _UNKNOWN = (
-    0.3,
-    0.4,
-)  # backgrounds: 98 of 100 English questions are below the one, 92 of 100 others above the other
+# Backgrounds: 98 of 100 English questions are below the one, 92 of 100 others above the other.
+_KNOWN, _UNKNOWN = 0.3, 0.4
 _MOST_PERSONAL, _PERSONAL_IN_THREAD = 4.0, 0.4
 _OF_WORDS, _LEAST_ODDS, _ODDS_A_LIKENESS = 5.0, 2.0, 6.0
 
