@@ -214,25 +214,27 @@ async def put(
     """Write the document and its chunks, replacing those at its path; unchanged content is left untouched."""
     key = {"tenant_id": tenant_id, "base_id": base_id}
     document_id = uuid5(base_id, document.path)
-    written = await _sql.put_document(
-        connection,
-        **key,
-        document_id=document_id,
-        path=document.path,
-        title=document.title,
-        media_type=document.media_type,
-        content_hash=document.content_hash,
-        chunk_count=document.chunk_count,
-        now=now,
-    )
-    if written is not None:
+    columns = {
+        "path": document.path,
+        "title": document.title,
+        "media_type": document.media_type,
+        "content_hash": document.content_hash,
+        "chunk_count": document.chunk_count,
+        "now": now,
+    }
+    outcome = PutOutcome.UNCHANGED
+    if await _sql.insert_document(connection, **key, document_id=document_id, **columns):
+        outcome = PutOutcome.CREATED
+    elif await _sql.replace_document(connection, **key, **columns):
+        outcome = PutOutcome.UPDATED
+    if outcome is not PutOutcome.UNCHANGED:
         await _sql.delete_chunks(connection, tenant_id=tenant_id, document_id=document_id)
         await _insert(connection, {**key, "document_id": document_id}, document.batches)
         await embeddings.mark_base(connection, tenant_id, base_id, now=now)
-    stored = _document(await _sql.get_document(connection, **key, path=document.path))
-    outcome = (
-        PutOutcome.UNCHANGED if written is None else PutOutcome.CREATED if written["is_new"] else PutOutcome.UPDATED
-    )
+    row = await _sql.get_document(connection, **key, path=document.path)
+    if row is None:  # another call deleted it just before
+        return await put(connection, tenant_id, base_id, document, now=now)
+    stored = _document(row)
     return stored, outcome
 
 

@@ -2,7 +2,7 @@
 -- Creates a base, unless one of this name exists.
 INSERT INTO knowledge_bases (tenant_id, base_id, name, description, created_at)
 VALUES (:tenant_id, :base_id, :name, :description, :now)
-ON CONFLICT (tenant_id, name) DO NOTHING;
+ON CONFLICT DO NOTHING;
 
 -- name: get_base^
 -- The base of this name, or no row.
@@ -52,15 +52,19 @@ CROSS JOIN LATERAL (
     WHERE tenant_id = :tenant_id AND level = wanted.level AND ref = wanted.ref OFFSET 0) a
 ORDER BY a.base_id;
 
--- name: put_document^
--- Creates a document or replaces its content; no row if the content is the same. It waits for a concurrent write of the document,
--- which is why xmax, and not an earlier read, tells whether the row is new.
-INSERT INTO documents AS d (tenant_id, base_id, document_id, path, title, media_type, content_hash, chunk_count, updated_at)
+-- name: insert_document^
+-- Creates a document; no row if there is one at its path. It waits for a concurrent write of the document: with no key named, the
+-- second of two is refused by neither.
+INSERT INTO documents (tenant_id, base_id, document_id, path, title, media_type, content_hash, chunk_count, updated_at)
 VALUES (:tenant_id, :base_id, :document_id, :path, :title, :media_type, :content_hash, :chunk_count, :now)
-ON CONFLICT (tenant_id, base_id, path) DO UPDATE SET title = excluded.title, media_type = excluded.media_type,
-    content_hash = excluded.content_hash, chunk_count = excluded.chunk_count, updated_at = excluded.updated_at
-WHERE d.content_hash <> excluded.content_hash
-RETURNING d.xmax = 0 AS is_new;
+ON CONFLICT DO NOTHING RETURNING document_id;
+
+-- name: replace_document^
+-- Replaces a document's content; no row if the content is the same.
+UPDATE documents SET title = :title, media_type = :media_type, content_hash = :content_hash, chunk_count = :chunk_count,
+    updated_at = :now
+WHERE tenant_id = :tenant_id AND base_id = :base_id AND path = :path AND content_hash <> :content_hash
+RETURNING document_id;
 
 -- name: get_document^
 -- The document at a path, or no row.

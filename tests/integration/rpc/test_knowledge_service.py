@@ -102,10 +102,27 @@ async def test_ingesting_again_depends_on_the_bytes_alone(service: KnowledgeServ
 
 
 async def test_document_sent_concurrently_is_created_once(service: KnowledgeService, base: str) -> None:
-    outcomes = [answer.outcome for answer in await asyncio.gather(*(ingest(service, GUIDE) for _ in range(6)))]
-    assert sorted(outcomes) == [pb.INGEST_OUTCOME_CREATED, *[pb.INGEST_OUTCOME_UNCHANGED] * 5]
+    for number in range(40):
+        path = f"{number}.md"
+        answers = await asyncio.gather(*(ingest(service, GUIDE, path=path) for _ in range(6)))
+        outcomes = sorted(answer.outcome for answer in answers)
+        assert outcomes == [pb.INGEST_OUTCOME_CREATED, *[pb.INGEST_OUTCOME_UNCHANGED] * 5]
     listed = await service.list_documents(pb.ListDocumentsRequest(base=base), an_admin())
-    assert len(listed.documents) == 1
+    assert len(listed.documents) == 40
+
+
+async def test_document_written_and_deleted_at_the_same_time_is_whole_or_gone(
+    service: KnowledgeService, base: str
+) -> None:
+    for number in range(40):
+        deleting = pb.DeleteDocumentRequest(base=base, path="a.md")
+        contents = [GUIDE + f"\n{number} {copy}\n".encode() for copy in range(3)]
+        await asyncio.gather(
+            *(ingest(service, content) for content in contents),
+            service.delete_document(deleting, an_admin()),
+        )
+    listed = await service.list_documents(pb.ListDocumentsRequest(base=base), an_admin())
+    assert len(listed.documents) <= 1
 
 
 @pytest.mark.usefixtures("base")
