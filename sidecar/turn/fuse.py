@@ -72,8 +72,8 @@ def relevances(items: Sequence[Item]) -> list[float]:
     ]
 
 
-def values(items: Sequence[Item], told: Sequence[float]) -> list[float]:
-    """Return what each item is worth (see `worth`), given the items' `relevances`."""
+def item_worths(items: Sequence[Item], told: Sequence[float]) -> list[float]:
+    """Return what each item is worth (see `worth.worths`), given the items' `relevances`."""
     holds = [item.features.holds if item.features else 1.0 for item in items]
     return worths(told, [item.text for item in items], holds)
 
@@ -84,7 +84,7 @@ def _scored(items: Sequence[Item]) -> tuple[list[Item], list[float]]:
     scores = relevances(ranked)
     if not is_calibrated(ranked, scores):
         return ranked, _fused_ranks(ranked)
-    return ranked, values(ranked, scores)
+    return ranked, item_worths(ranked, scores)
 
 
 def _fused_ranks(items: Sequence[Item]) -> list[float]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter, lt
 
-from sidecar.turn.fuse import best, order, relevances, values
+from sidecar.turn.fuse import best, item_worths, order, relevances
 from sidecar.turn.items import Decision, Fate, Item, Source, SourceReport, Status, fate_of
 from sidecar.turn.likeness import unlike
 from sidecar.turn.profile import Profile
@@ -114,7 +114,7 @@ def _worth_it(
     kept, not_worth = [], f"is below {rule.least_worth:g}"
     below_worth = Decision.BELOW_WORTH
     told = relevances(items)
-    for item, relevance, value in zip(items, told, values(items, told), strict=True):
+    for item, relevance, value in zip(items, told, item_worths(items, told), strict=True):
         if value >= rule.least_worth and relevance >= rule.least_relevance:
             kept.append(item)
         elif value < rule.least_worth:

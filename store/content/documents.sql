@@ -53,8 +53,8 @@ CROSS JOIN LATERAL (
 ORDER BY a.base_id;
 
 -- name: insert_document^
--- Creates a document; no row if there is one at its path. It waits for a concurrent write of the document: with no key named, the
--- second of two is refused by neither.
+-- Creates a document; no row if there is one at its path. It waits for a concurrent write of the document. Id and path are both
+-- unique: a conflict with either must be no error, so none is named.
 INSERT INTO documents (tenant_id, base_id, document_id, path, title, media_type, content_hash, chunk_count, updated_at)
 VALUES (:tenant_id, :base_id, :document_id, :path, :title, :media_type, :content_hash, :chunk_count, :now)
 ON CONFLICT DO NOTHING RETURNING document_id;
