@@ -5,10 +5,12 @@ SELECT :tenant_id, :owner_id, r.mention_id, r.alias, r.key, r.suggested_type, 'o
 FROM unnest(:mention_ids::uuid[], :keys::text[], :aliases::text[], :types::text[]) AS r (mention_id, key, alias, suggested_type)
 WHERE NOT EXISTS (SELECT 1 FROM wiki_unresolved_mentions m WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id
     AND m.alias_normalized = r.key AND m.status = 'ignored')
+AND NOT EXISTS (SELECT 1 FROM wiki_unresolved_mentions m
+    JOIN wiki_pages p ON p.tenant_id = m.tenant_id AND p.page_id = m.promoted_page_id AND p.status = 'active'
+    WHERE m.tenant_id = :tenant_id AND m.mention_id = r.mention_id AND m.status = 'promoted')
 ON CONFLICT (tenant_id, mention_id) DO UPDATE SET alias = excluded.alias, suggested_type = excluded.suggested_type, status = 'open',
     promoted_page_id = NULL, updated_at = excluded.updated_at
-WHERE w.status = 'promoted' AND NOT EXISTS (SELECT 1 FROM wiki_pages p
-    WHERE p.tenant_id = :tenant_id AND p.page_id = w.promoted_page_id AND p.status = 'active');
+WHERE w.status = 'promoted';
 
 -- name: write_sightings!
 -- Writes sightings of held names.
