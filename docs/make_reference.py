@@ -37,8 +37,8 @@ The commands that call the service also read these. An empty `SIDECAR_TOKEN` is 
 
 ## Commands
 
-`sidecar COMMAND --help` shows the details and examples. Exit codes: 0 success, 1 failure, 2 wrong use, 3 the service
-refused the call or there is no token, 4 the service or the database does not answer, 130 interrupted.
+`sidecar COMMAND --help` shows the details and examples. Exit codes: 0 success, 1 failure, even of a part, 2 wrong use, 3 the
+service refused the call or there is no token, 4 the service or the database does not answer, 130 interrupted.
 
 Most commands take {shared}. The table lists the others.
 

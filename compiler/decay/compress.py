@@ -144,7 +144,7 @@ async def _compressed(
 def _distinct(ids: Sequence[str]) -> list[str]:
     distinct = list(dict.fromkeys(ids))
     if not 2 <= len(distinct) <= MAX_SOURCES:
-        raise CompressionRefused(f"{len(distinct)} sources were given; give 2 to {MAX_SOURCES} different ones")
+        raise CompressionRefused(f"the number of sources is {len(distinct)}; give 2 to {MAX_SOURCES} different ones")
     return distinct
 
 

@@ -58,7 +58,7 @@ async def supersede(
     """
     distinct = list(dict.fromkeys(superseded_ids))
     if not 1 <= len(distinct) <= MAX_SUPERSEDED:
-        raise SupersessionRefused(f"{len(distinct)} memories were given; give 1 to {MAX_SUPERSEDED}")
+        raise SupersessionRefused(f"the number of memories is {len(distinct)}; give 1 to {MAX_SUPERSEDED}")
     await feed.hold(connection, scope)
     held = await memories.lock(connection, scope, [memory_id, *distinct])
     if missing := [one for one in (memory_id, *distinct) if one not in held]:

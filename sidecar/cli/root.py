@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Sequence
@@ -10,8 +11,15 @@ from importlib import import_module, metadata
 from io import TextIOWrapper
 
 import click
+from click.exceptions import NoArgsIsHelpError, NoSuchCommand
 
 from sidecar.cli.shared.failures import FAILED, INTERRUPTED, clipped
+
+# Names that people try, for the commands meant; other misspellings are found by their letters.
+_MEANT = {
+    "add": "import", "ask": "assemble", "context": "assemble", "delete": "forget", "get": "show", "load": "import",
+    "ls": "list", "receipt": "explain", "remove": "forget", "rm": "forget", "show": "get", "start": "serve", "status": "health",
+}  # fmt: skip
 
 _ABOUT = """Answers, every turn, what an LLM agent should see now.
 
@@ -134,14 +142,13 @@ def inside(group: click.Group) -> dict[str, click.Command]:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run the command line and return its exit code. A closed pipe and Ctrl-C end it silently."""
+    """Run the command line and return its exit code. A closed pipe ends it silently, as does Ctrl-C outside of an import."""
     _say_all()
     try:
         code = root.main(args=list(arguments), prog_name="sidecar", standalone_mode=False)
         sys.stdout.flush()
     except click.ClickException as error:
-        vars(error)["message"] = clipped(error.message)
-        error.show()
+        _show(error, is_json="--json" in arguments)
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
@@ -150,6 +157,28 @@ def run(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     return code if isinstance(code, int) else 0
+
+
+def _show(error: click.ClickException, *, is_json: bool) -> None:
+    """Write the error with what may have been meant, as JSON too if asked; help is written whole."""
+    if isinstance(error, NoArgsIsHelpError):
+        error.show()
+        return
+    if isinstance(error, NoSuchCommand) and error.ctx is not None:
+        vars(error)["possibilities"] = _suggested(error.command_name, error.ctx)
+    vars(error)["message"] = clipped(error.message)
+    error.show()
+    if is_json:
+        facts = {"kind": type(error).__name__, "message": error.format_message()}
+        click.echo(json.dumps({"error": facts}, indent=2))
+
+
+def _suggested(name: str, context: click.Context) -> list[str]:
+    """Return the group's commands that are written alike, else the one that is probably meant."""
+    group = context.command
+    names = group.list_commands(context) if isinstance(group, click.Group) else []
+    alike = NoSuchCommand(name, possibilities=names).possibilities
+    return alike or [meant for meant in [_MEANT.get(name)] if meant in names]
 
 
 def _say_all() -> None:

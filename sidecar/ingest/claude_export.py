@@ -5,6 +5,7 @@ from typing import Any
 
 from sidecar.ingest.conversation import (
     Conversation,
+    Empty,
     ImportedTurn,
     Role,
     SkippedPiece,
@@ -46,7 +47,7 @@ def _turn(message: object, number: int, conversation_id: str) -> ImportedTurn:
     words = _said(message, turn_id)
     text = "\n\n".join([words.text, *_attached(message)]).strip()
     if not text and not words.parts:
-        raise Unusable("it says nothing: neither text nor attachment nor tool call")
+        raise Empty("it says nothing: neither text nor attachment nor tool call")
     return ImportedTurn(turn_id, role, text, "", time_of(message.get("created_at")), words.parts)
 
 

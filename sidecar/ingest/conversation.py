@@ -15,6 +15,13 @@ from typing import Any, Literal
 Role = Literal["user", "assistant", "tool", "system"]
 
 LONGEST_ID_CHARS = 200
+ROLES: Mapping[str, Role] = {
+    "user": "user", "human": "user",
+    "assistant": "assistant", "model": "assistant", "ai": "assistant",
+    "tool": "tool", "function": "tool",
+    "system": "system", "developer": "system",
+}  # fmt: skip
+_CONVERSATIONS: Mapping[str, type] = {"messages": list, "mapping": dict, "chat_messages": list}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECONDS_FROM = 1e11  # as seconds, this is the year 5138
 
@@ -46,11 +53,15 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class SkippedPiece:
-    """A piece of a file that was left out: where it stands, why, and what to do about it."""
+    """A piece of a file that was left out: where it stands, why, and what to do about it.
+
+    `is_lost` is False for a piece without content of its own, such as a repeated turn or an empty message.
+    """
 
     name: str
     position: str
     reason: str
+    is_lost: bool = True
 
     def __str__(self) -> str:
         """Return the line a person reads."""
@@ -58,7 +69,30 @@ class SkippedPiece:
 
 
 class Unusable(ValueError):
-    """One record can't be used; the text says why and what to change. Readers turn it into a Skipped."""
+    """One record can't be used; the text says why and what to change. Readers turn it into a SkippedPiece."""
+
+    is_lost = True
+
+
+class Empty(Unusable):
+    """One record holds nothing to store."""
+
+    is_lost = False
+
+
+def is_spoken(value: object) -> bool:
+    """Return whether the record is a message or a conversation: it has a known role, or a list of messages, but no text."""
+    if not isinstance(value, Mapping) or value.get("text"):
+        return False
+    is_message = word(value.get("role")) in ROLES
+    return is_message or any(isinstance(value.get(key), kind) for key, kind in _CONVERSATIONS.items())
+
+
+def is_told(value: object) -> bool:
+    """Return whether the record is a memory: it has a text, but neither a role nor a list of messages."""
+    if not isinstance(value, Mapping) or "role" in value or is_spoken(value):
+        return False
+    return any(word(value.get(key)).strip() for key in ("text", "content"))
 
 
 def id_of(given: object, *content: object) -> str:
@@ -103,7 +137,7 @@ def listed(
         try:
             yield turn(message, number)
         except Unusable as error:
-            yield SkippedPiece(name, f"{position}, message {number}", str(error))
+            yield SkippedPiece(name, f"{position}, message {number}", str(error), error.is_lost)
 
 
 def gathered(
@@ -118,7 +152,9 @@ def gathered(
         if isinstance(turn, SkippedPiece):
             yield turn
         elif kept.get(turn.client_turn_id) == turn:
-            yield SkippedPiece(name, f"turn {turn.client_turn_id}", "it repeats an earlier turn; nothing to do")
+            yield SkippedPiece(
+                name, f"turn {turn.client_turn_id}", "it repeats an earlier turn; nothing to do", is_lost=False
+            )
         elif turn.client_turn_id in kept:
             own = replace(turn, client_turn_id=id_of(None, turn.client_turn_id, turn.role, turn.text, turn.parts))
             kept[own.client_turn_id] = own

@@ -7,8 +7,8 @@ from typing import Any, BinaryIO
 
 from sidecar.ingest import chatgpt_export, claude_export, openai_messages, slack_export
 from sidecar.ingest.archive import Archive, FolderArchive, ZipArchive, is_zip, opened
-from sidecar.ingest.conversation import Conversation, ImportedTurn, SkippedPiece, Unusable, gathered, id_of
-from sidecar.ingest.errors import UnreadableExport
+from sidecar.ingest.conversation import Conversation, ImportedTurn, SkippedPiece, Unusable, gathered, id_of, is_told
+from sidecar.ingest.errors import NotConversations, UnreadableExport
 from sidecar.ingest.opening import opened_at
 from sidecar.ingest.records import FileRecord, records
 
@@ -22,7 +22,7 @@ def read_conversations(name: str, data: bytes | BinaryIO) -> Iterator[Conversati
 
     Reads JSONL of OpenAI-style messages (a message or a `{"messages": […]}` on each line), a JSON array of either, and
     ChatGPT, Claude and Slack exports, zipped or not. A stream has to be seekable; of JSONL only a conversation's worth
-    is held at a time. Raises UnreadableExport or TooLarge.
+    is held at a time. Raises UnreadableExport or TooLarge, and NotConversations if a memory comes before any message.
     """
     stream = opened(data)
     if is_zip(stream):
@@ -55,10 +55,14 @@ def _recorded(name: str, found: Iterator[FileRecord | SkippedPiece]) -> Iterator
     """Yield conversations from records; messages that stand alone are gathered while they follow on in one thread."""
     stem = PurePosixPath(name.replace("\\", "/")).stem
     thread_id, held = "", list[ImportedTurn]()
+    has_messages = False
     for record in found:
         if isinstance(record, SkippedPiece):
             yield record
             continue
+        if is_told(record.value) and not has_messages:
+            raise NotConversations(name, f"{record.position} is a memory, not a message")
+        has_messages = True
         if not isinstance(record.value, dict) or "role" not in record.value:
             yield from _conversation(name, record, f"{stem}:{record.number}")
             continue
@@ -70,7 +74,7 @@ def _recorded(name: str, found: Iterator[FileRecord | SkippedPiece]) -> Iterator
         try:
             held.append(openai_messages.turn(record.value, record.number, own))
         except Unusable as error:
-            yield SkippedPiece(name, record.position, str(error))
+            yield SkippedPiece(name, record.position, str(error), error.is_lost)
     yield from gathered(name, thread_id, "", held)
 
 
@@ -86,6 +90,10 @@ def _conversation(name: str, record: FileRecord, default_id: str) -> Iterator[Co
         yield from claude_export.conversation(name, record)
     elif "messages" in value:
         yield from openai_messages.conversation(name, record, default_id)
+    elif is_told(value):
+        yield SkippedPiece(
+            name, record.position, "it is a memory, not a message; import it with `sidecar memory import`"
+        )
     else:
         expected = '{"role": …, "content": …} or {"messages": […]}'
         yield SkippedPiece(name, record.position, f"it is neither a message nor a conversation; write {expected}")

@@ -4,11 +4,13 @@ IngestError              a branch of SidecarError
 ├── UnsupportedFormat    no reader for this kind of file
 ├── UnreadableDocument   a reader exists, the content defeats it
 ├── UnreadableExport     not an export, or a broken one
+├── NotMemories          a file of conversations, where memories are read
+├── NotConversations     a file of memories, where conversations are read
 ├── TooLarge             above a limit
 ├── UnreadablePath       no such file or directory, or not ours to read
 └── InvalidLimits        limits that contradict one another
 
-One broken line or message inside a good file is no error but a `Skipped` (`conversation.py`).
+One broken line or message inside a good file is no error but a `SkippedPiece` (`conversation.py`).
 """
 
 import inspect
@@ -36,6 +38,14 @@ class UnreadableDocument(IngestError):
 
 class UnreadableExport(IngestError):
     """Supported are JSONL, a JSON array, and for conversations the exports of ChatGPT, Claude and Slack; write the file again."""
+
+
+class NotMemories(IngestError):
+    """Import conversations with `sidecar thread import`; a memory has a text and no role."""
+
+
+class NotConversations(IngestError):
+    """Import memories with `sidecar memory import`. A message has a role; of a Slack export, import the whole folder or zip."""
 
 
 class TooLarge(IngestError):

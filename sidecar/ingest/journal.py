@@ -6,7 +6,8 @@ from datetime import datetime
 from typing import Any, BinaryIO
 
 from sidecar.ingest.archive import opened
-from sidecar.ingest.conversation import SkippedPiece, Unusable, id_of, time_of, word
+from sidecar.ingest.conversation import SkippedPiece, Unusable, id_of, is_spoken, time_of, word
+from sidecar.ingest.errors import NotMemories
 from sidecar.ingest.records import records
 
 _LONGEST_TEXT_CHARS = 100_000
@@ -40,12 +41,14 @@ def read_journal(name: str, data: bytes | BinaryIO) -> Iterator[ImportedRecord |
     """Yield the records of a file in its order, and each one left out where it stood.
 
     `{"text", "id"?, "occurred_at"?, "place"?: {"name", "city"?, "address"?, "alternate_names"?}, "tags"?, "journal_id"?}`.
-    A stream has to be seekable. Raises UnreadableExport or TooLarge.
+    A stream has to be seekable. Raises UnreadableExport or TooLarge, and NotMemories for a message or a conversation.
     """
     for record in records(name, opened(data)):
         if isinstance(record, SkippedPiece):
             yield record
             continue
+        if is_spoken(record.value):
+            raise NotMemories(name, f"{record.position} is of a conversation, not a record of a journal")
         try:
             yield _read(record.value)
         except Unusable as error:

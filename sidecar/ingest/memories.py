@@ -6,7 +6,8 @@ from datetime import datetime
 from typing import Any, BinaryIO
 
 from sidecar.ingest.archive import opened
-from sidecar.ingest.conversation import SkippedPiece, Unusable, id_of, time_of
+from sidecar.ingest.conversation import SkippedPiece, Unusable, id_of, is_spoken, time_of
+from sidecar.ingest.errors import NotMemories
 from sidecar.ingest.records import FileRecord, records
 
 _LONGEST_TEXT_CHARS = 100_000
@@ -46,14 +47,19 @@ def read_memories(name: str, data: bytes | BinaryIO) -> Iterator[ImportedMemory 
 
     `{"text" or "content", "id"?, "occurred_at"?, "created_at"?, "document_id"?, "tags"?, "turn_ids"?, "metadata"?,
     "memory_type"?, "status"?, "confidence"?, "authority"?, "domains"?, "valid_from"?, "valid_until"?, "valid_precision"?}`;
-    other keys join the metadata. A stream has to be seekable. Raises UnreadableExport or TooLarge.
+    other keys join the metadata. A stream has to be seekable. Raises UnreadableExport or TooLarge, and NotMemories if a message
+    or a conversation comes before any memory.
     """
+    has_memories = False
     for record in records(name, opened(data)):
         if isinstance(record, SkippedPiece):
             yield record
             continue
+        if is_spoken(record.value) and not has_memories:
+            raise NotMemories(name, f"{record.position} is of a conversation, not a memory")
         try:
             yield _memory(record)
+            has_memories = True
         except Unusable as error:
             yield SkippedPiece(name, record.position, str(error))
 
@@ -62,6 +68,8 @@ def _memory(record: FileRecord) -> ImportedMemory:
     value = record.value
     if not isinstance(value, dict):
         raise Unusable('it is no object; write {"text": …}')
+    if is_spoken(value):
+        raise Unusable("it is of a conversation, not a memory; import it with `sidecar thread import`")
     text = _text(value)
     document_id = value.get("document_id") or ""
     given = value.get("id") or value.get("memory_id")

@@ -4,7 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sidecar.ingest.conversation import (
+    ROLES,
     Conversation,
+    Empty,
     ImportedTurn,
     Role,
     SkippedPiece,
@@ -18,12 +20,7 @@ from sidecar.ingest.conversation import (
 from sidecar.ingest.message_parts import Said, plain_text, said, tool_call, tool_result
 from sidecar.ingest.records import FileRecord
 
-_ROLES: Mapping[str, Role] = {
-    "user": "user", "human": "user",
-    "assistant": "assistant", "model": "assistant", "ai": "assistant",
-    "tool": "tool", "function": "tool",
-    "system": "system", "developer": "system",
-}  # fmt: skip
+_NOTHING: tuple[object, ...] = ("", None, [])
 _TIMES = ("created_at", "said_at", "timestamp", "create_time", "created", "time")
 
 
@@ -31,13 +28,14 @@ def turn(message: object, number: int, conversation_id: str) -> ImportedTurn:
     """Return the turn a message is; `number` is its place, part of its id where it brings none. Raises Unusable."""
     if not isinstance(message, Mapping):
         raise Unusable('it is not an object; write {"role": …, "content": …}')
-    role = _ROLES.get(word(message.get("role")))
+    role = ROLES.get(word(message.get("role")))
     if role is None:
         raise Unusable(f"its role is {message.get('role')!r}; use user, assistant, tool or system")
     turn_id = id_of(message.get("id"), conversation_id, number, message.get("role"), message.get("content"))
     words = _said(message, role, turn_id)
     if not words.text and not words.parts:
-        raise Unusable("it says nothing: neither text nor tool call nor result")
+        kind = Empty if message.get("content", ...) in _NOTHING else Unusable
+        raise kind('it says nothing: neither text nor tool call nor result; write its text under "content"')
     if words.parts and not words.text and all(part["type"] == "tool_result" for part in words.parts):
         role = "tool"
     return ImportedTurn(turn_id, role, words.text, word(message.get("name")), _time(message), words.parts)

@@ -121,7 +121,8 @@ def _turns(
             if turn.text:
                 said.append((str(message.get("ts", "")), turn))
             else:
-                yield SkippedPiece(archive.name, position, "it says nothing: neither text nor attachment nor file")
+                reason = "it says nothing: neither text nor attachment nor file"
+                yield SkippedPiece(archive.name, position, reason, is_lost=False)
         yield from (turn for _, turn in sorted(said, key=lambda pair: pair[0]))
 
 

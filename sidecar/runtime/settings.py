@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -234,7 +235,9 @@ def read(environ: Mapping[str, str]) -> Settings:
     known = {f"SIDECAR_{field.name.upper()}": field.name for field in fields(Settings)}
     given = {name: value for name, value in environ.items() if name.startswith("SIDECAR_") and name not in _ELSEWHERE}
     if unknown := sorted(given.keys() - known.keys()):
-        raise SettingInvalid(unknown[0], "no such setting", f"use one of {', '.join(sorted(known))}")
+        alike = get_close_matches(unknown[0], known)
+        fix = f"perhaps {' or '.join(alike)} is meant" if alike else f"use one of {', '.join(sorted(known))}"
+        raise SettingInvalid(unknown[0], "no such setting", fix)
     given |= {variable: environ[variable] for variable in _UNPREFIXED if variable in environ}
     known |= _UNPREFIXED
     values: dict[str, Any] = {"data_dir": default_data_dir(environ)}

@@ -11,7 +11,7 @@ import click
 
 from sidecar.cli.content import owner as owners
 from sidecar.cli.shared import drawing
-from sidecar.cli.shared.output import printable
+from sidecar.cli.shared.output import counted, printable
 from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.cli.shared.times import INSTANT
 from sidecar.client.answers import Forgotten
@@ -146,7 +146,7 @@ def _counts(done: Forgotten) -> str:
         ("receipt", "receipts"): done.receipt_ids,
         ("page", "pages"): done.page_ids,
     }
-    told = (f"{len(ids):,} {names[len(ids) > 1]}" for names, ids in counts.items() if ids)
+    told = (counted(len(ids), *names) for names, ids in counts.items() if ids)
     return ", ".join(told) or "nothing"
 
 
@@ -164,4 +164,4 @@ def _draw(done: Forgotten) -> Iterator[Any]:
         )
     yield from drawing.elsewhere(done.elsewhere)
     for table, count in sorted(done.rows_left.items()):
-        yield f"{count:,} rows of {table} still hold the word"
+        yield f"{counted(count, 'row')} of {table} still {'holds' if count == 1 else 'hold'} the word"

@@ -10,6 +10,8 @@ from typing import Any
 import click
 
 from sidecar.cli.shared.failures import FAILED, OK, CommandFailed
+from sidecar.cli.shared.imports import resumable
+from sidecar.cli.shared.output import counted
 from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.client import CallRefused, CallUnavailable, SidecarCallError
 from sidecar.ingest.errors import UnsupportedFormat
@@ -84,7 +86,11 @@ def read_in(session: CommandSession, base: str, files: Sequence[tuple[str, Path]
     outcomes = Counter[str]()
     failed: list[str] = []
     empty: list[str] = []
-    with session.voice.progress("documents", len(files)) as step:
+
+    def stored() -> str:
+        return f"{outcomes.total():,} of {counted(len(files), 'document')}" if outcomes else ""
+
+    with resumable(session.voice, stored), session.voice.progress("documents", len(files)) as step:
         for name, file in files:
             problem = _read_one(session, base, name, file, outcomes, empty)
             if problem:
@@ -120,7 +126,7 @@ def _read_one(
 def _draw(facts: dict[str, Any]) -> Iterator[str]:
     counts = ", ".join(f"{facts[name]:,} {name}" for name in ("created", "updated", "unchanged"))
     counts += f", {len(facts['empty']):,} empty" if facts["empty"] else ""
-    yield f"{facts['documents']:,} documents for {facts['base']}: {counts}, {len(facts['failed']):,} failed"
+    yield f"{counted(facts['documents'], 'document')} for {facts['base']}: {counts}, {len(facts['failed']):,} failed"
     yield from (f"  {name}: there is no text in it" for name in facts["empty"])
     yield from (f"  {reason}" for reason in facts["failed"])
     if facts["other_kinds"]:

@@ -12,12 +12,14 @@ import click
 from sidecar.cli.shared import drawing
 from sidecar.cli.shared.dates import INSTANT, DatedInstant, written
 from sidecar.cli.shared.failures import FAILED, OK
-from sidecar.cli.shared.output import printable
+from sidecar.cli.shared.imports import drawn_refusals, named, resumable
+from sidecar.cli.shared.output import counted, printable
 from sidecar.cli.shared.paging import batches, every, limit_option
 from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.client.answers import Memory, MemoryBelief, MemoryHistory, SupersessionEffect
 from sidecar.client.encoding import NewMemory
 from sidecar.client.imported import new_memory
+from sidecar.ingest.conversation import SkippedPiece
 from sidecar.ingest.memories import ImportedMemory, read_memories
 from sidecar.ingest.opening import opened_at
 
@@ -35,32 +37,49 @@ def memory() -> None:
 def import_file(session: CommandSession, file: Path) -> int:
     """Import memories from JSONL or a JSON array of objects with a text; importing again changes nothing.
 
+    The exit code is 1 if a part of the file was refused; the others are stored.
+
     \b
     Example:
       sidecar memory import memories.jsonl
       (a line: {"text": "Moved to Lisbon.", "occurred_at": "2026-02-01T16:20:00Z", "tags": ["home"]})
     """
-    memories, skipped = read_file(file)
-    facts: dict[str, Any] = {"memories": len(memories), "created": 0, "updated": 0, "known": 0, "skipped": skipped}
-    with session.voice.progress("memories", len(memories)) as step:
-        for batch in batches(memories, _chars):
-            done = session.client.retain(memories=[new_memory(one) for one in batch])
-            facts["created"] += done.created_count
-            facts["updated"] += done.updated_count
-            facts["known"] += len(batch) - done.created_count - done.updated_count
-            step(len(batch))
+    facts = imported(session, file)
     session.voice.show(facts, _draw_facts)
-    if not memories:
+    if not facts["memories"]:
         session.voice.note(f"{file}: no memories there; write one JSON object with a text a line.")
-    return OK if memories else FAILED
+    return OK if facts["memories"] and not facts["refused"] else FAILED
 
 
-def read_file(file: Path) -> tuple[list[ImportedMemory], list[str]]:
-    """Return the memories in a file, and a line for each part that was skipped. Raises an IngestError."""
+def imported(session: CommandSession, file: Path) -> dict[str, Any]:
+    """Import the file's memories and return the counts. Raises an IngestError, and Interrupted for Ctrl-C."""
+    facts: dict[str, Any] = {"memories": 0, "created": 0, "updated": 0, "known": 0, "refused": 0, "skipped": []}
+    with resumable(session.voice, lambda: _stored(facts)):
+        memories, skipped = read_file(file)
+        facts |= {"memories": len(memories), "refused": len(skipped), "skipped": [str(one) for one in skipped]}
+        with session.voice.progress("memories", len(memories)) as step:
+            for batch in batches(memories, _chars):
+                with named(session.voice, batch, lambda one: f"the memory {one.id}: {one.text[:_LEAD_CHARS]}"):
+                    done = session.client.retain(memories=[new_memory(one) for one in batch])
+                facts["created"] += done.created_count
+                facts["updated"] += done.updated_count
+                facts["known"] += len(batch) - done.created_count - done.updated_count
+                step(len(batch))
+    return facts
+
+
+def _stored(facts: dict[str, Any]) -> str:
+    """Return how many of the memories are stored, "" for none."""
+    stored = sum(facts[name] for name in ("created", "updated", "known"))
+    return f"{stored:,} of {counted(facts['memories'], 'memory', 'memories')}" if stored else ""
+
+
+def read_file(file: Path) -> tuple[list[ImportedMemory], list[SkippedPiece]]:
+    """Return the memories in a file, and each part that was skipped. Raises an IngestError."""
     with opened_at(file) as stream:
         found = list(read_memories(str(file), stream))
     memories = [one for one in found if isinstance(one, ImportedMemory)]
-    return memories, [str(one) for one in found if not isinstance(one, ImportedMemory)]
+    return memories, [one for one in found if isinstance(one, SkippedPiece)]
 
 
 def _chars(one: ImportedMemory) -> int:
@@ -69,8 +88,8 @@ def _chars(one: ImportedMemory) -> int:
 
 def _draw_facts(facts: dict[str, Any]) -> Iterator[str]:
     counts = ", ".join(f"{facts[name]:,} {name}" for name in ("created", "updated", "known"))
-    yield f"{facts['memories']:,} memories: {counts}"
-    yield from (f"skipped {reason}" for reason in facts["skipped"])
+    yield f"{counted(facts['memories'], 'memory', 'memories')}: {counts}"
+    yield from drawn_refusals(facts["skipped"], lost=facts["refused"])
 
 
 @memory.command("list", short_help="List memories, newest first.")
@@ -349,5 +368,6 @@ def forget_memory(session: CommandSession, memory_id: str) -> None:
     Example:
       sidecar memory forget mem-0001
     """
-    session.client.delete_memory(memory_id=memory_id)
-    session.voice.show({"forgotten": memory_id}, lambda facts: [f"forgotten: {facts['forgotten']}"])
+    done = session.client.forget(memory_id=memory_id)
+    forgotten = memory_id if done.memory_ids or done.elsewhere else ""
+    session.voice.show({"forgotten": forgotten}, lambda facts: [f"forgotten: {facts['forgotten'] or 'nothing'}"])

@@ -127,6 +127,8 @@ def rollback(session: CommandSession, version: int, level: str, ref: str) -> Non
 def _draw_profile(found: ProfileInForce) -> Iterator[str]:
     yield f"version {found.version or '(none)'}"
     yield from _lines(found.profile)
+    if not found.profile:
+        yield "  no knobs are set here; those in force are shown by: sidecar profile get"
 
 
 def _draw_version(written: ProfileVersion) -> Iterator[str]:

@@ -11,18 +11,18 @@ from typing import Any
 import click
 
 from sidecar.cli.shared import drawing
-from sidecar.cli.shared.failures import FAILED, OK
-from sidecar.cli.shared.output import Step
+from sidecar.cli.shared.failures import FAILED, OK, NotThere
+from sidecar.cli.shared.imports import drawn_refusals, named, resumable
+from sidecar.cli.shared.output import Step, counted
 from sidecar.cli.shared.paging import batches, every, limit_option
 from sidecar.cli.shared.session import CommandSession, connected
-from sidecar.client import SidecarCallError
 from sidecar.client.answers import Thread, Turn
 from sidecar.client.imported import new_turn
 from sidecar.client.shapes import Message
 from sidecar.ingest.conversation import Conversation, ImportedTurn, SkippedPiece
 from sidecar.ingest.conversations import conversations_at
 
-_REASONS_SHOWN = 20
+_LEAD_CHARS = 100
 
 
 @click.group()
@@ -31,13 +31,23 @@ def thread() -> None:
 
 
 @dataclass(slots=True)
-class _Tally:
+class Tally:
     """The progress of an import."""
 
+    expected: int = 0
     threads: set[str] = field(default_factory=set)
     turns: int = 0
     new: int = 0
-    skipped: list[str] = field(default_factory=list)
+    skipped: list[SkippedPiece] = field(default_factory=list)
+
+    @property
+    def refused(self) -> int:
+        """Return how many pieces with content were left out."""
+        return sum(one.is_lost for one in self.skipped)
+
+    def stored(self) -> str:
+        """Return how many turns are stored, "" for none."""
+        return f"{self.turns:,} of {counted(self.expected, 'turn')}" if self.turns else ""
 
     def facts(self) -> dict[str, Any]:
         return {
@@ -45,7 +55,8 @@ class _Tally:
             "turns": self.turns,
             "new": self.new,
             "known": self.turns - self.new,
-            "skipped": self.skipped,
+            "refused": self.refused,
+            "skipped": [str(one) for one in self.skipped],
         }
 
 
@@ -58,46 +69,55 @@ def import_file(session: CommandSession, file: Path, thread_id: str, title: str)
     """Import conversations: JSONL of OpenAI-style messages, or an export of ChatGPT, Claude or Slack.
 
     The format is recognized from the file. Importing it again writes only new turns, so an interrupted import can be
-    repeated.
+    repeated. The exit code is 1 if a part of the file was refused; the others are written.
 
     \b
     Example:
       sidecar thread import conversations.json
       sidecar thread import chat.jsonl --thread t1
     """
+    tally = imported(session, file, thread_id, title)
+    session.voice.show(tally.facts(), _draw_tally)
+    if not tally.turns:
+        session.voice.note(f"{file}: no turns there; name JSONL of messages, or an export of ChatGPT, Claude or Slack.")
+    return OK if tally.turns and not tally.refused else FAILED
+
+
+def imported(session: CommandSession, file: Path, thread_id: str = "", title: str = "") -> Tally:
+    """Import the file's conversations and return the counts. Raises an IngestError, and Interrupted for Ctrl-C."""
+    tally = Tally()
+    with resumable(session.voice, tally.stored):
+        surveyed = _surveyed(file)
+        if (thread_id or title) and len(surveyed) > 1:
+            raise click.UsageError(f"{file} holds {len(surveyed)} conversations; --thread and --title are for one.")
+        tally.expected = sum(surveyed.values())
+        with session.voice.progress("turns", tally.expected) as step:
+            for found in conversations_at(file):
+                if isinstance(found, SkippedPiece):
+                    tally.skipped.append(found)
+                else:
+                    _send(session, found, thread_id or found.id, title=title or found.title, tally=tally, step=step)
+    return tally
+
+
+def _surveyed(file: Path) -> Counter[str]:
+    """Return the number of turns in each conversation of the file."""
     surveyed = Counter[str]()
     for found in conversations_at(file):
         if not isinstance(found, SkippedPiece):
             surveyed[found.id] += len(found.turns)
-    if (thread_id or title) and len(surveyed) > 1:
-        raise click.UsageError(f"{file} holds {len(surveyed)} conversations; --thread and --title are for one.")
-    tally = _Tally()
-    with session.voice.progress("turns", sum(surveyed.values())) as step:
-        for found in conversations_at(file):
-            if isinstance(found, SkippedPiece):
-                tally.skipped.append(str(found))
-            else:
-                _send(session, found, thread_id or found.id, title=title or found.title, tally=tally, step=step)
-    session.voice.show(tally.facts(), _draw_tally)
-    if not tally.turns:
-        session.voice.note(f"{file}: no turns there; name JSONL of messages, or an export of ChatGPT, Claude or Slack.")
-    return OK if tally.turns else FAILED
+    return surveyed
 
 
 def _send(
-    session: CommandSession, conversation: Conversation, thread_id: str, *, title: str, tally: _Tally, step: Step
+    session: CommandSession, conversation: Conversation, thread_id: str, *, title: str, tally: Tally, step: Step
 ) -> None:
-    """Write a conversation's turns in batches. Reports its progress before it raises a SidecarCallError."""
+    """Write a conversation's turns in batches."""
     tally.threads.add(thread_id)
     for batch in batches(conversation.turns, _chars):
-        try:
-            done = session.client.append_turns(
-                thread_id=thread_id, turns=[new_turn(turn) for turn in batch], title=title
-            )
-        except SidecarCallError:
-            if tally.turns:
-                session.voice.note(f"{tally.turns} turns are written; the same command goes on from there.")
-            raise
+        turns = [new_turn(turn) for turn in batch]
+        with named(session.voice, batch, lambda turn: f"the turn {turn.client_turn_id}: {turn.text[:_LEAD_CHARS]}"):
+            done = session.client.append_turns(thread_id=thread_id, turns=turns, title=title)
         tally.turns += len(batch)
         tally.new += done.appended_count
         step(len(batch))
@@ -109,12 +129,8 @@ def _chars(turn: ImportedTurn) -> int:
 
 def _draw_tally(facts: dict[str, Any]) -> Iterator[str]:
     counts = f"{facts['new']:,} new, {facts['known']:,} known"
-    yield f"{facts['turns']:,} turns in {len(facts['threads']):,} threads: {counts}"
-    if facts["skipped"]:
-        yield f"skipped {len(facts['skipped']):,}:"
-        yield from (f"  {reason}" for reason in facts["skipped"][:_REASONS_SHOWN])
-    if len(facts["skipped"]) > _REASONS_SHOWN:
-        yield f"  … {len(facts['skipped']) - _REASONS_SHOWN:,} more; --json lists all"
+    yield f"{counted(facts['turns'], 'turn')} in {counted(len(facts['threads']), 'thread')}: {counts}"
+    yield from drawn_refusals(facts["skipped"], lost=facts["refused"])
 
 
 @thread.command("list", short_help="List threads, newest turn first.")
@@ -151,10 +167,12 @@ def show_thread(session: CommandSession, thread_id: str, limit: int) -> None:
       sidecar thread show t1 --limit 0
     """
     turns = list(every(session.client.list_turns, limit=limit, thread_id=thread_id))
+    if not turns:
+        raise NotThere(f"This owner has no thread {thread_id!r} with turns; those there are: sidecar thread list")
     session.voice.show(turns, _draw_turns)
 
 
 def _draw_turns(turns: list[Turn]) -> Iterator[str]:
     for turn in turns:
-        yield f"── {turn.position} {drawing.moment(turn.said_time)}, {turn.client_turn_id}, {turn.tokens} tokens"
+        yield f"── {turn.position} {drawing.moment(turn.said_time)}, {turn.client_turn_id}, {counted(turn.tokens, 'token')}"
         yield from drawing.said(Message(turn.speaker or turn.role, turn.text, turn.parts))

@@ -17,6 +17,7 @@ from models.tokens import meters
 from models.tokens.meters import meter_for
 from sidecar.backends import configuration
 from sidecar.backends.entries import BackendEntry, HindsightEntry, ToolsEntry
+from sidecar.cli.shared.output import counted
 from sidecar.rpc.auth.authentication import Authenticator
 from sidecar.rpc.server import identity_settings
 from sidecar.runtime import embedders
@@ -146,7 +147,11 @@ async def _schema(database: Database) -> Finding:
             "migrations", is_well=False, told=str(error), mend=_MENDS.get(type(error), "see docs/operations.md")
         )
     left = [state.name for state in states if state.applied_at is None and not state.waits_for]
-    told = f"{len(left)} migrations are left: {', '.join(left[:5])}" if left else "the schema is this release's"
+    told = (
+        f"{counted(len(left), 'migration is', 'migrations are')} left: {', '.join(left[:5])}"
+        if left
+        else "the schema is this release's"
+    )
     return Finding("migrations", is_well=not left, told=told, mend="run `sidecar migrate`" if left else "")
 
 

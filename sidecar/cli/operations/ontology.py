@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from sidecar.cli.shared import drawing
-from sidecar.cli.shared.output import printable
+from sidecar.cli.shared.output import counted, printable, write_text
 from sidecar.cli.shared.paging import every, limit_option
 from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.client import OntologyChange
@@ -24,6 +24,7 @@ from sidecar.client.answers.ontology import (
     OntologyScan,
     OntologyVersion,
 )
+from sidecar.ingest.opening import opened_at
 
 _file = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -47,7 +48,10 @@ def types(session: CommandSession, version: int) -> None:
 
 
 def _draw_ontology(found: Ontology) -> Iterator[Any]:
-    yield f"version {found.version}" if found.version else "No version is approved: nothing is governed."
+    if not found.version:
+        yield "No version is approved: nothing is governed. Draft one with: sidecar ontology draft --seed"
+        return
+    yield f"version {found.version}"
     yield drawing.rows(
         ("entity type", "name", "kind of", "aliases", "lifecycle"),
         (
@@ -186,7 +190,8 @@ def draft(session: CommandSession, seed: bool, title: str, change_set_id: str, f
 
 def _changes(file: Path) -> list[OntologyChange]:
     try:
-        given = json.loads(file.read_bytes())
+        with opened_at(file) as stream:
+            given = json.loads(stream.read())
         return [
             OntologyChange(
                 kind=str(one["kind"]),
@@ -276,10 +281,12 @@ def _draw_set(one: OntologyChangeSet) -> Iterator[Any]:
 
 def _impact(told: Mapping[str, int]) -> str:
     """Return a change set's impact in words."""
-    counts = ", ".join(f"{told.get(name, 0):,} {name}" for name in ("pages", "sections", "edges"))
-    held = f"{told.get('pages_held', 0):,} pages and {told.get('edges_held', 0):,} edges of these held"
+    counts = ", ".join(counted(told.get(f"{name}s", 0), name) for name in ("page", "section", "edge"))
+    held = (
+        f"{counted(told.get('pages_held', 0), 'page')} and {counted(told.get('edges_held', 0), 'edge')} of these held"
+    )
     first = "the first " if told.get("is_partial") else ""
-    return f"{counts}; {held} (of {first}{told.get('pages_looked_at', 0):,} pages)"
+    return f"{counts}; {held} (of {first}{counted(told.get('pages_looked_at', 0), 'page')})"
 
 
 def _draw_item(item: OntologyChangeItem) -> Iterator[str]:
@@ -340,7 +347,7 @@ def scan(session: CommandSession) -> None:
 
 def _draw_scan(found: OntologyScan) -> Iterator[Any]:
     looked_at = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in sorted(found.looked_at.items()))
-    yield f"{found.owners:,} owners: {looked_at or 'nothing to look at'}"
+    yield f"{counted(found.owners, 'owner')}: {looked_at or 'nothing to look at'}"
     yield f"{found.new_items:,} new, {found.known_items:,} known, {found.rejected_items:,} rejected before"
     if found.change_set is not None:
         yield from _draw_set(found.change_set)
@@ -359,12 +366,12 @@ def export(session: CommandSession, version: int, form: str, file: Path) -> None
       sidecar ontology export --format jsonld ontology.jsonld
     """
     content = session.client.export_ontology(version=version, format=form)
-    file.write_text(content, encoding="utf-8")
+    write_text(file, content)
     session.voice.show({"file": str(file), "bytes": len(content.encode())}, _draw_written)
 
 
 def _draw_written(written: dict[str, Any]) -> Iterator[Any]:
-    yield f"{written['file']}: {written['bytes']:,} bytes"
+    yield f"{written['file']}: {counted(written['bytes'], 'byte')}"
 
 
 @ontology.command("import", short_help="Draft what a file's ontology has.")
@@ -377,5 +384,6 @@ def import_(session: CommandSession, file: Path) -> None:
     Example:
       sidecar ontology import ontology.json
     """
-    content = file.read_text(encoding="utf-8", errors="replace")
+    with opened_at(file) as stream:
+        content = stream.read().decode(errors="replace")
     session.voice.show(session.client.draft_ontology_changes(content=content), _draw_set)

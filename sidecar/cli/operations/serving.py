@@ -18,7 +18,7 @@ from sidecar.cli.operations import embedding
 from sidecar.cli.operations.embedding import EmbedReport
 from sidecar.cli.shared import drawing
 from sidecar.cli.shared.failures import FAILED, OK
-from sidecar.cli.shared.output import Voice
+from sidecar.cli.shared.output import Voice, counted
 from sidecar.cli.shared.session import speaking
 from sidecar.demo import corpus, story
 from sidecar.demo.story import Story
@@ -35,6 +35,10 @@ from store.db.migrate import MigrationReport, MigrationState
 from store.db.purging import PurgeReport
 
 _LINES_SHOWN = 6
+_NOUNS = {
+    "memories": ("memory", "memories"), "turns": ("turn", "turns"), "documents": ("document", "documents"),
+    "pages": ("page", "pages"),
+}  # fmt: skip
 
 
 @click.command(short_help="Serve until stopped.")
@@ -162,9 +166,10 @@ async def _purge(settings: Settings) -> PurgeReport:
 
 
 def _draw_purged(report: PurgeReport) -> Iterator[str]:
-    yield f"{len(report.tables)} tables written anew, {report.settled} forgettings settled"
+    yield f"{counted(len(report.tables), 'table')} written anew, {counted(report.settled, 'forgetting')} settled"
     if report.left:
-        yield f"{report.left} forgettings wait for a session that may still see what was deleted; run it again"
+        waiting = counted(report.left, "forgetting waits", "forgettings wait")
+        yield f"{waiting} for a session that may still see what was deleted; run it again"
     yield from (f"{table} was in use; run it again" for table in report.busy)
     yield from (f"the role may not clear the {name}; let the owner or a superuser do it" for name in report.refused)
 
@@ -192,7 +197,7 @@ def _draw_embedded(done: EmbedReport) -> Iterator[str]:
     if done.why_not:
         yield f"nothing to do, {done.why_not}"
     else:
-        yield f"{done.text_count} texts in {done.place_count} places got vectors of {done.embedder}"
+        yield f"{counted(done.text_count, 'text')} in {counted(done.place_count, 'place')} got vectors of {done.embedder}"
 
 
 def _draw_states(states: Sequence[MigrationState]) -> Iterator[Any]:
@@ -213,7 +218,8 @@ def _draw_report(report: MigrationReport) -> Iterator[str]:
 def _draw_spread(report: DistributionReport) -> Iterator[str]:
     yield from (f"reference {name}" for name in report.reference)
     yield from (f"distributed {name}" for name in report.distributed)
-    yield f"{report.before} tables were spread before; {report.servers} servers hold them"
+    before = counted(report.before, "table was", "tables were")
+    yield f"{before} spread before; {counted(report.servers, 'server holds', 'servers hold')} them"
 
 
 @click.command(short_help="Load a demo, ask one question, show the context.")
@@ -238,7 +244,7 @@ def _draw_story(answer: Story) -> Iterator[Any]:
     asking = f"--thread {corpus.THREAD} --model {corpus.MODEL} {scope}"
     yield f"{answer.message}\n"
     yield from drawing.assembly(answer.assembly, shortest_lines=_LINES_SHOWN)
-    new = ", ".join(f"{count} {name}" for name, count in answer.loaded.items())
+    new = ", ".join(counted(count, *_NOUNS.get(name, (name, name))) for name, count in answer.loaded.items())
     yield f"loaded and answered in {answer.seconds:.1f} s; written in this run: {new}"
     yield "\nTry next, the first one in a terminal of its own:"
     program = _program()

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from rich.table import Table
 from rich.text import Text
 
-from sidecar.cli.shared.output import printable
+from sidecar.cli.shared.output import counted, printable
 from sidecar.client.answers import (
     Assembly,
     AssemblyDiff,
@@ -80,13 +80,13 @@ def context(given: Assembly, *, shortest_lines: int | None = None) -> Iterator[s
     """Yield the context as sent to the model: the blocks, then the history."""
     for block in given.system_blocks:
         point = ", cache point" if block.is_cache_point else ""
-        yield f"── {block.source or 'system'}, {block.zone}, {_number(block.tokens)} tokens{point}"
+        yield f"── {block.source or 'system'}, {block.zone}, {counted(block.tokens, 'token')}{point}"
         yield _cut(block.text, shortest_lines)
     if given.messages:
-        yield f"── history, {len(given.messages)} messages"
+        yield f"── history, {counted(len(given.messages), 'message')}"
     shown = given.messages if shortest_lines is None else given.messages[-shortest_lines:]
     if len(shown) < len(given.messages):
-        yield f"   … {len(given.messages) - len(shown)} earlier messages"
+        yield f"   … {counted(len(given.messages) - len(shown), 'earlier message')}"
     yield from (_cut(text, shortest_lines) for message in shown for text in said(message))
 
 
@@ -121,7 +121,7 @@ def sources(reports: Sequence[SourceReport]) -> Iterator[Any]:
 def budget(given: Budget, reports: Sequence[SourceReport]) -> Iterator[str]:
     """Yield the window and then the pool as bars; each bar starts where the previous one ended, so together they fill it."""
     exactness = "exact" if given.is_exact else "estimated"
-    yield f"window {_number(given.window_tokens)} tokens, counted by {given.tokenizer} ({exactness})"
+    yield f"window {counted(given.window_tokens, 'token')}, counted by {given.tokenizer} ({exactness})"
     yield from bars(window_shares(given), given.window_tokens)
     yield f"pool {_number(given.pool_tokens)}, used {_number(given.used_tokens)}"
     yield from bars(pool_shares(given, reports), given.pool_tokens)
@@ -215,7 +215,10 @@ def difference(given: AssemblyDiff) -> Iterator[Any]:
         )
     if given.changes:
         yield table
-    yield from (f"{source}: {delta:+,} tokens" for source, delta in sorted(given.token_deltas.items()))
+    yield from (
+        f"{source}: {delta:+,} {'token' if abs(delta) == 1 else 'tokens'}"
+        for source, delta in sorted(given.token_deltas.items())
+    )
     yield from (f"{source}: {printable(change)}" for source, change in sorted(given.status_changes.items()))
     if given.first_changed_zone:
         yield f"The bytes differ from the {given.first_changed_zone} zone on."
@@ -275,4 +278,4 @@ def _cut(text: str, lines: int | None) -> str:
     kept = printable(text).rstrip("\n").split("\n")
     if lines is None or len(kept) <= lines + 1:
         return "\n".join(kept)
-    return "\n".join([*kept[:lines], f"   … {len(kept) - lines} more lines"])
+    return "\n".join([*kept[:lines], f"   … {counted(len(kept) - lines, 'more line')}"])

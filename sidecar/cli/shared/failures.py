@@ -28,6 +28,7 @@ _EXITS = {
     "DevKeyUnsafe": REFUSED,
     "CallUnavailable": UNAVAILABLE,
     "DatabaseUnavailable": UNAVAILABLE,
+    "Interrupted": INTERRUPTED,
     "ConfirmationMissing": USAGE,
     "RequestUnusable": USAGE,
     "TargetUnusable": USAGE,
@@ -40,6 +41,16 @@ _EXITS = {
 
 class CommandFailed(Exception):
     """The command could not do all of its work; the text says what to do."""
+
+
+class NotThere(CommandFailed):
+    """What the command names does not exist."""
+
+    code = "NOT_FOUND"
+
+
+class Interrupted(CommandFailed):
+    """Ctrl-C ended the command; the text says what is done."""
 
 
 class TokenMissing(CommandFailed):

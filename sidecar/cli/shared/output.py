@@ -11,12 +11,13 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 import orjson
 
-from sidecar.cli.shared.failures import ConfirmationMissing, clipped
+from sidecar.cli.shared.failures import CommandFailed, ConfirmationMissing, clipped
 
 _WIDTH_OF_A_PIPE = 160  # without a terminal: wide enough for a reason on one line
 
@@ -31,6 +32,19 @@ _SHOWN = {code: "\N{REPLACEMENT CHARACTER}" for code in _DRIVING if chr(code) no
 def printable(text: str) -> str:
     """Return the text with control and direction characters replaced, so that stored text cannot control the terminal."""
     return text.translate(_SHOWN)
+
+
+def write_text(file: Path, text: str) -> None:
+    """Write the text to a file, over what is there. Raises CommandFailed if it cannot be written."""
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise CommandFailed(f"{file}: {error.strerror or 'cannot be written'}; name another file.") from error
+
+
+def counted(count: int, one: str, many: str = "") -> str:
+    """Return the count with its noun; the plural is `one` with an s, or `many`."""
+    return f"{count:,} {one if count == 1 else many or f'{one}s'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +85,7 @@ class Voice:
             sys.stderr.write("\n")
             raise ConfirmationMissing from None
         if not agreed:
+            self.note("Nothing was changed.")
             raise click.Abort
 
     @contextmanager

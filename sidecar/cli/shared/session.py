@@ -57,6 +57,10 @@ def speaking(work: Command) -> Command:
             code = work(voice=voice, **given)
         except failures.user_errors() as error:
             fail(voice, error)
+        except (click.Abort, KeyboardInterrupt):
+            if is_json:
+                voice.document(failures.facts_of(failures.Interrupted("interrupted")))
+            raise
         raise click.exceptions.Exit(code or failures.OK)
 
     return command

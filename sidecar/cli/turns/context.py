@@ -11,6 +11,7 @@ from sidecar.cli.shared import drawing
 from sidecar.cli.shared.dates import INSTANT, DatedInstant
 from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.client import knobs
+from sidecar.client.answers import Assembly
 
 
 @click.command(short_help="Assemble one turn's context and show it.")
@@ -50,10 +51,19 @@ def assemble(
       sidecar assemble "When do I fly back?" --thread t1 --model gpt-4o
       sidecar assemble "When do I fly back?" --model gpt-4o --set knowledge.top_k=5 --json
     """
+    if not given["message"].strip():
+        raise click.BadParameter("it is empty; write what the user says.", param_hint="MESSAGE")
     overrides = _overrides(assignments, {"budget_tokens": budget, "spend": spend}) or None
     given |= {"as_of_time": as_of and as_of.moment, "known_at_time": known_at and known_at.moment}
     assembly = session.client.assemble_context(overrides=overrides, detail="decisions", **given)
     session.voice.show(assembly, drawing.context if context_only else drawing.assembly)
+    if _is_thread_empty(given["thread_id"], assembly):
+        session.voice.note(f"The thread {given['thread_id']!r} has no turns yet; those there are: sidecar thread list")
+
+
+def _is_thread_empty(thread_id: str, assembly: Assembly) -> bool:
+    """Return whether a thread was named that was looked for and has nothing."""
+    return bool(thread_id) and any(one.source == "thread" and one.status == "EMPTY" for one in assembly.sources)
 
 
 @click.command(short_help="Explain an assembly.")

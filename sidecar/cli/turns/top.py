@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from sidecar.cli.shared import drawing
+from sidecar.cli.shared.output import counted
 from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.cli.turns import listing as turns
 from sidecar.client.answers.cost import TurnCost
@@ -85,8 +86,8 @@ def _quantile(ordered: Sequence[float], share: float) -> float:
 
 def _draw(found: Glance) -> Iterator[Any]:
     yield (
-        f"{found.turns} turns, {found.degraded} degraded, p50 {found.p50_ms:.0f} ms, p95 {found.p95_ms:.0f} ms,"
-        f" {found.tokens:,} tokens, ${found.cost_usd:.4f}"
+        f"{counted(found.turns, 'turn')}, {found.degraded} degraded, p50 {found.p50_ms:.0f} ms, p95 {found.p95_ms:.0f} ms,"
+        f" {counted(found.tokens, 'token')}, ${found.cost_usd:.4f}"
     )
     if found.failed:
         yield "failed: " + ", ".join(f"{source} {count}" for source, count in sorted(found.failed.items()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from sidecar.cli.shared.output import printable
+from sidecar.cli.shared.output import counted, printable
 from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.client.answers.wiki import DeleteEffect
 
@@ -66,7 +66,7 @@ def unmerge(session: CommandSession, page: str) -> None:
     """
     effect = session.client.undo_merge(page=page)
     session.voice.show(
-        effect, lambda one: [f"undone: {one.path}; compile {one.job_id} reads {one.memory_count} memories again"]
+        effect, lambda one: [f"undone: {one.path}; compile {one.job_id} reads {_memories(one.memory_count)} again"]
     )
 
 
@@ -98,6 +98,10 @@ def delete(session: CommandSession, page: str, yes: bool) -> None:
         session.voice.confirm(f"Delete {page} with everything on it?")
     effect = session.client.delete_page(page=page)
     session.voice.show({"deleted": effect.page and effect.page.path}, lambda _: [drawn_deletion(effect, page)])
+
+
+def _memories(count: int) -> str:
+    return counted(count, "memory", "memories")
 
 
 def drawn_deletion(effect: DeleteEffect, named: str) -> str:

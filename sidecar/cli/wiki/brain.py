@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from sidecar.cli.shared import drawing
+from sidecar.cli.shared.failures import FAILED, OK
 from sidecar.cli.shared.output import printable
 from sidecar.cli.shared.paging import every, limit_option
 from sidecar.cli.shared.session import CommandSession, connected
@@ -35,8 +36,10 @@ def brain() -> None:
 )
 @click.option("--limit", type=click.IntRange(1, 10), default=10, show_default=True, help="Pages to shortlist.")
 @connected
-def query(session: CommandSession, text: str, detail_ids: tuple[str, ...], limit: int) -> None:
+def query(session: CommandSession, text: str, detail_ids: tuple[str, ...], limit: int) -> int:
     """Shortlist up to ten pages for QUERY, or show what pages of a shortlist say, each statement with its memories.
+
+    The exit code is 1 if one of the pages asked for by --detail is not there.
 
     \b
     Example:
@@ -45,6 +48,7 @@ def query(session: CommandSession, text: str, detail_ids: tuple[str, ...], limit
     """
     found = session.client.query_brain_context(query=text, detail_ids=list(detail_ids), limit=limit)
     session.voice.show(found, lambda one: _draw(one, is_search=bool(text)))
+    return FAILED if any(one.status != "found" for one in found.details) else OK
 
 
 @brain.command(short_help="Show the rules of release, and how many copies there are.")

@@ -8,7 +8,7 @@ from typing import Any
 
 from compiler.plan.text.markdown import unescape
 from sidecar.cli.shared.drawing import moment, rows, short_ids
-from sidecar.cli.shared.output import printable
+from sidecar.cli.shared.output import counted, printable
 from sidecar.client.answers.wiki import (
     BackfillEffect,
     Citation,
@@ -61,7 +61,7 @@ def _section(section: WikiSection) -> Iterator[str]:
     if section.aggregation is not None:
         known = section.aggregation
         yield printable(
-            f"  [{known.promotion_status}, score {known.promotion_score:.3f}, {len(known.linked_page_ids)} pages]"
+            f"  [{known.promotion_status}, score {known.promotion_score:.3f}, {counted(len(known.linked_page_ids), 'page')}]"
         )
     yield from _origins(section.sources, section.source_pages)
     yield from (printable(f"      {one.memory_id}: {one.text[:_TEXT_CHARS]}") for one in section.sources if one.text)
@@ -93,13 +93,16 @@ def _around(found: PageWhole) -> Iterator[str]:
         yield printable(f"tags: {', '.join(found.page.tags)}")
     if found.parent is not None:
         yield printable(f"promoted from: {found.parent.title} ({found.parent.path})")
-    counts = f"{found.link_count:,} links, {found.backlink_count:,} backlinks, {found.child_count:,} promoted pages"
+    counts = f"{counted(found.link_count, 'link')}, {counted(found.backlink_count, 'backlink')}"
+    counts += f", {counted(found.child_count, 'promoted page')}"
     yield f"{counts}, hubness {found.page.hubness_score:,}, changed {moment(found.page.update_time)}"
     for link in found.links[:_LINKS_SHOWN]:
         yield printable(f"  → {link.page.title} ({link.page.path}; {link.kind}, {', '.join(link.origins)})")
     for entry in found.history[:_HISTORY_SHOWN]:
         places = ", ".join(entry.section_slugs) or "summary, names or tags"
-        yield printable(f"  {moment(entry.time)}  cites {entry.memory_count:,} more memories: {places}")
+        yield printable(
+            f"  {moment(entry.time)}  cites {counted(entry.memory_count, 'more memory', 'more memories')}: {places}"
+        )
 
 
 def pages(found: Sequence[WikiPage]) -> Iterator[Any]:
@@ -145,7 +148,7 @@ def citations(found: Sequence[Citation]) -> Iterator[Any]:
             )
             for one in found
         ),
-        empty="No page cites it, itself or through a page that it lists.",
+        empty="No page cites it, itself or through a page that it lists; the ids there are: sidecar memory list",
     )  # fmt: skip
 
 
@@ -183,18 +186,20 @@ def graph(part: GraphPart) -> Iterator[str]:
     for node in part.nodes:
         yield printable(f"{node.title}  ({node.path}, hubness {node.hubness_score:,})")
         yield from (printable(f"  → {target}") for target in leads.get(node.page_id, ()))
-    yield f"{len(part.nodes):,} pages, {len(part.edges):,} links{'; there are more' if part.is_truncated else ''}"
+    counts = f"{counted(len(part.nodes), 'page')}, {counted(len(part.edges), 'link')}"
+    yield f"{counts}{'; there are more' if part.is_truncated else ''}"
 
 
 def preview(given: PlanPreview) -> Iterator[Any]:
     """Yield the changes that a compile would make."""
-    yield f"the next batch has {given.memory_count:,} memories and would change {given.item_count:,} things"
+    memories = counted(given.memory_count, "memory", "memories")
+    yield f"the next batch has {memories} and would change {counted(given.item_count, 'thing')}"
     yield rows(
         ("change", "page", "what", "memories"),
         ((one.kind, one.path, one.subject, ", ".join(one.memory_ids)) for one in given.items),
         empty="Nothing would change.",
     )
-    yield from (f"turned down {count:,} times: {reason}" for reason, count in sorted(given.rejections.items()))
+    yield from (f"turned down {counted(count, 'time')}: {reason}" for reason, count in sorted(given.rejections.items()))
 
 
 def jobs(found: Sequence[CompileJob]) -> Iterator[Any]:
@@ -223,7 +228,8 @@ def job(one: CompileJob, before: Sequence[CompileJob] = ()) -> Iterator[Any]:
     if figures:
         yield rows(("what", "count"), figures)
     if waiting := one.metrics.get("edges_waiting"):
-        yield f"{waiting:,} edges that were stated by hand wait for a page; they are listed by: sidecar wiki lint --dry-run"
+        edges = counted(waiting, "edge stated by hand waits", "edges stated by hand wait")
+        yield f"{edges} for a page; see: sidecar wiki lint --dry-run"
 
 
 def _together(name: str, chain: Sequence[CompileJob]) -> Any:
@@ -250,21 +256,22 @@ def lint(report: LintReport) -> Iterator[Any]:
 def backfill(effect: BackfillEffect, *, is_dry: bool) -> Iterator[str]:
     """Yield the links written, or that would be, and the counts of dropped candidates."""
     verb = "would write" if is_dry else "wrote"
-    yield f"{verb} {effect.deterministic_count:,} deterministic and {effect.co_mention_count:,} co-mention links"
-    yield f"from {effect.memory_count:,} memories; {_counts(effect.funnel) or 'no candidates'}"
+    yield f"{verb} {effect.deterministic_count:,} deterministic and {counted(effect.co_mention_count, 'co-mention link')}"
+    yield f"from {counted(effect.memory_count, 'memory', 'memories')}; {_counts(effect.funnel) or 'no candidates'}"
 
 
 def rollback(effect: RollbackEffect, *, is_dry: bool) -> Iterator[str]:
     """Yield the evidence and links removed, or that would be."""
     verb = "would take away" if is_dry else "took away"
-    yield f"{verb} {effect.evidence_count:,} pieces of evidence, and {effect.link_count:,} links that had no other"
+    evidence = counted(effect.evidence_count, "piece of evidence", "pieces of evidence")
+    yield f"{verb} {evidence}, and {counted(effect.link_count, 'link')} without any other"
     yield from (printable(f"  {one}") for one in effect.examples)
 
 
 def density(found: Density) -> Iterator[str]:
     """Yield the counts."""
     linked = f"{found.linked_page_count:,} linked ({found.density:.1%})"
-    yield f"{found.page_count:,} pages, {linked}, {found.archived_page_count:,} archived"
+    yield f"{counted(found.page_count, 'page')}, {linked}, {found.archived_page_count:,} archived"
     yield f"links by kind: {_counts(found.link_counts) or 'none'}"
     yield f"links by origin: {_counts(found.origin_counts) or 'none'}"
     yield f"typed edges: {_counts(found.edge_counts) or 'none'}"
@@ -291,11 +298,11 @@ def density_document(found: Density, now: datetime, *, owner: str = "") -> str:
 def reads(found: ReadMeasure) -> Iterator[Any]:
     """Yield the wiki reads of turns and the compile cost."""
     yield (
-        f"{found.wiki_assembly_count:,} of {found.assembly_count:,} assemblies held something of the wiki, "
-        f"{found.wiki_answer_count:,} answers used it"
+        f"{found.wiki_assembly_count:,} of {counted(found.assembly_count, 'assembly', 'assemblies')} held something of the wiki, "
+        f"{counted(found.wiki_answer_count, 'answer')} used it"
     )
     per_read = "" if found.cost_per_read_usd is None else f", ${found.cost_per_read_usd:.4f} a read"
-    yield f"{found.job_count:,} jobs, ${found.cost_usd:.4f}{per_read}"
+    yield f"{counted(found.job_count, 'job')}, ${found.cost_usd:.4f}{per_read}"
     if found.pages:
         yield rows(
             ("page", "title", "assemblies", "answers"),

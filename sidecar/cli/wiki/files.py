@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from sidecar.cli.shared.failures import CommandFailed
+from sidecar.cli.shared.output import counted
 from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.cli.wiki import drawing
 from sidecar.client.answers.wiki import Density
@@ -93,9 +94,8 @@ def export(session: CommandSession, folder: Path) -> None:
             write_file(folder, file.path, file.content)
             count += 1
             step(1)
-    session.voice.show(
-        {"files": count, "folder": str(folder)}, lambda facts: [f"{facts['files']:,} files under {facts['folder']}"]
-    )
+    told = f"{counted(count, 'file')} under {folder}"
+    session.voice.show({"files": count, "folder": str(folder)}, lambda _: [told])
 
 
 def write_file(folder: Path, path: str, content: str) -> None:

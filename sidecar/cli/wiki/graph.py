@@ -9,13 +9,15 @@ from typing import Any
 
 import click
 
-from sidecar.cli.shared.output import printable
+from sidecar.cli.shared.failures import FAILED, OK
+from sidecar.cli.shared.imports import drawn_refusals, resumable
+from sidecar.cli.shared.output import counted, printable, write_text
 from sidecar.cli.shared.paging import every, limit_option
 from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.cli.shared.times import INSTANT
 from sidecar.cli.wiki import drawing
 from sidecar.cli.wiki.graph_files import read_file, to_graphml, to_jsonld
-from sidecar.client import CallRefused, EdgeStep
+from sidecar.client import EdgeStep, SidecarCallError
 from sidecar.client.answers.wiki import GraphPath, TypedEdge
 
 _as_of = click.option("--as-of", type=INSTANT, default=None, help="Only edges that were true at this time.")
@@ -27,6 +29,7 @@ def _times(command: Callable[..., Any]) -> Callable[..., Any]:
     return _as_of(_known_at(command))
 
 
+_EDGE_REFUSED = frozenset({"NOT_FOUND", "FAILED_PRECONDITION", "INVALID_ARGUMENT"})
 _since = click.option("--since", type=INSTANT, default=None, help="When it began to be true.")
 
 
@@ -173,10 +176,9 @@ def export_edges(session: CommandSession, file: Path, file_format: str, **times:
     """
     found = every(session.client.query_graph, limit=0, page="", steps=[EdgeStep()], **_asked(times))
     whole = [edge for one in found for edge in one.edges]
-    file.write_text(to_graphml(whole) if file_format == "graphml" else to_jsonld(whole), encoding="utf-8")
-    session.voice.show(
-        {"file": str(file), "edges": len(whole)}, lambda one: [f"{one['edges']:,} edges in {one['file']}"]
-    )
+    write_text(file, to_graphml(whole) if file_format == "graphml" else to_jsonld(whole))
+    told = f"{counted(len(whole), 'edge')} in {file}"
+    session.voice.show({"file": str(file), "edges": len(whole)}, lambda _: [told])
 
 
 @graph.command("import", short_help="State the typed edges of a file.")
@@ -192,9 +194,13 @@ def import_edges(session: CommandSession, file: Path) -> int:
       sidecar graph import mara.graphml
     """
     given = read_file(file)
-    skipped = []
-    with session.voice.progress("edges", len(given)) as step:
-        for place, one in enumerate(given, start=1):
+    stated, skipped = 0, list[str]()
+
+    def stored() -> str:
+        return f"{stated:,} of {counted(len(given), 'edge')}" if stated else ""
+
+    with resumable(session.voice, stored), session.voice.progress("edges", len(given)) as step:
+        for one in given:
             try:
                 session.client.write_edge(
                     page=one.source,
@@ -204,13 +210,16 @@ def import_edges(session: CommandSession, file: Path) -> int:
                     valid_until_time=one.valid_until,
                     confidence=one.confidence,
                 )
-            except CallRefused as error:
-                if error.code not in {"NOT_FOUND", "FAILED_PRECONDITION"}:
+                stated += 1
+            except SidecarCallError as error:
+                if error.code not in _EDGE_REFUSED:
                     raise
                 skipped.append(f"{one.source} {one.edge_type} {one.target}: {error}")
-            step(place)
-    session.voice.show({"stated": len(given) - len(skipped), "skipped": skipped}, _draw_import)
-    return 1 if skipped else 0
+            step(1)
+    session.voice.show({"stated": stated, "skipped": skipped}, _draw_import)
+    if not given:
+        session.voice.note(f"{file}: no typed edges there; name a file that `sidecar graph export` wrote.")
+    return OK if given and not skipped else FAILED
 
 
 @graph.command(short_help="Remove the edges of a type that rules found.")
@@ -238,8 +247,8 @@ def _asked(times: Mapping[str, datetime | None]) -> dict[str, Any]:
 
 
 def _draw_import(done: dict[str, Any]) -> Iterator[str]:
-    yield f"stated {done['stated']:,} edges, skipped {len(done['skipped']):,}"
-    yield from (printable(f"  {one}") for one in done["skipped"])
+    yield f"stated {counted(done['stated'], 'edge')}, skipped {len(done['skipped']):,}"
+    yield from drawn_refusals(done["skipped"], lost=len(done["skipped"]))
 
 
 def _draw_edges(found: Sequence[TypedEdge]) -> Iterator[Any]:

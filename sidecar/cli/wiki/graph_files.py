@@ -15,7 +15,9 @@ from typing import Any
 
 from lxml import etree
 
+from sidecar.cli.shared.failures import CommandFailed
 from sidecar.client.answers.wiki import TypedEdge
+from sidecar.ingest.opening import opened_at
 
 MAX_FILE_BYTES = 64 * 1024 * 1024
 
@@ -33,7 +35,7 @@ _CONTEXT = {
 }
 
 
-class UnreadableGraph(ValueError):
+class UnreadableGraph(CommandFailed):
     """The file holds no graph of typed edges."""
 
     def __init__(self, problem: str) -> None:
@@ -91,7 +93,8 @@ def read_file(file: Path) -> list[FileEdge]:
     """Return the typed edges of a file in either format. Raises UnreadableGraph, for one that is too large before it is read."""
     if file.stat().st_size > MAX_FILE_BYTES:
         raise UnreadableGraph(f"has more than {MAX_FILE_BYTES >> 20} MiB")
-    return read_graph(file.read_bytes())
+    with opened_at(file) as stream:
+        return read_graph(stream.read())
 
 
 def read_graph(content: bytes) -> list[FileEdge]:

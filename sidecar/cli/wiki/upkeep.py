@@ -10,6 +10,8 @@ from typing import Any
 import click
 
 from sidecar.cli.shared.failures import FAILED, OK
+from sidecar.cli.shared.imports import drawn_refusals, named, resumable
+from sidecar.cli.shared.output import counted
 from sidecar.cli.shared.paging import batches
 from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.cli.wiki import drawing
@@ -21,7 +23,7 @@ from sidecar.ingest.opening import opened_at
 
 _BATCH_RECORDS = 500
 _BATCH_CHARS = 4_000_000
-_REASONS_SHOWN = 20
+_LEAD_CHARS = 100
 
 _dry_run = click.option("--dry-run", is_flag=True, help="Only show what would change.")
 _full = click.option("--full", is_flag=True, help="Delete pages and held names instead of archiving pages.")
@@ -68,8 +70,9 @@ def _reset(session: CommandSession, *, full: bool, yes: bool, dry_run: bool) -> 
 def _draw_reset(effect: ResetEffect, *, full: bool, dry_run: bool) -> Iterator[str]:
     verb = "deleted" if full else "archived"
     yield (
-        f"{'would be ' if dry_run else ''}{verb}: {effect.page_count:,} pages, {effect.mention_count:,} held names; "
-        f"{effect.job_count:,} jobs cancelled, {effect.memory_count:,} memories to read again"
+        f"{'would be ' if dry_run else ''}{verb}: {counted(effect.page_count, 'page')}, "
+        f"{counted(effect.mention_count, 'held name')}; {counted(effect.job_count, 'job')} cancelled, "
+        f"{counted(effect.memory_count, 'memory', 'memories')} to read again"
     )
     if not dry_run:
         yield "the next compile reads them: sidecar wiki compile"
@@ -115,7 +118,7 @@ def verify(session: CommandSession) -> int:
 def drawn_verification(found: Verification) -> Iterator[str]:
     """Yield the result of a comparison, or what to do if none was possible."""
     if found.outdated_count:
-        counts = f"{found.outdated_count:,} of {found.batch_count:,} batches"
+        counts = f"{found.outdated_count:,} of {counted(found.batch_count, 'batch', 'batches')}"
         yield f"not replayable by this version: {counts} were planned by other rules"
         yield "nothing is wrong with the wiki; `sidecar wiki rebuild --full` makes one that can be verified"
         return
@@ -125,10 +128,10 @@ def drawn_verification(found: Verification) -> Iterator[str]:
         return
     is_partial = not found.is_identical and found.unreplayable_count > 0
     verdict = "identical" if found.is_identical else "not comparable" if is_partial else "different"
-    yield f"{verdict}: {found.batch_count:,} batches replayed, {found.page_count:,} pages compared"
+    yield f"{verdict}: {counted(found.batch_count, 'batch', 'batches')} replayed, {counted(found.page_count, 'page')} compared"
     if found.unreplayable_count:
         yield (
-            f"{found.unreplayable_count:,} batches could not be replayed as they were, "
+            f"{counted(found.unreplayable_count, 'batch', 'batches')} could not be replayed as they were, "
             f"the first of them batch {found.unreplayable_from:,}: {found.reason}"
         )
     if is_partial:
@@ -177,6 +180,8 @@ def rollback(session: CommandSession, origin: str, context_prefix: str, yes: boo
 def import_journal(session: CommandSession, file: Path, wait: bool) -> int:
     """Import journal records from JSONL as memories and compile them; importing again changes nothing.
 
+    The exit code is 1 if a part of the file was refused; the others are stored.
+
     \b
     Example:
       sidecar wiki import journal.jsonl --wait
@@ -184,26 +189,43 @@ def import_journal(session: CommandSession, file: Path, wait: bool) -> int:
       "place": {"name": "Casa Lola", "city": "Austin", "alternate_names": ["Lola"]},
       "tags": ["food"], "journal_id": "trip"})
     """
-    records, skipped = _read(file)
-    facts: dict[str, Any] = {"records": len(records), "created": 0, "updated": 0, "unchanged": 0, "skipped": skipped}
-    job_id = ""
-
-    parts = list(batches(records, lambda one: len(one.text), most=_BATCH_RECORDS, most_chars=_BATCH_CHARS))
-    with session.voice.progress("records", len(records)) as step:
-        for place, part in enumerate(parts, start=1):
-            done = session.client.bootstrap_import(records=_sent(part), has_more=place < len(parts))
-            facts["created"] += done.created_count
-            facts["updated"] += done.updated_count
-            facts["unchanged"] += done.unchanged_count
-            job_id = done.job.job_id if done.job is not None else job_id
-            step(len(part))
-    facts["job_id"] = job_id
+    facts = imported(session, file)
+    job_id = facts["job_id"]
+    code = OK if facts["records"] and not facts["refused"] else FAILED
     if wait and job_id and session.voice.is_json:
         *_, last = ended(session, job_id)
         session.voice.document({**facts, "job": last})
-        return exit_of(last)
+        return exit_of(last) or code
     session.voice.show(facts, drawn_import)
-    return followed(session, job_id) if wait and job_id else OK
+    if not facts["records"]:
+        session.voice.note(f"{file}: no records there; write one JSON object with a text a line.")
+    return (followed(session, job_id) if wait and job_id else OK) or code
+
+
+def imported(session: CommandSession, file: Path) -> dict[str, Any]:
+    """Import the file's records and return the counts and the compile's id. Raises an IngestError, and Interrupted for Ctrl-C."""
+    facts: dict[str, Any] = {"records": 0, "created": 0, "updated": 0, "unchanged": 0, "refused": 0, "skipped": []}
+    facts["job_id"] = ""
+    with resumable(session.voice, lambda: _stored(facts)):
+        records, skipped = _read(file)
+        facts |= {"records": len(records), "refused": len(skipped), "skipped": skipped}
+        parts = list(batches(records, lambda one: len(one.text), most=_BATCH_RECORDS, most_chars=_BATCH_CHARS))
+        with session.voice.progress("records", len(records)) as step:
+            for place, part in enumerate(parts, start=1):
+                with named(session.voice, part, lambda one: f"the record {one.id}: {one.text[:_LEAD_CHARS]}"):
+                    done = session.client.bootstrap_import(records=_sent(part), has_more=place < len(parts))
+                facts["created"] += done.created_count
+                facts["updated"] += done.updated_count
+                facts["unchanged"] += done.unchanged_count
+                facts["job_id"] = done.job.job_id if done.job is not None else facts["job_id"]
+                step(len(part))
+    return facts
+
+
+def _stored(facts: dict[str, Any]) -> str:
+    """Return how many of the records are stored, "" for none."""
+    stored = sum(facts[name] for name in ("created", "updated", "unchanged"))
+    return f"{stored:,} of {counted(facts['records'], 'record')}" if stored else ""
 
 
 def _read(file: Path) -> tuple[list[ImportedRecord], list[str]]:
@@ -234,12 +256,10 @@ def _sent(part: Sequence[ImportedRecord]) -> list[JournalRecord]:
 
 
 def drawn_import(facts: dict[str, Any]) -> Iterator[str]:
-    """Yield the result of the import, the first twenty skipped records, and how to follow the compile."""
+    """Yield the result of the import, the first skipped records, and how to follow the compile."""
     counts = ", ".join(f"{facts[name]:,} {name}" for name in ("created", "updated", "unchanged"))
-    yield f"{facts['records']:,} records: {counts}"
-    yield from (f"skipped {reason}" for reason in facts["skipped"][:_REASONS_SHOWN])
-    if len(facts["skipped"]) > _REASONS_SHOWN:
-        yield f"… {len(facts['skipped']) - _REASONS_SHOWN:,} more were skipped; --json lists all"
+    yield f"{counted(facts['records'], 'record')}: {counts}"
+    yield from drawn_refusals(facts["skipped"], lost=facts["refused"])
     if facts["job_id"]:
         yield f"job {facts['job_id']}; follow it with: sidecar wiki watch {facts['job_id']}"
 

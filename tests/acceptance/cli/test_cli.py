@@ -111,9 +111,9 @@ def test_served_sidecar_is_healthy(sidecar: Terminal, served: Served) -> None:
 class TestThreads:
     def test_import_reports_new_turns_and_a_second_import_reports_none(self, sidecar: Terminal, chat: Path) -> None:
         first = sidecar.json("thread", "import", str(chat), "--thread", "t1", "--title", "Gate")
-        assert first == {"threads": ["t1"], "turns": 4, "new": 4, "known": 0, "skipped": []}
+        assert first == {"threads": ["t1"], "turns": 4, "new": 4, "known": 0, "refused": 0, "skipped": []}
         second = sidecar("thread", "import", str(chat), "--thread", "t1")
-        assert second.out == "4 turns in 1 threads: 0 new, 4 known\n"
+        assert second.out == "4 turns in 1 thread: 0 new, 4 known\n"
         assert "using this machine's dev key" in second.err
         listed = sidecar.json("thread", "list")
         assert [(one["thread_id"], one["turn_count"], one["title"]) for one in listed] == [("t1", 4, "Gate")]
@@ -146,10 +146,27 @@ class TestThreads:
         file = tmp_path / "odd.jsonl"
         file.write_text('{"role": "user", "content": "Olá"}\n{"role": "user"\n{"role": "wizard", "content": "x"}\n')
         spoken = sidecar("thread", "import", str(file), "--thread", "odd")
-        assert spoken.code == 0
-        assert "1 turns in 1 threads: 1 new, 0 known" in spoken.out
+        assert spoken.code == 1
+        assert "1 turn in 1 thread: 1 new, 0 known" in spoken.out
+        assert "2 refused: mend them where they stand and run the same command again" in spoken.out
         assert f"{file}, line 2" in spoken.out
         assert f"{file}, line 3" in spoken.out
+
+    def test_thread_that_is_not_there_is_not_found(self, sidecar: Terminal, chat: Path) -> None:
+        sidecar.json("thread", "import", str(chat), "--thread", "t1")
+        for spoken in (sidecar("thread", "show", "nope"), sidecar("thread", "show", "t1", owner="somebody-else")):
+            assert (spoken.code, spoken.out) == (1, "")
+            assert "those there are: sidecar thread list" in spoken.err
+        spoken = sidecar("thread", "show", "nope", "--json")
+        assert (spoken.code, spoken.document["error"]["code"]) == (1, "NOT_FOUND")
+
+    def test_turn_of_a_thread_without_turns_says_so(self, sidecar: Terminal, chat: Path) -> None:
+        sidecar.json("thread", "import", str(chat), "--thread", "t1")
+        asked = ("assemble", "Hi", "--model", "gpt-4o")
+        new = sidecar(*asked, "--thread", "nope")
+        assert (new.code, "The thread 'nope' has no turns yet" in new.err) == (0, True)
+        for options in ((), ("--thread", "t1")):
+            assert "has no turns yet" not in sidecar(*asked, *options).err
 
     def test_one_thread_name_for_several_threads_is_refused_and_nothing_is_written(
         self, sidecar: Terminal, tmp_path: Path
@@ -265,9 +282,37 @@ class TestMemories:
         assert sidecar.json("memory", "get", "mem-0001")["metadata"]["place"]["city"] == "Lisbon"
         assert 'place: {"' in sidecar("memory", "get", "mem-0001").out
         assert sidecar("memory", "forget", "mem-0001").out == "forgotten: mem-0001\n"
+        assert sidecar("memory", "forget", "mem-0001").out == "forgotten: nothing\n"
         gone = sidecar("memory", "get", "mem-0001")
         assert gone.code == 1
         assert gone.out == ""
+
+    def test_file_with_bad_lines_is_imported_in_part_and_repeated_when_mended(
+        self, sidecar: Terminal, tmp_path: Path
+    ) -> None:
+        file = tmp_path / "part.jsonl"
+        lines = ['{"text": "The oven is hot."}', "nonsense", '{"text": ""}', '{"text": "The till is open."}']
+        for group, noun in (("memory", "memories"), ("wiki", "records")):
+            file.write_text("\n".join(lines))
+            spoken = sidecar(group, "import", str(file))
+            assert spoken.code == 1
+            first, second, third, last, *_ = spoken.out.splitlines()
+            assert first.startswith(f"2 {noun}: 2 created, 0 updated")
+            assert second.startswith(f"skipped {file}, line 2: ")
+            assert third.startswith(f"skipped {file}, line 3: ")
+            assert last.startswith("2 refused: mend them where they stand")
+            file.write_text("\n".join([lines[0], '{"text": "The flour is in."}', lines[3]]))
+            mended = sidecar.json(group, "import", str(file))
+            assert (mended[noun], mended["created"], mended["refused"]) == (3, 1, 0)
+
+    def test_file_of_the_other_kind_is_refused_and_nothing_is_written(self, sidecar: Terminal, chat: Path) -> None:
+        for group in ("memory", "wiki"):
+            spoken = sidecar(group, "import", str(chat))
+            assert (spoken.code, "`sidecar thread import`" in spoken.err) == (1, True)
+        assert sidecar.json("memory", "list") == []
+        spoken = sidecar("thread", "import", str(DATA / "memories.jsonl"), "--json")
+        assert (spoken.code, spoken.document["error"]["kind"]) == (1, "NotConversations")
+        assert sidecar.json("thread", "list") == []
 
     def test_a_memory_is_superseded_explained_and_restored(self, sidecar: Terminal) -> None:
         sidecar.json("memory", "import", str(DATA / "memories.jsonl"))
@@ -340,7 +385,11 @@ class TestKnowledge:
     def test_importing_an_empty_file_fails(self, sidecar: Terminal, tmp_path: Path) -> None:
         file = tmp_path / "nothing.jsonl"
         file.write_text("\n")
-        for group, problem in (("memory", "no memories there"), ("thread", "no turns there")):
+        for group, problem in (
+            ("memory", "no memories there"),
+            ("thread", "no turns there"),
+            ("wiki", "no records there"),
+        ):
             spoken = sidecar(group, "import", str(file))
             assert (spoken.code, problem in spoken.err) == (1, True), spoken.err
 

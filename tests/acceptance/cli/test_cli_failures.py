@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -19,6 +20,7 @@ from sidecar.cli.shared.output import Voice
 from sidecar.client.shapes import Message
 
 NOBODY = "127.0.0.1:1"
+AGAIN = "Run the same command again to store the rest; nothing is stored twice."
 HEAVY = ("grpc", "google.protobuf", "asyncpg", "boto3", "rich", "orjson", "uvloop", "jwt", "tiktoken", "bs4")
 
 
@@ -180,4 +182,77 @@ def test_ctrl_c_ends_the_command_without_a_traceback(tmp_path: Path) -> None:
         # The end of the file comes after the signal: Python would sleep through one that comes right before it reads.
         _, said = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert said.strip() == ""
+    assert said == f"sidecar: interrupted; stored so far: nothing. {AGAIN}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "said"),
+    [
+        (["assmble", "--json"], "NoSuchCommand", "Did you mean 'assemble'?"),
+        (["memory", "lst", "--json"], "NoSuchCommand", "Did you mean 'list'?"),
+        (["memory", "list", "--lmit", "3", "--json"], "NoSuchOption", "Did you mean '--limit'?"),
+        (["memory", "show", "m", "--json"], "NoSuchCommand", "Did you mean 'get'?"),
+        (["wiki", "get", "p", "--json"], "NoSuchCommand", "Did you mean 'show'?"),
+        (["receipt", "r", "--json"], "NoSuchCommand", "Did you mean 'explain'?"),
+        (["assemble", " ", "--model", "m", "--token", "t", "--json"], "BadParameter", "MESSAGE: it is empty"),
+        (["memory", "import", "/nowhere/at/all", "--json"], "BadParameter", "does not exist"),
+    ],
+    ids=lambda given: " ".join(given) if isinstance(given, list) else given,
+)
+def test_wrong_usage_says_what_is_meant_in_json_too(
+    arguments: list[str], kind: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments) == 2
+    heard = capsys.readouterr()
+    error = json.loads(heard.out)["error"]
+    assert (error["kind"], said in error["message"]) == (kind, True), error
+    assert said in heard.err
+
+
+def test_unknown_command_unlike_any_is_refused_without_a_guess(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["zzz"]) == 2
+    assert "Did you mean" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [[], ["memory"]])
+def test_help_without_a_command_is_whole(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    run([*arguments, "--help"])
+    whole = capsys.readouterr().out
+    assert run(arguments) == 2
+    assert capsys.readouterr().err == whole
+
+
+def test_misspelt_setting_names_the_one_that_is_meant(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SIDECAR_EMBEDER", "none")
+    assert run(["token"]) == 2
+    assert "SIDECAR_EMBEDER: no such setting; perhaps SIDECAR_EMBEDDER" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\x00\xff", b'{"text": "a"}\n{"text": "b"}\n', b'"text"', b"<a/>"])
+def test_file_that_is_no_graph_is_a_one_line_error(
+    content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "graph"
+    file.write_bytes(content)
+    assert run(["graph", "import", str(file), "--token", "t", "--address", NOBODY]) == 1
+    [line] = capsys.readouterr().err.splitlines()
+    assert "send GraphML or JSON-LD as `sidecar graph export` writes it" in line
+
+
+def test_graph_without_edges_is_a_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "graph.json"
+    file.write_text('[1, 2, {"text": "x"}]')
+    assert run(["graph", "import", str(file), "--token", "t", "--address", NOBODY]) == 1
+    assert "no typed edges there" in capsys.readouterr().err
+
+
+def test_declined_question_says_that_nothing_was_changed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
+    assert run(["wiki", "delete", "austin", "--token", "t", "--address", NOBODY, "--json"]) == 130
+    heard = capsys.readouterr()
+    assert "Nothing was changed." in heard.err
+    assert json.loads(heard.out)["error"]["kind"] == "Interrupted"

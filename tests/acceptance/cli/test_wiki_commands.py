@@ -51,7 +51,7 @@ async def test_journal_is_imported_and_compiled_into_pages(
     site: Site, command: Command, journal: Path, tmp_path: Path
 ) -> None:
     code, facts, _ = await command("import", str(journal))
-    assert (code, facts["created"], len(facts["skipped"])) == (0, 6, 1)
+    assert (code, facts["created"], facts["refused"], len(facts["skipped"])) == (1, 6, 1, 1)
     _, preview, _ = await command("compile", "--dry-run")
     assert preview["preview"]["memory_count"] == 6
     following = asyncio.create_task(command("watch"))
@@ -87,9 +87,38 @@ async def test_waiting_import_reports_the_end_of_its_compile_in_one_document(
         await worked(site)
         await asyncio.wait([importing], timeout=0.05)
     code, facts, _ = await importing
-    assert (code, facts["created"], facts["job"]["status"]) == (0, 6, "succeeded")
+    assert (code, facts["created"], facts["job"]["status"]) == (1, 6, "succeeded"), "a line was refused"
+    journal.write_text("\n".join(journal.read_text().splitlines()[:-1]))
     code, facts, _ = await command("import", str(journal), "--wait")
     assert (code, facts["unchanged"], facts["job_id"]) == (0, 6, ""), "nothing is new, so there is nothing to wait for"
+
+
+async def test_edges_of_pages_that_are_not_there_are_skipped_and_named(
+    site: Site, command: Command, journal: Path, tmp_path: Path
+) -> None:
+    await command("import", str(journal))
+    await worked(site)
+    paths = ("/wiki/entity/casa-lola", "/wiki/entity/nowhere", "/wiki/entity/suerte")
+    file = tmp_path / "edges.json"
+    edges = [{"@type": "Edge", "edge_type": "located_in", "source": paths[0], "target": target} for target in paths[1:]]
+    file.write_text(json.dumps(edges))
+    code, facts, _ = await command("import", str(file), group="graph")
+    assert (code, facts["stated"], len(facts["skipped"])) == (1, 1, 1), facts
+    assert "/wiki/entity/nowhere: There is no such page" in facts["skipped"][0]
+    code, text, _ = await command("import", str(file), group="graph", as_json=False)
+    assert text.splitlines()[0] == "stated 1 edge, skipped 1"
+
+
+async def test_file_that_cannot_be_written_is_a_one_line_error(command: Command, tmp_path: Path) -> None:
+    for group in ("graph", "ontology"):
+        code, error, said = await command("export", str(tmp_path / "nowhere" / "file"), group=group)
+        assert (code, "name another file" in error["error"]["message"]) == (1, True), group
+        assert said.count("\n") == 1
+
+
+async def test_detail_that_is_not_there_is_a_failure(command: Command) -> None:
+    code, answer, _ = await command("query", "--detail", "nope", group="brain")
+    assert (code, [one["status"] for one in answer["details"]]) == (1, ["invalid"])
 
 
 async def test_acts_report_their_effect_and_reads_change_nothing(site: Site, command: Command, journal: Path) -> None:

@@ -203,9 +203,9 @@ async def test_episodes_that_are_not_ones_to_compress_are_refused_and_nothing_is
     await episodes.remake(SCOPE, "small talk")
     empty = next(one for one in await listed(episodes) if not one.text)
     for ids, why in (
-        ([], "0 sources"),
-        ([first.episode_id], "1 sources"),
-        ([first.episode_id, first.episode_id], "1 sources"),
+        ([], "sources is 0"),
+        ([first.episode_id], "sources is 1"),
+        ([first.episode_id, first.episode_id], "sources is 1"),
         ([first.episode_id, "unknown"], "no episode 'unknown'"),
         ([first.episode_id, empty.episode_id], "tells nothing"),
     ):

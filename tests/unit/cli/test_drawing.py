@@ -8,9 +8,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+import pytest
 from rich.console import Console
 
 from sidecar.cli.shared import drawing
+from sidecar.cli.shared.output import counted
 from sidecar.client.answers import (
     Assembly,
     AssemblyDiff,
@@ -87,6 +89,20 @@ def test_an_assembly_shows_context_sources_bars_and_receipt() -> None:
     assert "tools: no answer by its deadline" in text
 
 
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ((0, "memory", "memories"), "0 memories"),
+        ((1, "memory", "memories"), "1 memory"),
+        ((2, "turn"), "2 turns"),
+        ((1, "turn"), "1 turn"),
+        ((12345, "byte"), "12,345 bytes"),
+    ],
+)
+def test_count_agrees_with_its_noun(given: tuple[Any, ...], text: str) -> None:
+    assert counted(*given) == text
+
+
 def test_short_view_says_how_many_rows_it_omits() -> None:
     long = replace(
         ASSEMBLY, system_blocks=(SystemBlock("\n".join(f"line {n}" for n in range(50)), "wiki", "stable", 9),)
@@ -94,7 +110,7 @@ def test_short_view_says_how_many_rows_it_omits() -> None:
     text = shown(drawing.context(long, shortest_lines=2))
     assert "line 1\n   … 48 more lines" in text
     assert "line 2" not in text
-    assert "… 1 earlier messages" in text
+    assert "… 1 earlier message\n" in text
     assert "Weather?" not in text
 
 

@@ -168,6 +168,17 @@ def test_edges_that_wait_are_those_of_the_last_job_of_a_chain() -> None:
 
 
 def test_only_the_first_of_many_skipped_records_are_shown() -> None:
-    facts = {"records": 1, "created": 1, "updated": 0, "unchanged": 0, "skipped": ["x"] * 25, "job_id": ""}
-    _, *told = drawn_import(facts)
+    facts = {
+        "records": 1,
+        "created": 1,
+        "updated": 0,
+        "unchanged": 0,
+        "refused": 0,
+        "skipped": ["x"] * 25,
+        "job_id": "",
+    }
+    first, *told = drawn_import(facts)
+    assert first.startswith("1 record: ")
     assert told == ["skipped x"] * 20 + ["… 5 more were skipped; --json lists all"]
+    *_, last = drawn_import(facts | {"refused": 25})
+    assert last.startswith("25 refused: mend them")

@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 import pytest
 
 from sidecar.ingest.conversation import SkippedPiece
+from sidecar.ingest.errors import NotMemories
+from sidecar.ingest.journal import read_journal
 from sidecar.ingest.memories import ImportedMemory, read_memories
 
 
@@ -55,6 +57,10 @@ def test_memory_without_an_id_gets_the_same_id_at_any_position() -> None:
         ({"text": "x", "tags": "home"}, 'its tags is no list of texts; write ["one", "two"]'),
         ({"text": "x", "metadata": [1]}, "its metadata is no object; write {…}"),
         ("x", 'it is no object; write {"text": …}'),
+        (
+            {"role": "user", "content": "hi"},
+            "it is of a conversation, not a memory; import it with `sidecar thread import`",
+        ),
     ],
 )
 def test_error_is_named_with_its_line_and_fix(value: object, reason: str) -> None:
@@ -62,3 +68,25 @@ def test_error_is_named_with_its_line_and_fix(value: object, reason: str) -> Non
     before, skipped, after = read(good, value, good)
     assert before == after
     assert skipped == SkippedPiece("memories.jsonl", "line 2", reason)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": [{"type": "text", "text": "hi"}]},
+        {"messages": [{"role": "user", "content": "hi"}]},
+        {"mapping": {}},
+        {"chat_messages": []},
+    ],
+)
+def test_file_of_conversations_is_refused_with_a_hint(value: object) -> None:
+    with pytest.raises(NotMemories, match=r"line 1 is of a conversation.*`sidecar thread import`"):
+        read(value, {"text": "good"})
+    with pytest.raises(NotMemories, match="`sidecar thread import`"):
+        list(read_journal("journal.jsonl", json.dumps(value).encode()))
+
+
+def test_memory_with_a_role_of_its_own_is_a_memory() -> None:
+    found = read({"text": "Kneads the dough.", "role": "user"}, {"content": "Kneads the dough.", "role": "baker"})
+    assert [type(one) for one in found] == [ImportedMemory, ImportedMemory]

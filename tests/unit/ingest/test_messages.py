@@ -9,7 +9,7 @@ import pytest
 
 from sidecar.ingest.conversation import Conversation, ImportedTurn, SkippedPiece, id_of, time_of
 from sidecar.ingest.conversations import read_conversations
-from sidecar.ingest.errors import UnreadableExport
+from sidecar.ingest.errors import NotConversations, UnreadableExport
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "search", "arguments": '{"from": "YYZ"}'}}
 
@@ -231,3 +231,24 @@ def test_unusable_ids_become_hashes() -> None:
     bad: list[object] = [None, "", True, [], "y" * 201]
     assert [len(id_of(value, "x")) for value in bad] == [32] * len(bad)
     assert id_of(None, "x") != id_of(None, "y")
+
+
+@pytest.mark.parametrize("value", [{"text": "Lives in Porto."}, {"content": "Lives in Porto.", "id": "m1"}])
+def test_file_of_memories_is_refused_with_a_hint(value: object) -> None:
+    said = {"role": "user", "content": "hi"}
+    with pytest.raises(NotConversations, match=r"line 1 is a memory.*`sidecar memory import`"):
+        read(jsonl(value, said))
+    [conversation], [skipped] = read(jsonl(said, value))
+    assert len(conversation.turns) == 1
+    assert (skipped.position, "`sidecar memory import`" in skipped.reason) == ("line 2", True)
+
+
+def test_piece_is_lost_only_if_it_holds_something() -> None:
+    values = [
+        {"id": "1", "role": "user", "content": "hi"},
+        {"id": "2", "role": "assistant", "content": ""},
+        {"id": "3", "role": "user", "text": "under another name"},
+        {"id": "1", "role": "user", "content": "hi"},
+    ]
+    _, skipped = read(jsonl(*values))
+    assert [(one.position, one.is_lost) for one in skipped] == [("line 2", False), ("line 3", True), ("turn 1", False)]

@@ -1,0 +1,54 @@
+"""Imports from files: what was left out, and what is stored when one ends before its time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TypeVar
+
+from sidecar.cli.shared.failures import Interrupted
+from sidecar.cli.shared.output import Voice, printable
+from sidecar.client import RequestUnusable, SidecarCallError
+
+V = TypeVar("V")
+
+_REASONS_SHOWN = 20
+_AGAIN = "Run the same command again to store the rest; nothing is stored twice."
+
+
+@contextmanager
+def resumable(voice: Voice, stored: Callable[[], str]) -> Iterator[None]:
+    """Say what is stored when a call fails or Ctrl-C ends an import.
+
+    `stored` returns the amount, such as "500 of 1,200 memories", or "" for none. Raises Interrupted for Ctrl-C.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted(f"interrupted; stored so far: {stored() or 'nothing'}. {_AGAIN}") from None
+    except SidecarCallError:
+        if amount := stored():
+            voice.note(f"Stored so far: {amount}. {_AGAIN}")
+        raise
+
+
+@contextmanager
+def named(voice: Voice, batch: Sequence[V], name: Callable[[V], str]) -> Iterator[None]:
+    """Say by its name which value of a batch the service refuses; its error knows only the place."""
+    try:
+        yield
+    except RequestUnusable as error:
+        place = re.match(r"\w+\[(\d+)\]", error.field)
+        if place and int(place[1]) < len(batch):
+            voice.note(f"{place[0]} is {name(batch[int(place[1])])}")
+        raise
+
+
+def drawn_refusals(skipped: Sequence[str], *, lost: int) -> Iterator[str]:
+    """Yield the first reasons why pieces were left out, and how to go on if `lost` of them hold something."""
+    yield from (printable(f"skipped {reason}") for reason in skipped[:_REASONS_SHOWN])
+    if len(skipped) > _REASONS_SHOWN:
+        yield f"… {len(skipped) - _REASONS_SHOWN:,} more were skipped; --json lists all"
+    if lost:
+        yield f"{lost:,} refused: mend them where they stand and run the same command again; nothing is stored twice"
