@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 import uvloop
 
-from bench import answers
+from bench import answers, privacy
 from bench.figures import Figure, at_least, at_most, plain
 from bench.recall import fitting_worth, follow_ups, measuring, recordings
 from bench.recall.cases import (
@@ -48,6 +48,7 @@ from bench.recall.fitting_worth import (
     DOCUMENTS,
     KNOWLEDGE,
     LIFE,
+    MEMORIES,
     REWRITTEN,
     STRANGER,
     TALK,
@@ -72,6 +73,7 @@ from sidecar.turn.profile import DEFAULTS
 from sidecar.turn.rank import Candidates
 from sidecar.turn.reading import Reading, read
 from sidecar.turn.worth import RULES, Spend
+from sidecar.v1 import memory_pb2
 from store.content import embedders
 from store.scope import Scope, owner_uuid, tenant_uuid
 
@@ -145,7 +147,7 @@ def _personal(data: Path, scale: float, only: int | None, *, write: bool) -> lis
 def _with_personal(model: fitting_worth.PersonalModel) -> fitting_worth.Numbers:
     """Return the numbers as they are, but for these."""
     return fitting_worth.Numbers(
-        fitting_worth.Scale(calibration.CALIBRATION, calibration.HOLDS),
+        fitting_worth.Scale(calibration.CALIBRATION, calibration.HOLDS, calibration.HOLDS_BY_WORDS),
         calibration.MESSAGE,
         calibration.MESSAGE_VECTOR,
         calibration.MESSAGE_BY_WORDS,
@@ -229,8 +231,23 @@ async def _conversations(data: Path, scale: float, only: int | None, kept: Recor
         ]
         recorded = await _all([*asked, *asking.small_talk([(one.name, THREAD) for one in told])])
         recorded += await asking.own_questions()
+        recorded += await _own_memories(world, asking)
         asking.close()
     return recorded
+
+
+async def _own_memories(world: World, asking: _Asking) -> list[Recorded]:
+    """Return what recall brings of our own memories, an owner a language, for questions that they answer and for small talk."""
+    told = [one for half in ("answers", "reworded") for one in privacy.answers(half)]
+    languages = sorted({one.language for one in told})
+    for language in languages:
+        memories = [memory_pb2.NewMemory(text=one.memory) for one in told if one.language == language]
+        await world.put_memories(language, memories)
+    await world.until_made(languages)
+    talk = json.loads(_TALK.read_text(encoding="utf-8"))["small_talk"]["fitted"]
+    asked = [((MEMORIES, one.language), one.question, one.language) for one in told]
+    asked += [((TALK, message), message, language) for language in talk for message in talk[language]]
+    return await _all([asking.of_owner(*one) for one in asked])
 
 
 async def _dialogs(data: Path, scale: float, _: int | None, __: Recordings) -> list[Recorded]:
@@ -325,6 +342,10 @@ class _Asking:
         for place, message in enumerate(told_talk("small_talk")):
             yield partial(self._record, (TALK, message), message, *places[place % len(places)], _none)
 
+    def of_owner(self, key: tuple[str, str], message: str, owner: str) -> _Asked:
+        """Return a message to an owner's memories, without a thread; what answers is not known."""
+        return partial(self._record, key, message, owner, "", _none)
+
     async def own_questions(self) -> list[Recorded]:
         """Return questions in many languages, by how they read alone."""
         told, today = [], datetime.now(UTC).date()
@@ -396,7 +417,7 @@ def _figures(rows: Sequence[Row]) -> list[Figure]:
     for group, share in sorted(fitting_worth.passing(rows, RULES[Spend.BALANCED].least_asking).items()):
         name = f"taken to ask for something: {group}"
         told.append(at_most(name, share, 0.15) if group == TALK else at_least(name, share, 0.99))
-    asked = [row for row in rows if row.group not in {TALK, ASKING, LIFE, KNOWLEDGE}]
+    asked = [row for row in rows if row.group not in {TALK, ASKING, LIFE, KNOWLEDGE, MEMORIES}]
     names = sorted({row.fold for row in asked})
     halves = [[row for row in asked if names.index(row.fold) % 2 == half] for half in (0, 1)]
     told += _held(halves, "the other half")

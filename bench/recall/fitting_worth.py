@@ -25,7 +25,7 @@ from sidecar.turn.worth import message_features, recall_features, worths
 from store.text.texts import fold
 
 FOLDS = 5
-TALK, STRANGER, ASKING = "small talk", "stranger", "asking"
+TALK, STRANGER, ASKING, MEMORIES = "small talk", "stranger", "asking", "own memories"
 CHATS, DOCUMENTS = ("turns with facts", "turns"), "documents"
 LIFE, KNOWLEDGE, REWRITTEN = "about one's life", "about what anybody may know", "rewritten"
 PERSONAL_FORM = ("own", "length")
@@ -44,6 +44,7 @@ _NAME = re.compile(r"(?<=[\w,] )[A-ZÀ-ÖØ-ÞА-Я]\w+")  # a capital inside a 
 _NO_MARKS = str.maketrans("", "", "?？؟¿!！¡.。")
 
 _Matrix = NDArray[np.float64]
+_MessageModel = tuple[RankerWeights, _Matrix]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,8 @@ class Row:
     `group` names the kind of message, `fold` what it belongs to, so that nothing is tested on its own neighbours. `told` is for
     each kind what its candidates tell together (see `holding_features`). Sizes are in tokens.
     `name` is the set of the conversation asked, if any. `unmarked` is the vector of the message `without_marks`, `form` and
-    `words` are what tells whether it is personal.
+    `words` are what tells whether it is personal. `blind` is how little the embedder knows its language, `likeness` how like it
+    the memory or page most like it is, and `told_by_words` what `told` is without vectors.
     """
 
     group: str
@@ -69,6 +71,9 @@ class Row:
     unmarked: _Matrix | None = None
     form: Mapping[str, float] = field(default_factory=dict)
     words: frozenset[str] = frozenset()
+    blind: float = 0.0
+    likeness: float = 0.0
+    told_by_words: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def of(self, kind: str) -> NDArray[np.bool_]:
         """Return which candidates are of a kind."""
@@ -77,10 +82,13 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """What makes relevances of log odds: by kind, a curve, and the weights of whether the kind holds an answer."""
+    """What makes relevances of log odds: by kind, a curve, and the weights of whether the kind holds an answer, with vectors and
+    by words alone.
+    """
 
     curves: Mapping[str, RelevanceCurve]
     holds: Mapping[str, RankerWeights]
+    holds_by_words: Mapping[str, RankerWeights]
 
 
 class PersonalModel(NamedTuple):
@@ -127,23 +135,24 @@ def calibrate(rows: Sequence[Row]) -> Scale:
     that over these rows the relevances of a kind sum up to its evidence. Pages repeat memories, and it is not known which answer:
     they have neither.
     """
-    curves, holds = {}, {}
+    curves, holds, by_words = {}, {}, {}
     for kind in sorted({kind for row in rows for kind in row.kinds}):
         asked = [row for row in rows if counts(row, kind) and row.of(kind).any()]
         held = [bool(row.gold[row.of(kind)].any()) for row in asked]
         if sum(held) < _LEAST_GOLD:
             continue
         holds[kind] = _logistic([row.told[kind] for row in asked], held)
+        by_words[kind] = _logistic([row.told_by_words[kind] for row in asked], held)
         shown = [row for row, has in zip(asked, held, strict=True) if has]
         odds, gold = ([column(row)[row.of(kind)] for row in shown] for column in (_odds, _gold))
         ahead = np.concatenate([leads(one) for one in odds])
         curves[kind] = _curve(np.concatenate(odds), ahead, np.concatenate(gold).astype(np.float64))
-    return Scale(curves, holds)
+    return Scale(curves, holds, by_words)
 
 
 def counts(row: Row, kind: str) -> bool:
     """Return whether a row tells about a kind: of the dialogs with follow-ups it is known only which passages answer."""
-    if row.group in {TALK, ASKING, LIFE, KNOWLEDGE}:
+    if row.group in {TALK, ASKING, LIFE, KNOWLEDGE, MEMORIES}:
         return False
     return kind == "passage" or row.group in {*CHATS, DOCUMENTS, STRANGER}
 
@@ -196,8 +205,8 @@ def passing(rows: Sequence[Row], least_asking: float) -> dict[str, float]:
         fitted = fit_all(shown)
         for row in rows:
             if row.fold in held and row.kinds:
-                score = _score(fitted.message, message_features(row.message)) + float(np.dot(fitted.vector, row.vector))
-                features = recall_features(calibrated(fitted.scale, row).tolist()) | {"message": score}
+                models = (fitted.message, np.array(fitted.vector)), (fitted.message_by_words, np.zeros(len(row.vector)))
+                features = _recalled(fitted.scale, row) | {"message": _message_odds(row, *models)}
                 chance = 1 / (1 + np.exp(-_score(fitted.asks, features)))
                 passed.setdefault(row.group, []).append(bool(chance >= least_asking))
     return {group: sum(told) / len(told) for group, told in passed.items()}
@@ -220,6 +229,7 @@ def write(path: Path, numbers: Numbers, *, provenance: str, of_personal: str) ->
             personal_vector=_filled(map(str, numbers.personal.vector)),
             personal_words=_filled(f'"{word}": {weight:g}' for word, weight in numbers.personal.words.items()),
             holds=_tables(numbers.scale.holds),
+            holds_by_words=_tables(numbers.scale.holds_by_words),
         )
     )
 
@@ -296,7 +306,7 @@ def without_marks(message: str) -> str:
     return message.translate(_NO_MARKS).strip().lower()
 
 
-def _message_model(rows: Sequence[Row], *, by_vector: bool) -> tuple[RankerWeights, _Matrix]:
+def _message_model(rows: Sequence[Row], *, by_vector: bool) -> _MessageModel:
     """Return the weights of a message's form, and of its vector; small talk against all that asks for something.
 
     With vectors each message is also shown without its marks, so that a question need not have one to be known.
@@ -378,7 +388,7 @@ def _forms(rows: Sequence[Row]) -> tuple[_Matrix, list[str]]:
 def _balance(groups: Sequence[str]) -> _Matrix:
     """Return weights so that small talk counts as much as all else, and own questions in many languages as a fifth of it."""
     kinds = np.array(groups)
-    talk, asking = kinds == TALK, np.isin(kinds, [ASKING, LIFE])
+    talk, asking = kinds == TALK, np.isin(kinds, [ASKING, LIFE, MEMORIES])
     real = ~talk & ~asking
     weights = np.ones(len(kinds))
     weights[talk] = 0.7 * real.sum() / max(1, talk.sum())
@@ -389,15 +399,28 @@ def _balance(groups: Sequence[str]) -> _Matrix:
 def _gate(rows: Sequence[Row], scale: Scale, *, by_vector: bool) -> RankerWeights:
     """Return the weights of whether a message asks for something, on scores by models fitted without the message."""
     asked = [row for row in rows if row.kinds and row.group not in {STRANGER, ASKING, LIFE, KNOWLEDGE}]
+    if not by_vector:
+        asked = [replace(row, blind=1.0, likeness=0.0) for row in asked]
     scores: dict[int, float] = {}
     for number in range(FOLDS):
         shown = [row for row in rows if _fold_of(row.message) != number]
-        weights, vector = _message_model(shown, by_vector=by_vector)
-        for row in asked:
-            if _fold_of(row.message) == number:
-                scores[id(row)] = _score(weights, message_features(row.message)) + float(np.dot(vector, row.vector))
-    table = [recall_features(calibrated(scale, row).tolist()) | {"message": scores[id(row)]} for row in asked]
+        models = _message_model(shown, by_vector=True), _message_model(shown, by_vector=False)
+        scores |= {id(row): _message_odds(row, *models) for row in asked if _fold_of(row.message) == number}
+    table = [_recalled(scale, row) | {"message": scores[id(row)]} for row in asked]
     return _logistic(table, [row.group != TALK for row in asked], even=True)
+
+
+def _recalled(scale: Scale, row: Row) -> dict[str, float]:
+    return recall_features(calibrated(scale, row).tolist(), row.likeness)
+
+
+def _message_odds(row: Row, with_vector: _MessageModel, by_words: _MessageModel) -> float:
+    """Return the log odds that a message asks for something, by how it reads alone, as the product counts them."""
+    form = message_features(row.message)
+    of_vector, of_words = (
+        _score(weights, form) + float(vector @ row.vector) for weights, vector in (with_vector, by_words)
+    )
+    return (1 - row.blind) * of_vector + row.blind * of_words
 
 
 def _logistic(table: Sequence[Mapping[str, float]], labels: Sequence[bool], *, even: bool = False) -> RankerWeights:
@@ -456,7 +479,7 @@ def _tables(weights: Mapping[str, RankerWeights]) -> str:
 
 
 def _table(weights: RankerWeights) -> str:
-    rows = "".join(f'        "{name}": {weight},\n' for name, weight in weights.of.items())
+    rows = "".join(f'        "{name}": {weight},\n' for name, weight in weights.of.items() if weight)
     return f"RankerWeights(\n    bias={weights.bias},\n    of={{\n{rows}    }},\n)"
 
 
@@ -519,4 +542,8 @@ PERSONAL_WORDS: Final[Mapping[str, float]] = {{
 HOLDS: Final[Mapping[str, RankerWeights]] = {{
 {holds}}}
 """By kind of candidate, whether those that were found hold an answer; `holding` makes the features."""
+
+HOLDS_BY_WORDS: Final[Mapping[str, RankerWeights]] = {{
+{holds_by_words}}}
+"""The same for messages read without a vector."""
 '''

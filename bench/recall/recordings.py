@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import pickle
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from bench.answers import Factors
 from bench.recall.fitting_worth import Row
 from sidecar.turn import rank
+from sidecar.turn.judging import likenesses_of, likest
 from sidecar.turn.leaning import message_form
 from sidecar.turn.personal import telling_words
 from sidecar.turn.rank import Candidates
@@ -61,19 +62,35 @@ def row(recorded: Recorded) -> Row:
     form, words = message_form(recorded.reading), telling_words(recorded.reading)
     if not candidates:
         return Row(*told, unmarked=recorded.unmarked, name=recorded.name, form=form, words=words)
-    weighed = rank.weigh_all(recorded.reading, candidates)
-    of_kinds = rank.features_of_kinds(recorded.reading, candidates, weighed)
+    reading = recorded.reading
+    weighed = rank.weigh_all(reading, candidates)
+    bare = [_without_vectors(one) for one in candidates]
+    likenesses = likenesses_of(rank.rank(reading, candidates), reading, candidates)
     return Row(
         *told,
         [one.kind.value for one in candidates for _ in one.ids],
         weighed.odds,
         np.array([is_gold for one in recorded.offered for is_gold in one.gold], np.bool_),
         np.array([size for one in recorded.offered for size in one.sizes]),
-        of_kinds,
+        rank.features_of_kinds(reading, candidates, weighed),
         recorded.name,
         recorded.unmarked,
         form,
         words,
+        reading.blind,
+        likest(likenesses, candidates),
+        rank.features_of_kinds(reading, bare, rank.weigh_all(reading, bare)),
+    )
+
+
+def _without_vectors(one: Candidates) -> Candidates:
+    """Return the candidates as they are when the embedder does not answer in time."""
+    evidence, nothing = one.evidence, np.zeros_like(one.evidence.cosine)
+    return replace(
+        one,
+        evidence=evidence._replace(
+            cosine=np.full_like(nothing, np.nan), near_cosine=nothing, local_cosine=nothing, answer_cosine=nothing
+        ),
     )
 
 

@@ -21,7 +21,7 @@ from sidecar.runtime.embedders import BROKEN, UNSET, Numbered
 from sidecar.runtime.ttl_cache import TtlCache
 from sidecar.turn.conversation import MOST_TURNS, in_thread, vector_in_thread
 from sidecar.turn.leaning import may_lean
-from sidecar.turn.likeness import SENTENCES, background
+from sidecar.turn.likeness import SENTENCES, background, blindness
 from sidecar.turn.personal import personal_score
 from sidecar.turn.reading import Reading, read
 from sidecar.turn.worth import TRAINED_EMBEDDER, message_score
@@ -123,7 +123,7 @@ class QueryReader:
             reading = in_thread(reading, earlier.turns)
         understood = await self._embedded(replace(reading, score=message_score(message, None)), earlier, due_s)
         if understood.vector is not None:
-            score = message_score(message, understood.vector)
+            score = message_score(message, understood.vector, understood.reading.blind)
             understood = replace(understood, reading=replace(understood.reading, score=score, has_vector=True))
         return replace(
             understood, without_meaning="; ".join(filter(None, (understood.without_meaning, earlier.why_none)))
@@ -188,7 +188,8 @@ class QueryReader:
         sentences = await self._sentence_vectors(due_s)
         if sentences is not None:
             like = background(np.array(found, np.float64), sentences)
-            reading = replace(reading, background=like, personal=personal_score(reading, found[0]))
+            personal = personal_score(reading, found[0])
+            reading = replace(reading, background=like, blind=blindness(like[0]), personal=personal)
         turned = self.towards(found[: MAX_PARTS - len(found)]).tolist() if len(found) < MAX_PARTS else ()
         answers = tuple(literal(vector) for vector in turned)
         return Understood(reading, Meaning(self._embedder.embedder_no, written, answers), vector=found[0])

@@ -173,7 +173,7 @@ class _Sharing:
         unasked = [
             place for place, is_telling in enumerate(self._is_telling) if not is_telling and place != self._summary
         ]
-        self._offer(sorted(unasked, key=self._repeats), "below the relevance knee")
+        self._offer(sorted(unasked, key=self._repeats), "after the items above the relevance knee")
         if ledger.has_freed:
             self._offer(sorted({*range(len(self._forms))} - {self._summary}), _LEFT_OVER)
         self._upgrade(range(len(self._forms)))

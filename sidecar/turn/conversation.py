@@ -26,6 +26,7 @@ _EXCHANGES, _FADING, _SHARE = 9, 0.8, 0.3  # of vectors
 _WORD_EXCHANGES, _WORD_FADING = 4, 0.6
 _USER_WORDS, _OTHER_WORDS = 0.5, 0.3
 _OFFERED_WORDS = 24  # the sources keep the eight best of them by their own counts
+_YEAR_DIGITS = 4
 _USER: Final = "user"
 
 _Vector = NDArray[np.float64]
@@ -89,8 +90,8 @@ def _words_said(turns: Sequence[EarlierTurn]) -> dict[str, float]:
             share = _USER_WORDS if turn.role == _USER else _OTHER_WORDS
             weight = share * _WORD_FADING ** min(age, _WORD_EXCHANGES)
             for word in query_words(turn.text):
-                if word in STOP_WORDS:
-                    continue
+                if word in STOP_WORDS or (word.isdigit() and len(word) < _YEAR_DIGITS):
+                    continue  # a small number of the talk stands in texts about anything
                 said[word] = max(said.get(word, 0.0), weight)
     return said
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 
 from sidecar.turn.items import Item, Source
-from sidecar.turn.sayings import says
+from sidecar.turn.sayings import says, sentence_ends
 from store.text.texts import Signature, estimated_similarity, shared_bands, signatures
 
 _WORTH_COMPARING_FROM = 0.5
@@ -24,13 +24,15 @@ _THREAD = Source.THREAD
 class Kinship:
     """Duplicates among items, by their places.
 
-    Items with the same text share a `kind`; `alike` maps a kind to the kinds that say each of its sentences. `covers` maps
-    an item to the items it stands for. `turns` maps an item to the thread's turns (in the window or among the items) that it
-    was drawn from. `akin` holds every place that appears in any of these, or shares its id with another.
+    Items with the same text share a `kind`; `alike` maps a kind to the kinds that say each of its sentences, and `says` a kind to
+    those whose sentences it says. `covers` maps an item to the items it stands for. `turns` maps an item to the thread's turns
+    (in the window or among the items) that it was drawn from. `akin` holds every place that appears in any of these, or shares
+    its id with another.
     """
 
     kinds: list[int]
     alike: dict[int, list[int]]
+    says: dict[int, list[int]]
     covers: dict[int, list[int]]
     turns: dict[int, tuple[str, ...]]
     akin: frozenset[int]
@@ -41,20 +43,30 @@ def relate(items: Sequence[Item], turn_ids: Collection[str]) -> Kinship:
     signed = _signatures(items)
     kinds = _kinds(signed)
     alike: dict[int, list[int]] = defaultdict(list)
-    for one, other in _near_pairs(items, signed, kinds):
-        for place, by in ((one, other), (other, one)):
-            if says(items[by].text, items[place].text):
-                alike[kinds[place]].append(kinds[by])
+    said: dict[int, list[int]] = defaultdict(list)
+    near = (
+        (place, by) for one, other in _near_pairs(items, signed, kinds) for place, by in ((one, other), (other, one))
+    )
+    for place, by in dict.fromkeys(chain(near, _held_pairs(items, kinds))):
+        if _says_all(items[by], items[place]):
+            alike[kinds[place]].append(kinds[by])
+            said[kinds[by]].append(kinds[place])
     covers, turns = _covers(items), _drawn_from(items, turn_ids)
     akin = {*covers, *turns, *chain.from_iterable(covers.values())}
     ids = [item.id for item in items]
     if alike or len(set(kinds)) < len(kinds):
         sizes = Counter(kinds)
-        akin.update(place for place, kind in enumerate(kinds) if sizes[kind] > 1 or kind in alike)
+        akin.update(place for place, kind in enumerate(kinds) if sizes[kind] > 1 or kind in alike or kind in said)
     if len(set(ids)) < len(ids):
         times = Counter(ids)
         akin.update(place for place, item_id in enumerate(ids) if times[item_id] > 1)
-    return Kinship(kinds, dict(alike), covers, turns, frozenset(akin))
+    return Kinship(kinds, dict(alike), dict(said), covers, turns, frozenset(akin))
+
+
+def _says_all(one: Item, other: Item) -> bool:
+    """Return whether the first item says each sentence of the other. Turns fold only with equals: the thread is the record."""
+    is_turn = _THREAD in (one.source, other.source)
+    return says(one.text, other.text) and (not is_turn or says(other.text, one.text))
 
 
 def _signatures(items: Sequence[Item]) -> list[Signature]:
@@ -93,6 +105,19 @@ def _near_pairs(items: Sequence[Item], signed: Sequence[Signature], kinds: Seque
         for band in bands:
             if len(by_band[band]) < _MOST_COMPARED:
                 by_band[band].append(place)
+
+
+def _held_pairs(items: Sequence[Item], kinds: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield pairs of a text and a longer one with a sentence that ends like its longest, the first item of each kind."""
+    places = [place for place in _firsts(kinds) if items[place].source is not _THREAD]
+    ends = {place: sentence_ends(items[place].text) for place in places}
+    by_end: dict[str, list[int]] = defaultdict(list)
+    for place in places:
+        for end in ends[place]:
+            by_end[end].append(place)
+    for place in filter(ends.__getitem__, places):
+        longer = (one for one in by_end[ends[place][0]] if len(items[one].text) > len(items[place].text))
+        yield from ((place, one) for one in islice(longer, _MOST_COMPARED))
 
 
 def _firsts(kinds: Sequence[int]) -> list[int]:

@@ -16,7 +16,6 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from sidecar.turn.calibration import HOLDS
 from sidecar.turn.weights import RankerWeights
 
 FEATURE = "holds"
@@ -44,9 +43,7 @@ def holding_features(
     }
 
 
-def holdings(
-    of_kinds: Mapping[str, Mapping[str, float]], weights: Mapping[str, RankerWeights] = HOLDS
-) -> dict[str, float]:
+def holdings(of_kinds: Mapping[str, Mapping[str, float]], weights: Mapping[str, RankerWeights]) -> dict[str, float]:
     """Return the probability of each of these kinds that its texts hold an answer, given what its texts tell together.
 
     Pages repeat memories, so beside facts they hold what those hold.

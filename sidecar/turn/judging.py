@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sidecar.turn.items import Item, Source, SourceReport, columns_of, items_of
-from sidecar.turn.likeness import aloofness, blindness, likenesses, likenesses_by_words
+from sidecar.turn.likeness import aloofness, likenesses, likenesses_by_words
 from sidecar.turn.rank import CandidateKind, Candidates, Features, Ranked, rank
 from sidecar.turn.reading import Reading
 from sidecar.turn.wording import word_shares
@@ -41,11 +41,12 @@ def judge(reports: Sequence[SourceReport], reading: Reading) -> Judged:
     parts = len(reading.parts)
     fit = [one for report in reports if (one := report.candidates) and len(one.evidence.coverage) == parts]
     ranked = rank(reading, fit)
-    judgements = zip(ranked.relevances, ranked.features(_likenesses(ranked, reading, fit)), strict=True)
+    likenesses = likenesses_of(ranked, reading, fit)
+    judgements = zip(ranked.relevances, ranked.features(likenesses), strict=True)
     told = {id(one): dict(zip(one.ids, judgements, strict=False)) for one in fit}
     ordered = tuple(_ordered(report, told.get(id(report.candidates), {})) for report in reports)
     found = (item.relevance for report in ordered if report.source is not Source.WORKSPACE for item in report.items)
-    asks = asking(reading.score, found, has_vector=reading.has_vector)
+    asks = asking(reading.score, found, likest(likenesses, fit), has_vector=reading.has_vector)
     return Judged(ordered, ranked.leaning, Prospects(asks, ranked.holds))
 
 
@@ -96,13 +97,19 @@ def _as_reranked(items: Sequence[Item], relevances: list[float], reranked: Seque
     return [handed.get(item_id, relevance) for item_id, relevance in told]
 
 
-def _likenesses(ranked: Ranked, reading: Reading, candidates: Sequence[Candidates]) -> Iterable[float | None]:
+def likest(likenesses: Iterable[float | None], candidates: Sequence[Candidates]) -> float:
+    """Return the likeness of the memory or page that is most like the question; 0 if none is, or if that is not known."""
+    is_barred = chain.from_iterable(repeat(one.kind in _BARRED, len(one.ids)) for one in candidates)
+    return max((one for one, barred in zip(likenesses, is_barred, strict=False) if barred and one), default=0.0)
+
+
+def likenesses_of(ranked: Ranked, reading: Reading, candidates: Sequence[Candidates]) -> list[float | None]:
     """Return how like the question each candidate is, beyond sentences about nothing in particular; None where it is not known.
 
     The message in its thread counts if it leans on the thread.
     """
     if not reading.background or not ranked.relevances:
-        return repeat(None)
+        return [None] * len(ranked.relevances)
     parts = len(reading.parts) if ranked.leaning else len(reading.own_parts)
     cosines = np.hstack([one.evidence.cosine for one in candidates])
     coverage = np.hstack([one.evidence.coverage for one in candidates])
@@ -115,7 +122,7 @@ def _likenesses(ranked: Ranked, reading: Reading, candidates: Sequence[Candidate
     coverage = np.maximum(coverage, np.array(led))
     taken_off = aloofness(reading.personal, ranked.leaning, is_naming=bool(reading.names or reading.named))
     likeness = likenesses(cosines, coverage, reading.background[:parts]) - taken_off
-    if blind := blindness(reading.background[0]):
+    if blind := reading.blind:
         # Turns and passages need no likeness, so their many words are not compared.
         texts = [text if one.kind in _BARRED else "" for one in candidates for text in one.texts]
         shares = np.array([word_shares(part.words, texts) for part in reading.parts[:parts]]).max(axis=0)

@@ -219,10 +219,16 @@ class Ledger:
         return found if found and (found.place < 0 or found.place in self.kept) else None
 
     def _speaks(self, place: int) -> None:
-        """Record an item just taken in as said; in full form, it may also push out the items it stands for."""
+        """Record an item just taken in as said; in full form, it also pushes out the items whose sentences it says, and may push
+        out those that it stands for.
+        """
         item = self.stock.items[place]
-        self._say(place, Representative(item.id, "says the same", place, item.text))
+        by = Representative(item.id, "says the same", place, item.text)
+        self._say(place, by)
         if self.forms[place] is Form.FULL:
+            for kind in self.stock.kinship.says.get(self.stock.kinship.kinds[place], ()):
+                if (said := self._said.get(kind)) and said.place in self.kept and said.place != place:
+                    self._drop(said.place, by)
             self._stand_for(place, item)
 
     def _refuse(self, place: int, form: Form, refusal: NoRoom) -> None:

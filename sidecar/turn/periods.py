@@ -35,11 +35,22 @@ _DAYS_AGO: Final = {
 }  # fmt: skip
 _WEEKS_AGO: Final = {
     "this week": 0, "diese woche": 0, "esta semana": 0, "cette semaine": 0, "今週": 0, "这周": 0,
-    "last week": 1, "letzte woche": 1, "semana passada": 1, "semana pasada": 1, "semaine dernière": 1, "先週": 1, "上周": 1,
+    "last week": 1, "letzte woche": 1, "letzten woche": 1, "vorige woche": 1, "vorigen woche": 1,
+    "semana passada": 1, "semana pasada": 1, "semaine dernière": 1, "先週": 1, "上周": 1,
 }  # fmt: skip
 _MONTHS_AGO: Final = {
     "this month": 0, "diesen monat": 0, "este mês": 0, "este mes": 0, "ce mois": 0, "今月": 0, "这个月": 0,
     "last month": 1, "letzten monat": 1, "mês passado": 1, "mes pasado": 1, "mois dernier": 1, "先月": 1, "上个月": 1,
+}  # fmt: skip
+_WEEKENDS_AGO: Final = {
+    "this weekend": 0, "dieses wochenende": 0, "diesem wochenende": 0, "este fim de semana": 0, "este fin de semana": 0,
+    "ce week-end": 0, "今週末": 0, "这个周末": 0,
+    "last weekend": 1, "letztes wochenende": 1, "letzten wochenende": 1, "fim de semana passado": 1,
+    "fin de semana pasado": 1, "week-end dernier": 1, "先週末": 1, "上周末": 1,
+}  # fmt: skip
+_YEARS_AGO: Final = {
+    "this year": 0, "dieses jahr": 0, "diesem jahr": 0, "este ano": 0, "este año": 0, "cette année": 0, "今年": 0,
+    "last year": 1, "letztes jahr": 1, "letzten jahr": 1, "ano passado": 1, "año pasado": 1, "année dernière": 1, "去年": 1,
 }  # fmt: skip
 
 _NAMES = "|".join(sorted(_NUMBER_OF, key=len, reverse=True))
@@ -130,17 +141,8 @@ def _dated(match: re.Match[str], today: date) -> Iterator[Period]:
 
 
 def _relative(text: str, today: date) -> Iterator[Period]:
-    for words, days in _DAYS_AGO.items():
-        if words in text:
-            yield Period(today - timedelta(days), today - timedelta(days))
-    for words, weeks in _WEEKS_AGO.items():
-        if words in text:
-            monday = today - timedelta(today.weekday() + 7 * weeks)
-            yield Period(monday, monday + timedelta(6))
-    for words, months in _MONTHS_AGO.items():
-        if words in text:
-            first = (today.replace(day=1) - timedelta(months)).replace(day=1)
-            yield Period(first, _month_end(first))
+    for phrases, period_of in _SPANS:
+        yield from (period_of(today, ago) for words, ago in phrases.items() if words in text)
     for match in _AGO.finditer(text):
         count = _COUNTS.get(match["count"]) or int(match["count"])
         slack = _UNIT_DAYS[match["unit"]] // 2
@@ -148,5 +150,37 @@ def _relative(text: str, today: date) -> Iterator[Period]:
         yield Period(middle - timedelta(slack), middle + timedelta(slack))
 
 
+def _day(today: date, ago: int) -> Period:
+    return Period(today - timedelta(ago), today - timedelta(ago))
+
+
+def _week(today: date, ago: int) -> Period:
+    monday = today - timedelta(today.weekday() + 7 * ago)
+    return Period(monday, monday + timedelta(6))
+
+
+def _weekend(today: date, ago: int) -> Period:
+    saturday = today + timedelta(5 - today.weekday() - 7 * ago)
+    return Period(saturday, saturday + timedelta(1))
+
+
+def _month(today: date, ago: int) -> Period:
+    first = (today.replace(day=1) - timedelta(ago)).replace(day=1)
+    return Period(first, _month_end(first))
+
+
+def _year(today: date, ago: int) -> Period:
+    return Period(date(today.year - ago, 1, 1), date(today.year - ago, 12, 31))
+
+
 def _month_end(first: date) -> date:
     return (first + timedelta(31)).replace(day=1) - timedelta(1)
+
+
+_SPANS: Final = (
+    (_DAYS_AGO, _day),
+    (_WEEKS_AGO, _week),
+    (_MONTHS_AGO, _month),
+    (_WEEKENDS_AGO, _weekend),
+    (_YEARS_AGO, _year),
+)

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sidecar.turn.calibration import CALIBRATION
+from sidecar.turn.calibration import CALIBRATION, HOLDS, HOLDS_BY_WORDS
 from sidecar.turn.evidence import Evidence
 from sidecar.turn.holding import holding_features, holdings
 from sidecar.turn.leaning import OwnEvidence, keeping_best, leaning
@@ -134,14 +134,14 @@ def rank(reading: Reading, candidates: Sequence[Candidates]) -> Ranked:
 
     A candidate without a vector is judged by its words alone. Both models give probabilities, so they compare. A message in its
     thread is a part that counts as far as the message leans on the thread, and the others for the rest; what is best for the
-    message itself stays (`keeping_best`). Each relevance is calibrated by kind and, if the message has a vector,
-    multiplied with the probability that its kind holds an answer (see `holding`).
+    message itself stays (`keeping_best`). Each relevance is calibrated by kind and multiplied with the probability that its kind
+    holds an answer (see `holding`).
     """
     if not any(len(one.ids) for one in candidates):
         return Ranked()
     weighed = weigh_all(reading, candidates)
     of_kinds = features_of_kinds(reading, candidates, weighed)
-    holds = holdings(of_kinds) if reading.has_vector else dict.fromkeys(of_kinds, 1.0)
+    holds = holdings(of_kinds, HOLDS if reading.has_vector else HOLDS_BY_WORDS)
     held = np.concatenate([np.full(len(one.ids), holds.get(one.kind.value, 0.0)) for one in candidates])
     relevances = _calibrated(weighed.odds, candidates)
     if weighed.leaning:

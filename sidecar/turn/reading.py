@@ -92,7 +92,8 @@ class Reading:
     `name_words` the words of those names. `names` are the spellings of each other name in the message, as they are searched. With
     `thread`, the last part is the message in its thread. `score` are the log odds that it asks for something, by how it reads
     alone; `has_vector` says whether its vector was read for it. `background` is, for each part, how like it sentences about
-    nothing in particular are; empty if that is not known. `personal` are the log odds that it asks about somebody's own life.
+    nothing in particular are; empty if that is not known. `blind` is how little the embedder knows the message's language, 0 to 1
+    (see `likeness.blindness`). `personal` are the log odds that it asks about somebody's own life.
     """
 
     parts: tuple[QuestionPart, ...]
@@ -105,6 +106,7 @@ class Reading:
     score: float = CERTAIN
     has_vector: bool = False
     background: tuple[float, ...] = ()
+    blind: float = 0.0
     personal: float = CERTAIN
 
     @property

@@ -14,6 +14,7 @@ _SAME_FROM = 0.9
 _GRAM_WORDS = 3
 _MOST_CHARS = 20_000  # a longer text says no other: reading it would hold up the turn
 _REMEMBERED_CHARS = 2_000
+_END_CHARS = 24
 _LINK = re.compile(r"\[([^\]\n]*)\]\([^)\n]*\)")
 _MARKUP = re.compile(r"[*_`#>]+")
 _SPACES = re.compile(r"\s+")
@@ -43,6 +44,19 @@ def _says(one: str, other: str) -> bool:
         return True
     said = _sentences(whole)
     return all(any(_is_near(sentence, near) for near in said) for sentence in missing)
+
+
+@lru_cache(maxsize=4096)
+def sentence_ends(text: str) -> tuple[str, ...]:
+    """Return the last 24 characters of each of the text's sentences, without case and end marks, those of the longest first; none
+    if the text is too long to be compared.
+
+    A text that says another mostly has a sentence with the same end as the longest of the other's.
+    """
+    if len(text) > _MOST_CHARS:
+        return ()
+    sentences = sorted((one.strip(_ENDS).casefold() for one in _sentences(_plain(text))), key=len, reverse=True)
+    return tuple(dict.fromkeys(one[-_END_CHARS:] for one in sentences))
 
 
 def _plain(text: str) -> str:

@@ -23,6 +23,7 @@ TRAINED_EMBEDDER: Final = "all-MiniLM-L6-v2-int8"
 """The embedder whose vectors of messages the fitted numbers can read."""
 
 _READ_CHARS: Final = 2_000
+_MOST_LIKENESS: Final = 0.5  # beyond it, a memory is surely like the question
 _BYTES_A_TOKEN, _LEAST_TOKENS = 4, 4
 _FIFTH = 4
 _WORD = re.compile(r"\w+")
@@ -58,8 +59,8 @@ class SpendRule:
 
 
 RULES: Final = {
-    Spend.FRUGAL: SpendRule(least_worth=0.002, least_relevance=0.1, least_asking=0.3, recall_tokens=4_000),
-    Spend.BALANCED: SpendRule(least_worth=0.00028, least_relevance=0.0, least_asking=0.08, recall_tokens=8_000),
+    Spend.FRUGAL: SpendRule(least_worth=0.002, least_relevance=0.1, least_asking=0.5, recall_tokens=4_000),
+    Spend.BALANCED: SpendRule(least_worth=0.00028, least_relevance=0.0, least_asking=0.2, recall_tokens=8_000),
     Spend.FULL: SpendRule(least_worth=0.0, least_relevance=0.0, least_asking=0.0, recall_tokens=128_000),
 }
 
@@ -72,24 +73,39 @@ class Prospects:
     holds: float = 1.0
 
 
-def message_score(text: str, vector: Sequence[float] | None) -> float:
-    """Return the log odds that a message asks for something, by how it reads alone: its form and, if given, its vector."""
+def message_score(text: str, vector: Sequence[float] | None, blind: float = 0.0) -> float:
+    """Return the log odds that a message asks for something, by how it reads alone: its form and, if given, its vector.
+
+    A vector counts less in a language that the embedder hardly knows (`likeness.blindness`, 0 to 1).
+    """
     features = message_features(text)
+    by_words = _score(MESSAGE_BY_WORDS, features)
     if vector is None:
-        return _score(MESSAGE_BY_WORDS, features)
-    return _score(MESSAGE, features) + float(np.dot(np.array(MESSAGE_VECTOR), np.array(vector)))
+        return by_words
+    by_vector = _score(MESSAGE, features) + float(np.dot(np.array(MESSAGE_VECTOR), np.array(vector)))
+    return (1 - blind) * by_vector + blind * by_words
 
 
-def asking(score: float, relevances: Iterable[float], *, has_vector: bool) -> float:
-    """Return the probability that a message of this `message_score` asks for anything, given all that recall brought."""
-    return probability(ASKS if has_vector else ASKS_BY_WORDS, recall_features(relevances) | {"message": score})
+def asking(score: float, relevances: Iterable[float], likeness: float, *, has_vector: bool) -> float:
+    """Return the probability that a message of this `message_score` asks for anything, given all that recall brought and how like
+    the message the memory or page most like it is, 0 if that is not known.
+    """
+    features = recall_features(relevances, likeness) | {"message": score}
+    return probability(ASKS if has_vector else ASKS_BY_WORDS, features)
 
 
-def recall_features(relevances: Iterable[float]) -> dict[str, float]:
-    """Return what recall brought, in log odds: the best relevance, the fifth best or last, and the log of their sum."""
+def recall_features(relevances: Iterable[float], likeness: float) -> dict[str, float]:
+    """Return what recall brought, in log odds: the best relevance, the fifth best or last, and the log of their sum; and the
+    likeness within 0 and 0.5.
+    """
     best = sorted(relevances, reverse=True)
     fifth = best[min(_FIFTH, len(best) - 1)] if best else 0.0
-    return {"best": _log_odds(best[0] if best else 0.0), "fifth": _log_odds(fifth), "sum": math.log(sum(best) + 1e-3)}
+    return {
+        "best": _log_odds(best[0] if best else 0.0),
+        "fifth": _log_odds(fifth),
+        "sum": math.log(sum(best) + 1e-3),
+        "likeness": min(max(likeness, 0.0), _MOST_LIKENESS),
+    }
 
 
 def worths(relevances: Sequence[float], texts: Sequence[str], holds: Sequence[float]) -> list[float]:

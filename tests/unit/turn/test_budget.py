@@ -136,7 +136,7 @@ def test_tier_takes_only_items_above_the_knee_and_the_rest_comes_last() -> None:
     assert set(kept_ids(narrow)) == {"knowledge0", "memory0", "thread0"}
     wide = fitted(*items, profile=profile)
     assert len(kept_ids(wide)) == 5
-    assert fate(wide, "knowledge1").reason == "below the relevance knee"
+    assert fate(wide, "knowledge1").reason == "after the items above the relevance knee"
     literal = replace(profile, allocation=a_profile(allocation="seed_order").allocation)
     seeded = fitted(*items, budget_tokens=fixed + 3 * cost(items[0].text), profile=literal)
     assert {"knowledge0", "knowledge1", "knowledge2"} <= set(kept_ids(seeded))

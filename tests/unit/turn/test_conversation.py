@@ -57,6 +57,14 @@ def test_a_message_that_names_what_it_asks_for_stands_by_itself(message: str) ->
     assert not may_lean(asked(message))
 
 
+def test_small_numbers_of_the_talk_are_not_searched_for_but_years_and_names_are() -> None:
+    talk = (EarlierTurn(1, "user", "In 1994 we walked 12 miles to K2 with 3 guides."),)
+    thread = in_thread(asked("And then?"), talk).thread
+    assert thread is not None
+    assert {"1994", "k2"} <= thread.weights.keys()
+    assert {"12", "3"}.isdisjoint(thread.weights)
+
+
 def test_in_its_thread_a_message_is_one_more_part_with_words_that_were_said() -> None:
     alone = asked("Why did he?")
     reading = in_thread(alone, TALK)

@@ -7,6 +7,7 @@ from datetime import date
 import numpy as np
 import pytest
 
+from sidecar.turn.calibration import HOLDS
 from sidecar.turn.evidence import unknown_words
 from sidecar.turn.holding import holding_features, holdings
 from sidecar.turn.reading import read
@@ -23,7 +24,7 @@ def told(best: float, cosine: float, *, has_unknown_name: bool = False, texts: i
 @pytest.mark.parametrize("kind", ["turn", "fact", "passage"])
 def test_better_evidence_makes_an_answer_likelier_and_a_name_never_said_less(kind: str) -> None:
     good, poor, unknown = (
-        holdings({kind: features})[kind]
+        holdings({kind: features}, HOLDS)[kind]
         for features in (told(0.0, 0.6), told(-6.0, 0.2), told(0.0, 0.6, has_unknown_name=True))
     )
     assert 1 >= good > poor >= 0
@@ -36,9 +37,9 @@ def test_the_number_of_texts_alone_changes_nothing() -> None:
 
 def test_pages_hold_what_the_facts_hold_that_they_repeat() -> None:
     facts, pages = told(-6.0, 0.2), told(0.0, 0.6)
-    both = holdings({"page": pages, "fact": facts})
-    assert both["page"] == both["fact"] == holdings({"fact": facts})["fact"] < 0.5
-    assert holdings({"page": pages}) == {"page": 1.0}
+    both = holdings({"page": pages, "fact": facts}, HOLDS)
+    assert both["page"] == both["fact"] == holdings({"fact": facts}, HOLDS)["fact"] < 0.5
+    assert holdings({"page": pages}, HOLDS) == {"page": 1.0}
 
 
 def test_words_that_no_text_holds_are_unknown() -> None:

@@ -137,7 +137,9 @@ def test_in_an_unknown_language_relevance_a_personal_question_and_its_words_coun
     ],
 )
 def test_an_answer_in_an_unknown_language_is_told_by_its_words(question: str, answer: str, beside_it: str) -> None:
-    reading = replace(read(question, today=date(2026, 3, 1)), background=(0.6,), personal=1.0)
+    reading = replace(
+        read(question, today=date(2026, 3, 1)), background=(0.6,), has_vector=True, blind=1.0, personal=1.0
+    )
     texts = [answer, beside_it]
     evidence = of_shares([0.2, 0.0], parts=1)._replace(cosine=np.array([[0.5, 0.5]]))
     items = tuple(
@@ -150,7 +152,10 @@ def test_an_answer_in_an_unknown_language_is_told_by_its_words(question: str, an
     found = {item.text: item for item in judge([report], reading).reports[0].items}
     assert not unlike(found[answer], Spend.BALANCED)
     assert unlike(found[beside_it], Spend.BALANCED)
-    known = {item.text: item.features for item in judge([report], replace(reading, background=(0.2,))).reports[0].items}
+    known = {
+        item.text: item.features
+        for item in judge([report], replace(reading, background=(0.2,), blind=0.0)).reports[0].items
+    }
     likenesses_known = {features.likeness for features in known.values() if features}
     assert likenesses_known == {0.3}, "by its cosine where the embedder knows the language"
 

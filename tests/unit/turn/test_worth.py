@@ -122,10 +122,11 @@ def test_worth_is_relevance_times_holds_over_the_root_of_the_tokens() -> None:
 
 
 def test_recall_is_told_by_its_best_relevances_and_their_sum() -> None:
-    told = recall_features([0.1, 0.5, 0.2])
+    told = recall_features([0.1, 0.5, 0.2], 0.7)
     assert told["best"] == pytest.approx(0.0)
     assert told["fifth"] == pytest.approx(-2.1972, abs=1e-3)
-    assert 0 <= asking(35.0, [], has_vector=True) <= 1
+    assert told["likeness"] == 0.5
+    assert 0 <= asking(35.0, [], 0.0, has_vector=True) <= 1
 
 
 @pytest.mark.parametrize(
@@ -155,3 +156,15 @@ def test_a_question_without_a_mark_asks_more_than_small_talk_does(text: str) -> 
     asked, thanked = (message_score(*one) for one in zip((text, "Thanks a lot!"), vectors, strict=True))
     assert asked > 1.0
     assert thanked < 0.0
+
+
+def test_a_vector_counts_less_the_less_the_embedder_knows_the_language() -> None:
+    (vector,) = MiniLM().encode(["Wer ist mein Trauzeuge?"]).tolist()
+    known, half, unknown = (message_score("Wer ist mein Trauzeuge?", vector, blind) for blind in (0.0, 0.5, 1.0))
+    assert unknown == message_score("Wer ist mein Trauzeuge?", None)
+    assert half == pytest.approx((known + unknown) / 2)
+
+
+def test_a_memory_like_the_message_makes_it_likelier_that_the_message_asks() -> None:
+    unlike, like, more, most = (asking(-1.0, [0.3], one, has_vector=True) for one in (-0.4, 0.2, 0.5, 0.9))
+    assert asking(-1.0, [0.3], 0.0, has_vector=True) == unlike < like < more == most

@@ -36,7 +36,7 @@ def a_row(kind: str, odds: NDArray[np.float64], gold: NDArray[np.bool_], *, grou
     """Return a row of one kind that a message brought."""
     told = {kind: holding_features(odds, odds / 10, odds / 20, has_unknown_name=False, leaning=0.0)}
     sizes = np.full(len(odds), 30.0)
-    return Row(group, "one", "Where?", np.zeros(4), [kind] * len(odds), odds, gold, sizes, told)
+    return Row(group, "one", "Where?", np.zeros(4), [kind] * len(odds), odds, gold, sizes, told, told_by_words=told)
 
 
 def test_calibrated_relevances_sum_up_to_what_was_observed_in_every_bin_of_rows_not_fitted_on() -> None:
@@ -69,7 +69,7 @@ def test_one_far_ahead_of_the_others_is_likelier_and_the_order_stays() -> None:
 
 def test_a_kind_with_little_evidence_is_left_out() -> None:
     odds, gold = np.zeros(100), np.arange(100) < 5
-    assert calibrate([a_row("fact", odds, gold)]) == Scale({}, {})
+    assert calibrate([a_row("fact", odds, gold)]) == Scale({}, {}, {})
 
 
 def test_kind_holds_an_answer_the_more_likely_the_better_its_best_candidate() -> None:
