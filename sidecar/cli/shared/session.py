@@ -90,8 +90,16 @@ def _tls(roots: Path | None, name: str, own: tuple[Path | None, Path | None]) ->
         return None
     if own.count(None) == 1:
         raise click.UsageError("--tls-cert and --tls-key go together.")
-    ca, chain, key = (path.read_bytes() if path else None for path in (roots, *own))
-    return Tls(ca, key, chain, name)
+    ca, chain = (_pem("--tls-ca", roots, "CERTIFICATE"), _pem("--tls-cert", own[0], "CERTIFICATE"))
+    return Tls(ca, _pem("--tls-key", own[1], "PRIVATE KEY"), chain, name)
+
+
+def _pem(option: str, file: Path | None, kind: str) -> bytes | None:
+    """Return the file's bytes, None without one. Raises UsageError for one without such a block, with which no call is answered."""
+    content = file.read_bytes() if file else None
+    if content is not None and f"{kind}-----".encode() not in content:
+        raise click.UsageError(f"{option}: {file} holds no {kind.lower()}; give a PEM file with one.")
+    return content
 
 
 def connected(work: Command) -> Command:

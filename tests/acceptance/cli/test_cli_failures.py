@@ -209,6 +209,15 @@ def test_wrong_usage_says_what_is_meant_in_json_too(
     assert said in heard.err
 
 
+def test_tls_file_that_is_no_pem_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "ca.pem"
+    file.write_text("not a certificate")
+    assert run(["health", "--address", NOBODY, "--tls-ca", str(file)]) == 2
+    assert f"--tls-ca: {file} holds no certificate" in capsys.readouterr().err
+    assert run(["health", "--address", NOBODY, "--tls-cert", str(file), "--tls-key", str(file)]) == 2
+    assert "--tls-cert" in capsys.readouterr().err
+
+
 def test_unknown_command_unlike_any_is_refused_without_a_guess(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["zzz"]) == 2
     assert "Did you mean" not in capsys.readouterr().err
