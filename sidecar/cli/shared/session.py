@@ -95,7 +95,7 @@ def _tls(roots: Path | None, name: str, own: tuple[Path | None, Path | None]) ->
 
 
 def _pem(option: str, file: Path | None, kind: str) -> bytes | None:
-    """Return the file's bytes, None without one. Raises UsageError for one without such a block, with which no call is answered."""
+    """Return the file's bytes, None without one. Raises UsageError if it has no such block: no call would be answered."""
     content = file.read_bytes() if file else None
     if content is not None and f"{kind}-----".encode() not in content:
         raise click.UsageError(f"{option}: {file} holds no {kind.lower()}; give a PEM file with one.")
