@@ -218,7 +218,5 @@ def test_a_page_is_less_relevant_than_a_passage_that_says_as_much() -> None:
 
 
 def test_without_a_vector_a_kind_whose_texts_hold_few_of_the_words_is_unlikely_to_hold_an_answer() -> None:
-    few, many = (
-        ranked(candidate(blind(share, share, share), kind=CandidateKind.FACT)).held[0] for share in (0.1, 0.9)
-    )
+    few, many = (ranked(candidate(blind(share, share, share), kind=CandidateKind.FACT)).held[0] for share in (0.1, 0.9))
     assert few < 0.5 < many < 1
