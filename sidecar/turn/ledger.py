@@ -226,8 +226,10 @@ class Ledger:
         by = Representative(item.id, "says the same", place, item.text)
         self._say(place, by)
         if self.forms[place] is Form.FULL:
-            for kind in self.stock.kinship.says.get(self.stock.kinship.kinds[place], ()):
-                if (said := self._said.get(kind)) and said.place in self.kept and said.place != place:
+            kinds = self.stock.kinship.kinds
+            for kind in self.stock.kinship.says.get(kinds[place], ()):
+                said = self._said.get(kind)  # or what stands for it, which may say more
+                if said and said.place in self.kept and kinds[said.place] == kind:
                     self._drop(said.place, by)
             self._stand_for(place, item)
 

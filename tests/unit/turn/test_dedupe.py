@@ -76,6 +76,15 @@ def test_a_text_that_says_more_pushes_out_the_shorter_one_whichever_is_offered_f
     assert fate(result, "k") == (Decision.DEDUPED_INTO, "m")
 
 
+def test_a_text_that_says_a_dropped_one_does_not_push_out_what_that_was_dropped_for() -> None:
+    dropped = an_item("m1", LONG, relevance=0.9)
+    longer = an_item("m2", f"Ben cooks on Fridays. {LONG}.", relevance=0.8)
+    other = an_item("m3", f"{LONG}. The festival has a new name.", relevance=0.7)
+    result = fitted(dropped, longer, other)
+    assert set(kept_ids(result)) == {"m2", "m3"}
+    assert fate(result, "m1") == (Decision.DEDUPED_INTO, "m2")
+
+
 def test_a_longer_text_that_does_not_fit_pushes_out_nothing() -> None:
     profile = a_profile(sources={"memory": {"ceiling_tokens": 5}})
     assert kept_ids(fitted(knowledge("k", LONG), an_item("m", MORE), profile=profile)) == ["k"]
