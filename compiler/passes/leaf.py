@@ -222,8 +222,13 @@ async def _batch(
     known = deps.known if deps.known and deps.known.ontology.terms else None
     own = {memory.memory_id for memory in memories}
     seen = {sighting.source.memory_id for mention in batch.mentions for sighting in mention.sightings}
-    earlier = await deps.substrate.fetch(access.scope, sorted(seen - own)) if seen - own else {}
-    return replace(batch, earlier=tuple(earlier[memory_id] for memory_id in sorted(earlier)), known=known)
+    is_quoting = deps.planner.name == extractive.NAME
+    opening = {source.memory_id for page in batch.pages if is_quoting for source in page.summary_sources}
+    wanted = sorted((seen | opening) - own)
+    found = await deps.substrate.fetch(access.scope, wanted) if wanted else {}
+    earlier = tuple(found[memory_id] for memory_id in sorted(found) if memory_id in seen)
+    said_at = {one.memory_id: one.occurred_at for one in (*memories, *found.values()) if one.memory_id in opening}
+    return replace(batch, earlier=earlier, known=known, said_at=said_at)
 
 
 async def _standing_memories(access: Access, deps: LeafDeps, batch: LeafBatch) -> tuple[BatchMemory, ...]:

@@ -19,7 +19,8 @@ class LeafBatch:
 
     `earlier` holds memories read before and quoted by a shown mention; they can be cited too. `near` are the pages that only
     vector search found. Vectors change over time, so a replay needs this list. `known` is the ontology in force. `standing` are
-    memories that the shown pages cite and that may say otherwise than the batch's: a model is shown their texts.
+    memories that the shown pages cite and that may say otherwise than the batch's: a model is shown their texts. `said_at` is
+    when the memories behind the shown pages' summaries were said.
     """
 
     memories: tuple[BatchMemory, ...]
@@ -29,6 +30,7 @@ class LeafBatch:
     near: tuple[PageKey, ...] = ()
     known: Vocabulary | None = None
     standing: tuple[BatchMemory, ...] = ()
+    said_at: Mapping[str, datetime] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
 from itertools import starmap
 
 from compiler.plan.batch import AggregationView, LeafBatch, ParentCandidate
@@ -16,11 +17,18 @@ from compiler.plan.judging.membership import MIN_CHILDREN, MemberRequirement, is
 from compiler.plan.judging.parents import PERIOD, PERSON, section_of
 from compiler.plan.judging.writing import added_lines
 from compiler.plan.names.decisions import decisions
-from compiler.plan.names.excerpts import arrange, bare, excerpt, founds, line
-from compiler.plan.names.locating import city_of, place_name, types_of
+from compiler.plan.names.excerpts import arrange, excerpt, founds, line, naming
 from compiler.plan.names.merge import CITY_TAG
 from compiler.plan.names.naming import holds
-from compiler.plan.names.openings import is_fragment, is_loose, opening, weight
+from compiler.plan.names.openings import (
+    OLDEST,
+    is_fragment,
+    is_loose,
+    opening,
+    opening_line,
+    place_line,
+    weight,
+)
 from compiler.plan.names.spotting import NameKind, speaker_of
 from compiler.plan.names.subjects import Subject, remembered, subjects
 from compiler.plan.names.themes import is_everyday, theme_of
@@ -62,7 +70,7 @@ def plan_leaf(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES) -> Proposal
         mention = held.pop(subject.key, None)
         found = _excerpts(subject)
         if subject.page is not None:
-            updates.extend(_updates(subject, subject.page, found))
+            updates.extend(_updates(subject, subject.page, found, batch.said_at))
         elif not subject.is_sure or not _is_enough(subject, found):
             mentions.append(_held(subject))
         elif mention is not None:
@@ -82,12 +90,10 @@ def write_section(draft: Draft) -> str:
     if draft.existing_md or draft.section.body_md:
         return added_lines(draft.existing_md, draft.section.body_md)
     keys = {plain_key(name) for name in draft.names or (draft.title,)} - {""}
-    found = [(one, memory) for memory in draft.memories for one in excerpt(memory, keys)]
+    found = [(memory, excerpt(memory, keys)) for memory in draft.memories]
     if draft.section.slug == SUMMARY:
-        return next(
-            (_place_summary(memory, keys) for memory in draft.memories if _place_summary(memory, keys)), ""
-        ) or escape(bare(opening((one for one, _ in found), keys)))
-    return "\n".join(dict.fromkeys(starmap(line, found)))
+        return escape(opening_line(found, keys)[0]) if any(said for _, said in found) else ""
+    return "\n".join(dict.fromkeys(line(one, memory) for memory, said in found for one in said))
 
 
 def quote(draft: Draft) -> str:
@@ -110,6 +116,7 @@ def _is_enough(subject: Subject, found: list[tuple[BatchMemory, tuple[str, ...]]
     is_letters = subject.kind is NameKind.THING and _is_letters(subject.title)
     is_theme = subject.kind is NameKind.THEME
     least = MIN_THEME_MEMORIES if is_theme or is_letters else MIN_MEMORIES
+    found = [(memory, tuple(naming(one, subject.keys) for one in said)) for memory, said in found]
     saying = [[one for one in said if founds(one, subject.keys)] for _, said in found]
     if sum(map(bool, saying)) < least or all(is_loose(one) for said in saying for one in said):
         return False
@@ -136,9 +143,14 @@ def _excerpts(subject: Subject) -> list[tuple[BatchMemory, tuple[str, ...]]]:
     return [(memory, said) for memory, said in found if said]
 
 
-def _updates(subject: Subject, page: Page, found: list[tuple[BatchMemory, tuple[str, ...]]]) -> Iterable[PageUpdate]:
+def _updates(
+    subject: Subject,
+    page: Page,
+    found: list[tuple[BatchMemory, tuple[str, ...]]],
+    said_at: Mapping[str, datetime],
+) -> Iterable[PageUpdate]:
     aliases = tuple(_alias(subject, name) for name in sorted(subject.names))
-    summary, proof = _better_summary(subject, page, found)
+    summary, proof = _better_summary(subject, page, found, said_at)
     cited = (proof,) if summary else ()
     yield PageUpdate(page.key, arrange(found, page, subject.keys), aliases, (), summary, cited, opens=bool(summary))
 
@@ -156,18 +168,19 @@ def _alias(subject: Subject, name: str) -> ProposedName:
 
 def _summary(subject: Subject, found: list[tuple[BatchMemory, tuple[str, ...]]]) -> tuple[str, str]:
     """Return a line about the subject and its memory's id: for a place what and where it is, else a sentence that names it."""
-    for memory, _ in found:
-        if place := _place_summary(memory, subject.keys):
-            return place, memory.memory_id
-    every = {sentence: memory.memory_id for memory, said in reversed(found) for sentence in reversed(said)}
-    best = opening(reversed(every), subject.keys)
-    return escape(bare(best)), every[best]
+    text, memory = opening_line(found, subject.keys)
+    return escape(text), memory.memory_id
 
 
-def _better_summary(subject: Subject, page: Page, found: list[tuple[BatchMemory, tuple[str, ...]]]) -> tuple[str, str]:
+def _better_summary(
+    subject: Subject,
+    page: Page,
+    found: list[tuple[BatchMemory, tuple[str, ...]]],
+    said_at: Mapping[str, datetime],
+) -> tuple[str, str]:
     """Return a line that says better than the present summary what the subject is, with its memory's id; empty if none does.
 
-    What and where a place is stays.
+    What and where a place is stays. `said_at` tells when a summary's memory was said: of equal lines the newer one is better.
     """
     standing = one_line(unescape(page.summary))
     is_placed = _PLACED.fullmatch(standing) and any(tag.name.startswith(CITY_TAG) for tag in page.tags)
@@ -175,19 +188,15 @@ def _better_summary(subject: Subject, page: Page, found: list[tuple[BatchMemory,
         return "", ""
     summary, proof = _summary(subject, found)
     said = one_line(unescape(summary))
-    if _PLACED.fullmatch(said) and any(_place_summary(memory, subject.keys) == summary for memory, _ in found):
+    if _PLACED.fullmatch(said) and any(escape(place_line(memory, subject.keys)) == summary for memory, _ in found):
         return summary, proof
-    is_better = said != standing and opening((said, standing) if standing else (said,), subject.keys) == said
+    since = max((said_at[one.memory_id] for one in page.summary_sources if one.memory_id in said_at), default=OLDEST)
+    when = {standing: since, said: next(one.occurred_at for one, _ in found if one.memory_id == proof)}
+    if said == standing:
+        is_better = when[said] > since and all(one.memory_id != proof for one in page.summary_sources)
+    else:
+        is_better = opening((said, standing) if standing else (said,), subject.keys, when) == said
     return (summary, proof) if is_better else ("", "")
-
-
-def _place_summary(memory: BatchMemory, keys: Iterable[str]) -> str:
-    """Return what and where the memory's place is, if the keys name that place."""
-    city = city_of(memory)
-    if plain_key(place_name(memory)) not in keys or not city:
-        return ""
-    kind = next((one.replace("_", " ") for one in types_of(memory)), "place")
-    return escape(f"{kind.capitalize()} in {city}.")
 
 
 def _held(subject: Subject) -> HeldName:

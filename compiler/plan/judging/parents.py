@@ -88,7 +88,8 @@ def _periods(page: Page) -> Iterable[ParentCandidate]:
             name = tag.name.removeprefix(PERIOD_TAG)
             ids = tuple(source.memory_id for source in tag.sources)
             title = name.replace("-", " ").capitalize()
-            yield ParentCandidate(PERIOD, name, title, "decisions", ids, (page.key,), (), "tag")
+            section = name.partition("-")[0]
+            yield ParentCandidate(PERIOD, name, title, section, ids, (page.key,), (), "tag")
 
 
 def merge_candidates(*lists: Iterable[ParentCandidate]) -> tuple[ParentCandidate, ...]:

@@ -35,7 +35,7 @@ from compiler.plan.names.locating import city_of
 from compiler.plan.names.naming import holds
 from compiler.plan.names.spotting import runs, told
 from compiler.plan.names.themes import theme_of
-from compiler.plan.text.markdown import plain_key
+from compiler.plan.text.markdown import alias_keys, plain_key
 from compiler.plan.text.words import NO_NAMES
 
 MOST_MEMORIES = 300
@@ -72,9 +72,9 @@ class NameFamily:
 
 
 def names_in(memories: Iterable[BatchMemory]) -> frozenset[str]:
-    """Return the plain keys of the memories' names."""
+    """Return the plain keys of the memories' names, and the keys under which these are held (`soo-jin bae`)."""
     spotted = (one for memory in memories for one in (*told(memory), *runs(memory.text)))
-    return frozenset(plain_key(one.name) for one in spotted) - {""}
+    return frozenset(key for one in spotted for key in (plain_key(one.name), *alias_keys(one.name))) - {""}
 
 
 def cities_in(memories: Iterable[BatchMemory]) -> dict[str, frozenset[str]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from compiler.plan import bounds
 from compiler.plan.batch import StaleView
@@ -42,7 +43,7 @@ from compiler.plan.gathering import Gathering
 from compiler.plan.judging import departing
 from compiler.plan.judging.finishing import SUMMARY
 from compiler.plan.judging.writing import page_names
-from compiler.plan.names import excerpts, naming
+from compiler.plan.names import excerpts, naming, openings
 from compiler.plan.names.locating import tag_names
 from compiler.plan.names.ruled import known_as
 from compiler.plan.names.themes import theme_of, themes_in
@@ -161,7 +162,8 @@ class _Stale:
         """Collect the summary's change; return whether anything remains."""
         if not self._is_stale(page.summary_sources):
             return bool(page.summary)
-        memories = self._quoted(page, self._speaking(page, page.summary_sources))
+        memories = self._opening(page) if self.is_quoting else ()
+        memories = memories or self._quoted(page, self._speaking(page, page.summary_sources))
         sources = tuple(sorted(map(source_of, memories)))
         self.faded.add(page.key)
         self.gathering.items.append(WriteSummary(page.key, "", sources))
@@ -169,6 +171,17 @@ class _Stale:
             rebuilt = Section(SUMMARY, "", "", sources)
             self.gathering.drafts.append(Draft(page.key, page.title, rebuilt, "", memories, page_names(page)))
         return bool(memories)
+
+    def _opening(self, page: Page) -> tuple[BatchMemory, ...]:
+        """Return the memory that a quoting planner opens the page with, of all that its texts cite; none for a decision."""
+        if page.key.type is PageType.DECISION:
+            return ()
+        keys = frozenset(map(markdown.plain_key, page_names(page))) - {""}
+        cited = {source for section in page.sections if section.aggregation is None for source in section.sources}
+        memories = self._speaking(page, sorted({*cited, *page.summary_sources}))
+        found = [(one, excerpts.excerpt(one, keys)) for one in sorted(memories, key=_by_time)]
+        found = [(one, said) for one, said in found if said]
+        return (openings.opening_line(found, keys)[1],) if found else ()
 
     def take_mention(self, mention: Mention) -> None:
         """Collect the changes of a mention seen in a stale memory."""
@@ -226,3 +239,7 @@ class _Stale:
 
     def _names(self, name: str, memory: BatchMemory) -> bool:
         return memory.memory_id not in self.view.changed or naming.stands_in(name, memory)
+
+
+def _by_time(memory: BatchMemory) -> tuple[datetime, str]:
+    return (memory.occurred_at, memory.memory_id)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+import regex
+
 from compiler.plan.contract import BatchMemory, PageType
 from compiler.plan.names.excerpts import attributed, line
 from compiler.plan.names.locating import PERIOD_TAG, tags_of
@@ -12,6 +14,7 @@ from compiler.plan.names.spotting import runs, speaker_of
 from compiler.plan.proposal import ProposedName, ProposedPage, ProposedSection
 from compiler.plan.text.change import content_words
 from compiler.plan.text.markdown import escape, one_line, plain_key
+from compiler.plan.text.page_words import words_of
 from compiler.plan.text.sentences import sentences
 from compiler.plan.text.words import CONNECTORS, FIRST_PERSON
 from store.text.words import STOP_WORDS
@@ -25,18 +28,23 @@ _DECIDED = re.compile(
         (?:decided|chose|opted|we\sagreed|resolved)\s(?:together\s|finally\s|today\s)?(?:to|on|against|that\swe|that\si)
         | made\s(?:up\s(?:my|our|his|her|their)\smind|(?:the|a)\sdecision)\sto
         | settled\son | (?:i|we)(?:['’]ll|\swill|['’]m\sgoing\sto|['’]re\sgoing\sto)\sgo\swith
-        | decidi(?:mos|ram|u)? | decid[ií](?:eron|ó)? | opt[eé]i?\spor | beschlossen, | entschieden,
+        | (?:(?:hemos|han|he|ha|foi|ficou)\s(?:decidido|acordado|combinado)|quedamos\sen)(?:\sque)?
+        | (?:decidimos|acordamos|combinamos|resolvemos)(?:\sque)?
+        | decidi(?:ram|u)? | decid[ií](?:eron|ó)? | opt[eé]i?\spor | beschlossen, | entschieden,(?:\sdass)?
+        | (?:haben|habe)\s(?:uns|mich)\s(?:\w+\s)?(?:für|gegen)(?=\s.+\sentschieden\b)
         | (?:ai|avons|a|ont)\sd[ée]cid[ée]\s(?:de|d['’])
     )(?!\w)\s*""",
     re.IGNORECASE | re.VERBOSE,
 )
 _LABEL = re.compile(
-    r"^\W*(?:decision|decided|decisi[óo]n|decis[ãa]o|decidido|entscheidung|beschluss|d[ée]cision)\b[^:.;]{0,30}:\s*",
+    r"^\W*(?:decision|decided|agreed|decisi[óo]n|decis[ãa]o|decidido|decidimos|acordado|acordamos|combinado|entscheidung"
+    r"|entschieden|beschluss|beschlossen|abgemacht|vereinbart|d[ée]cision|d[ée]cid[ée])\b[^:.;]{0,30}:\s*",
     re.IGNORECASE,
 )
 _HENCEFORTH = re.compile(
-    r"\W*\b(?:from\snow\son|from\stoday\son|going\sforward|a\spartir\sde\s(?:agora|ahora|hoje|hoy)|de\sahora\sen\sadelante"
-    r"|ab\sjetzt|ab\ssofort|von\snun\san|d[ée]sormais|[àa]\spartir\sde\smaintenant)\b\W*",
+    r"\W*\b(?:from\snow\son|from\stoday\son|going\sforward|a\spartir\sde\s(?:agora|ahora|hoje|hoy)"
+    r"|de\s(?:ahora|hoy)\sen\sadelante|(?:de\sagora|daqui)\sem\sdiante|ab\s(?:jetzt|sofort)"
+    r"|(?:von|ab)\s(?:nun|jetzt|heute)\san|d[ée]sormais|[àa]\spartir\sde\smaintenant)\b\W*",
     re.IGNORECASE,
 )
 _DOUBTFUL = re.compile(
@@ -75,12 +83,15 @@ _LASTING = re.compile(
 _COMMITTED = re.compile(
     r"\b(?:will|won['’]t|gave up|signed|cancelled|canceled|instead|no longer|(?:am|are) not)\b", re.IGNORECASE
 )
+_ENTSCHIEDEN = re.compile(r"\s(?:entschieden|beschlossen)(?=\W*$)", re.IGNORECASE)
+# Emoji and pictures, with the signs that join them.
+_SYMBOLS = regex.compile(r"[\p{So}\p{Sk}\p{Cs}\u200d\ufe0f\p{Emoji_Presentation}]+")
 _REASON = re.compile(
     r"\b(?:because|since|so that|so we|so i|as it|due to|in order to|the reason|porque|para que|weil|denn|damit|car|parce que)\b",
     re.IGNORECASE,
 )
 _CLAUSE_END = re.compile(
-    r"[.;:!?](?=\W*(?:\s|$))|[，。]|,\s|\s[-–—]{1,2}\s|\s\("
+    r"[;:!?](?=\W*(?:\s|$))|\.(?=\W*$)|(?<!\d)\.(?=\W*\s)|[，。]|,\s|\s[-–—]{1,2}\s|\s\("
     r"|\s(?:because|since|so that|due to|as (?:i|we|you|he|she|they)|porque|weil|parce que)\s",
     re.IGNORECASE,
 )
@@ -107,8 +118,11 @@ def _decided(sentence: str, *, is_tagged: bool) -> str:
     if _DOUBTFUL.search(said):
         return ""
     label, marker, henceforth = _LABEL.match(said), _DECIDED.search(said), _HENCEFORTH.search(said)
+    said = _ENTSCHIEDEN.sub("", said) if marker else said
     if label:
-        return said[label.end() :]
+        rest = said[label.end() :]
+        again = _DECIDED.search(rest)
+        return rest[again.end() :] if again and _is_own(rest, rest[: again.start()]) else rest
     if marker and _is_own(sentence, said[: marker.start()]):
         decided = said[marker.end() :]
         _, colon, told = decided.partition(": ")
@@ -116,11 +130,8 @@ def _decided(sentence: str, *, is_tagged: bool) -> str:
             return told
         return "" if _EVERYDAY.match(decided) and not _LASTING.search(decided) else decided
     if henceforth:
-        return (
-            said[henceforth.end() :]
-            if len(said) - henceforth.end() > henceforth.start()
-            else said[: henceforth.start()]
-        )
+        before, after = said[: henceforth.start()], said[henceforth.end() :]
+        return " ".join(filter(None, (before.strip(), after))) if content_words(before) else after
     return said if is_tagged and _COMMITTED.search(said) else ""
 
 
@@ -149,32 +160,35 @@ def _title(decided: str) -> str:
         words = words[: joints[-1]] if joints and joints[-1] >= MAX_TITLE_WORDS // 2 else words
     while words and words[-1].lower() in (STOP_WORDS | CONNECTORS) - _OBJECTS:
         words.pop()
-    title = " ".join(words).strip(" \"'“”‘’,*_")
+    title = " ".join(_SYMBOLS.sub(" ", " ".join(words)).split()).strip(" \"'“”‘’,*_")
     return f"{title[:1].upper()}{title[1:]}" if len(content_words(title)) >= MIN_TITLE_WORDS else ""
 
 
 def _title_of_sentence(sentence: str) -> str:
     """Return the whole sentence as a title; empty if it is too long for one."""
-    words = one_line(sentence.removeprefix(f"{speaker_of(sentence)}: ")).rstrip(" .!").split()
+    words = _SYMBOLS.sub(" ", sentence.removeprefix(f"{speaker_of(sentence)}: ")).rstrip(" .!").split()
     return " ".join(words) if len(words) <= MAX_SENTENCE_WORDS else ""
 
 
 def _page(
     memory: BatchMemory, title: str, sentence: str, after: tuple[str, ...], before: tuple[str, ...]
 ) -> ProposedPage:
+    words = words_of(memory.text)
     within = _REASON.search(sentence)
     reasons = [sentence[within.start() :]] if within and len(content_words(sentence[: within.start()])) > 1 else []
     reasons += [one for one in after if _REASON.search(one)]
     texts: Mapping[str, list[str]] = {
         "decision": [sentence],
         "rationale": reasons,
-        "context": [f"Noted on {memory.occurred_at:%-d %B %Y}.", *attributed(before, memory)],
+        "context": [words.noted(memory.occurred_at), *attributed(before, memory)],
     }
     cited = (memory.memory_id,)
     sections = tuple(
-        ProposedSection(slug, slug.capitalize(), "\n".join(line(one, memory) for one in said), cited, is_verbatim=True)
+        ProposedSection(
+            slug, words.headings[slug], "\n".join(line(one, memory) for one in said), cited, is_verbatim=True
+        )
         for slug, said in texts.items()
         if said
     )
-    year = ProposedName(f"{PERIOD_TAG}decisions-in-{memory.occurred_at:%Y}", cited)
+    year = ProposedName(f"{PERIOD_TAG}{words.decisions}-{memory.occurred_at:%Y}", cited)
     return ProposedPage(PageType.DECISION, title, escape(sentence), sections, tags=(year,), memory_ids=cited)

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from compiler.plan.contract import BatchMemory, Page
 from compiler.plan.facts import past
-from compiler.plan.names.naming import holds
+from compiler.plan.names.naming import is_named
 from compiler.plan.names.replies import is_reply
-from compiler.plan.names.spotting import NameKind, runs, speaker_of, told
+from compiler.plan.names.spotting import NameKind, acts, is_talk, runs, speaker_of, told
 from compiler.plan.names.themes import area_of, theme_of, themes_in
 from compiler.plan.proposal import ProposedSection
 from compiler.plan.text.change import content_words
+from compiler.plan.text.german_nouns import is_german_noun
 from compiler.plan.text.markdown import escape, plain_key
-from compiler.plan.text.sentences import SPEAKER, sentences
-from compiler.plan.text.words import FIRST_PERSON, INTERJECTIONS, SECOND_PERSON
+from compiler.plan.text.persons import speaks_of_self
+from compiler.plan.text.sentences import MAX_SENTENCE_CHARS, sentences
+from compiler.plan.text.words import INTERJECTIONS, SECOND_PERSON, THIRD_PERSON
 
 OVERVIEW = "overview"
 OVERVIEW_CHARS = 1_200
 LEAST_WORDS = 3
 LEAST_UNOWNED_WORDS = 5
+MOST_FOLLOWING = 2
 LEAST_EXAMPLES = 3
 LONG_CHARS = 160
 
@@ -54,9 +57,25 @@ _RELATIVE = re.compile(
     r"|(?:last|next|this|past|coming|previous) (?:\w+ )?(?:night|day|week|weekend|month|year|spring|summer|autumn|fall|winter"
     r"|monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|may|june|july|august|september"
     r"|october|november|december)"
+    r"|now|as of|no longer|starting|since (?:then|monday|tuesday|wednesday|thursday|friday)|this (?:morning|afternoon|evening)"
+    r"|on (?:monday|tuesday|wednesday|thursday|friday|saturday|sunday)(?!s)|still"
+    r"|raised|lowered|increased|reduced|moved|switched|changed|upgraded|downgraded|migrated|delayed|postponed|cancell?ed|replaced"
+    r"|renamed|removed|took over|taken over|retired|resigned|stepped down|anymore"
+    r"|erhoht|gesenkt|umgezogen|gewechselt|geandert|verschoben|abgesagt|ersetzt|ubern(?:immt|ommen)|gekundigt|abgeschaltet|verkauft"
+    r"|cambi[oa]mos|cambio|subio|sube|bajo|baja|ha (?:subido|bajado)|se mudo|se vendio|aplazo|pospuso|sustituyo|se jubila|dejo"
+    r"|mudou|mudamos|trocou|trocamos|subiu|baixou|vendeu|vendemos|cancelou|adiou|adiamos|substituiu|se aposent\w+|deixou"
+    r"|ahora|ya no|todavia|esta (?:manana|tarde|noche|semana)|agora|ja nao|ainda|esta (?:manha|noite)|jetzt|nicht mehr|inzwischen"
+    r"|ab (?:jetzt|sofort|heute)|noch|am (?:montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag)"
+    r"|diese[nrs]? (?:woche|monat|jahr)"
     r"|ayer|hoy|manana|hace \w+ (?:dias|semanas|meses|anos)|(?:semana|mes|ano) (?:pasad[ao]|passad[ao]|que v[ie]e?ne?m?)"
     r"|ontem|hoje|amanha|ha \w+ (?:dias|semanas|meses|anos)|gestern|heute|(?:letzte|nachste|vorige)[nmrs]? \w+|neulich"
     r"|hier|aujourdhui|demain|(?:semaine|mois|annee) (?:derniere?|prochaine?))\b"
+)
+# What a pronoun begins here is of no subject.
+_OF_NOTHING = re.compile(
+    r"(?:it|its|es) (?:is |was |has been |had |will |all |hat |war |ist |wird )?(?:really |so |very |sehr )?"
+    r"(?:rain|snow|hail|pour|storm|cold|hot|warm|sunny|late|early|dark|nice|fun|great|good|turned? out|turns out|seems|looks like"
+    r"|takes|took|regn|geregn|schnei|geschnei|kalt|heiss|warm|spat|schon|gibt|gab)"
 )
 _OWN, _OTHER = "\x01", "\x02"
 _ROW = re.compile(r"[\x01\x02](?: (?:(?:and|or|the|y|e|und|et|o|ou) )*[\x01\x02]){2,}")
@@ -68,20 +87,76 @@ _ASIDE = re.compile(r"[\[(*].*[\])*]\W*", re.DOTALL)
 def excerpt(memory: BatchMemory, keys: Collection[str]) -> tuple[str, ...]:
     """Return the memory's sentences about the subject with these keys: those that name it and carry content.
 
-    If only the metadata names the subject, return the most informative sentence; for the speaker, one in which they speak of
-    themselves. Questions and what only answers another speaker never count.
+    In a note, a sentence with those that go on about it is one (`Petra leads the squad. She is out on Mondays.`). If only the
+    metadata names the subject, return the most informative sentence; for the speaker, one in which they speak of themselves.
+    Questions and what only answers another speaker never count.
     """
     every = sentences(memory.text)
-    is_talk = bool(speaker_of(memory.text))
-    telling = [one for one in every if _is_telling(one, keys) and not (is_talk and is_reply(one))]
-    naming = tuple(one for one in telling if _names(one, keys))
+    is_said = is_talk(memory.text)
+    is_note = not is_said and not any(map(theme_of, keys))
+    least = 1 if is_note else LEAST_WORDS
     kinds = {one.kind for one in told(memory) if plain_key(one.name) in keys}
-    if not kinds or kinds == {NameKind.CITY} or (naming and NameKind.PERSON not in kinds):
+    if is_note:
+        naming = tuple(one for one in _with_following(every, keys) if _is_telling(one, keys, least))
+        telling = [one for one in every if _is_telling(one, keys)]
+    else:
+        telling = [one for one in every if _is_telling(one, keys) and not (is_said and is_reply(one))]
+        naming = tuple(one for one in telling if _names(one, keys))
+    if not kinds or kinds == {NameKind.CITY} or (naming and (is_note or NameKind.PERSON not in kinds)):
         return attributed(naming, memory)
     if NameKind.PERSON in kinds:
         telling = [one for one in telling if _is_own(one)]
     best = max(telling, key=lambda one: (len(content_words(one)), -every.index(one)), default=None)
     return (best,) if best is not None else ()
+
+
+def _with_following(every: Sequence[str], keys: Collection[str]) -> Iterator[str]:
+    """Yield the sentences that name the subject, each with up to two that follow and go on about it."""
+    at = taken = 0
+    while at < len(every):
+        group = [every[at]] if _names(every[at], keys) else []
+        if group and at > taken and _hangs(every[at], keys):
+            group.insert(0, every[at - 1])
+        at += 1
+        while group and at < len(every) and len(group) <= MOST_FOLLOWING and _goes_on(every[at], keys):
+            if sum(map(len, group)) + len(every[at]) > MAX_SENTENCE_CHARS:
+                break
+            group.append(every[at])
+            at += 1
+        if group:
+            taken = at
+            yield " ".join(group)
+
+
+def _hangs(sentence: str, keys: Collection[str]) -> bool:
+    """Return whether a sentence is understood only after the one before it: it begins with a pronoun, or says little."""
+    words = plain_key(sentence).split()
+    return words[0] in THIRD_PERSON or not _is_telling(sentence, keys, least=2)
+
+
+def naming(said: str, keys: Collection[str]) -> str:
+    """Return the first of the sentences of an excerpt that names the subject; all of them if none does."""
+    return next((one for one in sentences(said) if _names(one, keys)), said)
+
+
+def _goes_on(sentence: str, keys: Collection[str]) -> bool:
+    """Return whether a sentence that follows one about a subject goes on about it.
+
+    So it does if it begins with a pronoun; else unless it names the subject itself, speaks in the first person, begins with
+    another name or label, or asks.
+    """
+    words = plain_key(sentence).split()
+    if _is_question(sentence) or _names(sentence, keys) or not words or _BULLET.match(sentence):
+        return False
+    if words[0] in THIRD_PERSON:
+        return not _OF_NOTHING.match(" ".join(words))
+    if speaks_of_self(words[:2]) or speaker_of(sentence):
+        return False
+    opens = next(iter(runs(sentence)), None)
+    name = plain_key(opens.name) if opens is not None else ""
+    if not name or not plain_key(sentence).startswith(f"{name} "):
+        return True
+    return is_german_noun(name) or not acts(name, sentence)
 
 
 def attributed(said: tuple[str, ...], memory: BatchMemory) -> tuple[str, ...]:
@@ -91,12 +166,11 @@ def attributed(said: tuple[str, ...], memory: BatchMemory) -> tuple[str, ...]:
 
 
 def _needs_speaker(sentence: str) -> bool:
-    return not speaker_of(sentence) and not FIRST_PERSON.isdisjoint(plain_key(sentence).split())
+    return not speaker_of(sentence) and speaks_of_self(plain_key(sentence).split())
 
 
 def _names(sentence: str, keys: Collection[str]) -> bool:
-    text = plain_key(sentence)
-    return any(holds(key, text) or (theme_of(key) and theme_of(key) in themes_in(sentence)) for key in keys)
+    return any(is_named(key, sentence) or (theme_of(key) and theme_of(key) in themes_in(sentence)) for key in keys)
 
 
 def founds(sentence: str, keys: Set[str]) -> bool:
@@ -111,7 +185,7 @@ def founds(sentence: str, keys: Set[str]) -> bool:
     if len(sentence) > LONG_CHARS and len(names) > LEAST_EXAMPLES and names[0] not in keys:
         return False
     words = set(marked.split())
-    if "with" in words or not words.isdisjoint(FIRST_PERSON):
+    if "with" in words or speaks_of_self(words):
         return True
     for name in sorted(names, key=len, reverse=True):
         sign = _OWN if name in keys else _OTHER
@@ -125,8 +199,13 @@ def line(sentence: str, memory: BatchMemory) -> str:
     A list's mark before the sentence is left out.
     """
     sentence = bare(sentence)
-    day = f"{memory.occurred_at:%Y-%m-%d}: " if _RELATIVE.search(plain_key(sentence)) else ""
+    day = f"{memory.occurred_at:%Y-%m-%d}: " if tells_day(sentence) else ""
     return past.inert(f"- {day}{escape(sentence)}")
+
+
+def tells_day(sentence: str) -> bool:
+    """Return whether a sentence counts from the day on which it was said: by a word such as `yesterday`, or by a change."""
+    return bool(_RELATIVE.search(plain_key(sentence)))
 
 
 def bare(sentence: str) -> str:
@@ -196,26 +275,30 @@ def _is_of_subject(sentence: str, keys: Collection[str]) -> bool:
     """Return whether the sentence tells what the subject with these keys, no theme, says or does themselves."""
     speaker = speaker_of(sentence)
     said = plain_key(sentence.removeprefix(f"{speaker}: "))
-    is_own = plain_key(speaker) in keys and not FIRST_PERSON.isdisjoint(said.split())
+    is_own = plain_key(speaker) in keys and speaks_of_self(said.split())
     return (is_own or any(said.startswith(f"{key} ") for key in keys)) and not any(map(theme_of, keys))
 
 
 def _is_own(sentence: str) -> bool:
     """Return whether the speaker speaks of themselves: in the first person, or at least not in the second."""
     words = set(plain_key(sentence).split())
-    if not words.isdisjoint(FIRST_PERSON):
+    if speaks_of_self(words):
         return True
     return words.isdisjoint(SECOND_PERSON) and (
         not sentence.isascii() or len(content_words(sentence)) >= LEAST_UNOWNED_WORDS
     )
 
 
-def _is_telling(sentence: str, keys: Collection[str]) -> bool:
-    if sentence.rstrip("\"'”’)*_ ").endswith(("?", "？")) or _ASIDE.fullmatch(sentence):
+def _is_question(sentence: str) -> bool:
+    return sentence.rstrip("\"'”’)*_ ").endswith(("?", "？"))
+
+
+def _is_telling(sentence: str, keys: Collection[str], least: int = LEAST_WORDS) -> bool:
+    if _is_question(sentence) or _ASIDE.fullmatch(sentence):
         return False
     words = content_words(sentence)
-    speaker = SPEAKER.match(sentence)
-    own = {word for key in (*keys, plain_key(speaker[1]) if speaker else "") for word in key.split()}
-    return len(words - own - INTERJECTIONS) >= LEAST_WORDS or (
+    speaker = speaker_of(sentence) if least >= LEAST_WORDS else ""
+    own = {word for key in (*keys, plain_key(speaker)) for word in key.split()}
+    return len(words - own - INTERJECTIONS) >= least or (
         not sentence.isascii() and len(max(words, key=len, default="")) >= _LONG_UNSPACED
     )

@@ -151,7 +151,8 @@ class Merger:
 
     def _only(self, proposed: ProposedPage, found: set[PageKey]) -> PageKey | None:
         """Return the one page among these, preferring the same type, then the title."""
-        same = {page for page in found if page.type == proposed.type} or found
+        same = {page for page in found if page.type == proposed.type}
+        same = same or {page for page in found if PageType.DECISION not in (page.type, proposed.type)}
         return self._one(alias_keys(proposed.title), same)
 
     def _one(self, keys: Collection[str], found: set[PageKey]) -> PageKey | None:

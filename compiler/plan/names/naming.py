@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from compiler.plan.bounds import ALIASES, TAGS
@@ -11,6 +12,7 @@ from compiler.plan.proposal import ProposedName
 from compiler.plan.text.markdown import MAX_NAME_CHARS, alias_keys, one_line, plain_key
 
 QUOTE_CHARS = 200
+_OWNING = re.compile(r"(?<=\w)['’]s\b|(?<=s)['’](?!\w)")
 
 
 def aliases(
@@ -54,7 +56,14 @@ def tags(page: Page, proposed: Iterable[ProposedName], *, citable: Citable) -> t
 def stands_in(name: str, memory: BatchMemory) -> bool:
     """Return whether the name occurs in the memory's text or metadata as whole words, ignoring case and accents."""
     key = plain_key(name)
-    return bool(key) and any(holds(key, plain_key(text)) for text in (memory.text, *strings(memory.metadata)))
+    return bool(key) and any(is_named(key, text) for text in (memory.text, *strings(memory.metadata)))
+
+
+def is_named(key: str, text: str) -> bool:
+    """Return whether a text has the words of a plain key, also as a possessive: `Wren's recital` names Wren."""
+    return holds(key, plain_key(text)) or (
+        _OWNING.search(text) is not None and holds(key, plain_key(_OWNING.sub("", text)))
+    )
 
 
 def holds(key: str, text_key: str) -> bool:

@@ -6,19 +6,36 @@ Runs only work in scripts with capitals; metadata and known names work in every 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 
 from compiler.plan.contract import BatchMemory
 from compiler.plan.names.locating import city_of, place_name
+from compiler.plan.names.themes import is_form
 from compiler.plan.text.common_words import COMMON_WORDS
+from compiler.plan.text.german_nouns import determines, is_german, is_german_compound, is_german_noun
 from compiler.plan.text.markdown import MAX_NAME_CHARS, one_line, plain_key
 from compiler.plan.text.sentences import SPEAKER
-from compiler.plan.text.words import ALWAYS_CAPITAL, CONNECTORS, NAME_OPENERS, NAMING, NO_NAMES
+from compiler.plan.text.words import (
+    ADDRESSES,
+    ALWAYS_CAPITAL,
+    CONNECTORS,
+    FIRST_PERSON,
+    INTERJECTIONS,
+    NAME_OPENERS,
+    NAMING,
+    NO_NAMES,
+    OCCASIONS,
+    PREDICATES,
+    SECOND_PERSON,
+    TITLES,
+)
+from store.text.short_texts import cached_if_short
 
 MAX_RUN_WORDS = 6
+MAX_LABEL_WORDS = 5
 
 
 class NameKind(StrEnum):
@@ -33,12 +50,15 @@ class NameKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Spotted:
-    """A name in a memory. `is_told` means from metadata; `is_initial` that it may be a common word with a capital."""
+    """A name in a memory. `is_told` means from metadata; `is_initial` that it may be a common word with a capital; `is_noun` that
+    it may be a noun of a German text.
+    """
 
     name: str
     kind: NameKind = NameKind.THING
     is_told: bool = False
     is_initial: bool = False
+    is_noun: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,26 +80,75 @@ _KINDS = {
     "city": NameKind.CITY,
 }
 _TOKEN = re.compile(
+    r"(?:Dr|Dra|Prof|Mr|Mrs|Ms|Sr|Sra|Srta|Hr|Fr|Mme|Ing)\.(?=\s+[^\W\d_a-z])|"
     r"(?:[A-Z]\.){1,4}(?=\s*[A-Z][a-z])|[A-Z][A-Z\d]+(?::[A-Z\d]+)+(?!\w)|"
     r"[^\W_](?:[\w'’.-]*[^\W_])?(?:(?:\+\+?|#)(?![\w+#]))?|[^\w\s]|\n"
 )
-_POSSESSIVE = re.compile(r"['’](?i:s)?$|(?<=\w)-[a-z]\w*$")
+_POSSESSIVE = re.compile(
+    r"['’](?i:s)?$|(?<=\w{4})-[a-z]\w*$"
+    r"|(?<=\w)-(?:based|style|like|themed|related|inspired|powered|free|made|led|run|ish|san|kun|chan|era|born|friendly|driven"
+    r"|specific|only|wide|side|level|type|backed|ready|first|native|compatible|basierte?[rns]?)$"
+)
 _JOINING = frozenset([",", "'", "’", "&", "-", "/", "–", "(", "*", "_", "[", "#", "@", "$", "%"])
 _OPENING = frozenset(["'", "’", "-", "–", "(", "*", "_", "["])
+_CALLING = re.compile(r"[!?？！](?:\s|$)")
+_PAST = re.compile(r"[a-z]{3,}ed")
+_OWNERS = re.compile(r"\b([^\W\d_a-z][\w-]*)['’]s\b")
+_COPULA = re.compile(r"\sé\s")  # without its accent it is the Portuguese `and`
 _NO_TOKEN = ""
 _APART = frozenset(["&"])
+_PEOPLE_BY_OFFICE = """
+kollege kollegin chef chefin nachbar nachbarin vermieter vermieterin freund freundin bruder schwester kunde kundin lieferant
+steuerberater hausarzt zahnarzt tierarzt trainer lehrer lehrerin hebamme nachfolger nachfolgerin ansprechpartner
+ansprechpartnerin
+"""
+_OFFICES = frozenset(_PEOPLE_BY_OFFICE.split())
 
 
 def speaker_of(text: str) -> str:
-    """Return the name before a colon at the text's start; empty if there is none, or if a word of it is no name."""
+    """Return the name before a colon at the text's start; empty if there is none, or if a word of it is no name.
+
+    Of several words each has a capital or joins others: `Cert rotation owner: Amara` has no speaker.
+    """
     found = SPEAKER.match(text)
-    return found[1] if found and not any(plain_key(word) in NO_NAMES for word in found[1].split()) else ""
+    words = found[1].split() if found else []
+    if any(plain_key(word) in NO_NAMES for word in words):
+        return ""
+    is_name = len(words) == 1 or all(word[0].isupper() or word.lower() in CONNECTORS for word in words)
+    return found[1] if found and is_name else ""
+
+
+@cached_if_short(4096)
+def is_talk(text: str) -> bool:
+    """Return whether the text is what a speaker said, and no note under a label (`Landlord: Mr Petersen`): somebody is spoken of
+    in the first person or to in the second, or asks or exclaims.
+    """
+    speaker = speaker_of(text)
+    words = plain_key(text.removeprefix(f"{speaker}: ")).split() if speaker else []
+    persons = FIRST_PERSON | SECOND_PERSON | INTERJECTIONS
+    return bool(words) and (not persons.isdisjoint(words) or bool(_CALLING.search(text)))
+
+
+def acts(key: str, text: str, verbs: Collection[str] = ()) -> bool:
+    """Return whether the text says what the name with this plain key is, does or has: a verb of the third person follows it, or
+    the sign of a possessive. With `verbs`, one of these follows.
+    """
+    if not verbs and any(plain_key(owner) == key for owner in _OWNERS.findall(text)):
+        return True
+    words = f" {plain_key(_COPULA.sub(' est ', text))} "
+    at = words.find(f" {key} ")
+    while at >= 0:
+        after = words[at + len(key) + 2 :].split(" ", 1)[0]
+        if after in verbs or (not verbs and (after in PREDICATES or _PAST.fullmatch(after))):
+            return True
+        at = words.find(f" {key} ", at + 1)
+    return False
 
 
 def told(memory: BatchMemory) -> Iterator[Spotted]:
     """Yield the names in the memory's metadata, and the speaker if the text starts with a name and a colon."""
     speaker = speaker_of(memory.text)
-    if speaker and speaker[0].isupper():
+    if speaker and speaker[0].isupper() and is_talk(memory.text):
         yield Spotted(speaker, NameKind.PERSON, is_told=True)
     if not memory.metadata:
         return
@@ -111,7 +180,8 @@ def spotted(text: str, known: Known) -> list[Spotted]:
     """
     tokens = _TOKEN.findall(text)
     spans = list(_spans(tokens))
-    certain = {_key(one.name) for _, _, one in spans if not one.is_initial}
+    certain = {_key(one.name) for _, _, one in spans if not (one.is_initial or one.is_noun)}
+    nouns = {_key(one.name) for _, _, one in spans if one.is_noun}
     places = [at for at, token in enumerate(tokens) if token[0].isalnum()]
     keys = [_key(tokens[at]) for at in places]
     found: list[Spotted] = []
@@ -123,7 +193,10 @@ def spotted(text: str, known: Known) -> list[Spotted]:
         if not _has_capital(tokens[start:end]) or _is_within(tokens, start, end):
             continue
         if not any(begin <= start and end <= stop and end - start < stop - begin for begin, stop, _ in spans):
-            found.append(Spotted(_written(tokens[start:end]), is_initial=" ".join(words) not in certain))
+            name = " ".join(words)
+            found.append(
+                Spotted(_written(tokens[start:end]), is_initial=name not in certain | nouns, is_noun=name in nouns)
+            )
             tokens[start:end] = [_NO_TOKEN] * (end - start)
             keys[at : at + len(words)] = [_NO_TOKEN] * len(words)
     found.extend(Spotted(name) for name in known.unspaced if name in text)
@@ -155,7 +228,9 @@ def _spans(tokens: Iterable[str]) -> Iterator[tuple[int, int, Spotted]]:
     run: list[str] = []
     starts = initial = True
     before = called = ""
-    for at, token in enumerate((*tokens, ".")):
+    every = (*tokens, ".")
+    is_german_text = is_german(token.lower() for token in every)
+    for at, token in enumerate(every):
         if token != _NO_TOKEN and _is_capital(token):
             if not run:
                 initial, called = starts, before
@@ -163,7 +238,9 @@ def _spans(tokens: Iterable[str]) -> Iterator[tuple[int, int, Spotted]]:
         elif run and token.lower() in CONNECTORS:
             run.append(token)
         elif run:
-            yield from _named(run, at - len(run), is_initial=initial, is_named=called in NAMING)
+            is_named = called in NAMING or called in ADDRESSES or (called == ":" and _is_labelled(every, at, run))
+            found = _named(run, at - len(run), is_initial=initial, is_named=is_named)
+            yield from _in_german(found, every) if is_german_text else found
             run = []
         before = token.lower() if token not in _JOINING else before
         if token not in _JOINING:
@@ -178,11 +255,16 @@ def _named(run: list[str], at: int, *, is_initial: bool, is_named: bool = False)
     Within a sentence, a capitalised common word belongs to the name (Under Armour), unless it is always capitalised.
     """
     start, end = 0, len(run)
+    titles = [at for at, word in enumerate(run[:-1]) if word.endswith(".") and plain_key(word) in TITLES]
+    if titles:
+        start, is_named = titles[-1] + 1, True
+    elif is_initial and plain_key(run[0]) in OCCASIONS and len(run) > 2 and run[1].lower() in CONNECTORS:
+        start, is_named = 2, True
     while end > start and (_is_capitalised(run[end - 1]) or run[end - 1].lower() in CONNECTORS):
         end -= 1
     is_stripping = _is_common if is_initial else _is_capitalised
     while start < end and (is_stripping(run[start]) or run[start].lower() in CONNECTORS):
-        if run[start] in NAME_OPENERS and start + 1 < end and run[start + 1].lower() not in CONNECTORS:
+        if run[start] in NAME_OPENERS and start + 1 < end and _is_opened(run[start + 1]):
             break
         start += 1
     if is_initial and start == 0 and run[1:2] == ["the"] and end > 2:
@@ -193,6 +275,71 @@ def _named(run: list[str], at: int, *, is_initial: bool, is_named: bool = False)
         if is_named or not (opens and common):
             name = " ".join([*words[:-1], _bare(words[-1])])
             yield at + start, at + end, Spotted(name, is_initial=(opens or common) and not is_named)
+
+
+def _is_labelled(tokens: Sequence[str], end: int, run: Sequence[str]) -> bool:
+    """Return whether a label is all that stands before a run that ends here, and no word of its clause after it."""
+    label = tokens[: end - len(run) - 1]
+    is_short = len(label) <= MAX_LABEL_WORDS and all(word[:1].isalnum() or word in _JOINING for word in label if word)
+    if len(run) < 2 and all(word[:1].isupper() for word in label):
+        return False  # a speaker, and what is said may begin with any word
+    return is_short and not tokens[end][:1].isalpha() and COMMON_WORDS.isdisjoint(map(plain_key, run))
+
+
+def _is_opened(word: str) -> bool:
+    """Return whether a name may begin with `New` before this word: not before a kind of post or thing (`New DBA`)."""
+    return word.lower() not in CONNECTORS and not word.isupper() and plain_key(word) not in COMMON_WORDS
+
+
+def _in_german(found: Iterable[tuple[int, int, Spotted]], tokens: Sequence[str]) -> Iterator[tuple[int, int, Spotted]]:
+    """Yield the names of a German text without its common nouns: `Jonte`, of `mit Jonte Schach gespielt`.
+
+    A word alone that is a compound, opens a sentence or stands behind an article may be a noun.
+    """
+    for first, last, one in found:
+        words = [_without_noun(word) for word in one.name.split()]
+        keys = [plain_key(word) for word in words]
+        start, end = _name_in(words, keys)
+        words, keys = words[start:end], keys[start:end]
+        if all(is_german_noun(key) or key in NO_NAMES for key in keys):
+            continue
+        begin = first + start
+        is_initial = one.is_initial and not start
+        before = tokens[begin - 1].lower() if begin else ""
+        is_noun = len(words) == 1 and (is_initial or determines(before) or is_german_compound(keys[0]))
+        name = " ".join(words)
+        yield (
+            begin,
+            last - (len(one.name.split()) - end),
+            replace(one, name=name, is_initial=is_initial, is_noun=is_noun),
+        )
+
+
+def _name_in(words: Sequence[str], keys: Sequence[str]) -> tuple[int, int]:
+    """Return where the name in a German run begins and ends: behind nouns that join it, articles and offices, before nouns."""
+    start, end = 0, len(words)
+    while start < end - 1 and determines(words[start].lower()):
+        start += 1
+    joint = next((at for at in range(start + 1, end - 1) if words[at].lower() in CONNECTORS), 0)
+    if joint and all(is_german_noun(key) or is_german_compound(key) for key in keys[start:joint]):
+        start = joint + 1
+    while start < end - 1 and (keys[start] in _OFFICES or determines(words[start].lower())):
+        start += 1
+    is_name = keys[start] not in ADDRESSES and not is_german_noun(keys[start])
+    while is_name and end - 1 > start and _is_noun(keys[end - 1]):
+        end -= 1
+    return start, end
+
+
+def _without_noun(word: str) -> str:
+    """Return the name in a compound with a hyphen: `Kiebitz`, of `Kiebitz-Abschaltung`."""
+    name, hyphen, noun = word.rpartition("-")
+    key = plain_key(noun)
+    return name if hyphen and name and (is_german_noun(key) or is_german_compound(key)) else word
+
+
+def _is_noun(key: str) -> bool:
+    return is_german_noun(key) or is_form(key)
 
 
 def _is_code(words: list[str]) -> bool:

@@ -11,19 +11,20 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from compiler.plan.batch import LeafBatch
-from compiler.plan.contract import BatchMemory, Mention, Page
+from compiler.plan.contract import BatchMemory, Mention, Page, PageType
 from compiler.plan.names.spelling import stand_apart
-from compiler.plan.names.spotting import NameKind, Spotted, known_names, runs, spotted, told
+from compiler.plan.names.spotting import NameKind, Spotted, acts, known_names, runs, speaker_of, spotted, told
 from compiler.plan.names.themes import is_form, themes_in
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.plan.text.common_words import COMMON_WORDS
 from compiler.plan.text.markdown import alias_keys, plain_key
 from compiler.plan.text.sentences import sentences
-from compiler.plan.text.words import ADDRESSES, GENERIC
+from compiler.plan.text.words import ADDRESSES, GENERIC, PERSONAL
 from store.text.short_texts import cached_if_short
 
 SHORTEST_NICKNAME = 3
 OFTEN_TOGETHER = 3
+LEAST_ACTS = 2
 
 _CALLED = re.compile(
     r"(?:^|[,.!?:]\s*|\b(?i:hey|hi|hello|thanks|thank you|wow|bye|yeah|yes|sure|congrats|love you)\s+)([^\W\d_]+)\s*[!,.?]"
@@ -44,13 +45,15 @@ class Subject:
     memories: dict[str, BatchMemory] = field(default_factory=dict)
     named_in: dict[str, set[str]] = field(default_factory=dict)
     is_sure: bool = False
+    is_noun: bool = False
 
     def see(self, one: Spotted, memory: BatchMemory) -> None:
         """Record the name in a memory. A name from metadata, or capitalised within a sentence, is certain."""
         self.names[one.name] = self.names.get(one.name, 0) + (10 if one.is_told else 1)
         self.named_in.setdefault(one.name, set()).add(memory.memory_id)
         self.memories[memory.memory_id] = memory
-        self.is_sure |= one.is_told or not one.is_initial
+        self.is_sure |= one.is_told or not (one.is_initial or one.is_noun)
+        self.is_noun |= one.is_noun
         if one.is_told and self.kind is NameKind.THING:
             self.kind = one.kind
 
@@ -100,13 +103,11 @@ def subjects(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES) -> list[Subj
             subject.kind = NameKind.CITY
         subject.is_sure |= subject.page is not None
     for subject in found.values():
-        subject.is_sure |= _is_full_name(subject)
+        subject.is_sure |= _is_full_name(subject) or _is_word_as_name(subject, found)
         subject.is_sure |= any(subject.key in _greeted(memory.text) for memory in subject.memories.values())
     for key, subject in found.items():
-        first = found.get(key.partition(" ")[0])
-        subject.is_sure |= (
-            first is not None and first is not subject and first.is_sure and first.kind is not NameKind.CITY
-        )
+        begins = (found.get(key[:at]) for at, letter in enumerate(key) if letter == " ")
+        subject.is_sure |= any(one is not None and one.is_sure and one.kind is not NameKind.CITY for one in begins)
     sure = {key: one for key, one in sorted(found.items()) if one.is_sure}
     doubtful = {key: one for key, one in found.items() if not one.is_sure}
     every = {**_joined(sure), **doubtful}
@@ -122,10 +123,36 @@ def remembered(mention: Mention, earlier: Mapping[str, BatchMemory]) -> Subject:
 
 def _is_full_name(subject: Subject) -> bool:
     """Return whether a name that only opens sentences is one nevertheless: several words, of which none is common, in three
-    memories. Only its first word could owe its capital to the sentence.
+    memories, or in two of which one tells what it does. Only its first word could owe its capital to the sentence.
     """
     words = subject.key.split()
-    return len(words) > 1 and len(subject.memories) >= OFTEN_TOGETHER and COMMON_WORDS.isdisjoint(words)
+    if len(words) < 2 or not COMMON_WORDS.isdisjoint(words):
+        return False
+    texts = [memory.text for memory in subject.memories.values()]
+    return len(texts) >= OFTEN_TOGETHER or (len(texts) > 1 and any(acts(subject.key, text) for text in texts))
+
+
+def _is_word_as_name(subject: Subject, found: Mapping[str, Subject]) -> bool:
+    """Return whether a single word that may be no name is one: the first of a full name that is sure, what acts in two
+    memories, or a word of German texts in three.
+    """
+    if " " in subject.key or subject.key in COMMON_WORDS or subject.kind is not NameKind.THING:
+        return False
+    count = len(subject.memories)
+    if subject.is_noun and count >= OFTEN_TOGETHER:
+        return True
+    least = OFTEN_TOGETHER if subject.is_noun else LEAST_ACTS
+    notes = [memory.text for memory in subject.memories.values() if not speaker_of(memory.text)]
+    acting = sum(acts(subject.key, text) for text in notes) if count >= least else 0
+    return acting >= LEAST_ACTS or any(
+        key.startswith(f"{subject.key} ") and one.is_sure and _is_person_like(key) for key, one in found.items()
+    )
+
+
+def _is_person_like(key: str) -> bool:
+    """Return whether the key is of two or three words, of which none is common."""
+    words = key.split()
+    return len(words) in (2, 3) and COMMON_WORDS.isdisjoint(words) and GENERIC.isdisjoint(words)
 
 
 def _recall(subject: Subject, mention: Mention, earlier: Mapping[str, BatchMemory]) -> None:
@@ -165,8 +192,12 @@ def _themes(memory: BatchMemory) -> Iterable[Spotted]:
 
 
 def _pages(pages: Iterable[Page]) -> dict[str, Page]:
-    """Return the pages by their names' keys; of several with a name, the one with that title, else the first path."""
-    ordered = sorted(pages, key=lambda one: one.key, reverse=True)
+    """Return the pages by their names' keys; of several with a name, the one with that title, else the first path.
+
+    Decisions have no names: the title of one may be that of a thing (`Postgres 16`).
+    """
+    named = (one for one in pages if one.key.type is not PageType.DECISION)
+    ordered = sorted(named, key=lambda one: one.key, reverse=True)
     borne = {alias.key: page for page in ordered for alias in page.aliases}
     titled = {key: page for page in ordered for key in alias_keys(page.title) if key in borne}
     return borne | titled
@@ -193,7 +224,7 @@ def _joined(found: dict[str, Subject]) -> dict[str, Subject]:
         if subject.page is None and plural is not None and _is_plural(plural, subject):
             plural.take(subject)
             del kept[key]
-        elif subject.page is None and subject.kind in (NameKind.THING, NameKind.PERSON) and _is_short(key):
+        elif subject.page is None and subject.kind in (NameKind.THING, NameKind.PERSON) and _is_short(subject):
             longer = _longer(key, kept, is_called=key in called and subject.kind is NameKind.THING)
             if longer is not None and _may_join(subject, longer) and not _stand_apart(subject, longer):
                 longer.take(subject)
@@ -201,20 +232,23 @@ def _joined(found: dict[str, Subject]) -> dict[str, Subject]:
     return kept
 
 
-def _is_short(key: str) -> bool:
-    """Return whether a key may stand for a longer name: one word, or one after a form of address (`Dona Odete`)."""
-    first, _, rest = key.partition(" ")
-    return not rest or (first in ADDRESSES and " " not in rest)
+def _is_short(subject: Subject) -> bool:
+    """Return whether a name may stand for a longer one: one word (`Soo-jin`), or one after a form of address (`Dona Odete`)."""
+    first, _, rest = subject.key.partition(" ")
+    return not rest or (first in ADDRESSES and " " not in rest) or any(" " not in name for name in subject.names)
 
 
 def _may_join(subject: Subject, longer: Subject) -> bool:
     """Return whether a single word may stand for a longer name: two names seen once each prove no common subject.
 
-    A page, metadata or a person's full name is proof enough.
+    A page, metadata or a person's full name is proof enough, and so is a verb that only a person does.
     """
     if subject.kind is NameKind.THING and longer.kind is NameKind.THING and longer.page is None:
         is_kind_added = all(word in GENERIC for word in longer.key.split()[1:])
-        return is_kind_added or max(len(subject.memories), len(longer.memories)) > 1
+        is_person = _is_person_like(longer.key) and any(
+            acts(one.key, memory.text, PERSONAL) for one in (subject, longer) for memory in one.memories.values()
+        )
+        return is_kind_added or is_person or max(len(subject.memories), len(longer.memories)) > 1
     return subject.kind is NameKind.THING or longer.kind is NameKind.PERSON
 
 

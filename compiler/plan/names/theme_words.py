@@ -165,6 +165,7 @@ Sponsorships and endorsements: endorsement endorsements sponsor sponsors sponsor
 """
 _NATURE = """
 Gardening: gardening gardener my_garden our_garden her_garden his_garden vegetable_garden home_garden jardineria jardinagem
+  huerta huerto horta gemusegarten krautergarten hochbeet hochbeete
   gartenarbeit jardinage
 Plants: plant? plants? houseplant houseplants succulent succulents seedlings planta? plantas pflanze pflanzen plante?
   plantes

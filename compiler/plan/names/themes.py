@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from compiler.plan.names.theme_words import AREAS, EVERYDAY_GROUPS, MEASURE_GROUPS, THEME_GROUPS
+from compiler.plan.text.german_nouns import determines, is_german, is_german_noun, is_german_theme
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.sentences import SPEAKER, sentences
 from compiler.plan.text.words import FIRST_PERSON, INTERJECTIONS, NO_NAMES
 
 _NO_THEME = "-"
+_SHORTEST_COMPOUND = 8
+_SHORTEST_PART = 4
 _ASIDE = re.compile(r"\[[^\]]*\]?")
 _ARTICLES = frozenset(["a", "an", "the", "my", "our", "one"])
 _BEING = """
@@ -73,6 +76,7 @@ def _in_sentence(sentence: str) -> list[str]:
     speaker = SPEAKER.match(sentence)
     begin = len(plain_key(speaker[1]).split()) if speaker else 0
     forms = _forms()
+    is_german_text = is_german(words)
     found: list[_Found] = []
     at = 0
     while at < len(words):
@@ -85,11 +89,28 @@ def _in_sentence(sentence: str) -> list[str]:
                 if form.title != _NO_THEME and not _is_figure(words, at, at + count, form):
                     found.append(_Found(form, form.is_clear or _is_meant(words, at, at + count, begin)))
                 break
+        else:
+            form = _of_compound(words[at]) if is_german_text else None
+            found.extend([_Found(form, True)] if form else [])
         at += taken
     groups = {
         one.form.group: {other.form.title for other in found if other.form.group == one.form.group} for one in found
     }
     return [one.form.title for one in found if one.is_meant or len(groups[one.form.group]) > 1]
+
+
+@lru_cache(maxsize=8192)
+def _of_compound(word: str) -> _Form | None:
+    """Return what a German compound of a theme's noun and another is: singing, of a `Chorprobe` or a `Kirchenchor`."""
+    if len(word) < _SHORTEST_COMPOUND:
+        return None
+    for at in range(_SHORTEST_PART, len(word) - _SHORTEST_PART + 1):
+        for part, other in ((word[:at], word[at:]), (word[at:], word[:at])):
+            form = _forms().get(part, (0, {}))[1].get(part)
+            is_theme = form is not None and form.is_clear and form.title != _NO_THEME and is_german_theme(part)
+            if is_theme and (is_german_noun(other) or part == word[at:]):
+                return form
+    return None
 
 
 def _is_meant(words: list[str], start: int, end: int, begin: int) -> bool:
@@ -136,7 +157,7 @@ def _untitled(found: re.Match[str]) -> str:
 
 
 def _is_capital(word: str) -> bool:
-    return len(word) > 1 and word[0].isupper() and plain_key(word) not in _NO_NAMES
+    return len(word) > 1 and word[0].isupper() and plain_key(word) not in _NO_NAMES and not determines(word.lower())
 
 
 def area_of(sentence: str) -> str:

@@ -16,7 +16,8 @@ novembro dezembro lundi mardi mercredi jeudi vendredi samedi dimanche janvier fe
 aout septembre octobre decembre am pm
 """
 _INTERJECTIONS = """
-hi hey hello hiya howdy yo greetings dear wow whoa ooh oh ah aha aww aw haha hahaha lol omg yay yep yeah yes yup
+hi hey hello hiya howdy yo greetings dear wow whoa ooh oh ah aha aww aw haha hahaha lol omg yay yep yeah yea yes yup ohh umm
+alright personally
 nope no nah ok okay sure thanks thank thx ty congrats congratulations cheers bye goodbye goodnight morning
 evening afternoon welcome sorry please absolutely totally definitely exactly indeed agreed right great good nice
 cool awesome amazing fantastic wonderful lovely beautiful perfect excellent brilliant sweet super incredible
@@ -50,11 +51,17 @@ visiting having nothing something anything everything someone anyone everyone no
 person thing things stuff way time times day night days nights week weeks month months year years life world
 home house work job school family friend friends mom dad mum mother father sister brother son daughter kid kids
 baby wife husband grandma grandpa aunt uncle cousin guys folks photo photos picture pictures pic pics image
-video question answer note notes update reminder todo idea decision decided decisao decidido entscheidung beschluss goal
+video question answer note notes update reminder todo idea decision decided decisao decidido entscheidung beschluss
+entschieden beschlossen abgemacht vereinbart acordado acordamos
+combinado decidimos agreed goal
 goals status task tasks action actions result results problem issue warning fact subject topic agenda attendees location yes
 no not nor none neither either whether whatever
 whenever wherever whoever image shared caption speaker user assistant system human agent summary context memory
-mit bei nach com avec chez o
+mit bei nach com avec chez o hoy ayer ahora hace ontem hoje agora heute gestern jetzt neulich bitte seit neu neue neuer neues
+neuen immer wieder
+nuevo nueva nuevos nuevas novo nova novos novas siempre sempre tambien tambem cuando quando segun segundo fui hable llame compre
+pague tengo quiero hay falta faltan paguei comprei falei liguei tenho quero habe bin muss meine mein unsere unser unsre reunion
+reuniao besprechung cambiamos compramos cambiar llamar ligar comprar anrufen llego llegaron chegou chegaram
 true false null none unknown taking making keeping losing finding seeing hearing getting being knowing talking
 looking thinking trying working mr mrs ms dr prof sir madam rent lunch dinner breakfast coffee
 """
@@ -65,7 +72,10 @@ french german austrian swiss italian spanish portuguese catalan basque dutch bel
 polish czech slovak hungarian romanian bulgarian greek turkish croatian serbian ukrainian russian japanese chinese korean thai
 vietnamese indonesian malaysian filipino indian pakistani nepali australian african asian european latin arabic hebrew persian
 iranian israeli egyptian moroccan nigerian kenyan ethiopian jewish christian catholic muslim buddhist hindu western eastern
-deutsch portugues espanol ingles francais utc gmt tv pc ai faq diy asap rip ceo phd url pdf
+deutsch portugues espanol ingles francais utc gmt tv pc ai faq diy asap rip ceo cto cfo coo hr phd url pdf
+api apis sdk cli http https html json xml csv sql db dba sre cpu gpu ram ssd dns tls ssl ssh vpn ci cd pr prs qa ui ux kpi
+kpis okr okrs sla slo
+iban bic iva mwst vat sms wlan wifi gps
 """
 _FIRST_PERSON = """
 i im ive id ill me my mine myself we were weve wed well us our ours ourselves
@@ -97,6 +107,43 @@ aunt auntie uncle miss doctor professor don dona dom senhor senhora senor senora
 signor signora sr sra tante oncle tia tio zia zio
 """
 
+_THIRD_PERSON = """
+he hes his him she shes her hers it its they theyre theyve their them
+er sie es ihr ihre ihren ihrem ihrer sein seine seinen seinem seiner ihm ihn dessen deren dieser diese dieses
+ella ellos ellas su sus le les ela ele eles elas dela dele deles delas seu sua seus suas elle il ils elles son sa ses leur
+"""
+# Those of them that only people do.
+_PERSONAL = """
+wants wanted likes liked loves loved hates prefers says said told thinks asked called lives lived plays played studies teaches
+feels wrote bought visited retired
+will mag wohnt lernt meint findet sagt sagte isst liebt heisst
+quiere dice dijo vive prefiere pide quer diz disse mora prefere pediu
+"""
+# What a sentence may begin with before `of` somebody: `Casamento da Luísa`.
+_OCCASIONS = """
+casamento aniversario boda cumpleanos reuniao reunion visita festa fiesta entrega pedido proposta propuesta pagamento pago
+consulta
+cita viagem viaje contrato orcamento presupuesto encomenda contato contacto telefone telefono email endereco direccion filho filha
+hijo hija mae madre pai padre irmao irma hermano hermana esposa marido dono dueno duena gerente chefe jefe jefa medico medica aula
+clase prova examen resultado conselho consejo ideia receita receta conta cuenta factura fatura
+wedding birthday meeting visit feedback invoice contact number address quote
+"""
+# Verbs in the third person that say what a person or thing is or does, so that the word before them is a name.
+_PREDICATES = """
+is was has had wants wanted likes liked loves loved hates prefers says said told thinks called asked works worked lives lived
+moves moved leaves left joins joined starts started owns leads runs manages handles covers needs knows goes went got comes came
+will plays played studies teaches turned turns feels takes took made makes gave gives brought bought visits visited wrote writes
+retires retired
+ist war hat hatte will mag kommt kam geht ging wohnt zieht lernt spielt spielte arbeitet heisst kann muss soll sagt sagte meint
+findet ruft rief macht braucht isst trinkt bekommt bekam lebt fahrt leitet ubernimmt schreibt hilft wurde wird liebt kennt feiert
+vertragt frisst besucht
+es era esta estaba tiene tenia quiere dice dijo viene vino va fue vive trabaja llama llamo prefiere necesita lleva propone avisa
+aviso pide ha habia sabe puede empieza empezo trajo cobra hace hizo cumple gusta
+estava tem tinha quer diz disse vem veio vai foi mora trabalha ligou precisa leva propos avisou pede faz fez sabe pode comecou
+trouxe gosta virou saiu chega
+est etait a avait veut dit vient vit travaille prefere aime
+"""
+
 FIRST_PERSON = frozenset(_FIRST_PERSON.split())
 SECOND_PERSON = frozenset(
     [
@@ -119,8 +166,13 @@ SECOND_PERSON = frozenset(
         "votre",
     ]
 )
+THIRD_PERSON = frozenset(_THIRD_PERSON.split())
+OCCASIONS = frozenset(_OCCASIONS.split())
+PERSONAL = frozenset(_PERSONAL.split())
+PREDICATES = frozenset(_PREDICATES.split())
 INTERJECTIONS = frozenset(_INTERJECTIONS.split())
 NAMING = frozenset(_NAMING.split())
+TITLES = frozenset(["dr", "dra", "prof", "mr", "mrs", "ms", "sr", "sra", "srta", "hr", "fr", "mme", "ing"])
 ADDRESSES = frozenset(_ADDRESSES.split())
 NAME_OPENERS = frozenset(["New", "Big"])
 GENERIC = frozenset(_VENUES.split())
@@ -147,7 +199,6 @@ CONNECTORS = frozenset(
         "der",
         "den",
         "&",
-        "y",
     ]
 )
 NO_NAMES = frozenset((_CALENDAR + _INTERJECTIONS + _OPENERS + _PEOPLES).split()) | STOP_WORDS

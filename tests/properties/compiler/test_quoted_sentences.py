@@ -43,7 +43,10 @@ def test_quoted_sentence_keeps_its_date_and_every_word(memory: BatchMemory) -> N
     quoted = [unescape(line.removeprefix("- ")) for line in lines]
     assert [line.removeprefix("2026-03-01: ") for line in quoted] == list(dict.fromkeys(map(bare, said)))
     dated = [line for line in quoted if line.startswith("2026-03-01: ")]
-    assert dated == [line for line in quoted if "last Friday" in line], "a line tells its day where it counts from it"
-    assert set(said) <= set(sentences(memory.text)), "a quoted sentence is one of the memory, whole"
+    counting = [line for line in quoted if "last Friday" in line or "<now>" in line]
+    assert dated == counting, "a line tells its day where it counts from it"
+    whole = sentences(memory.text)
+    runs = {" ".join(whole[at:end]) for at in range(len(whole)) for end in range(at + 1, len(whole) + 1)}
+    assert set(said) <= runs, "what is quoted are sentences of the memory, whole and in their order"
     words = {word for one in said for word in one.split()}
     assert words <= set(memory.text.split())

@@ -125,7 +125,7 @@ def test_same_memories_a_second_time_change_nothing() -> None:
 def test_rebuilt_section_has_the_remaining_sentences() -> None:
     left = memory("m2", "Then Beatriz moved to a new flat. It rained all day long.")
     draft = Draft(PageKey(PageType.ENTITY, "beatriz"), "Beatriz", section("", "m2"), "", (left,), ("Beatriz",))
-    assert extractive.write_section(draft) == "- Then Beatriz moved to a new flat."
+    assert extractive.write_section(draft) == "- 2026-03-01: Then Beatriz moved to a new flat."
 
 
 def cafes(city: str, count: int) -> tuple[list[BatchMemory], list[CreatePage]]:

@@ -1,0 +1,147 @@
+"""German common nouns and the words around them, folded: data with the questions that are asked of it.
+
+German writes nouns with a capital, which makes no name of them. A longer word that ends in one of at least four letters is a
+compound, and a common noun as well (`Wasseranschluss`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+_NOUNS = """
+abend abfahrt abfall abgabe abmachung absage abschied abschluss absprache abstand abteilung adresse akku akten alarm alltag
+alter amt anbieter anfang anfrage angebot angst anhang anker anlage anmeldung annahme anruf anschluss ansicht ansprechpartner
+ansprechpartnerin antrag antwort anzahl anzug apfel apotheke apparat appetit arbeit arbeitgeber arbeitstag arbeitszeit arm
+artikel arzt arzte arztin arzttermin aufgabe auftrag auge augen ausflug ausgabe auskunft ausland ausnahme ausweis auszeit auto
+autos bach backer backerei bad bahn bahnhof balkon band bank bart basis batterie bau bauch baum baume beamer bedarf befehl
+befund beginn begriff behandlung bein beispiel beitrag bekannte belag beleg berg bericht beruf bescheid beschluss besprechung
+bestand bestellung besuch betrag betreuung betrieb bett bewerber bewerbung bier bild bilder bildschirm birne blatt block blume
+blumen blut boden bohne bohrer boot brand braten brauch brief brille brot brotchen bruch brucke bruder brust buch bucher
+buchung buro butter chef chefin chor computer dach dame dank datei daten datum dauer decke deckel dienst dienstag dienstplan
+ding dinge diskussion doku dorf dose druck drucker durst dusche ecke ehe ei eier eigentum eimer einfahrt eingang einkauf
+einladung einsatz eis eisen elektriker eltern ende energie ente entscheidung entwurf erbe erde erfahrung erfolg ergebnis
+erkaltung ernte ersatz ersatzteil essen etage euro euros fach fahre fahrer fahrerin fahrkarte fahrplan fahrrad fahrt fall
+falle familie farbe fass fehler feier feierabend feiertag feld fenster ferien fernseher fertigung fest feuer fieber figur film
+filter finger firma fisch flache flasche flaschen fleisch flieger flug flugel flughafen flur fluss folge forderung form
+formular foto fotos frage fragen frau freitag freizeit freund freunde freundin freundinnen friseur frist frucht fruhling
+fruhstuck fuhrer fuhrung funktion fuss futter gabel gang garage garantie garten gast gaste gebaude gebuhr geburt geburtstag
+gedachtnis gefahr gefuhl gegend gehalt geheimnis gehirn geige geld gelegenheit gemeinde gemuse gepack gerat gerate gericht
+geruch geschaft geschenk geschichte geschirr geschwister gesicht gesprach gesundheit getrank gewicht gewinn gewitter gips glas
+glaser gluck gott grad gras grenze griff grill grippe grosse grosseltern grund gruppe gurke hafen hahn halle hals halt hand
+handler handtuch handy hase haufen haus hausarzt hausaufgaben hausmeister haut heft heim heimat heizung hemd herbst herd herr
+herrn herz hilfe himmel hinweis hitze hobby hochzeit hof holz honig hose hotel huhn hund hunde hunger husten hut idee impfung
+information inhalt insel interesse internet jacke jahr jahre jahren jahres jugend junge jungen kabel kaffee kafig kalender
+kalte kamera kamin kampf kanal kanne kappe karte karten kartoffel kartoffeln kase kasse kassierer kasten kater katze katzen
+kauf kaution keks keller kellner kenntnis kern kette keuchhusten kiefer kind kinder kindergarten kindern kino kirche kiste
+kita klage klasse klavier kleid kleidung klima klingel klinik knie knochen knopf koch koffer kohle kollege kollegen kollegin
+konto kontrolle konzert kopf kopie korb korper kosten kraft kran kranke krankenhaus krankheit kreis kreuz krieg krise kuche
+kuchen kugel kuh kuhlschrank kunde kunden kundigung kundin kunst kurs kurve kuss labor lack laden lager lampe land landung
+lange larm lauf laune leben lebensmittel leber leder lehre lehrer lehrerin leiter leiterin leitung licht liebe lied lieferant
+lieferung liste loch loffel lohn losung luft lust machine mais mal maler mangel mann manner mantel markt maschine mass
+material mauer maus medikament medikamente mehl meinung meister menge mensch menschen messe messer meter miete mieter
+mietvertrag milch minute minuten mitarbeiter mitarbeiterin mitglied mittag mittagessen mitte mittel mobel moglichkeit moment
+monat monate monaten mond montag morgen motor mull mund munze musik muskel mut mutter mutze nachbar nachbarin nachbarn
+nachfolger nachfolgerin nachmittag nachricht nachrichten nacht nachteil nadel nagel nahe name namen nase natur nebel neffe
+netz nichte niere norden note notfall nudeln nummer nuss nusse ober obst ofen ohr ohren oktober ol oma onkel opa ordner
+ordnung ort osten ostern paar pacht packung paket papier park partei partner partnerin pass passwort pate patient pause person
+personal pfand pfanne pfeffer pferd pflanze pflanzen pflaster pflege pflicht pfund physio pilz plan plane platz post praxis
+preis preise prise probe problem probleme produkt produktion programm projekt prospekt prozent prozess prufung pulver punkt
+puppe quelle quittung rabatt rad rahmen rand rasen rat rathaus rauch raum rechner rechnung rechnungen recht rede regal regel
+regen region reifen reihe reinigung reis reise rente reparatur rest restaurant rezept richtung ring risiko rock rohr rolle
+rose rucken rucksack ruf ruhe sache sachen sack saft saison salat salz sand satz sauce schach schade schaden schal schale
+schatten scheibe schein schere schicht schiff schild schinken schlaf schlag schlaganfall schlange schloss schluss schlussel
+schmerz schmerzen schnee schrank schraube schritt schuh schuhe schuld schule schuler schulter schussel schutz schwester
+schwimmbad see seele seife seil seite sekunde sekunden sendung serie sessel sicht sieg signal silber sinn situation sitz
+sitzung sohn sommer sonne sorge sorte spass spatz spaziergang speise spiegel spiel spiele spielplatz spinne sport sprache
+stadt stall stamm stand statt staub steckdose stein stelle steuer steuerberater steuern stift stimme stock stoff stolz storung
+strafe strand strasse strecke streit strom stuck stucke student studium stuhl stunde stunden sturm suche suden suppe system
+tabelle tablette tabletten tafel tag tage tagen tal tank tante tanz tasche tasse tat tatsache tausch team tee teig teil teile
+telefon teller temperatur teppich termin termine test text theke thema tier tierarzt tiere tipp tisch tischler tochter tod
+toilette tomate tomaten ton topf tor torte tour training traum treffen trend treppe tropfen tuch tur turen turm tute typ ubung
+uhr umgebung umsatz umzug unfall unternehmen unterricht unterschied unterschrift untersuchung urlaub ursache vater veganer
+vegetarier verband verdacht verein verfahren vergangenheit vergleich verhalten verkauf verkaufer verkehr verlag verlust
+vermieter vermieterin versand verspatung versuch vertrag vertrage vertrauen verwaltung video viertel vogel volk vorfall
+vorgang vorhang vormittag vorname vorrat vorschlag vorsicht vorspiel vorteil vortrag waage wagen wahl wald wand wanne ware
+wasche wasser wechsel wecker weg weihnachten wein weise welle welt werbung werk werkstatt werkzeug wert westen wetter
+wetterbericht wind winter wirtschaft woche wochen wochenende wohnung wohnzimmer wolke wolle wort wunde wunsch wurst wurzel
+zahl zahlung zahn zahnarzt zahne zange zaun zecke zeichen zeile zeit zeitung zelt zentrum zettel zeug zeuge ziel zimmer zins
+zoll zucker zufall zug zugang zukunft zunge zustand zutat zutaten zweck zweig zwiebel zwilling
+"""
+# Ends of many surnames and places (`Hallberg`, `Neustadt`).
+_NAME_ENDS = """
+berg feld bach stadt mann heim wald hof dorf stein land hafen brand wein haus baum kamp ring eisen kreuz turm hahn grund bruch
+blatt winter sommer silber huhn mais born vogel koch kern wolke horn eder
+"""
+# Nouns that are forms of themes, and say in a compound that it is of the theme.
+_THEMES = """
+back buch chor chorsingen film foto fussball garten geige gitarre handball klavier kletter koch konzert kunst lauf malerei
+museum musik orchester ruder schach schlagzeug schwimm segel ski strick tanz tennis theater topfer wander yoga
+"""
+# Words of no other language, and words that only together tell of the language.
+_STRONG = """
+aber auch auf aus bei beim dass diese dieser dieses ein eine einem einen einer fur für gehen geht gestern haben hatten heisst
+heißt heute ich ihm ihn ist jetzt kein keine keinem keinen kommt meine meinen mich mir mit mochte möchte nach nicht noch oder
+ohne schon seit sich sie sind statt uber und uns unser unsere unseren vom wegen weil wenn werde werden wieder wir wird wurde
+zum zur über
+"""
+_WEAK = """
+ab am das dem den der des die hat ihr im immer ins mehr nie nur vor zu zur
+"""
+_BEFORE_NOUNS = """
+acht alle alte alten am ans beim das dein deine dem den der des die diese diesen dieser dieses drei ein eine einem einen einer
+eines erste ersten fünf halbe ihr ihre ihrem ihren im ins jede jeden jeder jedes kein keine keinen letzte letzten mehr mein
+meine meinem meinen meiner neue neuen neuer neues neun nächste nächsten sechs sein seine seinen sieben unser unsere unserem
+unseren viele vier vom zehn zum zur zwei zwölf
+"""
+_LONG = 6
+_SHORTEST_HEAD = 4
+_SHORTEST_SINGULAR = 4
+_SHORTEST_MODIFIER = 3
+_SHORTEST_ABSTRACT = 7
+_PLURALS = ("e", "en", "n", "s")
+_SUFFIXES = (
+    *("ungen", "ung", "heit", "heiten", "keit", "keiten", "schaft", "schaften"),
+    *("tion", "tionen", "itat", "ismus", "nis", "nisse"),
+)
+_NO_NOUNS = frozenset(["oma", "opa", "tante", "onkel", "herr", "herrn", "frau", "mai", "mass"])
+
+GERMAN_NOUNS = frozenset(_NOUNS.split()) - _NO_NOUNS
+_HEADS = tuple(sorted(noun for noun in GERMAN_NOUNS - set(_NAME_ENDS.split()) if len(noun) >= _SHORTEST_HEAD))
+_TELLING = frozenset(noun for noun in GERMAN_NOUNS if len(noun) >= _LONG)
+_OF_THEMES = frozenset(_THEMES.split())
+_STRONG_WORDS = frozenset(_STRONG.split())
+_WEAK_WORDS = frozenset(_WEAK.split())
+_DETERMINERS = frozenset(_BEFORE_NOUNS.split())
+
+
+def is_german(words: Iterable[str]) -> bool:
+    """Return whether the words, in lower case, are of a German text: one of them is of no other language, or two are German."""
+    every = frozenset(words)
+    return not _STRONG_WORDS.isdisjoint(every) or len(_WEAK_WORDS & every) > 1 or len(_TELLING & every) > 1
+
+
+def determines(word: str) -> bool:
+    """Return whether a German noun stands behind the word, in lower case, and rather no person: an article, a number."""
+    return word.isdigit() or word in _DETERMINERS
+
+
+def is_german_noun(key: str) -> bool:
+    """Return whether the folded word is one of these nouns, or a plural of one."""
+    return key in GERMAN_NOUNS or any(
+        key.endswith(end) and len(key) - len(end) >= _SHORTEST_SINGULAR and key.removesuffix(end) in GERMAN_NOUNS
+        for end in _PLURALS
+    )
+
+
+def is_german_theme(key: str) -> bool:
+    """Return whether the folded word is a German noun that compounds of a theme are made of."""
+    return key in _OF_THEMES
+
+
+def is_german_compound(key: str) -> bool:
+    """Return whether the folded word ends in one of these nouns or as abstract nouns do."""
+    if len(key) >= _SHORTEST_ABSTRACT and key.endswith(_SUFFIXES):
+        return True
+    return key.endswith(_HEADS) and any(
+        key.endswith(head) and len(key) - len(head) >= _SHORTEST_MODIFIER for head in _HEADS
+    )

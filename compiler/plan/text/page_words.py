@@ -1,0 +1,86 @@
+"""The words of its own that a page of a decision has, in the language of the memory that it is of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from compiler.plan.text.german_nouns import is_german
+from compiler.plan.text.markdown import plain_key
+
+
+@dataclass(frozen=True, slots=True)
+class PageWords:
+    """The headings of a decision's sections by slug, the beginning of the tag of its year, and how a day is written.
+
+    `day` has the fields day, month and year; `months` are twelve names.
+    """
+
+    headings: Mapping[str, str]
+    decisions: str
+    day: str
+    months: tuple[str, ...]
+
+    def noted(self, when: datetime) -> str:
+        """Return the sentence that tells when a decision was noted."""
+        return self.day.format(day=when.day, month=self.months[when.month - 1], year=when.year)
+
+
+def words_of(text: str) -> PageWords:
+    """Return the words of the text's language, English, German, Spanish or Portuguese: the one of most of its telling words.
+
+    English if two have as many, unless the text is German.
+    """
+    words = plain_key(text).split()
+    found = {name: sum(word in own.split() for word in words) for name, own in _FUNCTION_WORDS.items()}
+    for name, ends in _ENDINGS.items():
+        found[name] += len(ends.findall(text))
+    best = max(found, key=lambda name: found[name])
+    is_clear = found[best] and list(found.values()).count(found[best]) == 1
+    return _WORDS[best if is_clear else "german" if is_german(words) else "english"]
+
+
+def _words(headings: str, decisions: str, day: str, months: str) -> PageWords:
+    named = dict(zip(("decision", "rationale", "context"), headings.split(), strict=True))
+    return PageWords(named, decisions, day, tuple(months.split()))
+
+
+# Words that mostly one of the languages uses so, folded, and what its words end in.
+_FUNCTION_WORDS = {
+    "english": "the and to we will is are of our for with from it that on not instead i have has was be as by no at go",
+    "german": "der die das und wir ist sind nicht mit fur zum zur ich ein eine im den dem uns auf haben ab jetzt",
+    "spanish": "el los las y en del hemos un una con nosotros se es lo al mas ahora adelante hoy",
+    "portuguese": "os as e em do da dos das um uma com nao vamos agora diante ao mais foi ficou hoje so",
+}
+_ENDINGS = {
+    "spanish": re.compile(r"(?:ci[oó]n|ones|ll[oa]s?|ñ\w+)\b", re.IGNORECASE),
+    "portuguese": re.compile(r"(?:ção|ções|ão|ões|ais|eis|nh[oa]s?|lh[oa]s?|ç\w+)\b", re.IGNORECASE),
+}
+_WORDS = {
+    "english": _words(
+        "Decision Rationale Context",
+        "decisions-in",
+        "Noted on {day} {month} {year}.",
+        "January February March April May June July August September October November December",
+    ),
+    "german": _words(
+        "Entscheidung Begründung Kontext",
+        "entscheidungen",
+        "Notiert am {day}. {month} {year}.",
+        "Januar Februar März April Mai Juni Juli August September Oktober November Dezember",
+    ),
+    "spanish": _words(
+        "Decisión Motivo Contexto",
+        "decisiones-de",
+        "Anotado el {day} de {month} de {year}.",
+        "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+    ),
+    "portuguese": _words(
+        "Decisão Motivo Contexto",
+        "decisões-de",
+        "Anotado em {day} de {month} de {year}.",
+        "janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro",
+    ),
+}

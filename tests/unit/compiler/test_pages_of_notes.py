@@ -1,0 +1,301 @@
+"""Pages without a model over short notes as people and teams write them, in several languages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+from compiler.plan.batch import LeafBatch, StaleView
+from compiler.plan.contract import BatchMemory, CreatePage, Page, PageKey, PageType, WriteSummary
+from compiler.plan.judging import leaf, stale
+from compiler.plan.names.decisions import decisions
+from compiler.plan.names.excerpts import excerpt, line
+from compiler.plan.names.merge import Matches
+from compiler.plan.names.openings import opening
+from compiler.plan.names.spotting import is_talk, runs, speaker_of
+from compiler.plan.names.themes import themes_in
+from compiler.plan.proposal import ProposedPage
+from compiler.planners import extractive
+from tests.support.compiler.plan_cases import START, batch, memory
+
+
+def made(*texts: str) -> dict[str, ProposedPage]:
+    """Return the pages of these memories, a day apart, by title."""
+    seen = (memory(f"m{at}", text, day=at) for at, text in enumerate(texts))
+    return {one.title: one for one in extractive.plan_leaf(batch(*seen)).new_pages}
+
+
+def lines(page: ProposedPage) -> str:
+    return "\n".join(section.body_md for section in page.sections)
+
+
+def names(text: str) -> list[str]:
+    return [one.name for one in runs(text)]
+
+
+@pytest.mark.parametrize(
+    ("title", "texts", "said"),
+    [
+        ("Oskar Brandt", ("Oskar Brandt is Lynx's DBA.", "We gave Oskar Brandt the old desk."), "Lynx's DBA"),
+        ("Milan", ("Milan is the lead.", "Yesterday Milan called about the van."), "Milan is the lead."),
+        ("Ada", ("Lunch with Ada Voss. She's vegetarian.", "Then Ada said goodnight."), "Ada Voss. She's vegetarian."),
+        (
+            "Ilse",
+            ("Gestern war Ilse da. Sie ist Hebamme.", "Wir fahren zu Ilse."),
+            "Gestern war Ilse da. Sie ist Hebamme.",
+        ),
+        ("Nuria", ("Ayer vino Nuria. Es celíaca.", "Hoy Nuria trajo pan."), "Ayer vino Nuria. Es celíaca."),
+        ("Wren", ("We took Wren to the lake.", "Wren's recital is on May 9."), "Wren's recital is on May 9."),
+    ],
+)
+def test_page_holds_what_its_subject_is_and_what_goes_on_about_it(
+    title: str, texts: tuple[str, ...], said: str
+) -> None:
+    found = [one for one in made(*texts).values() if said in lines(one)]
+    assert found, f"no page of {title} says it"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ada came by. Ben said that the roof leaks.",
+        "Ada came by. We cooked for six.",
+        "Ada came by. It rained all day.",
+        "Ada came by. Is the roof tight?",
+    ],
+)
+def test_sentence_about_another_does_not_go_on_about_the_subject(text: str) -> None:
+    assert excerpt(memory("m", text), {"ada"}) == ("Ada came by.",)
+
+
+def test_sentence_that_begins_with_a_pronoun_keeps_the_one_before_it() -> None:
+    text = "Brightwell Foods wants short slots. Their contact is Helen Osei."
+    assert excerpt(memory("m", text), {"helen osei"}) == (text,)
+    talk = "Nina: I met Helen Osei at the old mill."
+    assert excerpt(memory("m", f"{talk} She likes tea."), {"helen osei"}) == (talk,)
+
+
+def test_label_is_no_speaker_and_its_sentence_stands_on_the_page_of_whom_it_tells() -> None:
+    assert speaker_of("Valkey migration owner: Amara.") == ""
+    assert not is_talk("Landlord: Mr Petersen, by text only.")
+    assert is_talk("Nina: I met him.")
+    found = made("Valkey migration owner: Amara.", "Amara called the vendor about Valkey.", "Amara is out on Monday.")
+    assert sorted(found) == ["Amara", "Valkey"]
+    assert "Valkey migration owner: Amara." in lines(found["Amara"])
+    assert names("New DBA: Oskar Brandt starts Monday") == ["Oskar Brandt"]
+
+
+def test_name_behind_a_label_is_one_but_not_the_first_word_that_a_speaker_says() -> None:
+    assert (
+        not next(iter(runs("Boiler guy: Stefan, 07700 900123"))).is_initial
+        or names("Boiler guy: Stefan, 1")[0] == "Boiler"
+    )
+    assert [(one.name, one.is_initial) for one in runs("Boiler guy: Stefan, comes Friday")][-1] == ("Stefan", False)
+    assert [(one.name, one.is_initial) for one in runs("Nina: Stefan, look at this")][-1] == ("Stefan", True)
+
+
+def test_opening_is_the_newest_of_the_sentences_that_say_what_the_subject_is() -> None:
+    old, new = "Ada is the lead of Lynx.", "Ada is the head of data now."
+    times = {old: START, new: START.replace(year=2027)}
+    assert opening((old, new), {"ada"}, times) == new
+    assert opening((old, new), {"ada"}, {old: times[new], new: times[old]}) == old
+    left = "Ada left the company in May."
+    assert opening((old, left), {"ada"}, {old: START, left: times[new]}) == left
+    passing = "Ada brought cake and coffee for everybody."
+    assert opening((old, passing), {"ada"}, {old: START, passing: times[new]}) == old, (
+        "a definition stays before an event"
+    )
+
+
+def test_opening_tells_who_somebody_is_in_any_order_of_words() -> None:
+    passing = "Dr. Okafor wants to see me in six months."
+    times = dict.fromkeys(("Dentist is Dr. Okafor on Pine Street.", "Dentist: Dr. Okafor, Pine Street."), START)
+    for one in times:
+        assert opening((one, passing), {"okafor"}, {**times, passing: START.replace(year=2027)}) == one
+
+
+def test_newer_memory_of_an_equal_line_opens_the_page_in_whatever_order_they_come() -> None:
+    texts = ("We hired Ada last week.", "Ada is the lead of Lynx.", "Ada is the head of data.")
+    seen = tuple(memory(f"m{at}", text, day=at) for at, text in enumerate(texts))
+    page = made_in(seen)
+    assert page.summary == texts[2]
+    for last in range(3):
+        first = tuple(one for at, one in enumerate(seen) if at != last)
+        before = made_in(first)
+        times = {one.memory_id: one.occurred_at for one in seen}
+        later = LeafBatch((seen[last],), pages=(before,), said_at=times)
+        items = leaf.decide(later, extractive.plan_leaf(later), Matches()).items
+        assert [item.summary for item in items if isinstance(item, WriteSummary)] == ([texts[2]] if last == 2 else [])
+
+
+def made_in(seen: Iterable[BatchMemory]) -> Page:
+    """Return the only page that the memories make."""
+    together = LeafBatch(tuple(seen))
+    decision = leaf.decide(together, extractive.plan_leaf(together), Matches())
+    (page,) = [item.page for item in decision.items if isinstance(item, CreatePage) and item.page.title == "Ada"]
+    return page
+
+
+def test_page_whose_opening_is_forgotten_opens_with_the_best_that_is_left() -> None:
+    texts = ("We hired Ada last week.", "Ada is the lead of Lynx.", "Ada is the head of data.")
+    seen = {f"m{at}": memory(f"m{at}", text, day=at) for at, text in enumerate(texts)}
+    page = made_in(seen.values())
+    left = {name: one for name, one in seen.items() if name != "m2"}
+    decision = stale.decide(StaleView((page,), frozenset(), frozenset({"m2"}), left), is_quoting=True)
+    (draft,) = [draft for draft in decision.drafts if draft.section.slug == ""]
+    assert extractive.write_section(draft) == texts[1]
+    assert [one.memory_id for one in draft.section.sources] == ["m1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_dated"),
+    [
+        ("Ada now owns the queue.", True),
+        ("Ada is on call on Friday.", True),
+        ("The limit of Lynx was raised to 120.", True),
+        ("Ilse wohnt jetzt in Bremen.", True),
+        ("Nuria ya no trabaja los lunes.", True),
+        ("O Renan mudou para a loja nova.", True),
+        ("Ada has two brothers.", False),
+    ],
+)
+def test_line_tells_its_day_where_it_tells_of_a_change_or_counts_from_it(text: str, *, is_dated: bool) -> None:
+    found = memory("m", text)
+    assert line(text, found).startswith("- 2026-03-01: ") is is_dated
+
+
+@pytest.mark.parametrize(
+    ("texts", "title"),
+    [
+        (
+            ("Jonas Ekberg kam gestern zum Essen.", "Jonas zieht im März um.", "Wir besuchen Jonas Ekberg."),
+            "Jonas Ekberg",
+        ),
+        (
+            ("Lucía Ferrer lleva la tienda.", "Hoy Lucía ha formado a Noa.", "Es la tienda de Lucía Ferrer."),
+            "Lucía Ferrer",
+        ),
+        (
+            ("Soo-jin Bae joined us from Leeds.", "The pager goes to Soo-jin on Friday.", "Ask Soo-jin Bae."),
+            "Soo-jin Bae",
+        ),
+    ],
+)
+def test_first_name_and_full_name_are_one_person(texts: tuple[str, ...], title: str) -> None:
+    found = made(*texts)
+    assert len(found[title].memory_ids) == 1
+    assert {one for section in found[title].sections for one in section.memory_ids} == {"m0", "m1", "m2"}
+
+
+def test_title_before_a_name_ends_no_sentence() -> None:
+    assert [(one.name, one.is_initial) for one in runs("Talked to Dr. Hallberg at noon.")][-1] == ("Hallberg", False)
+    assert names("Nachfolgerin ist Frau Dr. Yilmaz.")[-1] == "Yilmaz"
+
+
+def test_recurring_name_that_only_opens_sentences_gets_a_page() -> None:
+    found = made("Petra is back from leave.", "Petra wants smaller pull requests.", "Llama Petra el jueves.")
+    assert list(found) == ["Petra"]
+    assert made("Viewed the flat on the hill.", "Viewed another flat nearby.", "Viewed a third flat today.") == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Mit Jonte Schach gespielt, er hat gewonnen.", ["Jonte"]),
+        ("Im Garten die Hecke geschnitten, 40 Minuten gebraucht.", []),
+        ("Verdacht auf Schlaganfall, zum Glück nicht bestätigt.", []),
+        ("Der Balkon ist gestrichen und trocken.", []),
+        ("Die Kiebitz-Abschaltung ist verschoben.", ["Kiebitz"]),
+        ("Lieblingsessen von Tilda ist Reis mit Ei.", ["Tilda"]),
+        ("Die Praxis von Kollege Ekberg ist zu.", ["Ekberg"]),
+        ("Ana y Luis fueron al cine.", ["Ana", "Luis"]),
+        ("Casamento da Luísa Campos em abril.", ["Luísa Campos"]),
+        ("The API limit is 50.", []),
+    ],
+)
+def test_common_nouns_are_no_names(text: str, found: list[str]) -> None:
+    every = runs(text)
+    assert [one.name for one in every if one.name in found] == found
+    assert all(one.is_initial or one.is_noun for one in every if one.name not in found)
+
+
+def test_german_noun_needs_three_memories_and_a_common_one_gets_no_page() -> None:
+    thrice = ("Die Pacht vom Kalkhof ist bezahlt.", "Am Kalkhof ist es schön.", "Wir waren heute am Kalkhof.")
+    assert made(*thrice[:2]) == {}
+    assert list(made(*thrice)) == ["Kalkhof"]
+    assert made(*(f"Das Zimmer {at} ist nicht frei." for at in range(4))) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "headings", "noted"),
+    [
+        (
+            "Decision: we'll go with NATS instead of Kafka.",
+            "NATS instead of Kafka",
+            "Context",
+            "Noted on 1 March 2026.",
+        ),
+        (
+            "Decided to shard the build into 4 jobs 🎉",
+            "Shard the build into 4 jobs",
+            "Context",
+            "Noted on 1 March 2026.",
+        ),
+        ("Entschieden: wir fahren nach Bornholm.", "Wir fahren nach Bornholm", "Kontext", "Notiert am 1. März 2026."),
+        (
+            "Beschluss: das Werk wird am 30. Juni zugesperrt.",
+            "Das Werk wird am 30. Juni zugesperrt",
+            "Kontext",
+            "Notiert am 1.",
+        ),
+        ("Von jetzt an gehen wir zu Fuß.", "Gehen wir zu Fuß", "Kontext", "Notiert am 1. März 2026."),
+        ("Wir haben uns für Postgres 16 entschieden.", "Postgres 16", "Kontext", "Notiert am 1. März 2026."),
+        (
+            "Hemos decidido dejar de vender pan congelado.",
+            "Dejar de vender pan congelado",
+            "Contexto",
+            "Anotado el 1 de marzo",
+        ),
+        (
+            "Decidimos não vender mais flores artificiais.",
+            "Não vender mais flores artificiais",
+            "Contexto",
+            "Anotado em 1 de",
+        ),
+    ],
+)
+def test_decision_has_a_short_title_and_the_words_of_its_language(
+    text: str, title: str, headings: str, noted: str
+) -> None:
+    (page,) = decisions(memory("m", text))
+    assert page.title == title
+    (context,) = [one for one in page.sections if one.slug == "context"]
+    assert (context.heading, context.body_md.removeprefix("- ")[: len(noted)]) == (headings, noted)
+
+
+def test_henceforth_within_a_sentence_keeps_what_it_is_about() -> None:
+    (page,) = decisions(memory("m", "Chorprobe ist ab jetzt donnerstags um halb acht."))
+    assert page.title == "Chorprobe ist donnerstags um halb acht"
+    assert list(decisions(memory("m", "Noa lleva el Instagram desde hoy."))) == []
+
+
+def test_decision_is_no_page_of_a_name() -> None:
+    before = Page(next(iter(made_decision())), "Postgres 16", "")
+    later = LeafBatch((memory("m9", "Lynx runs on Postgres 16 since May."),), pages=(before,))
+    assert extractive.plan_leaf(later).updates == ()
+
+
+def made_decision() -> list[PageKey]:
+    (page,) = decisions(memory("m", "Wir haben uns für Postgres 16 entschieden."))
+    assert page.type is PageType.DECISION
+    found = LeafBatch((memory("m", "Wir haben uns für Postgres 16 entschieden."),))
+    decision = leaf.decide(found, extractive.plan_leaf(found), Matches())
+    return [item.page.key for item in decision.items if isinstance(item, CreatePage)]
+
+
+def test_compounds_of_a_theme_and_words_for_a_kitchen_garden_are_of_the_theme() -> None:
+    assert themes_in("Die Chorprobe ist am Donnerstag.") == ("Singing",)
+    assert themes_in("Der Klavierunterricht ist zu teuer.") == ("Piano",)
+    assert themes_in("Die Probe ist am Donnerstag.") == ()
+    assert themes_in("La huerta da calabazas.") == themes_in("A horta está seca.") == ("Gardening",)
