@@ -21,7 +21,7 @@ from compiler.plan.text.sentences import MAX_SENTENCE_CHARS, sentences
 from compiler.plan.text.words import INTERJECTIONS, SECOND_PERSON, THIRD_PERSON
 
 OVERVIEW = "overview"
-OVERVIEW_CHARS = 1_200
+OVERVIEW_CHARS = 2_400
 LEAST_WORDS = 3
 LEAST_UNOWNED_WORDS = 5
 MOST_FOLLOWING = 2

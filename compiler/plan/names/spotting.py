@@ -13,9 +13,8 @@ from functools import lru_cache
 
 from compiler.plan.contract import BatchMemory
 from compiler.plan.names.locating import city_of, place_name
-from compiler.plan.names.themes import is_form
 from compiler.plan.text.common_words import COMMON_WORDS
-from compiler.plan.text.german_nouns import determines, is_german, is_german_compound, is_german_noun
+from compiler.plan.text.german_nouns import determines, is_german, is_german_compound, is_german_noun, is_no_surname
 from compiler.plan.text.markdown import MAX_NAME_CHARS, one_line, plain_key
 from compiler.plan.text.sentences import SPEAKER
 from compiler.plan.text.words import (
@@ -102,6 +101,8 @@ kollege kollegin chef chefin nachbar nachbarin vermieter vermieterin freund freu
 steuerberater hausarzt zahnarzt tierarzt trainer lehrer lehrerin hebamme nachfolger nachfolgerin ansprechpartner
 ansprechpartnerin
 """
+# A kind of thing before its name: `den Roman Blue River`.
+_KINDS_BEFORE = frozenset(["roman", "buch", "film", "lied", "firma", "projekt", "dienst", "kunden", "verein"])
 _OFFICES = frozenset(_PEOPLE_BY_OFFICE.split())
 
 
@@ -294,14 +295,18 @@ def _is_opened(word: str) -> bool:
 def _in_german(found: Iterable[tuple[int, int, Spotted]], tokens: Sequence[str]) -> Iterator[tuple[int, int, Spotted]]:
     """Yield the names of a German text without its common nouns: `Jonte`, of `mit Jonte Schach gespielt`.
 
-    A word alone that is a compound, opens a sentence or stands behind an article may be a noun.
+    Nouns alone are doubtful, and so is a word alone that is a compound, opens a sentence or stands behind an article.
     """
     for first, last, one in found:
         words = [_without_noun(word) for word in one.name.split()]
         keys = [plain_key(word) for word in words]
-        start, end = _name_in(words, keys)
+        opens = int(first > 0 and determines(tokens[first - 1].lower()) and len(words) > 1 and keys[0] in _KINDS_BEFORE)
+        start, end = _name_in(words[opens:], keys[opens:], is_initial=one.is_initial)
+        start, end = start + opens, end + opens
         words, keys = words[start:end], keys[start:end]
         if all(is_german_noun(key) or key in NO_NAMES for key in keys):
+            if any(map(is_german_noun, keys)):
+                yield first, last, replace(one, is_initial=True, is_noun=True)
             continue
         begin = first + start
         is_initial = one.is_initial and not start
@@ -315,18 +320,18 @@ def _in_german(found: Iterable[tuple[int, int, Spotted]], tokens: Sequence[str])
         )
 
 
-def _name_in(words: Sequence[str], keys: Sequence[str]) -> tuple[int, int]:
+def _name_in(words: Sequence[str], keys: Sequence[str], *, is_initial: bool) -> tuple[int, int]:
     """Return where the name in a German run begins and ends: behind nouns that join it, articles and offices, before nouns."""
     start, end = 0, len(words)
-    while start < end - 1 and determines(words[start].lower()):
+    while is_initial and start < end - 1 and determines(words[start].lower()):
         start += 1
     joint = next((at for at in range(start + 1, end - 1) if words[at].lower() in CONNECTORS), 0)
     if joint and all(is_german_noun(key) or is_german_compound(key) for key in keys[start:joint]):
         start = joint + 1
-    while start < end - 1 and (keys[start] in _OFFICES or determines(words[start].lower())):
+    while start < end - 1 and keys[start] in _OFFICES:
         start += 1
     is_name = keys[start] not in ADDRESSES and not is_german_noun(keys[start])
-    while is_name and end - 1 > start and _is_noun(keys[end - 1]):
+    while is_name and end - 1 > start and is_no_surname(keys[end - 1]):
         end -= 1
     return start, end
 
@@ -336,10 +341,6 @@ def _without_noun(word: str) -> str:
     name, hyphen, noun = word.rpartition("-")
     key = plain_key(noun)
     return name if hyphen and name and (is_german_noun(key) or is_german_compound(key)) else word
-
-
-def _is_noun(key: str) -> bool:
-    return is_german_noun(key) or is_form(key)
 
 
 def _is_code(words: list[str]) -> bool:

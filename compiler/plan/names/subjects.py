@@ -17,6 +17,7 @@ from compiler.plan.names.spotting import NameKind, Spotted, acts, known_names, r
 from compiler.plan.names.themes import is_form, themes_in
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.plan.text.common_words import COMMON_WORDS
+from compiler.plan.text.german_nouns import is_german_noun
 from compiler.plan.text.markdown import alias_keys, plain_key
 from compiler.plan.text.sentences import sentences
 from compiler.plan.text.words import ADDRESSES, GENERIC, PERSONAL
@@ -136,7 +137,8 @@ def _is_word_as_name(subject: Subject, found: Mapping[str, Subject]) -> bool:
     """Return whether a single word that may be no name is one: the first of a full name that is sure, what acts in two
     memories, or a word of German texts in three.
     """
-    if " " in subject.key or subject.key in COMMON_WORDS or subject.kind is not NameKind.THING:
+    is_common = subject.key in COMMON_WORDS or (subject.is_noun and is_german_noun(subject.key))
+    if " " in subject.key or is_common or subject.kind is not NameKind.THING:
         return False
     count = len(subject.memories)
     if subject.is_noun and count >= OFTEN_TOGETHER:

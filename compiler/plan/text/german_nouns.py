@@ -74,8 +74,9 @@ blatt winter sommer silber huhn mais born vogel koch kern wolke horn eder
 """
 # Nouns that are forms of themes, and say in a compound that it is of the theme.
 _THEMES = """
-back buch chor chorsingen film foto fussball garten geige gitarre handball klavier kletter koch konzert kunst lauf malerei
-museum musik orchester ruder schach schlagzeug schwimm segel ski strick tanz tennis theater topfer wander yoga
+back badminton basketball buch chor chorsingen film flote foto fussball garten geige gitarre handball hockey judo karate
+klavier kletter koch konzert kunst lauf malerei museum musik orchester reiten ruder schach schlagzeug schwimm schwimmen segel
+skat ski strick tanz tennis theater topfer trompete turnen volleyball wander yoga
 """
 # Words of no other language, and words that only together tell of the language.
 _STRONG = """
@@ -95,6 +96,7 @@ unseren viele vier vom zehn zum zur zwei zwölf
 """
 _LONG = 6
 _SHORTEST_HEAD = 4
+_LONGEST_SURNAME = 7
 _SHORTEST_SINGULAR = 4
 _SHORTEST_MODIFIER = 3
 _SHORTEST_ABSTRACT = 7
@@ -103,6 +105,7 @@ _SUFFIXES = (
     *("ungen", "ung", "heit", "heiten", "keit", "keiten", "schaft", "schaften"),
     *("tion", "tionen", "itat", "ismus", "nis", "nisse"),
 )
+_SURNAMES = frozenset(["kellner", "fuhrer", "meister", "backer", "handler", "friseur"])
 _NO_NOUNS = frozenset(["oma", "opa", "tante", "onkel", "herr", "herrn", "frau", "mai", "mass"])
 
 GERMAN_NOUNS = frozenset(_NOUNS.split()) - _NO_NOUNS
@@ -136,6 +139,11 @@ def is_german_noun(key: str) -> bool:
 def is_german_theme(key: str) -> bool:
     """Return whether the folded word is a German noun that compounds of a theme are made of."""
     return key in _OF_THEMES
+
+
+def is_no_surname(key: str) -> bool:
+    """Return whether the folded word is one of these nouns that nobody is called: of a theme (`Schach`), or a long one."""
+    return key in _OF_THEMES or (len(key) >= _LONGEST_SURNAME and key in GERMAN_NOUNS - _SURNAMES)
 
 
 def is_german_compound(key: str) -> bool:

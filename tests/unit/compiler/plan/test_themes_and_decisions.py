@@ -371,7 +371,7 @@ def test_a_line_tells_its_day_where_it_counts_from_it() -> None:
 
 
 def test_what_a_person_does_stands_under_areas_of_life_and_the_rest_in_the_overview_then_under_months() -> None:
-    filler = [memory(f"f{at:02}", f"Beatriz repaired the tall clock number {at} in the long hall.") for at in range(25)]
+    filler = [memory(f"f{at:02}", f"Beatriz repaired the tall clock number {at} in the long hall.") for at in range(45)]
     proposal = extractive.plan_leaf(
         batch(
             *filler,
