@@ -109,7 +109,7 @@ _OFFICES = frozenset(_PEOPLE_BY_OFFICE.split())
 def speaker_of(text: str) -> str:
     """Return the name before a colon at the text's start; empty if there is none, or if a word of it is no name.
 
-    Of several words each has a capital or joins others: `Cert rotation owner: Amara` has no speaker.
+    Of several words each has a capital or joins others: `Cert rotation owner: Imani` has no speaker.
     """
     found = SPEAKER.match(text)
     words = found[1].split() if found else []
@@ -293,7 +293,7 @@ def _is_opened(word: str) -> bool:
 
 
 def _in_german(found: Iterable[tuple[int, int, Spotted]], tokens: Sequence[str]) -> Iterator[tuple[int, int, Spotted]]:
-    """Yield the names of a German text without its common nouns: `Jonte`, of `mit Jonte Schach gespielt`.
+    """Yield the names of a German text without its common nouns: `Malte`, of `mit Malte Schach gespielt`.
 
     Nouns alone are doubtful, and so is a word alone that is a compound, opens a sentence or stands behind an article.
     """

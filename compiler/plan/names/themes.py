@@ -101,7 +101,7 @@ def _in_sentence(sentence: str) -> list[str]:
 
 @lru_cache(maxsize=8192)
 def _of_compound(word: str) -> _Form | None:
-    """Return what a German compound of a theme's noun and another is: singing, of a `Chorprobe` or a `Kirchenchor`."""
+    """Return what a German compound of a theme's noun and another is: singing, of a `Chorfahrt` or a `Kirchenchor`."""
     if len(word) < _SHORTEST_COMPOUND:
         return None
     for at in range(_SHORTEST_PART, len(word) - _SHORTEST_PART + 1):

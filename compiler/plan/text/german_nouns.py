@@ -67,7 +67,7 @@ wetterbericht wind winter wirtschaft woche wochen wochenende wohnung wohnzimmer 
 zahl zahlung zahn zahnarzt zahne zange zaun zecke zeichen zeile zeit zeitung zelt zentrum zettel zeug zeuge ziel zimmer zins
 zoll zucker zufall zug zugang zukunft zunge zustand zutat zutaten zweck zweig zwiebel zwilling
 """
-# Ends of many surnames and places (`Hallberg`, `Neustadt`).
+# Ends of many surnames and places (`Holmberg`, `Neustadt`).
 _NAME_ENDS = """
 berg feld bach stadt mann heim wald hof dorf stein land hafen brand wein haus baum kamp ring eisen kreuz turm hahn grund bruch
 blatt winter sommer silber huhn mais born vogel koch kern wolke horn eder

@@ -77,12 +77,12 @@ def test_sentence_that_begins_with_a_pronoun_keeps_the_one_before_it() -> None:
 
 
 def test_label_is_no_speaker_and_its_sentence_stands_on_the_page_of_whom_it_tells() -> None:
-    assert speaker_of("Valkey migration owner: Amara.") == ""
+    assert speaker_of("Lynxia migration owner: Imani.") == ""
     assert not is_talk("Landlord: Mr Petersen, by text only.")
     assert is_talk("Nina: I met him.")
-    found = made("Valkey migration owner: Amara.", "Amara called the vendor about Valkey.", "Amara is out on Monday.")
-    assert sorted(found) == ["Amara", "Valkey"]
-    assert "Valkey migration owner: Amara." in lines(found["Amara"])
+    found = made("Lynxia migration owner: Imani.", "Imani called the vendor about Lynxia.", "Imani is out on Monday.")
+    assert sorted(found) == ["Imani", "Lynxia"]
+    assert "Lynxia migration owner: Imani." in lines(found["Imani"])
     assert names("New DBA: Oskar Brandt starts Monday") == ["Oskar Brandt"]
 
 
@@ -169,12 +169,12 @@ def test_line_tells_its_day_where_it_tells_of_a_change_or_counts_from_it(text: s
     ("texts", "title"),
     [
         (
-            ("Jonas Ekberg kam gestern zum Essen.", "Jonas zieht im März um.", "Wir besuchen Jonas Ekberg."),
-            "Jonas Ekberg",
+            ("Nils Aberg kam gestern zum Essen.", "Nils zieht im März um.", "Wir besuchen Nils Aberg."),
+            "Nils Aberg",
         ),
         (
-            ("Lucía Ferrer lleva la tienda.", "Hoy Lucía ha formado a Noa.", "Es la tienda de Lucía Ferrer."),
-            "Lucía Ferrer",
+            ("Nuria Soler lleva la tienda.", "Hoy Nuria ha formado a Noa.", "Es la tienda de Nuria Soler."),
+            "Nuria Soler",
         ),
         (
             ("Soo-jin Bae joined us from Leeds.", "The pager goes to Soo-jin on Friday.", "Ask Soo-jin Bae."),
@@ -189,7 +189,7 @@ def test_first_name_and_full_name_are_one_person(texts: tuple[str, ...], title: 
 
 
 def test_title_before_a_name_ends_no_sentence() -> None:
-    assert [(one.name, one.is_initial) for one in runs("Talked to Dr. Hallberg at noon.")][-1] == ("Hallberg", False)
+    assert [(one.name, one.is_initial) for one in runs("Talked to Dr. Holmberg at noon.")][-1] == ("Holmberg", False)
     assert names("Nachfolgerin ist Frau Dr. Yilmaz.")[-1] == "Yilmaz"
 
 
@@ -202,13 +202,13 @@ def test_recurring_name_that_only_opens_sentences_gets_a_page() -> None:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("Mit Jonte Schach gespielt, er hat gewonnen.", ["Jonte"]),
+        ("Mit Malte Schach gespielt, er hat gewonnen.", ["Malte"]),
         ("Im Garten die Hecke geschnitten, 40 Minuten gebraucht.", []),
-        ("Verdacht auf Schlaganfall, zum Glück nicht bestätigt.", []),
+        ("Verdacht auf Lungenentzündung, zum Glück nicht bestätigt.", []),
         ("Der Balkon ist gestrichen und trocken.", []),
         ("Die Kiebitz-Abschaltung ist verschoben.", ["Kiebitz"]),
         ("Lieblingsessen von Tilda ist Reis mit Ei.", ["Tilda"]),
-        ("Die Praxis von Kollege Ekberg ist zu.", ["Ekberg"]),
+        ("Die Praxis von Kollege Aberg ist zu.", ["Aberg"]),
         ("Ana y Luis fueron al cine.", ["Ana", "Luis"]),
         ("Casamento da Luísa Campos em abril.", ["Luísa Campos"]),
         ("The API limit is 50.", []),
@@ -275,8 +275,8 @@ def test_decision_has_a_short_title_and_the_words_of_its_language(
 
 
 def test_henceforth_within_a_sentence_keeps_what_it_is_about() -> None:
-    (page,) = decisions(memory("m", "Chorprobe ist ab jetzt donnerstags um halb acht."))
-    assert page.title == "Chorprobe ist donnerstags um halb acht"
+    (page,) = decisions(memory("m", "Chorfahrt ist ab jetzt donnerstags um halb acht."))
+    assert page.title == "Chorfahrt ist donnerstags um halb acht"
     assert list(decisions(memory("m", "Noa lleva el Instagram desde hoy."))) == []
 
 
@@ -295,7 +295,7 @@ def made_decision() -> list[PageKey]:
 
 
 def test_compounds_of_a_theme_and_words_for_a_kitchen_garden_are_of_the_theme() -> None:
-    assert themes_in("Die Chorprobe ist am Donnerstag.") == ("Singing",)
+    assert themes_in("Die Chorfahrt ist am Donnerstag.") == ("Singing",)
     assert themes_in("Der Klavierunterricht ist zu teuer.") == ("Piano",)
     assert themes_in("Die Probe ist am Donnerstag.") == ()
     assert themes_in("La huerta da calabazas.") == themes_in("A horta está seca.") == ("Gardening",)
