@@ -117,7 +117,10 @@ class ProposedEnd:
 
 @dataclass(frozen=True, slots=True)
 class Rollup:
-    """A hub's section that lists `children`; without children it is prose, `body_md`."""
+    """A hub's section that lists `children`; without children it is prose, `body_md`.
+
+    One that `is_whole` lists these and no others, also if there are none: what the section listed before goes.
+    """
 
     page: PageKey
     section_slug: str
@@ -127,6 +130,7 @@ class Rollup:
     memory_ids: tuple[str, ...] = ()
     observed_tags: tuple[str, ...] = ()
     rationale: str = ""
+    is_whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)

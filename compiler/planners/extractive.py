@@ -14,7 +14,7 @@ from compiler.plan.batch import AggregationView, LeafBatch, ParentCandidate
 from compiler.plan.contract import BatchMemory, Draft, Mention, Page, PageKey, PageType, PromotionStatus
 from compiler.plan.judging.finishing import SUMMARY
 from compiler.plan.judging.membership import MIN_CHILDREN, MemberRequirement, is_tag_of, requirement, shows
-from compiler.plan.judging.parents import PERIOD, PERSON, section_of
+from compiler.plan.judging.parents import LISTS_OF_PEOPLE, PERIOD, PERSON, section_of
 from compiler.plan.judging.writing import added_lines
 from compiler.plan.names.decisions import decisions
 from compiler.plan.names.excerpts import arrange, excerpt, founds, line, naming
@@ -230,7 +230,18 @@ def plan_aggregation(view: AggregationView) -> Proposal:
         if is_named and len(members) >= MIN_CHILDREN and (is_there or candidates[0].kind != PERSON):
             hubs.extend([] if is_there else [ProposedPage(PageType.TOPIC, title)])
             rollups.extend(_rollups(key, candidates, members))
+    rollups.extend(_ended(view, rollups))
     return Proposal(new_pages=tuple(hubs), rollups=tuple(rollups), section_promotions=tuple(_promotions(view)))
+
+
+def _ended(view: AggregationView, proposed: Iterable[Rollup]) -> Iterable[Rollup]:
+    """Yield the lists of persons' pages that have no members any more."""
+    listed = {(one.page, one.section_slug) for one in proposed}
+    for page in sorted(view.pages, key=lambda page: page.key):
+        lists = (one for one in page.sections if one.aggregation is not None and one.slug in LISTS_OF_PEOPLE)
+        for section in lists if page.is_active and page.key.type is PageType.ENTITY else ():
+            if (page.key, section.slug) not in listed:
+                yield Rollup(page.key, section.slug, section.heading, is_whole=True)
 
 
 def _is_member(page: Page, candidates: Sequence[ParentCandidate], required: MemberRequirement) -> bool:
@@ -275,7 +286,8 @@ def _rollups(hub: PageKey, candidates: Sequence[ParentCandidate], members: Seque
         cited = {memory_id for page in children for memory_id in _proving(page, slugs)}
         tags = sorted({tag.name for page in children for tag in page.tags if ":" not in tag.name})
         keys = tuple(page.key for page in children)
-        yield Rollup(hub, name, heading(name), keys, "", tuple(sorted(cited)), tuple(tags))
+        is_whole = candidates[0].kind == PERSON
+        yield Rollup(hub, name, heading(name), keys, "", tuple(sorted(cited)), tuple(tags), is_whole=is_whole)
 
 
 def _proving(page: Page, slugs: Collection[str]) -> set[str]:

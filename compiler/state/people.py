@@ -17,11 +17,16 @@ from store.wiki import candidates
 _TRAITS = ("preferences", "relations", "visits")
 
 
-async def candidates_of(connection: Connection, scope: Scope, changed: Iterable[Page]) -> tuple[ParentCandidate, ...]:
-    """Return the people that the summaries of changed pages name, with all pages that such a person's memories open."""
+async def candidates_of(
+    connection: Connection, scope: Scope, changed: Iterable[Page], listing: Iterable[UUID] = ()
+) -> tuple[ParentCandidate, ...]:
+    """Return the people that the summaries of changed pages name, with all pages that such a person's memories open.
+
+    So are those of the pages `listing`, of which a list may have to be made anew.
+    """
     names = parents.names_in_summaries(changed)
     bearing = await candidates.bearing(connection, scope, names)
-    page_ids = sorted({one.page_id for _, one in bearing if one.type == PageType.ENTITY})
+    page_ids = sorted({*listing, *(one.page_id for _, one in bearing if one.type == PageType.ENTITY)})
     rows = await candidates.opened_by(connection, scope, page_ids, _TRAITS, least=parents.MIN_PAGES)
     if not rows:
         return ()

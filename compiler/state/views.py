@@ -295,7 +295,7 @@ async def aggregation_view(
     told = parents.merge_candidates(
         parents.from_memories(memories), () if look.is_whole else parents.themes_tagged(memories)
     )
-    recent, found, lean = await _recent(connection, scope, changed, told, look)
+    recent, found, lean = await _recent(connection, scope, changed, told, look, above)
     found = await tagged.with_all_pages(connection, scope, found)
     titles = sorted({key for one in found for key in alias_keys(one.title)})
     named = [page_id for _, page_id in await candidates.by_aliases(connection, scope, titles)]
@@ -324,7 +324,12 @@ async def aggregation_view(
 
 
 async def _recent(
-    connection: Connection, scope: Scope, changed: Sequence[UUID], known: tuple[ParentCandidate, ...], look: Look
+    connection: Connection,
+    scope: Scope,
+    changed: Sequence[UUID],
+    known: tuple[ParentCandidate, ...],
+    look: Look,
+    above: Iterable[UUID],
 ) -> tuple[Stored, tuple[ParentCandidate, ...], dict[PageKey, Page]]:
     """Return the changed pages to show whole, the candidates of memories and pages, and the outlines of the other pages."""
     if look.is_whole:
@@ -340,7 +345,8 @@ async def _recent(
     rest = await load(
         connection, scope, [id_ for id_, page in lean.items() if page.key in joining and id_ not in first]
     )
-    found = parents.merge_candidates(found, await people.candidates_of(connection, scope, lean.values()))
+    listing = {*above, *(row["page_id"] for row in rows if row["has_list"])}
+    found = parents.merge_candidates(found, await people.candidates_of(connection, scope, lean.values(), listing))
     whole = Stored({**recent.pages, **rest.pages}, {**recent.ids, **rest.ids})
     return whole, found, {page.key: page for page in lean.values() if page.key not in whole.pages}
 

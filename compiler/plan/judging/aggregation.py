@@ -64,6 +64,8 @@ def decide(
     for hub in proposal.new_pages:
         passing.take_hub(hub)
     for one in proposal.rollups:
+        passing.clear(one)
+    for one in proposal.rollups:
         passing.take_rollup(one)
     passing.refresh()
     for asked in proposal.section_promotions:
@@ -118,6 +120,15 @@ class _Pass:
         self.hubs[key] = self.merger.rulings.named(hub)
         self.ended[own] = self.ended[key] = key
 
+    def clear(self, proposed: Rollup) -> None:
+        """Empty the list of a section whose whole list is proposed, before any is taken: a page may move between sections."""
+        page = self._page(proposed.page) if proposed.is_whole else None
+        standing = self._standing(page, proposed.section_slug) if page is not None else None
+        known = standing.aggregation if standing is not None else None
+        if page is not None and standing is not None and known is not None and known.promoted_page is None:
+            empty = replace(standing, sources=(), children=(), aggregation=replace(known, observed_tags=()))
+            self.rollups[page.key, standing.slug] = empty
+
     def take_rollup(self, proposed: Rollup) -> None:
         """Record a rollup: its present children, and the proposed ones that verify and that no other section has."""
         page = self._page(proposed.page)
@@ -125,12 +136,16 @@ class _Pass:
             self.gathering.reject("unknown_page", proposed.page.path)
             return
         if not proposed.children:
+            if proposed.is_whole:
+                return
             self.gathering.reject("rollup_without_children", page.key.path)
             return
         slug = (
             writing.section_slug(proposed.section_slug) or writing.section_slug(proposed.heading) or "related_entities"
         )
         standing = self._standing(page, slug)
+        if proposed.is_whole:
+            standing = self.rollups.get((page.key, slug), standing)
         if standing is not None and standing.aggregation is None:
             self.gathering.reject("section_is_no_rollup", f"{page.key.path}#{slug}")
             return

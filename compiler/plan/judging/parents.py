@@ -22,6 +22,8 @@ MIN_PAGES = 3
 PERSON = "person"
 PERIOD = "period"
 PLACES = "places"
+LISTS_OF_PEOPLE = ("topics", "decisions", "people_and_things")
+"""The sections of a person's page that list others."""
 
 _SECTIONS = (
     ("coffee", ("cafe", "coffee", "coffee_shop")),
@@ -121,8 +123,8 @@ def section_of(page: Page, candidate: ParentCandidate) -> str:
     A city lists under places only what its tags say is one: a person whom one met there is no place.
     """
     if candidate.kind == PERSON:
-        kinds = {PageType.TOPIC: "topics", PageType.DECISION: "decisions"}
-        return kinds.get(page.key.type, "people_and_things")
+        topics, decisions, others = LISTS_OF_PEOPLE
+        return {PageType.TOPIC: topics, PageType.DECISION: decisions}.get(page.key.type, others)
     if candidate.kind != "city":
         return candidate.section
     names = [tag.name for tag in page.tags]

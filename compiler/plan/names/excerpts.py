@@ -14,11 +14,12 @@ from compiler.plan.names.spotting import NameKind, acts, is_talk, runs, speaker_
 from compiler.plan.names.themes import area_of, theme_of, themes_in
 from compiler.plan.proposal import ProposedSection
 from compiler.plan.text.change import content_words
+from compiler.plan.text.common_words import COMMON_WORDS
 from compiler.plan.text.german_nouns import is_german_noun
 from compiler.plan.text.markdown import escape, plain_key
 from compiler.plan.text.persons import speaks_of_self
 from compiler.plan.text.sentences import MAX_SENTENCE_CHARS, sentences
-from compiler.plan.text.words import INTERJECTIONS, SECOND_PERSON, THIRD_PERSON
+from compiler.plan.text.words import INTERJECTIONS, NO_NAMES, SECOND_PERSON, THIRD_PERSON
 
 OVERVIEW = "overview"
 OVERVIEW_CHARS = 2_400
@@ -156,7 +157,9 @@ def _goes_on(sentence: str, keys: Collection[str]) -> bool:
     name = plain_key(opens.name) if opens is not None else ""
     if not name or not plain_key(sentence).startswith(f"{name} "):
         return True
-    return is_german_noun(name) or not acts(name, sentence)
+    words = name.split()
+    is_full_name = len(words) > 1 and NO_NAMES.isdisjoint(words) and COMMON_WORDS.isdisjoint(words)
+    return any(map(is_german_noun, words)) or not (is_full_name or acts(name, sentence))
 
 
 def attributed(said: tuple[str, ...], memory: BatchMemory) -> tuple[str, ...]:

@@ -14,58 +14,59 @@ alter amt anbieter anfang anfrage angebot angst anhang anker anlage anmeldung an
 ansprechpartnerin antrag antwort anzahl anzug apfel apotheke apparat appetit arbeit arbeitgeber arbeitstag arbeitszeit arm
 artikel arzt arzte arztin arzttermin aufgabe auftrag auge augen ausflug ausgabe auskunft ausland ausnahme ausweis auszeit auto
 autos bach backer backerei bad bahn bahnhof balkon band bank bart basis batterie bau bauch baum baume beamer bedarf befehl
-befund beginn begriff behandlung bein beispiel beitrag bekannte belag beleg berg bericht beruf bescheid beschluss besprechung
-bestand bestellung besuch betrag betreuung betrieb bett bewerber bewerbung bier bild bilder bildschirm birne blatt block blume
-blumen blut boden bohne bohrer boot brand braten brauch brief brille brot brotchen bruch brucke bruder brust buch bucher
-buchung buro butter chef chefin chor computer dach dame dank datei daten datum dauer decke deckel dienst dienstag dienstplan
-ding dinge diskussion doku dorf dose druck drucker durst dusche ecke ehe ei eier eigentum eimer einfahrt eingang einkauf
-einladung einsatz eis eisen elektriker eltern ende energie ente entscheidung entwurf erbe erde erfahrung erfolg ergebnis
-erkaltung ernte ersatz ersatzteil essen etage euro euros fach fahre fahrer fahrerin fahrkarte fahrplan fahrrad fahrt fall
-falle familie farbe fass fehler feier feierabend feiertag feld fenster ferien fernseher fertigung fest feuer fieber figur film
-filter finger firma fisch flache flasche flaschen fleisch flieger flug flugel flughafen flur fluss folge forderung form
-formular foto fotos frage fragen frau freitag freizeit freund freunde freundin freundinnen friseur frist frucht fruhling
-fruhstuck fuhrer fuhrung funktion fuss futter gabel gang garage garantie garten gast gaste gebaude gebuhr geburt geburtstag
-gedachtnis gefahr gefuhl gegend gehalt geheimnis gehirn geige geld gelegenheit gemeinde gemuse gepack gerat gerate gericht
-geruch geschaft geschenk geschichte geschirr geschwister gesicht gesprach gesundheit getrank gewicht gewinn gewitter gips glas
-glaser gluck gott grad gras grenze griff grill grippe grosse grosseltern grund gruppe gurke hafen hahn halle hals halt hand
-handler handtuch handy hase haufen haus hausarzt hausaufgaben hausmeister haut heft heim heimat heizung hemd herbst herd herr
-herrn herz hilfe himmel hinweis hitze hobby hochzeit hof holz honig hose hotel huhn hund hunde hunger husten hut idee impfung
-information inhalt insel interesse internet jacke jahr jahre jahren jahres jugend junge jungen kabel kaffee kafig kalender
-kalte kamera kamin kampf kanal kanne kappe karte karten kartoffel kartoffeln kase kasse kassierer kasten kater katze katzen
-kauf kaution keks keller kellner kenntnis kern kette keuchhusten kiefer kind kinder kindergarten kindern kino kirche kiste
-kita klage klasse klavier kleid kleidung klima klingel klinik knie knochen knopf koch koffer kohle kollege kollegen kollegin
-konto kontrolle konzert kopf kopie korb korper kosten kraft kran kranke krankenhaus krankheit kreis kreuz krieg krise kuche
-kuchen kugel kuh kuhlschrank kunde kunden kundigung kundin kunst kurs kurve kuss labor lack laden lager lampe land landung
-lange larm lauf laune leben lebensmittel leber leder lehre lehrer lehrerin leiter leiterin leitung licht liebe lied lieferant
-lieferung liste loch loffel lohn losung luft lust machine mais mal maler mangel mann manner mantel markt maschine mass
-material mauer maus medikament medikamente mehl meinung meister menge mensch menschen messe messer meter miete mieter
-mietvertrag milch minute minuten mitarbeiter mitarbeiterin mitglied mittag mittagessen mitte mittel mobel moglichkeit moment
-monat monate monaten mond montag morgen motor mull mund munze musik muskel mut mutter mutze nachbar nachbarin nachbarn
-nachfolger nachfolgerin nachmittag nachricht nachrichten nacht nachteil nadel nagel nahe name namen nase natur nebel neffe
-netz nichte niere norden note notfall nudeln nummer nuss nusse ober obst ofen ohr ohren oktober ol oma onkel opa ordner
-ordnung ort osten ostern paar pacht packung paket papier park partei partner partnerin pass passwort pate patient pause person
-personal pfand pfanne pfeffer pferd pflanze pflanzen pflaster pflege pflicht pfund physio pilz plan plane platz post praxis
-preis preise prise probe problem probleme produkt produktion programm projekt prospekt prozent prozess prufung pulver punkt
-puppe quelle quittung rabatt rad rahmen rand rasen rat rathaus rauch raum rechner rechnung rechnungen recht rede regal regel
-regen region reifen reihe reinigung reis reise rente reparatur rest restaurant rezept richtung ring risiko rock rohr rolle
-rose rucken rucksack ruf ruhe sache sachen sack saft saison salat salz sand satz sauce schach schade schaden schal schale
-schatten scheibe schein schere schicht schiff schild schinken schlaf schlag schlaganfall schlange schloss schluss schlussel
-schmerz schmerzen schnee schrank schraube schritt schuh schuhe schuld schule schuler schulter schussel schutz schwester
-schwimmbad see seele seife seil seite sekunde sekunden sendung serie sessel sicht sieg signal silber sinn situation sitz
-sitzung sohn sommer sonne sorge sorte spass spatz spaziergang speise spiegel spiel spiele spielplatz spinne sport sprache
-stadt stall stamm stand statt staub steckdose stein stelle steuer steuerberater steuern stift stimme stock stoff stolz storung
-strafe strand strasse strecke streit strom stuck stucke student studium stuhl stunde stunden sturm suche suden suppe system
-tabelle tablette tabletten tafel tag tage tagen tal tank tante tanz tasche tasse tat tatsache tausch team tee teig teil teile
-telefon teller temperatur teppich termin termine test text theke thema tier tierarzt tiere tipp tisch tischler tochter tod
-toilette tomate tomaten ton topf tor torte tour training traum treffen trend treppe tropfen tuch tur turen turm tute typ ubung
-uhr umgebung umsatz umzug unfall unternehmen unterricht unterschied unterschrift untersuchung urlaub ursache vater veganer
-vegetarier verband verdacht verein verfahren vergangenheit vergleich verhalten verkauf verkaufer verkehr verlag verlust
-vermieter vermieterin versand verspatung versuch vertrag vertrage vertrauen verwaltung video viertel vogel volk vorfall
-vorgang vorhang vormittag vorname vorrat vorschlag vorsicht vorspiel vorteil vortrag waage wagen wahl wald wand wanne ware
-wasche wasser wechsel wecker weg weihnachten wein weise welle welt werbung werk werkstatt werkzeug wert westen wetter
-wetterbericht wind winter wirtschaft woche wochen wochenende wohnung wohnzimmer wolke wolle wort wunde wunsch wurst wurzel
-zahl zahlung zahn zahnarzt zahne zange zaun zecke zeichen zeile zeit zeitung zelt zentrum zettel zeug zeuge ziel zimmer zins
-zoll zucker zufall zug zugang zukunft zunge zustand zutat zutaten zweck zweig zwiebel zwilling
+befund beginn begriff behandlung bein beispiel beitrag bekannte belag beleg berg bericht beruf bescheid beschluss besitzer
+besitzerin besprechung bestand bestellung besuch betrag betreuung betrieb bett bewerber bewerbung bier bild bilder bildschirm
+birne blatt block blume blumen blut boden bohne bohrer boot brand braten brauch brief brille brot brotchen bruch brucke bruder
+brust buch bucher buchung buro butter chef chefin chor computer dach dame dank datei daten datum dauer decke deckel dienst
+dienstag dienstplan ding dinge diskussion doku dorf dose druck drucker durst dusche ecke ehe ei eier eigentum eigentumer
+eigentumerin eimer einfahrt eingang einkauf einladung einsatz eis eisen elektriker eltern ende energie ente entscheidung
+entwurf erbe erde erfahrung erfolg ergebnis erkaltung ernte ersatz ersatzteil essen etage euro euros fach fahre fahrer
+fahrerin fahrkarte fahrplan fahrrad fahrt fall falle familie farbe fass fehler feier feierabend feiertag feld fenster ferien
+fernseher fertigung fest feuer fieber figur film filter finger firma fisch flache flasche flaschen fleisch flieger flug flugel
+flughafen flur fluss folge forderung form formular foto fotos frage fragen frau freitag freizeit freund freunde freundin
+freundinnen friseur frist frucht fruhling fruhstuck fuhrer fuhrung funktion fuss futter gabel gang garage garantie garten gast
+gaste gebaude gebuhr geburt geburtstag gedachtnis gefahr gefuhl gegend gehalt geheimnis gehirn geige geld gelegenheit gemeinde
+gemuse gepack gerat gerate gericht geruch geschaft geschaftsfuhrer geschaftsfuhrerin geschenk geschichte geschirr geschwister
+gesicht gesprach gesundheit getrank gewicht gewinn gewitter gips glas glaser gluck gott grad gras grenze griff grill grippe
+grosse grosseltern grund gruppe gurke hafen hahn halle hals halt hand handler handtuch handy hase haufen haus hausarzt
+hausaufgaben hausmeister haut heft heim heimat heizung hemd herbst herd herr herrn herz hilfe himmel hinweis hitze hobby
+hochzeit hof holz honig hose hotel huhn hund hunde hunger husten hut idee impfung information inhaber inhaberin inhalt insel
+interesse internet jacke jahr jahre jahren jahres jugend junge jungen kabel kaffee kafig kalender kalte kamera kamin kampf
+kanal kanne kappe karte karten kartoffel kartoffeln kase kasse kassierer kasten kater katze katzen kauf kaution keks keller
+kellner kenntnis kern kette keuchhusten kiefer kind kinder kindergarten kindern kino kirche kiste kita klage klasse klavier
+kleid kleidung klima klingel klinik knie knochen knopf koch koffer kohle kollege kollegen kollegin konto kontrolle konzert
+kopf kopie korb korper kosten kraft kran kranke krankenhaus krankheit kreis kreuz krieg krise kuche kuchen kugel kuh
+kuhlschrank kunde kunden kundigung kundin kunst kurs kurve kuss labor lack laden lager lampe land landung lange larm lauf
+laune leben lebensmittel leber leder lehre lehrer lehrerin leiter leiterin leitung licht liebe lied lieferant lieferung liste
+loch loffel lohn losung luft lust machine mais mal maler mangel mann manner mantel markt maschine mass material mauer maus
+medikament medikamente mehl meinung meister menge mensch menschen messe messer meter miete mieter mietvertrag milch minute
+minuten mitarbeiter mitarbeiterin mitglied mittag mittagessen mitte mittel mobel moglichkeit moment monat monate monaten mond
+montag morgen motor mull mund munze musik muskel mut mutter mutze nachbar nachbarin nachbarn nachfolger nachfolgerin
+nachmittag nachricht nachrichten nacht nachteil nadel nagel nahe name namen nase natur nebel neffe netz nichte niere norden
+note notfall nudeln nummer nuss nusse ober obst ofen ohr ohren oktober ol oma onkel opa ordner ordnung ort osten ostern paar
+pacht packung paket papier park partei partner partnerin pass passwort pate patient pause person personal pfand pfanne pfeffer
+pferd pflanze pflanzen pflaster pflege pflicht pfund physio pilz plan plane platz post praxis preis preise prise probe problem
+probleme produkt produktion programm projekt prospekt prozent prozess prufung pulver punkt puppe quelle quittung rabatt rad
+rahmen rand rasen rat rathaus rauch raum rechner rechnung rechnungen recht rede regal regel regen region reifen reihe
+reinigung reis reise rente reparatur rest restaurant rezept richtung ring risiko rock rohr rolle rose rucken rucksack ruf ruhe
+sache sachen sack saft saison salat salz sand satz sauce schach schade schaden schal schale schatten scheibe schein schere
+schicht schiff schild schinken schlaf schlag schlaganfall schlange schloss schluss schlussel schmerz schmerzen schnee schrank
+schraube schritt schuh schuhe schuld schule schuler schulter schussel schutz schwester schwimmbad see seele seife seil seite
+sekunde sekunden sendung serie sessel sicht sieg signal silber sinn situation sitz sitzung sohn sommer sonne sorge sorte spass
+spatz spaziergang speise spiegel spiel spiele spielplatz spinne sport sprache stadt stall stamm stand statt staub steckdose
+stein stelle steuer steuerberater steuern stift stimme stock stoff stolz storung strafe strand strasse strecke streit strom
+stuck stucke student studium stuhl stunde stunden sturm suche suden suppe system tabelle tablette tabletten tafel tag tage
+tagen tal tank tante tanz tasche tasse tat tatsache tausch team tee teig teil teile telefon teller temperatur teppich termin
+termine test text theke thema tier tierarzt tiere tipp tisch tischler tochter tod toilette tomate tomaten ton topf tor torte
+tour training traum treffen trend treppe tropfen tuch tur turen turm tute typ ubung uhr umgebung umsatz umzug unfall
+unternehmen unterricht unterschied unterschrift untersuchung urlaub ursache vater veganer vegetarier verband verdacht verein
+verfahren vergangenheit vergleich verhalten verkauf verkaufer verkehr verlag verlust vermieter vermieterin versand verspatung
+versuch vertrag vertrage vertrauen verwaltung video viertel vogel volk vorfall vorgang vorhang vormittag vorname vorrat
+vorschlag vorsicht vorspiel vorteil vortrag waage wagen wahl wald wand wanne ware wasche wasser wechsel wecker weg weihnachten
+wein weise welle welt werbung werk werkstatt werkzeug wert westen wetter wetterbericht wind winter wirtschaft woche wochen
+wochenende wohnung wohnzimmer wolke wolle wort wunde wunsch wurst wurzel zahl zahlung zahn zahnarzt zahne zange zaun zecke
+zeichen zeile zeit zeitung zelt zentrum zettel zeug zeuge ziel zimmer zins zoll zucker zufall zug zugang zukunft zunge zustand
+zutat zutaten zweck zweig zwiebel zwilling
 """
 # Ends of many surnames and places (`Holmberg`, `Neustadt`).
 _NAME_ENDS = """

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from compiler.plan.batch import AggregationView, LeafBatch, MemoryEvidence
-from compiler.plan.contract import BatchMemory, CreatePage, Draft, Mention, PageKey, PageType, SettleMention, Sighting
+from compiler.plan.batch import AggregationView, LeafBatch, MemoryEvidence, ParentCandidate
+from compiler.plan.contract import (
+    Aggregation,
+    BatchMemory,
+    CreatePage,
+    Draft,
+    Mention,
+    PageKey,
+    PageType,
+    SettleMention,
+    Sighting,
+)
 from compiler.plan.judging import aggregation, leaf, parents
 from compiler.plan.names import merge
 from compiler.plan.names.merge import Matches
@@ -166,3 +178,22 @@ def test_page_that_only_mentions_a_city_is_not_in_its_hub() -> None:
     view = AggregationView((*(item.page for item in made), stranger), parents.from_memories(memories))
     (rollup,) = extractive.plan_aggregation(view).rollups
     assert stranger.key not in rollup.children
+
+
+def test_list_of_a_person_goes_when_too_few_pages_name_them() -> None:
+    boat = page("Blue Boat", summary="Odile painted the Blue Boat.")
+    listing = replace(section("- x", "m1", name="people_and_things"), children=(boat.key,), aggregation=Aggregation())
+    person, topic = page("Odile", listing), page("Harbour", listing, kind=PageType.TOPIC)
+    found = extractive.plan_aggregation(AggregationView((boat, person, topic)))
+    assert [(one.page, one.section_slug, one.children, one.is_whole) for one in found.rollups] == [
+        (person.key, "people_and_things", (), True)
+    ]
+    named = ParentCandidate("person", "odile", "Odile", "topics", ("m1",), (boat.key, *extra_pages()))
+    again = extractive.plan_aggregation(AggregationView((boat, person, *map(page, ("Oar", "Sail"))), (named,)))
+    assert [(one.section_slug, len(one.children), one.is_whole) for one in again.rollups] == [
+        ("people_and_things", 3, True)
+    ]
+
+
+def extra_pages() -> tuple[PageKey, ...]:
+    return tuple(page(title).key for title in ("Oar", "Sail"))

@@ -60,6 +60,7 @@ def test_page_holds_what_its_subject_is_and_what_goes_on_about_it(
     "text",
     [
         "Ada came by. Ben said that the roof leaks.",
+        "Ada came by. Rui Falcão trabalhou na padaria.",
         "Ada came by. We cooked for six.",
         "Ada came by. It rained all day.",
         "Ada came by. Is the roof tight?",

@@ -277,3 +277,22 @@ def test_new_tag_removes_no_child_from_a_hub_titled_with_it() -> None:
     tag = ParentCandidate("tag", "restaurants", "Restaurants", "related_entities")
     decision = aggregation.decide(AggregationView((promoted, *children), (CITY, tag)), Proposal(), Matches())
     assert set(written(decision)["restaurants"].children) == set(keys)
+
+
+def test_whole_list_drops_what_it_does_not_name_and_moves_pages_between_sections() -> None:
+    kept, moved, gone = places(3)
+    lists = [
+        replace(section("", "m00", name=name), children=tuple(one.key for one in children), aggregation=Aggregation())
+        for name, children in (("restaurants", (kept, gone)), ("coffee", (moved,)))
+    ]
+    every = [hub(*lists), kept, moved, gone]
+    proposed = (
+        replace(rollup([kept, moved], "m01"), is_whole=True),
+        Rollup(AUSTIN, "coffee", "Coffee", is_whole=True),
+    )
+    found = decided(every, Proposal(rollups=proposed), records=2)
+    written = {item.section.slug: item.section for item in found.items if isinstance(item, WriteSection)}
+    assert written["restaurants"].children == (kept.key, moved.key)
+    assert [one.memory_id for one in written["restaurants"].sources] == ["m01"]
+    assert (written["coffee"].children, written["coffee"].body_md) == ((), "")
+    assert {item.link.target for item in found.items if isinstance(item, DropLink)} == {gone.key, moved.key}
