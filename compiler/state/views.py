@@ -46,6 +46,7 @@ _LONGER_EACH = 50
 _AKIN_EACH = 2
 _MOST_NEARED = 10
 _MOST_FED = 300
+_Candidates = tuple[ParentCandidate, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +296,7 @@ async def aggregation_view(
     told = parents.merge_candidates(
         parents.from_memories(memories), () if look.is_whole else parents.themes_tagged(memories)
     )
-    recent, found, lean = await _recent(connection, scope, changed, told, look, above)
+    recent, found, lean = await _recent(connection, scope, changed, above, told, look)
     found = await tagged.with_all_pages(connection, scope, found)
     titles = sorted({key for one in found for key in alias_keys(one.title)})
     named = [page_id for _, page_id in await candidates.by_aliases(connection, scope, titles)]
@@ -324,13 +325,8 @@ async def aggregation_view(
 
 
 async def _recent(
-    connection: Connection,
-    scope: Scope,
-    changed: Sequence[UUID],
-    known: tuple[ParentCandidate, ...],
-    look: Look,
-    above: Iterable[UUID],
-) -> tuple[Stored, tuple[ParentCandidate, ...], dict[PageKey, Page]]:
+    connection: Connection, scope: Scope, changed: Sequence[UUID], above: Sequence[UUID], known: _Candidates, look: Look
+) -> tuple[Stored, _Candidates, dict[PageKey, Page]]:
     """Return the changed pages to show whole, the candidates of memories and pages, and the outlines of the other pages."""
     if look.is_whole:
         recent = await load(connection, scope, changed)
