@@ -103,10 +103,11 @@ def subjects(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES) -> list[Subj
         if gazetteer.is_known_city(key) and subject.kind is NameKind.THING:
             subject.kind = NameKind.CITY
         subject.is_sure |= subject.page is not None
+    certain = frozenset(key for key, subject in found.items() if subject.is_sure)
     for subject in found.values():
-        subject.is_sure |= _is_full_name(subject) or _is_word_as_name(subject, found)
+        subject.is_sure |= _is_full_name(subject) or _is_word_as_name(subject, certain)
         subject.is_sure |= any(subject.key in _greeted(memory.text) for memory in subject.memories.values())
-    for key, subject in found.items():
+    for key, subject in sorted(found.items()):
         begins = (found.get(key[:at]) for at, letter in enumerate(key) if letter == " ")
         subject.is_sure |= any(one is not None and one.is_sure and one.kind is not NameKind.CITY for one in begins)
     sure = {key: one for key, one in sorted(found.items()) if one.is_sure}
@@ -133,8 +134,8 @@ def _is_full_name(subject: Subject) -> bool:
     return len(texts) >= OFTEN_TOGETHER or (len(texts) > 1 and any(acts(subject.key, text) for text in texts))
 
 
-def _is_word_as_name(subject: Subject, found: Mapping[str, Subject]) -> bool:
-    """Return whether a single word that may be no name is one: the first of a full name that is sure, what acts in two
+def _is_word_as_name(subject: Subject, certain: Iterable[str]) -> bool:
+    """Return whether a single word that may be no name is one: the first of a full name that is `certain`, what acts in two
     memories, or a word of German texts in three.
     """
     is_common = subject.key in COMMON_WORDS or (subject.is_noun and is_german_noun(subject.key))
@@ -146,9 +147,7 @@ def _is_word_as_name(subject: Subject, found: Mapping[str, Subject]) -> bool:
     least = OFTEN_TOGETHER if subject.is_noun else LEAST_ACTS
     notes = [memory.text for memory in subject.memories.values() if not speaker_of(memory.text)]
     acting = sum(acts(subject.key, text) for text in notes) if count >= least else 0
-    return acting >= LEAST_ACTS or any(
-        key.startswith(f"{subject.key} ") and one.is_sure and _is_person_like(key) for key, one in found.items()
-    )
+    return acting >= LEAST_ACTS or any(key.startswith(f"{subject.key} ") and _is_person_like(key) for key in certain)
 
 
 def _is_person_like(key: str) -> bool:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from compiler.plan.text.common_words import COMMON_WORDS
+
 _NOUNS = """
 abend abfahrt abfall abgabe abmachung absage abschied abschluss absprache abstand abteilung adresse akku akten alarm alltag
 alter amt anbieter anfang anfrage angebot angst anhang anker anlage anmeldung annahme anruf anschluss ansicht ansprechpartner
@@ -81,10 +83,10 @@ skat ski strick tanz tennis theater topfer trompete turnen volleyball wander yog
 """
 # Words of no other language, and words that only together tell of the language.
 _STRONG = """
-aber auch auf aus bei beim dass diese dieser dieses ein eine einem einen einer fur für gehen geht gestern haben hatten heisst
+aber auch auf aus bei beim dass diese dieser dieses ein eine einem einen einer für gehen geht gestern haben hatten heisst
 heißt heute ich ihm ihn ist jetzt kein keine keinem keinen kommt meine meinen mich mir mit mochte möchte nach nicht noch oder
-ohne schon seit sich sie sind statt uber und uns unser unsere unseren vom wegen weil wenn werde werden wieder wir wird wurde
-zum zur über
+ohne schon seit sich sie sind statt und uns unser unsere unseren vom wegen weil wenn werde werden wieder wir wird wurde zum
+zur über
 """
 _WEAK = """
 ab am das dem den der des die hat ihr im immer ins mehr nie nur vor zu zur
@@ -111,7 +113,7 @@ _NO_NOUNS = frozenset(["oma", "opa", "tante", "onkel", "herr", "herrn", "frau", 
 
 GERMAN_NOUNS = frozenset(_NOUNS.split()) - _NO_NOUNS
 _HEADS = tuple(sorted(noun for noun in GERMAN_NOUNS - set(_NAME_ENDS.split()) if len(noun) >= _SHORTEST_HEAD))
-_TELLING = frozenset(noun for noun in GERMAN_NOUNS if len(noun) >= _LONG)
+_TELLING = frozenset(noun for noun in GERMAN_NOUNS - COMMON_WORDS if len(noun) >= _LONG)
 _OF_THEMES = frozenset(_THEMES.split())
 _STRONG_WORDS = frozenset(_STRONG.split())
 _WEAK_WORDS = frozenset(_WEAK.split())

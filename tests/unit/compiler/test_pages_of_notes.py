@@ -13,9 +13,10 @@ from compiler.plan.names.decisions import decisions
 from compiler.plan.names.excerpts import excerpt, line
 from compiler.plan.names.merge import Matches
 from compiler.plan.names.openings import opening
-from compiler.plan.names.spotting import is_talk, runs, speaker_of
+from compiler.plan.names.spotting import is_talk, known_names, runs, speaker_of, spotted
 from compiler.plan.names.themes import themes_in
 from compiler.plan.proposal import ProposedPage
+from compiler.plan.text.german_nouns import is_german
 from compiler.planners import extractive
 from tests.support.compiler.plan_cases import START, batch, memory
 
@@ -94,6 +95,20 @@ def test_name_behind_a_label_is_one_but_not_the_first_word_that_a_speaker_says()
     )
     assert [(one.name, one.is_initial) for one in runs("Boiler guy: Stefan, comes Friday")][-1] == ("Stefan", False)
     assert [(one.name, one.is_initial) for one in runs("Nina: Stefan, look at this")][-1] == ("Stefan", True)
+
+
+def test_what_a_word_is_does_not_hang_on_the_names_that_are_known() -> None:
+    for known in ((), ("nina",)):
+        found = spotted("Nina: Anyways, enough of that", known_names(known))
+        assert [one.is_initial for one in found if one.name == "Anyways"] == [True]
+    nouns = spotted("Wir waren am Kalkhof.", known_names(("kalkhof",)))
+    assert [(one.name, one.is_noun) for one in nouns] == [("Kalkhof", True)]
+
+
+def test_english_with_words_that_are_german_too_is_not_german() -> None:
+    assert not is_german(["the", "computer", "system", "needs", "training", "in", "this", "situation"])
+    assert not is_german(["he", "named", "him", "moon", "because", "of", "the", "gray", "fur"])
+    assert is_german(["wir", "waren", "am", "kalkhof"])
 
 
 def test_opening_is_the_newest_of_the_sentences_that_say_what_the_subject_is() -> None:
