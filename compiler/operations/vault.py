@@ -40,7 +40,7 @@ def markdown(found: PageWhole, parent: PageRow | None) -> str:
         "type": found.page.type,
         "slug": found.page.slug,
         "summary": text.unescape(found.page.summary),
-        "aliases": [one.display for one in found.aliases],
+        "aliases": list(dict.fromkeys(one.display for one in found.aliases)),
         "tags": list(found.page.tags),
         "parent": f"{parent.type}/{parent.slug}" if parent else None,
         "hubness": found.page.hubness_score,

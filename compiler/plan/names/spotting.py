@@ -326,7 +326,7 @@ def _name_in(words: Sequence[str], keys: Sequence[str], *, is_initial: bool) -> 
     while is_initial and start < end - 1 and determines(words[start].lower()):
         start += 1
     joint = next((at for at in range(start + 1, end - 1) if words[at].lower() in CONNECTORS), 0)
-    if joint and all(is_german_noun(key) or is_german_compound(key) for key in keys[start:joint]):
+    if joint and all(is_german_noun(noun) or is_german_compound(noun) for noun in map(_last_word, keys[start:joint])):
         start = joint + 1
     while start < end - 1 and keys[start] in _OFFICES:
         start += 1
@@ -334,6 +334,10 @@ def _name_in(words: Sequence[str], keys: Sequence[str], *, is_initial: bool) -> 
     while is_name and end - 1 > start and is_no_surname(keys[end - 1]):
         end -= 1
     return start, end
+
+
+def _last_word(key: str) -> str:
+    return key.rpartition(" ")[2]
 
 
 def _without_noun(word: str) -> str:

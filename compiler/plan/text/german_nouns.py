@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from compiler.plan.text.common_words import COMMON_WORDS
 
 _NOUNS = """
-abend abfahrt abfall abgabe abmachung absage abschied abschluss absprache abstand abteilung adresse akku akten alarm alltag
+abend abfahrt abfall abgabe abmachung absage abschied abschluss absprache abstand abteilung adresse ag akku akten alarm alltag
 alter amt anbieter anfang anfrage angebot angst anhang anker anlage anmeldung annahme anruf anschluss ansicht ansprechpartner
 ansprechpartnerin antrag antwort anzahl anzug apfel apotheke apparat appetit arbeit arbeitgeber arbeitstag arbeitszeit arm
 artikel arzt arzte arztin arzttermin aufgabe auftrag auge augen ausflug ausgabe auskunft ausland ausnahme ausweis auszeit auto
@@ -36,8 +36,8 @@ hochzeit hof holz honig hose hotel huhn hund hunde hunger husten hut idee impfun
 interesse internet jacke jahr jahre jahren jahres jugend junge jungen kabel kaffee kafig kalender kalte kamera kamin kampf
 kanal kanne kappe karte karten kartoffel kartoffeln kase kasse kassierer kasten kater katze katzen kauf kaution keks keller
 kellner kenntnis kern kette keuchhusten kiefer kind kinder kindergarten kindern kino kirche kiste kita klage klasse klavier
-kleid kleidung klima klingel klinik knie knochen knopf koch koffer kohle kollege kollegen kollegin konto kontrolle konzert
-kopf kopie korb korper kosten kraft kran kranke krankenhaus krankheit kreis kreuz krieg krise kuche kuchen kugel kuh
+kleid kleidung klima klingel klinik klub knie knochen knopf koch koffer kohle kollege kollegen kollegin konto kontrolle
+konzert kopf kopie korb korper kosten kraft kran kranke krankenhaus krankheit kreis kreuz krieg krise kuche kuchen kugel kuh
 kuhlschrank kunde kunden kundigung kundin kunst kurs kurve kuss labor lack laden lager lampe land landung lange larm lauf
 laune leben lebensmittel leber leder lehre lehrer lehrerin leiter leiterin leitung licht liebe lied lieferant lieferung liste
 loch loffel lohn losung luft lust machine mais mal maler mangel mann manner mantel markt maschine mass material mauer maus

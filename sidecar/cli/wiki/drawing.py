@@ -86,7 +86,7 @@ def _state(source: WikiSource) -> str:
 
 def _around(found: PageWhole) -> Iterator[str]:
     if found.aliases:
-        yield printable(f"also called: {', '.join(one.display for one in found.aliases)}")
+        yield printable(f"also called: {', '.join(dict.fromkeys(one.display for one in found.aliases))}")
     if found.page.entity_type:
         yield printable(f"is of the type: {found.page.entity_type}")
     if found.page.tags:

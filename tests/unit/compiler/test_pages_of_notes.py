@@ -225,6 +225,7 @@ def test_recurring_name_that_only_opens_sentences_gets_a_page() -> None:
         ("Die Kiebitz-Abschaltung ist verschoben.", ["Kiebitz"]),
         ("Lieblingsessen von Tilda ist Reis mit Ei.", ["Tilda"]),
         ("Die Praxis von Kollege Aberg ist zu.", ["Aberg"]),
+        ("Schach-AG von Malte ist freitags nach der Schule.", ["Malte"]),
         ("Ana y Luis fueron al cine.", ["Ana", "Luis"]),
         ("Casamento da Luísa Campos em abril.", ["Luísa Campos"]),
         ("The API limit is 50.", []),

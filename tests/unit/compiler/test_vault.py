@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 
 from compiler.operations import vault
-from store.wiki.browse import PageRef, PageRow, PageWhole, SectionRow
+from store.wiki.browse import AliasRow, PageRef, PageRow, PageWhole, SectionRow
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 PAGE = PageRow(
@@ -53,3 +53,9 @@ def test_front_matter_is_yaml_whatever_a_title_holds(sign: str) -> None:
     assert re.fullmatch(
         "[\\x20-\\x7e\\xa0-\\u2027\\u202a-\\ud7ff\\ue000-\\ufefe\\uff00-\\ufffd\U00010000-\U0010ffff]+", line
     )
+
+
+def test_front_matter_names_a_name_with_two_keys_once() -> None:
+    rows = tuple(AliasRow(key, "O'Brien's", "compiler", NOW, ()) for key in ("o'brien's", "obriens"))
+    text = vault.markdown(PageWhole(PAGE, (), rows, (), ()), None)
+    assert "aliases: [\"O'Brien's\"]" in text
