@@ -14,7 +14,15 @@ from functools import lru_cache
 from compiler.plan.contract import BatchMemory
 from compiler.plan.names.locating import city_of, place_name
 from compiler.plan.text.common_words import COMMON_WORDS
-from compiler.plan.text.german_nouns import determines, is_german, is_german_compound, is_german_noun, is_no_surname
+from compiler.plan.text.german_nouns import (
+    KINDS_BEFORE,
+    determines,
+    is_german,
+    is_german_compound,
+    is_german_noun,
+    name_in,
+    without_noun,
+)
 from compiler.plan.text.markdown import MAX_NAME_CHARS, one_line, plain_key
 from compiler.plan.text.sentences import SPEAKER
 from compiler.plan.text.words import (
@@ -96,14 +104,6 @@ _OWNERS = re.compile(r"\b([^\W\d_a-z][\w-]*)['’]s\b")
 _COPULA = re.compile(r"\sé\s")  # without its accent it is the Portuguese `and`
 _NO_TOKEN = ""
 _APART = frozenset(["&"])
-_PEOPLE_BY_OFFICE = """
-kollege kollegin chef chefin nachbar nachbarin vermieter vermieterin freund freundin bruder schwester kunde kundin lieferant
-steuerberater hausarzt zahnarzt tierarzt trainer lehrer lehrerin hebamme nachfolger nachfolgerin ansprechpartner
-ansprechpartnerin
-"""
-# A kind of thing before its name: `den Roman Blue River`.
-_KINDS_BEFORE = frozenset(["roman", "buch", "film", "lied", "firma", "projekt", "dienst", "kunden", "verein"])
-_OFFICES = frozenset(_PEOPLE_BY_OFFICE.split())
 
 
 def speaker_of(text: str) -> str:
@@ -298,10 +298,10 @@ def _in_german(found: Iterable[tuple[int, int, Spotted]], tokens: Sequence[str])
     Nouns alone are doubtful, and so is a word alone that is a compound, opens a sentence or stands behind an article.
     """
     for first, last, one in found:
-        words = [_without_noun(word) for word in one.name.split()]
+        words = [without_noun(word) for word in one.name.split()]
         keys = [plain_key(word) for word in words]
-        opens = int(first > 0 and determines(tokens[first - 1].lower()) and len(words) > 1 and keys[0] in _KINDS_BEFORE)
-        start, end = _name_in(words[opens:], keys[opens:], is_initial=one.is_initial)
+        opens = int(first > 0 and determines(tokens[first - 1].lower()) and len(words) > 1 and keys[0] in KINDS_BEFORE)
+        start, end = name_in(words[opens:], keys[opens:], is_initial=one.is_initial)
         start, end = start + opens, end + opens
         words, keys = words[start:end], keys[start:end]
         if all(is_german_noun(key) or key in NO_NAMES for key in keys):
@@ -318,33 +318,6 @@ def _in_german(found: Iterable[tuple[int, int, Spotted]], tokens: Sequence[str])
             last - (len(one.name.split()) - end),
             replace(one, name=name, is_initial=is_initial, is_noun=is_noun),
         )
-
-
-def _name_in(words: Sequence[str], keys: Sequence[str], *, is_initial: bool) -> tuple[int, int]:
-    """Return where the name in a German run begins and ends: behind nouns that join it, articles and offices, before nouns."""
-    start, end = 0, len(words)
-    while is_initial and start < end - 1 and determines(words[start].lower()):
-        start += 1
-    joint = next((at for at in range(start + 1, end - 1) if words[at].lower() in CONNECTORS), 0)
-    if joint and all(is_german_noun(noun) or is_german_compound(noun) for noun in map(_last_word, keys[start:joint])):
-        start = joint + 1
-    while start < end - 1 and keys[start] in _OFFICES:
-        start += 1
-    is_name = keys[start] not in ADDRESSES and not is_german_noun(keys[start])
-    while is_name and end - 1 > start and is_no_surname(keys[end - 1]):
-        end -= 1
-    return start, end
-
-
-def _last_word(key: str) -> str:
-    return key.rpartition(" ")[2]
-
-
-def _without_noun(word: str) -> str:
-    """Return the name in a compound with a hyphen: `Kiebitz`, of `Kiebitz-Abschaltung`."""
-    name, hyphen, noun = word.rpartition("-")
-    key = plain_key(noun)
-    return name if hyphen and name and (is_german_noun(key) or is_german_compound(key)) else word
 
 
 def _is_code(words: list[str]) -> bool:

@@ -6,9 +6,11 @@ compound, and a common noun as well (`Wasseranschluss`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from compiler.plan.text.common_words import COMMON_WORDS
+from compiler.plan.text.markdown import plain_key
+from compiler.plan.text.words import ADDRESSES, CONNECTORS
 
 _NOUNS = """
 abend abfahrt abfall abgabe abmachung absage abschied abschluss absprache abstand abteilung adresse ag akku akten alarm alltag
@@ -97,6 +99,13 @@ eines erste ersten fünf halbe ihr ihre ihrem ihren im ins jede jeden jeder jede
 meine meinem meinen meiner neue neuen neuer neues neun nächste nächsten sechs sein seine seinen sieben unser unsere unserem
 unseren viele vier vom zehn zum zur zwei zwölf
 """
+_PEOPLE_BY_OFFICE = """
+kollege kollegin chef chefin nachbar nachbarin vermieter vermieterin freund freundin bruder schwester kunde kundin lieferant
+steuerberater hausarzt zahnarzt tierarzt trainer lehrer lehrerin hebamme nachfolger nachfolgerin ansprechpartner
+ansprechpartnerin
+"""
+# A kind of thing before its name: `den Roman Blue River`.
+KINDS_BEFORE = frozenset(["roman", "buch", "film", "lied", "firma", "projekt", "dienst", "kunden", "verein"])
 _LONG = 6
 _SHORTEST_HEAD = 4
 _LONGEST_SURNAME = 7
@@ -114,6 +123,7 @@ _NO_NOUNS = frozenset(["oma", "opa", "tante", "onkel", "herr", "herrn", "frau", 
 GERMAN_NOUNS = frozenset(_NOUNS.split()) - _NO_NOUNS
 _HEADS = tuple(sorted(noun for noun in GERMAN_NOUNS - set(_NAME_ENDS.split()) if len(noun) >= _SHORTEST_HEAD))
 _TELLING = frozenset(noun for noun in GERMAN_NOUNS - COMMON_WORDS if len(noun) >= _LONG)
+_OFFICES = frozenset(_PEOPLE_BY_OFFICE.split())
 _OF_THEMES = frozenset(_THEMES.split())
 _STRONG_WORDS = frozenset(_STRONG.split())
 _WEAK_WORDS = frozenset(_WEAK.split())
@@ -156,3 +166,30 @@ def is_german_compound(key: str) -> bool:
     return key.endswith(_HEADS) and any(
         key.endswith(head) and len(key) - len(head) >= _SHORTEST_MODIFIER for head in _HEADS
     )
+
+
+def name_in(words: Sequence[str], keys: Sequence[str], *, is_initial: bool) -> tuple[int, int]:
+    """Return where the name in a German run begins and ends: behind nouns that join it, articles and offices, before nouns."""
+    start, end = 0, len(words)
+    while is_initial and start < end - 1 and determines(words[start].lower()):
+        start += 1
+    joint = next((at for at in range(start + 1, end - 1) if words[at].lower() in CONNECTORS), 0)
+    if joint and all(is_german_noun(noun) or is_german_compound(noun) for noun in map(_last_word, keys[start:joint])):
+        start = joint + 1
+    while start < end - 1 and keys[start] in _OFFICES:
+        start += 1
+    is_name = keys[start] not in ADDRESSES and not is_german_noun(keys[start])
+    while is_name and end - 1 > start and is_no_surname(keys[end - 1]):
+        end -= 1
+    return start, end
+
+
+def _last_word(key: str) -> str:
+    return key.rpartition(" ")[2]
+
+
+def without_noun(word: str) -> str:
+    """Return the name in a compound with a hyphen: `Kiebitz`, of `Kiebitz-Abschaltung`."""
+    name, hyphen, noun = word.rpartition("-")
+    key = plain_key(noun)
+    return name if hyphen and name and (is_german_noun(key) or is_german_compound(key)) else word
