@@ -22,7 +22,10 @@ from store.text.words import STOP_WORDS
 
 _IS = "is|are|was|were|es|era|foi|ist|war|est|etait|means|stands for"
 _WHO_IS = "is|ist|es|est|was|war|heisst|sera|wird"
-_TITLES = "the|o|a|el|la|der|die|dr|dra|prof|mr|mrs|ms|herr|frau|senora?|dona?|seu|now|jetzt|ahora|agora"
+_TITLES = (
+    "the|o|a|el|la|der|die|dr|dra|prof|mr|mrs|ms|herr|frau|senora?|doctora?|doutora?|dona?|seu|now|jetzt|ahora|agora"
+)
+_LEADS = "runs|leads|owns|manages|heads|leitet|fuhrt|dirige|coordina|coordena|lidera|gerencia"
 _COPULA = re.compile(r"\sé\s")  # without its accent it is the Portuguese `and`
 _AN = (
     "a|an|the|my|our|his|her|their|one|un|una|el|la|los|las|um|uma|o|os|as|ein|eine|der|die|das|une|le|mi|meu|minha|mein|meine"
@@ -270,17 +273,25 @@ def _defined(said: str, key: str) -> int:
     name = re.escape(key)
     if said.startswith(f"{_LABELLED} "):
         return 6 if re.match(rf"(?:\S+ )?{name}\b", said.removeprefix(f"{_LABELLED} ")) else 0
-    if re.search(rf"^(?:\S+ ){{0,3}}{name} (?:{_IS}) (?:(?:{_NOW}) )*(?:{_AN})\b", said):
-        return 6
-    if re.match(rf"(?:\S+ ){{0,1}}{name}\b", said) and _ENDED.search(said) and not _COMING.search(said):
-        return 6
-    if re.match(rf"(?:\S+ ){{1,5}}(?:{_WHO_IS}) (?:(?:{_TITLES}) )*{name}\b", said):
+    if _says_what(said, name):
         return 6
     if re.match(rf"(?:\S+ ){{0,1}}{name} (?:{_IS}) ", said):
         return 4
+    if re.match(rf"(?:\S+ )?{name} (?:{_LEADS})\b(?! on\b)", said):
+        return 5
     before = re.search(rf"(?:^|\s)(\S+) (\S+) {name}\b", f"  {said}")
     if before and (before[2] in NAMING or (before[1] in NAMING and len(before[2]) > 2)):
         return 5
     if re.match(rf"(?:(?:{_AN}) (?:\S+ )?)?{name}\b", said):
         return 3
     return 1 if re.search(rf"\b{name}\b", said) else 0
+
+
+def _says_what(said: str, name: str) -> bool:
+    """Return whether the words say what the name is, who it is that is something, or that it is no more what it was."""
+    is_ended = re.match(rf"(?:\S+ ){{0,1}}{name}\b", said) and _ENDED.search(said) and not _COMING.search(said)
+    return bool(
+        is_ended
+        or re.match(rf"(?:\S+ ){{0,3}}{name} (?:{_IS}) (?:(?:{_NOW}) )*(?:{_AN})\b", said)
+        or re.match(rf"(?:\S+ ){{1,5}}(?:{_WHO_IS}) (?:(?:{_TITLES}) )*{name}\b", said)
+    )

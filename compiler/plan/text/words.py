@@ -101,6 +101,7 @@ named called nicknamed dog cat puppy pup kitten pet horse friend sister brother 
 boyfriend girlfriend partner roommate coach boss neighbor niece nephew baby llamado llamada chamado chamada genannt namens
 perro perra gato gata cachorro cachorra hund katze amigo amiga hermano hermana irmao irma schwester bruder freund freundin
 chien ami amie soeur frere
+hija hijo suegro suegra cunado cunada filha filho sogro sogra cunhado cunhada tochter sohn schwager schwagerin
 """
 _ADDRESSES = """
 aunt auntie uncle miss doctor professor don dona dom senhor senhora senor senora senorita frau herr madame mme monsieur mlle

@@ -129,6 +129,12 @@ def test_opening_tells_who_somebody_is_in_any_order_of_words() -> None:
     times = dict.fromkeys(("Dentist is Dr. Okafor on Pine Street.", "Dentist: Dr. Okafor, Pine Street."), START)
     for one in times:
         assert opening((one, passing), {"okafor"}, {**times, passing: START.replace(year=2027)}) == one
+    for who, later in (
+        ("Mi hija Carlota tiene siete años.", "Carlota quiere aprender ajedrez."),
+        ("Carlota leads the workshop.", "Carlota wants Saturdays off from April."),
+        ("La pediatra es la doctora Carlota.", "Carlota dice que esperemos al otoño."),
+    ):
+        assert opening((who, later), {"carlota"}, {who: START, later: START.replace(year=2027)}) == who
 
 
 def test_newer_memory_of_an_equal_line_opens_the_page_in_whatever_order_they_come() -> None:
