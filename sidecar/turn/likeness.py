@@ -27,7 +27,7 @@ with two thirds of the question's words is judged by its share of them. `aloofne
 does not know it is `likenesses_by_words`."""
 
 LEAST_LIKENESS: Final = {Spend.FRUGAL: 0.13, Spend.BALANCED: 0.0, Spend.FULL: None}
-"""The least likeness of a memory or page, for the vectors of `worth.TRAINED_EMBEDDER`; `python -m bench privacy` measures what
+"""The least likeness of a memory or page, for the vectors of the built-in embedders; `python -m bench privacy` measures what
 passes.
 """
 
@@ -39,7 +39,7 @@ _MOST_ALOOF, _MOST_ALOOF_NAMED = 0.35, 0.15
 # Backgrounds: 98 of 100 English questions are below the one, 92 of 100 others above the other.
 _KNOWN, _UNKNOWN = 0.3, 0.4
 _MOST_PERSONAL, _PERSONAL_IN_THREAD = 4.0, 0.4
-_OF_WORDS, _LEAST_ODDS, _ODDS_A_LIKENESS = 5.0, 2.0, 6.0
+_OF_WORDS, _LEAST_ODDS, _ODDS_A_LIKENESS = 5.0, 2.1, 6.0
 
 _Vectors = NDArray[np.float64]
 
@@ -77,7 +77,7 @@ def likenesses_by_words(
 ) -> _Vectors:
     """Return each text's likeness in a language that the embedder does not know, given its share of the question's words.
 
-    (log odds of its relevance + those that the message is about somebody's own life + 5 * share - 2) / 6, the second within 4;
+    (log odds of its relevance + those that the message is about somebody's own life + 5 * share - 2.1) / 6, the second within 4;
     for a message that leans on its thread 0.4.
     """
     relevant = np.clip(np.array(relevances, np.float64), 1e-6, 1 - 1e-6)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from store.text.calendar_words import DAY_NAMES, MONTH_NAMES
 from store.text.texts import fold
 from store.text.words import NEGATIONS as KNOWN_NEGATIONS
 
@@ -30,34 +31,6 @@ degil yok hic hicbir asla olmadan
 안 못 없다 없음 없이 아니 아니다 아니라
 khong chua chang dung tidak bukan jangan belum tanpa tak hapana hindi huwag
 """
-
-_MONTHS = (
-    "january jan januar jänner janeiro enero janvier gennaio januari января январь stycznia ocak يناير जनवरी",
-    "february feb februar fevereiro febrero février febbraio februari февраля февраль lutego şubat فبراير फरवरी",
-    "march mar märz marzo março mars maart марта март marca mart مارس मार्च",
-    "april apr abril avril aprile апреля апрель kwietnia nisan أبريل ابريل अप्रैल",
-    "may mai mayo maio maggio mei мая май maja mayıs مايو मई",
-    "june jun juni junho junio juin giugno июня июнь czerwca haziran يونيو जून",
-    "july jul juli julho julio juillet luglio июля июль lipca temmuz يوليو जुलाई",
-    "august aug agosto août augustus августа август sierpnia ağustos أغسطس अगस्त",
-    "september sep sept setembro septiembre septembre settembre сентября сентябрь września eylül سبتمبر सितंबर",
-    "october oct oktober okt outubro octubre octobre ottobre октября октябрь października ekim أكتوبر अक्टूबर",
-    "november nov novembro noviembre novembre ноября ноябрь listopada kasım نوفمبر नवंबर",
-    "december december dezembro diciembre décembre dicembre декабря декабрь grudnia aralık ديسمبر दिसंबर",
-)
-
-_DAYS = (
-    "monday mon mondays montag segunda-feira lunes lundi lunedì maandag понедельник poniedziałek pazartesi الاثنين सोमवार",
-    "tuesday tue tues dienstag terça-feira martes mardi martedì dinsdag вторник wtorek salı الثلاثاء मंगलवार",
-    "wednesday wed mittwoch quarta-feira miércoles mercredi mercoledì woensdag среда среду środa çarşamba الأربعاء बुधवार",
-    "thursday thu thurs donnerstag quinta-feira jueves jeudi giovedì donderdag четверг czwartek perşembe الخميس गुरुवार",
-    "friday fri freitag sexta-feira viernes vendredi venerdì vrijdag пятница пятницу piątek cuma الجمعة शुक्रवार",
-    "saturday samstag sonnabend sábado samedi sabato zaterdag суббота субботу sobota cumartesi السبت शनिवार",
-    "sunday sonntag domingo dimanche domenica zondag воскресенье niedziela الأحد रविवार",
-    "today heute hoje hoy aujourd'hui oggi vandaag сегодня dziś bugün اليوم आज",
-    "yesterday gestern ontem ayer ieri gisteren вчера wczoraj dün أمس",
-    "tomorrow morgen amanhã mañana demain domani завтра jutro yarın غدا",
-)
 
 _NUMBERS = (
     (0, "zero null nul cero ноль нуль sıfır صفر शून्य"),
@@ -104,10 +77,10 @@ NEGATION_RUNS = re.compile(
 )
 """Negations within words, in scripts without spaces or with negations joined to the verb."""
 
-MONTHS = {fold(word): number for number, words in enumerate(_MONTHS, 1) for word in words.split()}
+MONTHS = {fold(word): number for number, words in enumerate(MONTH_NAMES, 1) for word in words.split()}
 """Month numbers by name."""
 
-DAYS = {fold(word): number for number, words in enumerate(_DAYS, 1) for word in words.split()}
+DAYS = {fold(word): number for number, words in enumerate(DAY_NAMES, 1) for word in words.split()}
 """Weekday numbers by name, 1 for Monday; 8, 9 and 10 are today, yesterday and tomorrow."""
 
 NUMBERS = {fold(word): number for number, words in _NUMBERS for word in words.split()}

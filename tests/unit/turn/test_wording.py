@@ -50,3 +50,19 @@ def test_endings_of_japanese_words_weigh_less_than_their_signs() -> None:
 
 def test_each_text_is_told_apart_and_only_its_beginning_is_read() -> None:
     assert word_shares(["bicycle"], ["a bicycle", "a car", f"{'x ' * 2000}bicycle"]) == [1.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("Sommerzeit März", "Bernd ist seit März insolvent."),
+        ("ishockey 2017", "Anders är nykter sedan 2017."),
+        ("周末吃饭", "我们周末搬家。"),
+    ],
+)
+def test_a_word_that_only_tells_when_weighs_nothing_beside_others(question: str, text: str) -> None:
+    assert share(question, text) == 0.0
+
+
+def test_a_question_of_times_alone_is_held_by_them() -> None:
+    assert share("Donnerstag", "Am Donnerstag Tennis mit Olaf.") == 1.0
