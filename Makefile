@@ -93,7 +93,7 @@ lines: install  ## count the lines of code by package and folder
 	$(BIN)/python -m tests.code_lines --folders
 
 lock:  ## pin every package anew, with hashes and no index named; needs uv
-	uv pip compile --quiet --universal --python-version 3.11 --extra dev --extra mcp --generate-hashes --upgrade \
+	uv pip compile --quiet --universal --python-version 3.11 --extra dev --extra mcp --extra multilingual --generate-hashes --upgrade \
 		--no-emit-index-url --no-emit-find-links --no-header pyproject.toml --output-file requirements.lock
 
 install: $(STAMP)

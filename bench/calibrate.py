@@ -58,8 +58,10 @@ from bench.recall.fitting_worth import (
 from bench.recall.recordings import Offered, Recorded, Recordings
 from bench.recall.world import AGENT, TENANT, THREAD, World
 from models.embedding.answers import towards_answers
-from models.embedding.embedder import LocalEmbedder
+from models.embedding.embedder import LocalEmbedder, Vectors
 from models.embedding.minilm import MiniLM
+from models.embedding.multilingual import QUESTION_PREFIX, Multilingual
+from models.embedding.vector_parts import MINILM, MULTILINGUAL
 from sidecar.context.ports import ContextSource, SourceLimits, SourceQuery
 from sidecar.context.query_embedding import QueryReader
 from sidecar.runtime.embedders import Numbered
@@ -67,7 +69,6 @@ from sidecar.sources.knowledge import KnowledgeSource
 from sidecar.sources.memory import MemorySource
 from sidecar.sources.thread import ThreadSource
 from sidecar.sources.wiki import WikiSource
-from sidecar.turn import calibration
 from sidecar.turn.items import Source
 from sidecar.turn.profile import DEFAULTS
 from sidecar.turn.rank import Candidates
@@ -116,45 +117,55 @@ def run(
         told_only = f" --only {only}" if only else ""
         today = datetime.now(UTC).date()
         provenance = _PROVENANCE.format(date=today, scale=scale, only=told_only, digest=_digest(data), rows=len(rows))
-        fitting_worth.write(_TARGET, fitting_worth.fit_all(rows), provenance=provenance, of_personal=_WITH_ALL)
+        fitting_worth.write(_TARGET, fitting_worth.fit_all(rows), provenance=provenance)
     _say("fitting parts of them, to measure the others")
     return _figures(rows)
 
 
 def _personal(data: Path, scale: float, only: int | None, *, write: bool) -> list[Figure]:
-    """Fit what tells questions about one's own life, and return how well it does on questions that were held back."""
-    rows = _read_alone(_questions_alone(data, scale, only))
-    model = fitting_worth.personal_model(rows)
-    if write:
-        of_personal = _PERSONAL_PROVENANCE.format(
-            date=datetime.now(UTC).date(),
-            scale=scale,
-            only=f" --only {only}" if only else "",
-            digest=_digest(data),
-            rows=len(rows),
+    """Fit what tells questions about one's own life, and return how well it does on questions that were held back.
+
+    For the vectors of MiniLM, and for those of the other part of the multilingual embedder.
+    """
+    told = list(_questions_alone(data, scale, only))
+    held_back = [(*one, ()) for one in own_questions("held ")]
+    figures = []
+    for name, (target, vectors_of) in _PERSONAL_TARGETS.items():
+        rows = _read_alone(told, vectors_of)
+        model = fitting_worth.personal_model(rows)
+        if write:
+            provenance = _PERSONAL_PROVENANCE.format(
+                date=datetime.now(UTC).date(),
+                scale=scale,
+                only=f" --only {only}" if only else "",
+                digest=_digest(data),
+                rows=len(rows),
+                name=name,
+            )
+            fitting_worth.write_personal(target, model, provenance=provenance)
+        held = _read_alone(held_back, vectors_of)
+        own, others = (
+            [fitting_worth.personal_odds(model, row) for row in held if row.group == kind] for kind in (LIFE, KNOWLEDGE)
         )
-        told = (calibration.__doc__ or "").split("\n", 2)[2].rstrip()
-        fitting_worth.write(_TARGET, _with_personal(model), provenance=told, of_personal=of_personal)
-    held = _read_alone((*told, ()) for told in own_questions("held "))
-    own, others = (
-        [fitting_worth.personal_odds(model, row) for row in held if row.group == kind] for kind in (LIFE, KNOWLEDGE)
-    )
-    above = float((np.array(own)[:, None] > np.array(others)).mean())
-    note = f"{len(own)} and {len(others)} questions held back"
-    return [plain("a question about one's life stands above one that anybody may ask", above, note=note)]
+        above = float((np.array(own)[:, None] > np.array(others)).mean())
+        note = f"{len(own)} and {len(others)} questions held back"
+        title = f"{name}: a question about one's life stands above one that anybody may ask"
+        figures.append(plain(title, above, note=note))
+    return figures
 
 
-def _with_personal(model: fitting_worth.PersonalModel) -> fitting_worth.Numbers:
-    """Return the numbers as they are, but for these."""
-    return fitting_worth.Numbers(
-        fitting_worth.Scale(calibration.CALIBRATION, calibration.HOLDS, calibration.HOLDS_BY_WORDS),
-        calibration.MESSAGE,
-        calibration.MESSAGE_VECTOR,
-        calibration.MESSAGE_BY_WORDS,
-        calibration.ASKS,
-        calibration.ASKS_BY_WORDS,
-        model,
-    )
+def _by_minilm(texts: Sequence[str]) -> Vectors:
+    return MiniLM().encode(texts)
+
+
+def _by_multilingual(texts: Sequence[str]) -> Vectors:
+    return Multilingual().others([QUESTION_PREFIX + text for text in texts])
+
+
+_PERSONAL_TARGETS = {
+    MINILM: (Path("sidecar/turn/personal_by_minilm.py"), _by_minilm),
+    MULTILINGUAL: (Path("sidecar/turn/personal_by_multilingual.py"), _by_multilingual),
+}
 
 
 def _questions_alone(data: Path, scale: float, only: int | None) -> Iterator[tuple[str, str, Sequence[str]]]:
@@ -171,11 +182,13 @@ def _questions_alone(data: Path, scale: float, only: int | None) -> Iterator[tup
     yield from ((*told, ()) for told in own_questions())
 
 
-def _read_alone(asked: Iterable[tuple[str, str, Sequence[str]]]) -> list[Row]:
-    """Return messages of groups, each given the names of its thread's speakers, as they read alone."""
+def _read_alone(
+    asked: Iterable[tuple[str, str, Sequence[str]]], vectors_of: Callable[[Sequence[str]], Vectors]
+) -> list[Row]:
+    """Return messages of groups, each given the names of its thread's speakers, as they read alone, with these vectors."""
     told, today = list(asked), datetime.now(UTC).date()
     readings = [read(message, speakers=speakers, today=today) for _, message, speakers in told]
-    vectors = np.asarray(MiniLM().encode([reading.parts[0].text for reading in readings]), np.float64)
+    vectors = np.asarray(vectors_of([reading.parts[0].text for reading in readings]), np.float64)
     each = zip(told, vectors, readings, strict=True)
     return [recordings.row(Recorded(group, one, one, own, own, reading)) for (group, one, _), own, reading in each]
 
@@ -486,6 +499,5 @@ _PROVENANCE = """Command: `python -m bench calibrate --data DIR --scale {scale:g
 the data begins {digest}. Data: LoCoMo, REALTALK, chunking_evaluation, CANARD (measured on, never shipped), and
 `bench/small_talk.json` and `bench/personal.json` (own). Relevance is calibrated by kind, on what recall brings to the default
 turn. A message asks for something if it is no small talk."""
-_WITH_ALL = "Fitted with the others."
-_PERSONAL_PROVENANCE = """Fitted apart by `python -m bench calibrate --data DIR --scale {scale:g}{only} --personal`, on {rows}
-messages, {date}; the SHA-256 of the data begins {digest}."""
+_PERSONAL_PROVENANCE = """For {name}. Command: `python -m bench calibrate --data DIR --scale {scale:g}{only} --personal`, {rows}
+messages, {date}. The SHA-256 of the data begins {digest}. Data: as in `calibration`."""

@@ -249,6 +249,8 @@ async def _put_vectors(pool: Pool, embedder: LocalEmbedder) -> int:
 class _Random:
     """An embedder that computes nothing: in the time that the built-in one takes for a corpus, a benchmark would end."""
 
+    question_prefix = ""
+
     def __init__(self, name: str, dimensions: int) -> None:
         self.name = name
         self.dimensions = dimensions

@@ -109,7 +109,6 @@ class Numbers:
     message_by_words: RankerWeights
     asks: RankerWeights
     asks_by_words: RankerWeights
-    personal: PersonalModel
 
 
 def fit_all(rows: Sequence[Row]) -> Numbers:
@@ -124,7 +123,6 @@ def fit_all(rows: Sequence[Row]) -> Numbers:
         by_words,
         _gate(rows, scale, by_vector=True),
         _gate(rows, scale, by_vector=False),
-        personal_model(rows),
     )
 
 
@@ -212,8 +210,20 @@ def passing(rows: Sequence[Row], least_asking: float) -> dict[str, float]:
     return {group: sum(told) / len(told) for group, told in passed.items()}
 
 
-def write(path: Path, numbers: Numbers, *, provenance: str, of_personal: str) -> None:
-    """Write the module of fitted numbers, with where they come from in its docstring; the last of them tell their own."""
+def write_personal(path: Path, model: PersonalModel, *, provenance: str) -> None:
+    """Write the module of what tells questions about one's own life, with where it comes from in its docstring."""
+    path.write_text(
+        _PERSONAL_MODULE.format(
+            provenance=provenance,
+            personal=_table(model.weights),
+            vector=_filled(map(str, model.vector)),
+            words=_filled(f'"{word}": {weight:g}' for word, weight in model.words.items()),
+        )
+    )
+
+
+def write(path: Path, numbers: Numbers, *, provenance: str) -> None:
+    """Write the module of fitted numbers, with where they come from in its docstring."""
     curves = "".join(f'    "{kind}": {_written(curve)},\n' for kind, curve in numbers.scale.curves.items())
     path.write_text(
         _MODULE.format(
@@ -224,10 +234,6 @@ def write(path: Path, numbers: Numbers, *, provenance: str, of_personal: str) ->
             by_words=_table(numbers.message_by_words),
             asks=_table(numbers.asks),
             asks_by_words=_table(numbers.asks_by_words),
-            of_personal=of_personal,
-            personal=_table(numbers.personal.weights),
-            personal_vector=_filled(map(str, numbers.personal.vector)),
-            personal_words=_filled(f'"{word}": {weight:g}' for word, weight in numbers.personal.words.items()),
             holds=_tables(numbers.scale.holds),
             holds_by_words=_tables(numbers.scale.holds_by_words),
         )
@@ -519,26 +525,6 @@ ASKS: Final = {asks}
 ASKS_BY_WORDS: Final = {asks_by_words}
 """The same for messages read without a vector."""
 
-PERSONAL: Final = {personal}
-"""Whether a message asks about somebody's own life, by its form; `personal` adds what its vector and its words tell.
-
-{of_personal}
-"""
-
-# fmt: off
-PERSONAL_VECTOR: Final[tuple[float, ...]] = (
-    {personal_vector}
-)
-# fmt: on
-"""What each dimension of the message's vector adds to these."""
-
-# fmt: off
-PERSONAL_WORDS: Final[Mapping[str, float]] = {{
-    {personal_words}
-}}
-# fmt: on
-"""What each word adds to these; of scripts without spaces, signs and pairs of signs."""
-
 HOLDS: Final[Mapping[str, RankerWeights]] = {{
 {holds}}}
 """By kind of candidate, whether those that were found hold an answer; `holding` makes the features."""
@@ -546,4 +532,34 @@ HOLDS: Final[Mapping[str, RankerWeights]] = {{
 HOLDS_BY_WORDS: Final[Mapping[str, RankerWeights]] = {{
 {holds_by_words}}}
 """The same for messages read without a vector."""
+'''
+
+_PERSONAL_MODULE = '''"""Whether a message asks about one's own life: fitted numbers by `python -m bench calibrate`; do not edit.
+
+{provenance}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from sidecar.turn.weights import RankerWeights
+
+PERSONAL: Final = {personal}
+"""Log odds by the form of a message; `personal` adds what its vector and its words tell."""
+
+# fmt: off
+PERSONAL_VECTOR: Final[tuple[float, ...]] = (
+    {vector}
+)
+# fmt: on
+"""What each dimension of the message's vector adds to these."""
+
+# fmt: off
+PERSONAL_WORDS: Final[Mapping[str, float]] = {{
+    {words}
+}}
+# fmt: on
+"""What each word adds to these; of scripts without spaces, signs and pairs of signs."""
 '''

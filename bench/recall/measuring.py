@@ -5,6 +5,7 @@ trains weights without the data under test, and asks every question through the 
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -128,12 +129,12 @@ async def served(
 ) -> AsyncIterator[World]:
     """Yield a sidecar as it is installed, with its worker in a process beside it.
 
-    With `embed_deadline_s`, messages may wait so long for their vectors. `backends` is its file of remote backends, if any, and
-    `graph_hops` how many typed edges a turn follows.
+    The embedder is that of SIDECAR_EMBEDDER. With `embed_deadline_s`, messages may wait so long for their vectors. `backends` is
+    its file of remote backends, if any, and `graph_hops` how many typed edges a turn follows.
     """
     options = [("grpc.max_receive_message_length", -1)]
     async with (
-        own_database(embedder="minilm", is_installed=True) as (installed, _),
+        own_database(embedder=os.environ.get("SIDECAR_EMBEDDER", "minilm"), is_installed=True) as (installed, _),
         running(settings := _with(installed, embed_deadline_s, backends, graph_hops), part=Part(embeds=False)) as app,
         working(settings, app.database, Figures()),
         grpc.aio.insecure_channel(app.addresses[0], options) as channel,

@@ -36,6 +36,10 @@ class Embedder(Protocol):
     def dimensions(self) -> int:
         """The length of a vector, in numbers."""
 
+    @property
+    def question_prefix(self) -> str:
+        """What the model wants before a question, to tell it from the texts that may answer it; empty for most."""
+
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """Return one vector per text, in order. Raises a ModelsError on failure."""
 
@@ -51,6 +55,10 @@ class Encoder(Protocol):
     def dimensions(self) -> int:
         """The length of a vector, in numbers."""
 
+    @property
+    def question_prefix(self) -> str:
+        """What stands before a question; empty for most."""
+
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return one vector per text, in order. A text's vector does not depend on the other texts."""
 
@@ -65,6 +73,7 @@ class LocalEmbedder:
     def __init__(self, encoder: Encoder, *, capacity: int = 4096) -> None:
         self.name = encoder.name
         self.dimensions = encoder.dimensions
+        self.question_prefix = encoder.question_prefix
         self._capacity = capacity
         self._kept: OrderedDict[bytes, Vectors] = OrderedDict()
         self._quick, self._slow = _Lane(encoder), _Lane(encoder)

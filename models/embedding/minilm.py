@@ -6,10 +6,7 @@ nothing is downloaded, and no code of those packages runs. Pooling is the model'
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -17,10 +14,11 @@ import onnxruntime
 from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
-from models.errors import EmbedderUnusable
+from models.embedding.files import located
+from models.embedding.vector_parts import MINILM, MINILM_DIMENSIONS
 
-NAME: Final = "all-MiniLM-L6-v2-int8"
-DIMENSIONS: Final = 384
+NAME: Final = MINILM
+DIMENSIONS: Final = MINILM_DIMENSIONS
 MAX_TOKENS: Final = 256
 MAX_CHARS: Final = 8 * MAX_TOKENS
 
@@ -39,21 +37,23 @@ class MiniLM:
 
     name = NAME
     dimensions = DIMENSIONS
+    question_prefix = ""
 
     def __init__(self) -> None:
         """Load the files. Raises EmbedderUnusable if one is missing or altered."""
-        self._tokenizer = Tokenizer.from_str(_verified(_TOKENIZER).decode())
+        self._tokenizer = Tokenizer.from_str(located(_TOKENIZER, _SHA256[_TOKENIZER]).read_text(encoding="utf-8"))
         self._tokenizer.enable_truncation(MAX_TOKENS)
         self._tokenizer.no_padding()
+        model = str(located(_MODEL, _SHA256[_MODEL]))
         options = onnxruntime.SessionOptions()
         # One thread: a turn must not take the cores of concurrent turns.
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        self._session = onnxruntime.InferenceSession(_verified(_MODEL), options, providers=["CPUExecutionProvider"])
+        self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one vector of length 1 per text, made from its first 256 tokens. Lone surrogates are read as question marks."""
-        encodings = self._tokenizer.encode_batch([_plain(text) for text in texts])
+        encodings = self._tokenizer.encode_batch([plain(text) for text in texts])
         vectors = np.zeros((len(texts), DIMENSIONS), np.float32)
         for places in _by_length(encodings):
             vectors[places] = self._run([encodings[place] for place in places])
@@ -73,7 +73,7 @@ class MiniLM:
         return np.asarray(pooled / np.maximum(norms, 1e-12), np.float32)
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Return the part of a text that can matter: 256 tokens cover fewer than 2,048 characters, except in one long word."""
     return text[:MAX_CHARS].encode(errors="replace").decode()
 
@@ -88,18 +88,3 @@ def _by_length(encodings: Sequence[Encoding]) -> Iterator[list[int]]:
         run.append(place)
     if run:
         yield run
-
-
-def _verified(file: tuple[str, str]) -> bytes:
-    """Return the bytes of a package's file. Raises EmbedderUnusable."""
-    package, path = file
-    spec = find_spec(package)
-    if spec is None or not spec.submodule_search_locations:
-        raise EmbedderUnusable(f"{package} is not installed")
-    try:
-        content = Path(spec.submodule_search_locations[0], path).read_bytes()
-    except OSError as error:
-        raise EmbedderUnusable(f"{package}/{path}: {type(error).__name__}") from error
-    if hashlib.sha256(content).hexdigest() != _SHA256[file]:
-        raise EmbedderUnusable(f"{package}/{path}: wrong sha256")
-    return content

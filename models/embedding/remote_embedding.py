@@ -70,6 +70,7 @@ class RemoteEmbedder:
         # Vectors of one model with different dimensions must not be compared either.
         self.name = f"{source.model_id}/{source.dimensions}"
         self.dimensions = source.dimensions
+        self.question_prefix = ""
         self._source = source
         self._limits = limits
         self._provider = Provider(source.provider, patience)

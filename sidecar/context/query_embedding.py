@@ -15,16 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.embedding.answers import towards_answers
+from models.embedding.vector_parts import MINILM, MULTILINGUAL, WITH_MINILM, as_minilm, from_minilm, telling_part
 from models.errors import ModelsError
 from sidecar.context.ports import Meaning
 from sidecar.runtime.embedders import BROKEN, UNSET, Numbered
 from sidecar.runtime.ttl_cache import TtlCache
 from sidecar.turn.conversation import MOST_TURNS, in_thread, vector_in_thread
 from sidecar.turn.leaning import may_lean
-from sidecar.turn.likeness import SENTENCES, background, blindness
+from sidecar.turn.likeness import SENTENCES, background, blindness, levels
 from sidecar.turn.personal import personal_score
 from sidecar.turn.reading import Reading, read
-from sidecar.turn.worth import TRAINED_EMBEDDER, message_score
+from sidecar.turn.worth import message_score
 from store.content import threads
 from store.content.recalling import MAX_PARTS, EarlierTurn, literal
 from store.db.postgres import Pool, scoped
@@ -51,7 +52,7 @@ ALONE = "read without its thread: the last turns could not be read in time"
 class Understood:
     """A message as read, with its vectors. `without_meaning` says why they, or its thread, are missing.
 
-    `vector` is the whole message's, of an embedder that `message_score` can read.
+    `vector` is the whole message's, as `message_score` can read it.
     """
 
     reading: Reading
@@ -121,10 +122,8 @@ class QueryReader:
         if thread_id and self._leans(reading):
             earlier = await self._earlier(scope, thread_id, client_turn_id, due_s)
             reading = in_thread(reading, earlier.turns)
-        understood = await self._embedded(replace(reading, score=message_score(message, None)), earlier, due_s)
-        if understood.vector is not None:
-            score = message_score(message, understood.vector, understood.reading.blind)
-            understood = replace(understood, reading=replace(understood.reading, score=score, has_vector=True))
+        reading = replace(reading, score=message_score(message, None))
+        understood = await self._embedded(message, reading, earlier, due_s)
         return replace(
             understood, without_meaning="; ".join(filter(None, (understood.without_meaning, earlier.why_none)))
         )
@@ -135,7 +134,7 @@ class QueryReader:
 
     async def _sentence_vectors(self, due_s: float) -> Vector | None:
         """Return the vectors of the sentences that likeness is compared with; None if they do not come in time."""
-        if self._embedder is None or self._embedder.embedder.name != TRAINED_EMBEDDER:
+        if self._embedder is None or self._embedder.embedder.name not in WITH_MINILM:
             return None
         if self._sentences is None:
             try:
@@ -161,11 +160,12 @@ class QueryReader:
             return {}
         return dict(zip(texts, vectors.astype(np.float64), strict=True))
 
-    async def _embedded(self, reading: Reading, earlier: _Earlier, due_s: float) -> Understood:
+    async def _embedded(self, message: str, reading: Reading, earlier: _Earlier, due_s: float) -> Understood:
         """Return the reading with its vectors; that of the message in its thread is made of the others and the turns'."""
         if self._embedder is None:
             return Understood(reading, None, self._why_not)
-        own = [part.text for part in reading.own_parts]
+        prefix = self._embedder.embedder.question_prefix
+        own = [prefix + part.text for part in reading.own_parts]
         missing = earlier.missing() if reading.thread else {}
         try:
             async with asyncio.timeout(self._within(self._deadline_s, due_s)):
@@ -183,16 +183,30 @@ class QueryReader:
             there = vector_in_thread(found[0], earlier.turns, [said.get(turn.position) for turn in earlier.turns])
             found = [*found[: len(own)], there.tolist()]
         written = tuple(literal(vector) for vector in found)
-        if self._embedder.embedder.name != TRAINED_EMBEDDER:
-            return Understood(reading, Meaning(self._embedder.embedder_no, written))
+        name, no = self._embedder.embedder.name, self._embedder.embedder_no
+        trained = as_minilm(name, np.array(found, np.float64))
+        if trained is None:
+            return Understood(reading, Meaning(no, written))
+        vector, unknown = trained[0].tolist(), 0.0
         sentences = await self._sentence_vectors(due_s)
         if sentences is not None:
-            like = background(np.array(found, np.float64), sentences)
-            personal = personal_score(reading, found[0])
-            reading = replace(reading, background=like, blind=blindness(like[0]), personal=personal)
-        turned = self.towards(found[: MAX_PARTS - len(found)]).tolist() if len(found) < MAX_PARTS else ()
-        answers = tuple(literal(vector) for vector in turned)
-        return Understood(reading, Meaning(self._embedder.embedder_no, written, answers), vector=found[0])
+            of_trained = as_minilm(name, sentences)
+            unknown = blindness(background(trained[:1], of_trained)[0]) if of_trained is not None else 0.0
+            parts = np.array(found, np.float64)
+            reading = replace(
+                reading,
+                background=background(parts, sentences),
+                levels=levels(parts, sentences) if name == MULTILINGUAL else (),
+                blind=unknown if name == MINILM else 0.0,
+                personal=personal_score(reading, telling_part(name, parts[:1])[0].tolist(), name),
+                embedder=name,
+            )
+        reading = replace(reading, score=message_score(message, vector, unknown), has_vector=True)
+        turned = (
+            self.towards(trained[: MAX_PARTS - len(found)].tolist()) if len(found) < MAX_PARTS else np.zeros((0, 0))
+        )
+        answers = tuple(literal(one) for one in from_minilm(name, turned).tolist())
+        return Understood(reading, Meaning(no, written, answers), vector=vector)
 
     async def _earlier(self, scope: Scope, thread_id: str, client_turn_id: str, due_s: float) -> _Earlier:
         """Return the thread's last turns, with their vectors if there is an embedder; none if they cannot be read in time."""

@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 NONE = "none"
 MAX_DIMENSIONS = 3_900  # a vector and its row fit a page of Postgres
 
-_FIX = "set minilm, titan, titan:DIMENSIONS, openai:MODEL:DIMENSIONS or none"
+_FIX = "set minilm, multilingual, titan, titan:DIMENSIONS, openai:MODEL:DIMENSIONS or none"
 
 
 UNSET = "by words alone: no embedder is set up"
@@ -74,6 +74,8 @@ async def _made(settings: Settings) -> Embedder:
     match settings.embedder.split(":"):
         case ["minilm"]:
             return await asyncio.to_thread(local)
+        case ["multilingual"]:
+            return await asyncio.to_thread(multilingual)
         case ["titan", *size] if len(size) <= 1:
             return _titan(settings, *size)
         case ["openai", *model, size] if model:
@@ -100,6 +102,15 @@ def local() -> LocalEmbedder:
     except ImportError as error:
         raise EmbedderUnusable(f"{error.name or 'a library'} cannot be loaded: {error}") from error
     return LocalEmbedder(MiniLM())
+
+
+def multilingual() -> LocalEmbedder:
+    """Load the bundled embedder of many languages, which takes about 1 s. Raises EmbedderUnusable."""
+    try:
+        from models.embedding.multilingual import Multilingual
+    except ImportError as error:
+        raise EmbedderUnusable(f"{error.name or 'a library'} cannot be loaded: {error}") from error
+    return LocalEmbedder(Multilingual())
 
 
 def _dimensions(text: str) -> int:

@@ -85,8 +85,8 @@ class Settings:
     backends: Path | None = None
     """A TOML file of remote backends, see [backends](backends.md). If unset: only the built-in sources."""
     embedder: str = "minilm"
-    """Makes the vectors of texts and questions: `minilm` (offline, installed), `titan` or `titan:512` (Bedrock),
-    `openai:MODEL:DIMENSIONS`, or `none` (search by words only)."""
+    """Makes the vectors of texts and questions: `minilm` (offline, for English), `multilingual` (offline, for a hundred
+    languages, on Linux and x86-64), `titan` or `titan:512` (Bedrock), `openai:MODEL:DIMENSIONS`, or `none` (by words only)."""
     embedder_base_url: str = "http://127.0.0.1:11434/v1"
     """Base URL of the server of an `openai:` embedder."""
     embedder_api_key: str = field(default="", repr=False)

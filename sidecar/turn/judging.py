@@ -20,6 +20,7 @@ from sidecar.turn.rank import CandidateKind, Candidates, Features, Ranked, rank
 from sidecar.turn.reading import Reading
 from sidecar.turn.wording import word_shares
 from sidecar.turn.worth import Prospects, asking
+from store.text.languages import language_of
 
 _BARRED = frozenset({CandidateKind.FACT, CandidateKind.PAGE})
 _Judgements = Mapping[str, tuple[float, Features]]
@@ -39,15 +40,25 @@ def judge(reports: Sequence[SourceReport], reading: Reading) -> Judged:
     An item without evidence for this reading keeps its source's relevance.
     """
     parts = len(reading.parts)
-    fit = [one for report in reports if (one := report.candidates) and len(one.evidence.coverage) == parts]
+    offered = [one for report in reports if (one := report.candidates) and len(one.evidence.coverage) == parts]
+    fit = [_levelled(one, reading) for one in offered]
     ranked = rank(reading, fit)
     likenesses = likenesses_of(ranked, reading, fit)
     judgements = zip(ranked.relevances, ranked.features(likenesses), strict=True)
-    told = {id(one): dict(zip(one.ids, judgements, strict=False)) for one in fit}
+    told = {id(one): dict(zip(one.ids, judgements, strict=False)) for one in offered}
     ordered = tuple(_ordered(report, told.get(id(report.candidates), {})) for report in reports)
     found = (item.relevance for report in ordered if report.source is not Source.WORKSPACE for item in report.items)
     asks = asking(reading.score, found, likest(likenesses, fit), has_vector=reading.has_vector)
     return Judged(ordered, ranked.leaning, Prospects(asks, ranked.holds))
+
+
+def _levelled(one: Candidates, reading: Reading) -> Candidates:
+    """Return the candidates with the cosines of texts in other languages than the question's raised to the level of its own."""
+    if not reading.levels or not one.ids:
+        return one
+    languages = list(map(language_of, one.texts))
+    raised = np.array([[of_part.get(language, 0.0) for language in languages] for of_part in reading.levels])
+    return replace(one, evidence=one.evidence._replace(cosine=np.minimum(one.evidence.cosine + raised, 1.0)))
 
 
 def _ordered(report: SourceReport, told: _Judgements) -> SourceReport:
@@ -120,7 +131,8 @@ def likenesses_of(ranked: Ranked, reading: Reading, candidates: Sequence[Candida
         for walked in one.walked or repeat(None, len(one.ids))
     ]
     coverage = np.maximum(coverage, np.array(led))
-    taken_off = aloofness(reading.personal, ranked.leaning, is_naming=bool(reading.names or reading.named))
+    is_naming = bool(reading.names or reading.named)
+    taken_off = aloofness(reading.personal, ranked.leaning, is_naming=is_naming, embedder=reading.embedder)
     likeness = likenesses(cosines, coverage, reading.background[:parts]) - taken_off
     if blind := reading.blind:
         # Turns and passages need no likeness, so their many words are not compared.

@@ -13,11 +13,12 @@ life, and how many of its words the memory holds in any form.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from models.embedding.vector_parts import MINILM, MULTILINGUAL
 from sidecar.turn.items import Item, Source
 from sidecar.turn.worth import Spend
 
@@ -34,19 +35,45 @@ passes.
 _PERSONAL: Final = frozenset({Source.MEMORY, Source.WIKI})
 _NEAREST: Final = 4
 _MANY_WORDS = 0.65
-_PERSONAL_FROM, _SLOPE, _IN_THREAD = 0.8, 0.2, 0.08
-_MOST_ALOOF, _MOST_ALOOF_NAMED = 0.35, 0.15
+_IN_THREAD = 0.08
 # Backgrounds: 98 of 100 English questions are below the one, 92 of 100 others above the other.
 _KNOWN, _UNKNOWN = 0.3, 0.4
 _MOST_PERSONAL, _PERSONAL_IN_THREAD = 4.0, 0.4
-_OF_WORDS, _LEAST_ODDS, _ODDS_A_LIKENESS = 5.0, 2.1, 6.0
+_OF_WORDS, _LEAST_ODDS, _ODDS_A_LIKENESS = 5.0, 2.6, 6.0
 
 _Vectors = NDArray[np.float64]
+
+
+class Bar(NamedTuple):
+    """How much more like a question a text must be that is not about somebody's own life: `slope` for each of the log odds below
+    `personal_from`, at most `most`, or `most_named` if it names something; and `least` for any question.
+    """
+
+    personal_from: float
+    slope: float
+    most: float
+    most_named: float
+    least: float
+
+
+BARS: Final = {MINILM: Bar(0.8, 0.2, 0.35, 0.15, 0.0), MULTILINGUAL: Bar(2.0, 0.1, 0.5, 0.3, 0.06)}
+"""By embedder, as its cosines and its knowledge of such questions want; chosen on the fitted halves of `bench/privacy.json`."""
 
 
 def background(parts: _Vectors, sentences: _Vectors) -> tuple[float, ...]:
     """Return how like each part of a question sentences about nothing in particular are: the mean of the four best cosines."""
     return tuple(np.sort(parts @ sentences.T, axis=1)[:, -_NEAREST:].mean(axis=1).round(4).tolist())
+
+
+def levels(parts: _Vectors, sentences: _Vectors) -> tuple[dict[str, float], ...]:
+    """Return for each part of a question, by language, how much less like it sentences of that language are than of its own.
+
+    An embedder of many languages still finds texts of one language alike.
+    """
+    cosines = (parts @ sentences.T).reshape(len(parts), len(LANGUAGES), -1)
+    of_languages = np.sort(cosines, axis=2)[:, :, -_NEAREST:].mean(axis=2)
+    below = (np.array(background(parts, sentences))[:, None] - of_languages).clip(0.0).round(4)
+    return tuple(dict(zip(LANGUAGES, row, strict=True)) for row in below.tolist())
 
 
 def likenesses(cosines: _Vectors, coverage: _Vectors, of_parts: Sequence[float]) -> _Vectors:
@@ -57,13 +84,15 @@ def likenesses(cosines: _Vectors, coverage: _Vectors, of_parts: Sequence[float])
     return np.asarray(np.where(np.isnan(cosines[0]), np.nan, told.max(axis=0)), np.float64)
 
 
-def aloofness(personal: float, leaning: float, *, is_naming: bool = False) -> float:
-    """Return what is taken off every likeness because the message does not ask about somebody's own life, 0 to 0.35;
-    at most 0.15 if it names something or somebody, who may well be a friend.
+def aloofness(personal: float, leaning: float, *, is_naming: bool = False, embedder: str = MINILM) -> float:
+    """Return what is taken off every likeness because the message does not ask about somebody's own life, given the log odds
+    that it does; less if it names something or somebody, who may well be a friend. The embedder's `Bar` holds the numbers.
 
     A message that leans on its thread is not known by itself: its likeness, to all that was said there, loses 0.08.
     """
-    own = min(_MOST_ALOOF_NAMED if is_naming else _MOST_ALOOF, max(0.0, _SLOPE * (_PERSONAL_FROM - personal)))
+    bar = BARS[embedder]
+    most = bar.most_named if is_naming else bar.most
+    own = bar.least + min(most, max(0.0, bar.slope * (bar.personal_from - personal)))
     return (1 - leaning) * own + leaning * _IN_THREAD
 
 
@@ -77,7 +106,7 @@ def likenesses_by_words(
 ) -> _Vectors:
     """Return each text's likeness in a language that the embedder does not know, given its share of the question's words.
 
-    (log odds of its relevance + those that the message is about somebody's own life + 5 * share - 2.1) / 6, the second within 4;
+    (log odds of its relevance + those that the message is about somebody's own life + 5 * share - 2.6) / 6, the second within 4;
     for a message that leans on its thread 0.4.
     """
     relevant = np.clip(np.array(relevances, np.float64), 1e-6, 1 - 1e-6)
@@ -94,6 +123,11 @@ def unlike(item: Item, spend: Spend) -> str:
     likeness = item.features.likeness if item.features else None
     return f"its likeness of {likeness:.3f} is below {least:g}" if likeness is not None and likeness < least else ""
 
+
+LANGUAGES: Final = (
+    "en", "de", "pt", "es", "fr", "it", "nl", "pl", "sv", "ru", "tr", "ja", "zh", "ko", "ar", "hi"
+)  # fmt: skip
+"""The languages of `SENTENCES`, in their order."""
 
 SENTENCES: Final = (
     "The neighbours painted their fence green last weekend.",

@@ -2,7 +2,7 @@
 boil an egg?").
 
 By words that tell, which are few in any language ("my", "we", "how", "a"), by their first and last letters, which inflection
-leaves or makes, and by its vector, which tells more of English.
+leaves or makes, and by its vector, which tells most in the languages that the embedder knows.
 """
 
 from __future__ import annotations
@@ -14,22 +14,30 @@ from typing import Final
 
 import numpy as np
 
-from sidecar.turn.calibration import PERSONAL, PERSONAL_VECTOR, PERSONAL_WORDS
+from models.embedding.vector_parts import MINILM, MULTILINGUAL
+from sidecar.turn import personal_by_minilm, personal_by_multilingual
 from sidecar.turn.leaning import message_form
 from sidecar.turn.reading import Reading
 from store.text.texts import fold
 
+_FITTED: Final = {
+    name: (fitted.PERSONAL, np.array(fitted.PERSONAL_VECTOR), fitted.PERSONAL_WORDS)
+    for name, fitted in ((MINILM, personal_by_minilm), (MULTILINGUAL, personal_by_multilingual))
+}
 _WORD = re.compile(r"\w+")
 _END_CHARS, _LEAST_CHARS = 3, 5
 _UNSPACED: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
-def personal_score(reading: Reading, vector: Sequence[float]) -> float:
-    """Return the log odds that a message asks about somebody's own life, given its vector. Names of people do not count."""
+def personal_score(reading: Reading, vector: Sequence[float], embedder: str) -> float:
+    """Return the log odds that a message asks about somebody's own life, given the telling part of its vector by this embedder
+    (`vector_parts.telling_part`). Names of people do not count.
+    """
+    weights, of_vector, of_words = _FITTED[embedder]
     form = message_form(reading)
-    by_form = PERSONAL.bias + sum(weight * form[name] for name, weight in PERSONAL.of.items())
-    by_words = sum(PERSONAL_WORDS.get(word, 0.0) for word in sorted(telling_words(reading)))
-    return by_form + by_words + float(np.dot(np.array(PERSONAL_VECTOR), np.array(vector)))
+    by_form = weights.bias + sum(weight * form[name] for name, weight in weights.of.items())
+    by_words = sum(of_words.get(word, 0.0) for word in sorted(telling_words(reading)))
+    return float(by_form + by_words + np.dot(of_vector, np.array(vector)))
 
 
 def telling_words(reading: Reading) -> frozenset[str]:

@@ -12,6 +12,7 @@ from datetime import date
 from difflib import SequenceMatcher
 from typing import Final
 
+from models.embedding.vector_parts import MINILM
 from sidecar.turn.periods import Period, named_in
 from sidecar.turn.worth import Prospects
 from store.text.texts import fold, query_words
@@ -92,8 +93,10 @@ class Reading:
     `name_words` the words of those names. `names` are the spellings of each other name in the message, as they are searched. With
     `thread`, the last part is the message in its thread. `score` are the log odds that it asks for something, by how it reads
     alone; `has_vector` says whether its vector was read for it. `background` is, for each part, how like it sentences about
-    nothing in particular are; empty if that is not known. `blind` is how little the embedder knows the message's language, 0 to 1
-    (see `likeness.blindness`). `personal` are the log odds that it asks about somebody's own life.
+    nothing in particular are; empty if that is not known. `levels` is, for each part and language, how much less like it texts in
+    that language look than texts in its own; empty if the embedder knows one language. `blind` is how little the embedder knows
+    the message's language, 0 to 1 (see `likeness.blindness`). `personal` are the log odds that it asks about somebody's own life,
+    and `embedder` whose vectors these are of.
     """
 
     parts: tuple[QuestionPart, ...]
@@ -106,8 +109,10 @@ class Reading:
     score: float = CERTAIN
     has_vector: bool = False
     background: tuple[float, ...] = ()
+    levels: tuple[Mapping[str, float], ...] = ()
     blind: float = 0.0
     personal: float = CERTAIN
+    embedder: str = MINILM
 
     @property
     def own_parts(self) -> tuple[QuestionPart, ...]:

@@ -19,9 +19,6 @@ from sidecar.turn.holding import probability
 from sidecar.turn.weights import RankerWeights
 from store.text.texts import query_words
 
-TRAINED_EMBEDDER: Final = "all-MiniLM-L6-v2-int8"
-"""The embedder whose vectors of messages the fitted numbers can read."""
-
 _READ_CHARS: Final = 2_000
 _MOST_LIKENESS: Final = 0.5  # beyond it, a memory is surely like the question
 _BYTES_A_TOKEN, _LEAST_TOKENS = 4, 4

@@ -6,12 +6,13 @@ import asyncio
 import shutil
 import socket
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
+from models.embedding.embedder import LocalEmbedder
 from models.errors import EmbedderUnusable, ModelsError
 from models.tokens import meters
 from models.tokens.meters import meter_for
@@ -55,6 +56,8 @@ class Finding:
 
 
 _MOST_SKEW_S = 5.0
+_ENGLISH = "all-MiniLM-L6-v2 of the install, offline; for other languages than English, multilingual finds more"
+_MANY = "all-MiniLM-L6-v2 and multilingual-e5-small of the install, offline"
 _MENDS = {
     MigrationEdited: "put the released file back: install this release again; a change belongs into a new file",
     MigrationMissing: "install the release that migrated this database, or a newer one",
@@ -196,20 +199,22 @@ async def models(settings: Settings) -> list[Finding]:
             case "bedrock" | "titan":
                 found.append(await asyncio.to_thread(_aws, name))
             case "minilm":
-                found.append(await asyncio.to_thread(_local_embedder))
+                found.append(await asyncio.to_thread(_local_embedder, embedders.local, _ENGLISH))
+            case "multilingual":
+                found.append(await asyncio.to_thread(_local_embedder, embedders.multilingual, _MANY))
     return found
 
 
-def _local_embedder() -> Finding:
-    """Check that the embedder of the install can be loaded."""
+def _local_embedder(load: Callable[[], LocalEmbedder], told: str) -> Finding:
+    """Check that an embedder of the install can be loaded."""
     try:
-        embedders.local().close()
+        load().close()
     except EmbedderUnusable as error:
         mend = (
             "install its packages again from the lock, or set another SIDECAR_EMBEDDER; until then recall is by words"
         )
         return Finding("embedder", is_well=False, told=str(error), mend=mend)
-    return Finding("embedder", is_well=True, told="all-MiniLM-L6-v2 of the install, offline")
+    return Finding("embedder", is_well=True, told=told)
 
 
 def reach(name: str, url: str, *, mend: str) -> Finding:

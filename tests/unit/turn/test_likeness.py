@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import platform
+import sys
 from dataclasses import replace
 from datetime import date
 
@@ -13,15 +15,19 @@ from bench.calibrate import own_questions
 from bench.privacy import answers, pairs
 from bench.recall.fitting_worth import KNOWLEDGE, LIFE
 from models.embedding.minilm import MiniLM
+from models.embedding.multilingual import QUESTION_PREFIX, Multilingual
+from models.embedding.vector_parts import MINILM, MULTILINGUAL, WITH_MINILM
 from sidecar.turn.evidence import of_shares
 from sidecar.turn.items import Decision, Item, Ref, Source, SourceReport, Status
 from sidecar.turn.judging import judge
 from sidecar.turn.likeness import (
+    BARS,
     FEATURE,
     SENTENCES,
     aloofness,
     background,
     blindness,
+    levels,
     likenesses,
     likenesses_by_words,
     unlike,
@@ -183,7 +189,7 @@ def test_a_question_that_names_somebody_is_held_less_for_what_anybody_may_know()
 def test_questions_about_ones_own_life_are_told_from_what_anybody_may_know(own: str, general: str) -> None:
     vectors = MiniLM().encode([own, general]).tolist()
     readings = [read(text, today=date(2026, 3, 1)) for text in (own, general)]
-    first, second = (personal_score(*one) for one in zip(readings, vectors, strict=True))
+    first, second = (personal_score(*one, MINILM) for one in zip(readings, vectors, strict=True))
     assert first > 0.5 > second
 
 
@@ -191,7 +197,7 @@ def test_questions_held_back_about_ones_own_life_stand_above_those_that_anybody_
     told = [*own_questions("held ")][::3]
     readings = [read(text, today=date(2026, 3, 1)) for _, text in told]
     vectors = MiniLM().encode([text for _, text in told]).tolist()
-    scores = [personal_score(*one) for one in zip(readings, vectors, strict=True)]
+    scores = [personal_score(*one, MINILM) for one in zip(readings, vectors, strict=True)]
     own, others = (
         [one for one, (group, _) in zip(scores, told, strict=True) if group == kind] for kind in (LIFE, KNOWLEDGE)
     )
@@ -221,3 +227,43 @@ def test_sentences_and_pairs_are_what_they_say() -> None:
     reworded = [{one.question for one in answers(half)} for half in ("reworded", "held reworded")]
     assert reworded[0] <= fitted
     assert reworded[1] <= held
+
+
+def test_texts_of_another_language_are_raised_to_the_level_of_the_questions_own() -> None:
+    sentences = np.zeros((len(SENTENCES), 3))
+    sentences[:8, 0], sentences[8:16, 1] = 0.3, 0.1  # English, German
+    (of_part,) = levels(np.array([[1.0, 1.0, 0.0]]), sentences)
+    assert [of_part[language] for language in ("en", "de", "ja")] == pytest.approx([0.0, 0.2, 0.3])
+
+
+def test_an_answer_in_another_language_is_as_like_the_question_as_one_in_its_own() -> None:
+    texts = ["Der Zug kam heute Morgen zu spät, und ich habe es gesehen.", "It was in the box on the left."]
+    reading = replace(READING, has_vector=True, embedder=MULTILINGUAL, levels=({"de": 0.0, "en": 0.2},), personal=4.0)
+    evidence = of_shares([0.0, 0.0], parts=1)._replace(cosine=np.array([[0.5, 0.3]]))
+    items = tuple(Item(text, Source.MEMORY, text, place, 0.5) for place, text in enumerate(texts))
+    report = SourceReport(
+        Source.MEMORY, Status.OK, items, candidates=Candidates(CandidateKind.FACT, texts, texts, evidence)
+    )
+    told = [item.features.likeness for item in judge([report], reading).reports[0].items if item.features]
+    assert told == [pytest.approx(0.24), pytest.approx(0.24)]
+
+
+def test_each_embedder_has_its_own_bar() -> None:
+    assert aloofness(9.0, 0.0) == 0.0
+    assert aloofness(9.0, 0.0, embedder=MULTILINGUAL) == BARS[MULTILINGUAL].least
+    assert aloofness(-9.0, 0.0, embedder=MULTILINGUAL) == BARS[MULTILINGUAL].least + BARS[MULTILINGUAL].most
+    assert set(BARS) == set(WITH_MINILM)
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or platform.machine() != "x86_64", reason="its engine is for Linux on x86-64"
+)
+def test_with_the_multilingual_embedder_questions_held_back_are_told_apart_far_better() -> None:
+    told = [*own_questions("held ")][::4]
+    readings = [read(text, today=date(2026, 3, 1)) for _, text in told]
+    vectors = Multilingual().others([QUESTION_PREFIX + text for _, text in told]).tolist()
+    scores = [personal_score(*one, MULTILINGUAL) for one in zip(readings, vectors, strict=True)]
+    own, others = (
+        [one for one, (group, _) in zip(scores, told, strict=True) if group == kind] for kind in (LIFE, KNOWLEDGE)
+    )
+    assert (np.array(own)[:, None] > np.array(others)).mean() >= 0.95
