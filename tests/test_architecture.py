@@ -46,6 +46,7 @@ HEAVY = {"boto3", "botocore", "httpx", "mcp", "onnxruntime", "resource", "rich",
 HEAVY_MODULES = {
     "compiler.state.substrates",
     "models.embedding.minilm",
+    "models.embedding.multilingual",
     "models.embedding.openai_embedding",
     "models.embedding.titan",
     "models.language.bedrock",

@@ -37,7 +37,6 @@ _SHA256: Final = {
     _MODEL: "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f",
     _ENGINE: "7506c516bb973b8a4ae6328f7403147905f5d700c200f68e75b712f2a97d9511",
 }
-_CPU_INFO: Final = Path("/proc/cpuinfo")
 _THREADS: Final = "OMP_NUM_THREADS"
 
 _Vectors = NDArray[np.float32]
@@ -50,8 +49,10 @@ class Multilingual:
     dimensions = DIMENSIONS
     question_prefix = QUESTION_PREFIX
 
-    def __init__(self) -> None:
+    def __init__(self, *, cpu_info: Path = Path("/proc/cpuinfo")) -> None:
         """Load the files. Raises EmbedderUnusable if one is missing or altered, or if the processor cannot run the engine."""
+        if cpu_info.exists() and "avx2" not in cpu_info.read_text():
+            raise EmbedderUnusable("the multilingual embedder needs a processor with AVX2")
         self._minilm = minilm.MiniLM()
         self._engine = _loaded(located(_ENGINE, _SHA256[_ENGINE]))
         self._model = self._engine.e5_load(os.fsencode(located(_MODEL, _SHA256[_MODEL])))
@@ -85,8 +86,6 @@ class Multilingual:
 
 def _loaded(file: Path) -> ctypes.CDLL:
     """Return the engine, set to one thread: a turn must not take the cores of concurrent turns. Raises EmbedderUnusable."""
-    if _CPU_INFO.exists() and "avx2" not in _CPU_INFO.read_text():
-        raise EmbedderUnusable("the multilingual embedder needs a processor with AVX2")
     before = os.environ.get(_THREADS)
     os.environ[_THREADS] = "1"  # its library reads it once, when it is loaded
     try:

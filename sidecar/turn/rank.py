@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
@@ -141,7 +141,7 @@ def rank(reading: Reading, candidates: Sequence[Candidates]) -> Ranked:
         return Ranked()
     weighed = weigh_all(reading, candidates)
     of_kinds = features_of_kinds(reading, candidates, weighed)
-    holds = holdings(of_kinds, HOLDS if reading.has_vector else HOLDS_BY_WORDS)
+    holds = _holds(reading, candidates, of_kinds)
     held = np.concatenate([np.full(len(one.ids), holds.get(one.kind.value, 0.0)) for one in candidates])
     relevances = _calibrated(weighed.odds, candidates)
     if weighed.leaning:
@@ -158,6 +158,17 @@ def rank(reading: Reading, candidates: Sequence[Candidates]) -> Ranked:
         round(weighed.leaning, 4),
         max(holds.values()),
     )
+
+
+def _holds(
+    reading: Reading, candidates: Sequence[Candidates], of_kinds: Mapping[str, Mapping[str, float]]
+) -> dict[str, float]:
+    """Return the probability of each kind that it holds an answer; 1 by vectors that the fitted numbers do not know."""
+    if reading.has_vector:
+        return holdings(of_kinds, HOLDS)
+    if all(np.isnan(one.evidence.cosine).all() for one in candidates):
+        return holdings(of_kinds, HOLDS_BY_WORDS)
+    return dict.fromkeys(of_kinds, 1.0)
 
 
 def _rows(table: _Matrix) -> list[Sequence[float]]:

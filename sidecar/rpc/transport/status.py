@@ -192,6 +192,8 @@ TABLE: Mapping[type[Exception], Row] = {
     ingest.IngestError: Row(Code.INVALID_ARGUMENT, "DOCUMENT_REFUSED"),
     ingest.UnsupportedFormat: Row(Code.INVALID_ARGUMENT, "UNSUPPORTED_FORMAT"),
     ingest.UnreadableDocument: Row(Code.INVALID_ARGUMENT, "UNREADABLE_DOCUMENT"),
+    ingest.NotMemories: Row(Code.INVALID_ARGUMENT, "NOT_MEMORIES"),
+    ingest.NotConversations: Row(Code.INVALID_ARGUMENT, "NOT_CONVERSATIONS"),
     ingest.UnreadableExport: Row(Code.INVALID_ARGUMENT, "UNREADABLE_EXPORT"),
     ingest.TooLarge: Row(Code.INVALID_ARGUMENT, "DOCUMENT_TOO_LARGE"),
     ingest.UnreadablePath: Row(Code.INVALID_ARGUMENT, "UNREADABLE_PATH"),

