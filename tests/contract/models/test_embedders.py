@@ -97,6 +97,18 @@ async def test_each_text_has_one_vector_of_length_one_in_order(embedder: Embedde
     assert not np.array_equal(vectors[0], vectors[1])
 
 
+def test_no_texts_have_no_vectors(encoder: Encoder) -> None:
+    if not isinstance(encoder, HashEncoder):
+        assert encoder.encode([]).shape == (0, encoder.dimensions)
+
+
+@pytest.mark.skipif(not HAS_MANY, reason="the engine cannot run here")
+@pytest.mark.parametrize("sign", ["漢", "字仮名", "😀", "%s%n", "x "])
+def test_both_models_read_only_the_beginning_of_a_text_of_many_tokens(many: Multilingual, sign: str) -> None:
+    short, long = ((sign * count)[:count] for count in (600, 2_000))
+    assert np.array_equal(many.uncentred(short), many.uncentred(long))
+
+
 async def test_vector_of_a_text_is_independent_of_its_batch(encoder: Encoder) -> None:
     alone, among = LocalEmbedder(encoder), LocalEmbedder(encoder)
     one = await alone.embed(["the tide tables"])
