@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import chain
 
 from store.text.sentences import sentence_spans
 from store.text.texts import signatures
@@ -13,13 +14,17 @@ from store.text.words import STOP_WORDS
 _SAME_FROM = 0.9
 _GRAM_WORDS = 3
 _MOST_CHARS = 20_000  # a longer text says no other: reading it would hold up the turn
+_MOST_PAIRS = 10_000  # of sentences, for the same reason
 _REMEMBERED_CHARS = 2_000
 _END_CHARS = 24
 _LINK = re.compile(r"\[([^\]\n]*)\]\([^)\n]*\)")
 _MARKUP = re.compile(r"[*_`#>]+")
+_LABEL = re.compile(r"^[^\W\d_]+: ", re.MULTILINE)  # before what a speaker says
 _SPACES = re.compile(r"\s+")
 _WORD = re.compile(r"\w+")
-_ENDS = " .!?。！？…;,:\"'”’)"
+_ENDS = " .!?。！？؟…;,:\"'”’)"
+_QUESTION_MARKS = frozenset("?？؟")
+_CLOSING = " .!。！…;,:\"'”’)"
 
 _Gram = tuple[str, ...]
 
@@ -27,8 +32,9 @@ _Gram = tuple[str, ...]
 def says(one: str, other: str) -> bool:
     """Return whether the first text says each sentence of the second.
 
-    A sentence is said word for word, or by a sentence that holds nine tenths of its runs of three words and has the same
-    numbers, dates, negations and names.
+    A sentence is said word for word as a sentence, or by one that begins with the same word, holds nine tenths of its runs of
+    three words, has the same numbers, dates, negations and names, and asks if it asks: words before a statement may deny it
+    ("no", "if", "she doubts that"). A text without words is said where it stands.
     """
     if len(one) > _MOST_CHARS or len(other) > _MOST_CHARS:
         return False
@@ -39,11 +45,17 @@ def says(one: str, other: str) -> bool:
 @lru_cache(maxsize=4096)
 def _says(one: str, other: str) -> bool:
     whole, wanted = _plain(one), _plain(other)
-    missing = [sentence for sentence in _sentences(wanted) if not _stands_in(whole, sentence)]
-    if not missing:
-        return True
-    said = _sentences(whole)
-    return all(any(_is_near(sentence, near) for near in said) for sentence in missing)
+    if not _WORD.search(wanted):
+        return other.strip() in one
+    unlabelled = _LABEL.sub("", whole)
+    texts = dict.fromkeys((whole, _unwrapped(whole), unlabelled, _unwrapped(unlabelled)))
+    said = list(dict.fromkeys(chain.from_iterable(map(_sentences, texts))))
+    known = set(map(_bare, said))
+    for text in dict.fromkeys((wanted, _unwrapped(wanted))):
+        missing = [sentence for sentence in _sentences(text) if _bare(sentence) not in known]
+        if len(missing) * len(said) <= _MOST_PAIRS and all(_is_said(one, said) for one in missing):
+            return True
+    return False
 
 
 @lru_cache(maxsize=4096)
@@ -74,30 +86,37 @@ def _sentences(text: str) -> list[str]:
     ]
 
 
-def _stands_in(whole: str, sentence: str) -> bool:
-    """Return whether the sentence stands in the text word for word, whatever its case and the mark at its end."""
-    wanted = sentence.strip(_ENDS).casefold()
-    text = _SPACES.sub(" ", whole).casefold()
-    start = text.find(wanted)
-    while start >= 0:
-        end = start + len(wanted)
-        before, after = text[start - 1 : start], text[end : end + 1]
-        if not _joins(before, wanted[:1]) and not _joins(wanted[-1:], after):
-            return True
-        start = text.find(wanted, start + 1)
-    return False
+def _unwrapped(text: str) -> str:
+    """Return the text on one line: a sentence may go on in the next."""
+    return _SPACES.sub(" ", text)
 
 
-def _joins(one: str, other: str) -> bool:
-    """Return whether two characters belong to one word or number, in scripts that part words by spaces."""
-    return bool(one and other) and (one + other).isascii() and (one.isalnum() or one in "-$") and other.isalnum()
+def _bare(sentence: str) -> str:
+    """Return the sentence without case and marks at its ends, but for a mark that makes it a question."""
+    bare = sentence.strip(_ENDS).casefold()
+    return f"{bare}?" if _asks(sentence) else bare
 
 
-def _is_near(sentence: str, said: str) -> bool:
-    wanted = _grams(sentence)
-    if len(wanted & _grams(said)) < _SAME_FROM * len(wanted) or _differ_in_names(sentence, said):
-        return False
-    first, second = signatures([sentence, said])
+def _asks(sentence: str) -> bool:
+    return not _QUESTION_MARKS.isdisjoint(sentence.rstrip(_CLOSING)[-1:])
+
+
+def _is_said(sentence: str, said: Sequence[str]) -> bool:
+    """Return whether one of these sentences says nearly the same."""
+    wanted, first = _grams(sentence), _words(sentence)[0]
+    least = _SAME_FROM * len(wanted)
+    near = (one for one in said if len(one) >= least and len(wanted & _grams(one)) >= least)
+    return any(
+        _words(one)[0] == first
+        and _asks(one) == _asks(sentence)
+        and not _differ_in_names(sentence, one)
+        and _same_guards(sentence, one)
+        for one in near
+    )
+
+
+def _same_guards(one: str, other: str) -> bool:
+    first, second = signatures([one, other])
     return first.guard == second.guard
 
 

@@ -9,6 +9,7 @@ import pytest
 from sidecar.turn.dedupe import relate
 from sidecar.turn.fitting import Fitted, fit
 from sidecar.turn.items import Decision, HistorySummary, Item, Source
+from sidecar.turn.sayings import says
 from tests.support.turn.turn_cases import METER, a_fitting, a_profile, a_turn, an_item, fitted, kept_ids, text_of
 
 LONG = "The harbour committee agreed to repaint the old lighthouse in white and red before the summer festival starts"
@@ -116,6 +117,43 @@ def test_texts_differing_in_number_date_negation_or_name_never_fold(other: str) 
     assert len(kept_ids(fitted(knowledge("k", LONG), an_item("m", other)))) == 2
 
 
+@pytest.mark.parametrize(
+    ("other", "text"),
+    [
+        ("No dogs are allowed in the building.", "Dogs are allowed in the building."),
+        ("Nobody knows whether Anna lives in Lisbon.", "Anna lives in Lisbon."),
+        ("I doubt that Anna lives in Lisbon.", "Anna lives in Lisbon."),
+        ("If it rains the match is cancelled.", "The match is cancelled."),
+        ("Mary Anna lives in Lisbon.", "Anna lives in Lisbon."),
+        ("Does Anna live there? Anna lives in Lisbon?", "Anna lives in Lisbon."),
+        ("The rent is 1.500 euros.", "The rent is 1."),
+        ("She was born in 1990-05.", "She was born in 1990"),
+        ("Anna lives in Lisbon no longer.", "Anna lives in Lisbon."),
+        ("彼はパンが好きではない。", "彼はパンが好き"),
+        ("The word yes was never said.", "Yes."),
+        ("Anna lives in Lisbon.", "🙂"),
+    ],
+)
+def test_a_text_that_only_holds_the_words_of_another_does_not_say_it(other: str, text: str) -> None:
+    assert not says(other, text)
+    result = fitted(an_item("m", text), wiki("w", f"{other} The village has a school.", stands_for=("m",)))
+    assert set(kept_ids(result)) == {"m", "w"}
+
+
+@pytest.mark.parametrize(
+    ("other", "text"),
+    [
+        ("user: I moved to Lisbon", "I moved to Lisbon."),
+        ("- **Anna** lives in [Lisbon](/lisbon).\n- She sings.", "Anna lives in Lisbon"),
+        ("Anna lives\nin Lisbon. She sings.", "Anna lives in Lisbon."),
+        ("Anna lives in Lisbon. She sings.", "Anna lives\nin Lisbon."),
+        ("He asked: Where?\nWhere is Anna?", "where is anna?"),
+    ],
+)
+def test_a_sentence_is_said_whatever_its_form(other: str, text: str) -> None:
+    assert says(other, text)
+
+
 def test_a_section_in_full_pushes_out_the_memories_whose_sentences_it_says() -> None:
     result = fitted(
         an_item("m1", "Anna likes tea.", relevance=0.9),
@@ -174,7 +212,7 @@ def test_tokens_of_a_replaced_item_go_to_others() -> None:
 def test_chains_and_cycles_of_lineage_terminate() -> None:
     result = fitted(
         an_item("fact", "Anna likes tea"),
-        an_item("observation", "Anna likes tea and milk", stands_for=("fact", "observation")),
+        an_item("observation", "It is known: Anna likes tea and milk", stands_for=("fact", "observation")),
         wiki("w", "It is known: Anna likes tea and milk", stands_for=("observation",), relevance=0.1),
         wiki("v", "A book on tea", stands_for=("w",), relevance=0.05),
         knowledge("k", "A book on tea. It is known: Anna likes tea and milk", stands_for=("v", "w")),
@@ -187,7 +225,7 @@ def test_chains_and_cycles_of_lineage_terminate() -> None:
 def test_memory_drawn_from_a_visible_turn_is_dropped() -> None:
     turns = (a_turn(1, "user", "I moved to Lisbon"), a_turn(2, "assistant", "Nice"), a_turn(3, "user", "And now?"))
     memories = (
-        an_item("m1", "moved to Lisbon", stands_for=("turn:1",)),
+        an_item("m1", "I moved to Lisbon", stands_for=("turn:1",)),
         an_item("m2", "Anna moved with her cat", stands_for=("turn:1", "turn:99")),
         an_item("m3", "And now? I moved to Lisbon.", stands_for=("turn:3", "turn:1")),
         an_item("turn:1", "user: I moved to Lisbon", Source.THREAD),
