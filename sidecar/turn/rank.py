@@ -163,12 +163,13 @@ def rank(reading: Reading, candidates: Sequence[Candidates]) -> Ranked:
 def _holds(
     reading: Reading, candidates: Sequence[Candidates], of_kinds: Mapping[str, Mapping[str, float]]
 ) -> dict[str, float]:
-    """Return the probability of each kind that it holds an answer; 1 by vectors that the fitted numbers do not know."""
-    if reading.has_vector:
-        return holdings(of_kinds, HOLDS)
-    if all(np.isnan(one.evidence.cosine).all() for one in candidates):
-        return holdings(of_kinds, HOLDS_BY_WORDS)
-    return dict.fromkeys(of_kinds, 1.0)
+    """Return the probability of each kind that it holds an answer: by words for a kind none of whose texts has a vector yet, as
+    after a change of embedder; 1 by vectors that the fitted numbers do not know.
+    """
+    seen = {one.kind.value for one in candidates if not np.isnan(one.evidence.cosine).all()}
+    by_vectors = HOLDS if reading.has_vector else {}
+    fitted = [(kind, by_vectors if kind in seen else HOLDS_BY_WORDS) for kind in of_kinds]
+    return holdings(of_kinds, {kind: weights[kind] for kind, weights in fitted if kind in weights})
 
 
 def _rows(table: _Matrix) -> list[Sequence[float]]:

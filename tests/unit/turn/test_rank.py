@@ -220,3 +220,17 @@ def test_a_page_is_less_relevant_than_a_passage_that_says_as_much() -> None:
 def test_without_a_vector_a_kind_whose_texts_hold_few_of_the_words_is_unlikely_to_hold_an_answer() -> None:
     few, many = (ranked(candidate(blind(share, share, share), kind=CandidateKind.FACT)).held[0] for share in (0.1, 0.9))
     assert few < 0.5 < many < 1
+
+
+@pytest.mark.parametrize("kind", [CandidateKind.TURN, CandidateKind.FACT, CandidateKind.PASSAGE])
+def test_texts_without_vectors_hold_an_answer_as_likely_as_without_an_embedder(kind: CandidateKind) -> None:
+    new, other = One((blind(1.0, 1.0, 1.0),), kind=kind), One((POOR,), kind=CandidateKind.PAGE)
+    embedded = replace(READING, has_vector=True)
+    assert ranked(new, reading=embedded).held == ranked(new, reading=READING).held
+    assert ranked(new, other, reading=embedded).held[0] == ranked(new, reading=READING).held[0]
+
+
+def test_new_pages_without_vectors_hold_what_the_facts_hold_that_they_repeat() -> None:
+    fact, page = One((POOR,), kind=CandidateKind.FACT), One((blind(1.0, 1.0, 1.0),), kind=CandidateKind.PAGE)
+    held = ranked(fact, page, reading=replace(READING, has_vector=True)).held
+    assert held[0] == held[1] < 1
