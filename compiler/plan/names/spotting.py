@@ -280,8 +280,11 @@ def _named(run: list[str], at: int, *, is_initial: bool, is_named: bool = False)
 
 def _is_labelled(tokens: Sequence[str], end: int, run: Sequence[str]) -> bool:
     """Return whether a label is all that stands before a run that ends here, and no word of its clause after it."""
-    label = tokens[: end - len(run) - 1]
-    is_short = len(label) <= MAX_LABEL_WORDS and all(word[:1].isalnum() or word in _JOINING for word in label if word)
+    length = end - len(run) - 1
+    if length > MAX_LABEL_WORDS:
+        return False
+    label = tokens[:length]
+    is_short = all(word[:1].isalnum() or word in _JOINING for word in label if word)
     if len(run) < 2 and all(word == _NO_TOKEN or word[0].isupper() for word in label):
         return False  # a speaker, and what is said may begin with any word
     return is_short and not tokens[end][:1].isalpha() and COMMON_WORDS.isdisjoint(map(plain_key, run))

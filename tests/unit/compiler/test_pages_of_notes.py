@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
 from compiler.plan.batch import LeafBatch, StaleView
 from compiler.plan.contract import BatchMemory, CreatePage, Page, PageKey, PageType, WriteSummary
 from compiler.plan.judging import leaf, stale
+from compiler.plan.names import spotting
 from compiler.plan.names.decisions import decisions
 from compiler.plan.names.excerpts import excerpt, line
 from compiler.plan.names.merge import Matches
@@ -322,3 +324,20 @@ def test_compounds_of_a_theme_and_words_for_a_kitchen_garden_are_of_the_theme() 
     assert themes_in("Der Klavierunterricht ist zu teuer.") == ("Piano",)
     assert themes_in("Die Probe ist am Donnerstag.") == ()
     assert themes_in("La huerta da calabazas.") == themes_in("A horta está seca.") == ("Gardening",)
+
+
+class _Tokens(tuple[str, ...]):
+    """Tokens that count how many are read in slices."""
+
+    read = 0
+
+    def __getitem__(self, place: Any) -> Any:
+        found = super().__getitem__(place)
+        _Tokens.read += len(found) if isinstance(place, slice) else 1
+        return found
+
+
+def test_a_text_of_many_labels_is_read_once_and_not_anew_from_its_start_for_each() -> None:
+    tokens = _Tokens(["Note", ":"] * 500)
+    assert not any(spotting._is_labelled(tokens, at, ["Note"]) for at in range(9, 999, 2))
+    assert _Tokens.read <= len(tokens)
