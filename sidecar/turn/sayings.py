@@ -76,14 +76,15 @@ def _plain(text: str) -> str:
     return _MARKUP.sub("", _LINK.sub(r"\1", text))
 
 
-def _sentences(text: str) -> list[str]:
+@lru_cache(maxsize=1024)
+def _sentences(text: str) -> tuple[str, ...]:
     """Return the sentences of the text, line by line, each with single spaces."""
     lines = (line for line in text.splitlines() if _WORD.search(line))
-    return [
+    return tuple(
         _SPACES.sub(" ", line[start:end]).strip()
         for line in lines
         for start, end in sentence_spans(line, 0, len(line), shortest_chars=1)
-    ]
+    )
 
 
 def _unwrapped(text: str) -> str:
@@ -120,6 +121,7 @@ def _same_guards(one: str, other: str) -> bool:
     return first.guard == second.guard
 
 
+@lru_cache(maxsize=8192)
 def _grams(sentence: str) -> frozenset[_Gram]:
     """Return every run of three words; the words alone if there are fewer."""
     words = _words(sentence)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from sidecar.turn import sayings
 from sidecar.turn.dedupe import relate
 from sidecar.turn.fitting import Fitted, fit
 from sidecar.turn.items import Decision, HistorySummary, Item, Source
@@ -301,3 +302,10 @@ def test_items_without_lineage_are_related_to_none() -> None:
     kinship = relate([an_item("a", "one thing"), wiki("b", "quite another matter")], ())
     assert kinship.akin == frozenset()
     assert relate([], ()).kinds == []
+
+
+def test_a_text_is_cut_into_sentences_once_however_many_it_is_compared_with() -> None:
+    texts = [f"Note {'x' * at} of a day.\nAll of these notes end with this sentence." for at in range(40)]
+    before = sayings._sentences.cache_info().misses
+    relate([knowledge(f"k{at}", text) for at, text in enumerate(texts)], ())
+    assert sayings._sentences.cache_info().misses - before <= 4 * len(texts)
