@@ -17,6 +17,7 @@ from store.text.texts import Signature, estimated_similarity, shared_bands, sign
 
 _WORTH_COMPARING_FROM = 0.5
 _MOST_COMPARED = 4
+_MOST_COMPARED_CHARS = 1_000_000
 _THREAD = Source.THREAD
 
 
@@ -47,7 +48,11 @@ def relate(items: Sequence[Item], turn_ids: Collection[str]) -> Kinship:
     near = (
         (place, by) for one, other in _near_pairs(items, signed, kinds) for place, by in ((one, other), (other, one))
     )
+    left_chars = _MOST_COMPARED_CHARS
     for place, by in dict.fromkeys(chain(near, _held_pairs(items, kinds))):
+        left_chars -= len(items[place].text) + len(items[by].text)
+        if left_chars < 0:
+            break  # hundreds of long texts that are made alike would hold up the turn for seconds
         if _says_all(items[by], items[place]):
             alike[kinds[place]].append(kinds[by])
             said[kinds[by]].append(kinds[place])
