@@ -312,7 +312,7 @@ def test_a_text_is_cut_into_sentences_once_however_many_it_is_compared_with() ->
 
 
 def test_of_many_long_texts_only_the_first_million_characters_are_compared() -> None:
-    short = [" ".join(f"word{number}x{place}" for number in range(400)) for place in range(200)]
+    short = ["They saw " + " ".join(f"word{number}x{place}" for number in range(400)) for place in range(200)]
     texts = [text for one in short for text in (f"{one}.", f"It rained. {one}. It was late.")]
     kinship = relate([an_item(f"m{place}", text) for place, text in enumerate(texts)], ())
     assert 50 < len(kinship.alike) < 150
