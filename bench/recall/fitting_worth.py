@@ -406,7 +406,7 @@ def _gate(rows: Sequence[Row], scale: Scale, *, by_vector: bool) -> RankerWeight
     """Return the weights of whether a message asks for something, on scores by models fitted without the message."""
     asked = [row for row in rows if row.kinds and row.group not in {STRANGER, ASKING, LIFE, KNOWLEDGE}]
     if not by_vector:
-        asked = [replace(row, blind=1.0, likeness=0.0) for row in asked]
+        asked = [replace(row, blind=1.0, likeness=_share_held(row) / 2) for row in asked]
     scores: dict[int, float] = {}
     for number in range(FOLDS):
         shown = [row for row in rows if _fold_of(row.message) != number]
@@ -414,6 +414,10 @@ def _gate(rows: Sequence[Row], scale: Scale, *, by_vector: bool) -> RankerWeight
         scores |= {id(row): _message_odds(row, *models) for row in asked if _fold_of(row.message) == number}
     table = [_recalled(scale, row) | {"message": scores[id(row)]} for row in asked]
     return _logistic(table, [row.group != TALK for row in asked], even=True)
+
+
+def _share_held(row: Row) -> float:
+    return max((told["coverage"] for kind, told in row.told_by_words.items() if kind != "turn"), default=0.0)
 
 
 def _recalled(scale: Scale, row: Row) -> dict[str, float]:

@@ -143,12 +143,13 @@ ASKS: Final = RankerWeights(
 """Whether a message asks for something, by how it reads and by what recall brings back."""
 
 ASKS_BY_WORDS: Final = RankerWeights(
-    bias=-0.3593,
+    bias=-0.6358,
     of={
-        "best": 0.5467,
-        "fifth": 0.1591,
-        "sum": -0.2096,
-        "message": 1.2755,
+        "best": 0.4838,
+        "fifth": 0.2841,
+        "sum": -0.3762,
+        "likeness": 4.8787,
+        "message": 1.228,
     },
 )
 """The same for messages read without a vector."""

@@ -48,7 +48,8 @@ def judge(reports: Sequence[SourceReport], reading: Reading) -> Judged:
     told = {id(one): dict(zip(one.ids, judgements, strict=False)) for one in offered}
     ordered = tuple(_ordered(report, told.get(id(report.candidates), {})) for report in reports)
     found = (item.relevance for report in ordered if report.source is not Source.WORKSPACE for item in report.items)
-    asks = asking(reading.score, found, likest(likenesses, fit), has_vector=reading.has_vector)
+    like = likest(likenesses, fit) if reading.has_vector else share_held(fit) / 2
+    asks = asking(reading.score, found, like, has_vector=reading.has_vector)
     return Judged(ordered, ranked.leaning, Prospects(asks, ranked.holds))
 
 
@@ -112,6 +113,12 @@ def likest(likenesses: Iterable[float | None], candidates: Sequence[Candidates])
     """Return the likeness of the memory or page that is most like the question; 0 if none is, or if that is not known."""
     is_barred = chain.from_iterable(repeat(one.kind in _BARRED, len(one.ids)) for one in candidates)
     return max((one for one, barred in zip(likenesses, is_barred, strict=False) if barred and one), default=0.0)
+
+
+def share_held(candidates: Sequence[Candidates]) -> float:
+    """Return the best share of the message's words that a text holds, 0 to 1, but for turns: small talk repeats itself there."""
+    told = (one for one in candidates if one.kind is not CandidateKind.TURN and one.ids)
+    return max((float(one.evidence.joint_coverage.max()) for one in told), default=0.0)
 
 
 def likenesses_of(ranked: Ranked, reading: Reading, candidates: Sequence[Candidates]) -> list[float | None]:

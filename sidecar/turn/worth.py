@@ -85,20 +85,23 @@ def message_score(text: str, vector: Sequence[float] | None, blind: float = 0.0)
 
 def asking(score: float, relevances: Iterable[float], likeness: float, *, has_vector: bool) -> float:
     """Return the probability that a message of this `message_score` asks for anything, given all that recall brought and how like
-    the message the memory or page most like it is, 0 if that is not known.
+    the message the memory or page most like it is, 0 if that is not known; without a vector, half of `judging.share_held`.
     """
     features = recall_features(relevances, likeness) | {"message": score}
     return probability(ASKS if has_vector else ASKS_BY_WORDS, features)
 
 
 def recall_features(relevances: Iterable[float], likeness: float) -> dict[str, float]:
-    """Return what recall brought, in log odds: the best relevance, the fifth best or last, and the log of their sum; and the
-    likeness within 0 and 0.5.
+    """Return what recall brought, in log odds: the best relevance, the fifth best, or of fewer than five the best, and the log of
+    their sum; and the likeness within 0 and 0.5.
     """
     best = sorted(relevances, reverse=True)
-    fifth = best[min(_FIFTH, len(best) - 1)] if best else 0.0
+    first = best[0] if best else 0.0
+    fifth = (
+        best[_FIFTH] if len(best) > _FIFTH else first
+    )  # one answer among three texts stands as clear as among a hundred
     return {
-        "best": _log_odds(best[0] if best else 0.0),
+        "best": _log_odds(first),
         "fifth": _log_odds(fifth),
         "sum": math.log(sum(best) + 1e-3),
         "likeness": min(max(likeness, 0.0), _MOST_LIKENESS),

@@ -245,12 +245,12 @@ async def test_candidates_become_one_summary_and_stay(service: MemoryService) ->
 @pytest.mark.parametrize(
     ("sources", "reason"),
     [
-        (("c1",), "1 sources"),
-        (("c1", "c1"), "1 sources"),
+        (("c1",), "sources is 1"),
+        (("c1", "c1"), "sources is 1"),
         (("c1", "unknown"), "unknown"),
         (("c1", "fact"), "accepted"),
         (("c1", "no"), "rejected"),
-        ((), "0 sources"),
+        ((), "sources is 0"),
     ],
 )
 async def test_sources_that_cannot_be_compressed_are_refused_and_nothing_is_written(
