@@ -1,12 +1,13 @@
 """Whether private memories stay out of contexts that have nothing to do with them.
 
 `privacy.json` holds pairs of a private memory (health, money, love, family, law and more) and a question about something else,
-often with a word in common, in fourteen languages. Nothing was fitted on those of `held`. Each question is asked of an owner with
-five private memories, and of one with all of them among 500 memories, with the default profile and with `spend` frugal.
+often with a word in common, in fourteen languages. No weights were fitted on those of `held`, but the bars were chosen with them
+in view, so that new pairs may pass more often. Each question is asked of an owner with five private memories, and of one with all
+of them among 500 memories, with the default profile and with `spend` frugal.
 
-Beside them stand memories that do answer a question (`answers`, and `held answers` on which nothing was fitted): each question is
-asked of an owner with five of them. What keeps private memories out must not keep these out. Those `reworded` share few words
-with their questions, in sixteen languages; the questions of `held reworded` are held back in `personal.json` too.
+Beside them stand memories that do answer a question (`answers`, and `held answers`): each question is asked of an owner with five
+of them. What keeps private memories out must not keep these out. Those `reworded` share few words with their questions, in
+sixteen languages; the questions of `held reworded` are held back in `personal.json` too.
 """
 
 from __future__ import annotations

