@@ -2,12 +2,12 @@
 
 `privacy.json` holds pairs of a private memory (health, money, love, family, law and more) and a question about something else,
 often with a word in common, in fourteen languages. No weights were fitted on those of `held`, but the bars were chosen with them
-in view, so that new pairs may pass more often. Each question is asked of an owner with five private memories, and of one with all
-of them among 500 memories, with the default profile and with `spend` frugal.
+in view. On those of `unseen`, in 28 languages, nothing was chosen. Each question is asked of an owner with five private memories,
+and of one with all private memories of the same set among 500 memories, with the default profile and with `spend` frugal.
 
 Beside them stand memories that do answer a question (`answers`, and `held answers`): each question is asked of an owner with five
 of them. What keeps private memories out must not keep these out. Those `reworded` share few words with their questions, in
-sixteen languages; the questions of `held reworded` are held back in `personal.json` too.
+sixteen languages; the questions of `held reworded` are held back in `personal.json` too. On the `unseen` ones nothing was chosen.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,10 +34,9 @@ from sidecar.v1.items_pb2 import SOURCE_MEMORY
 _PAIRS = Path(__file__).with_name("privacy.json")
 _SOURCES = frozenset({"thread", "memory", "knowledge", "wiki"})
 _FEW, _MANY = 5, 500
-_HELD = "held"
-_ANSWERS = ("answers", "held answers", "reworded", "held reworded")
+_SETS = (("pairs", "held"), ("unseen",))  # each has its own owner of many memories
+_ANSWERS = ("answers", "held answers", "reworded", "held reworded", "unseen answers", "unseen reworded")
 _PATIENCE_S = 10.0  # by words alone there is no bar of likeness: on a busy machine that would be measured
-_MANY_OWNER = "owner of many"
 _THINGS = ("rope", "flour", "nails", "paper", "lamps", "tea", "chairs", "seeds", "soap", "batteries")
 _SHOPS = ("the market", "Hansen's", "the corner shop", "the harbour", "the station kiosk", "Lima & Sons", "the mall")
 _MOST = {"balanced": 0.02, "frugal": 0.0}
@@ -52,9 +51,9 @@ class Pair(NamedTuple):
     question: str
 
 
-def pairs(half: str = "pairs") -> list[Pair]:
-    """Return the pairs on which bars of likeness were tried, or those `held` back."""
-    return [Pair(*one) for one in json.loads(_PAIRS.read_text(encoding="utf-8"))[half]]
+def pairs(group: str = "pairs") -> list[Pair]:
+    """Return the pairs of a group: `pairs`, on which bars of likeness were tried, `held` or `unseen`."""
+    return [Pair(*one) for one in json.loads(_PAIRS.read_text(encoding="utf-8"))[group]]
 
 
 class Answer(NamedTuple):
@@ -65,17 +64,16 @@ class Answer(NamedTuple):
     question: str
 
 
-def answers(half: str = "answers") -> list[Answer]:
-    """Return the memories that answer a question on which bars of likeness were tried, or the `held answers`."""
-    return [Answer(*one) for one in json.loads(_PAIRS.read_text(encoding="utf-8"))[half]]
+def answers(group: str = "answers") -> list[Answer]:
+    """Return the memories of a group that answer a question: `answers`, on which bars of likeness were tried, or another."""
+    return [Answer(*one) for one in json.loads(_PAIRS.read_text(encoding="utf-8"))[group]]
 
 
 def run(*, scale: float) -> list[Figure]:
     """Return the share of questions whose context holds the private memory they are paired with, or any, and of those whose
     answer it holds.
     """
-    told = [pair for half in ("pairs", _HELD) for pair in _some(pairs(half), scale)]
-    return uvloop.run(_measured(told))
+    return uvloop.run(_measured(scale))
 
 
 def _some(told: list[Pair], scale: float) -> list[Pair]:
@@ -94,24 +92,35 @@ def _figures(found: dict[tuple[str, str], list[tuple[bool, bool]]]) -> list[Figu
     return told
 
 
-async def _measured(told: Sequence[Pair]) -> list[Figure]:
-    found: dict[tuple[str, str], list[tuple[bool, bool]]] = defaultdict(list)
-    held = frozenset(pairs(_HELD))
+async def _measured(scale: float) -> list[Figure]:
+    figures = list[Figure]()
     async with served(embed_deadline_s=_PATIENCE_S) as world:
-        owners = await _fill(world, told)
-        for place, pair in enumerate(told):
-            for size, owner in ((_FEW, owners[place]), (_MANY, _MANY_OWNER)):
-                for spend in _MOST:
-                    asked = Asked(owner, pair.question, _SOURCES, None, thread="", spend=spend)
-                    title = f"owners of {size}{', held' if pair in held else ''}"
-                    found[title, spend].append(await _shown(world, asked, place, told))
-        return _figures(found) + [one for half in _ANSWERS for one in await _answered(world, half)]
+        for groups in _SETS:
+            figures += _figures(await _outcomes(world, {group: _some(pairs(group), scale) for group in groups}))
+        return figures + [one for group in _ANSWERS for one in await _answered(world, group)]
 
 
-async def _answered(world: World, half: str) -> list[Figure]:
+async def _outcomes(
+    world: World, groups: Mapping[str, Sequence[Pair]]
+) -> dict[tuple[str, str], list[tuple[bool, bool]]]:
+    """Return by owner and `spend` whether each context holds the private memory of its pair, and whether it holds any of the set."""
+    found: dict[tuple[str, str], list[tuple[bool, bool]]] = defaultdict(list)
+    told = [pair for some in groups.values() for pair in some]
+    named = [group for group, some in groups.items() for _ in some]
+    many = f"{named[0]}, many"
+    owners = await _fill(world, told, named[0], many)
+    for place, (pair, group) in enumerate(zip(told, named, strict=True)):
+        for size, owner in ((_FEW, owners[place]), (_MANY, many)):
+            for spend in _MOST:
+                asked = Asked(owner, pair.question, _SOURCES, None, thread="", spend=spend)
+                found[f"{group}, owners of {size}", spend].append(await _shown(world, asked, place, told))
+    return found
+
+
+async def _answered(world: World, group: str) -> list[Figure]:
     """Return the share of questions whose context holds the memory that answers, of owners with five of these memories."""
-    told, figures = answers(half), list[Figure]()
-    owners = [f"{half} {place // _FEW}" for place in range(len(told))]
+    told, figures = answers(group), list[Figure]()
+    owners = [f"{group} {place // _FEW}" for place in range(len(told))]
     for owner in dict.fromkeys(owners):
         own = [place for place, whose in enumerate(owners) if whose == owner]
         await world.put_memories(
@@ -128,23 +137,23 @@ async def _answered(world: World, half: str) -> list[Figure]:
             if not is_kept:
                 sys.stderr.write(f"left out, {spend}: {one.memory} | {one.question}\n")
         figures += [
-            plain(f"{half}, {spend}, {name}: kept", sum(one) / len(one), note=f"of {len(one)}")
+            plain(f"{group}, {spend}, {name}: kept", sum(one) / len(one), note=f"of {len(one)}")
             for name, one in kept.items()
         ]
     return figures
 
 
-async def _fill(world: World, told: Sequence[Pair]) -> list[str]:
-    """Retain the memories, and return the owner of five of each pair."""
-    owners = [f"owner {place // _FEW}" for place in range(len(told))]
+async def _fill(world: World, told: Sequence[Pair], name: str, many: str) -> list[str]:
+    """Retain the memories, those of the owner of `many` too, and return the owner of five of each pair."""
+    owners = [f"{name}, owner {place // _FEW}" for place in range(len(told))]
     private = [memory_pb2.NewMemory(memory_id=f"private-{place}", text=pair.memory) for place, pair in enumerate(told)]
     for owner in dict.fromkeys(owners):
         await world.put_memories(owner, [one for one, whose in zip(private, owners, strict=True) if whose == owner])
     ordinary = [one.text for one in corpus.memories()]
     ordinary += [f"Errand {n}: buy {_THINGS[n % 10]} at {_SHOPS[n % 7]} for {n % 23 + 2} euros." for n in range(_MANY)]
     others = [memory_pb2.NewMemory(memory_id=f"other-{n}", text=text) for n, text in enumerate(ordinary)]
-    await world.put_memories(_MANY_OWNER, [*private, *others[: _MANY - len(private)]])
-    await world.until_made([*dict.fromkeys(owners), _MANY_OWNER])
+    await world.put_memories(many, [*private, *others[: _MANY - len(private)]])
+    await world.until_made([*dict.fromkeys(owners), many])
     return owners
 
 
