@@ -103,7 +103,7 @@ async def _measured(scale: float) -> list[Figure]:
 async def _outcomes(
     world: World, groups: Mapping[str, Sequence[Pair]]
 ) -> dict[tuple[str, str], list[tuple[bool, bool]]]:
-    """Return by owner and `spend` whether each context holds the private memory of its pair, and whether it holds any of the set."""
+    """Return by owner and `spend` whether each context holds the private memory of its pair, and whether it holds any."""
     found: dict[tuple[str, str], list[tuple[bool, bool]]] = defaultdict(list)
     told = [pair for some in groups.values() for pair in some]
     named = [group for group, some in groups.items() for _ in some]
