@@ -39,7 +39,7 @@ BLOCKS = (
 )
 """All blocks. The summary of older turns has its own block, "history", and so have pinned memories."""
 
-SUMMARY_BLOCK, PINNED_BLOCK = 1, 7
+SUMMARY_BLOCK, PINNED_BLOCK = map([block.name for block in BLOCKS].index, ("history", "pinned"))
 _BLOCK_OF = {block.source: place for place, block in enumerate(BLOCKS) if place not in {SUMMARY_BLOCK, PINNED_BLOCK}}
 _MOST_HEADER_CHARS = 160
 _SHORTENED = frozenset({Source.MEMORY, Source.WIKI})

@@ -252,15 +252,20 @@ def test_number_of_processes_that_cannot_be_is_a_one_line_error(tmp_path: Path, 
     )
 
 
-def test_port_of_another_program_is_refused_also_if_that_shares_it(migrated_template: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_port_of_another_program_is_refused_also_if_that_shares_it(
+    migrated_template: str, tmp_path: Path, processes: str
+) -> None:
     with migrated(migrated_template, tmp_path) as environment, socket.socket() as taken:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        done = outcome(["serve", "--processes", "2", "--listen", address], environment)
+        done = outcome(["serve", "--processes", processes, "--listen", address], environment)
     assert done.returncode == 2
-    assert done.stderr.splitlines()[-1].startswith(f"sidecar: SIDECAR_LISTEN: {address} cannot be opened")
+    *logged, refusal = done.stderr.splitlines()
+    assert refusal.startswith(f"sidecar: SIDECAR_LISTEN: {address} cannot be opened")
+    assert all(json.loads(line)["event"] for line in logged)
 
 
 def test_process_that_cannot_start_at_all_ends_the_service_with_its_reason(

@@ -138,8 +138,25 @@ def test_log_table_lists_exactly_the_events_of_the_code() -> None:
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_links_in_documents_resolve(document: Path) -> None:
     text = re.sub(r"^```.*?^```", "", document.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
-    targets = [target for target in re.findall(r"\]\(([^)#\s]+)", text) if "://" not in target]
-    assert not [target for target in targets if not (document.parent / target).exists()]
+    for target, anchor in re.findall(r"\]\((?!https?:)([^)#\s]*)#?([^)\s]*)\)", text):
+        linked = document.parent / target if target else document
+        assert linked.exists(), target
+        assert not anchor or anchor in anchors(linked), f"{target}#{anchor}"
+
+
+def anchors(document: Path) -> set[str]:
+    """Return the anchors that GitHub gives a document's headings."""
+    headings = re.findall(r"^#+ (.+)$", document.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS[1:], ids=lambda path: path.name)
+def test_named_tests_exist(document: Path) -> None:
+    tests = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")}
+    text = document.read_text(encoding="utf-8")
+    assert not set(re.findall(r"\btest_\w+\.py\b", text)) - tests.keys()
+    defined = {name for told in tests.values() for name in re.findall(r"def (test_\w+)\(", told)}
+    assert not set(re.findall(r"(?<![\w/])test_\w+\b(?!\.py)", text)) - defined
 
 
 def test_every_dependency_has_its_reason() -> None:
