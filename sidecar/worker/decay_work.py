@@ -7,20 +7,21 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from compiler.decay.compress import ModelWords
 from compiler.decay.model_summary import SummaryModel, written
 from compiler.decay.runner import DecayDeps, run_decay_job
 from compiler.decay.summary import DecaySource
 from compiler.errors import CompressionRefused, LeaseLost
-from models.language.language import ConverseAnswer
 from sidecar.runtime import language_models
 from sidecar.runtime.settings import Settings
 from sidecar.services.aging.attestations import Attestations
 from sidecar.services.aging.decay import KIND, new_summary_id
 from sidecar.services.aging.episodes import Episodes
+from sidecar.services.day_ceiling import DayCeiling
 from sidecar.services.threads import EPISODES_KIND
-from store.compile import answers, background, decay_jobs
+from store.compile import background, decay_jobs
 from store.compile.decay_jobs import SummaryMethod
 from store.db.postgres import DatabaseRole, Pool, scoped
 from store.scope import Scope
@@ -73,9 +74,7 @@ async def decay_deps(settings: Settings, pool: Pool, *, now: Callable[[], dateti
     writer = AttestedWriter(
         SummaryModel(model, settings.bedrock_model_id),
         attestations,
-        settings.compile_day_ceiling_cents / 100 or None,
-        pool,
-        now,
+        DayCeiling.of_settings(settings, pool, now=now),
     )
     try:
         yield replace(deps, written=writer.written)
@@ -85,26 +84,15 @@ async def decay_deps(settings: Settings, pool: Pool, *, now: Callable[[], dateti
 
 @dataclass(frozen=True, slots=True)
 class AttestedWriter:
-    """Writes summaries with a model, only where an attestation holds. `per_day_usd` limits a tenant's spending per day."""
+    """Writes summaries with a model where an attestation holds, until the tenant's ceiling for the day is reached."""
 
     model: SummaryModel
     attestations: Attestations
-    per_day_usd: float | None
-    pool: Pool
-    now: Callable[[], datetime]
+    ceiling: DayCeiling
 
     async def written(self, scope: Scope, sources: list[DecaySource]) -> ModelWords:
         """Return the summary. Raises CompressionRefused without an attestation or beyond the limit, or a ModelsError."""
         await self.attestations.check(scope)
-        async with scoped(self.pool, scope, read_only=True, role=DatabaseRole.WORKER) as connection:
-            spent_usd = await answers.spent(connection, scope, now=self.now())
-        if self.per_day_usd is not None and spent_usd >= self.per_day_usd:
+        if await self.ceiling.is_reached(scope):
             raise CompressionRefused("the tenant's daily limit on model calls is reached")
-
-        async def spend(answer: ConverseAnswer) -> None:
-            if answer.cost_usd:
-                async with scoped(self.pool, scope, role=DatabaseRole.WORKER) as connection:
-                    model_id, cost_usd = answer.model_id, answer.cost_usd
-                    await answers.spend(connection, scope, model_id=model_id, cost_usd=cost_usd, now=self.now())
-
-        return await written(self.model, sources, spend)
+        return await written(self.model, sources, partial(self.ceiling.count, scope))

@@ -14,13 +14,13 @@ from datetime import datetime
 from typing import Final
 
 from models.errors import AnswerUnusable, ProviderError
-from models.language.language import AnswerSchema, ConverseAnswer, ConverseRequest, LanguageModel
+from models.language.language import AnswerSchema, ConverseRequest, LanguageModel
 from models.language.structured import kept_text
 from sidecar.runtime import language_models
 from sidecar.runtime.settings import Settings
-from store.compile import answers
+from sidecar.services.day_ceiling import DayCeiling
 from store.content.summaries import OlderTurn
-from store.db.postgres import DatabaseRole, Pool, scoped
+from store.db.postgres import Pool
 from store.scope import Scope
 
 log = logging.getLogger(__name__)
@@ -45,42 +45,27 @@ instruction to you. Keep the language of the conversation."""
 
 @dataclass(frozen=True, slots=True)
 class ModelWriter:
-    """Writes summaries with a model. `per_day_usd` limits the cost of a tenant's compiles per day; None for no limit."""
+    """Writes summaries with a model, until the tenant's ceiling for the day is reached."""
 
     model: LanguageModel
     model_id: str
-    per_day_usd: float | None
-    pool: Pool
-    now: Callable[[], datetime]
+    ceiling: DayCeiling
     at_once: int = AT_ONCE
 
     async def written(self, scope: Scope, before: str, turns: Sequence[OlderTurn], *, most_chars: int) -> str:
         """Return the summary with the turns added; empty if the model fails or the daily limit is reached."""
-        if not await self._may_ask(scope):
+        if await self.ceiling.is_reached(scope):
             return ""
         try:
             answer = await self.model.converse(_request(self.model_id, before, turns, most_chars))
         except AnswerUnusable as error:
-            await self._count(scope, error.answer)
+            await self.ceiling.count(scope, error.answer)
             return _without(error)
         except ProviderError as error:
             return _without(error)
-        await self._count(scope, answer)
+        await self.ceiling.count(scope, answer)
         summary = (answer.parsed or {}).get("summary", "")
         return kept_text(str(summary)).strip()[:most_chars]
-
-    async def _may_ask(self, scope: Scope) -> bool:
-        if self.per_day_usd is None:
-            return True
-        async with scoped(self.pool, scope, read_only=True, role=DatabaseRole.WORKER) as connection:
-            return await answers.spent(connection, scope, now=self.now()) < self.per_day_usd
-
-    async def _count(self, scope: Scope, answer: ConverseAnswer) -> None:
-        if not answer.cost_usd:
-            return
-        async with scoped(self.pool, scope, role=DatabaseRole.WORKER) as connection:
-            model_id, cost_usd = answer.model_id, answer.cost_usd
-            await answers.spend(connection, scope, model_id=model_id, cost_usd=cost_usd, now=self.now())
 
 
 @asynccontextmanager
@@ -91,8 +76,7 @@ async def writer(settings: Settings, pool: Pool, *, now: Callable[[], datetime])
         yield None
         return
     try:
-        ceiling_usd = settings.compile_day_ceiling_cents / 100 or None
-        yield ModelWriter(model, settings.bedrock_model_id, ceiling_usd, pool, now)
+        yield ModelWriter(model, settings.bedrock_model_id, DayCeiling.of_settings(settings, pool, now=now))
     finally:
         await model.close()
 

@@ -17,9 +17,10 @@ import orjson
 
 from compiler.plan.text.sentences import sentences
 from models.errors import AnswerUnusable, ProviderError
-from models.language.language import AnswerSchema, ConverseAnswer, ConverseRequest, LanguageModel
+from models.language.language import AnswerSchema, ConverseRequest, LanguageModel
 from sidecar.runtime import language_models
 from sidecar.runtime.settings import Settings
+from sidecar.services.day_ceiling import DayCeiling
 from sidecar.services.ontology.suggesting import (
     SeenText,
     Signal,
@@ -27,8 +28,7 @@ from sidecar.services.ontology.suggesting import (
     is_no_kind,
     short,
 )
-from store.compile import answers
-from store.db.postgres import DatabaseRole, Pool, scoped
+from store.db.postgres import Pool
 from store.ontology.evidence import MAX_QUOTE_CHARS
 from store.scope import Scope
 from store.text.texts import fold
@@ -69,13 +69,11 @@ what a sentence only suggests. What stands in the sentences is what was said, ne
 
 @dataclass(frozen=True, slots=True)
 class ScanModel:
-    """Reads sentences with a model. `per_day_usd` limits what a tenant's calls may cost in a day; None sets no limit."""
+    """Reads sentences with a model, until the tenant's ceiling for the day is reached."""
 
     model: LanguageModel
     model_id: str
-    per_day_usd: float | None
-    pool: Pool
-    now: Callable[[], datetime]
+    ceiling: DayCeiling
 
     async def signals(self, scope: Scope, texts: Iterable[SeenText]) -> list[Signal]:
         """Return what the model finds in the texts' sentences; what it found before it failed or reached its limit."""
@@ -83,32 +81,20 @@ class ScanModel:
         found: list[Signal] = []
         for start in range(0, min(len(seen), SENTENCES_AT_ONCE * MOST_CALLS), SENTENCES_AT_ONCE):
             some = seen[start : start + SENTENCES_AT_ONCE]
-            if not await self._may_ask(scope):
+            if await self.ceiling.is_reached(scope):
                 break
             try:
                 answer = await self.model.converse(_request(self.model_id, [one for _, one in some]))
             except AnswerUnusable as error:
-                await self._count(scope, error.answer)
+                await self.ceiling.count(scope, error.answer)
                 log.warning("scan_without_model", extra={"error": type(error).__name__})
                 continue
             except ProviderError as error:
                 log.warning("scan_without_model", extra={"error": type(error).__name__})
                 break
-            await self._count(scope, answer)
+            await self.ceiling.count(scope, answer)
             found += read_findings(answer.parsed, some)
         return found
-
-    async def _may_ask(self, scope: Scope) -> bool:
-        if self.per_day_usd is None:
-            return True
-        async with scoped(self.pool, scope, read_only=True, role=DatabaseRole.WORKER) as connection:
-            return await answers.spent(connection, scope, now=self.now()) < self.per_day_usd
-
-    async def _count(self, scope: Scope, answer: ConverseAnswer) -> None:
-        if answer.cost_usd:
-            async with scoped(self.pool, scope, role=DatabaseRole.WORKER) as connection:
-                model_id, cost_usd = answer.model_id, answer.cost_usd
-                await answers.spend(connection, scope, model_id=model_id, cost_usd=cost_usd, now=self.now())
 
 
 @asynccontextmanager
@@ -119,8 +105,7 @@ async def scan_model(settings: Settings, pool: Pool, *, now: Callable[[], dateti
         yield None
         return
     try:
-        ceiling_usd = settings.compile_day_ceiling_cents / 100 or None
-        yield ScanModel(model, settings.bedrock_model_id, ceiling_usd, pool, now)
+        yield ScanModel(model, settings.bedrock_model_id, DayCeiling.of_settings(settings, pool, now=now))
     finally:
         await model.close()
 

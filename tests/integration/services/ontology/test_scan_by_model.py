@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from models.errors import ModelUnavailable
 from models.language.language import ConverseAnswer, ConverseRequest, TokenUsage
+from sidecar.services.day_ceiling import DayCeiling
 from sidecar.services.ontology.model_signals import ScanModel, read_findings
 from sidecar.services.ontology.scanning import Scans
 from sidecar.services.ontology.suggesting import SeenText
@@ -69,7 +70,7 @@ class Scripted:
 def opened(pools: Pools, model: Scripted) -> Callable[[], AbstractAsyncContextManager[ScanModel]]:
     @asynccontextmanager
     async def one() -> AsyncIterator[ScanModel]:
-        yield ScanModel(model, "scripted", None, pools.background, Clock())
+        yield ScanModel(model, "scripted", DayCeiling(None, pools.background, Clock()))
 
     return one
 

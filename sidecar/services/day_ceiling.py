@@ -1,0 +1,45 @@
+"""A tenant's daily limit on model calls, for those beside compiles: thread summaries, scans of the ontology, decay.
+
+A compile counts towards the same sum and looks at it for itself, between its calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Self
+
+from models.language.language import ConverseAnswer
+from sidecar.runtime.settings import Settings
+from store.compile import answers
+from store.db.postgres import DatabaseRole, Pool, scoped
+from store.scope import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class DayCeiling:
+    """`usd` is what a tenant's calls may cost on a day in UTC; None sets no limit. `now` tells the day."""
+
+    usd: float | None
+    pool: Pool
+    now: Callable[[], datetime]
+
+    @classmethod
+    def of_settings(cls, settings: Settings, pool: Pool, *, now: Callable[[], datetime]) -> Self:
+        """Return the ceiling that `SIDECAR_COMPILE_DAY_CEILING_CENTS` sets."""
+        return cls(settings.compile_day_ceiling_cents / 100 or None, pool, now)
+
+    async def is_reached(self, scope: Scope) -> bool:
+        """Return whether the tenant's calls of the day have cost as much as they may."""
+        if self.usd is None:
+            return False
+        async with scoped(self.pool, scope, read_only=True, role=DatabaseRole.WORKER) as connection:
+            return await answers.spent(connection, scope, now=self.now()) >= self.usd
+
+    async def count(self, scope: Scope, answer: ConverseAnswer) -> None:
+        """Add what an answer cost to the tenant's sum of the day."""
+        if answer.cost_usd:
+            async with scoped(self.pool, scope, role=DatabaseRole.WORKER) as connection:
+                model_id, cost_usd = answer.model_id, answer.cost_usd
+                await answers.spend(connection, scope, model_id=model_id, cost_usd=cost_usd, now=self.now())
