@@ -45,7 +45,8 @@ def _draw_storage(storage: Storage) -> Iterator[str]:
 def forget(session: CommandSession, is_dry_run: bool, yes: bool) -> None:
     """Delete the threads, memories, wiki, receipts, accounts and jobs of --owner, for good; needs an admin's token.
 
-    Revoke the owner's tokens first: a running call may still write. Memories stored in another service stay there.
+    Revoke the owner's tokens first: a running call may still write. Memory services of others are told
+    too, and the answer says what each did.
 
     \b
     Example:
