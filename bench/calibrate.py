@@ -304,7 +304,7 @@ class _Asking:
 
     @classmethod
     async def of(cls, world: World, towards: Mapping[str, answers.Towards] | None = None) -> _Asking:
-        """Return one that asks this world; `towards` turn the vectors of questions to a set of conversations."""
+        """Return an instance that asks this world; `towards` maps the vectors of questions to a set of conversations."""
         pool = world.app.pools.turn
         embedder = LocalEmbedder(MiniLM())
         number = await embedders.number_of(pool, embedder.name, embedder.dimensions)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,6 +59,3 @@ def quantile(values: list[float], share: float) -> float:
     """Return the value below which `share` (0 to 1) of the values lie, by nearest rank."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
-
-
-Bench = Callable[..., list[Figure]]

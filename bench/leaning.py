@@ -301,7 +301,7 @@ class _Asking:
 
     @classmethod
     async def of(cls, world: World) -> _Asking:
-        """Return one that asks this world."""
+        """Return an instance that asks this world."""
         pool, embedder = world.app.pools.turn, LocalEmbedder(MiniLM())
         number = await embedders.number_of(pool, embedder.name, embedder.dimensions)
         assert number is not None, "the database keeps vectors"

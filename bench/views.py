@@ -152,9 +152,9 @@ async def _browser(app: App, settings: Settings) -> AsyncIterator[httpx.AsyncCli
     base = f"http://{app.console_address}"
     async with httpx.AsyncClient(base_url=base, headers={"origin": base}, timeout=300) as client:
         await client.post("/login", data={"token": _token(settings, is_admin=True)})
-        word = re.search(r'name="word" value="([^"]+)"', (await client.get("/owner")).text)
-        assert word is not None, "sign-in failed"
-        await client.post("/owner", data={"word": word[1], "owner": _OWNER})
+        csrf = re.search(r'name="csrf_token" value="([^"]+)"', (await client.get("/owner")).text)
+        assert csrf is not None, "sign-in failed"
+        await client.post("/owner", data={"csrf_token": csrf[1], "owner": _OWNER})
         yield client
 
 

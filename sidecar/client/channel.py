@@ -85,7 +85,7 @@ class Channels:
         return list(self._channels)
 
     def next(self) -> tuple[int, Any]:
-        """Return the next channel and its place: one that rests only when all do."""
+        """Return the next channel and its place; a resting one only if all rest."""
         self._look()
         number, now_s = len(self._channels), self._clock()
         start = next(self._turn)

@@ -1,7 +1,7 @@
-"""One HTTP connection within bounds: how long it may stay silent, and how much of a request is parsed before it is refused.
+"""One HTTP connection within limits: how long it may be silent, and how much of a request is parsed before it is refused.
 
-uvicorn bounds neither the time that a request may take to arrive nor the number of open connections, and parses whatever
-one read brings before the application hears of it.
+uvicorn limits neither the time that a request may take to arrive nor the number of open connections, and parses all that one
+read brings before the application runs.
 """
 
 from __future__ import annotations
@@ -33,10 +33,11 @@ _HEAD_ENDS = (b"\r\n\r\n", b"\n\n", b"\n\r\n")
 
 @dataclass(frozen=True, slots=True)
 class HttpLimits:
-    """What one listener grants: requests a second to each peer, open and new connections, and seconds of silence.
+    """The limits of one listener: requests per second and peer, open and new connections, and seconds of silence.
 
-    A request too many is answered after `held_back_s`. `head_s` is how long a request's head may take, `idle_s` how long its
-    body, a client that does not read, or a connection between two requests. A response that is being made is not silence.
+    A request beyond the rate is answered after `held_back_s`. `head_s` limits the arrival of a request's head; `idle_s` that of
+    its body, the silence of a client that does not read, and the time between two requests. Waiting for the application's
+    response is not limited.
     """
 
     requests_per_s: int = 20
@@ -48,7 +49,7 @@ class HttpLimits:
 
 
 class _Awaited(Enum):
-    """What comes next: what the client owes, or a refusal that is held back."""
+    """What the connection waits for: a part of a request, or the time of a delayed refusal."""
 
     NOTHING = "nothing"
     REFUSAL = "refusal"
@@ -57,7 +58,9 @@ class _Awaited(Enum):
 
 
 class BoundedConnection(h11.Connection):
-    """h11's parser, which stops with a RemoteProtocolError at a request out of bounds; `refusal` says how to answer it."""
+    """h11's parser, which raises RemoteProtocolError for a request beyond the limits; `refusal` is the status and text to
+    answer.
+    """
 
     def __init__(self, admits: Callable[[], bool]) -> None:
         super().__init__(h11.SERVER, MAX_HEAD_BYTES)
@@ -80,13 +83,13 @@ class BoundedConnection(h11.Connection):
         return event
 
     def _check_rate(self) -> None:
-        """Raise for a request too many, before it costs more than this."""
+        """Raise for a request beyond the peer's rate, before anything of it is parsed."""
         if not self._is_admitted and not self._admits():
             self._refuse(HTTPStatus.TOO_MANY_REQUESTS, "Send fewer requests a second.")
         self._is_admitted = True
 
     def _check_head(self, received: bytes) -> None:
-        """Raise for a head that is too large, also one that came whole in a single read."""
+        """Raise for a head that is too large, even if it arrived in a single read."""
         ends = [place for end in _HEAD_ENDS if (place := received.find(end, 0, MAX_HEAD_BYTES + 4)) >= 0]
         head = received[: min(ends)] if ends else received
         if len(head) > MAX_HEAD_BYTES or head.count(b"\n") > MAX_HEAD_LINES:
@@ -126,12 +129,12 @@ class BoundedConnection(h11.Connection):
 
 
 def has_many_stray_percents(text: bytes) -> bool:
-    """Return whether so many percent signs encode nothing that no browser wrote the text."""
+    """Return whether the text has more percent signs that encode nothing than a browser would send."""
     return text.count(b"%") > MAX_STRAY_PERCENTS and len(_STRAY_PERCENT.findall(text)) > MAX_STRAY_PERCENTS
 
 
 class BoundedProtocol(H11Protocol):
-    """uvicorn's connection, which ends when the client is silent for too long or sends too much."""
+    """uvicorn's connection, closed when the client is silent for too long or sends too much."""
 
     def __init__(self, *, limits: HttpLimits, rates: PeerRates, **given: Any) -> None:
         super().__init__(**given)
@@ -148,36 +151,37 @@ class BoundedProtocol(H11Protocol):
         self._await(_Awaited.HEAD)
 
     def data_received(self, data: bytes) -> None:
-        """Parse what came, unless the connection is ending."""
+        """Parse the data, unless the connection is ending."""
         if not self.transport.is_closing() and self._awaited is not _Awaited.REFUSAL:
             super().data_received(data)
             self._await_next()
 
     def on_response_complete(self) -> None:
-        """Begin with the next request."""
+        """Wait for the next request."""
         super().on_response_complete()
         self._await_next()
 
     def pause_writing(self) -> None:
-        """Hold the response back; a client that goes on reading nothing loses its connection."""
+        """Pause the response; a client that does not read for `idle_s` is disconnected."""
         super().pause_writing()
         if self._unread is None:
             self._unread = self.loop.call_later(self._limits.idle_s, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """Let the response go on."""
+        """Continue the response."""
         super().resume_writing()
         self._unread = _cancel(self._unread)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Let go of the timers."""
+        """Cancel the timers."""
         self._patience, self._unread = _cancel(self._patience), _cancel(self._unread)
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
-        """Answer a request that cannot be read or is out of bounds as the parser says, and end the connection.
+        """Answer a request that is unreadable or beyond a limit with the parser's `refusal`, and end the connection.
 
-        One of a peer that sends too many is held back: asking again at once would cost nearly as much as being served.
+        The refusal of a peer that exceeds its rate is delayed: an immediate next request would cost nearly as much as serving
+        it.
         """
         status, text = self.conn.refusal
         if status is not HTTPStatus.TOO_MANY_REQUESTS:
@@ -190,7 +194,7 @@ class BoundedProtocol(H11Protocol):
         return self._rates.admits(self.client[0] if self.client else "")
 
     def _await_next(self) -> None:
-        """Give the client time for what it owes now; time for the same thing is given once."""
+        """Start the timer of what the client owes now. A timer that already runs for the same thing goes on."""
         if self._awaited is _Awaited.REFUSAL:
             return
         state = self.conn.their_state
@@ -220,7 +224,7 @@ class BoundedProtocol(H11Protocol):
         self._end(HTTPStatus.REQUEST_TIMEOUT, "The request did not arrive in time.")
 
     def _end(self, status: HTTPStatus, text: str) -> None:
-        """Answer where no answer has begun, and close."""
+        """Send the answer if none has begun, and close."""
         if self.transport.is_closing():
             return
         if self.cycle is not None and not self.cycle.response_complete:
@@ -243,7 +247,7 @@ class BoundedProtocol(H11Protocol):
 
 
 def _cancel(timer: asyncio.TimerHandle | None) -> asyncio.TimerHandle | None:
-    """Cancel a timer, and return what stands in its place: none."""
+    """Cancel a timer, and return None, its new value."""
     if timer is not None:
         timer.cancel()
     return None

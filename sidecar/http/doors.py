@@ -1,7 +1,7 @@
-"""Health and metrics over HTTP, and the routes that others bring.
+"""Health and metrics over HTTP, and further routes such as webhooks.
 
-`/livez` speaks of the process alone, `/readyz` of whether it takes calls, `/backendz` of what stands behind it: a broken
-database or source is told there, and is never a reason to restart this process.
+`/livez` reports on the process alone, `/readyz` on whether it takes calls, `/backendz` on what it depends on: a broken database
+or source is reported there, and is never a reason to restart this process.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ async def _nothing() -> None:
 
 @dataclass(frozen=True, slots=True)
 class BackendStates:
-    """The configured backends: whether each one's breaker is open, by name; and which are a tenant's, by its id.
+    """The configured backends: whether each circuit breaker is open, by name, and the names of each tenant's, by its id.
 
     `admin_of` returns the tenant of an admin's token, and raises a SidecarError for any other text.
     """
@@ -45,11 +45,11 @@ class BackendStates:
     admin_of: Callable[[str], Awaitable[UUID]] = _no_admin
 
     def all_resting(self) -> list[str]:
-        """Return the names of the backends whose breaker is open, sorted."""
+        """Return the names of the backends whose circuit breaker is open, sorted."""
         return sorted(name for name, is_resting in self.resting().items() if is_resting)
 
     async def named_to(self, authorization: str | None) -> list[str] | None:
-        """Return the resting backends of the tenant whose admin's token the header has.
+        """Return the tenant's backends whose circuit breaker is open, if the header has an admin's token.
 
         None without a header, or while the token cannot be checked. Raises Unauthenticated or PermissionDenied.
         """
@@ -65,11 +65,11 @@ class BackendStates:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What is asked about the process: whether it drains, how often tasks restarted, which breakers are open.
+    """The state that health reports: whether the process drains, how often tasks restarted, which breakers are open.
 
-    `reach_database` returns once the database has answered, and raises a StoreError when it does not.
-    `embedder_trouble` says why recall goes by words alone though an embedder is set; empty while the embedder
-    answers. `processes` are those that answer calls, by name, empty where this one does; `ask_them` asks how each does.
+    `reach_database` returns once the database has answered, and raises a StoreError if it does not. `embedder_trouble` says why
+    the configured embedder gives no vectors; empty while it does. `processes` are those that answer calls, by name, empty if
+    this one does; `ask_them` asks each for its state.
     """
 
     reach_database: Callable[[], Awaitable[None]]
@@ -82,7 +82,7 @@ class Health:
     ask_them: Callable[[], Awaitable[None]] = _nothing
 
     def readiness(self) -> str:
-        """Return `ready`, `draining`, or `waiting` while none of the processes that answer calls does."""
+        """Return `ready`, `draining`, or `waiting` if none of the processes that answer calls is ready."""
         processes = self.processes()
         is_waiting = bool(processes) and "serving" not in processes.values()
         return "draining" if self.is_draining() else "waiting" if is_waiting else "ready"

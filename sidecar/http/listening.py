@@ -28,7 +28,7 @@ _FULL = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 
 
 
 class _Server(uvicorn.Server):
-    """A server that accepts connections as its limits say, and leaves the process's signals alone: the sidecar has its own."""
+    """A server that accepts connections within its limits, and leaves the process's signals alone: the sidecar handles them."""
 
     def __init__(self, config: uvicorn.Config, limits: HttpLimits) -> None:
         super().__init__(config)
@@ -50,14 +50,14 @@ class _Server(uvicorn.Server):
         self.started = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Accept no more, then end what is connected."""
+        """Stop accepting, then end the open connections."""
         if self._accepting is not None:
             self._accepting.cancel()
             await asyncio.wait({self._accepting})
         await super().shutdown(sockets)
 
     async def _accept(self, listener: socket.socket) -> None:
-        """Accept for ever. What comes faster than the limits allow waits in the kernel's queue, where it costs nothing."""
+        """Accept connections until cancelled. Connections beyond the rate wait in the kernel's queue, where they cost nothing."""
         loop = asyncio.get_running_loop()
         bucket = TokenBucket(self._limits.connections_per_s)
         while True:
@@ -85,9 +85,8 @@ class _Server(uvicorn.Server):
 
 
 def opened(setting: str, address: str, default_port: int) -> socket.socket | None:
-    """Return a listening socket for HOST:PORT; None for `off`, and for `auto` when 127.0.0.1 has its port taken.
-
-    Raises SettingInvalid naming the setting.
+    """Return a listening socket for HOST:PORT; None for `off`, and for `auto` if the port of 127.0.0.1 is taken. Raises
+    SettingInvalid naming the setting.
     """
     if address == OFF:
         return None
@@ -143,7 +142,7 @@ def _address(listener: socket.socket) -> str:
 
 
 def _turn_away(connection: socket.socket) -> None:
-    """Tell a client that the listener is full. What it sent already is read, or closing would take the answer back."""
+    """Answer that the listener is full. The received bytes are read first: closing with unread bytes would discard the answer."""
     for act in (lambda: connection.recv(1 << 16), lambda: connection.send(_FULL)):
         with suppress(OSError):
             act()

@@ -1,4 +1,4 @@
-"""The other processes of a service of several: how each does and what it counts, asked over private sockets."""
+"""The other processes of a service of several: their states and metrics, requested over private sockets."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ _PATIENCE_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Impairments:
-    """What fails in a process: sources and backends whose breaker is open, and why the embedder does not answer."""
+    """The impairments of a process: sources and backends with an open circuit breaker, and why the embedder does not answer."""
 
     sources: Callable[[], Sequence[str]]
     backends: Callable[[], Mapping[str, bool]]
     embedder: Callable[[], str]
 
     def as_json(self) -> dict[str, Any]:
-        """Return them for another process."""
+        """Return them as JSON for another process."""
         return {"sources": list(self.sources()), "backends": dict(self.backends()), "embedder": self.embedder()}
 
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    """What a process told last; `is_serving` is False when it did not answer."""
+    """The last report of a process; `is_serving` is False if it did not answer."""
 
     is_serving: bool = False
     told: Mapping[str, Any] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class _Member:
 
 
 class Members:
-    """What the other processes of the service told last; `directory` holds a socket for each."""
+    """The last reports of the other processes of the service; `directory` holds a socket for each."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -64,7 +64,7 @@ class Members:
             await asyncio.sleep(_EVERY_S)
 
     async def ask(self) -> None:
-        """Ask each process now. One that does not answer within a second keeps its last figures: a counter never falls."""
+        """Ask each process now. A process that does not answer within a second keeps its last metrics: a counter never falls."""
         paths = sorted(self._directory.glob("*.sock"))
         found = await asyncio.gather(*(self._asked(path) for path in paths))
         silent = {name: _Member(figures=one.figures) for name, one in self._members.items()}
@@ -88,7 +88,7 @@ class Members:
         return {name: one.figures for name, one in self._members.items()}
 
     def joined(self, own: Impairments) -> Impairments:
-        """Return what fails here or in another process."""
+        """Return the impairments of this process and the others."""
 
         def sources() -> list[str]:
             return sorted({*own.sources(), *(name for told in self._told() for name in told["sources"])})
@@ -107,7 +107,7 @@ class Members:
 
 
 async def answer_members(stack: AsyncExitStack, path: Path, impairments: Impairments, figures: Figures) -> None:
-    """Tell how this process does, at a private socket, until the stack ends."""
+    """Serve this process's report at a private socket, until the stack closes."""
 
     async def told(_: Request) -> Response:
         return JSONResponse(impairments.as_json())
@@ -122,7 +122,7 @@ async def answer_members(stack: AsyncExitStack, path: Path, impairments: Impairm
 
 
 def _leave(path: Path) -> None:
-    """Remove the socket, and the directory if this was the last in it: a supervisor that was killed cannot."""
+    """Remove the socket, and the directory if it is then empty: a supervisor that was killed cannot."""
     path.unlink(missing_ok=True)
     with suppress(OSError):  # others are there, or it is gone
         path.parent.rmdir()

@@ -19,7 +19,7 @@ HTTP_PORT, CONSOLE_PORT = 7434, 7435
 
 
 def check_addresses(settings: Settings) -> None:
-    """Raise SettingInvalid for an address that would serve plain HTTP to other machines without being told to."""
+    """Raise SettingInvalid for an address that would serve plain HTTP to other machines without the setting that allows it."""
     if not settings.http_plain:
         fix = (
             "listen on 127.0.0.1 or [::1], or set SIDECAR_HTTP_PLAIN=yes where only probes and scrapers reach the port"

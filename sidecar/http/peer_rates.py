@@ -20,7 +20,7 @@ class PeerRates:
         self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()
 
     def admits(self, host: str) -> bool:
-        """Return whether the peer at an address has a request left this second, and take it."""
+        """Take one request of the peer at an address, and return whether it had one left this second."""
         peer = peer_of(host)
         bucket = self._buckets.setdefault(peer, TokenBucket(self._per_s))
         self._buckets.move_to_end(peer)
@@ -33,7 +33,7 @@ class PeerRates:
 
 
 def peer_of(host: str) -> str:
-    """Return what stands for the peer at an address; the address itself where it cannot be read."""
+    """Return the key of the peer at an address; the address itself if it cannot be parsed."""
     try:
         address = ip_address(host.partition("%")[0])
     except ValueError:

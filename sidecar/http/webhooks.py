@@ -1,6 +1,6 @@
-"""Where a backend says that memories changed: `POST /webhooks/hindsight/ID`. The use case is in `sidecar.services.webhooks`.
+"""Notices of backends that memories changed: `POST /webhooks/hindsight/ID`. The use case is in `sidecar.services.webhooks`.
 
-A request that is not signed rightly learns nothing, not even whether there is such an id.
+A request without a valid signature learns nothing, not even whether the id exists.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MAX_BODY_BYTES = 256 * 1024
 
 
 def webhook_routes(webhooks: Webhooks, *, watch: Watch) -> list[BaseRoute]:
-    """Return the routes that take notices. A compile that is queued is linked to the notice's span."""
+    """Return the routes of notices. A queued compile is linked to the notice's span."""
 
     async def hindsight(request: Request) -> Response:
         with watch.post(f"{PATH}/{{webhook_id}}", request.headers) as posted:
@@ -49,7 +49,7 @@ def webhook_routes(webhooks: Webhooks, *, watch: Watch) -> list[BaseRoute]:
 
 
 async def _delivery(request: Request) -> Delivery | None:
-    """Return the notice, or None for one that is too large or did not arrive whole."""
+    """Return the notice; None if it is too large or did not arrive whole."""
     body = bytearray()
     try:
         async for chunk in request.stream():

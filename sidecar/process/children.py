@@ -1,4 +1,4 @@
-"""Keeps the processes of a service of several: starts them, starts again the one that ends, and drains all at the end."""
+"""Runs the processes of a service of several: starts them, restarts one that ends, and drains all at the end."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _SOCKET_NAME_BYTES = len("/processes-12345678/http.sock")
 async def serve_with(settings: Settings, count: int) -> None:
     """Serve with `count` processes that answer calls until SIGTERM or SIGINT, then drain all of them.
 
-    Raises a StartRefused, and ProcessNotStarted for a process that cannot serve at all.
+    Raises a StartRefused, and ProcessNotStarted for a process that ends before it serves.
     """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -65,7 +65,7 @@ async def serve_with(settings: Settings, count: int) -> None:
 
 
 async def _keep(children: Sequence[_Child], stop: asyncio.Event, grace_s: float) -> None:
-    """Run all children until the event; the first alone at first, so that what none of them can do is told once."""
+    """Run all children until the event. The first starts alone, so that an error common to all is reported once."""
     tasks: list[asyncio.Task[None]] = []
     stopping = asyncio.create_task(stop.wait())
     try:
@@ -116,7 +116,7 @@ class _Child:
         self._patience_s = 2 * grace_s + _AFTER_GRACE_S
 
     async def keep(self) -> None:
-        """Run it until cancelled. Raises ProcessNotStarted when it ends before it has ever served."""
+        """Run it until cancelled. Raises ProcessNotStarted if it ends before it has ever served."""
         loop, pause_s = asyncio.get_running_loop(), _FIRST_PAUSE_S
         while True:
             began_s = loop.time()
@@ -128,7 +128,7 @@ class _Child:
             await asyncio.sleep(pause_s)
 
     async def _run(self) -> int:
-        """Return its exit code once it has ended; cancelled, drain it, and kill it when that takes too long."""
+        """Return its exit code once it has ended. Cancelled, drain it, and kill it if that takes too long."""
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "sidecar", *self._arguments),
             env=self._environment,
@@ -168,8 +168,8 @@ async def _ended(process: asyncio.subprocess.Process, patience_s: float) -> None
 def _reserved(listen: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """Hold the ports of the addresses for the processes of this service, and yield the addresses with the actual ports.
 
-    A port is taken as if for one process, so that one in use is refused; only then is it opened to processes that share it.
-    Raises SettingInvalid.
+    A port is first bound exclusively, so that one in use is refused; then it is opened to processes that share it. Raises
+    SettingInvalid.
     """
     with contextlib.ExitStack() as stack:
         yield tuple([text if text.startswith("unix:") else _reserve(text, stack) for text in listen])
@@ -190,7 +190,7 @@ def _reserve(text: str, stack: contextlib.ExitStack) -> str:
 
 
 def _remove_sockets(listen: Sequence[str], *, above: int) -> None:
-    """Remove what a service of more processes left, or clients would try it."""
+    """Remove the sockets that a service of more processes left: clients would try them."""
     for text in listen:
         if text.startswith("unix:"):
             path = check_listen_address(own_address(text, above), is_tls=True).socket_path

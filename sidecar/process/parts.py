@@ -27,9 +27,10 @@ _LAST_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What this process does of its service; by default all. `directory` holds the sockets at which the parts ask each other.
+    """The part of a service that this process has; by default the whole. `directory` holds the sockets between the parts.
 
-    Parts that answer calls are numbered from 1 on. One that `embeds` gives stored texts their vectors; else a worker does.
+    Parts that answer calls are numbered from 1. `embeds` says that this part gives stored texts their vectors; otherwise a
+    worker does.
     """
 
     name: str = ""
@@ -48,11 +49,11 @@ class Part:
 
     @property
     def is_asked(self) -> bool:
-        """Whether it answers calls as one of several, and tells the part with the HTTP servers how it does."""
+        """Whether it answers calls as one of several, and reports its state to the part with the HTTP servers."""
         return not self.has_upkeep
 
     def settings(self, settings: Settings) -> Settings:
-        """Return the service's settings as they hold for this part."""
+        """Return the service's settings, adapted to this part."""
         if self.is_whole:
             return settings
         if self.name == HTTP:
@@ -64,13 +65,13 @@ class Part:
 def own_address(address: str, number: int) -> str:
     """Return the address at which a part serves: processes share a port, and each has a socket of its own.
 
-    The first has the socket that is configured, so that a client which knows one path alone finds the service.
+    The first has the configured socket, so that a client that knows one path finds the service.
     """
     return f"{address}.{number}" if address.startswith("unix:") and number > 1 else address
 
 
 def count_of(asked: str, *, cores: int, is_linux: bool) -> int:
-    """Return how many processes answer calls. Raises SettingInvalid for a number that cannot be."""
+    """Return how many processes answer calls. Raises SettingInvalid for an impossible number."""
     if asked == AUTO:
         return max(1, min(cores, _MOST_AUTO)) if is_linux else 1
     fix = f"set a whole number from 1 to {MOST_PROCESSES}, or {AUTO} for one a core up to {_MOST_AUTO}"
@@ -93,15 +94,15 @@ def cores(quota: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
 
 
 def tell_serving(addresses: tuple[str, ...], doors: dict[str, str]) -> None:
-    """Tell the parent, on standard output, that this part serves, and where."""
+    """Report to the parent, on standard output, that this part serves, and at which addresses."""
     sys.stdout.buffer.write(orjson.dumps({"addresses": addresses, **doors}) + b"\n")
     sys.stdout.buffer.flush()
 
 
 def end_with_parent(stop: Callable[[], object], *, within_s: float) -> None:
-    """Call `stop` on the event loop once the parent has ended, and end this process when that takes longer than it may.
+    """Call `stop` on the event loop once the parent has ended, and end this process if stopping takes too long.
 
-    Standard input ends with the parent, whatever ended it. A thread waits for that: a loop that hangs would not see it.
+    Standard input closes when the parent ends, however it ends. A thread waits for that: a hanging event loop would not notice.
     """
     loop = asyncio.get_running_loop()
 

@@ -35,7 +35,9 @@ class Retention:
 
 
 def retention_of(settings: Settings) -> Retention:
-    """Return the settings' retention. Raises SettingInvalid if something that is still to be read would be deleted."""
+    """Return the settings' retention. Raises SettingInvalid if receipts would be deleted while replays or decay still read
+    them.
+    """
     days = settings.receipt_days
     for needed, why in (
         (settings.receipt_text_days, "SIDECAR_RECEIPT_TEXT_DAYS, for which turns can be replayed"),

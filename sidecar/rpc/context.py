@@ -53,7 +53,7 @@ class ContextDeps:
 
 
 def turn_repeats(clocks: Clocks) -> TurnRepeats:
-    """Return what keeps the answers of turns for requests that are sent again."""
+    """Return the cache of turns' answers by request id."""
     return RepeatedAnswers(clock=clocks.steady_s, size_of=pb.AssembleContextResponse.ByteSize)
 
 

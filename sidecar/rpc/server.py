@@ -75,7 +75,9 @@ class GrpcServer:
     def __init__(
         self, make: Callable[[], grpc.aio.Server], servicer: health.aio.HealthServicer, gate: Gate, settings: Settings
     ) -> None:
-        """Serve at the addresses of the settings with what `make` returns: the services, listening nowhere yet."""
+        """Prepare to serve at the addresses of the settings. `make` returns a gRPC server with the services that does not
+        listen yet.
+        """
         self._make = make
         self._servers: list[grpc.aio.Server] = []
         self._health = servicer
@@ -96,9 +98,9 @@ class GrpcServer:
             await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
 
     async def keep_sockets(self) -> None:
-        """Make each unix socket again whose file is gone, until the server stops. Calls over the old one go on.
+        """Recreate each unix socket whose file is gone, until the server stops. Calls on the old socket go on.
 
-        Raises SettingInvalid, SocketDirectoryUnsafe for one that cannot be made again.
+        Raises SettingInvalid or SocketDirectoryUnsafe for a socket that cannot be recreated.
         """
         paths = {text: check_listen_address(text, is_tls=True).socket_path for text in self._settings.listen}
         while True:
@@ -110,10 +112,9 @@ class GrpcServer:
                 await self._serve(lost)
 
     async def stop(self, grace_s: float) -> None:
-        """Report NOT_SERVING, refuse new calls, let running ones end within the grace period, and cancel the rest.
+        """Report NOT_SERVING, refuse new calls, give running ones the grace period, and cancel the rest. Idempotent.
 
-        Streams that watch the server's health stay open until our own calls have ended, and are not waited for after that.
-        Stopping twice does no harm.
+        Streams that watch the server's health stay open until our own calls have ended; they are not waited for.
         """
         self._is_stopping = True
         self._gate.door.close()
@@ -128,7 +129,7 @@ class GrpcServer:
         await self._gate.authenticator.stop()
 
     async def _serve(self, addresses: Sequence[str]) -> tuple[str, ...]:
-        """Return the addresses, opened by a server of their own, with the ports that were chosen."""
+        """Return the actual addresses, opened by a further gRPC server."""
         credentials = _credentials(self._settings)
         server = self._make()
         opened = tuple([_open(server, text, credentials) for text in addresses])
@@ -164,11 +165,10 @@ async def start(
     audit: AuditLog | None = None,
     shares_ports: bool = False,
 ) -> GrpcServer:
-    """Return the server, listening; `handlers` gets the options for turns and those for other calls.
+    """Return the listening server; `handlers` gets the options for turns and those for other calls.
 
-    `watch` is told of every call, `audit` notes those of admins. Other processes may listen at shared ports too.
-
-    Raises a StartRefused naming the setting that cannot stand.
+    `watch` is told of every call, `audit` records those of admins. With `shares_ports`, other processes may listen at the same
+    ports. Raises a StartRefused naming the invalid setting.
     """
     authenticator = Authenticator(identity_settings(settings), not_before=not_before)
     door = CallInterceptor(authenticator, watch, audit)
@@ -193,13 +193,13 @@ async def start(
 
 
 def check_addresses(settings: Settings) -> None:
-    """Raise a StartRefused for an address that must not or cannot be served on."""
+    """Raise a StartRefused for an address that cannot be served, or not in plain text."""
     for text in settings.listen:
         check_listen_address(text, is_tls=settings.tls_cert is not None)
 
 
 def identity_settings(settings: Settings) -> IdentitySettings:
-    """Return how callers prove their identity, as the settings say. Raises SettingInvalid."""
+    """Return the settings of authentication. Raises SettingInvalid."""
     return IdentitySettings(
         data_dir=settings.data_dir,
         audience=settings.token_audience,
@@ -225,15 +225,15 @@ def _turn_options(settings: Settings) -> MethodOptions:
 
 
 def _other_options(settings: Settings) -> MethodOptions:
-    """Return options with an admission control of their own, so that writing and reading back never take a turn's place."""
+    """Return options with an admission control of their own, so that reads and writes never take a turn's slot."""
     admission = _admission(settings, max_waiting=4 * settings.max_waiting, max_wait_s=_PATIENCE_S)
     return MethodOptions(admission, _OTHER_DEADLINE_S, settings.max_deadline_s)
 
 
 def write_options(settings: Settings, other: MethodOptions) -> MethodOptions:
-    """Return the options of calls that may be as large as a message: large ones run one at a time, and have more time.
+    """Return the options of calls as large as a message: large ones run one at a time, with a longer deadline.
 
-    Two at once would take the processor and the database from turns; a few may wait, each holding its whole message.
+    Two at once would take the processor and the database from turns. A few may queue, each holding its whole message.
     """
     one_at_a_time = {"max_in_flight": 1, "per_tenant_in_flight": 1}
     large = _admission(settings, **one_at_a_time, max_waiting=_LARGE_WAITING, max_wait_s=_WRITE_DEADLINE_S)
@@ -242,7 +242,7 @@ def write_options(settings: Settings, other: MethodOptions) -> MethodOptions:
 
 
 def stream_options(settings: Settings) -> MethodOptions:
-    """Return options for streams of up to an hour: they take no other call's place."""
+    """Return options for streams of up to an hour, which take no other call's slot."""
     at_once = {"max_in_flight": 4 * settings.max_in_flight, "per_tenant_in_flight": settings.max_in_flight}
     return MethodOptions(
         _admission(settings, **at_once, max_wait_s=_PATIENCE_S), _STREAM_DEADLINE_S, _STREAM_DEADLINE_S
@@ -250,7 +250,7 @@ def stream_options(settings: Settings) -> MethodOptions:
 
 
 def _admission(settings: Settings, **limits: Any) -> AdmissionControl:
-    """Return an admission control with the limits of the settings, but for those that are given."""
+    """Return an admission control with the limits of the settings, except those given."""
     return AdmissionControl(
         **{
             "max_in_flight": settings.max_in_flight,

@@ -1,6 +1,6 @@
 """Compile jobs: queued, previewed, followed, cancelled and run again, and how far each wiki is behind its memories.
 
-Every method opens its own transaction. What a compile does is the compiler's business.
+Every method opens its own transaction. The compile itself is `compiler`'s.
 """
 
 from __future__ import annotations

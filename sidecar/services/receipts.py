@@ -1,6 +1,6 @@
-"""Receipts: found again, listed, and held against what the provider counted.
+"""Receipts: read, listed, and compared with the provider's token counts. Every method opens its own transaction.
 
-Every method opens its own transaction. A `reach` is how much of the owner's turns an agent sees, None for an admin.
+A `reach` says which of the owner's turns an agent sees; None, for an admin, is all.
 """
 
 from __future__ import annotations
@@ -33,14 +33,16 @@ _COUNTS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_to
 
 @dataclass(frozen=True, slots=True)
 class LearnedUsage:
-    """The input tokens that a reported turn was counted to need, and the ratio that the model's counts use from now on."""
+    """The input tokens that we had counted for a reported turn, and the ratio that corrects the model's counts from now on."""
 
     expected_input_tokens: int
     ratio: float
 
 
 class Receipts:
-    """Reads receipts; `now` tells the time of a report, `receipt_writer` which receipts are on their way, `meters` learn."""
+    """Reads receipts. `now` tells the time of a report, `receipt_writer` knows the receipts that are still queued, and `meters`
+    learn.
+    """
 
     def __init__(
         self, pools: Pools, *, now: Callable[[], datetime], receipt_writer: ReceiptWriter, meters: TokenMeters
@@ -51,9 +53,9 @@ class Receipts:
         self._meters = meters
 
     async def get(self, scope: Scope, receipt_id: UUID, *, reach: Reach | None) -> StoredReceipt:
-        """Return a receipt within reach; waits for one that is still queued, a second at most where another process has it.
+        """Return a receipt within reach. Waits for one that is still queued here, and a second at most for another process's.
 
-        Raises ReceiptDropped for one that was never written, NotFound for one that is unknown or out of reach.
+        Raises ReceiptDropped for a receipt that was never written, NotFound for one that is unknown or out of reach.
         """
         # Asked before the first look: what is written between the two is then found by the second.
         settling = self._receipt_writer.settling(scope, receipt_id)
@@ -100,7 +102,7 @@ class Receipts:
         return LearnedUsage(expected_tokens, learned.trusted_ratio)
 
     async def stands(self, scope: Scope, began: datetime) -> bool:
-        """Return whether nothing of the owner's was forgotten since a turn began; unknown counts as no."""
+        """Return whether nothing of the owner was forgotten since a turn began; False if that is unknown."""
         try:
             async with scoped(self._pools.turn, scope, read_only=True) as connection:
                 return not await forgotten.anything_since(connection, scope, began)
@@ -109,7 +111,7 @@ class Receipts:
             return False
 
     async def _written_elsewhere(self, scope: Scope, receipt_id: UUID, reach: Reach | None) -> StoredReceipt | None:
-        """Return a receipt whose turn another process has just assembled, once that has written it; None if it does not."""
+        """Return a receipt that another process is about to write; None if it is not written in time."""
         for pause_s in _PAUSES_S if is_fresh(receipt_id, self._now()) else ():
             await asyncio.sleep(pause_s)
             if (receipt := await self._stored(scope, receipt_id, reach)) is not None:
@@ -122,6 +124,6 @@ class Receipts:
 
 
 def _expected_input_tokens(receipt: StoredReceipt) -> int:
-    """Return the input tokens that a receipt's turn was counted to need: system, tools, context and message."""
+    """Return the input tokens that we counted for a receipt's turn: system, tools, context and message."""
     pool = receipt.details["pool"]
     return int(sum(pool[term] for term in ("system_tokens", "tool_tokens", "used_tokens", "message_tokens")))

@@ -1,4 +1,4 @@
-"""A tenant's agents, spaces, workspaces, owners and audit log; and what is known of a tenant between calls.
+"""A tenant's agents, spaces, workspaces, owners and audit log, and the cache of tenants' states between calls.
 
 Every method of `Tenants` opens its own transaction.
 """
@@ -140,9 +140,10 @@ class Tenants:
                 await tenants.remove_workspace(connection, tenant_id, level=level, ref=ref)
 
     async def revoke_tokens(self, tenant_id: UUID, not_before: datetime | None = None) -> datetime | None:
-        """Refuse the tenant's tokens issued before an instant, None for now, and return the instant in force.
+        """Refuse the tenant's tokens issued before an instant, None for now, and return the instant in force, which never moves
+        back.
 
-        It never moves back, so an instant to come would refuse every caller until then: that raises InvalidArgument.
+        Raises InvalidArgument for a future instant: it would refuse every caller until then.
         """
         now = self._now()
         if not_before is not None and not_before > now + _CLOCK_SKEW:
@@ -151,9 +152,9 @@ class Tenants:
             return await tenants.revoke_tokens(connection, tenant_id, not_before=not_before or now)
 
     async def forget_owner(self, scope: Scope, *, is_dry_run: bool = False) -> ForgottenOwner:
-        """Delete everything of an owner's, and return how many rows of each table; none where the tenant is not known.
+        """Delete everything of an owner, and return the number of rows by table; none if the tenant is unknown.
 
-        Memory services of others are told to, each with its outcome. A dry run does it here and rolls it back.
+        Memory services of others are told too; the report has each one's outcome. A dry run rolls back, and tells none.
         """
         counts: Mapping[str, int] = {}
         elsewhere = self._elsewhere.announced(scope, _WHOLE)
@@ -209,7 +210,7 @@ async def writing(
 
 
 def _read_location(location: str) -> str:
-    """Return the directory in its shortest form. Where it leads once links are followed is for the reader to check."""
+    """Return the directory in its shortest form. Whether links lead out of the tenant's folder is checked when files are read."""
     read_text("location", location, max_chars=MAX_LOCATION_CHARS)
     path = PurePosixPath(location)
     if path.is_absolute() or ".." in path.parts or "\\" in location or (location and not location.isprintable()):

@@ -65,9 +65,9 @@ class Threads:
         self._quota_bytes = quota_bytes
 
     async def append(self, scope: Scope, thread_id: str, title: str, given: Sequence[NewTurn]) -> Appended:
-        """Write up to 1,000 turns, checked with `check_turn`, to the thread; those it has already are left as they are.
+        """Write up to 1,000 turns, checked with `check_turn`, to the thread; existing turns stay unchanged.
 
-        Fences in what was said are taken out, and tokens are counted here.
+        Fences in the texts are removed, and tokens are counted here.
         """
         check_count("turns", given, most=MAX_TURNS)
         thread = threads.ThreadToOpen(
@@ -140,7 +140,7 @@ def check_turn(field: str, turn: NewTurn) -> None:
 async def queue_summary(
     connection: Connection, scope: Scope, thread_id: str, *, turn_counts: tuple[int, int], now: datetime
 ) -> None:
-    """Queue a summary when the thread, which grew from and to so many turns, has passed another step."""
+    """Queue a summary if the thread's growth, from and to these numbers of turns, crossed a step."""
     before, after = turn_counts
     if after > KEEP_TURNS and before // STEP_TURNS != after // STEP_TURNS:
         await background.enqueue(connection, scope, KIND, thread_id, now=now)

@@ -179,7 +179,7 @@ class Upkeep:
         return Imported(retained.created_count, retained.updated_count, unchanged, job)
 
     async def _compiled(self, connection: Connection, scope: Scope, *, is_new: bool) -> Job | None:
-        """Have imported places named and the import compiled; None where everything has been read already."""
+        """Name imported places and queue the compile of the import; None if everything has been read already."""
         now = self._now()
         await upkeep.queue_place_names(connection, scope, now=now)
         await scopes.mark_dirty(connection, scope, now=now)

@@ -1,7 +1,7 @@
-"""A backend's notice that memories changed. All it can do is queue a compile.
+"""Notices of backends that memories changed. A notice can only queue a compile.
 
-The scope is our own row's of the webhook's id, never the notice's. The row's secret must have signed the raw body together with
-a time at most five minutes away, and each delivery counts once.
+The scope comes from our own row of the webhook's id, never from the notice. The row's secret must have signed the raw body
+together with a time at most five minutes away, and each delivery counts once.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class NoticeRefused(Unauthenticated):
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """A notice as it came: the raw body, and the time and the MACs that its signature header names."""
+    """A notice as received: the raw body, and the time and the MACs of its signature header."""
 
     body: bytes
     timestamp: str
@@ -38,7 +38,7 @@ class Delivery:
 
     @property
     def delivery_id(self) -> str:
-        """What a repetition of this notice has in common with it: the same body, signed anew each time it is sent."""
+        """The id that repetitions of this notice share: they have the same body, signed anew each time."""
         return sha256(self.body).hexdigest()
 
     def is_signed_with(self, secret: bytes, *, now: datetime) -> bool:
@@ -53,9 +53,8 @@ class Delivery:
 
 
 class Webhooks:
-    """Takes notices; `now` tells the time they came.
-
-    `is_compiled` says of a subscription whether the owner's wiki is made from that backend's memories: else nothing is queued.
+    """Takes notices; `now` tells the time. `is_compiled` returns whether a subscription's owner has a wiki that is compiled
+    from that backend: otherwise nothing is queued.
     """
 
     def __init__(
@@ -66,10 +65,7 @@ class Webhooks:
         self._is_compiled = is_compiled
 
     async def take(self, webhook_id: UUID, delivery: Delivery) -> Enqueued | None:
-        """Queue a compile of the webhook's owner, and return what came of it; None for a notice that was taken before.
-
-        Raises NoticeRefused.
-        """
+        """Queue a compile of the webhook's owner, and return the outcome; None for a repeated notice. Raises NoticeRefused."""
         now = self._now()
         async with installation(self._pool, read_only=True) as connection:
             scope = await webhooks.scope_of(connection, webhook_id)

@@ -99,7 +99,7 @@ class WithBrain:
 
 
 def _look(task: asyncio.Task[SourceAnswer]) -> None:
-    """Look at how a task ended, so that a failure of one that nothing waits for is no surprise at its deletion."""
+    """Retrieve the exception of a task that is no longer awaited: asyncio would log it when the task is deleted."""
     if not task.cancelled():
         task.exception()
 

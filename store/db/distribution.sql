@@ -2,10 +2,6 @@
 -- How many servers hold shards.
 SELECT count(*) FROM pg_dist_node WHERE noderole = 'primary' AND isactive AND shouldhaveshards;
 
--- name: node_addresses
--- The address of every server of the cluster.
-SELECT nodename, nodeport FROM pg_dist_node WHERE noderole = 'primary' AND isactive ORDER BY nodename, nodeport;
-
 -- name: spread_tables
 -- The tables that are spread already, with their kind: `distributed` or `reference`.
 SELECT c.relname AS table_name, CASE p.partmethod WHEN 'h' THEN 'distributed' WHEN 'n' THEN 'reference' ELSE p.partmethod::text END AS kind

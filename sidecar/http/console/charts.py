@@ -1,4 +1,4 @@
-"""Curves as a page draws them, in units of a hundred by a hundred. Pure."""
+"""Curves as SVG draws them, in units of a hundred by a hundred. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST_POINTS = 200
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Two curves over the same days: points as SVG writes them, and what the ends are."""
+    """Two curves over the same days, as SVG points, and the labels of their ends."""
 
     share_points: str
     pages_points: str

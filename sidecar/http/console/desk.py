@@ -55,7 +55,7 @@ _BY_LENGTH = sorted((place for _, rows in PLACES for _, place in rows), key=len,
 
 @dataclass(frozen=True, slots=True)
 class Switches:
-    """The sources that this process has set up, empty where that is not known, and whether each backend's breaker is open."""
+    """The sources that this process has set up (empty if unknown), and whether each backend's circuit breaker is open."""
 
     sources: frozenset[str] = frozenset()
     resting: Callable[[], Mapping[str, bool]] = dict
@@ -63,10 +63,10 @@ class Switches:
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """What the console reads and acts through: the same collaborators that the services have.
+    """The collaborators of the console's pages, the same as the services'.
 
-    With `is_behind_tls`, browsers come through a proxy with TLS, and cookies are for such connections alone. `trying` bounds the
-    questions that are tried at once: they take none of the places that calls wait for.
+    With `is_behind_tls`, browsers come through a TLS proxy, and cookies are `Secure`. `trying` bounds the questions that are
+    tried at once: they take none of the admission slots of calls.
     """
 
     services: Services
@@ -86,7 +86,7 @@ class Desk:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """One request of a signed-in visitor. `form` is empty except for a post, whose word was checked."""
+    """One request of a signed-in visitor. `form` is empty except for a post, whose CSRF token was checked."""
 
     desk: Desk
     request: Request
@@ -133,11 +133,11 @@ class Visit:
         return asked if self.is_admin else self.identity.agent_id
 
     async def page(self, template: str, **values: Any) -> Response:
-        """Return a page, rendered beside the event loop: a large one takes longer than a turn may be held up."""
+        """Return a page, rendered in the console's thread: a large one takes longer than a turn may be delayed."""
         return HTMLResponse(await aside(partial(render, template, visit=self, **values)))
 
     def tell(self, text: str, *, undo: str = "", undo_text: str = "Undo", **fields: str) -> None:
-        """Show a note on the next page: what was done, and how to undo it."""
+        """Show a message on the next page: what was done, and how to undo it."""
         self.session.notes.append(Note(text, undo, undo_text, fields))
 
     def require_admin(self) -> None:
@@ -184,7 +184,7 @@ def route(desk: Desk, path: str, work: Work, *, methods: Sequence[str] = ("GET",
 
 
 async def _audited(path: str, visit: Visit, work: Work) -> Response:
-    """Return the page, and note it if such requests are audited."""
+    """Return the page, and record an audit entry if such requests are audited."""
     desk, request, session = visit.desk, visit.request, visit.session
     form = await _form(request, session)
     asked = replace(visit, form=form)
@@ -213,7 +213,7 @@ _STATUS = {
 
 
 def error_page(error: Exception, status: int) -> Response:
-    """Return the page of a failure; what is not meant for callers stays out of it, and is logged."""
+    """Return the page of a failure. Details that are not meant for callers are logged instead."""
     row = row_of(error)
     if row.is_hidden:
         log.error("page_failed", exc_info=error)
@@ -230,7 +230,7 @@ def read_id(visit: Visit, name: str) -> UUID:
 
 
 def after(visit: Visit, read: Callable[[str], K]) -> tuple[datetime, K] | None:
-    """Return where a list goes on: the instant and key of the row before; None from the beginning, or if it cannot be read."""
+    """Return the instant and key of the row that a list continues after; None for the beginning, or if they cannot be read."""
     at, _, key = visit.query.get("after", "")[:500].replace("\0", "").partition("_")
     try:
         moment = datetime.fromisoformat(at)
@@ -270,7 +270,7 @@ async def _form(request: Request, session: ConsoleSession) -> Mapping[str, str]:
     if request.method != "POST":
         return {}
     form = await read_form(request)
-    if not session.is_word(form.get("word", "")):
+    if not session.is_csrf_token(form.get("csrf_token", "")):
         raise PermissionDenied
     return form
 

@@ -1,4 +1,4 @@
-"""What stands before every page: which hosts are answered, which origins may post, and the headers of each answer."""
+"""The checks before every page: the hosts that are answered, the origins that may post, and the headers of each answer."""
 
 from __future__ import annotations
 

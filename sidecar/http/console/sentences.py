@@ -1,7 +1,7 @@
-"""Which of a section's memories each of its sentences comes from, as far as their words tell. Pure.
+"""Finds the memory behind each sentence of a section, by words. Pure.
 
-The wiki keeps sources for a section as a whole. A sentence is given the memory that holds most of its words, if that is most
-of them; a sentence that shares its words with no memory is given none.
+The wiki keeps sources for a section as a whole. A sentence gets the memory that holds most of its words, at least 60 % of them;
+otherwise none.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _MOST_MEMORIES = 200
 
 
 def marked(body_md: str, memories: Sequence[str], *, anchor: str) -> str:
-    """Return Markdown with a link to `#{anchor}-{n}` behind each sentence that the nth memory (from 1) bears out.
+    """Return Markdown with a link to `#{anchor}-{n}` behind each sentence whose source is the nth memory, from 1.
 
-    A body past 20,000 characters comes back as it is.
+    A body of more than 20,000 characters is returned unchanged.
     """
     if len(body_md) > _MOST_CHARS or not memories:
         return body_md
@@ -44,7 +44,7 @@ def _marked_line(line: str, memories: Sequence[frozenset[str]], anchor: str) -> 
 
 
 def _sentences(line: str) -> list[str]:
-    """Return a line's sentences with the spaces around them; one that ends inside a link goes on."""
+    """Return a line's sentences with the spaces around them. A sentence does not end inside a link."""
     pieces: list[str] = []
     for piece in _END.split(line):
         if pieces and pieces[-1].count("[") > pieces[-1].count("]"):

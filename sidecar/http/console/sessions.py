@@ -1,6 +1,7 @@
 """The console's sessions: a random id in a cookie stands for a token that this process keeps.
 
-The token is checked anew with every request, so that what ends it ends the session; nothing is written down.
+The token is checked anew with every request, so a session ends when its token expires or is revoked. Nothing is written to
+disk.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _MOST = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What was just done, told on the next page; `undo` is where a form with `fields` takes it back, empty where none does."""
+    """A message for the next page; a form that posts `fields` to `undo` reverses the act, if `undo` is not empty."""
 
     text: str
     undo: str = ""
@@ -27,25 +28,27 @@ class Note:
 
 @dataclass(slots=True)
 class ConsoleSession:
-    """One sign-in: its token, the word that its forms must bear, the owner whose data are looked at, and what is to be told."""
+    """One sign-in: its API token, the CSRF token of its forms, the owner whose data it shows, and the messages for its next
+    page.
+    """
 
     token: str = field(repr=False)
-    form_word: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
+    csrf_token: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
     owner: str = ""
     notes: list[Note] = field(default_factory=list)
 
     def take_notes(self) -> list[Note]:
-        """Return what is to be told, once."""
+        """Return the messages for the next page, and clear them."""
         taken, self.notes = self.notes, []
         return taken
 
-    def is_word(self, word: str) -> bool:
-        """Return whether a form bears this session's word."""
-        return hmac.compare_digest(self.form_word.encode(), word.encode(errors="replace"))
+    def is_csrf_token(self, given: str) -> bool:
+        """Return whether a form sent this session's CSRF token."""
+        return hmac.compare_digest(self.csrf_token.encode(), given.encode(errors="replace"))
 
 
 class Sessions:
-    """The sign-ins of one process, the oldest making room for new ones past a thousand."""
+    """The sessions of one process, at most a thousand; a new one evicts the oldest."""
 
     def __init__(self) -> None:
         self._by_id: OrderedDict[str, ConsoleSession] = OrderedDict()
@@ -63,5 +66,5 @@ class Sessions:
         return self._by_id.get(session_id)
 
     def close(self, session_id: str) -> None:
-        """End a session; one that is not there has ended already."""
+        """End a session, if it exists."""
         self._by_id.pop(session_id, None)

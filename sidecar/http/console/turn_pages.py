@@ -1,4 +1,4 @@
-"""A stored turn as its page draws it: the waterfall, the bars, every candidate. Pure: a receipt in, rows out."""
+"""A stored turn as its page draws it: the waterfall, the bars, every candidate. Pure: from a receipt to rows."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Stripe:
 
 @dataclass(frozen=True, slots=True)
 class SourceLine:
-    """One source of a turn: how it answered, and what became of the tokens that it offered as stripes of a bar."""
+    """One source of a turn: its answer, and what became of the offered tokens, as stripes of a bar."""
 
     name: str
     status: str
@@ -55,7 +55,7 @@ class SourceLine:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What the answer was reported to have used: items of those that it was shown, and the tokens of both."""
+    """The items that the answer is reported to have used, of those in the context, and the tokens of both."""
 
     used: int
     shown: int
@@ -151,7 +151,7 @@ def account_stripes(account: TurnAccount) -> list[Stripe]:
 
 
 def bar_of(name: str, part: float, whole: float) -> Stripe:
-    """Return a part of a whole as the one stripe of a bar; too thin to be seen where it is nothing."""
+    """Return a part of a whole as a bar of one stripe; a part of 0 is too thin to be seen."""
     return Stripe(name, 0.0, round(_PERCENT * part / whole, 3) if whole > 0 else 0.0, name)
 
 
@@ -204,7 +204,7 @@ def _candidate(source: str, item: Mapping[str, Any], used: set[str]) -> Candidat
 
 
 def _trust(item: Mapping[str, Any]) -> str:
-    """Return how far a memory is trusted; empty for one that is as sure as any, and for other items."""
+    """Return how far a memory is trusted; empty for a memory without doubt, and for other items."""
     confidence, authority = item.get("confidence"), item.get("authority", "")
     if confidence is None or (confidence == 1 and authority in {"Agent", "User"}):
         return ""
@@ -212,7 +212,7 @@ def _trust(item: Mapping[str, Any]) -> str:
 
 
 def _waited_ms(row: Mapping[str, Any], receipt: StoredReceipt) -> float:
-    """Return how long a source was waited for: one that was given up on tells no time of its own, and all of it went by."""
+    """Return how long the turn waited for a source: all of its time for a source that was given up, which reports none."""
     latency_ms: float = row["latency_ms"]
     return latency_ms or (
         receipt.details.get("timings", {}).get("asking_ms", 0.0) if row["status"] == "TIMEOUT" else 0.0
@@ -220,7 +220,7 @@ def _waited_ms(row: Mapping[str, Any], receipt: StoredReceipt) -> float:
 
 
 def use(receipt: StoredReceipt) -> Use | None:
-    """Return the items that the answer used; None until that is reported."""
+    """Return the items that the answer used; None until they are reported."""
     if receipt.usage is None:
         return None
     shown = [one for one in candidates(receipt) if one.decision in {"kept", "shortened"}]

@@ -27,7 +27,7 @@ _MARKDOWN.validateLink = lambda url: url.startswith("#from-") or markup.is_allow
 
 
 async def aside(work: Callable[[], T]) -> T:
-    """Return what the work returns, done in the console's one thread. It may take long, and must not touch the event loop."""
+    """Run the work in the console's one thread, and return its result. It may take long, and must not touch the event loop."""
     return await asyncio.get_running_loop().run_in_executor(_THREAD, work)
 
 
@@ -75,7 +75,7 @@ def share(value: float) -> str:
 
 
 def place_of(kind: str, ref: str) -> str:
-    """Return where a piece of provenance is shown; empty for what is kept elsewhere."""
+    """Return the address of a piece of provenance; empty for a piece that is kept elsewhere."""
     return f"/from/{kind}?{urlencode({'id': ref})}" if kind in SHOWN_KINDS else ""
 
 

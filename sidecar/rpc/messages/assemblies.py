@@ -1,7 +1,7 @@
 """Assemblies as messages.
 
-Messages are filled in place, field by field: one that is passed into another is copied, which costs as much again as making
-it; keywords cost a third more than setting fields, and rows put together as bytes by hand no less.
+Messages are filled in place, field by field. A message passed into another is copied, which costs as much again as making it;
+keyword arguments cost a third more than setting fields; joining rows as bytes by hand saves nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FORMS = {form: items_pb2.Form.Value(f"FORM_{form.name}") for form in Form}
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """What of an assembly an answer holds beside the context and its items' ids."""
+    """What an answer has of an assembly beside the context and the ids of its items."""
 
     has_texts: bool = False
     has_decisions: bool = False

@@ -51,7 +51,7 @@ def job(one: Job) -> pb.CompileJob:
 
 
 def _figures(one: Job) -> dict[str, Any]:
-    """Return a job's metrics; of one that has ended every figure, also where it was cancelled before it began."""
+    """Return a job's metrics. An ended job has every figure, even if it was cancelled before it began."""
     return one.metrics if one.finished_at is None else metrics.merged(metrics.empty(), one.metrics)
 
 
@@ -77,7 +77,7 @@ def preview(found: Preview) -> pb.PlanPreview:
 
 
 def lint(report: LintFindings, queued: Job | None) -> pb.RunLintResponse:
-    """Return what is amiss."""
+    """Return the lint findings."""
     return pb.RunLintResponse(
         findings=[pb.LintFinding(kind=one.kind, subject=one.subject, detail=one.detail) for one in report.findings],
         counts=report.counts,
@@ -118,7 +118,7 @@ def reads(found: Reads, pages: Mapping[Any, PageRow]) -> pb.MeasureReadsResponse
 
 
 def _options(one: Job) -> dict[str, Any]:
-    """Return what the job was asked beyond compiling, without what was left as it is."""
+    """Return the job's options that differ from their defaults."""
     return {
         name: list(value) if isinstance(value, tuple) else value for name, value in asdict(one.options).items() if value
     }

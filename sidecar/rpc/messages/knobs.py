@@ -1,7 +1,7 @@
-"""Knobs on the wire and as plain JSON: a Profile message to a layer's mapping and back.
+"""Knobs as messages and as plain JSON: a Profile message to a layer's mapping and back.
 
-Bounds are `sidecar/turn/profile.py`'s to judge. Here stands only where the forms differ: sources are a list on the wire
-and named in a mapping, and a knob that the wire leaves absent is missing from the mapping.
+Bounds are checked in `sidecar/turn/profile.py`. Only the differences of form are handled here: sources are a list in a message
+and a mapping by name in JSON, and a knob absent from the message is missing from the mapping.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def read_knobs(field: str, profile: pb.Profile) -> dict[str, Any]:
 
 
 def write_knobs(knobs: Mapping[str, Any]) -> pb.Profile:
-    """Return the mapping as a message. What this release does not know, and what is none, is left out."""
+    """Return the mapping as a message, without unknown knobs and None."""
     profile = pb.Profile()
     for name, words in _WORDS.items():
         setattr(profile, name, words.get(knobs.get(name, ""), 0))

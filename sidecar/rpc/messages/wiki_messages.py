@@ -54,7 +54,7 @@ def page(row: PageRow) -> pb.WikiPage:
 def whole(
     found: PageWhole, parent: PageRow | None, links: Sequence[LinkRow], around: Counts, edges: Sequence[GraphPath]
 ) -> pb.GetPageResponse:
-    """Return a page with all that stands on it and around it; of cited texts the first 16 MiB."""
+    """Return a complete page with its surroundings; of cited texts only the first 16 MiB."""
     answer = pb.GetPageResponse(
         page=page(found.page),
         parent=None if parent is None else page(parent),
@@ -75,7 +75,7 @@ def whole(
 
 
 def leave_out_texts(answer: pb.GetPageResponse, *, most_bytes: int) -> None:
-    """Empty the texts of sources after those that take so many bytes together: an answer has to fit into a message."""
+    """Empty the texts of the sources after the first so many bytes: an answer has to fit into a message."""
     left = most_bytes
     cited = chain(
         answer.summary_sources,

@@ -44,9 +44,8 @@ class Purges:
 
 
 def pause_s(every_s: float, took_s: float) -> float:
-    """Return the seconds until the next purge begins, after one that took so long.
+    """Return the seconds to wait after a purge that took `took_s`, so that purges start `every_s` apart.
 
-    What is forgotten just after a purge began waits for the next: it would be gone later than an interval and a purge, if the
-    interval began where the purge ends.
+    Counted from its end, what is forgotten just after a start would wait for an interval and two purges.
     """
     return max(0.0, every_s - took_s)

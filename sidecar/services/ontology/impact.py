@@ -18,7 +18,7 @@ _OWNERS_AT_ONCE = 50
 
 
 async def dry_run(pool: Pool, tenant_id: UUID, ontology: Ontology) -> dict[str, int]:
-    """Return how many pages, sections and edges would change under an ontology, and how many `pages_looked_at` tell so.
+    """Return how many pages, sections and edges would change under an ontology, and `pages_looked_at`.
 
     `is_partial` is 1 if the tenant has more pages than were looked at.
     """

@@ -72,7 +72,7 @@ def facet_suggestions(
 ) -> list[Suggestion]:
     """Return templates for sections that at least three pages and a quarter of the pages of an approved type have.
 
-    None for a section that the type, or one that it is a kind of, has a template for already, approved or not.
+    A section is left out if the type, or a broader one, has a template for it already, approved or not.
     """
     known = vocabulary(ontology)
     groups: dict[tuple[str, str], list[SectionSighting]] = defaultdict(list)

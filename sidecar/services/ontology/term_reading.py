@@ -86,7 +86,7 @@ def merged(kind: TermKind, value: Mapping[str, Any], edited: Mapping[str, Any], 
 
 
 def read_slug(field: str, value: str, *, is_optional: bool = False) -> str:
-    """Return the slug as it is. One that is none raises InvalidArgument with the slug to send, where there is one."""
+    """Return the slug unchanged. Raises InvalidArgument for an invalid one, and names a valid slug if one can be made of it."""
     if _SLUG.fullmatch(value) or (is_optional and not value):
         return value
     meant = slug_of(value)

@@ -25,7 +25,7 @@ from sidecar.v1 import cost_pb2
 from store.db.postgres import scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
 from tests.support.databases import database_clone
-from tests.support.served.console_browser import asked, browser, word_of
+from tests.support.served.console_browser import asked, browser, csrf_token_of
 from tests.support.served.site import Caller, Site, ready, served
 from tests.support.served.turns import BOAT, QUESTION, THREAD, asking, explained, fill
 from tests.support.waiting import next_round
@@ -102,9 +102,9 @@ async def test_cookies_are_secure_behind_a_tls_proxy(settings: Settings) -> None
         assert "secure" in {part.strip() for part in answer.headers["set-cookie"].lower().split(";")}
         session = {"cookie": answer.headers["set-cookie"].partition(";")[0]}
         page = await client.get("/turns", headers=session)
-        word = re.search(r'name="word" value="([^"]+)"', page.text)
-        assert word is not None
-        out = await client.post("/logout", data={"word": word[1]}, headers=session)
+        csrf = re.search(r'name="csrf_token" value="([^"]+)"', page.text)
+        assert csrf is not None
+        out = await client.post("/logout", data={"csrf_token": csrf[1]}, headers=session)
         assert "secure" in {part.strip() for part in out.headers["set-cookie"].lower().split(";")}
 
 
@@ -157,24 +157,24 @@ async def test_another_owners_turns_are_not_shown(desk: Site) -> None:
         await client.post("/login", data={"token": desk.token(owner="noor")})
         assert (await client.get(f"/turns/{receipt_id}")).status_code == 404
         assert receipt_id not in (await client.get("/turns")).text
-        word = await word_of(client, "/owner")
-        assert (await client.post("/owner", data={"word": word, "owner": "mara"})).status_code == 403
+        csrf = await csrf_token_of(client, "/owner")
+        assert (await client.post("/owner", data={"csrf_token": csrf, "owner": "mara"})).status_code == 403
 
 
 async def test_only_an_admin_acts_on_the_wiki(desk: Site) -> None:
     async with browser(desk) as agent:
-        word = await word_of(agent, "/wiki")
-        assert (await agent.post("/wiki/entity/calypso/archive", data={"word": word})).status_code == 403
-        assert (await agent.post("/compiles/start", data={"word": word})).status_code == 403
+        csrf = await csrf_token_of(agent, "/wiki")
+        assert (await agent.post("/wiki/entity/calypso/archive", data={"csrf_token": csrf})).status_code == 403
+        assert (await agent.post("/compiles/start", data={"csrf_token": csrf})).status_code == 403
     async with browser(desk, admin=True) as admin:
-        word = await word_of(admin, "/wiki")
+        csrf = await csrf_token_of(admin, "/wiki")
         assert (
-            await admin.post("/wiki/entity/calypso/alias", data={"word": word, "alias": "Sloop"})
+            await admin.post("/wiki/entity/calypso/alias", data={"csrf_token": csrf, "alias": "Sloop"})
         ).status_code == 303
         assert "Sloop" in (await admin.get("/wiki/entity/calypso")).text
-        assert (await admin.post("/wiki/entity/calypso/archive", data={"word": word})).status_code == 303
+        assert (await admin.post("/wiki/entity/calypso/archive", data={"csrf_token": csrf})).status_code == 303
         assert "archived" in (await admin.get("/wiki/entity/calypso")).text
-        assert (await admin.post("/compiles/start", data={"word": word})).status_code == 303
+        assert (await admin.post("/compiles/start", data={"csrf_token": csrf})).status_code == 303
         assert "pending" in (await admin.get("/compiles")).text
 
 
@@ -218,7 +218,12 @@ async def test_at_most_two_questions_are_tried_at_once(settings: Settings) -> No
         grpc.aio.insecure_channel("unused") as channel,
         browser(Site(app, told, channel)) as client,
     ):
-        form = {"word": await word_of(client, "/sources"), "message": QUESTION, "model": "gpt-4o", "memory": "1"}
+        form = {
+            "csrf_token": await csrf_token_of(client, "/sources"),
+            "message": QUESTION,
+            "model": "gpt-4o",
+            "memory": "1",
+        }
         answers = await asyncio.gather(*(client.post("/sources/try", data=form) for _ in range(12)))
     assert [answer.status_code for answer in answers] == [303] * 12
     assert counting.most <= 2
@@ -226,7 +231,12 @@ async def test_at_most_two_questions_are_tried_at_once(settings: Settings) -> No
 
 async def test_question_is_tried_on_the_chosen_sources(desk: Site) -> None:
     async with browser(desk) as client:
-        form = {"word": await word_of(client, "/sources"), "message": QUESTION, "model": "gpt-4o", "patient": "1"}
+        form = {
+            "csrf_token": await csrf_token_of(client, "/sources"),
+            "message": QUESTION,
+            "model": "gpt-4o",
+            "patient": "1",
+        }
         asked_of = {"memory": "1", "wiki": "1", "in_thread": THREAD}
         answer = await client.post("/sources/try", data=form | asked_of, follow_redirects=True)
         found = re.search(r'href="(/turns/[^"]+)"', answer.text.partition("The turn they made")[0][-200:])
@@ -241,19 +251,24 @@ async def test_question_is_tried_on_the_chosen_sources(desk: Site) -> None:
 async def test_unusable_input_is_named_on_the_page(desk: Site) -> None:
     receipt_id = await asked(desk)
     async with browser(desk, admin=True) as client:
-        form = {"word": await word_of(client, "/sources"), "message": QUESTION, "memory": "1", "model": "no such model"}
+        form = {
+            "csrf_token": await csrf_token_of(client, "/sources"),
+            "message": QUESTION,
+            "memory": "1",
+            "model": "no such model",
+        }
         unknown = await client.post("/sources/try", data=form)
         assert (unknown.status_code, "model_id names no model" in unknown.text) == (400, True)
         assert (await client.get(f"/turns/{receipt_id}?budget={'9' * 5000}")).status_code == 200
         for owner in ("", "x" * 300, "a\0b"):
-            refused = await client.post("/owner", data={"word": form["word"], "owner": owner})
+            refused = await client.post("/owner", data={"csrf_token": form["csrf_token"], "owner": owner})
             assert (refused.status_code, "owner: is not a usable id" in refused.text) == (400, True)
 
 
 async def test_budgets_are_set_and_removed_by_admins(desk: Site) -> None:
     budget = {"name": "march", "covers": "tenant", "period": "month", "limit_usd": "12.5"}
     async with browser(desk, admin=True) as admin:
-        form = {"word": await word_of(admin, "/spending")}
+        form = {"csrf_token": await csrf_token_of(admin, "/spending")}
         for wrong in ({"limit_usd": "nan"}, {"covers": "moon"}, {"name": "a b"}, {"period": ""}, {"covers": "agent"}):
             assert (await admin.post("/spending/budgets", data=form | budget | wrong)).status_code == 400, wrong
         assert (await admin.post("/spending/budgets", data=form | budget)).status_code == 303
@@ -275,13 +290,13 @@ async def test_budgets_are_set_and_removed_by_admins(desk: Site) -> None:
 
 async def test_foreign_forged_or_oversized_forms_are_refused(desk: Site) -> None:
     async with browser(desk, admin=True) as admin:
-        word = await word_of(admin, "/wiki")
+        csrf = await csrf_token_of(admin, "/wiki")
         for headers, form, status in (
-            ({"origin": "https://evil.example"}, {"word": word}, 403),
-            ({"origin": "null"}, {"word": word}, 403),
-            ({}, {"word": "guessed"}, 403),
+            ({"origin": "https://evil.example"}, {"csrf_token": csrf}, 403),
+            ({"origin": "null"}, {"csrf_token": csrf}, 403),
+            ({}, {"csrf_token": "guessed"}, 403),
             ({}, {}, 403),
-            ({}, {"word": word, "alias": "x" * 200_000}, 413),
+            ({}, {"csrf_token": csrf, "alias": "x" * 200_000}, 413),
         ):
             answer = await admin.post("/wiki/entity/calypso/archive", data=form, headers=headers)
             assert answer.status_code == status, (headers, status)

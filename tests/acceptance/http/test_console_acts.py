@@ -20,7 +20,7 @@ from store.compile.ledger import LedgerEntry, MemoryOutcome
 from store.db.postgres import scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
 from tests.support.compiler.wiki_pages import NOW
-from tests.support.served.console_browser import asked, browser, word_of
+from tests.support.served.console_browser import asked, browser, csrf_token_of
 from tests.support.served.site import Site, served
 from tests.support.served.turns import THREAD, asking, assembled, fill, knobs, said
 from tests.support.served.wiki_site import worked
@@ -55,8 +55,10 @@ async def statuses(site: Site) -> dict[str, str]:
 
 
 async def post(client: httpx.AsyncClient, place: str, **form: str) -> httpx.Response:
-    """Send a form with the session's word, and follow it."""
-    return await client.post(place, data={"word": await word_of(client, "/sources"), **form}, follow_redirects=True)
+    """Send a form with the session's CSRF token, and follow it."""
+    return await client.post(
+        place, data={"csrf_token": await csrf_token_of(client, "/sources"), **form}, follow_redirects=True
+    )
 
 
 async def undone(client: httpx.AsyncClient, page: str) -> httpx.Response:

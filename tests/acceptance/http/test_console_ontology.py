@@ -15,7 +15,7 @@ from sidecar.v1 import memory_pb2
 from sidecar.v1 import ontology_pb2 as pb
 from sidecar.worker import compile_engine
 from store.scope import tenant_uuid
-from tests.support.served.console_browser import browser, word_of
+from tests.support.served.console_browser import browser, csrf_token_of
 from tests.support.served.site import Site, served
 from tests.support.served.wiki_site import retain_journal, worked
 
@@ -42,9 +42,9 @@ async def desk(settings: Settings) -> AsyncIterator[Site]:
 
 
 async def post(client: httpx.AsyncClient, place: str, **form: str) -> httpx.Response:
-    """Send a form with the session's word, and follow it."""
-    word = await word_of(client, "/ontology")
-    return await client.post(place, data={"word": word, **form}, follow_redirects=True)
+    """Send a form with the session's CSRF token, and follow it."""
+    csrf = await csrf_token_of(client, "/ontology")
+    return await client.post(place, data={"csrf_token": csrf, **form}, follow_redirects=True)
 
 
 async def reprocessed(site: Site) -> None:
@@ -121,12 +121,12 @@ async def test_only_admins_see_and_change_the_ontology(desk: Site) -> None:
         assert "/ontology" not in (await agent.get("/wiki")).text
         for page in ("/ontology", "/ontology/changes", "/ontology/versions", place):
             assert (await agent.get(page)).status_code == 403
-        word = await word_of(agent, "/wiki")
+        csrf = await csrf_token_of(agent, "/wiki")
         for act in ("/ontology/seed", "/ontology/scan", "/ontology/draft", "/ontology/rollback", f"{place}/approve"):
-            assert (await agent.post(act, data={"word": word, "version": "0"})).status_code == 403
+            assert (await agent.post(act, data={"csrf_token": csrf, "version": "0"})).status_code == 403
     async with browser(desk, admin=True) as admin:
         for act in ("/ontology/seed", f"{place}/approve", f"{place}/reject", f"{place}/item"):
-            assert (await admin.post(act, data={"word": "forged"})).status_code == 403
+            assert (await admin.post(act, data={"csrf_token": "forged"})).status_code == 403
     answer = await admin_caller.GetOntologyChangeSet(
         pb.GetOntologyChangeSetRequest(change_set_id=made.change_set.change_set_id)
     )

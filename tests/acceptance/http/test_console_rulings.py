@@ -15,7 +15,7 @@ import pytest
 from sidecar.cli.root import run
 from sidecar.runtime.settings import Settings
 from sidecar.v1 import admin_pb2, compile_pb2, memory_pb2, wiki_pb2
-from tests.support.served.console_browser import browser, word_of
+from tests.support.served.console_browser import browser, csrf_token_of
 from tests.support.served.site import Site, served
 from tests.support.served.turns import as_superuser
 from tests.support.served.wiki_site import JOURNAL, WikiCaller, worked
@@ -42,8 +42,10 @@ async def desk(settings: Settings) -> AsyncIterator[Site]:
 
 
 async def post(client: httpx.AsyncClient, place: str, **form: str) -> httpx.Response:
-    """Send a form with the session's word, and follow it."""
-    return await client.post(place, data={"word": await word_of(client, "/wiki"), **form}, follow_redirects=True)
+    """Send a form with the session's CSRF token, and follow it."""
+    return await client.post(
+        place, data={"csrf_token": await csrf_token_of(client, "/wiki"), **form}, follow_redirects=True
+    )
 
 
 async def audited(site: Site, method: str) -> list[tuple[str, str]]:

@@ -18,7 +18,7 @@ from sidecar.runtime.errors import InvalidArgument
 from sidecar.runtime.settings import Settings
 from sidecar.v1 import admin_pb2, brain_pb2, knowledge_pb2, memory_pb2, wiki_pb2
 from store.scope import brain_of, owner_uuid, tenant_uuid
-from tests.support.served.console_browser import browser, word_of
+from tests.support.served.console_browser import browser, csrf_token_of
 from tests.support.served.site import Caller, Site, served
 from tests.support.served.turns import asking, assembled, explained, refusal
 from tests.support.served.wiki_site import worked
@@ -195,7 +195,7 @@ async def test_operator_shares_a_document_and_acts_on_pages_in_the_console(site:
     async with browser(site, admin=True) as visitor:
 
         async def post(place: str, **form: str) -> str:
-            sent = {"word": await word_of(visitor, "/brain"), **form}
+            sent = {"csrf_token": await csrf_token_of(visitor, "/brain"), **form}
             return (await visitor.post(place, data=sent, follow_redirects=True)).text
 
         assert "releases nothing until" in await post("/brain/propose", name="docs", base="handbook", tier="0")
@@ -225,7 +225,7 @@ async def test_operator_keeps_the_brain_in_the_console(site: Site) -> None:
     async with browser(site, admin=True) as admin:
 
         async def post(place: str, **form: str) -> str:
-            sent = {"word": await word_of(admin, "/brain"), **form}
+            sent = {"csrf_token": await csrf_token_of(admin, "/brain"), **form}
             return (await admin.post(place, data=sent, follow_redirects=True)).text
 
         assert "Nothing is shared until" in (await admin.get("/brain")).text

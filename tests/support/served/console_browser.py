@@ -21,14 +21,14 @@ async def browser(site: Site, *, admin: bool = False, signs_in: bool = True) -> 
             answer = await client.post("/login", data={"token": site.token(admin=admin)})
             assert answer.status_code == 303
             if admin:
-                word = await word_of(client, "/owner")
-                assert (await client.post("/owner", data={"word": word, "owner": "mara"})).status_code == 303
+                csrf = await csrf_token_of(client, "/owner")
+                assert (await client.post("/owner", data={"csrf_token": csrf, "owner": "mara"})).status_code == 303
         yield client
 
 
-async def word_of(client: httpx.AsyncClient, page: str) -> str:
-    """Return the word that a page's forms bear."""
-    found = re.search(r'name="word" value="([^"]+)"', (await client.get(page)).text)
+async def csrf_token_of(client: httpx.AsyncClient, page: str) -> str:
+    """Return the CSRF token of a page's forms."""
+    found = re.search(r'name="csrf_token" value="([^"]+)"', (await client.get(page)).text)
     assert found is not None
     return found[1]
 

@@ -28,7 +28,7 @@ def routes(desk: Desk) -> list[BaseRoute]:
 
 
 async def show_spending(visit: Visit) -> Response:
-    """Show what the owner's turns spent, or an admin's whole tenant's."""
+    """Show the spending of the owner's turns, or for an admin that of the whole tenant."""
     now = visit.desk.clocks.now()
     asked = visit.query.get("days", "")
     days = int(asked) if asked in {str(one) for one in _DAYS} else 7
@@ -58,7 +58,7 @@ async def show_spending(visit: Visit) -> Response:
 
 
 async def put_budget(visit: Visit) -> Response:
-    """Make a budget or change it; the form does not ask at which percents to tell, so that those stay."""
+    """Create or change a budget. The form has no percents, so they stay."""
     visit.require_admin()
     form, covers = visit.form, visit.form.get("covers", "")
     try:
@@ -79,6 +79,6 @@ async def delete_budget(visit: Visit) -> Response:
 
 
 async def show_reads(visit: Visit) -> Response:
-    """Show the most read pages of the newest turns, and the dearest that no turn read."""
+    """Show the most read pages of the newest turns, and the most expensive pages that no turn read."""
     found = await visit.services.upkeep.reads_against_cost(visit.scope)
     return await visit.page("reads.html", found=found, reads=found.reads, most_turns=MAX_TURNS_MEASURED)

@@ -1,6 +1,6 @@
 """The ontology: its types, change sets with evidence and difference, versions and jobs; scan, review, approve and roll back.
 
-For admins. What is shown is the tenant's, whichever owner was chosen.
+For admins. Everything shown is the tenant's, whichever owner was chosen.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ def _after(visit: Visit, last: PageRow, order: Order) -> str:
 
 
 def _start(visit: Visit, order: Order) -> dict[str, Any]:
-    """Return where a list goes on; from its beginning where the query says nothing that can be read."""
+    """Return where a list continues; its beginning if the query has no valid position."""
     head, _, tail = visit.query.get("after", "")[:500].replace("\0", "").partition("_")
     if not tail:
         return {}
