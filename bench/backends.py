@@ -1,6 +1,6 @@
 """Turns over slow backends with a realistic tail: with and without hedging, and with repeated questions.
 
-The adapters are the real ones, with their SDKs, lanes, retries, hedges and breakers; the services run in another process. The
+The adapters are the real ones, with their SDKs, limits, retries, hedges and breakers; the services run in another process. The
 cost of the SDK's transport is measured in `transports`.
 """
 

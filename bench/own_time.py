@@ -118,7 +118,7 @@ async def assembler_of(pools: Pools, fan_out: FanOut, receipt_writer: ReceiptWri
         lookups=Lookups(
             ProfileCache(pools.turn, clock=time.monotonic), TokenMeters(pools.turn, clock=time.monotonic), fences
         ),
-        places=AdmissionControl(
+        slots=AdmissionControl(
             max_in_flight=1, max_waiting=0, max_wait_s=0, per_tenant_in_flight=1, clock=asyncio.get_running_loop()
         ),
         query_reader=QueryReader(pools.turn, None, clock=time.monotonic),

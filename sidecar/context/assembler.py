@@ -139,7 +139,7 @@ class TurnSlot(Protocol):
         """Release the slot to the next turn. Idempotent."""
 
 
-class Places(Protocol):
+class TurnSlots(Protocol):
     """Limits how many turns query the database at the same time; the others queue."""
 
     async def enter(self, tenant_id: UUID, caller: Hashable, *, within_s: float) -> TurnSlot:
@@ -153,7 +153,7 @@ class Assembler:
         self,
         *,
         lookups: Lookups,
-        places: Places,
+        slots: TurnSlots,
         query_reader: QueryReader,
         fan_out: FanOut,
         receipt_writer: ReceiptWriter,
@@ -162,7 +162,7 @@ class Assembler:
         self._profiles = lookups.profiles
         self._meters = lookups.meters
         self._fences = lookups.fences
-        self._places = places
+        self._slots = slots
         self._query_reader = query_reader
         self._fan_out = fan_out
         self._receipt_writer = receipt_writer
@@ -221,13 +221,13 @@ class Assembler:
     async def _asked(self, asking: FanOutQuery) -> tuple[Findings, Reading | None]:
         """Wait for a slot, then return what the sources found and how the message was read."""
         within_s = asking.due_s - asking.reserve_s(_MANY_ITEMS) - self._clocks.steady_s()
-        place = await self._places.enter(asking.scope.tenant_id, asking.scope.owner_id, within_s=within_s)
+        slot = await self._slots.enter(asking.scope.tenant_id, asking.scope.owner_id, within_s=within_s)
         conversation = self._fan_out.read(asking)
         try:
             query = await self._understood(asking)
-            findings = await self._fan_out.ask(replace(asking, query=query), conversation, done_here=place.leave)
+            findings = await self._fan_out.ask(replace(asking, query=query), conversation, done_here=slot.leave)
         finally:
-            place.leave()
+            slot.leave()
             if conversation is not None:
                 conversation.cancel()
         return await self._with_evidence(findings, query, asking), query.reading

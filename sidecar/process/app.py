@@ -65,7 +65,7 @@ log = logging.getLogger(__name__)
 
 _SWEEP_EVERY_S = 3600.0
 _CONNECTIONS_A_TURN = 6  # one per built-in source, and one for the recent turns
-_PLACES_WAITED_FOR = 4  # times the calls in flight: callers of the console wait too
+_WAITING_PER_CALL = 4  # times the calls in flight: callers of the console wait too
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +258,7 @@ async def _turns(
     writer = _receipt_writer(deps)
     assembler = Assembler(
         lookups=Lookups(profiles, meters, fences),
-        places=_places(deps.settings),
+        slots=_slots(deps.settings),
         query_reader=query_reader,
         fan_out=fan_out,
         receipt_writer=writer,
@@ -268,17 +268,17 @@ async def _turns(
     return context.ContextDeps(assembler, replayer, meters, fences, writer, clocks, repeats)
 
 
-def _places(settings: Settings) -> AdmissionControl:
+def _slots(settings: Settings) -> AdmissionControl:
     """Return slots for as many concurrent turns as the turn pool's connections serve, leaving some for look-ups.
 
     More would only wait for each other: one process cannot judge and fit their findings faster.
     """
-    places = max(1, settings.turn_pool_size // _CONNECTIONS_A_TURN)
+    slots = max(1, settings.turn_pool_size // _CONNECTIONS_A_TURN)
     return AdmissionControl(
-        max_in_flight=places,
-        max_waiting=_PLACES_WAITED_FOR * settings.max_in_flight,
+        max_in_flight=slots,
+        max_waiting=_WAITING_PER_CALL * settings.max_in_flight,
         max_wait_s=settings.max_deadline_s,
-        per_tenant_in_flight=places,
+        per_tenant_in_flight=slots,
         clock=asyncio.get_running_loop(),
     )
 

@@ -51,7 +51,7 @@ class Waiter:
         self.verdict = verdict
 
 
-class Place:
+class Slot:
     """A slot that a call holds until it leaves."""
 
     __slots__ = ("_leave",)
@@ -146,7 +146,7 @@ class AdmissionControl:
     ) -> None:
         """Raises SettingInvalid for limits that would admit no call."""
         if max_in_flight < 1 or per_tenant_in_flight < 1 or max_waiting < 0 or not max_wait_s >= 0:
-            raise SettingInvalid("admission", "would admit no call", "give at least one place, no negative limits")
+            raise SettingInvalid("admission", "would admit no call", "give at least one slot, no negative limits")
         self._max_in_flight = max_in_flight
         self._max_waiting = max_waiting
         self._max_wait_s = max_wait_s
@@ -173,15 +173,15 @@ class AdmissionControl:
         return self._hold_s
 
     @asynccontextmanager
-    async def place(self, tenant_id: UUID, caller: Hashable) -> AsyncIterator[None]:
+    async def slot(self, tenant_id: UUID, caller: Hashable) -> AsyncIterator[None]:
         """Hold a slot while the block runs. Raises Overloaded, at once or after the longest wait."""
-        place = await self.enter(tenant_id, caller)
+        slot = await self.enter(tenant_id, caller)
         try:
             yield
         finally:
-            place.leave()
+            slot.leave()
 
-    async def enter(self, tenant_id: UUID, caller: Hashable, *, within_s: float = math.inf) -> Place:
+    async def enter(self, tenant_id: UUID, caller: Hashable, *, within_s: float = math.inf) -> Slot:
         """Return a slot, which its holder must leave.
 
         Raises Overloaded, at once or after the longest wait. A call that must wait has to finish `within_s` seconds from now:
@@ -191,7 +191,7 @@ class AdmissionControl:
             self._occupy(tenant_id)
         else:
             await self._wait(tenant_id, caller, min(self._max_wait_s, within_s - 2 * self._hold_s))
-        return Place(partial(self._leave, tenant_id, self._clock.time()))
+        return Slot(partial(self._leave, tenant_id, self._clock.time()))
 
     def _leave(self, tenant_id: UUID, entered_s: float) -> None:
         held_s = self._clock.time() - entered_s
@@ -222,7 +222,7 @@ class AdmissionControl:
         waiter = self._enter_room(tenant_id, caller)
         timer = self._clock.call_at(self._clock.time() + patience_s, lambda: self._dismiss(waiter))
         try:
-            has_place = await waiter.verdict
+            has_slot = await waiter.verdict
         except asyncio.CancelledError:
             self._room.remove(waiter)
             if not waiter.verdict.cancelled() and waiter.verdict.result():
@@ -230,7 +230,7 @@ class AdmissionControl:
             raise
         finally:
             timer.cancel()
-        if not has_place:
+        if not has_slot:
             raise Overloaded(self._retry_after_s())
 
     def _enter_room(self, tenant_id: UUID, caller: Hashable) -> Waiter:

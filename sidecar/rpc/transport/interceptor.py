@@ -114,8 +114,8 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpc
         async with asyncio.timeout_at(ends_at_s):
             identity = await self._identify(context)
             async with (
-                options.admission.place(identity.tenant_id, identity.queue_key),
-                _large_place(options, identity, held[0]),
+                options.admission.slot(identity.tenant_id, identity.queue_key),
+                _large_slot(options, identity, held[0]),
             ):
                 metadata = public_metadata(context.invocation_metadata())
                 is_large = len(held[0]) > LARGE_BYTES
@@ -171,7 +171,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpc
         async with asyncio.timeout_at(ends_at_s):
             identity = await self._identify(context)
         metadata = public_metadata(context.invocation_metadata())
-        async with options.admission.place(identity.tenant_id, identity.queue_key):
+        async with options.admission.slot(identity.tenant_id, identity.queue_key):
             call = Call(identity, path, ends_at_s, loop.time, metadata, self._stopping)
             asked = _parse(method, request)
             with self._audited(call, asked):
@@ -229,10 +229,10 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpc
         return behaviour
 
 
-def _large_place(options: MethodOptions, identity: Identity, request: bytes) -> AbstractAsyncContextManager[None]:
+def _large_slot(options: MethodOptions, identity: Identity, request: bytes) -> AbstractAsyncContextManager[None]:
     if options.large_admission is None or len(request) <= LARGE_BYTES:
         return nullcontext()
-    return options.large_admission.place(identity.tenant_id, identity.queue_key)
+    return options.large_admission.slot(identity.tenant_id, identity.queue_key)
 
 
 def _parse(method: Method, request: bytes) -> Message:

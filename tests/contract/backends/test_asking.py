@@ -1,4 +1,4 @@
-"""One backend as it is asked, on a clock that jumps: its lanes, its rate, its deadline, its retries, hedges and breaker."""
+"""One backend as it is asked, on a clock that jumps: its concurrency, rate, deadline, retries, hedges and breaker."""
 
 from __future__ import annotations
 

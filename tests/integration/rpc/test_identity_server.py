@@ -157,20 +157,20 @@ async def test_call_without_a_deadline_is_cancelled_at_the_default_one(site: Sit
         code, reason, _ = await refusal(call(channel, "Hang", metadata=site.token()))
     assert (code, reason) == ("DEADLINE_EXCEEDED", "DEADLINE_EXCEEDED")
     assert site.echo.was_cancelled.is_set()
-    assert site.lanes.in_flight_count == 0
+    assert site.admission.in_flight_count == 0
 
 
 async def test_disconnected_caller_frees_its_slot(site: Site) -> None:
     async with site.tcp as channel:
         work = asyncio.create_task(call(channel, "Hang", metadata=site.token(), timeout=30))
         await site.echo.hanging.wait()
-        assert site.lanes.in_flight_count == 1
+        assert site.admission.in_flight_count == 1
         work.cancel()
         await site.echo.was_cancelled.wait()
         with pytest.raises(asyncio.CancelledError):
             await work
         assert await call(channel, "Say", metadata=site.token()) == scope_of(ANN)
-    assert site.lanes.in_flight_count == 0
+    assert site.admission.in_flight_count == 0
 
 
 async def test_overload_is_refused_at_once_with_a_delay_while_health_answers(site: Site) -> None:
@@ -234,7 +234,7 @@ async def test_service_without_the_interceptor_serves_no_call() -> None:
     made = new_site(IdentitySettings(data_dir=Path("/nowhere")))
     behaviours = dict.fromkeys(METHODS, made.echo.say)
     server = grpc.aio.server()
-    server.add_generic_rpc_handlers((service_handler(ECHO, behaviours, MethodOptions(made.lanes)),))
+    server.add_generic_rpc_handlers((service_handler(ECHO, behaviours, MethodOptions(made.admission)),))
     made.port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     async with made.tcp as channel:
@@ -247,13 +247,13 @@ async def test_service_without_the_interceptor_serves_no_call() -> None:
 async def test_service_must_match_its_descriptor(names: Sequence[str]) -> None:
     made = new_site(IdentitySettings(data_dir=Path("/nowhere")))
     with pytest.raises(ServiceIncomplete, match=r"Say|More"):
-        service_handler(ECHO, dict.fromkeys(names, made.echo.say), MethodOptions(made.lanes))
+        service_handler(ECHO, dict.fromkeys(names, made.echo.say), MethodOptions(made.admission))
     with pytest.raises(ServiceIncomplete, match="Typo"):
         service_handler(
             ECHO,
             dict.fromkeys(METHODS, made.echo.say),
-            MethodOptions(made.lanes),
-            apart={"Typo": MethodOptions(made.lanes)},
+            MethodOptions(made.admission),
+            apart={"Typo": MethodOptions(made.admission)},
         )
 
 

@@ -34,8 +34,8 @@ async def test_no_sequence_of_calls_exceeds_a_limit_or_loses_a_slot(
         inside = [visit for visit in house.visits if visit.is_inside]
         queued = [visit for visit in house.visits if not visit.task.done() and not visit.is_inside]
         by_tenant = {letter: sum(visit.name.startswith(letter) for visit in inside) for letter in "ABC"}
-        assert house.lanes.in_flight_count == len(inside) <= in_flight
-        assert house.lanes.waiting_count == len(queued) <= waiting
+        assert house.admission.in_flight_count == len(inside) <= in_flight
+        assert house.admission.waiting_count == len(queued) <= waiting
         assert max(by_tenant.values()) <= per_tenant
         if len(inside) < in_flight:
             assert all(by_tenant[visit.name[0]] == per_tenant for visit in queued)

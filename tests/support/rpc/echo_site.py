@@ -87,7 +87,7 @@ class Site:
     """One running server, the ways to reach it, and its knobs."""
 
     echo: Echo
-    lanes: AdmissionControl
+    admission: AdmissionControl
     settings: IdentitySettings
     not_before: dict[UUID, datetime | Exception]
     door: CallInterceptor = field(init=False)
@@ -105,10 +105,10 @@ class Site:
 
 
 def new_site(settings: IdentitySettings) -> Site:
-    lanes = AdmissionControl(
+    admission = AdmissionControl(
         max_in_flight=8, max_waiting=1, max_wait_s=30.0, per_tenant_in_flight=1, clock=asyncio.get_running_loop()
     )
-    return Site(Echo(), lanes, settings, {})
+    return Site(Echo(), admission, settings, {})
 
 
 async def build_server(made: Site) -> tuple[Any, Authenticator]:
@@ -126,7 +126,7 @@ async def build_server(made: Site) -> tuple[Any, Authenticator]:
     open_lanes = AdmissionControl(
         max_in_flight=64, max_waiting=64, max_wait_s=30.0, per_tenant_in_flight=64, clock=asyncio.get_running_loop()
     )
-    apart = {"Hang": MethodOptions(made.lanes, default_deadline_s=0.2, max_deadline_s=30.0)}
+    apart = {"Hang": MethodOptions(made.admission, default_deadline_s=0.2, max_deadline_s=30.0)}
     server.add_generic_rpc_handlers((service_handler(ECHO, behaviours, MethodOptions(open_lanes), apart=apart),))
     servicer = health.aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(servicer, server)

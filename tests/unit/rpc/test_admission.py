@@ -1,4 +1,4 @@
-"""Bounded lanes under real concurrency: nobody starves, nobody waits too long, no place is ever lost."""
+"""Bounded admission under real concurrency: nobody starves, nobody waits too long, no place is ever lost."""
 
 from __future__ import annotations
 
@@ -51,15 +51,15 @@ class HandClock:
 class Visit:
     """One call that holds its place until the test lets it go."""
 
-    def __init__(self, lanes: AdmissionControl, tenant_id: UUID, caller: str, log: list[str]) -> None:
+    def __init__(self, admission: AdmissionControl, tenant_id: UUID, caller: str, log: list[str]) -> None:
         self.name = f"{'?ABC'[tenant_id.int]}.{caller}"
         self.is_inside = False
         self.may_leave = asyncio.Event()
         self.on_leaving: Callable[[], object] = bool
-        self.task = asyncio.create_task(self._stay(lanes, tenant_id, caller, log))
+        self.task = asyncio.create_task(self._stay(admission, tenant_id, caller, log))
 
-    async def _stay(self, lanes: AdmissionControl, tenant_id: UUID, caller: str, log: list[str]) -> None:
-        async with lanes.place(tenant_id, caller):
+    async def _stay(self, admission: AdmissionControl, tenant_id: UUID, caller: str, log: list[str]) -> None:
+        async with admission.slot(tenant_id, caller):
             self.is_inside = True
             log.append(self.name)
             try:
@@ -80,7 +80,7 @@ class House:
         self.clock = HandClock()
         self.log: list[str] = []
         self.visits: list[Visit] = []
-        self.lanes = AdmissionControl(
+        self.admission = AdmissionControl(
             max_in_flight=in_flight,
             max_waiting=waiting,
             max_wait_s=wait_s,
@@ -89,7 +89,7 @@ class House:
         )
 
     async def visit(self, tenant_id: UUID, caller: str = "x", *, count: int = 1) -> list[Visit]:
-        arrived = [Visit(self.lanes, tenant_id, caller, self.log) for _ in range(count)]
+        arrived = [Visit(self.admission, tenant_id, caller, self.log) for _ in range(count)]
         self.visits += arrived
         await settle()
         return arrived
@@ -105,7 +105,7 @@ class House:
         assert all(visit.task.done() for visit in self.visits)
         for visit in self.visits:
             assert visit.task.cancelled() or isinstance(visit.task.exception(), Overloaded | ZeroDivisionError | None)
-        assert (self.lanes.in_flight_count, self.lanes.waiting_count) == (0, 0)
+        assert (self.admission.in_flight_count, self.admission.waiting_count) == (0, 0)
         assert all(alarm.is_off for alarm in self.clock.alarms)
 
 
@@ -130,7 +130,7 @@ async def test_calls_enter_up_to_the_limit_and_the_next_one_waits() -> None:
 async def test_tenant_never_takes_more_than_its_share_of_slots() -> None:
     house = House(in_flight=4, per_tenant=3)
     await house.visit(A, count=6)
-    assert house.lanes.in_flight_count == 3
+    assert house.admission.in_flight_count == 3
     (other,) = await house.visit(B)
     assert other.is_inside
     await house.let_all_go()
@@ -159,7 +159,7 @@ async def test_tenant_at_its_cap_does_not_block_those_behind_it() -> None:
     (waiting_b,) = await house.visit(B)
     await house.let_go(b)
     assert waiting_b.is_inside
-    assert house.lanes.waiting_count == 1
+    assert house.admission.waiting_count == 1
     assert first_a.is_inside
     await house.let_all_go()
 
@@ -241,7 +241,7 @@ async def test_cancelled_waiter_frees_its_place_in_the_queue() -> None:
     _, waiting = await house.visit(A, count=2)
     waiting.task.cancel()
     await settle()
-    assert house.lanes.waiting_count == 0
+    assert house.admission.waiting_count == 0
     (next_one,) = await house.visit(A)
     assert not next_one.task.done()
     await house.let_all_go()
@@ -271,7 +271,7 @@ async def test_failed_or_cancelled_work_releases_its_slot() -> None:
     house = House(in_flight=1)
 
     async def fail() -> None:
-        async with house.lanes.place(A, "x"):
+        async with house.admission.slot(A, "x"):
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -279,7 +279,7 @@ async def test_failed_or_cancelled_work_releases_its_slot() -> None:
     (visit,) = await house.visit(A)
     visit.task.cancel()
     await settle()
-    assert house.lanes.in_flight_count == 0
+    assert house.admission.in_flight_count == 0
 
 
 async def test_retry_delay_follows_the_pace_of_the_work_and_the_queue() -> None:
@@ -299,12 +299,12 @@ async def test_retry_delay_follows_the_pace_of_the_work_and_the_queue() -> None:
 
 async def test_event_loop_can_be_the_clock() -> None:
     loop = asyncio.get_running_loop()
-    lanes = AdmissionControl(max_in_flight=1, max_waiting=1, max_wait_s=0.0, per_tenant_in_flight=1, clock=loop)
-    async with lanes.place(A, "x"):
+    admission = AdmissionControl(max_in_flight=1, max_waiting=1, max_wait_s=0.0, per_tenant_in_flight=1, clock=loop)
+    async with admission.slot(A, "x"):
         with pytest.raises(Overloaded):
-            async with lanes.place(A, "x"):
+            async with admission.slot(A, "x"):
                 pytest.fail("there was no place")
-    assert (lanes.in_flight_count, lanes.waiting_count) == (0, 0)
+    assert (admission.in_flight_count, admission.waiting_count) == (0, 0)
 
 
 @pytest.mark.parametrize(("in_flight", "waiting", "wait_s", "per_tenant"), [(0, 1, 1, 1), (1, -1, 1, 1), (1, 1, -1, 1)])
@@ -317,16 +317,16 @@ async def test_call_whose_wait_would_exceed_its_deadline_is_refused_at_once() ->
     house = House(in_flight=1, waiting=10, wait_s=60.0)
     await paced(house, hold_s=10.0)
     (inside,) = await house.visit(A)
-    pace_s = house.lanes.hold_s
+    pace_s = house.admission.hold_s
     with pytest.raises(Overloaded):
-        await house.lanes.enter(A, "x", within_s=2.9 * pace_s)
-    waiting = asyncio.create_task(house.lanes.enter(A, "x", within_s=3.1 * pace_s))
+        await house.admission.enter(A, "x", within_s=2.9 * pace_s)
+    waiting = asyncio.create_task(house.admission.enter(A, "x", within_s=3.1 * pace_s))
     await settle()
     with pytest.raises(Overloaded):
-        await house.lanes.enter(A, "x", within_s=3.9 * pace_s)
-    other = asyncio.create_task(house.lanes.enter(B, "x", within_s=5.1 * pace_s))
+        await house.admission.enter(A, "x", within_s=3.9 * pace_s)
+    other = asyncio.create_task(house.admission.enter(B, "x", within_s=5.1 * pace_s))
     await settle()
-    assert house.lanes.waiting_count == 2
+    assert house.admission.waiting_count == 2
     await house.let_go(inside)
     (await waiting).leave()
     (await other).leave()
@@ -337,9 +337,9 @@ async def test_call_that_reaches_its_deadline_in_the_queue_is_refused_then() -> 
     house = House(in_flight=1, waiting=10, wait_s=60.0)
     await paced(house, hold_s=10.0)
     (inside,) = await house.visit(A)
-    waiting = asyncio.create_task(house.lanes.enter(A, "x", within_s=3.1 * house.lanes.hold_s))
+    waiting = asyncio.create_task(house.admission.enter(A, "x", within_s=3.1 * house.admission.hold_s))
     await settle()
-    house.clock.wind(1.2 * house.lanes.hold_s)
+    house.clock.wind(1.2 * house.admission.hold_s)
     with pytest.raises(Overloaded):
         await waiting
     await house.let_go(inside)
@@ -349,11 +349,11 @@ async def test_call_that_reaches_its_deadline_in_the_queue_is_refused_then() -> 
 async def test_free_slot_refuses_no_call_and_leaving_twice_frees_one_slot() -> None:
     house = House(in_flight=1)
     await paced(house, hold_s=10.0)
-    place = await house.lanes.enter(A, "x", within_s=0.0)
+    place = await house.admission.enter(A, "x", within_s=0.0)
     place.leave()
     (inside,) = await house.visit(B)
     place.leave()
-    assert house.lanes.in_flight_count == 1
+    assert house.admission.in_flight_count == 1
     await house.let_go(inside)
 
 

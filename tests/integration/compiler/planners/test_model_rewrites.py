@@ -178,9 +178,9 @@ async def test_no_markdown_trick_reaches_a_stored_page(
         f"{every}\n\nOn Rose Lane.", heading=TRICKS[4], more={"summary": every, "title": f"Casa Lola {TRICKS[3]}"}
     )
     await rewritten(pools, model, HOSTILE)
-    for (body,) in await fetch(
-        database, "SELECT body_md FROM wiki_page_sections UNION ALL SELECT summary FROM wiki_pages"
-    ):
+    bodies = await fetch(database, "SELECT body_md FROM wiki_page_sections UNION ALL SELECT summary FROM wiki_pages")
+    assert any("evil.example" in body for (body,) in bodies)  # the tricks were written
+    for (body,) in bodies:
         outside = re.sub(r"```.*?```|`[^`\n]*`", "", body, flags=re.DOTALL)
         assert not re.search(r"(?<!\\)<[a-z!/]|(?<!\\)\]\((?!https?:|mailto:|/wiki/)|(?<!\\)\]:|!\[", outside), body
 
