@@ -63,8 +63,8 @@ OF_DOCUMENTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
-    """The terms on which every question is asked: the knob `spend`, and each budget in tokens."""
+class AskOptions:
+    """The options of every question: the knob `spend`, and each budget in tokens."""
 
     spend: str = "full"
     budgets: tuple[int, ...] = BUDGETS
@@ -74,12 +74,12 @@ class Asking:
     """One run's questions to one world. A question already in the journal is not asked again."""
 
     def __init__(
-        self, world: World, journal: Journal, tally: Tally, terms: Terms, *, share: float, with_wiki: bool
+        self, world: World, journal: Journal, tally: Tally, options: AskOptions, *, share: float, with_wiki: bool
     ) -> None:
         self._world = world
         self._journal = journal
         self._tally = tally
-        self._terms = terms
+        self._options = options
         self._share = share
         self._of_conversations = OF_CONVERSATIONS | (WITH_WIKI if with_wiki else {})
         self._gate = asyncio.Semaphore(_AT_ONCE)
@@ -92,7 +92,7 @@ class Asking:
                     continue
                 for question in some(conversation.questions, self._share * scenario.share):
                     if question.category != ADVERSARIAL or name == "turns":
-                        one = _OneOfConversation(self._world, self._terms, name, scenario, conversation, question)
+                        one = _OneOfConversation(self._world, self._options, name, scenario, conversation, question)
                         tasks.create_task(self._once(one.asked, conversation.name, name, question.text, question.gold))
 
     async def documents(self, questions: Sequence[DocumentQuestion], beside: str) -> None:
@@ -100,7 +100,7 @@ class Asking:
         async with asyncio.TaskGroup() as tasks:
             for name, scenario in OF_DOCUMENTS.items():
                 for question in some(questions, self._share * scenario.share):
-                    one = _OneOfDocuments(self._world, self._terms, name, scenario, beside, question)
+                    one = _OneOfDocuments(self._world, self._options, name, scenario, beside, question)
                     tasks.create_task(self._once(one.asked, beside, name, question.corpus, question.text))
 
     async def baselines(self, conversation: Conversation, baselines: Baselines) -> None:
@@ -108,7 +108,7 @@ class Asking:
         await baselines.read()
         for question in some(conversation.questions, self._share):
             if question.category != ADVERSARIAL:
-                asked = _OneOfBaselines(baselines, self._terms, conversation, question).asked
+                asked = _OneOfBaselines(baselines, self._options, conversation, question).asked
                 await self._once(asked, conversation.name, "baselines", question.text, question.gold)
 
     async def _once(self, asked: Callable[[], Awaitable[Outcome]], *key: object) -> None:
@@ -123,7 +123,7 @@ class Asking:
 @dataclass(frozen=True, slots=True)
 class _OneOfConversation:
     world: World
-    terms: Terms
+    options: AskOptions
     name: str
     scenario: Scenario
     conversation: Conversation
@@ -134,7 +134,7 @@ class _OneOfConversation:
         found: list[Found] = []
         misses: list[dict[str, object]] = []
         over_budget = 0
-        for budget in self.terms.budgets:
+        for budget in self.options.budgets:
             assembly = await self.world.ask(_asked(self, self.conversation.name, budget))
             over_budget += is_over(assembly, budget)
             said, covered = self._evidence(assembly)
@@ -145,7 +145,7 @@ class _OneOfConversation:
                 and len(said) < len({*self.question.gold})
             ):
                 misses.append(self._miss(budget, said))
-        return Outcome(tuple(found), len(self.terms.budgets), over_budget, tuple(misses))
+        return Outcome(tuple(found), len(self.options.budgets), over_budget, tuple(misses))
 
     def _evidence(self, assembly: context_pb2.Assembly) -> tuple[set[int], set[int]]:
         """Return the places of the gold turns that are said, and of those that are said or covered."""
@@ -185,7 +185,7 @@ class _OneOfConversation:
 @dataclass(frozen=True, slots=True)
 class _OneOfDocuments:
     world: World
-    terms: Terms
+    options: AskOptions
     name: str
     scenario: Scenario
     beside: str
@@ -195,19 +195,19 @@ class _OneOfDocuments:
         """Return what was found at each budget."""
         found, over_budget = [], 0
         wanted = sum(map(len, self.question.sentences))
-        for budget in self.terms.budgets:
+        for budget in self.options.budgets:
             assembly = await self.world.ask(_asked(self, self.beside, budget))
             over_budget += is_over(assembly, budget)
             context = squash(context_of(assembly))
             there = sum(len(one) for one in self.question.sentences if one in context)
             found.append(Found(self.name, "verbatim", budget, there, wanted))
-        return Outcome(tuple(found), len(self.terms.budgets), over_budget)
+        return Outcome(tuple(found), len(self.options.budgets), over_budget)
 
 
 @dataclass(frozen=True, slots=True)
 class _OneOfBaselines:
     baselines: Baselines
-    terms: Terms
+    options: AskOptions
     conversation: Conversation
     question: Question
 
@@ -216,7 +216,7 @@ class _OneOfBaselines:
         gold = [squash(self.conversation.turns[place].text) for place in self.question.gold]
         found = []
         for name, order in (await self.baselines.orders(self.question.text)).items():
-            for budget in self.terms.budgets:
+            for budget in self.options.budgets:
                 context = squash(self.baselines.fill(order, budget))
                 there = sum(text in context for text in gold)
                 found.append(Found(f"baseline: {name}", "verbatim", budget, there, len(gold)))
@@ -225,7 +225,7 @@ class _OneOfBaselines:
 
 def _asked(one: _OneOfConversation | _OneOfDocuments, owner: str, budget: int) -> Asked:
     scenario = one.scenario
-    return Asked(owner, one.question.text, scenario.sources, budget, scenario.allocation, spend=one.terms.spend)
+    return Asked(owner, one.question.text, scenario.sources, budget, scenario.allocation, spend=one.options.spend)
 
 
 def some(questions: Iterable[T], share: float) -> list[T]:

@@ -17,7 +17,7 @@ import grpc
 
 from bench.databases import own_database
 from bench.recall import follow_ups
-from bench.recall.asking import BUDGETS, Asking, Terms, some
+from bench.recall.asking import BUDGETS, Asking, AskOptions, some
 from bench.recall.baselines import Baselines
 from bench.recall.cases import SETS, Conversation, conversations, document_questions
 from bench.recall.folds import Fold, folds, gather, write_weights
@@ -72,7 +72,7 @@ async def measure(plan: Plan) -> Tally:
         return await _follow_ups(plan)
     told = conversations(plan.data, plan.name)[: plan.only]
     asked = document_questions(plan.data)
-    tally, journal, terms = Tally(), Journal(plan.keep, plan=plan.told), Terms(plan.spend, tuple(plan.budgets))
+    tally, journal, options = Tally(), Journal(plan.keep, plan=plan.told), AskOptions(plan.spend, tuple(plan.budgets))
     trained = plan.trained() if plan.folds or plan.write else told
     async with _filled(plan, trained) as (world, pools):
         evidence = await gather(pools, trained, asked, keep=plan.keep) if plan.folds or plan.write else None
@@ -80,7 +80,7 @@ async def measure(plan: Plan) -> Tally:
             write_weights(plan.write, evidence, data=plan.data)
         made = folds(evidence, told, count=plan.folds)
         _say(f"{len(made)} folds trained")
-        asking = Asking(world, journal, tally, terms, share=plan.share, with_wiki=plan.with_wiki)
+        asking = Asking(world, journal, tally, options, share=plan.share, with_wiki=plan.with_wiki)
         embedder = LocalEmbedder(MiniLM())
         for number, fold in enumerate(made):
             vars(rank)["BY_VECTORS"] = fold.weights  # the weights under test, in the process that serves

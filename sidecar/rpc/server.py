@@ -1,4 +1,4 @@
-"""The gRPC server: its services behind the door, health, reflection, addresses, and an orderly end."""
+"""The gRPC server: its services behind the interceptor, health, reflection, addresses, and an orderly end."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ SERVICE_NAMES = tuple(one.full_name for file in _CONTRACT for one in file.DESCRI
 class Gate:
     """The interceptor of every call, and the authenticator that it asks."""
 
-    door: CallInterceptor
+    interceptor: CallInterceptor
     authenticator: Authenticator
 
 
@@ -117,14 +117,14 @@ class GrpcServer:
         Streams that watch the server's health stay open until our own calls have ended; they are not waited for.
         """
         self._is_stopping = True
-        self._gate.door.close()
+        self._gate.interceptor.close()
         with suppress(TimeoutError):
             async with asyncio.timeout(_FAREWELL_S):
                 await self._health.enter_graceful_shutdown()
         # Only then is gRPC told: what comes in after that it cancels, which no client tries again.
         with suppress(TimeoutError):
             async with asyncio.timeout(grace_s):
-                await self._gate.door.wait_idle()
+                await self._gate.interceptor.wait_idle()
         await asyncio.gather(*(server.stop(min(grace_s, _FAREWELL_S)) for server in self._servers))
         await self._gate.authenticator.stop()
 
@@ -171,19 +171,19 @@ async def start(
     ports. Raises a StartRefused naming the invalid setting.
     """
     authenticator = Authenticator(identity_settings(settings), not_before=not_before)
-    door = CallInterceptor(authenticator, watch, audit)
+    interceptor = CallInterceptor(authenticator, watch, audit)
     servicer = health.aio.HealthServicer()
     generic = tuple(handlers(_turn_options(settings), _other_options(settings)))
 
     def make() -> grpc.aio.Server:
-        server = grpc.aio.server(interceptors=[door], options=_options(settings, shares_ports=shares_ports))
+        server = grpc.aio.server(interceptors=[interceptor], options=_options(settings, shares_ports=shares_ports))
         health_pb2_grpc.add_HealthServicer_to_server(servicer, server)
         server.add_generic_rpc_handlers(generic)
         if not settings.production:
             reflection.enable_server_reflection((*SERVICE_NAMES, health.SERVICE_NAME, reflection.SERVICE_NAME), server)
         return server
 
-    listening = GrpcServer(make, servicer, Gate(door, authenticator), settings)
+    listening = GrpcServer(make, servicer, Gate(interceptor, authenticator), settings)
     try:
         await listening.listen()
     except StartRefused:

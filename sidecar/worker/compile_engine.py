@@ -91,7 +91,7 @@ async def engine(
         async with memory_feeds.fed(settings.backends, os.environ, PostgresSubstrate(pool), now=now) as fed:
             yield Engine(
                 substrate or fed,
-                Hands(model, bounds, now, places, on_question).for_job,
+                JobPlanners(model, bounds, now, places, on_question).for_job,
                 bounds,
                 now,
                 count,
@@ -104,7 +104,7 @@ async def engine(
 
 
 @dataclass(frozen=True, slots=True)
-class Hands:
+class JobPlanners:
     """Gives each job its planner: the model's, or the extractive one."""
 
     model: LanguageModel | None

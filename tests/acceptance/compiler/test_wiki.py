@@ -321,20 +321,20 @@ async def test_reads_are_measured_beside_the_cost_of_compiling(site: Site, compi
 
 async def test_cancelled_stream_leaves_nothing_behind_and_a_stop_ends_it(site: Site, compiled: WikiCaller) -> None:
     job = (await compiled.CompileNow(pb.CompileNowRequest(**MARA))).job
-    door = site.app.server._gate.door
+    interceptor = site.app.server._gate.interceptor
     stream = compiled.WatchJob(pb.WatchJobRequest(**MARA, job_id=job.job_id))
     assert (await stream.read()).job.status == pb.JOB_STATUS_PENDING
     stream.cancel()
     async with asyncio.timeout(PATIENCE_S):
-        await door.wait_idle()
+        await interceptor.wait_idle()
     stream = compiled.WatchJob(pb.WatchJobRequest(**MARA, job_id=job.job_id))
     assert (await stream.read()).job.status == pb.JOB_STATUS_PENDING
-    door.close()
+    interceptor.close()
     with pytest.raises(grpc.aio.AioRpcError) as ended:
         await stream.read()
     assert ended.value.code() is grpc.StatusCode.UNAVAILABLE
     async with asyncio.timeout(PATIENCE_S):
-        await door.wait_idle()
+        await interceptor.wait_idle()
 
 
 async def test_watching_an_unknown_job_is_refused(site: Site, compiled: WikiCaller) -> None:

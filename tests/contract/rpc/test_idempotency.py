@@ -32,7 +32,7 @@ class Working:
         return f"answer {self.began_count}"
 
 
-class Hands:
+class ManualClock:
     """A clock whose hands are set."""
 
     def __init__(self) -> None:
@@ -67,13 +67,13 @@ async def both_under_way(
 
 
 async def test_concurrent_callers_share_the_work(work: Working) -> None:
-    one, other = await both_under_way(work, RepeatedAnswers(clock=Hands()))
+    one, other = await both_under_way(work, RepeatedAnswers(clock=ManualClock()))
     work.may_end.set()
     assert (await one, await other, work.began_count) == ("answer 1", "answer 1", 1)
 
 
 async def test_cancelled_caller_takes_nothing_from_the_others(work: Working) -> None:
-    leaving, staying = await both_under_way(work, RepeatedAnswers(clock=Hands()))
+    leaving, staying = await both_under_way(work, RepeatedAnswers(clock=ManualClock()))
     leaving.cancel()
     await asyncio.wait([leaving])
     work.may_end.set()
@@ -81,7 +81,7 @@ async def test_cancelled_caller_takes_nothing_from_the_others(work: Working) -> 
 
 
 async def test_work_is_cancelled_with_its_last_caller_and_can_be_requested_again(work: Working) -> None:
-    kept: RepeatedAnswers[object, str] = RepeatedAnswers(clock=Hands())
+    kept: RepeatedAnswers[object, str] = RepeatedAnswers(clock=ManualClock())
     asked = await both_under_way(work, kept)
     for one in asked:
         one.cancel()
@@ -92,7 +92,7 @@ async def test_work_is_cancelled_with_its_last_caller_and_can_be_requested_again
 
 
 async def test_other_request_under_the_same_id_is_refused() -> None:
-    kept: RepeatedAnswers[object, str] = RepeatedAnswers(clock=Hands())
+    kept: RepeatedAnswers[object, str] = RepeatedAnswers(clock=ManualClock())
     await kept.once("id", b"one", saying("one"))
     with pytest.raises(RequestIdReused):
         await kept.once("id", b"other", saying("other"))
@@ -100,14 +100,14 @@ async def test_other_request_under_the_same_id_is_refused() -> None:
 
 
 async def test_failure_is_shared_but_not_cached() -> None:
-    kept: RepeatedAnswers[object, str] = RepeatedAnswers(clock=Hands())
+    kept: RepeatedAnswers[object, str] = RepeatedAnswers(clock=ManualClock())
     outcomes = await asyncio.gather(*(kept.once("id", b"", failing) for _ in range(2)), return_exceptions=True)
     assert [type(one) for one in outcomes] == [ConnectionResetError] * 2
     assert await kept.once("id", b"other", saying("well")) == "well"
 
 
 async def test_answer_is_cached_for_ten_minutes() -> None:
-    clock = Hands()
+    clock = ManualClock()
     kept: RepeatedAnswers[object, str] = RepeatedAnswers(clock=clock)
     await kept.once("id", b"", saying("first"))
     clock.at_s = 600.0
@@ -118,7 +118,7 @@ async def test_answer_is_cached_for_ten_minutes() -> None:
 
 
 async def test_oldest_answers_are_evicted() -> None:
-    kept: RepeatedAnswers[object, str] = RepeatedAnswers(clock=Hands(), capacity=3)
+    kept: RepeatedAnswers[object, str] = RepeatedAnswers(clock=ManualClock(), capacity=3)
     for number in range(4):
         await kept.once(number, b"", saying("first"))
     answers = [await kept.once(number, b"", saying("second")) for number in (3, 2, 0)]
@@ -126,7 +126,7 @@ async def test_oldest_answers_are_evicted() -> None:
 
 
 async def test_large_answers_are_evicted_sooner() -> None:
-    kept: RepeatedAnswers[object, str] = RepeatedAnswers(clock=Hands(), size_of=len, capacity_bytes=10)
+    kept: RepeatedAnswers[object, str] = RepeatedAnswers(clock=ManualClock(), size_of=len, capacity_bytes=10)
     for number in range(3):
         await kept.once(number, b"", saying("12345"))
     assert await kept.once(0, b"", saying("again")) == "again"
@@ -136,7 +136,7 @@ async def test_large_answers_are_evicted_sooner() -> None:
 
 
 async def test_invalid_cached_answer_is_dropped_and_made_again() -> None:
-    kept: RepeatedAnswers[object, str] = RepeatedAnswers(clock=Hands())
+    kept: RepeatedAnswers[object, str] = RepeatedAnswers(clock=ManualClock())
     ages: list[float] = []
 
     async def fallen(age_s: float) -> bool:
@@ -150,7 +150,7 @@ async def test_invalid_cached_answer_is_dropped_and_made_again() -> None:
 
 
 async def test_callers_that_waited_together_validate_the_answer_once(work: Working) -> None:
-    kept: RepeatedAnswers[object, str] = RepeatedAnswers(clock=Hands())
+    kept: RepeatedAnswers[object, str] = RepeatedAnswers(clock=ManualClock())
     asked = 0
 
     async def still(_age_s: float) -> bool:
@@ -167,7 +167,7 @@ async def test_callers_that_waited_together_validate_the_answer_once(work: Worki
 
 
 async def test_answer_forgotten_while_made_reaches_only_its_waiting_callers(work: Working) -> None:
-    kept: RepeatedAnswers[object, str] = RepeatedAnswers(clock=Hands())
+    kept: RepeatedAnswers[object, str] = RepeatedAnswers(clock=ManualClock())
     waiting = await both_under_way(work, kept)
     kept.forget(lambda key: key == "id")
     assert await kept.once("id", b"", saying("anew")) == "anew"
