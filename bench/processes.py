@@ -1,8 +1,9 @@
-"""Stubbed turns a second with one and with two processes, over four channels: balanced, as the kernel splits them, all on one.
+"""Stubbed turns per second with one and with two processes, over four channels: balanced, as the kernel splits them, and all on
+one.
 
-Balanced channels go to the processes' unix sockets, two each; the kernel splits those to a shared port by a hash of the
-connection. The callers have a process a channel. On two cores they and Postgres take from what is measured: two processes then
-make at most twice the server's share of a turn's processor time, which is told beside the ratio.
+Balanced channels go to the processes' unix sockets, two to each; the kernel splits those to a shared port by a hash of the
+connection. Each channel has a process of callers. On two cores, callers and Postgres take processor time from the servers: the
+most that two processes can reach is computed from these shares and printed beside the ratio.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ _PAUSE_S, _PATIENCE_S = 0.2, 300
 
 @dataclass(slots=True)
 class _Asked:
-    """What a caller saw while the purge ran."""
+    """What a caller got while the purge ran."""
 
     took_s: list[float] = field(default_factory=list)
     degraded: int = 0
@@ -55,7 +55,7 @@ class _Asked:
 
 @dataclass(slots=True)
 class _Took:
-    """What was measured: seconds, and the files that hold the words."""
+    """The measurements: seconds, and the number of files that hold the words."""
 
     word_s: float = 0.0
     owner_s: float = 0.0
@@ -127,7 +127,7 @@ async def _ask(client: AsyncSidecar, message: str) -> bool:
 
 
 async def _say(client: AsyncSidecar, word: str) -> None:
-    """Let a word in by memories and turns, and use it in contexts."""
+    """Write a word into memories and turns, and use it in contexts."""
     texts = [f"The word at gate {number} of the old harbour is {word}." for number in range(_SAYINGS)]
     await client.retain(memories=[NewMemory(text=text) for text in texts])
     said = [NewTurn(client_turn_id=f"said-{at}", role="user", text=text) for at, text in enumerate(texts)]
@@ -137,7 +137,7 @@ async def _say(client: AsyncSidecar, word: str) -> None:
 
 
 async def _purged(client: AsyncSidecar, database: Database, took: _Took) -> tuple[_Asked, PurgeReport]:
-    """Purge, and ask the service as long as that takes."""
+    """Purge, and ask the service until the purge ends."""
     asked = _Asked()
     began = time.monotonic()
     purging = asyncio.create_task(purge(database.direct_dsn))

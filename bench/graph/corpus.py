@@ -180,5 +180,5 @@ class _Maker:
         return words[self._language][self._is_of_woman(name, edges)]
 
     def _is_of_woman(self, name: str, edges: Sequence[str]) -> bool:
-        """Return whether the way from a name begins at a woman: only women own or write something here."""
+        """Return whether the path from a name begins at a woman: in this corpus only women own or write things."""
         return edges[0].startswith("-") or name.split(maxsplit=1)[0] in self._names["women"]

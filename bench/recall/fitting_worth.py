@@ -241,7 +241,7 @@ def write(path: Path, numbers: Numbers, *, provenance: str) -> None:
 
 
 def _filled(entries: Iterable[str]) -> str:
-    """Return the entries in lines, of which a wide sign takes two places."""
+    """Return the entries in lines; a wide character counts as two columns."""
     lines = [""]
     for entry in entries:
         longer = f"{lines[-1]} {entry},"
@@ -392,7 +392,7 @@ def _forms(rows: Sequence[Row]) -> tuple[_Matrix, list[str]]:
 
 
 def _balance(groups: Sequence[str]) -> _Matrix:
-    """Return weights so that small talk counts as much as all else, and own questions in many languages as a fifth of it."""
+    """Return weights with which small talk counts as much as all else, and our own questions in many languages a fifth of it."""
     kinds = np.array(groups)
     talk, asking = kinds == TALK, np.isin(kinds, [ASKING, LIFE, MEMORIES])
     real = ~talk & ~asking

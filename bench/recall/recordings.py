@@ -1,7 +1,7 @@
-"""What the sources bring for each message of a calibration, recorded once and fitted as often as wanted.
+"""Recordings of a calibration: what the sources bring for each message, recorded once and fitted as often as needed.
 
-A recording holds messages and texts of the data, so it stays in a folder of the caller's choice. Its name tells the data, the
-share of them and the code of the sources, so that another one is never taken for it.
+A recording holds messages and texts of the data, so it stays in a folder of the caller's choice. Its key is a hash of the data,
+the share of them and the code of the sources, so that no other recording is taken for it.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _without_vectors(one: Candidates) -> Candidates:
 
 @dataclass(frozen=True, slots=True)
 class Recordings:
-    """The recordings in a folder, or none without one. `key` tells what they are made of."""
+    """The recordings in a folder, or none without one. `key` identifies the data and the code that they are made with."""
 
     folder: Path | None
     key: str
@@ -110,7 +110,7 @@ class Recordings:
         return kept
 
     def write(self, name: str, told: Sequence[Recorded]) -> None:
-        """Keep a recording; a run that is broken off leaves none that is half written."""
+        """Write a recording; an interrupted run leaves no partial one."""
         if self.folder is not None:
             self.folder.mkdir(parents=True, exist_ok=True)
             part = self._file(name).with_suffix(".part")
@@ -144,7 +144,7 @@ class Recordings:
 
 
 def key_of(*told: object, data: bytes, code: Iterable[Path]) -> str:
-    """Return what tells recordings apart: the data, how much of them, and the code that brings candidates."""
+    """Return the key of recordings: the data, the share of them, and the code that brings candidates."""
     digest = hashlib.sha256(repr(told).encode() + data)
     for file in sorted(code):
         digest.update(file.read_bytes())

@@ -107,7 +107,7 @@ async def of_conversation(gatherer: Gatherer, conversation: Conversation) -> lis
 
 
 async def of_pages(gatherer: Gatherer, conversation: Conversation) -> list[Sample]:
-    """Return the samples of an owner's pages: which hold, by their first lines, evidence that a context would do without.
+    """Return the samples of an owner's pages: whether a page's first lines hold evidence that the context lacks without it.
 
     The context beside them is what `_BESIDE_CHARS` hold of the most relevant turns, and of turns and observations.
     """

@@ -17,7 +17,7 @@ _CODE = {".py", ".sql"}
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Found of wanted, in one column at one budget."""
+    """How much was found, and how much was there to find, in one column at one budget."""
 
     name: str
     column: str
@@ -28,7 +28,9 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One question in one scenario at every budget: what was found, contexts over their budget of how many, what was missed."""
+    """One question in one scenario: what was found at each budget, how many of its contexts were over their budget, and what
+    was missed.
+    """
 
     found: tuple[Found, ...]
     contexts: int = 0
@@ -38,7 +40,7 @@ class Outcome:
 
 @dataclass(slots=True)
 class Tally:
-    """Found and wanted, added up, by name, column and budget; turns that lacked a source; milliseconds of single turns."""
+    """The sums of a run: found and wanted by name, column and budget; turns without a source; milliseconds of single turns."""
 
     found: dict[tuple[str, str, int], list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0]))
     contexts: int = 0
@@ -58,7 +60,7 @@ class Tally:
         self.misses += outcome.misses
 
     def share(self, name: str, column: str, budget: int) -> float:
-        """Return what was found of what was wanted."""
+        """Return the share found of what was there to find."""
         found, wanted = self.found[name, column, budget]
         return found / max(1, wanted)
 
@@ -66,7 +68,7 @@ class Tally:
 class Journal:
     """Outcomes by key, in a folder that outlives the run; without a folder nothing is kept.
 
-    It belongs to one state of the code and one plan: another starts a new journal.
+    It belongs to one state of the code and one plan: any other starts a new journal.
     """
 
     def __init__(self, folder: Path | None, *, plan: str) -> None:

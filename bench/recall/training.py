@@ -63,10 +63,11 @@ def train(
 def with_pages(
     weights: RankerWeights, pages: Sequence[Sample], *, quarantined: frozenset[str] = frozenset()
 ) -> RankerWeights:
-    """Return the weights with that of pages: a passage's, moved so that over these samples the mean relevance tells the truth.
+    """Return the weights with that of pages: a passage's, shifted so that over these samples the mean relevance equals the
+    share of pages with evidence.
 
-    The samples are rows of pages, a label whether one adds evidence to what stands beside it anyway. Without samples the weight
-    is as far from a passage's as it is in the shipped ones.
+    The samples are rows of pages; a label says whether a page adds evidence to what stands beside it anyway. Without samples
+    the weight keeps its distance from a passage's in the shipped weights.
     """
     seen = [sample for sample in pages if not sample.folds & quarantined]
     shipped = BY_VECTORS if weights.of.keys() >= WITHOUT_VECTORS else BY_WORDS
@@ -80,7 +81,7 @@ def with_pages(
 
 
 def _moved(logits: _Matrix, wanted: float) -> float:
-    """Return what to add to the log odds for their probabilities to sum up to what is wanted, by bisection."""
+    """Return the shift of the log odds at which their probabilities sum up to `wanted`, by bisection."""
     low, high = -_MOST_MOVED, _MOST_MOVED
     for _ in range(_STEPS):
         middle = (low + high) / 2
