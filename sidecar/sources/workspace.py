@@ -15,12 +15,20 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
-from uuid import UUID
 
 from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery, SourceSkipped
 from sidecar.turn.evidence import of_shares
-from sidecar.turn.files import MAX_DEPTH, MAX_FILE_BYTES, MAX_FILES, TEXT_SUFFIXES, as_text, is_nameable, words_of
-from sidecar.turn.items import Item, Ref, Source
+from sidecar.turn.files import (
+    MAX_DEPTH,
+    MAX_FILE_BYTES,
+    MAX_FILES,
+    TEXT_SUFFIXES,
+    WorkspaceFile,
+    as_text,
+    is_nameable,
+    item_of,
+    words_of,
+)
 from sidecar.turn.rank import CandidateKind, Candidates
 from store.db.postgres import Pool, tenant_scoped
 from store.scope import Scope
@@ -30,16 +38,6 @@ from store.text.texts import fold
 
 _THREADS = 2
 _REMEMBERED_WORDS = 2_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class WorkspaceFile:
-    """A text file of a workspace: its path there, its text, and when it was last changed."""
-
-    path: str
-    level: str
-    text: str
-    changed_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +103,7 @@ class WorkspaceSource:
         loop = asyncio.get_running_loop()
         folder = _Place(self._root, (str(scope.tenant_id),))
         files = await loop.run_in_executor(self._threads, self._best, folder, spaces, wanted, limits.top_k)
-        items = tuple(_item(file, coverage, rank, scope.tenant_id) for rank, (file, coverage) in enumerate(files))
+        items = tuple(item_of(file, coverage, rank, scope.tenant_id) for rank, (file, coverage) in enumerate(files))
         evidence = of_shares([coverage for _, coverage in files], parts=len(query.parts))
         ids, texts = [item.id for item in items], [item.text for item in items]
         return SourceAnswer(items, candidates=Candidates(CandidateKind.PASSAGE, ids, texts, evidence)).first(
@@ -220,16 +218,3 @@ def _read(place: _Place) -> tuple[str, os.stat_result] | None:
 
 def _when(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
-
-
-def _item(file: WorkspaceFile, coverage: float, rank: int, tenant_id: UUID) -> Item:
-    return Item(
-        id=f"file:{file.level}/{file.path}",
-        source=Source.WORKSPACE,
-        text=file.text,
-        rank=rank,
-        relevance=coverage,
-        header=f"{file.path} ({file.level} workspace)",
-        provenance=(Ref("file", f"{tenant_id}/{file.level}/{file.path}", file.path),),
-        at=file.changed_at,
-    )

@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from uuid import UUID
 
 from sidecar.backends.s3 import S3File, S3Files
 from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery, SourceSkipped
-from sidecar.turn.files import words_of
-from sidecar.turn.items import Item, Ref, Source
+from sidecar.turn.files import WorkspaceFile, item_of, words_of
 from store.db.postgres import Pool, tenant_scoped
 from store.scope import Scope
 from store.tenancy import tenants
@@ -54,7 +52,7 @@ class WorkspaceS3Source:
         ]
         best = sorted((one for one in scored if one[0] > 0), key=lambda one: (-one[0], one[1].file.path))
         items = [
-            _item(one, text, (rank, coverage), scope.tenant_id)
+            item_of(WorkspaceFile(one.file.path, one.level, text, one.file.changed_at), coverage, rank, scope.tenant_id)
             for rank, (coverage, one, text) in enumerate(best[: limits.top_k])
         ]
         left = len(seen) - len(read)
@@ -72,18 +70,3 @@ class WorkspaceS3Source:
 
 def _coverage(wanted: set[str], path: str, text: str) -> float:
     return len(wanted & (words_of(text) | words_of(path))) / len(wanted)
-
-
-def _item(seen: _Seen, text: str, found: tuple[int, float], tenant_id: UUID) -> Item:
-    rank, coverage = found
-    path = seen.file.path
-    return Item(
-        id=f"file:{seen.level}/{path}",
-        source=Source.WORKSPACE,
-        text=text,
-        rank=rank,
-        relevance=coverage,
-        header=f"{path} ({seen.level} workspace)",
-        provenance=(Ref("file", f"{tenant_id}/{seen.level}/{path}", path),),
-        at=seen.file.changed_at,
-    )

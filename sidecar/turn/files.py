@@ -1,4 +1,4 @@
-"""Rules for workspace files, whatever stores them: which are text, how large one may be, and the words in one.
+"""Rules for workspace files, whatever stores them: which are text, how large one may be, its words, and its item.
 
 Pure; the sources read the files.
 """
@@ -6,8 +6,12 @@ Pure; the sources read the files.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
+from uuid import UUID
 
+from sidecar.turn.items import Item, Ref, Source
 from store.text.texts import fold
 
 MAX_FILE_BYTES: Final = 64 * 1024
@@ -19,6 +23,16 @@ TEXT_SUFFIXES: Final = frozenset(
     | {".py", ".js", ".ts", ".go", ".rs", ".java", ".sql", ".sh", ".html", ".css", ".xml"}
 )
 _WORD: Final = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceFile:
+    """A text file of a workspace: its path there, its text, and when it was last changed. `level` is that of the workspace."""
+
+    path: str
+    level: str
+    text: str
+    changed_at: datetime
 
 
 def is_nameable(path: str) -> bool:
@@ -38,3 +52,17 @@ def as_text(data: bytes) -> str | None:
     except UnicodeDecodeError:
         return None
     return None if "\0" in text or not text.strip() else text
+
+
+def item_of(file: WorkspaceFile, coverage: float, rank: int, tenant_id: UUID) -> Item:
+    """Return a file as an item; `coverage` is the share of the question's words in it, 0 to 1, and becomes its relevance."""
+    return Item(
+        id=f"file:{file.level}/{file.path}",
+        source=Source.WORKSPACE,
+        text=file.text,
+        rank=rank,
+        relevance=coverage,
+        header=f"{file.path} ({file.level} workspace)",
+        provenance=(Ref("file", f"{tenant_id}/{file.level}/{file.path}", file.path),),
+        at=file.changed_at,
+    )
