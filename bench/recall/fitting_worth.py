@@ -241,7 +241,7 @@ def write(path: Path, numbers: Numbers, *, provenance: str) -> None:
 
 
 def _filled(entries: Iterable[str]) -> str:
-    """Return the entries in lines; a wide character counts as two columns."""
+    """Return the entries in lines, of which a wide sign takes two places."""
     lines = [""]
     for entry in entries:
         longer = f"{lines[-1]} {entry},"
