@@ -29,6 +29,7 @@ from compiler.plan.names.openings import (
     place_line,
     weight,
 )
+from compiler.plan.names.same_names import surname
 from compiler.plan.names.spotting import NameKind, speaker_of
 from compiler.plan.names.subjects import Subject, remembered, subjects
 from compiler.plan.names.themes import is_everyday, theme_of
@@ -159,6 +160,8 @@ def _page(subject: Subject, found: list[tuple[BatchMemory, tuple[str, ...]]]) ->
     kind = PageType.TOPIC if subject.kind in (NameKind.CITY, NameKind.THEME) else PageType.ENTITY
     summary, proof = _summary(subject, found)
     aliases = tuple(_alias(subject, name) for name in sorted(subject.names))
+    if surname(subject.key):
+        aliases = (*aliases, ProposedName(subject.title.rpartition(" ")[2], tuple(sorted(subject.memories))))
     return ProposedPage(kind, subject.title, summary, arrange(found, None, subject.keys), aliases, memory_ids=(proof,))
 
 

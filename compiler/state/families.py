@@ -8,7 +8,7 @@ from types import MappingProxyType
 from uuid import UUID
 
 from compiler.plan.contract import BatchMemory, Mention, Page, PageKey, PageType
-from compiler.plan.judging.rejudging import NameFamily, is_judged, is_made_by_hand, is_written_in, parts, roots
+from compiler.plan.judging.rejudging import NameFamily, is_judged, is_made_by_hand, may_be_called, parts, roots
 from compiler.plan.text.markdown import plain_key
 from compiler.state.row_mapping import load, mentions
 from compiler.state.substrates import MemorySubstrate
@@ -17,6 +17,7 @@ from store.scope import Scope
 from store.wiki import candidates
 
 _EACH = 20
+_MOST_BEARERS = 200
 _MOST_PART_MEMORIES = 50
 
 
@@ -39,15 +40,20 @@ async def read(
     names: Iterable[str],
     substrate: MemorySubstrate,
     cities: Mapping[str, frozenset[str]] = MappingProxyType({}),
+    surnames: Collection[str] = (),
 ) -> tuple[NameFamily, ...]:
     """Return the families that the names (plain keys) are of, each with two names or more; they share no page.
+
+    The names that end with one of the `surnames` are looked at too.
 
     A page that is titled as one of the `cities`, which some memories tell of, and is no city's is a family also alone.
 
     A family is of the names that begin with the same words, if these are a name too or the one word's plural is. A name of one
-    word joins the family of a longer one with that word if a memory of it has the longer one in another spelling.
+    word joins the family of a longer one with that word if a memory of it has the longer one in another spelling, or shows the
+    word to be a surname.
     """
-    given = sorted(set(names))
+    bearers = await candidates.names_ending(connection, scope, sorted(surnames), limit=_MOST_BEARERS)
+    given = sorted({*names, *map(plain_key, bearers)})
     words = await _borne(connection, scope, sorted({word for name in given for word in roots(name)}))
     later = {word: [name for name in given if word in parts(name)] for name in given for word in parts(name)}
     alone = await _borne(connection, scope, sorted(later))
@@ -63,7 +69,7 @@ async def read(
     ]
     wanted = {memory_id for word, _ in joined for memory_id in by_name[word].memory_ids}
     texts = await substrate.fetch(scope, sorted(wanted)) if wanted else {}
-    joined = [(word, name) for word, name in joined if is_written_in(name, _of(by_name[word], texts))]
+    joined = [(word, name) for word, name in joined if may_be_called(name, word, _of(by_name[word], texts))]
     known = {word for word in words if any(word in roots(name) for name in by_name)}
     pages = [holder.page for holder in holders if holder.page is not None]
     acted = await candidates.acted_on(connection, scope, [(page.key.type.value, page.key.slug) for page in pages])

@@ -152,6 +152,14 @@ async def mentions_by_beginnings(
     return [(row["beginning"], row["alias_normalized"]) for row in rows]
 
 
+async def names_ending(connection: Connection, scope: Scope, words: Sequence[str], *, limit: int) -> list[str]:
+    """Return up to `limit` folded names, of pages or held, that end with one of the folded words after a space."""
+    if not words:
+        return []
+    endings = [f"% {word}" for word in words if word.isalnum()]
+    return [row["name"] for row in await _sql.names_ending(connection, **scope.key, endings=endings, limit=limit)]
+
+
 async def acted_on(connection: Connection, scope: Scope, keys: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """Return those of the pages (type, slug) that an operator's act names."""
     if not keys:

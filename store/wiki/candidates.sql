@@ -271,6 +271,15 @@ CROSS JOIN LATERAL (
     ORDER BY alias_normalized USING ~<~ LIMIT :each) m
 ORDER BY r.beginning, m.alias_normalized;
 
+-- name: names_ending
+-- Names of pages and open mentions that end with one of some words, given as patterns.
+SELECT alias AS name FROM wiki_page_aliases
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND alias LIKE ANY (:endings::text[])
+UNION
+SELECT alias_normalized FROM wiki_unresolved_mentions
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'open' AND alias_normalized LIKE ANY (:endings::text[])
+ORDER BY name LIMIT :limit;
+
 -- name: pages_acted_on
 -- Those of some pages that an operator's act names.
 SELECT r.type, r.slug FROM unnest(:types::text[], :slugs::text[]) AS r (type, slug)

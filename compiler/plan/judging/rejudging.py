@@ -6,7 +6,7 @@ of all memories of these names makes of them, so that pages depend on the set of
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from compiler.plan import upkeep
@@ -33,6 +33,7 @@ from compiler.plan.contract import (
 from compiler.plan.facts import past
 from compiler.plan.names.locating import city_of
 from compiler.plan.names.naming import holds
+from compiler.plan.names.same_names import is_titled, main_key, surname, titled
 from compiler.plan.names.spotting import runs, told
 from compiler.plan.names.themes import theme_of
 from compiler.plan.text.markdown import alias_keys, plain_key
@@ -74,7 +75,13 @@ class NameFamily:
 def names_in(memories: Iterable[BatchMemory]) -> frozenset[str]:
     """Return the plain keys of the memories' names, and the keys under which these are held (`soo-jin bae`)."""
     spotted = (one for memory in memories for one in (*told(memory), *runs(memory.text)))
-    return frozenset(key for one in spotted for key in (plain_key(one.name), *alias_keys(one.name))) - {""}
+    keys = (key for one in spotted for key in (plain_key(one.name), *alias_keys(one.name)))
+    return frozenset(name for key in keys for name in (key, main_key(key))) - {""}
+
+
+def surnames_in(memories: Iterable[BatchMemory]) -> frozenset[str]:
+    """Return the plain keys of the surnames after a title in the memories, whose full names other memories may have."""
+    return frozenset(key for memory in memories for key in titled(memory.text))
 
 
 def cities_in(memories: Iterable[BatchMemory]) -> dict[str, frozenset[str]]:
@@ -101,9 +108,13 @@ def parts(name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one for one in words if len(one) >= _SHORTEST_WORD and one not in NO_NAMES))
 
 
-def is_written_in(name: str, memories: Iterable[BatchMemory]) -> bool:
-    """Return whether a memory has all words of the plain key, one after another."""
-    return any(holds(name, plain_key(memory.text)) for memory in memories)
+def may_be_called(name: str, word: str, memories: Sequence[BatchMemory]) -> bool:
+    """Return whether a word, with these memories, may stand for a longer plain key: one of them has all words of it, one after
+    another, or the word is a surname, after a title there or after a form of address in the key.
+    """
+    if any(holds(name, plain_key(memory.text)) for memory in memories) or surname(name) == word:
+        return True
+    return name.endswith(f" {word}") and is_titled(word, (memory.text for memory in memories))
 
 
 def is_judged(page: Page) -> bool:

@@ -8,18 +8,17 @@ from dataclasses import dataclass
 
 from compiler.plan.contract import BatchMemory, Page
 from compiler.plan.facts import past
+from compiler.plan.lexicon.common_words import COMMON_WORDS
 from compiler.plan.names.naming import is_named
-from compiler.plan.names.replies import is_reply
 from compiler.plan.names.spotting import NameKind, acts, is_talk, runs, speaker_of, told
 from compiler.plan.names.themes import area_of, theme_of, themes_in
 from compiler.plan.proposal import ProposedSection
 from compiler.plan.text.change import content_words
-from compiler.plan.text.common_words import COMMON_WORDS
 from compiler.plan.text.german_nouns import is_german_noun
 from compiler.plan.text.markdown import escape, plain_key
 from compiler.plan.text.persons import speaks_of_self
 from compiler.plan.text.sentences import MAX_SENTENCE_CHARS, sentences
-from compiler.plan.text.words import INTERJECTIONS, NO_NAMES, SECOND_PERSON, THIRD_PERSON
+from compiler.plan.text.words import FIRST_PERSON, INTERJECTIONS, NO_NAMES, SECOND_PERSON, THIRD_PERSON
 
 OVERVIEW = "overview"
 OVERVIEW_CHARS = 2_400
@@ -83,6 +82,27 @@ _ROW = re.compile(r"[\x01\x02](?: (?:(?:and|or|the|y|e|und|et|o|ou) )*[\x01\x02]
 _LONG_UNSPACED = 8
 _BULLET = re.compile(r"^(?:[-*•–—]\s+)+|^\d{1,2}\)\s+")  # `1. June` may be a date
 _ASIDE = re.compile(r"[\[(*].*[\])*]\W*", re.DOTALL)
+# What only answers the other speaker, praise, advice or an echo, says nothing new, and often of the wrong person.
+_ECHO = re.compile(
+    r"^(?:(?:i|im|id|ive|so|really|just|we)\s)*(?:am\s)?(?:so\s|really\s|very\s|totally\s|truly\s|also\s)*"
+    r"(?:glad|happy|sorry|sure|proud|excited|thrilled|hope|hoping|bet|guess|wish|love|admire|appreciate|respect|see|understand|know"
+    r"|agree|think|believe|suggest|recommend|thanks|thank|can (?:see|imagine|tell|relate)|cant wait)\b(?:\s\S+){0,3}?\s"
+    r"(?:you|your|youre|youve|yours)\b"
+)
+_SEEMING = re.compile(
+    r"^(?:(?:that|this|it|what|which|such)\s)?(?:\S+\s){0,8}?(?:sounds?|seems?|must (?:be|have))\b"
+    r"|^(?:glad|happy|sorry|love|loving) "
+)
+_ADVISING = re.compile(
+    r"^(?:\d+\s)?(?:dont|do not|try|consider|make sure|remember|feel free|keep|stay|take care|take your|enjoy|let me|lets"
+    r"|check out|have (?:a|fun)|be sure|go for|talk to|if you)\b"
+)
+_PRAISING = re.compile(
+    r"^\w+ing\b.*\b(?:is|are|was|were) (?:such |truly |really |quite )?an? (?:\w+ )?(?:great|good|amazing|wonderful|fantastic"
+    r"|incredible|exciting|awesome|lovely|brilliant|perfect|excellent|promising|smart|impressive|bold|thrilling)\b"
+    r"(?: \w+)? (?:move|choice|decision|step|plan|idea|adventure|accomplishment|achievement)\b"
+)
+_AGREEING = frozenset(["indeed", "truly", "definitely", "certainly", "absolutely"])
 
 
 def excerpt(memory: BatchMemory, keys: Collection[str]) -> tuple[str, ...]:
@@ -290,6 +310,20 @@ def _is_own(sentence: str) -> bool:
     return words.isdisjoint(SECOND_PERSON) and (
         not sentence.isascii() or len(content_words(sentence)) >= LEAST_UNOWNED_WORDS
     )
+
+
+def is_reply(sentence: str) -> bool:
+    """Return whether a sentence of a conversation only answers what the other said."""
+    said = plain_key(sentence.removeprefix(f"{speaker_of(sentence)}: "))
+    words = said.split()
+    while words and words[0] in INTERJECTIONS - FIRST_PERSON:
+        words.pop(0)
+    said = " ".join(words)
+    is_own, is_addressed = not FIRST_PERSON.isdisjoint(words), not SECOND_PERSON.isdisjoint(words)
+    if is_addressed and (not is_own or _ECHO.match(said)):
+        return True
+    answers = _SEEMING.match(said) or _ADVISING.match(said) or _PRAISING.match(said)
+    return not is_own and bool(answers or not _AGREEING.isdisjoint(words))
 
 
 def _is_question(sentence: str) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 
 from compiler.plan.contract import BatchMemory, Mention, Page, PageKey
+from compiler.plan.names.same_names import main_name
 from compiler.plan.names.spotting import runs, told
 from compiler.plan.names.themes import themes_in
 from compiler.plan.text.markdown import alias_keys, first_sentence, plain_key
@@ -63,7 +64,7 @@ def names_in(memories: Iterable[BatchMemory]) -> Sought:
         bit, plain = 1 << at, plain_key(memory.text)
         texts.append(f" {plain} ")
         for one in (*told(memory), *runs(memory.text)):
-            found = alias_keys(one.name)
+            found = tuple(dict.fromkeys((*alias_keys(one.name), *alias_keys(main_name(one.name)))))
             keys.update(dict.fromkeys(found))
             names.update(dict.fromkeys(found[:1]))
             for key in found:

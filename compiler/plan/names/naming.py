@@ -8,10 +8,12 @@ from collections.abc import Iterable, Iterator
 from compiler.plan.bounds import ALIASES, TAGS
 from compiler.plan.citing import Citable, united
 from compiler.plan.contract import Alias, BatchMemory, CitedMemory, Page, Tag
+from compiler.plan.names.same_names import genitives
 from compiler.plan.proposal import ProposedName
 from compiler.plan.text.markdown import MAX_NAME_CHARS, alias_keys, one_line, plain_key
 
 QUOTE_CHARS = 200
+_MISTER = "herr "
 _OWNING = re.compile(r"(?<=\w)['’]s\b|(?<=s)['’](?!\w)")
 
 
@@ -60,10 +62,15 @@ def stands_in(name: str, memory: BatchMemory) -> bool:
 
 
 def is_named(key: str, text: str) -> bool:
-    """Return whether a text has the words of a plain key, also as a possessive: `Wren's recital` names Wren."""
-    return holds(key, plain_key(text)) or (
-        _OWNING.search(text) is not None and holds(key, plain_key(_OWNING.sub("", text)))
-    )
+    """Return whether a text has the words of a plain key, also as a possessive (`Wren's recital`, `Annas Hund`), or in another
+    case (`Herrn Vogt`).
+    """
+    said = plain_key(text)
+    if holds(key, said) or (_OWNING.search(text) is not None and holds(key, plain_key(_OWNING.sub("", text)))):
+        return True
+    if key.startswith(_MISTER) and holds(f"{_MISTER[:-1]}n {key.removeprefix(_MISTER)}", said):
+        return True
+    return holds(f"{key}s", said) and key.rpartition(" ")[2] in genitives(text)
 
 
 def holds(key: str, text_key: str) -> bool:

@@ -12,8 +12,9 @@ from enum import StrEnum
 from functools import lru_cache
 
 from compiler.plan.contract import BatchMemory
+from compiler.plan.lexicon.common_words import COMMON_WORDS
 from compiler.plan.names.locating import city_of, place_name
-from compiler.plan.text.common_words import COMMON_WORDS
+from compiler.plan.names.same_names import is_genitive, surname
 from compiler.plan.text.german_nouns import (
     KINDS_BEFORE,
     determines,
@@ -43,6 +44,7 @@ from store.text.short_texts import cached_if_short
 
 MAX_RUN_WORDS = 6
 MAX_LABEL_WORDS = 5
+LONGEST_UNIT = 3
 
 
 class NameKind(StrEnum):
@@ -98,10 +100,11 @@ _POSSESSIVE = re.compile(
 )
 _JOINING = frozenset([",", "'", "’", "&", "-", "/", "–", "(", "*", "_", "[", "#", "@", "$", "%"])
 _OPENING = frozenset(["'", "’", "-", "–", "(", "*", "_", "["])
+_JOINING_CLAUSES = frozenset([";"])
 _CALLING = re.compile(r"[!?？！](?:\s|$)")
 _PAST = re.compile(r"[a-z]{3,}ed")
 _OWNERS = re.compile(r"\b([^\W\d_a-z][\w-]*)['’]s\b")
-_COPULA = re.compile(r"\sé\s")  # without its accent it is the Portuguese `and`
+_COPULA = re.compile(r"\s[éè]\s")  # without its accent it is the Portuguese `and`
 _NO_TOKEN = ""
 _APART = frozenset(["&"])
 
@@ -248,6 +251,7 @@ def _spans(tokens: Iterable[str]) -> Iterator[tuple[int, int, Spotted]]:
             starts = token != _NO_TOKEN and not token[0].isalnum()
         elif token not in _OPENING:
             starts = False
+        starts = starts and token not in _JOINING_CLAUSES
 
 
 def _named(run: list[str], at: int, *, is_initial: bool, is_named: bool = False) -> Iterator[tuple[int, int, Spotted]]:
@@ -274,7 +278,9 @@ def _named(run: list[str], at: int, *, is_initial: bool, is_named: bool = False)
     if words and len(words) <= MAX_RUN_WORDS and not all(map(_is_common, words)) and not _is_code(words):
         opens, common = is_initial and start == 0, len(words) == 1 and plain_key(_bare(words[0])) in COMMON_WORDS
         if is_named or not (opens and common):
-            name = " ".join([*words[:-1], _bare(words[-1])])
+            first = ["Herr"] if words[0] == "Herrn" else words[:1]
+            name = " ".join([*first, *words[1:-1], _bare(words[-1])] if len(words) > 1 else [_bare(words[0])])
+            is_named |= bool(surname(plain_key(name)))
             yield at + start, at + end, Spotted(name, is_initial=(opens or common) and not is_named)
 
 
@@ -302,6 +308,14 @@ def _in_german(found: Iterable[tuple[int, int, Spotted]], tokens: Sequence[str])
     """
     for first, last, one in found:
         words = [without_noun(word) for word in one.name.split()]
+        owner = next(
+            (at for at, word in enumerate(words) if is_genitive(word, (*words[at + 1 :], *tokens[last : last + 2]))),
+            None,
+        )
+        if owner is not None:
+            name = " ".join([*words[:owner], words[owner][:-1]])
+            yield first, first + owner + 1, replace(one, name=name, is_initial=False)
+            continue
         keys = [plain_key(word) for word in words]
         opens = int(first > 0 and determines(tokens[first - 1].lower()) and len(words) > 1 and keys[0] in KINDS_BEFORE)
         start, end = name_in(words[opens:], keys[opens:], is_initial=one.is_initial)
@@ -372,7 +386,12 @@ def _is_capitalised(word: str) -> bool:
 
 
 def _is_capital(word: str) -> bool:
-    return word[0].isupper() or (word[0].isdigit() and any(map(str.isupper, word)))
+    return word[0].isupper() or (any(map(str.isupper, word)) and (word[0].isdigit() or _is_brand(word)))
+
+
+def _is_brand(word: str) -> bool:
+    """Return whether the word is a name that begins with a small letter: `easyVET`, `iPhone`, and not `kWh`."""
+    return len(word) > LONGEST_UNIT and word.isalnum() and word[0].islower()
 
 
 def _has_capital(words: Iterable[str]) -> bool:

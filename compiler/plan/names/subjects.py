@@ -12,15 +12,17 @@ from dataclasses import dataclass, field
 
 from compiler.plan.batch import LeafBatch
 from compiler.plan.contract import BatchMemory, Mention, Page, PageType
+from compiler.plan.lexicon.common_words import COMMON_WORDS
+from compiler.plan.lexicon.ordinary_words import is_ordinary
+from compiler.plan.names.same_names import country, is_titled, main_key, main_name, surname
 from compiler.plan.names.spelling import stand_apart
 from compiler.plan.names.spotting import NameKind, Spotted, acts, known_names, runs, speaker_of, spotted, told
 from compiler.plan.names.themes import is_form, themes_in
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
-from compiler.plan.text.common_words import COMMON_WORDS
-from compiler.plan.text.german_nouns import is_german_noun
+from compiler.plan.text.german_nouns import is_german_compound, is_german_noun
 from compiler.plan.text.markdown import alias_keys, plain_key
 from compiler.plan.text.sentences import sentences
-from compiler.plan.text.words import ADDRESSES, GENERIC, PERSONAL
+from compiler.plan.text.words import ADDRESSES, GENERIC, PERSONAL, THIRD_PERSON
 from store.text.short_texts import cached_if_short
 
 SHORTEST_NICKNAME = 3
@@ -58,17 +60,22 @@ class Subject:
         if one.is_told and self.kind is NameKind.THING:
             self.kind = one.kind
 
-    def take(self, other: Subject) -> None:
-        """Merge another subject's names and memories into this one."""
+    def take(self, other: Subject, *, may_title: bool = True) -> None:
+        """Merge another subject's names and memories into this one; unless it `may_title`, the title is none of these names."""
         for name, count in other.names.items():
             self.names.setdefault(name, 0)
-            self.names[name] += 0 if name not in other.named_in else min(count, 1)
+            self.names[name] += min(count, 1) if name in other.named_in and may_title else 0
             self.named_in.setdefault(name, set()).update(other.named_in.get(name, ()))
         self.memories = dict(sorted({**self.memories, **other.memories}.items()))
 
     @property
     def title(self) -> str:
-        """The name that occurs most often, in the spelling with the most capitals: `Vinland Saga`, not `vinland Saga`."""
+        """The name that occurs most often, in the spelling with the most capitals: `Vinland Saga`, not `vinland Saga`.
+
+        A country has its English name, in whatever language it was named, so that it has one page.
+        """
+        if country(self.key):
+            return main_name(self.key)
         counts: Counter[str] = Counter()
         for name, count in self.names.items():
             counts[plain_key(name)] += count
@@ -93,14 +100,14 @@ def subjects(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES) -> list[Subj
     Names that may be common words are returned too, uncertain, so that no sighting of theirs is lost.
     """
     pages = _pages(batch.pages)
-    held = {plain_key(mention.alias): mention for mention in batch.mentions}
-    found = _seen(batch.memories, {*map(plain_key, pages), *held})
+    held = {main_key(plain_key(mention.alias)): mention for mention in batch.mentions}
+    found = _seen(batch.memories, {*map(plain_key, pages), *(plain_key(mention.alias) for mention in batch.mentions)})
     earlier = {memory.memory_id: memory for memory in batch.earlier}
     for key, subject in found.items():
         subject.page = pages.get(key)
         if key in held:
             _recall(subject, held[key], earlier)
-        if gazetteer.is_known_city(key) and subject.kind is NameKind.THING:
+        if gazetteer.is_known_city(key) and subject.kind is NameKind.THING and not _is_person(subject):
             subject.kind = NameKind.CITY
         subject.is_sure |= subject.page is not None
     certain = frozenset(key for key, subject in found.items() if subject.is_sure)
@@ -118,7 +125,7 @@ def subjects(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES) -> list[Subj
 
 def remembered(mention: Mention, earlier: Mapping[str, BatchMemory]) -> Subject:
     """Return the subject of a held name that no new memory contains, with the memories that it was seen in."""
-    subject = Subject(plain_key(mention.alias))
+    subject = Subject(main_key(plain_key(mention.alias)))
     _recall(subject, mention, earlier)
     return subject
 
@@ -136,18 +143,33 @@ def _is_full_name(subject: Subject) -> bool:
 
 def _is_word_as_name(subject: Subject, certain: Iterable[str]) -> bool:
     """Return whether a single word that may be no name is one: the first of a full name that is `certain`, what acts in two
-    memories, or a word of German texts in three.
+    memories, or in one of three or as only people do, or a word of German texts in three. A word that is rather written in lower
+    case must act in two memories, and as only people do.
     """
     is_common = subject.key in COMMON_WORDS or (subject.is_noun and is_german_noun(subject.key))
+    is_common |= subject.key in THIRD_PERSON or len(subject.key) < SHORTEST_NICKNAME
     if " " in subject.key or is_common or subject.kind is not NameKind.THING:
         return False
+    if any(key.startswith(f"{subject.key} ") and _is_person_like(key) for key in certain):
+        return True
     count = len(subject.memories)
     if subject.is_noun and count >= OFTEN_TOGETHER:
         return True
-    least = OFTEN_TOGETHER if subject.is_noun else LEAST_ACTS
     notes = [memory.text for memory in subject.memories.values() if not speaker_of(memory.text)]
-    acting = sum(acts(subject.key, text) for text in notes) if count >= least else 0
-    return acting >= LEAST_ACTS or any(key.startswith(f"{subject.key} ") and _is_person_like(key) for key in certain)
+    acting = [text for text in notes if acts(subject.key, text)] if count >= LEAST_ACTS else []
+    is_common = is_ordinary(subject.key)
+    if subject.is_noun and not is_common:
+        acting = [text for text in acting if plain_key(text).startswith(f"{subject.key} ")]
+        return len(acting) >= LEAST_ACTS and not is_german_compound(subject.key)
+    is_personal = any(acts(subject.key, text, PERSONAL) for text in acting)
+    if is_common:
+        return is_personal and len(acting) >= LEAST_ACTS
+    return len(acting) >= (1 if is_personal or count >= OFTEN_TOGETHER else LEAST_ACTS)
+
+
+def _is_person(subject: Subject) -> bool:
+    """Return whether a memory tells that the name does what only people do: `Sofia wants refunds`."""
+    return any(acts(subject.key, memory.text, PERSONAL) for memory in subject.memories.values())
 
 
 def _is_person_like(key: str) -> bool:
@@ -162,7 +184,7 @@ def _recall(subject: Subject, mention: Mention, earlier: Mapping[str, BatchMemor
         memory = earlier.get(memory_id)
         if memory is None:
             continue
-        same = [one for one in names_of(memory) if plain_key(one.name) == subject.key]
+        same = [one for one in names_of(memory) if main_key(plain_key(one.name)) == subject.key]
         for one in same or (Spotted(mention.alias, is_initial=True),):
             subject.see(one, memory)
 
@@ -210,7 +232,7 @@ def _seen(memories: Iterable[BatchMemory], known: Collection[str]) -> dict[str, 
     found: dict[str, Subject] = {}
     for memory, names in every:
         for one in (*names, *spotted(memory.text, lookout), *_themes(memory)):
-            key = plain_key(one.name)
+            key = main_key(plain_key(one.name))
             if key and (one.kind is NameKind.THEME or one.is_told or not is_form(key)):
                 found.setdefault(key, Subject(key)).see(one, memory)
     return found
@@ -230,7 +252,27 @@ def _joined(found: dict[str, Subject]) -> dict[str, Subject]:
             if longer is not None and _may_join(subject, longer) and not _stand_apart(subject, longer):
                 longer.take(subject)
                 del kept[key]
+    for key in sorted(kept, key=lambda one: (len(one), one)):
+        subject = kept[key]
+        bearer = _bearer(key, subject, kept) if subject.page is None else None
+        if bearer is not None:
+            bearer.take(subject, may_title=False)
+            del kept[key]
     return kept
+
+
+def _bearer(key: str, subject: Subject, found: Mapping[str, Subject]) -> Subject | None:
+    """Return the only person whose surname the name is: with a title (`Dr. Reuter`) of a full name, alone of a `Señor Uribe`."""
+    own = surname(key)
+    if subject.kind not in (NameKind.THING, NameKind.PERSON) or " " in (own or key):
+        return None
+    ending = [one for other, one in found.items() if other != key and other.endswith(f" {own or key}")]
+    addressed = [one for one in ending if surname(one.key)]
+    if own or is_titled(key, (memory.text for memory in subject.memories.values())):
+        full = [one for one in ending if not surname(one.key) and _is_person_like(one.key)]
+        if len(full) == 1 and len(addressed) < (1 if own else LEAST_ACTS):
+            return full[0]
+    return addressed[0] if not own and len(addressed) == 1 and key not in COMMON_WORDS else None
 
 
 def _is_short(subject: Subject) -> bool:

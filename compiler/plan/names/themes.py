@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from compiler.plan.names.theme_words import AREAS, EVERYDAY_GROUPS, MEASURE_GROUPS, THEME_GROUPS
+from compiler.plan.lexicon.theme_words import AREAS, EVERYDAY_GROUPS, MEASURE_GROUPS, THEME_GROUPS
 from compiler.plan.text.german_nouns import determines, is_german, is_german_noun, is_german_theme
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.sentences import SPEAKER, sentences

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from compiler.plan.text.common_words import COMMON_WORDS
+from compiler.plan.lexicon.common_words import COMMON_WORDS
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.words import ADDRESSES, CONNECTORS
 
@@ -104,6 +104,11 @@ kollege kollegin chef chefin nachbar nachbarin vermieter vermieterin freund freu
 steuerberater hausarzt zahnarzt tierarzt trainer lehrer lehrerin hebamme nachfolger nachfolgerin ansprechpartner
 ansprechpartnerin
 """
+# Ends of other such nouns: `Großhändler`.
+_OFFICE_ENDS = """
+handler lieferant arzt arztin berater beraterin anwalt anwaltin trainerin lehrer lehrerin pfleger pflegerin techniker
+technikerin vermieter therapeut therapeutin kollege kollegin nachbar nachbarin chef chefin freund freundin
+"""
 # A kind of thing before its name: `den Roman Blue River`.
 KINDS_BEFORE = frozenset(["roman", "buch", "film", "lied", "firma", "projekt", "dienst", "kunden", "verein"])
 _LONG = 6
@@ -124,6 +129,7 @@ GERMAN_NOUNS = frozenset(_NOUNS.split()) - _NO_NOUNS
 _HEADS = tuple(sorted(noun for noun in GERMAN_NOUNS - set(_NAME_ENDS.split()) if len(noun) >= _SHORTEST_HEAD))
 _TELLING = frozenset(noun for noun in GERMAN_NOUNS - COMMON_WORDS if len(noun) >= _LONG)
 _OFFICES = frozenset(_PEOPLE_BY_OFFICE.split())
+_OFFICE_HEADS = tuple(_OFFICE_ENDS.split())
 _OF_THEMES = frozenset(_THEMES.split())
 _STRONG_WORDS = frozenset(_STRONG.split())
 _WEAK_WORDS = frozenset(_WEAK.split())
@@ -133,7 +139,11 @@ _DETERMINERS = frozenset(_BEFORE_NOUNS.split())
 def is_german(words: Iterable[str]) -> bool:
     """Return whether the words, in lower case, are of a German text: one of them is of no other language, or two are German."""
     every = frozenset(words)
-    return not _STRONG_WORDS.isdisjoint(every) or len(_WEAK_WORDS & every) > 1 or len(_TELLING & every) > 1
+    if not _STRONG_WORDS.isdisjoint(every) or len(_WEAK_WORDS & every) > 1 or len(_TELLING & every) > 1:
+        return True
+    return any("ß" in word for word in every) or (
+        not _WEAK_WORDS.isdisjoint(every) and any(letter in word for word in every for letter in "äöü")
+    )
 
 
 def determines(word: str) -> bool:
@@ -176,7 +186,7 @@ def name_in(words: Sequence[str], keys: Sequence[str], *, is_initial: bool) -> t
     joint = next((at for at in range(start + 1, end - 1) if words[at].lower() in CONNECTORS), 0)
     if joint and all(is_german_noun(noun) or is_german_compound(noun) for noun in map(_last_word, keys[start:joint])):
         start = joint + 1
-    while start < end - 1 and keys[start] in _OFFICES:
+    while start < end - 1 and (keys[start] in _OFFICES or keys[start].endswith(_OFFICE_HEADS)):
         start += 1
     is_name = keys[start] not in ADDRESSES and not is_german_noun(keys[start])
     while is_name and end - 1 > start and is_no_surname(keys[end - 1]):

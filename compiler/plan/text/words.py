@@ -62,6 +62,10 @@ neuen immer wieder
 nuevo nueva nuevos nuevas novo nova novos novas siempre sempre tambien tambem cuando quando segun segundo fui hable llame compre
 pague tengo quiero hay falta faltan paguei comprei falei liguei tenho quero habe bin muss meine mein unsere unser unsre reunion
 reuniao besprechung cambiamos compramos cambiar llamar ligar comprar anrufen llego llegaron chegou chegaram
+kilo kilos gramm gram grams liter liters litre litres meter meters kilometer kilometers mile miles euro euros dollar dollars
+prozent percent uhr stuck customer client vendor supplier colleague
+die con sin era uno muy eso esa ese esto asi dia tres cinco nao sim sem pra essa tem vai vem deu fez ja ver ya si te un ont pas
+mal nur nun war hat bis vor zur zum dort denn kein
 true false null none unknown taking making keeping losing finding seeing hearing getting being knowing talking
 looking thinking trying working mr mrs ms dr prof sir madam rent lunch dinner breakfast coffee
 """
@@ -96,11 +100,18 @@ collection hilton marriott hyatt wyndham sheraton doubletree ihg store stores sh
 clinic dental dentistry salon studio spa gym fitness gallery museum dr md dds dmd
 """
 
+_COMPANIES = """
+gmbh ag kg ug ohg ev inc llc ltd plc corp corporation limited sl sa sas srl lda ltda bv nv oy ab spa group holding
+"""
+
 _NAMING = """
 named called nicknamed dog cat puppy pup kitten pet horse friend sister brother cousin aunt uncle son daughter wife husband
 boyfriend girlfriend partner roommate coach boss neighbor niece nephew baby llamado llamada chamado chamada genannt namens
 perro perra gato gata cachorro cachorra hund katze amigo amiga hermano hermana irmao irma schwester bruder freund freundin
 chien ami amie soeur frere
+neighbour nachbar nachbarin kollege kollegin chef chefin mann ehemann partnerin vater mutter tante onkel oma opa
+marido esposo esposa pareja vecino vecina jefe jefa tia tio prima primo abuela abuelo vizinho vizinha chefe tia avo colega
+mari femme copain copine voisin voisine patron
 hija hijo suegro suegra cunado cunada filha filho sogro sogra cunhado cunhada tochter sohn schwager schwagerin
 """
 _ADDRESSES = """
@@ -117,8 +128,17 @@ ella ellos ellas su sus le les ela ele eles elas dela dele deles delas seu sua s
 _PERSONAL = """
 wants wanted likes liked loves loved hates prefers says said told thinks asked called lives lived plays played studies teaches
 feels wrote bought visited retired
+agrees agreed refuses refused promised invited laughs complains complained recommends recommended suggests suggested reports
+reported offers offered sends sent teaches taught cooks sings speaks texted emailed apologized insists knows forgot married knits
+cycles paints remembers worries wonders
 will mag wohnt lernt meint findet sagt sagte isst liebt heisst
-quiere dice dijo vive prefiere pide quer diz disse mora prefere pediu
+kocht erzahlt erzahlte fragt fragte bittet verspricht lacht singt unterrichtet studiert empfiehlt beschwert weigert glaubt hofft
+vergisst bezahlt antwortet putzt
+quiere dice dijo vive prefiere pide propone cocina recomienda ensena enseno ofrece ofrecio cree piensa estudia canta invito cuenta
+conto pregunta pregunto llamo escribe escribio prometio odia adora aconseja sugiere trabaja
+quer diz disse mora prefere pediu cozinha recomenda ensina ensinou ofereceu acha estuda convidou perguntou ligou escreve escreveu
+prometeu odeia sugere contou trabalha
+recommande enseigne propose croit pense etudie chante demande appelle promet deteste adore travaille habite
 """
 # What a sentence may begin with before `of` somebody: `Casamento da Luísa`.
 _OCCASIONS = """
@@ -143,6 +163,10 @@ aviso pide ha habia sabe puede empieza empezo trajo cobra hace hizo cumple gusta
 estava tem tinha quer diz disse vem veio vai foi mora trabalha ligou precisa leva propos avisou pede faz fez sabe pode comecou
 trouxe gosta virou saiu chega
 est etait a avait veut dit vient vit travaille prefere aime
+cleans drives insures delivers charges closes opens sells sold covers costs supports runs ran uses writes reads owns sits sleeps
+nimmt nahm bringt brachte holt holte liefert lieferte kostet schliesst offnet verkauft schlaft sitzt steht darf will bleibt blieb
+duerme toca vende cuesta cierra abre llega llego sale salio entrega paga pago queda quedo sigue
+dorme toca vende custa fecha abre chega chegou sai saiu entrega paga pagou fica ficou
 """
 
 FIRST_PERSON = frozenset(_FIRST_PERSON.split())
@@ -170,13 +194,13 @@ SECOND_PERSON = frozenset(
 THIRD_PERSON = frozenset(_THIRD_PERSON.split())
 OCCASIONS = frozenset(_OCCASIONS.split())
 PERSONAL = frozenset(_PERSONAL.split())
-PREDICATES = frozenset(_PREDICATES.split())
+PREDICATES = frozenset((_PREDICATES + _PERSONAL).split())
 INTERJECTIONS = frozenset(_INTERJECTIONS.split())
 NAMING = frozenset(_NAMING.split())
 TITLES = frozenset(["dr", "dra", "prof", "mr", "mrs", "ms", "sr", "sra", "srta", "hr", "fr", "mme", "ing"])
 ADDRESSES = frozenset(_ADDRESSES.split())
 NAME_OPENERS = frozenset(["New", "Big"])
-GENERIC = frozenset(_VENUES.split())
+GENERIC = frozenset((_VENUES + _COMPANIES).split())
 INSERTED = frozenset(["and", "by", "hotel", "hotels", "inn", "of", "suites", "the"])
 ALWAYS_CAPITAL = frozenset((_CALENDAR + " i im ive id ill mr mrs ms dr prof sir madam ok omg lol").split())
 CONNECTORS = frozenset(

@@ -8,7 +8,7 @@ A form with a question mark means other things too, and counts only where its se
 
 from __future__ import annotations
 
-from compiler.plan.text.figures_of_speech import FIGURES_OF_SPEECH
+from compiler.plan.lexicon.figures_of_speech import FIGURES_OF_SPEECH
 
 _ARTS = """
 Painting: paint paints painted painting paintings painter watercolor watercolors watercolour acrylics easel canvas?

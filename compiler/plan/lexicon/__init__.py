@@ -1,0 +1,1 @@
+"""Words of many languages that rules know: data only, and no decision."""

@@ -1,0 +1,103 @@
+"""Names that are one name in other forms: a surname after a title, a German genitive, and the names of a country."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from functools import cache
+
+from compiler.plan.lexicon.country_names import COUNTRY_NAMES
+from compiler.plan.lexicon.ordinary_words import is_ordinary
+from compiler.plan.text.german_nouns import is_german, is_german_compound, is_german_noun
+from compiler.plan.text.markdown import plain_key
+from compiler.plan.text.words import ADDRESSES, NO_NAMES, TITLES
+from store.text.short_texts import cached_if_short
+
+_TITLED = re.compile(
+    rf"\b(?i:{'|'.join(sorted((TITLES | ADDRESSES | {'herrn'}), key=len, reverse=True))})\.? (?:(?:Dr|Prof|med|Ing)\.? ){{0,2}}"
+    r"([^\W\d_a-z][\w'’-]+)(?! [^\W\d_a-zà-ÿ])"
+)
+_WORD = re.compile(r"[^\W\d_][\w-]*")
+_ADJECTIVE = re.compile(r"[a-zäöüß]{2,}(?:e|er|es|en|em)")
+_SHORTEST = 3
+# Names that end in s by themselves.
+_ENDING_IN_S_WORDS = """
+agnes alexis andreas boris carlos charles chris christos dennis denis dolores doris elias els francis frances gus hannes hans
+ignas ines iris jacques jakobus james jannis jens johannes jonas jos jules julius kais klaas klaus kris lars laurens lis lois
+louis lucas luis lukas magnus marcos marcus marius markus marlies mathias mathis matthias mats mercedes moses nicholas nicolas
+niels niklas nikolas nils phyllis rasmus silas stavros thies thomas tobias tomas titus ursus athens brussels cannes laos nantes
+paris texas tunis
+"""
+_ENDING_IN_S = frozenset(_ENDING_IN_S_WORDS.split())
+
+
+@cached_if_short(4096)
+def titled(text: str) -> frozenset[str]:
+    """Return the folded surnames that stand after a title or form of address in a text: `reuter`, of `Dr. Reuter`."""
+    return frozenset(plain_key(name) for name in _TITLED.findall(text))
+
+
+def is_titled(key: str, texts: Iterable[str]) -> bool:
+    """Return whether a word, as a plain key, is a surname after a title in one of the texts."""
+    return any(key in titled(text) for text in texts)
+
+
+def surname(key: str) -> str:
+    """Return the surname of a plain key that begins with a form of address; empty for any other."""
+    first, _, rest = key.partition(" ")
+    return rest if first in ADDRESSES and " " not in rest else ""
+
+
+def is_genitive(word: str, after: Collection[str]) -> bool:
+    """Return whether a word of a German text is a name in the genitive, by up to two tokens after it: `Annas neuer Hund`."""
+    key = plain_key(word)
+    if not word[:1].isupper() or not word.endswith("s") or word.endswith("ss") or len(key) <= _SHORTEST:
+        return False
+    stems = (key, key[:-1], key[:-2])
+    if key in _ENDING_IN_S or word.isupper() or is_german_compound(key):
+        return False
+    if any(is_german_noun(one) or one in NO_NAMES for one in stems) or any(map(is_ordinary, stems)):
+        return False
+    following = list(after)
+    if following and _ADJECTIVE.fullmatch(following[0]):
+        following = following[1:]
+    noun = plain_key(following[0]) if following and following[0][:1].isupper() else ""
+    return bool(noun) and (is_german_noun(noun) or is_german_compound(noun))
+
+
+@cached_if_short(4096)
+def genitives(text: str) -> frozenset[str]:
+    """Return the folded names, without their s, that stand in the genitive in a German text; none of another text's."""
+    words = _WORD.findall(text)
+    if not any(word.endswith("s") and word[0].isupper() for word in words) or not is_german(map(str.lower, words)):
+        return frozenset()
+    return frozenset(plain_key(word)[:-1] for at, word in enumerate(words) if is_genitive(word, words[at + 1 : at + 3]))
+
+
+def country(key: str) -> str:
+    """Return the plain key of the English name of the country that a plain key names; empty if it names none."""
+    return _countries().get(key, "")
+
+
+@cache
+def _countries() -> dict[str, str]:
+    found: dict[str, str] = {}
+    for line in COUNTRY_NAMES:
+        names = [plain_key(one) for one in line]
+        found.update(dict.fromkeys(names, names[0]))
+    return found
+
+
+def main_key(key: str) -> str:
+    """Return the plain key under which a name's subject stands: a country's English name, else the key itself."""
+    return country(key) or key
+
+
+def main_name(name: str) -> str:
+    """Return the English name of the country that a name stands for; the name itself if it stands for none."""
+    return _main_names().get(country(plain_key(name)), name)
+
+
+@cache
+def _main_names() -> dict[str, str]:
+    return {plain_key(line[0]): line[0] for line in COUNTRY_NAMES}

@@ -1,0 +1,91 @@
+"""Which words of short notes are names, and which names are one."""
+
+from __future__ import annotations
+
+import pytest
+
+from compiler.plan.names.excerpts import excerpt
+from compiler.plan.names.naming import is_named
+from compiler.plan.names.spotting import runs
+from compiler.planners import extractive, gazetteer
+from tests.support.compiler.plan_cases import batch, memory
+
+
+def titles(*texts: str) -> set[str]:
+    seen = (memory(f"m{at}", text, day=at) for at, text in enumerate(texts))
+    return {one.title for one in extractive.plan_leaf(batch(*seen), gazetteer=gazetteer.load()).new_pages}
+
+
+def names(text: str) -> list[str]:
+    return [one.name for one in runs(text) if not (one.is_initial or one.is_noun)]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Ulrikes Hund ist krank.", ["Ulrike"]),
+        ("Wir waren bei Ulrikes neuer Chefin.", ["Ulrike"]),
+        ("Wir waren mit Lukas Schach spielen.", ["Lukas"]),
+        ("Letztes Jahr waren wir nicht dort.", []),
+        ("Wir sind bei Herrn Falkner gewesen.", ["Herr Falkner"]),
+        ("Der Großhändler VXT liefert dienstags.", ["VXT"]),
+        ("We moved to easyVET in May.", ["easyVET"]),
+        ("It used 40 kWh in May.", []),
+        ("Adler takes cards; Strix takes none.", ["Strix"]),
+    ],
+)
+def test_certain_names_of_a_note(text: str, found: list[str]) -> None:
+    assert names(text) == found
+
+
+def test_note_names_whom_it_has_in_the_genitive_or_dative() -> None:
+    text = "Ulrikes Hund frisst nicht."
+    assert is_named("ulrike", text)
+    assert excerpt(memory("m", text), {"ulrike"}) == (text,)
+    assert is_named("herr falkner", "Termin bei Herrn Falkner.")
+    assert not is_named("ulrike", "The Ulrikes are no family.")
+
+
+@pytest.mark.parametrize(
+    ("texts", "found"),
+    [
+        (("Latency is high today.", "Latency was fine in May."), set()),
+        (("Rehearsal is at seven.", "Rehearsal has a new room."), set()),
+        (("Manchmal ist es kalt hier.", "Manchmal hat er Hunger."), set()),
+        (("Vielleicht kommt er nicht.", "Vielleicht ist er krank."), set()),
+        (("Mientras viene el tren.", "Mientras tiene tiempo."), set()),
+        (("62 Kilo wiegt er jetzt.", "Er muss 8 Kilo abnehmen.", "Er hat 2 Kilo verloren."), set()),
+        (("Gudrun cleans on Tuesdays.", "Gudrun needs a stronger brush."), {"Gudrun"}),
+        (("Sofia is the product manager.", "Sofia wants refunds by May."), {"Sofia"}),
+        (("The buyer is called Renata Prado.", "Renata offered a lower fee."), {"Renata"}),
+    ],
+)
+def test_word_that_only_opens_sentences_is_a_name_by_what_it_does(texts: tuple[str, ...], found: set[str]) -> None:
+    assert titles(*texts) == found
+
+
+@pytest.mark.parametrize(
+    ("texts", "title"),
+    [
+        (("We send them to Dr. Hagen Falkner.", "Dr. Falkner called about the knee."), "Hagen Falkner"),
+        (
+            (
+                "El casero, señor Uribe, quiere subir el alquiler.",
+                "Firmamos el contrato con Uribe.",
+                "Señor Uribe agreed to it.",
+            ),
+            "Señor Uribe",
+        ),
+        (("Das Gerät wird von Herrn Falkner gewartet.", "Herr Falkner is the technician."), "Herr Falkner"),
+        (("We flew to the USA in May.", "The visa for the United States took long."), "United States"),
+        (("Wir ziehen nach Deutschland.", "The tax in Germany is higher."), "Germany"),
+        (("Customer Vexel GmbH has an export.", "We lost Vexel in May."), "Vexel"),
+    ],
+)
+def test_forms_of_one_name_make_one_page(texts: tuple[str, ...], title: str) -> None:
+    assert titles(*texts) == {title}
+
+
+def test_a_couple_and_a_city_with_a_surname_are_not_one() -> None:
+    assert titles("Frau Falkner paid in cash.", "Herr Falkner paid by card.", "We met Anna Falkner there.") == set()
+    assert titles("We met Dr. Hagen Porto.", "The office in Porto is closed.") == set()

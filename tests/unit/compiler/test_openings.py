@@ -1,0 +1,61 @@
+"""The line that a page opens with: the sentence that says who or what its subject is."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from compiler.plan.names.openings import opening, opening_line
+from tests.support.compiler.plan_cases import START, memory
+
+
+@pytest.mark.parametrize(
+    ("name", "defining", "others"),
+    [
+        (
+            "Bruno",
+            "Bruno is my barber.",
+            ("Bruno cuts hair until seven on Fridays.", "I love chatting with Bruno about old films."),
+        ),
+        (
+            "Bruno",
+            "I see Bruno, my barber, every month.",
+            ("Bruno is closed on Mondays.", "Bruno left for Crete for two weeks."),
+        ),
+        ("Bruno", "Talked to Bruno, who is our new caretaker.", ("Bruno was the only one awake.",)),
+        ("Bruno", "The caretaker is called Bruno and has a red van.", ("Note of 3 May: Bruno lost the keys again.",)),
+        ("Bruno", "Our caretaker, Bruno, fixed the gate.", ("Bruno is the reason that we are late.",)),
+        ("Bruno", "Bruno works as a caretaker at the school.", ("Bruno is allergic to wasps.",)),
+        ("Olga", "Mi podóloga se llama Olga y atiende los martes.", ("Olga dice que ande descalza.",)),
+        ("Olga", "Cené con Olga, una ingeniera de Vigo.", ("Olga se muda a Praga por trabajo.",)),
+        ("Olga", "Mi primo vive en Praga con su mujer Olga.", ("Olga hornea un pan increíble.",)),
+        ("Olga", "Meine Hebamme heißt Olga.", ("Olga kommt am Dienstag wieder.",)),
+        ("Olga", "Olga è la mia vicina.", ("Olga ha chiuso il negozio in agosto.",)),
+    ],
+)
+def test_page_opens_with_what_its_subject_is(name: str, defining: str, others: tuple[str, ...]) -> None:
+    every = (defining, *others)
+    later = {said: START + timedelta(days=at) for at, said in enumerate(every)}
+    earlier = {said: START - timedelta(days=at) for at, said in enumerate(every)}
+    for times in (later, earlier):
+        assert opening(every, {name.lower()}, times) == defining
+
+
+def test_clause_about_another_is_no_part_of_an_opening() -> None:
+    seen = memory("m1", "Adler takes the cards; Strix is only used in Chile.")
+    assert opening_line([(seen, (seen.text,))], {"strix"}) == ("Strix is only used in Chile.", seen)
+    assert opening_line([(seen, (seen.text,))], {"adler"}) == (seen.text, seen)
+    told = memory("m2", "Sara is a baker and Tim is a nurse.")
+    assert opening_line([(told, (told.text,))], {"tim"})[0] == "Tim is a nurse."
+
+
+def test_theme_opens_with_what_is_told_and_not_with_what_somebody_says_of_it() -> None:
+    said = ("Olga says no swimming for two weeks.", "We swim on Mondays before work.")
+    assert opening(said, {"swimming"}) == said[1]
+
+
+def test_the_end_of_what_somebody_was_opens_the_page() -> None:
+    said = ("Bruno is our caretaker.", "Bruno no longer works here.")
+    times = {said[0]: START, said[1]: START + timedelta(days=1)}
+    assert opening(said, {"bruno"}, times) == said[1]
