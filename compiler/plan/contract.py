@@ -288,6 +288,14 @@ class RenamePage:
 
 
 @dataclass(frozen=True, slots=True)
+class TitlePage:
+    """Give a page the title that the language of its text asks for; the one before stays a name of it. Its key stays."""
+
+    page: PageKey
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
 class DropAlias:
     """Remove a name of a page, whatever its origin."""
 
@@ -328,30 +336,10 @@ class EndMemory:
         return self.newer.memory_id, self.older.memory_id
 
 
-Item = (
-    CreatePage
-    | WriteSection
-    | RemoveSection
-    | WriteSummary
-    | WriteAlias
-    | WriteTag
-    | HoldMention
-    | DropSighting
-    | SettleMention
-    | WriteLink
-    | DropLink
-    | SetParent
-    | SetHubness
-    | ScoreHubs
-    | ArchivePage
-    | DeletePage
-    | IgnoreMention
-    | RenamePage
-    | DropAlias
-    | WriteRuling
-    | DropRuling
-    | EndMemory
-)
+_OfPages = CreatePage | WriteSection | RemoveSection | WriteSummary | WriteAlias | WriteTag | ArchivePage | DeletePage
+_OfNames = HoldMention | DropSighting | SettleMention | IgnoreMention | RenamePage | TitlePage | DropAlias
+_OfLinks = WriteLink | DropLink | SetParent | SetHubness | ScoreHubs
+Item = _OfPages | _OfNames | _OfLinks | WriteRuling | DropRuling | EndMemory
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from compiler.plan.names.openings import (
     place_line,
     weight,
 )
+from compiler.plan.names.ruled import known_as
 from compiler.plan.names.same_names import surname
 from compiler.plan.names.spotting import NameKind, speaker_of
 from compiler.plan.names.subjects import Subject, remembered, subjects
@@ -220,7 +221,7 @@ def plan_aggregation(view: AggregationView) -> Proposal:
     """Return hubs for candidates with at least three pages, with their lists, and promotions of ready sections."""
     every = sorted((*view.pages, *view.others), key=lambda page: page.key)
     active = [page for page in every if page.is_active]
-    titles = {plain_key(page.title): page.key for page in reversed(active)}
+    titles = {plain_key(name): page.key for page in reversed(active) for name in (known_as(page), page.title)}
     hubs: list[ProposedPage] = []
     rollups: list[Rollup] = []
     for candidates in _by_hub(view.candidates):

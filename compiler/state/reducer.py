@@ -41,6 +41,7 @@ from compiler.plan.contract import (
     SetParent,
     SettleMention,
     Tag,
+    TitlePage,
     WriteAlias,
     WriteLink,
     WriteRuling,
@@ -272,9 +273,8 @@ class _Reduction:
                 self._put(page, replace(page, tags=tuple(merged[name] for name in sorted(merged))))
             case SetHubness(score=score):
                 self._put(page, replace(page, hubness_score=score))
-            case RenamePage(title=title):
-                named = _with_alias(page, Alias(folded_name(title), title, "manual"))
-                self._put(page, replace(page, title=title, aliases=named))
+            case RenamePage() | TitlePage():
+                self._put(page, _titled(page, item))
             case DropAlias(key=key):
                 self._put(page, replace(page, aliases=tuple(one for one in page.aliases if one.key != key)))
             case ArchivePage():
@@ -357,6 +357,13 @@ def _sorted(sources: Iterable[CitedMemory]) -> tuple[CitedMemory, ...]:
 
 def _title_alias(page: Page) -> Alias:
     return Alias(folded_name(page.title), page.title, sources=_sorted(page.summary_sources))
+
+
+def _titled(page: Page, item: RenamePage | TitlePage) -> Page:
+    """Return the page with the item's title, which becomes a name of it: an operator's if an operator gave it."""
+    origin, sources = ("manual", ()) if isinstance(item, RenamePage) else ("compiler", page.summary_sources)
+    named = replace(page, title=item.title)
+    return replace(named, aliases=_with_alias(named, Alias(folded_name(item.title), item.title, origin, sources)))
 
 
 def _with_alias(page: Page, alias: Alias) -> tuple[Alias, ...]:

@@ -35,6 +35,7 @@ from compiler.plan.contract import (
 from compiler.plan.gathering import Gathering
 from compiler.plan.judging import promotion, writing
 from compiler.plan.judging.membership import MIN_CHILDREN, MemberRequirement, cities_told, requirement, shows
+from compiler.plan.judging.titles import in_their_language
 from compiler.plan.names import naming
 from compiler.plan.names.merge import Matches, Merger, merger, proposed_key
 from compiler.plan.names.ruled import known_as
@@ -53,11 +54,12 @@ def decide(
     The order of the view's pages and of matches does not matter. There are no drafts: everything is rendered.
     """
     continued = {page.key: page for page in (*view.others, *view.pages, *matches.pages) if page != rollup.whole(page)}
-    view = whole(view)
+    view, titled = in_their_language(whole(view))
     matches = replace(matches, pages=tuple(map(rollup.whole, matches.pages)))
     known = merger(matches, (*view.pages, *view.others), gazetteer=gazetteer)
     cities = cities_told(view.candidates, (*view.pages, *view.others))
     passing = _Pass(view, known, continued, cities)
+    passing.gathering.add(titled)
     for name in ("updates", "mentions", "promotions"):
         if getattr(proposal, name):
             passing.gathering.reject("not_of_this_pass", name)

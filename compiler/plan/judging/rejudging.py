@@ -33,6 +33,7 @@ from compiler.plan.contract import (
 from compiler.plan.facts import past
 from compiler.plan.names.locating import city_of
 from compiler.plan.names.naming import holds
+from compiler.plan.names.ruled import known_as
 from compiler.plan.names.same_names import is_titled, main_key, surname, titled
 from compiler.plan.names.spotting import runs, told
 from compiler.plan.names.themes import theme_of
@@ -120,7 +121,7 @@ def may_be_called(name: str, word: str, memories: Sequence[BatchMemory]) -> bool
 def is_judged(page: Page) -> bool:
     """Return whether rules make such a page from a name: it is no decision, no theme, and lists no pages."""
     is_listing = any(one.aggregation is not None for one in page.sections)
-    return page.key.type is not PageType.DECISION and not is_listing and not theme_of(plain_key(page.title))
+    return page.key.type is not PageType.DECISION and not is_listing and not theme_of(plain_key(known_as(page)))
 
 
 def is_made_by_hand(page: Page) -> bool:

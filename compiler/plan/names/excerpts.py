@@ -16,6 +16,7 @@ from compiler.plan.proposal import ProposedSection
 from compiler.plan.text.change import content_words
 from compiler.plan.text.german_nouns import is_german_noun
 from compiler.plan.text.markdown import escape, plain_key
+from compiler.plan.text.page_words import heading_in, language_of
 from compiler.plan.text.persons import speaks_of_self
 from compiler.plan.text.sentences import MAX_SENTENCE_CHARS, sentences
 from compiler.plan.text.words import FIRST_PERSON, INTERJECTIONS, NO_NAMES, SECOND_PERSON, THIRD_PERSON
@@ -251,7 +252,7 @@ def arrange(
     places = {one: slug for slug, lines in bodies.items() for one in lines}
     new: dict[str, dict[str, None]] = {}
     cited: dict[str, dict[str, None]] = {}
-    headings = {OVERVIEW: "Overview"}
+    headings = {one.slug: one.heading for one in (page.sections if page else ())}
     for memory, found in excerpts:
         for sentence in found:
             one = line(sentence, memory)
@@ -276,16 +277,21 @@ class _Room:
 
 
 def _place(memory: BatchMemory, sentence: str, keys: Collection[str], room: _Room) -> str:
+    slug, heading = _slug_and_heading(memory, sentence, keys, room)
+    if slug not in room.headings:
+        room.headings[slug] = heading_in(heading, language_of(sentence))
+    return slug
+
+
+def _slug_and_heading(memory: BatchMemory, sentence: str, keys: Collection[str], room: _Room) -> tuple[str, str]:
     is_own = _is_of_subject(sentence, keys)
     own = _theme(sentence) if is_own else ""
     area = area_of(sentence) if is_own and not own else ""
     if not own and not area and room.sizes.get(OVERVIEW, 0) < OVERVIEW_CHARS:
-        return OVERVIEW
+        return OVERVIEW, OVERVIEW.capitalize()
     heading = own.capitalize() or area or f"{memory.occurred_at:%B %Y}"
     month = f"notes_{memory.occurred_at:%Y_%m}"
-    slug = own or (month if heading[-1].isdigit() else heading.lower().replace(" ", "_"))
-    room.headings[slug] = heading
-    return slug
+    return own or (month if heading[-1].isdigit() else heading.lower().replace(" ", "_")), heading
 
 
 def _theme(sentence: str) -> str:

@@ -79,15 +79,6 @@ def country(key: str) -> str:
     return _countries().get(key, "")
 
 
-@cache
-def _countries() -> dict[str, str]:
-    found: dict[str, str] = {}
-    for line in COUNTRY_NAMES:
-        names = [plain_key(one) for one in line]
-        found.update(dict.fromkeys(names, names[0]))
-    return found
-
-
 def main_key(key: str) -> str:
     """Return the plain key under which a name's subject stands: a country's English name, else the key itself."""
     return country(key) or key
@@ -95,9 +86,18 @@ def main_key(key: str) -> str:
 
 def main_name(name: str) -> str:
     """Return the English name of the country that a name stands for; the name itself if it stands for none."""
-    return _main_names().get(country(plain_key(name)), name)
+    return country_in(name, "english")
+
+
+def country_in(name: str, language: str) -> str:
+    """Return the usual name in a language of the country that a name stands for; the name itself if it stands for none."""
+    own = country(plain_key(name))
+    return next((one[language][0] for one in COUNTRY_NAMES if plain_key(one["english"][0]) == own), name)
 
 
 @cache
-def _main_names() -> dict[str, str]:
-    return {plain_key(line[0]): line[0] for line in COUNTRY_NAMES}
+def _countries() -> dict[str, str]:
+    every = (
+        (plain_key(name), plain_key(one["english"][0])) for one in COUNTRY_NAMES for of in one.values() for name in of
+    )
+    return {name: own for name, own in every if len(name) > 1}

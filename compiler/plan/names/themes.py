@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
+from compiler.plan.lexicon.theme_titles import THEME_TITLES
 from compiler.plan.lexicon.theme_words import AREAS, EVERYDAY_GROUPS, MEASURE_GROUPS, THEME_GROUPS
 from compiler.plan.text.german_nouns import determines, is_german, is_german_noun, is_german_theme
 from compiler.plan.text.markdown import plain_key
@@ -194,6 +195,11 @@ def _doing() -> frozenset[str]:
 @cache
 def _titles() -> dict[str, str]:
     return {plain_key(form.title): form.title for _, form in _every() if form.title != _NO_THEME}
+
+
+def title_in(theme: str, language: str) -> str:
+    """Return a theme's title in a language; its own title where that has none."""
+    return THEME_TITLES.get(theme, {}).get(language, theme)
 
 
 @cache

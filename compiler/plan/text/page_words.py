@@ -1,4 +1,4 @@
-"""The words of its own that a page of a decision has, in the language of the memory that it is of."""
+"""The words of its own that a page has, in the language of what it quotes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,20 @@ class PageWords:
 
 
 def words_of(text: str) -> PageWords:
-    """Return the words of the text's language, English, German, Spanish or Portuguese: the one of most of its telling words.
+    """Return the words of the text's language."""
+    return _WORDS[language_of(text)]
+
+
+def heading_in(heading: str, language: str) -> str:
+    """Return the heading of a section, or a month and year, in a language; as it is where none is known."""
+    month, _, year = heading.partition(" ")
+    if year.isdigit() and month in _WORDS["english"].months:
+        return f"{_WORDS[language].months[_WORDS['english'].months.index(month)].capitalize()} {year}"
+    return _HEADINGS.get(heading, {}).get(language, heading)
+
+
+def language_of(text: str) -> str:
+    """Return english, german, spanish, portuguese or french: the language of most of the text's telling words.
 
     English if two have as many, unless the text is German.
     """
@@ -39,7 +52,7 @@ def words_of(text: str) -> PageWords:
         found[name] += len(ends.findall(text))
     best = max(found, key=lambda name: found[name])
     is_clear = found[best] and list(found.values()).count(found[best]) == 1
-    return _WORDS[best if is_clear else "german" if is_german(words) else "english"]
+    return best if is_clear else "german" if is_german(words) else "english"
 
 
 def _words(headings: str, decisions: str, day: str, months: str) -> PageWords:
@@ -51,14 +64,21 @@ def _words(headings: str, decisions: str, day: str, months: str) -> PageWords:
 _FUNCTION_WORDS = {
     "english": "the and to we will is are of our for with from it that on not instead i have has was be as by no at go",
     "german": "der die das und wir ist sind nicht mit fur zum zur ich ein eine im den dem uns auf haben ab jetzt",
-    "spanish": "el los las y en del hemos un una con nosotros se es lo al mas ahora adelante hoy",
-    "portuguese": "os as e em do da dos das um uma com nao vamos agora diante ao mais foi ficou hoje so",
+    "spanish": "el los las y en del hemos un una con nosotros se es lo al mas ahora adelante hoy hasta porque mi su por",
+    "portuguese": "os as e em do da dos das um uma com nao vamos agora diante ao mais foi ficou hoje so meu minha pelo pela",
+    "french": "le les et des du une est dans pour avec nous avons ont sont je ne pas au aux sur mon cette ete il elle",
 }
 _ENDINGS = {
     "spanish": re.compile(r"(?:ci[oó]n|ones|ll[oa]s?|ñ\w+)\b", re.IGNORECASE),
     "portuguese": re.compile(r"(?:ção|ções|ão|ões|ais|eis|nh[oa]s?|lh[oa]s?|ç\w+)\b", re.IGNORECASE),
 }
 _WORDS = {
+    "french": _words(
+        "Décision Motif Contexte",
+        "décisions-de",
+        "Noté le {day} {month} {year}.",
+        "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
+    ),
     "english": _words(
         "Decision Rationale Context",
         "decisions-in",
@@ -83,4 +103,26 @@ _WORDS = {
         "Anotado em {day} de {month} de {year}.",
         "janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro",
     ),
+}
+_SECTIONS = """
+Overview | Überblick | Resumen | Visão geral | Aperçu
+Visits | Besuche | Visitas | Visitas | Visites
+Preferences | Vorlieben | Preferencias | Preferências | Préférences
+Relations | Beziehungen | Relaciones | Relações | Relations
+Arts and crafts | Kunst und Handwerk | Artes y manualidades | Artes e ofícios | Arts et artisanat
+Music | Musik | Música | Música | Musique
+Books and learning | Bücher und Lernen | Libros y aprendizaje | Livros e aprendizado | Livres et savoir
+Films and games | Filme und Spiele | Cine y juegos | Filmes e jogos | Films et jeux
+Sport and outdoors | Sport und draußen | Deporte y aire libre | Esporte e ar livre | Sport et plein air
+Nature and animals | Natur und Tiere | Naturaleza y animales | Natureza e animais | Nature et animaux
+Food | Essen | Comida | Comida | Cuisine
+Health | Gesundheit | Salud | Saúde | Santé
+Family and community | Familie und Gemeinschaft | Familia y comunidad | Família e comunidade | Famille et communauté
+Hopes | Hoffnungen | Deseos | Desejos | Espoirs
+Work and causes | Arbeit und Anliegen | Trabajo y causas | Trabalho e causas | Travail et engagements
+Travel | Reisen | Viajes | Viagens | Voyages
+"""
+_HEADINGS = {
+    names[0]: dict(zip(("english", "german", "spanish", "portuguese", "french"), names, strict=True))
+    for names in (tuple(name.strip() for name in line.split("|")) for line in _SECTIONS.strip().split("\n"))
 }

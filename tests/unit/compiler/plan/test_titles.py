@@ -1,0 +1,92 @@
+"""Titles and headings in the language of what a page says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from compiler.plan.batch import AggregationView
+from compiler.plan.contract import Alias, Page, PageKey, PageType, Section, TitlePage
+from compiler.plan.judging import aggregation
+from compiler.plan.judging.rejudging import is_judged
+from compiler.plan.lexicon.theme_titles import THEME_TITLES
+from compiler.plan.names.excerpts import arrange
+from compiler.plan.names.merge import Matches
+from compiler.plan.names.themes import theme_of
+from compiler.plan.proposal import Proposal
+from compiler.plan.text.markdown import plain_key
+from compiler.plan.text.page_words import heading_in, language_of
+from tests.support.compiler.plan_cases import memory
+
+GERMAN = "- Ich lerne jetzt töpfern.\n- Die Vase ist im Ofen zersprungen."
+ENGLISH = "- The first bowl cracked in the kiln.\n- We glazed it with the blue one.\n- It was too thick for the oven."
+
+
+def pottery(body: str, title: str = "Pottery", *names: Alias) -> Page:
+    section = Section("overview", "Overview", body)
+    return Page(
+        PageKey(PageType.TOPIC, "pottery"),
+        title,
+        "",
+        aliases=(Alias("pottery", "Pottery"), *names),
+        sections=(section,),
+    )
+
+
+def titled(page: Page) -> list[TitlePage]:
+    decision = aggregation.decide(AggregationView((page,)), Proposal(), Matches())
+    return [item for item in decision.items if isinstance(item, TitlePage)]
+
+
+def test_theme_is_titled_in_the_language_of_most_of_its_lines() -> None:
+    page = pottery(GERMAN)
+    assert titled(page) == [TitlePage(page.key, "Keramik")]
+    assert titled(replace(page, title="Keramik")) == []
+    more = pottery(f"{GERMAN}\n{ENGLISH}", "Keramik")
+    assert titled(more) == [TitlePage(page.key, "Pottery")]
+
+
+def test_title_by_hand_stays() -> None:
+    assert titled(pottery(GERMAN, "Clay", Alias("clay", "Clay", "manual"))) == []
+
+
+def test_theme_in_another_language_is_still_one() -> None:
+    assert not is_judged(pottery(GERMAN, "Keramik"))
+
+
+def test_country_is_titled_as_its_memories_name_it() -> None:
+    key = PageKey(PageType.ENTITY, "germany")
+    body = Section("overview", "Overview", "- Wir ziehen nach Deutschland.\n- In Deutschland ist es nicht kalt.")
+    names = (Alias("germany", "Germany"), Alias("deutschland", "Deutschland"))
+    page = Page(key, "Germany", "", aliases=names, sections=(body,))
+    assert titled(page) == [TitlePage(key, "Deutschland")]
+    assert titled(replace(page, aliases=names[:1])) == []
+
+
+def test_every_title_is_of_a_theme() -> None:
+    assert [title for title in THEME_TITLES if theme_of(plain_key(title)) != title] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Aprendo cerámica los sábados con mi vecina.", "spanish"),
+        ("Nous avons acheté une voiture pour le voyage.", "french"),
+        ("Der Kater ist bei uns.", "german"),
+        ("A loja não abre no sábado.", "portuguese"),
+        ("The shop is closed over the holidays.", "english"),
+    ],
+)
+def test_language_of_a_line(text: str, language: str) -> None:
+    assert language_of(text) == language
+
+
+def test_sections_are_headed_in_the_language_of_their_first_line() -> None:
+    text = "Ulrike ist die neue Hebamme und hat nur am Dienstag Zeit."
+    (section,) = arrange([(memory("m1", text), (text,))], None, {"ulrike"})
+    assert (section.slug, section.heading) == ("overview", "Überblick")
+    page = Page(PageKey(PageType.ENTITY, "ulrike"), "Ulrike", "", sections=(Section("overview", "Overview", "- x"),))
+    (kept,) = arrange([(memory("m1", text), (text,))], page, {"ulrike"})
+    assert kept.heading == "Overview"
+    assert heading_in("March 2026", "german") == "März 2026"
