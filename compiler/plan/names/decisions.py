@@ -25,7 +25,7 @@ MAX_SENTENCE_WORDS = 16
 
 _DECIDED = re.compile(
     r"""(?<!not\s)(?<!n't\s)\b(?:
-        (?:decided|chose|opted|we\sagreed|resolved)\s(?:together\s|finally\s|today\s)?(?:to|on|against|that\swe|that\si)
+        (?:decided|chose|opted|we\sagreed|resolved)\s(?:together\s|finally\s|today\s)?(?:to|on|against|that\swe|that\si|that(?!\s(?:he|she|they|it|you)\b))
         | made\s(?:up\s(?:my|our|his|her|their)\smind|(?:the|a)\sdecision)\sto
         | settled\son | (?:i|we)(?:['’]ll|\swill|['’]m\sgoing\sto|['’]re\sgoing\sto)\sgo\swith
         | (?:(?:hemos|han|he|ha|foi|ficou)\s(?:decidido|acordado|combinado)|quedamos\sen)(?:\sque)?
@@ -47,6 +47,8 @@ _HENCEFORTH = re.compile(
     r"|(?:von|ab)\s(?:nun|jetzt|heute)\san|d[ée]sormais|[àa]\spartir\sde\smaintenant)\b\W*",
     re.IGNORECASE,
 )
+# Behind these words a German sentence has its verb before its subject, so that the rest alone is no title.
+_INVERTING = re.compile(r"\W*(?:ab|von) (?:jetzt|sofort|heute|nun)\b", re.IGNORECASE)
 _DOUBTFUL = re.compile(
     r"\b(?:if|whether|should|would|could|might|may|when|once|until|before)\b[^.;]{0,30}\b(?:decid|cho[so]se|opt)"
     r"|\bto decide|[?？]\W*$",
@@ -62,7 +64,7 @@ _UNEXPLAINED = re.compile(
     re.IGNORECASE,
 )
 _OTHERS = frozenset(["they", "he", "she", "it", "you", "who", "which", "that"])
-_OBJECTS = frozenset(["it", "them", "him", "her", "me", "us", "one", "this", "that"])
+_OBJECTS = frozenset(["it", "them", "him", "her", "me", "us", "one", "this", "that", "other"])
 _EVERYDAY = re.compile(
     r"""(?:to\s)?(?:
         go\s(?:have|out|get|grab|see|eat|for|home|shopping|to\s(?:bed|sleep|lunch|dinner|the\s(?:beach|movies|park|store|gym)))
@@ -131,7 +133,9 @@ def _decided(sentence: str, *, is_tagged: bool) -> str:
         return "" if _EVERYDAY.match(decided) and not _LASTING.search(decided) else decided
     if henceforth:
         before, after = said[: henceforth.start()], said[henceforth.end() :]
-        return " ".join(filter(None, (before.strip(), after))) if content_words(before) else after
+        if content_words(before):
+            return " ".join(filter(None, (before.strip(), after)))
+        return said if _INVERTING.match(said) else after
     return said if is_tagged and _COMMITTED.search(said) else ""
 
 

@@ -13,8 +13,8 @@ from store.text.words import STOP_WORDS
 
 _IS = "is|are|was|were|es|era|foi|ist|war|est|etait|means|stands for"
 _WHO_IS = (
-    "is|ist|es|est|was|war|heisst|hiess|sera|wird|(?:is|was|are) (?:called|named)|wurde|se llama(?:ba)?|se chama(?:va)?|sappelle"
-    "|si chiama"
+    "is|ist|es|est|was|war|heisst|hiess|sera|wird|(?:is|was|are) (?:called|named)|wurde|se llama(?:ba)?|se chama(?:va)?|chama se"
+    "|sappelle|si chiama"
 )
 _TITLES = (
     "the|o|a|el|la|der|die|dr|dra|prof|mr|mrs|ms|herr|frau|senora?|doctora?|doutora?|dona?|seu|now|jetzt|ahora|agora"

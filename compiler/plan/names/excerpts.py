@@ -23,6 +23,7 @@ from compiler.plan.text.words import FIRST_PERSON, INTERJECTIONS, NO_NAMES, SECO
 
 OVERVIEW = "overview"
 OVERVIEW_CHARS = 2_400
+AREAS_FROM_CHARS = 600
 LEAST_WORDS = 3
 LEAST_UNOWNED_WORDS = 5
 MOST_FOLLOWING = 2
@@ -41,7 +42,8 @@ _OF_PEOPLE = (
     (
         "visits",
         re.compile(
-            r"\b(?:visit(?:s|ed|ing)?|went to|(?:road |solo )?trip to|travel(?:l?ed|s) to|returned from|(?:got|came) back from"
+            r"\b(?:visit(?:s|ed)?|(?:is|am|are|was|were|been|loves?|enjoys?|keeps?) visiting"
+            r"|went to|(?:road |solo )?trip to|travel(?:l?ed|s) to|returned from|(?:got|came) back from"
             r"|stay(?:ed|ing) (?:at|in)|flew to|toured)\b"
         ),
     ),
@@ -242,8 +244,8 @@ def arrange(
 ) -> tuple[ProposedSection, ...]:
     """Return sections for the sentences about the subject with these keys.
 
-    A person's visits, preferences and relations have sections of their own, and so has each area of life in which the person
-    does something. The rest goes to the overview until it is full, then to one section per month.
+    A person's visits, preferences and relations have sections of their own. The rest goes to the overview: what the person does
+    in an area of life until it has some lines, then to a section of that area; all else until it is full, then to one per month.
 
     A line already on the page stays where it is.
     """
@@ -287,7 +289,7 @@ def _slug_and_heading(memory: BatchMemory, sentence: str, keys: Collection[str],
     is_own = _is_of_subject(sentence, keys)
     own = _theme(sentence) if is_own else ""
     area = area_of(sentence) if is_own and not own else ""
-    if not own and not area and room.sizes.get(OVERVIEW, 0) < OVERVIEW_CHARS:
+    if not own and room.sizes.get(OVERVIEW, 0) < (AREAS_FROM_CHARS if area else OVERVIEW_CHARS):
         return OVERVIEW, OVERVIEW.capitalize()
     heading = own.capitalize() or area or f"{memory.occurred_at:%B %Y}"
     month = f"notes_{memory.occurred_at:%Y_%m}"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 
 from compiler.plan.lexicon.country_names import COUNTRY_NAMES
 from compiler.plan.lexicon.ordinary_words import is_ordinary
 from compiler.plan.text.german_nouns import is_german, is_german_compound, is_german_noun
 from compiler.plan.text.markdown import plain_key
-from compiler.plan.text.words import ADDRESSES, NO_NAMES, TITLES
+from compiler.plan.text.words import ADDRESSES, CONNECTORS, GENERIC, NO_NAMES, TITLES
 from store.text.short_texts import cached_if_short
 
 _TITLED = re.compile(
@@ -46,6 +46,15 @@ def surname(key: str) -> str:
     """Return the surname of a plain key that begins with a form of address; empty for any other."""
     first, _, rest = key.partition(" ")
     return rest if first in ADDRESSES and " " not in rest else ""
+
+
+def joint_of_place(words: Sequence[str]) -> int:
+    """Return where a person's name ends before that of a place: at `do`, of `Dona Amélia do Café Lírio`; 0 if it does not."""
+    if plain_key(words[0]) not in ADDRESSES:
+        return 0
+    every = range(1, len(words) - 1)
+    kinds = GENERIC - CONNECTORS
+    return next((at for at in every if words[at].lower() in CONNECTORS and plain_key(words[at + 1]) in kinds), 0)
 
 
 def is_genitive(word: str, after: Collection[str]) -> bool:

@@ -14,7 +14,7 @@ from functools import lru_cache
 from compiler.plan.contract import BatchMemory
 from compiler.plan.lexicon.common_words import COMMON_WORDS
 from compiler.plan.names.locating import city_of, place_name
-from compiler.plan.names.same_names import is_genitive, surname
+from compiler.plan.names.same_names import is_genitive, joint_of_place, surname
 from compiler.plan.text.german_nouns import (
     KINDS_BEFORE,
     determines,
@@ -100,7 +100,7 @@ _POSSESSIVE = re.compile(
 )
 _JOINING = frozenset([",", "'", "’", "&", "-", "/", "–", "(", "*", "_", "[", "#", "@", "$", "%"])
 _OPENING = frozenset(["'", "’", "-", "–", "(", "*", "_", "["])
-_JOINING_CLAUSES = frozenset([";"])
+_BETWEEN = frozenset([";"])
 _CALLING = re.compile(r"[!?？！](?:\s|$)")
 _PAST = re.compile(r"[a-z]{3,}ed")
 _OWNERS = re.compile(r"\b([^\W\d_a-z][\w-]*)['’]s\b")
@@ -248,10 +248,9 @@ def _spans(tokens: Iterable[str]) -> Iterator[tuple[int, int, Spotted]]:
             run = []
         before = token.lower() if token not in _JOINING else before
         if token not in _JOINING:
-            starts = token != _NO_TOKEN and not token[0].isalnum()
+            starts = token != _NO_TOKEN and not token[0].isalnum() and token not in _BETWEEN
         elif token not in _OPENING:
             starts = False
-        starts = starts and token not in _JOINING_CLAUSES
 
 
 def _named(run: list[str], at: int, *, is_initial: bool, is_named: bool = False) -> Iterator[tuple[int, int, Spotted]]:
@@ -278,8 +277,12 @@ def _named(run: list[str], at: int, *, is_initial: bool, is_named: bool = False)
     if words and len(words) <= MAX_RUN_WORDS and not all(map(_is_common, words)) and not _is_code(words):
         opens, common = is_initial and start == 0, len(words) == 1 and plain_key(_bare(words[0])) in COMMON_WORDS
         if is_named or not (opens and common):
-            first = ["Herr"] if words[0] == "Herrn" else words[:1]
-            name = " ".join([*first, *words[1:-1], _bare(words[-1])] if len(words) > 1 else [_bare(words[0])])
+            words[:1] = ["Herr"] if words[0] == "Herrn" else words[:1]
+            name = " ".join([*words[:-1], _bare(words[-1])])
+            if joint := joint_of_place(words):
+                yield from _named(run[: start + joint], at, is_initial=is_initial, is_named=is_named)
+                yield from _named(run[start + joint + 1 : end], at + start + joint + 1, is_initial=False)
+                return
             is_named |= bool(surname(plain_key(name)))
             yield at + start, at + end, Spotted(name, is_initial=(opens or common) and not is_named)
 
@@ -307,14 +310,11 @@ def _in_german(found: Iterable[tuple[int, int, Spotted]], tokens: Sequence[str])
     Nouns alone are doubtful, and so is a word alone that is a compound, opens a sentence or stands behind an article.
     """
     for first, last, one in found:
-        words = [without_noun(word) for word in one.name.split()]
-        owner = next(
-            (at for at, word in enumerate(words) if is_genitive(word, (*words[at + 1 :], *tokens[last : last + 2]))),
-            None,
-        )
-        if owner is not None:
-            name = " ".join([*words[:owner], words[owner][:-1]])
-            yield first, first + owner + 1, replace(one, name=name, is_initial=False)
+        words = list(map(without_noun, one.name.split()))
+        after = (*words, *tokens[last : last + 2])
+        owner = next((at for at, word in enumerate(words, 1) if is_genitive(word, after[at:])), 0)
+        if owner:
+            yield first, first + owner, replace(one, name=" ".join(words[:owner])[:-1], is_initial=False)
             continue
         keys = [plain_key(word) for word in words]
         opens = int(first > 0 and determines(tokens[first - 1].lower()) and len(words) > 1 and keys[0] in KINDS_BEFORE)

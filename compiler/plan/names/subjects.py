@@ -110,6 +110,9 @@ def subjects(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES) -> list[Subj
         if gazetteer.is_known_city(key) and subject.kind is NameKind.THING and not _is_person(subject):
             subject.kind = NameKind.CITY
         subject.is_sure |= subject.page is not None
+    for subject in found.values():
+        if alone := _first_alone(subject, found):
+            subject.is_sure = alone.is_sure = True
     certain = frozenset(key for key, subject in found.items() if subject.is_sure)
     for subject in found.values():
         subject.is_sure |= _is_full_name(subject) or _is_word_as_name(subject, certain)
@@ -139,6 +142,18 @@ def _is_full_name(subject: Subject) -> bool:
         return False
     texts = [memory.text for memory in subject.memories.values()]
     return len(texts) >= OFTEN_TOGETHER or (len(texts) > 1 and any(acts(subject.key, text) for text in texts))
+
+
+def _first_alone(subject: Subject, found: Mapping[str, Subject]) -> Subject | None:
+    """Return the first word of a name of two that other memories have alone, if both tell what it does, so that they are a name
+    although both only open sentences: `Gary Pike is fixing the roof`, `Gary quoted 900`. None if they do not.
+    """
+    first, _, last = subject.key.partition(" ")
+    alone = found.get(first)
+    if alone is None or not last or " " in last or is_ordinary(first) or not COMMON_WORDS.isdisjoint((first, last)):
+        return None
+    is_other = not alone.memories.keys() <= subject.memories.keys()
+    return alone if is_other and _acts(subject) and _acts(alone) else None
 
 
 def _is_word_as_name(subject: Subject, certain: Iterable[str]) -> bool:
@@ -291,8 +306,13 @@ def _may_join(subject: Subject, longer: Subject) -> bool:
         is_person = _is_person_like(longer.key) and any(
             acts(one.key, memory.text, PERSONAL) for one in (subject, longer) for memory in one.memories.values()
         )
+        is_person |= longer.is_sure and _is_person_like(longer.key) and not is_ordinary(subject.key) and _acts(subject)
         return is_kind_added or is_person or max(len(subject.memories), len(longer.memories)) > 1
     return subject.kind is NameKind.THING or longer.kind is NameKind.PERSON
+
+
+def _acts(subject: Subject) -> bool:
+    return any(acts(subject.key, memory.text) for memory in subject.memories.values())
 
 
 def _stand_apart(subject: Subject, longer: Subject) -> bool:

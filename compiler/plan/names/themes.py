@@ -14,7 +14,7 @@ from compiler.plan.lexicon.theme_words import AREAS, EVERYDAY_GROUPS, MEASURE_GR
 from compiler.plan.text.german_nouns import determines, is_german, is_german_noun, is_german_theme
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.sentences import SPEAKER, sentences
-from compiler.plan.text.words import FIRST_PERSON, INTERJECTIONS, NO_NAMES
+from compiler.plan.text.words import CONNECTORS, FIRST_PERSON, INTERJECTIONS, NO_NAMES
 
 _NO_THEME = "-"
 _SHORTEST_COMPOUND = 8
@@ -137,11 +137,13 @@ def _is_figure(words: list[str], start: int, end: int, form: _Form) -> bool:
 
 
 def _without_names(text: str) -> str:
-    """Return the text without runs of capitalised words: a form within a name is no theme (`Harry Potter`, `Park Avenue`)."""
+    """Return the text without runs of capitalised words: a form within a name is no theme (`Park Avenue`, `Hotel do Parque`)."""
     kept: list[str] = []
     run: list[str] = []
-    for piece in (*text.split(), ""):
-        is_name = _is_capital(piece.strip(_SIGNS))
+    pieces = (*text.split(), "")
+    for at, piece in enumerate(pieces):
+        is_joint = bool(run) and piece in CONNECTORS and _is_capital(pieces[at + 1].strip(_SIGNS))
+        is_name = is_joint or _is_capital(piece.strip(_SIGNS))
         run.extend([piece] if is_name else [])
         if not is_name or not piece[-1].isalnum():
             kept.extend(run if len(run) < 2 else ["."])

@@ -85,13 +85,15 @@ skat ski strick tanz tennis theater topfer trompete turnen volleyball wander yog
 """
 # Words of no other language, and words that only together tell of the language.
 _STRONG = """
-aber auch auf aus bei beim dass diese dieser dieses ein eine einem einen einer für gehen geht gestern haben hatten heisst
+aber auch auf aus bei beim bis bleibt damit dass diesmal durch fehlt fährt gegen gibt hast immer konnte können liefert liegt
+läuft morgens möchten muss müssen nachts nächsten schickt schon sehr soll steht trotzdem über unter verlangt vielleicht während
+wurden zahlt zwischen dass diese dieser dieses ein eine einem einen einer für gehen geht gestern haben hatten heisst
 heißt heute ich ihm ihn ist jetzt kein keine keinem keinen kommt meine meinen mich mir mit mochte möchte nach nicht noch oder
 ohne schon seit sich sie sind statt und uns unser unsere unseren vom wegen weil wenn werde werden wieder wir wird wurde zum
 zur über
 """
 _WEAK = """
-ab am das dem den der des die hat ihr im immer ins mehr nie nur vor zu zur
+ab am das dem den der des die hat ihr im ins mehr nie nur vor war zu zur
 """
 _BEFORE_NOUNS = """
 acht alle alte alten am ans beim das dein deine dem den der des die diese diesen dieser dieses drei ein eine einem einen einer
@@ -139,11 +141,8 @@ _DETERMINERS = frozenset(_BEFORE_NOUNS.split())
 def is_german(words: Iterable[str]) -> bool:
     """Return whether the words, in lower case, are of a German text: one of them is of no other language, or two are German."""
     every = frozenset(words)
-    if not _STRONG_WORDS.isdisjoint(every) or len(_WEAK_WORDS & every) > 1 or len(_TELLING & every) > 1:
-        return True
-    return any("ß" in word for word in every) or (
-        not _WEAK_WORDS.isdisjoint(every) and any(letter in word for word in every for letter in "äöü")
-    )
+    weak, telling = len(_WEAK_WORDS & every), len(_TELLING & every)
+    return not _STRONG_WORDS.isdisjoint(every) or weak > 1 or telling > 1
 
 
 def determines(word: str) -> bool:

@@ -44,15 +44,21 @@ def heading_in(heading: str, language: str) -> str:
 def language_of(text: str) -> str:
     """Return english, german, spanish, portuguese or french: the language of most of the text's telling words.
 
-    English if two have as many, unless the text is German.
+    Of two with as many German is it if the text is; else English, if it is one of them; else Portuguese if its letters tell.
     """
     words = plain_key(text).split()
     found = {name: sum(word in own.split() for word in words) for name, own in _FUNCTION_WORDS.items()}
     for name, ends in _ENDINGS.items():
         found[name] += len(ends.findall(text))
-    best = max(found, key=lambda name: found[name])
-    is_clear = found[best] and list(found.values()).count(found[best]) == 1
-    return best if is_clear else "german" if is_german(words) else "english"
+    most = max(found.values())
+    best = [name for name, count in found.items() if count == most]
+    if len(best) == 1:
+        return best[0]
+    if is_german(words):
+        return "german"
+    if "english" in best:
+        return "english"
+    return "portuguese" if "portuguese" in best and _PORTUGUESE.search(text) else best[0]
 
 
 def _words(headings: str, decisions: str, day: str, months: str) -> PageWords:
@@ -65,9 +71,10 @@ _FUNCTION_WORDS = {
     "english": "the and to we will is are of our for with from it that on not instead i have has was be as by no at go",
     "german": "der die das und wir ist sind nicht mit fur zum zur ich ein eine im den dem uns auf haben ab jetzt",
     "spanish": "el los las y en del hemos un una con nosotros se es lo al mas ahora adelante hoy hasta porque mi su por",
-    "portuguese": "os as e em do da dos das um uma com nao vamos agora diante ao mais foi ficou hoje so meu minha pelo pela",
+    "portuguese": "os as e em do da dos das um uma com nao vamos agora diante ao mais foi hoje meu minha pelo pela por no na",
     "french": "le les et des du une est dans pour avec nous avons ont sont je ne pas au aux sur mon cette ete il elle",
 }
+_PORTUGUESE = re.compile(r"[ãõçêâ]|[àá]s", re.IGNORECASE)
 _ENDINGS = {
     "spanish": re.compile(r"(?:ci[oó]n|ones|ll[oa]s?|ñ\w+)\b", re.IGNORECASE),
     "portuguese": re.compile(r"(?:ção|ções|ão|ões|ais|eis|nh[oa]s?|lh[oa]s?|ç\w+)\b", re.IGNORECASE),

@@ -129,14 +129,18 @@ _PERSONAL = """
 wants wanted likes liked loves loved hates prefers says said told thinks asked called lives lived plays played studies teaches
 feels wrote bought visited retired
 agrees agreed refuses refused promised invited laughs complains complained recommends recommended suggests suggested reports
-reported offers offered sends sent teaches taught cooks sings speaks texted emailed apologized insists knows forgot married knits
+reported offers offered sends sent teaches taught cooks sings speaks texted emailed apologized insists knows forgot married
+knits
 cycles paints remembers worries wonders
 will mag wohnt lernt meint findet sagt sagte isst liebt heisst
-kocht erzahlt erzahlte fragt fragte bittet verspricht lacht singt unterrichtet studiert empfiehlt beschwert weigert glaubt hofft
+mochte wollte trainiert reitet rudert kocht erzahlt erzahlte fragt fragte bittet verspricht lacht singt unterrichtet studiert
+empfiehlt beschwert weigert glaubt hofft
 vergisst bezahlt antwortet putzt
-quiere dice dijo vive prefiere pide propone cocina recomienda ensena enseno ofrece ofrecio cree piensa estudia canta invito cuenta
+quiere dice dijo vive prefiere pide propone cocina recomienda ensena enseno ofrece ofrecio cree piensa estudia canta invito
+cuenta
 conto pregunta pregunto llamo escribe escribio prometio odia adora aconseja sugiere trabaja
-quer diz disse mora prefere pediu cozinha recomenda ensina ensinou ofereceu acha estuda convidou perguntou ligou escreve escreveu
+quer diz disse mora prefere pediu cozinha recomenda ensina ensinou ofereceu acha estuda convidou perguntou ligou escreve
+escreveu
 prometeu odeia sugere contou trabalha
 recommande enseigne propose croit pense etudie chante demande appelle promet deteste adore travaille habite
 """
@@ -144,8 +148,10 @@ recommande enseigne propose croit pense etudie chante demande appelle promet det
 _OCCASIONS = """
 casamento aniversario boda cumpleanos reuniao reunion visita festa fiesta entrega pedido proposta propuesta pagamento pago
 consulta
-cita viagem viaje contrato orcamento presupuesto encomenda contato contacto telefone telefono email endereco direccion filho filha
-hijo hija mae madre pai padre irmao irma hermano hermana esposa marido dono dueno duena gerente chefe jefe jefa medico medica aula
+cita viagem viaje contrato orcamento presupuesto encomenda contato contacto telefone telefono email endereco direccion filho
+filha
+hijo hija mae madre pai padre irmao irma hermano hermana esposa marido dono dueno duena gerente chefe jefe jefa medico medica
+aula
 clase prova examen resultado conselho consejo ideia receita receta conta cuenta factura fatura
 wedding birthday meeting visit feedback invoice contact number address quote
 """
@@ -156,15 +162,18 @@ moves moved leaves left joins joined starts started owns leads runs manages hand
 will plays played studies teaches turned turns feels takes took made makes gave gives brought bought visits visited wrote writes
 retires retired
 ist war hat hatte will mag kommt kam geht ging wohnt zieht lernt spielt spielte arbeitet heisst kann muss soll sagt sagte meint
-findet ruft rief macht braucht isst trinkt bekommt bekam lebt fahrt leitet ubernimmt schreibt hilft wurde wird liebt kennt feiert
+findet ruft rief macht braucht isst trinkt bekommt bekam lebt fahrt leitet ubernimmt schreibt hilft wurde wird liebt kennt
+feiert
 vertragt frisst besucht
 es era esta estaba tiene tenia quiere dice dijo viene vino va fue vive trabaja llama llamo prefiere necesita lleva propone avisa
 aviso pide ha habia sabe puede empieza empezo trajo cobra hace hizo cumple gusta
 estava tem tinha quer diz disse vem veio vai foi mora trabalha ligou precisa leva propos avisou pede faz fez sabe pode comecou
 trouxe gosta virou saiu chega
 est etait a avait veut dit vient vit travaille prefere aime
-cleans drives insures delivers charges closes opens sells sold covers costs supports runs ran uses writes reads owns sits sleeps
-nimmt nahm bringt brachte holt holte liefert lieferte kostet schliesst offnet verkauft schlaft sitzt steht darf will bleibt blieb
+found lost met knew hit kept broke ate quoted cleans drives insures delivers charges closes opens sells sold covers costs
+supports runs ran uses writes reads owns sits sleeps
+verlangt bietet holt fahrt kummert plant nimmt nahm bringt brachte holt holte liefert lieferte kostet schliesst offnet verkauft
+schlaft sitzt steht darf will bleibt blieb
 duerme toca vende cuesta cierra abre llega llego sale salio entrega paga pago queda quedo sigue
 dorme toca vende custa fecha abre chega chegou sai saiu entrega paga pagou fica ficou
 """

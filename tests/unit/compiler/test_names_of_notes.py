@@ -7,6 +7,7 @@ import pytest
 from compiler.plan.names.excerpts import excerpt
 from compiler.plan.names.naming import is_named
 from compiler.plan.names.spotting import runs
+from compiler.plan.names.themes import themes_in
 from compiler.planners import extractive, gazetteer
 from tests.support.compiler.plan_cases import batch, memory
 
@@ -28,7 +29,7 @@ def names(text: str) -> list[str]:
         ("Wir waren mit Lukas Schach spielen.", ["Lukas"]),
         ("Letztes Jahr waren wir nicht dort.", []),
         ("Wir sind bei Herrn Falkner gewesen.", ["Herr Falkner"]),
-        ("Der Großhändler VXT liefert dienstags.", ["VXT"]),
+        ("Der Großhändler VXT liefert nicht am Montag.", ["VXT"]),
         ("We moved to easyVET in May.", ["easyVET"]),
         ("It used 40 kWh in May.", []),
         ("Adler takes cards; Strix takes none.", ["Strix"]),
@@ -57,6 +58,9 @@ def test_note_names_whom_it_has_in_the_genitive_or_dative() -> None:
         (("62 Kilo wiegt er jetzt.", "Er muss 8 Kilo abnehmen.", "Er hat 2 Kilo verloren."), set()),
         (("Gudrun cleans on Tuesdays.", "Gudrun needs a stronger brush."), {"Gudrun"}),
         (("Sofia is the product manager.", "Sofia wants refunds by May."), {"Sofia"}),
+        (("Gary Holt is fixing the roof.", "Gary quoted nine hundred."), {"Gary"}),
+        (("Vorsitzende ist Frauke Dierks.", "Frauke möchte neue Tore."), {"Frauke"}),
+        (("Die Regatta war verregnet.", "Wir fahren nicht zur Regatta."), set()),
         (("The buyer is called Renata Prado.", "Renata offered a lower fee."), {"Renata"}),
     ],
 )
@@ -79,11 +83,17 @@ def test_word_that_only_opens_sentences_is_a_name_by_what_it_does(texts: tuple[s
         (("Das Gerät wird von Herrn Falkner gewartet.", "Herr Falkner is the technician."), "Herr Falkner"),
         (("We flew to the USA in May.", "The visa for the United States took long."), "United States"),
         (("Wir ziehen nach Deutschland.", "The tax in Germany is higher."), "Germany"),
+        (("Dona Amélia do Café Lírio quer bolos.", "A Dona Amélia tem setenta anos."), "Dona Amélia"),
         (("Customer Vexel GmbH has an export.", "We lost Vexel in May."), "Vexel"),
     ],
 )
 def test_forms_of_one_name_make_one_page(texts: tuple[str, ...], title: str) -> None:
     assert titles(*texts) == {title}
+
+
+def test_a_word_of_a_theme_within_a_name_is_no_theme() -> None:
+    assert themes_in("O Hotel do Parque aceitou o orçamento.") == ()
+    assert themes_in("The hotel has a pool.") == ("Hotels",)
 
 
 def test_a_couple_and_a_city_with_a_surname_are_not_one() -> None:

@@ -274,7 +274,7 @@ def test_german_noun_needs_three_memories_and_a_common_one_gets_no_page() -> Non
             "Kontext",
             "Notiert am 1.",
         ),
-        ("Von jetzt an gehen wir zu Fuß.", "Gehen wir zu Fuß", "Kontext", "Notiert am 1. März 2026."),
+        ("Von jetzt an gehen wir zu Fuß.", "Von jetzt an gehen wir zu Fuß", "Kontext", "Notiert am 1. März 2026."),
         ("Wir haben uns für Postgres 16 entschieden.", "Postgres 16", "Kontext", "Notiert am 1. März 2026."),
         (
             "Hemos decidido dejar de vender pan congelado.",

@@ -85,9 +85,11 @@ def test_themes_are_found_in_several_languages_and_not_within_names(text: str, f
         ("We decided to rent the smaller boat because the harbour is narrow.", "Rent the smaller boat"),
         ("I'll go with the green tiles for the hallway.", "The green tiles for the hallway"),
         ("From now on I drink decaf after lunch.", "I drink decaf after lunch"),
+        ("We decided to stop seeing each other because it is far.", "Stop seeing each other"),
+        ("We agreed that every harbour must have a lamp by June.", "Every harbour must have a lamp by June"),
         ("Decision for Marmot: one cutover of all tables in May.", "One cutover of all tables in May"),
         ("Decidimos mudar para o Porto em setembro.", "Mudar para o Porto em setembro"),
-        ("Ab jetzt trinke ich nur noch Kräutertee.", "Trinke ich nur noch Kräutertee"),
+        ("Ab jetzt trinke ich nur noch Kräutertee.", "Ab jetzt trinke ich nur noch Kräutertee"),
         ("I decided to walk to the office every day.", "Walk to the office every day"),
         ("Decided on a bench by the northern harbour: I will move to Faro in May.", "I will move to Faro in May"),
         ("We decided to paint the boat and sell it.", "Paint the boat and sell it"),
@@ -385,6 +387,14 @@ def test_what_a_person_does_stands_under_areas_of_life_and_the_rest_in_the_overv
     assert sections["sport_and_outdoors"].heading == "Sport and outdoors"
     assert sections["sport_and_outdoors"].memory_ids == ("g1",)
     assert "g3" in next(one.memory_ids for slug, one in sections.items() if slug.startswith("notes_"))
+
+
+def test_a_short_page_is_not_cut_into_areas_of_life() -> None:
+    proposal = extractive.plan_leaf(
+        batch(memory("m1", "Beatriz swims in the cold lake."), memory("m2", "Beatriz asked for the cash book."))
+    )
+    (section,) = page_of(proposal, "Beatriz").sections
+    assert (section.slug, section.memory_ids) == ("overview", ("m1", "m2"))
 
 
 def test_a_reason_repeats_only_what_comes_after_why() -> None:

@@ -75,6 +75,8 @@ def test_every_title_is_of_a_theme() -> None:
         ("Nous avons acheté une voiture pour le voyage.", "french"),
         ("Der Kater ist bei uns.", "german"),
         ("A loja não abre no sábado.", "portuguese"),
+        ("Decidimos trocar a farinha porque o pão é melhor.", "portuguese"),
+        ("Decidí no beber vino hasta el verano porque duermo mejor.", "spanish"),
         ("The shop is closed over the holidays.", "english"),
     ],
 )
