@@ -157,7 +157,8 @@ def _first_alone(subject: Subject, found: Mapping[str, Subject]) -> Subject | No
 
 
 def _is_word_as_name(subject: Subject, certain: Iterable[str]) -> bool:
-    """Return whether a single word that may be no name is one: the first of a full name that is `certain`, what acts in two
+    """Return whether a single word that may be no name is one: the first of a full name that is `certain`, or the
+    surname after a form of address if it acts, what acts in two
     memories, or in one of three or as only people do, or a word of German texts in three. A word that is rather written in lower
     case must act in two memories, and as only people do.
     """
@@ -166,6 +167,8 @@ def _is_word_as_name(subject: Subject, certain: Iterable[str]) -> bool:
     if " " in subject.key or is_common or subject.kind is not NameKind.THING:
         return False
     if any(key.startswith(f"{subject.key} ") and _is_person_like(key) for key in certain):
+        return True
+    if any(surname(key) == subject.key for key in certain) and _acts(subject):
         return True
     count = len(subject.memories)
     if subject.is_noun and count >= OFTEN_TOGETHER:

@@ -116,7 +116,7 @@ hija hijo suegro suegra cunado cunada filha filho sogro sogra cunhado cunhada to
 """
 _ADDRESSES = """
 aunt auntie uncle miss doctor professor don dona dom senhor senhora senor senora senorita frau herr madame mme monsieur mlle
-signor signora sr sra tante oncle tia tio zia zio
+signor signora doctora doutor doutora dottore dottoressa sr sra tante oncle tia tio zia zio
 """
 
 _THIRD_PERSON = """

@@ -83,6 +83,8 @@ def test_word_that_only_opens_sentences_is_a_name_by_what_it_does(texts: tuple[s
         (("Das Gerät wird von Herrn Falkner gewartet.", "Herr Falkner is the technician."), "Herr Falkner"),
         (("We flew to the USA in May.", "The visa for the United States took long."), "United States"),
         (("Wir ziehen nach Deutschland.", "The tax in Germany is higher."), "Germany"),
+        (("Professor Adeyemi heads the lab.", "Adeyemi wants the draft by May."), "Professor Adeyemi"),
+        (("La pediatra es la doctora Sanchís.", "Doctora Sanchís pidió un análisis."), "Doctora Sanchís"),
         (("Dona Amélia do Café Lírio quer bolos.", "A Dona Amélia tem setenta anos."), "Dona Amélia"),
         (("Customer Vexel GmbH has an export.", "We lost Vexel in May."), "Vexel"),
     ],
