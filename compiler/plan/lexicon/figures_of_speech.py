@@ -7,6 +7,7 @@ from __future__ import annotations
 
 FIGURES_OF_SPEECH = """
 -: writing_a_contract writing_down write_down
+  cash_book phone_book address_book guest_book order_book log_book
   diving_into downward_dog dive_into nature_of nature_is dynamic_nature by_nature under_the_weather second_family
   piece_of_cake state_of_the_art family_saga book_a book_it booked_a book_the to_book can_book french_press
   bucket_of_fish match_made party_to dog_tired run_errands running_late running_out in_the_running class_act

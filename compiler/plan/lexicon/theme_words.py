@@ -216,10 +216,10 @@ Vegan and vegetarian food: vegan vegetarian plant_based vegano vegetariano veget
 Healthy eating: healthy_eating healthy_food healthy_meals healthy_meal eating_healthy healthier? diet diets nutrition
   nutritionist meal_prep smoothie smoothies salad? salads? alimentacion_sana alimentacao_saudavel ernahrung
 Eating out: restaurant restaurants restaurante restaurantes brunch dinner_out dine_out diner
-Allergies: allergy allergies allergic alergia alergias alergico alergica allergie allergien allergisch allergique
 Picnics: picnic picnics piquenique picknick pique_nique
 """
 _HEALTH = """
+Allergies: allergy allergies allergic alergia alergias alergico alergica allergie allergien allergisch allergique
 Health: health health_issues health_scare doctor doctors surgery medical_checkup checkup check_up medication
   salud saude gesundheit arzt sante medecin medico
 Injuries and recovery: injury injuries injured sprained ankle_injury knee_injury physical_therapy physiotherapy rehab

@@ -19,11 +19,10 @@ from compiler.plan.text.markdown import escape, plain_key
 from compiler.plan.text.page_words import heading_in, language_of
 from compiler.plan.text.persons import speaks_of_self
 from compiler.plan.text.sentences import MAX_SENTENCE_CHARS, sentences
-from compiler.plan.text.words import FIRST_PERSON, INTERJECTIONS, NO_NAMES, SECOND_PERSON, THIRD_PERSON
+from compiler.plan.text.words import CONNECTORS, FIRST_PERSON, INTERJECTIONS, NO_NAMES, SECOND_PERSON, THIRD_PERSON
 
 OVERVIEW = "overview"
 OVERVIEW_CHARS = 2_400
-AREAS_FROM_CHARS = 600
 LEAST_WORDS = 3
 LEAST_UNOWNED_WORDS = 5
 MOST_FOLLOWING = 2
@@ -83,6 +82,30 @@ _OF_NOTHING = re.compile(
 _OWN, _OTHER = "\x01", "\x02"
 _ROW = re.compile(r"[\x01\x02](?: (?:(?:and|or|the|y|e|und|et|o|ou) )*[\x01\x02]){2,}")
 _LONG_UNSPACED = 8
+# What follows a name that does nothing: `Metacam for dogs`.
+_NO_VERBS = CONNECTORS | frozenset(
+    [
+        "for",
+        "from",
+        "in",
+        "at",
+        "on",
+        "with",
+        "to",
+        "by",
+        "and",
+        "fur",
+        "mit",
+        "bei",
+        "aus",
+        "zum",
+        "und",
+        "con",
+        "para",
+        "y",
+        "pour",
+    ]
+)
 _BULLET = re.compile(r"^(?:[-*•–—]\s+)+|^\d{1,2}\)\s+")  # `1. June` may be a date
 _ASIDE = re.compile(r"[\[(*].*[\])*]\W*", re.DOTALL)
 # What only answers the other speaker, praise, advice or an echo, says nothing new, and often of the wrong person.
@@ -244,8 +267,8 @@ def arrange(
 ) -> tuple[ProposedSection, ...]:
     """Return sections for the sentences about the subject with these keys.
 
-    A person's visits, preferences and relations have sections of their own. The rest goes to the overview: what the person does
-    in an area of life until it has some lines, then to a section of that area; all else until it is full, then to one per month.
+    A person's visits, preferences and relations have sections of their own, and so has each area of life in which the person
+    does something. The rest goes to the overview until it is full, then to one section per month.
 
     A line already on the page stays where it is.
     """
@@ -289,7 +312,7 @@ def _slug_and_heading(memory: BatchMemory, sentence: str, keys: Collection[str],
     is_own = _is_of_subject(sentence, keys)
     own = _theme(sentence) if is_own else ""
     area = area_of(sentence) if is_own and not own else ""
-    if not own and room.sizes.get(OVERVIEW, 0) < (AREAS_FROM_CHARS if area else OVERVIEW_CHARS):
+    if not own and not area and room.sizes.get(OVERVIEW, 0) < OVERVIEW_CHARS:
         return OVERVIEW, OVERVIEW.capitalize()
     heading = own.capitalize() or area or f"{memory.occurred_at:%B %Y}"
     month = f"notes_{memory.occurred_at:%Y_%m}"
@@ -307,7 +330,9 @@ def _is_of_subject(sentence: str, keys: Collection[str]) -> bool:
     speaker = speaker_of(sentence)
     said = plain_key(sentence.removeprefix(f"{speaker}: "))
     is_own = plain_key(speaker) in keys and speaks_of_self(said.split())
-    return (is_own or any(said.startswith(f"{key} ") for key in keys)) and not any(map(theme_of, keys))
+    after = (said.removeprefix(f"{key} ").split(" ", 1)[0] for key in keys if said.startswith(f"{key} "))
+    is_told = any(word not in _NO_VERBS for word in after)
+    return (is_own or is_told) and not any(map(theme_of, keys))
 
 
 def _is_own(sentence: str) -> bool:

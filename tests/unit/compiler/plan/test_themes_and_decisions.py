@@ -389,12 +389,15 @@ def test_what_a_person_does_stands_under_areas_of_life_and_the_rest_in_the_overv
     assert "g3" in next(one.memory_ids for slug, one in sections.items() if slug.startswith("notes_"))
 
 
-def test_a_short_page_is_not_cut_into_areas_of_life() -> None:
-    proposal = extractive.plan_leaf(
-        batch(memory("m1", "Beatriz swims in the cold lake."), memory("m2", "Beatriz asked for the cash book."))
+def test_what_a_thing_is_for_and_a_cash_book_are_no_areas_of_life() -> None:
+    told = (
+        "Metacam for dogs is in the lower drawer.",
+        "Metacam asked for the cash book.",
+        "Metacam ist allergisch gegen Kaninchen.",
     )
-    (section,) = page_of(proposal, "Beatriz").sections
-    assert (section.slug, section.memory_ids) == ("overview", ("m1", "m2"))
+    proposal = extractive.plan_leaf(batch(*(memory(f"m{at}", text) for at, text in enumerate(told))))
+    sections = {one.slug: one.memory_ids for one in page_of(proposal, "Metacam").sections}
+    assert sections == {"overview": ("m0", "m1"), "health": ("m2",)}
 
 
 def test_a_reason_repeats_only_what_comes_after_why() -> None:
