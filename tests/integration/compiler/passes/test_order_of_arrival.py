@@ -208,3 +208,40 @@ async def test_page_that_an_operator_touched_is_never_withdrawn(pools: Pools) ->
     page = await page_named(pools, "the village")
     assert page is not None
     assert page.slug == "velmar"
+
+
+async def test_theme_is_titled_in_the_language_of_most_lines_whichever_came_first(pools: Pools) -> None:
+    german = (
+        "Wir gehen am Abend zum Töpfern.",
+        "Die Keramik ist im Ofen zersprungen.",
+        "Ich mag Keramik von dort sehr.",
+    )
+    english = tuple(
+        f"The {one} bowl of clay cracked in the kiln of the school." for one in ("red", "blue", "tall", "flat")
+    )
+    clock = Clock()
+    await told(pools, memories(german), clock)
+    page = await page_named(pools, "pottery")
+    assert page is not None
+    assert (page.slug, page.title) == ("pottery", "Keramik")
+    await told(pools, memories(english, first=3), clock)
+    for name in ("pottery", "keramik"):
+        page = await page_named(pools, name)
+        assert page is not None
+        assert page.title == "Pottery"
+    replayed = await replay(engine_on(pools, clock=clock), pools.background, SCOPE)
+    assert (replayed.differences, replayed.unreplayable) == ((), 0)
+
+
+async def test_full_name_is_that_of_a_surname_after_a_title_whichever_came_first(pools: Pools) -> None:
+    said = ("We send the knees to Dr. Hagen Falkner at the clinic.", "Dr. Falkner called about the dog of the baker.")
+    for scope, order in ((SCOPE, (0, 1)), (HOUSEMATE, (1, 0))):
+        clock = Clock()
+        entries = memories(said)
+        for at in order:
+            await write(pools, [entries[at]], scope=scope)
+            clock.move(minutes=6)
+            await wish(pools, now=clock(), scope=scope)
+            await compiled(pools, engine_on(pools, clock=clock), scope=scope)
+        found = {name for name in await wiki_of(pools, scope=scope) if name.startswith("page ")}
+        assert found == {"page /wiki/entity/hagen-falkner"}
