@@ -32,7 +32,7 @@ PERSONAL_FORM = ("own", "length")
 EDGES = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 _RIDGE, _GATE_RIDGE = 10.0, 1.0
-_PERSONAL_RIDGE, _WORDS_RIDGE, _LEAST_QUESTIONS, _LEAST_WEIGHT = 30.0, 5.0, 2, 0.2
+_PERSONAL_RIDGE, _WORDS_RIDGE, _LEAST_QUESTIONS, _LEAST_WEIGHT = 30.0, 2.5, 2, 0.2
 _IMPERSONAL = frozenset({DOCUMENTS, REWRITTEN, KNOWLEDGE})
 _OWN = frozenset({ASKING, LIFE, KNOWLEDGE})
 _VECTOR_SCALE = 4.0  # brings a unit vector's dimensions near the size of standardised features

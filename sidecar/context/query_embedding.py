@@ -191,7 +191,7 @@ class QueryReader:
         sentences = await self._sentence_vectors(due_s)
         if sentences is not None:
             of_trained = as_minilm(name, sentences)
-            unknown = blindness(background(trained[:1], of_trained)[0]) if of_trained is not None else 0.0
+            unknown = blindness(message, background(trained[:1], of_trained)[0]) if of_trained is not None else 0.0
             parts = np.array(found, np.float64)
             reading = replace(
                 reading,

@@ -138,8 +138,7 @@ def likenesses_of(ranked: Ranked, reading: Reading, candidates: Sequence[Candida
         for walked in one.walked or repeat(None, len(one.ids))
     ]
     coverage = np.maximum(coverage, np.array(led))
-    is_naming = bool(reading.names or reading.named)
-    taken_off = aloofness(reading.personal, ranked.leaning, is_naming=is_naming, embedder=reading.embedder)
+    taken_off = aloofness(reading.personal, ranked.leaning, embedder=reading.embedder)
     likeness = likenesses(cosines, coverage, reading.background[:parts]) - taken_off
     if blind := reading.blind:
         # Turns and passages need no likeness, so their many words are not compared.

@@ -5,13 +5,14 @@ in particular, in many languages: an embedder finds any two texts of a language 
 about somebody's own life ("How do I boil an egg?") needs a memory that is more like it. A turn of the same thread and a
 document need no such bar.
 
-Where those sentences are like any question, the embedder does not know its language, and cosines tell little. There three things
-are added up, each as log odds: how relevant the memory is beside the others, how far the question is about somebody's own
-life, and how many of its words the memory holds in any form.
+Where those sentences are like any question, or its script is not Latin, the embedder does not know its language, and cosines tell
+little. There three things are added up, each as log odds: how relevant the memory is beside the others, how far the question is
+about somebody's own life, and how many of its words the memory holds in any form.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -27,7 +28,7 @@ FEATURE: Final = "likeness"
 with two thirds of the question's words is judged by its share of them. `aloofness` is taken off. In a language that the embedder
 does not know it is `likenesses_by_words`."""
 
-LEAST_LIKENESS: Final = {Spend.FRUGAL: 0.13, Spend.BALANCED: 0.0, Spend.FULL: None}
+LEAST_LIKENESS: Final = {Spend.FRUGAL: 0.18, Spend.BALANCED: 0.0, Spend.FULL: None}
 """The least likeness of a memory or page, for the vectors of the built-in embedders; `python -m bench privacy` measures what
 passes.
 """
@@ -38,26 +39,29 @@ _MANY_WORDS = 0.65
 _IN_THREAD = 0.08
 # Backgrounds: 98 of 100 English questions are below the one, 92 of 100 others above the other.
 _KNOWN, _UNKNOWN = 0.3, 0.4
-_MOST_PERSONAL, _PERSONAL_IN_THREAD = 4.0, 0.4
-_OF_WORDS, _LEAST_ODDS, _ODDS_A_LIKENESS = 5.0, 2.6, 6.0
+_OF_RELEVANCE, _OF_WORDS, _MOST_PERSONAL, _PERSONAL_IN_THREAD = 0.5, 8.0, 3.0, 1.5
+_LEAST_ODDS, _ODDS_A_LIKENESS = 3.8, 9.0
+_NOT_LATIN: Final = re.compile("[^\\W\\d_\u0000-\u024f\u1e00-\u1eff]")
+_LETTER: Final = re.compile(r"[^\W\d_]")
 
 _Vectors = NDArray[np.float64]
 
 
 class Bar(NamedTuple):
     """How much more like a question a text must be that is not about somebody's own life: `slope` for each of the log odds below
-    `personal_from`, at most `most`, or `most_named` if it names something; and `least` for any question.
+    `personal_from`, at most `most`; and `least` for any question.
     """
 
     personal_from: float
     slope: float
     most: float
-    most_named: float
     least: float
 
 
-BARS: Final = {MINILM: Bar(0.8, 0.2, 0.35, 0.15, 0.0), MULTILINGUAL: Bar(2.0, 0.1, 0.5, 0.3, 0.06)}
-"""By embedder, as its cosines and its knowledge of such questions want; chosen on `bench/privacy.json`, held pairs too."""
+BARS: Final = {MINILM: Bar(2.0, 0.15, 0.5, 0.0), MULTILINGUAL: Bar(2.0, 0.13, 0.5, 0.06)}
+"""By embedder, as its cosines and its knowledge of such questions want; `python -m bench privacy` measures what they let pass on
+pairs that they were not chosen on.
+"""
 
 
 def background(parts: _Vectors, sentences: _Vectors) -> tuple[float, ...]:
@@ -84,20 +88,24 @@ def likenesses(cosines: _Vectors, coverage: _Vectors, of_parts: Sequence[float])
     return np.asarray(np.where(np.isnan(cosines[0]), np.nan, told.max(axis=0)), np.float64)
 
 
-def aloofness(personal: float, leaning: float, *, is_naming: bool = False, embedder: str = MINILM) -> float:
+def aloofness(personal: float, leaning: float, *, embedder: str = MINILM) -> float:
     """Return what is taken off every likeness because the message does not ask about somebody's own life, given the log odds
-    that it does; less if it names something or somebody, who may well be a friend. The embedder's `Bar` holds the numbers.
+    that it does. The embedder's `Bar` holds the numbers.
 
     A message that leans on its thread is not known by itself: its likeness, to all that was said there, loses 0.08.
     """
     bar = BARS[embedder]
-    most = bar.most_named if is_naming else bar.most
-    own = bar.least + min(most, max(0.0, bar.slope * (bar.personal_from - personal)))
+    own = bar.least + min(bar.most, max(0.0, bar.slope * (bar.personal_from - personal)))
     return (1 - leaning) * own + leaning * _IN_THREAD
 
 
-def blindness(of_message: float) -> float:
-    """Return how little an embedder knows the language of a message, 0 to 1, given the message's background."""
+def blindness(message: str, of_message: float) -> float:
+    """Return how little an embedder that was trained on English knows the language of a message, 0 to 1, given its background.
+
+    Of a script without a language in `SENTENCES` the background would tell nothing.
+    """
+    if 2 * len(_NOT_LATIN.findall(message)) > len(_LETTER.findall(message)):
+        return 1.0
     return min(1.0, max(0.0, (of_message - _KNOWN) / (_UNKNOWN - _KNOWN)))
 
 
@@ -106,12 +114,12 @@ def likenesses_by_words(
 ) -> _Vectors:
     """Return each text's likeness in a language that the embedder does not know, given its share of the question's words.
 
-    (log odds of its relevance + those that the message is about somebody's own life + 5 * share - 2.6) / 6, the second within 4;
-    for a message that leans on its thread 0.4.
+    (0.5 * log odds of its relevance + those that the message is about somebody's own life, within 3, + 8 * share - 3.8) / 9;
+    for a message that leans on its thread 1.5.
     """
     relevant = np.clip(np.array(relevances, np.float64), 1e-6, 1 - 1e-6)
     own = min(_MOST_PERSONAL, max(-_MOST_PERSONAL, personal))
-    odds = np.log(relevant / (1 - relevant)) + (1 - leaning) * own + leaning * _PERSONAL_IN_THREAD
+    odds = _OF_RELEVANCE * np.log(relevant / (1 - relevant)) + (1 - leaning) * own + leaning * _PERSONAL_IN_THREAD
     return np.asarray((odds + _OF_WORDS * np.array(shares) - _LEAST_ODDS) / _ODDS_A_LIKENESS, np.float64)
 
 

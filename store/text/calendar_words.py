@@ -37,9 +37,13 @@ DAY_NAMES: Final = (
 """The names of each day of the week, Monday first, then of today, yesterday and tomorrow."""
 
 _STRETCHES = """
-week weekend month year woche wochenende monat jahr semana mês ano mes año semaine week-end mois an année settimana
-mese anno maand jaar vecka helg månad år неделя неделю выходные месяц год
-tydzień tygodniu weekendzie miesiąc rok hafta sonu ay yıl
+day days week weeks weekend weekends month months year years
+tag tage tagen woche wochen wochenende wochenenden monat monate monaten jahr jahre jahren
+dia dias semana semanas mês meses ano anos mes año años jour jours semaine semaines week-end mois an ans année années
+giorno giorni settimana settimane mese mesi anno anni dag dagen weken maand maanden jaar jaren
+dagar vecka veckor helg helgen månad månader år день дня дней дни неделя неделю недели недель выходные месяц месяца месяцев
+год года лет dzień dni tydzień tygodnie tygodniu tygodni weekendzie miesiąc miesiące miesięcy rok roku lata lat
+gün hafta sonu ay yıl
 週末 今日 明日 昨日 今週 来週 先週 今月 来月 先月 今年 来年 去年 月曜 火曜 水曜 木曜 金曜 土曜 日曜 曜日
 周末 今天 明天 昨天 后天 前天 这周 下周 上周 星期 明年 年后
 오늘 내일 어제 주말 이번 다음 지난 올해 작년 내년 요일
