@@ -223,7 +223,7 @@ def test_sentences_and_pairs_are_what_they_say() -> None:
     right = [
         one for group in ("answers", "held answers", "second answers", "second reworded") for one in answers(group)
     ]
-    assert len({one.memory for one in right}) == len(right) >= 50
+    assert len({(one.memory, one.question) for one in right}) == len(right) >= 50
     fitted, held = ({message for _, message in own_questions(half)} for half in ("", "held "))
     assert not {*(one.question for one in told), *(one.question for one in right)} & (fitted | held)
     assert not fitted & held
