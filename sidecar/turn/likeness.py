@@ -39,8 +39,8 @@ _MANY_WORDS = 0.65
 _IN_THREAD = 0.08
 # Backgrounds: 98 of 100 English questions are below the one, 92 of 100 others above the other.
 _KNOWN, _UNKNOWN = 0.3, 0.4
-_OF_RELEVANCE, _OF_WORDS, _MOST_PERSONAL, _PERSONAL_IN_THREAD = 0.5, 8.0, 3.0, 1.5
-_LEAST_ODDS, _ODDS_A_LIKENESS = 3.8, 9.0
+_OF_RELEVANCE, _OF_WORDS, _MOST_PERSONAL, _PERSONAL_IN_THREAD = 0.75, 5.0, 2.0, 1.0
+_LEAST_ODDS, _ODDS_A_LIKENESS = 2.6, 7.0
 _NOT_LATIN: Final = re.compile("[^\\W\\d_\u0000-\u024f\u1e00-\u1eff]")
 _LETTER: Final = re.compile(r"[^\W\d_]")
 
@@ -58,7 +58,7 @@ class Bar(NamedTuple):
     least: float
 
 
-BARS: Final = {MINILM: Bar(2.0, 0.15, 0.5, 0.0), MULTILINGUAL: Bar(2.0, 0.13, 0.5, 0.06)}
+BARS: Final = {MINILM: Bar(2.0, 0.1, 0.4, 0.0), MULTILINGUAL: Bar(2.0, 0.13, 0.5, 0.06)}
 """By embedder, as its cosines and its knowledge of such questions want; `python -m bench privacy` measures what they let pass on
 pairs that they were not chosen on.
 """
@@ -114,8 +114,8 @@ def likenesses_by_words(
 ) -> _Vectors:
     """Return each text's likeness in a language that the embedder does not know, given its share of the question's words.
 
-    (0.5 * log odds of its relevance + those that the message is about somebody's own life, within 3, + 8 * share - 3.8) / 9;
-    for a message that leans on its thread 1.5.
+    (0.75 * log odds of its relevance + those that the message is about somebody's own life, within 2, + 5 * share - 2.6) / 7;
+    for a message that leans on its thread 1.
     """
     relevant = np.clip(np.array(relevances, np.float64), 1e-6, 1 - 1e-6)
     own = min(_MOST_PERSONAL, max(-_MOST_PERSONAL, personal))

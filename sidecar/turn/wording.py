@@ -15,6 +15,7 @@ from operator import eq
 from typing import Final
 
 from store.text.calendar_words import CALENDAR_WORDS
+from store.text.languages import FUNCTION_WORDS
 from store.text.texts import fold, is_unspaced, search_words
 
 _READ_CHARS: Final = 1_000
@@ -28,19 +29,19 @@ def word_shares(words: Sequence[str], texts: Sequence[str]) -> list[float]:
     """Return the share of the words' weight that each text holds, 0 to 1; `words` are search words without stop words.
 
     A word weighs its letters, up to eight, and nothing below three; in a script without spaces pairs of signs weigh, those of
-    Japanese endings nothing. Words that only tell when ("March", "2017") weigh nothing beside others. A text holds a word of
-    which it has another form: the same beginning, at least half of both, and at most three letters more.
+    Japanese endings nothing. Words that only tell when ("March", "2017") or whose ("meine") weigh nothing beside others. A text
+    holds a word of which it has another form: the same beginning, at least half of both, and at most three letters more.
     """
     weights = {word: weight for word in map(fold, words) if (weight := _weight(word))}
-    weights = {word: one for word, one in weights.items() if not _tells_when(word)} or weights
+    weights = {word: one for word, one in weights.items() if not _tells_little(word)} or weights
     whole = sum(weights.values())
     if not whole:
         return [0.0] * len(texts)
     return [sum(weights[word] for word in weights if _holds(_by_heads(text), word)) / whole for text in texts]
 
 
-def _tells_when(word: str) -> bool:
-    return word in CALENDAR_WORDS or (word.isdecimal() and len(word) == _YEAR_DIGITS)
+def _tells_little(word: str) -> bool:
+    return word in CALENDAR_WORDS or word in FUNCTION_WORDS or (word.isdecimal() and len(word) == _YEAR_DIGITS)
 
 
 def _weight(word: str) -> float:

@@ -6,6 +6,8 @@ import re
 from functools import lru_cache
 from typing import Final
 
+from store.text.texts import fold
+
 UNKNOWN: Final = ""
 _READ_CHARS: Final = 600
 _WORD = re.compile(r"[^\W\d_]+")
@@ -65,6 +67,27 @@ _LANGUAGES_OF: Final = {
     for words in _WORDS.values()
     for word in words.split()
 }
+_POSSESSIVES: Final = """
+    my your his her its our their mine some any
+    mein meine meinen meinem meiner meines dein deine unser unsere unseren unserem unserer sein seine ihr ihre einer eines
+    meu minha meus minhas teu tua seu sua nosso nossa nossos nossas uns umas
+    mis nuestro nuestra nuestros nuestras unos unas
+    mon mes notre nos leur leurs
+    mio mia mie miei nostro nostra nostri nostre dei degli
+    mijn onze ons hun zijn haar
+    mój moja moje mojego mojej mojemu mojym moim moją moich nasz nasza nasze naszego naszej
+    můj moje moji mého mému mojí mojich náš naše našeho naší
+    min mitt mina vår vårt våra din dina mit mine vores
+    мой моя моё мое мои моего моей моему моим мою моих наш наша наше наши нашего нашей нас мне меня
+    мій моє мого моєї моєму моїм моїх наш наша нашого нашої мене мені
+    benim bizim senin bana bize beni
+    मेरा मेरी मेरे हमारा हमारी हमारे मुझे मैं
+    μου μας σου του της
+    שלי שלנו שלו שלה
+    saya kami kita tôi của chúng
+"""
+FUNCTION_WORDS: Final = frozenset(map(fold, (*_LANGUAGES_OF, *_POSSESSIVES.split())))
+"""Words that say little of what a text is about, folded: those of ten languages, and words that say whose in twenty-five."""
 
 
 @lru_cache(maxsize=4_096)

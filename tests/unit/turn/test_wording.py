@@ -64,5 +64,17 @@ def test_a_word_that_only_tells_when_weighs_nothing_beside_others(question: str,
     assert share(question, text) == 0.0
 
 
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("meine Schwester heiratet", "Meine Tante wohnt in Ulm."),
+        ("minha mulher", "A minha casa é velha."),
+        ("мой брат", "Мой отпуск в июле."),
+    ],
+)
+def test_a_word_that_only_tells_whose_weighs_nothing_beside_others(question: str, text: str) -> None:
+    assert share(question, text) == 0.0
+
+
 def test_a_question_of_times_alone_is_held_by_them() -> None:
     assert share("Donnerstag", "Am Donnerstag Tennis mit Olaf.") == 1.0
