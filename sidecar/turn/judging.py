@@ -139,7 +139,7 @@ def likenesses_of(ranked: Ranked, reading: Reading, candidates: Sequence[Candida
     ]
     coverage = np.maximum(coverage, np.array(led))
     taken_off = aloofness(reading.personal, ranked.leaning, embedder=reading.embedder)
-    likeness = likenesses(cosines, coverage, reading.background[:parts]) - taken_off
+    likeness = likenesses(cosines, coverage, reading.background[:parts], embedder=reading.embedder) - taken_off
     if blind := reading.blind:
         # Turns and passages need no likeness, so their many words are not compared.
         texts = [text if one.kind in _BARRED else "" for one in candidates for text in one.texts]

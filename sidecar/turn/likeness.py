@@ -24,9 +24,12 @@ from sidecar.turn.items import Item, Source
 from sidecar.turn.worth import Spend
 
 FEATURE: Final = "likeness"
-"""The name of the feature: an item's cosine with the question, less the mean of the four sentences most like the question. A text
-with two thirds of the question's words is judged by its share of them. `aloofness` is taken off. In a language that the embedder
-does not know it is `likenesses_by_words`."""
+"""The name of the feature: an item's cosine with the question, less the mean of the four sentences most like the question.
+
+A text with two thirds of the question's words is judged by its share of them. With fewer it loses some of its share: a word in
+common makes a text look alike, whatever it says. `aloofness` is taken off. In a language that the embedder does not know it is
+`likenesses_by_words`.
+"""
 
 LEAST_LIKENESS: Final = {Spend.FRUGAL: 0.18, Spend.BALANCED: 0.0, Spend.FULL: None}
 """The least likeness of a memory or page, for the vectors of the built-in embedders; `python -m bench privacy` measures what
@@ -39,8 +42,8 @@ _MANY_WORDS = 0.65
 _IN_THREAD = 0.08
 # Backgrounds: 98 of 100 English questions are below the one, 92 of 100 others above the other.
 _KNOWN, _UNKNOWN = 0.3, 0.4
-_OF_RELEVANCE, _OF_WORDS, _MOST_PERSONAL, _PERSONAL_IN_THREAD = 0.75, 5.0, 2.0, 1.0
-_LEAST_ODDS, _ODDS_A_LIKENESS = 2.6, 7.0
+_OF_RELEVANCE, _OF_WORDS, _MOST_PERSONAL, _PERSONAL_IN_THREAD = 0.5, 8.0, 2.5, 1.5
+_LEAST_ODDS, _ODDS_A_LIKENESS = 3.8, 12.0
 _NOT_LATIN: Final = re.compile("[^\\W\\d_\u0000-\u024f\u1e00-\u1eff]")
 _LETTER: Final = re.compile(r"[^\W\d_]")
 
@@ -48,17 +51,20 @@ _Vectors = NDArray[np.float64]
 
 
 class Bar(NamedTuple):
-    """How much more like a question a text must be that is not about somebody's own life: `slope` for each of the log odds below
-    `personal_from`, at most `most`; and `least` for any question.
+    """How much more like a question a text must be that is not about somebody's own life.
+
+    `slope` for each of the log odds below `personal_from`, at most `most`; and `least` for any question. A text with few of the
+    question's words loses `of_words` times its share of them.
     """
 
     personal_from: float
     slope: float
     most: float
     least: float
+    of_words: float
 
 
-BARS: Final = {MINILM: Bar(2.0, 0.1, 0.4, 0.0), MULTILINGUAL: Bar(2.0, 0.13, 0.5, 0.06)}
+BARS: Final = {MINILM: Bar(1.5, 0.1, 0.35, 0.0, 0.7), MULTILINGUAL: Bar(2.0, 0.13, 0.5, 0.06, 0.0)}
 """By embedder, as its cosines and its knowledge of such questions want; `python -m bench privacy` measures what they let pass on
 pairs that they were not chosen on.
 """
@@ -80,11 +86,12 @@ def levels(parts: _Vectors, sentences: _Vectors) -> tuple[dict[str, float], ...]
     return tuple(dict(zip(LANGUAGES, row, strict=True)) for row in below.tolist())
 
 
-def likenesses(cosines: _Vectors, coverage: _Vectors, of_parts: Sequence[float]) -> _Vectors:
+def likenesses(cosines: _Vectors, coverage: _Vectors, of_parts: Sequence[float], *, embedder: str = MINILM) -> _Vectors:
     """Return each text's likeness, the best over the parts, given the parts' background; NaN without a vector."""
     count = len(of_parts)
     above = cosines[:count] - np.array(of_parts)[:, None]
-    told = np.where(coverage[:count] >= _MANY_WORDS, np.maximum(above, coverage[:count]), above)
+    without_words = above - BARS[embedder].of_words * coverage[:count]
+    told = np.where(coverage[:count] >= _MANY_WORDS, np.maximum(above, coverage[:count]), without_words)
     return np.asarray(np.where(np.isnan(cosines[0]), np.nan, told.max(axis=0)), np.float64)
 
 
@@ -114,8 +121,8 @@ def likenesses_by_words(
 ) -> _Vectors:
     """Return each text's likeness in a language that the embedder does not know, given its share of the question's words.
 
-    (0.75 * log odds of its relevance + those that the message is about somebody's own life, within 2, + 5 * share - 2.6) / 7;
-    for a message that leans on its thread 1.
+    (0.5 * log odds of its relevance + those that the message is about somebody's own life, within 2.5, + 8 * share - 3.8) / 12;
+    for a message that leans on its thread 1.5.
     """
     relevant = np.clip(np.array(relevances, np.float64), 1e-6, 1 - 1e-6)
     own = min(_MOST_PERSONAL, max(-_MOST_PERSONAL, personal))
