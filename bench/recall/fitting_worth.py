@@ -39,7 +39,7 @@ _VECTOR_SCALE = 4.0  # brings a unit vector's dimensions near the size of standa
 _LEAST_KNOTS, _MOST_KNOTS, _GOLD_A_KNOT, _LEAST_GOLD = 3, 10, 25, 15
 _APART, _BEND_RIDGE, _SLOPE_RIDGE = 0.3, 1.0, 0.5
 _STEPS = 40
-_LINE = 114
+_LINE = 124
 _NAME = re.compile(r"(?<=[\w,] )[A-ZÀ-ÖØ-ÞА-Я]\w+")  # a capital inside a sentence
 _NO_MARKS = str.maketrans("", "", "?？؟¿!！¡.。")
 
