@@ -37,6 +37,7 @@ BENCHES = (
 )
 ON_DATA = (
     "answers",
+    "breadth",
     "bursts",
     "cache",
     "calibrate",
@@ -68,7 +69,7 @@ def main() -> int:
     parser.add_argument(
         "--write-weights",
         action="store_true",
-        help="recall, answers, graph, leaning: write what was fitted, on all data",
+        help="recall, answers, breadth, graph, leaning: write what was fitted, on all data",
     )
     parser.add_argument(
         "--with-wiki", action="store_true", help="recall: also with pages compiled from the observations"
@@ -100,7 +101,7 @@ def main() -> int:
             "spend": arguments.spend or "full",
         }
         on_data |= {"budgets": arguments.budgets} if arguments.budgets else {}
-    if arguments.name in {"answers", "graph", "leaning"}:
+    if arguments.name in {"answers", "breadth", "graph", "leaning"}:
         on_data |= {"write_weights": arguments.write_weights}
     of_one: dict[str, dict[str, object]] = {
         "calibrate": {"only": arguments.only, "keep": arguments.keep, "personal": arguments.personal},

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 import uvloop
 
-from bench import answers, privacy
+from bench import answers, breadth, privacy
 from bench.figures import Figure, at_least, at_most, plain
 from bench.recall import fitting_worth, follow_ups, measuring, recordings
 from bench.recall.cases import (
@@ -60,7 +60,6 @@ from bench.recall.world import AGENT, TENANT, THREAD, World
 from models.embedding.answers import towards_answers
 from models.embedding.embedder import LocalEmbedder, Vectors
 from models.embedding.minilm import MiniLM
-from models.embedding.multilingual import QUESTION_PREFIX, Multilingual
 from models.embedding.vector_parts import MINILM, MULTILINGUAL
 from sidecar.context.ports import ContextSource, SourceLimits, SourceQuery
 from sidecar.context.query_embedding import QueryReader
@@ -111,7 +110,8 @@ def run(
     shapes = [[field.name for field in fields(one)] for one in (Reading, Candidates)]
     key = recordings.key_of(scale, only, shapes, data=_digest(data).encode(), code=_code())
     recorded = uvloop.run(_recorded(data, scale, only, Recordings(keep, key)))
-    rows = [recordings.row(one) for one in recorded]
+    breadths = breadth.Breadths(breadth.counted(data, MINILM))
+    rows = [recordings.row(one, breadths.of(one.fold, one.vector, one.reading.blind)) for one in recorded]
     if write:
         _say(f"fitting {len(rows)} messages")
         told_only = f" --only {only}" if only else ""
@@ -130,8 +130,8 @@ def _personal(data: Path, scale: float, only: int | None, *, write: bool) -> lis
     told = list(_questions_alone(data, scale, only))
     held_back = [(*one, ()) for one in own_questions("held ")]
     figures = []
-    for name, (target, vectors_of) in _PERSONAL_TARGETS.items():
-        rows = _read_alone(told, vectors_of)
+    for name, target in _PERSONAL_TARGETS.items():
+        rows = _read_alone(told, breadth.VECTORS_OF[name])
         model = fitting_worth.personal_model(rows)
         if write:
             provenance = _PERSONAL_PROVENANCE.format(
@@ -143,7 +143,7 @@ def _personal(data: Path, scale: float, only: int | None, *, write: bool) -> lis
                 name=name,
             )
             fitting_worth.write_personal(target, model, provenance=provenance)
-        held = _read_alone(held_back, vectors_of)
+        held = _read_alone(held_back, breadth.VECTORS_OF[name])
         own, others = (
             [fitting_worth.personal_odds(model, row) for row in held if row.group == kind] for kind in (LIFE, KNOWLEDGE)
         )
@@ -154,17 +154,9 @@ def _personal(data: Path, scale: float, only: int | None, *, write: bool) -> lis
     return figures
 
 
-def _by_minilm(texts: Sequence[str]) -> Vectors:
-    return MiniLM().encode(texts)
-
-
-def _by_multilingual(texts: Sequence[str]) -> Vectors:
-    return Multilingual().others([QUESTION_PREFIX + text for text in texts])
-
-
 _PERSONAL_TARGETS = {
-    MINILM: (Path("sidecar/turn/personal_by_minilm.py"), _by_minilm),
-    MULTILINGUAL: (Path("sidecar/turn/personal_by_multilingual.py"), _by_multilingual),
+    MINILM: Path("sidecar/turn/personal_by_minilm.py"),
+    MULTILINGUAL: Path("sidecar/turn/personal_by_multilingual.py"),
 }
 
 

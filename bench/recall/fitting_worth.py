@@ -17,6 +17,7 @@ from unicodedata import east_asian_width
 import numpy as np
 from numpy.typing import NDArray
 
+from sidecar.turn.breadth import stretched
 from sidecar.turn.curves import NO_LEAD, RelevanceCurve, leads
 from sidecar.turn.holding import holdings
 from sidecar.turn.personal import beginnings_and_ends
@@ -55,7 +56,8 @@ class Row:
     each kind what its candidates tell together (see `holding_features`). Sizes are in tokens.
     `name` is the set of the conversation asked, if any. `unmarked` is the vector of the message `without_marks`, `form` and
     `words` are what tells whether it is personal. `blind` is how little the embedder knows its language, `likeness` how like it
-    the memory or page most like it is, and `told_by_words` what `told` is without vectors.
+    the memory or page most like it is, and `told_by_words` what `told` is without vectors. `breadth` is the message's, fitted
+    without the conversation asked (see `fitting_breadth`).
     """
 
     group: str
@@ -74,6 +76,7 @@ class Row:
     blind: float = 0.0
     likeness: float = 0.0
     told_by_words: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    breadth: float = 0.0
 
     def of(self, kind: str) -> NDArray[np.bool_]:
         """Return which candidates are of a kind."""
@@ -142,9 +145,10 @@ def calibrate(rows: Sequence[Row]) -> Scale:
         holds[kind] = _logistic([row.told[kind] for row in asked], held)
         by_words[kind] = _logistic([row.told_by_words[kind] for row in asked], held)
         shown = [row for row, has in zip(asked, held, strict=True) if has]
-        odds, gold = ([column(row)[row.of(kind)] for row in shown] for column in (_odds, _gold))
+        odds = [stretched(row.odds[row.of(kind)], row.breadth) for row in shown]
+        gold = [row.gold[row.of(kind)].astype(np.float64) for row in shown]
         ahead = np.concatenate([leads(one) for one in odds])
-        curves[kind] = _curve(np.concatenate(odds), ahead, np.concatenate(gold).astype(np.float64))
+        curves[kind] = _curve(np.concatenate(odds), ahead, np.concatenate(gold))
     return Scale(curves, holds, by_words)
 
 
@@ -161,7 +165,7 @@ def calibrated(scale: Scale, row: Row) -> _Matrix:
     for kind in set(row.kinds):
         own = row.of(kind)
         if kind in scale.curves:
-            odds[own] = scale.curves[kind].observed(odds[own])
+            odds[own] = scale.curves[kind].observed(stretched(odds[own], row.breadth))
     return np.asarray(_probability(odds) * np.array([holds.get(kind, 1.0) for kind in row.kinds]))
 
 
@@ -216,8 +220,8 @@ def write_personal(path: Path, model: PersonalModel, *, provenance: str) -> None
         _PERSONAL_MODULE.format(
             provenance=provenance,
             personal=_table(model.weights),
-            vector=_filled(map(str, model.vector)),
-            words=_filled(f'"{word}": {weight:g}' for word, weight in model.words.items()),
+            vector=filled(map(str, model.vector)),
+            words=filled(f'"{word}": {weight:g}' for word, weight in model.words.items()),
         )
     )
 
@@ -230,7 +234,7 @@ def write(path: Path, numbers: Numbers, *, provenance: str) -> None:
             provenance=provenance,
             curves=curves,
             message=_table(numbers.message),
-            vector=_filled(map(str, numbers.vector)),
+            vector=filled(map(str, numbers.vector)),
             by_words=_table(numbers.message_by_words),
             asks=_table(numbers.asks),
             asks_by_words=_table(numbers.asks_by_words),
@@ -240,7 +244,7 @@ def write(path: Path, numbers: Numbers, *, provenance: str) -> None:
     )
 
 
-def _filled(entries: Iterable[str]) -> str:
+def filled(entries: Iterable[str]) -> str:
     """Return the entries in lines, of which a wide sign takes two places."""
     lines = [""]
     for entry in entries:
@@ -444,14 +448,6 @@ def _logistic(table: Sequence[Mapping[str, float]], labels: Sequence[bool], *, e
     return RankerWeights(
         round(float(fitted[-1] - (of * middle).sum()), 4), dict(zip(names, of.round(4).tolist(), strict=True))
     )
-
-
-def _odds(row: Row) -> _Matrix:
-    return row.odds
-
-
-def _gold(row: Row) -> _Matrix:
-    return row.gold.astype(np.float64)
 
 
 def _fit(columns: _Matrix, labels: _Matrix, weights: _Matrix, ridge: float | _Matrix) -> _Matrix:

@@ -55,8 +55,8 @@ class Recorded:
     name: str = ""
 
 
-def row(recorded: Recorded) -> Row:
-    """Return the row that the ranker makes of a recorded message now."""
+def row(recorded: Recorded, breadth: float = 0.0) -> Row:
+    """Return the row that the ranker makes now of a recorded message of this breadth."""
     told = (recorded.group, recorded.fold, recorded.message, recorded.vector)
     candidates = [one.candidates for one in recorded.offered]
     form, words = message_form(recorded.reading), telling_words(recorded.reading)
@@ -80,6 +80,7 @@ def row(recorded: Recorded) -> Row:
         reading.blind,
         likest(likenesses, candidates),
         rank.features_of_kinds(reading, bare, rank.weigh_all(reading, bare)),
+        (1 - weighed.leaning) * breadth,
     )
 
 

@@ -20,6 +20,8 @@ from models.errors import ModelsError
 from sidecar.context.ports import Meaning
 from sidecar.runtime.embedders import BROKEN, UNSET, Numbered
 from sidecar.runtime.ttl_cache import TtlCache
+from sidecar.turn.breadth import breadth
+from sidecar.turn.breadth_by_vector import BREADTHS
 from sidecar.turn.conversation import MOST_TURNS, in_thread, vector_in_thread
 from sidecar.turn.leaning import may_lean
 from sidecar.turn.likeness import SENTENCES, background, blindness, levels
@@ -193,12 +195,14 @@ class QueryReader:
             of_trained = as_minilm(name, sentences)
             unknown = blindness(message, background(trained[:1], of_trained)[0]) if of_trained is not None else 0.0
             parts = np.array(found, np.float64)
+            telling, blind = telling_part(name, parts[:1])[0].tolist(), unknown if name == MINILM else 0.0
             reading = replace(
                 reading,
                 background=background(parts, sentences),
                 levels=levels(parts, sentences) if name == MULTILINGUAL else (),
-                blind=unknown if name == MINILM else 0.0,
-                personal=personal_score(reading, telling_part(name, parts[:1])[0].tolist(), name),
+                blind=blind,
+                personal=personal_score(reading, telling, name),
+                breadth=breadth(BREADTHS[name], telling, blind),
                 embedder=name,
             )
         reading = replace(reading, score=message_score(message, vector, unknown), has_vector=True)

@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sidecar.turn.breadth import stretched
 from sidecar.turn.calibration import CALIBRATION, HOLDS, HOLDS_BY_WORDS
 from sidecar.turn.evidence import Evidence
 from sidecar.turn.holding import holding_features, holdings
@@ -143,10 +144,11 @@ def rank(reading: Reading, candidates: Sequence[Candidates]) -> Ranked:
     of_kinds = features_of_kinds(reading, candidates, weighed)
     holds = _holds(reading, candidates, of_kinds)
     held = np.concatenate([np.full(len(one.ids), holds.get(one.kind.value, 0.0)) for one in candidates])
-    relevances = _calibrated(weighed.odds, candidates)
+    breadth = (1 - weighed.leaning) * reading.breadth
+    relevances = _calibrated(weighed.odds, candidates, breadth)
     if weighed.leaning:
         sizes = [len(text.encode(errors="replace")) for one in candidates for text in one.texts]
-        relevances = keeping_best(relevances, _calibrated(weighed.alone, candidates), sizes)
+        relevances = keeping_best(relevances, _calibrated(weighed.alone, candidates, breadth), sizes)
     relevances = relevances * held
     odds = np.array([share for one in candidates for share in one.odds or repeat(1.0, len(one.ids))])
     relevances = odds * relevances / (1 - relevances + odds * relevances)
@@ -246,13 +248,15 @@ def _tables(reading: Reading, candidates: Sequence[Candidates], evidence: Eviden
     return tables
 
 
-def _calibrated(given: _Matrix, candidates: Sequence[Candidates]) -> _Matrix:
-    """Return the probabilities that were observed for these log odds and kinds, where an answer was among the kind."""
+def _calibrated(given: _Matrix, candidates: Sequence[Candidates], breadth: float) -> _Matrix:
+    """Return the probabilities that were observed for these log odds and kinds, where an answer was among the kind, to a question
+    of this breadth.
+    """
     odds = given.copy()
     kinds = np.repeat([one.kind.value for one in candidates], [len(one.ids) for one in candidates])
     for kind, curve in CALIBRATION.items():
         own = kinds == kind
-        odds[own] = curve.observed(odds[own])
+        odds[own] = curve.observed(stretched(odds[own], breadth))
     return _probabilities(odds)
 
 

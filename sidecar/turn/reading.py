@@ -96,7 +96,7 @@ class Reading:
     nothing in particular are; empty if that is not known. `levels` is, for each part and language, how much less like it texts in
     that language look than texts in its own; empty if the embedder knows one language. `blind` is how little the embedder knows
     the message's language, 0 to 1 (see `likeness.blindness`). `personal` are the log odds that it asks about somebody's own life,
-    and `embedder` whose vectors these are of.
+    `breadth` tells how many texts hold its answer (see `breadth.breadth`), and `embedder` is whose vectors these are of.
     """
 
     parts: tuple[QuestionPart, ...]
@@ -112,6 +112,7 @@ class Reading:
     levels: tuple[Mapping[str, float], ...] = ()
     blind: float = 0.0
     personal: float = CERTAIN
+    breadth: float = 0.0
     embedder: str = MINILM
 
     @property

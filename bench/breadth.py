@@ -1,0 +1,164 @@
+"""Fits how many texts hold the answer to a question, from its vector: a Poisson regression on the evidence of questions to
+conversations.
+
+`python -m bench breadth --data DIR` fits it on each set and measures it on the other, and on each conversation without its own
+questions; `--write-weights` writes the numbers of both sets. A count over `MOST_TEXTS` is taken for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.figures import Figure, plain
+from bench.recall.cases import ADVERSARIAL, SETS, Question, conversations
+from bench.recall.fitting_worth import filled
+from models.embedding.embedder import Vectors
+from models.embedding.minilm import MiniLM
+from models.embedding.multilingual import QUESTION_PREFIX, Multilingual
+from models.embedding.vector_parts import MINILM, MULTILINGUAL
+from sidecar.turn.breadth import BreadthWeights, breadth
+
+MOST_TEXTS = 8
+_TARGET = Path("sidecar/turn/breadth_by_vector.py")
+_RIDGE, _STEPS, _MOST_LOG = 3.0, 40, 3.0
+
+_Matrix = NDArray[np.float64]
+
+
+def _by_minilm(texts: Sequence[str]) -> Vectors:
+    return MiniLM().encode(texts)
+
+
+def _by_multilingual(texts: Sequence[str]) -> Vectors:
+    return Multilingual().others([QUESTION_PREFIX + text for text in texts])
+
+
+VECTORS_OF = {MINILM: _by_minilm, MULTILINGUAL: _by_multilingual}
+"""By embedder, what gives the telling part of questions' vectors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A question: its set, the conversation it is asked of, its vector, and how many turns hold evidence for it."""
+
+    set: str
+    conversation: str
+    vector: _Matrix
+    count: int
+
+
+def run(*, scale: float, data: Path, write_weights: bool = False) -> list[Figure]:
+    """Return how far breadths agree with the counts of evidence, by numbers fitted without the questions' own conversation and
+    without their set; `scale` is ignored.
+    """
+    figures, by_embedder = [], {}
+    for name in VECTORS_OF:
+        questions = counted(data, name)
+        by_embedder[name] = fitted(questions)
+        by_conversation = Breadths(questions)
+        for of_set in SETS:
+            own, other = ([one for one in questions if (one.set == of_set) == is_own] for is_own in (True, False))
+            told = [by_conversation.of(one.conversation, one.vector, 0.0) for one in own]
+            across = fitted(other)
+            title = f"{name}, {of_set}: correlation of breadth with the log of the texts with evidence"
+            figures.append(
+                plain(f"{title}, fitted without the conversation", _agreement(own, told), note=f"of {len(own)}")
+            )
+            told = [breadth(across, one.vector.tolist()) for one in own]
+            figures.append(plain(f"{title}, fitted on the other set", _agreement(own, told)))
+    if write_weights:
+        asked = len(questions)
+        _TARGET.write_text(_module(by_embedder, asked))
+    return figures
+
+
+def counted(data: Path, embedder: str) -> list[Counted]:
+    """Return the questions to all conversations that have evidence, with their vectors by this embedder."""
+    told = [
+        (of_set, one.name, question)
+        for of_set in SETS
+        for one in conversations(data, of_set)
+        for question in _with_evidence(one.questions)
+    ]
+    vectors = np.asarray(VECTORS_OF[embedder]([question.text for _, _, question in told]), np.float64)
+    return [
+        Counted(of_set, name, vector, len({*question.gold}))
+        for (of_set, name, question), vector in zip(told, vectors, strict=True)
+    ]
+
+
+def _with_evidence(questions: Sequence[Question]) -> Iterator[Question]:
+    yield from (one for one in questions if one.gold and one.category != ADVERSARIAL)
+
+
+def fitted(questions: Sequence[Counted]) -> BreadthWeights:
+    """Return the weights of the greatest likelihood, by Newton's method, with a ridge on all but the bias; their mean is 0."""
+    table = np.column_stack([np.stack([one.vector for one in questions]), np.ones(len(questions))])
+    counts = np.exp(_logs(questions))
+    penalty = np.append(np.full(table.shape[1] - 1, _RIDGE), 1e-6)
+    weights = np.append(np.zeros(table.shape[1] - 1), np.log(counts.mean()))
+    for _ in range(_STEPS):
+        told = np.exp(np.clip(table @ weights, -_MOST_LOG, _MOST_LOG))
+        slope = table.T @ (told - counts) + penalty * weights
+        step = np.linalg.solve((table * told[:, None]).T @ table + np.diag(penalty), slope)
+        weights = weights - step
+        if np.abs(step).max() < 1e-6:
+            break
+    middle = float((table[:, :-1] @ weights[:-1]).mean())
+    return BreadthWeights(round(-middle, 4), tuple(weights[:-1].round(4).tolist()))
+
+
+class Breadths:
+    """The breadth of questions, by numbers fitted without the conversation that each is asked of."""
+
+    def __init__(self, questions: Sequence[Counted]) -> None:
+        names = sorted({one.conversation for one in questions})
+        self._without = {name: fitted([one for one in questions if one.conversation != name]) for name in names}
+        self._all = fitted(questions)
+
+    def of(self, conversation: str, vector: _Matrix, blind: float) -> float:
+        """Return the breadth of a question to this conversation, or to anything else."""
+        return breadth(self._without.get(conversation, self._all), vector.tolist(), blind)
+
+
+def _agreement(questions: Sequence[Counted], told: Sequence[float]) -> float:
+    return float(np.corrcoef(_logs(questions), np.array(told))[0, 1])
+
+
+def _logs(questions: Sequence[Counted]) -> _Matrix:
+    return np.log(np.minimum([one.count for one in questions], MOST_TEXTS).astype(np.float64))
+
+
+def _module(by_embedder: Mapping[str, BreadthWeights], asked: int) -> str:
+    told = "".join(
+        f'    "{name}": BreadthWeights({one.bias}, (\n    {filled(map(str, one.vector))}\n    )),\n'
+        for name, one in by_embedder.items()
+    )
+    return _MODULE.format(date=datetime.now(UTC).date(), asked=asked, breadths=told)
+
+
+_MODULE = '''"""How many texts hold the answer to a question: fitted numbers by `python -m bench breadth`; do not edit.
+
+Fitted on {date} by `python -m bench breadth --data DIR --write-weights`, on {asked} questions of LoCoMo and REALTALK
+(measured on, never shipped).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from sidecar.turn.breadth import BreadthWeights
+
+# fmt: off
+BREADTHS: Final[Mapping[str, BreadthWeights]] = {{
+{breadths}}}
+# fmt: on
+"""By embedder, for the telling part of its vectors (`vector_parts.telling_part`)."""
+'''
