@@ -35,7 +35,7 @@ def test_headroom_is_rounded_up_despite_float_errors() -> None:
 
 def test_million_token_window_is_not_filled_unless_a_profile_says_so() -> None:
     wide = partial(pool_of, window_tokens=1_000_000, spent=PromptTokens(), meter=METER)
-    assert DEFAULTS.recall_tokens == 8_000
+    assert DEFAULTS.recall_tokens == 12_000
     assert a_profile(spend="full").recall_tokens == 128_000
     assert a_profile(budget_tokens=400_000).recall_tokens is None
     assert wide(a_profile()).pool_tokens == 1_000_000  # the last exchange is bounded by the window alone
