@@ -159,6 +159,14 @@ def test_named_tests_exist(document: Path) -> None:
     assert not set(re.findall(r"(?<![\w/])test_\w+\b(?!\.py)", text)) - defined
 
 
+def test_upgrade_table_names_existing_migrations_in_order() -> None:
+    told = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d{4}(?:, \d{4})*) \|", told, re.MULTILINE)
+    listed = [number for row in rows for number in row.split(", ")]
+    assert listed and set(listed) <= {path.name[:4] for path in (ROOT / "migrations").glob("*.sql")}
+    assert rows == sorted(rows)
+
+
 def test_every_dependency_has_its_reason() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     wanted = [
