@@ -198,10 +198,10 @@ def _is_module(dotted: str) -> bool:
     return (ROOT / dotted.replace(".", "/")).with_suffix(".py").exists()
 
 
-def test_doors_open_no_transaction_and_import_no_query() -> None:
+def test_rpc_and_http_open_no_transaction_and_import_no_query() -> None:
     """The rpc and http rooms may import values, constants and errors of the store, never a module of queries or a pool."""
-    doors = [path for path in PRODUCT if path.relative_to(ROOT).parts[:2] in {("sidecar", "rpc"), ("sidecar", "http")}]
-    assert not {name(path) for path in doors if any(_queries(path))}
+    files = [path for path in PRODUCT if path.relative_to(ROOT).parts[:2] in {("sidecar", "rpc"), ("sidecar", "http")}]
+    assert not {name(path) for path in files if any(_queries(path))}
 
 
 def _queries(path: Path) -> Iterator[str]:
@@ -212,6 +212,16 @@ def _queries(path: Path) -> Iterator[str]:
                 imported = f"{node.module}.{alias.name}"
                 if node.module == "store.db.postgres" or (imported != "store.errors" and _is_module(imported)):
                     yield imported
+
+
+def test_sources_import_no_other_source() -> None:
+    """Only the modules that combine sources may import them; `composite` is a helper of all."""
+    combining = {"backend_sources.py", "registry.py"}
+    sibling = re.compile(r"^\s*(?:from|import) ((?:sidecar\.sources|\.).*)", re.MULTILINE)
+    for path in (ROOT / "sidecar" / "sources").glob("*.py"):
+        if path.name not in combining:
+            imports = sibling.findall(path.read_text())
+            assert all(one.startswith("sidecar.sources.composite import") for one in imports), name(path)
 
 
 def test_tests_wait_by_condition_and_patch_none_of_our_modules() -> None:

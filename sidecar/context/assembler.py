@@ -16,13 +16,13 @@ import numpy as np
 from models.tokens.meters import Meter
 from models.tokens.prices import Model
 from sidecar.context.fan_out import FanOut, FanOutQuery, Findings
-from sidecar.context.fence_keys import FenceKeys
+from sidecar.context.fence_keys import Fence, FenceKeys
 from sidecar.context.fitting_reserve import Reserve
 from sidecar.context.ports import SourceQuery
-from sidecar.context.profile_cache import ProfileCache
+from sidecar.context.profile_cache import InForce, ProfileCache
 from sidecar.context.query_embedding import QueryReader, Vector
 from sidecar.context.receipt_writer import ReceiptWriter, new_receipt_id
-from sidecar.context.token_counting import TokenMeters, history
+from sidecar.context.token_counting import Metered, TokenMeters, history
 from sidecar.runtime.errors import RequiredSourceFailed
 from sidecar.runtime.loop_fairness import OnePerIteration
 from sidecar.telemetry import calls
@@ -30,7 +30,7 @@ from sidecar.turn import receipt, remote
 from sidecar.turn.fitting import Fitted, Fitting
 from sidecar.turn.history import MESSAGE_TOKENS
 from sidecar.turn.items import Decision, Source, SourceReport, Status
-from sidecar.turn.pool import PromptTokens, pool_of
+from sidecar.turn.pool import PromptTokens, TokenPool, pool_of
 from sidecar.turn.profile import Profile
 from sidecar.turn.reading import MessageReading, Reading
 from sidecar.turn.usable import decide
@@ -99,6 +99,19 @@ class Clocks:
 
     now: Callable[[], datetime]
     steady_s: Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnSetup:
+    """The values that a turn looks up before it asks the sources."""
+
+    in_force: InForce
+    profile: Profile
+    metered: Metered
+    spent: PromptTokens
+    window_tokens: int
+    pool: TokenPool
+    fence: Fence
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +190,34 @@ class Assembler:
         Raises InvalidKnob, UnknownModel, PoolTooSmall, RequiredSourceFailed, Overloaded.
         """
         began_s = self._clocks.steady_s()
+        setup = await self._set_up(question, scope)
+        asked_s = self._clocks.steady_s()
+        reserve = partial(self._reserve.seconds, max(0.0, due_s - asked_s))
+        query = _unread(question, setup.in_force.template_id, self._clocks.now())
+        in_force, pool_tokens = setup.in_force.label, setup.pool.pool_tokens
+        asking = FanOutQuery(query, scope, setup.profile, in_force, pool_tokens, due_s, reserve)
+        findings, reading = await self._found(asking)
+        answered_s = self._clocks.steady_s()
+        _check_required(findings, setup.profile)
+        fitting, fitted = await self._fitted(findings, reading, setup, question.seen_item_ids)
+        _log_unusable(fitted)
+        assembly = Assembly(
+            fitted=fitted,
+            reports=fitting.reports,
+            profile_version=in_force,
+            is_degraded=any(report.status not in _ANSWERED or report.is_partial for report in findings.reports),
+            model=setup.metered.model,
+            receipt_id=new_receipt_id(self._clocks.now()),
+            is_conversation_missing=bool(findings.missing),
+            reading=fitting.reading,
+        )
+        recorded = Recorded(assembly, question, fitting, setup.fence.key_id, setup.metered.meter)
+        self._record(recorded, scope, (began_s, asked_s, answered_s))
+        began_fitting_s = min(answered_s, due_s - reserve(findings.item_count))
+        self._reserve.took(self._clocks.steady_s() - began_fitting_s, items=findings.item_count)
+        return assembly
+
+    async def _set_up(self, question: TurnRequest, scope: Scope) -> TurnSetup:
         in_force = await self._profiles.in_force(scope.tenant_id, question.agent_id, question.space_id)
         profile = in_force.with_overrides(question.overrides)
         metered = await self._meters.of(scope, question.model_id, question.context_window_tokens)
@@ -184,41 +225,9 @@ class Assembler:
         window_tokens = metered.window_tokens(spent.response_reserve_tokens)
         pool = pool_of(profile, window_tokens=window_tokens, spent=spent, meter=metered.meter)
         fence = await self._fences.of(scope, question.thread_id)
-        asked_s = self._clocks.steady_s()
-        reserve = partial(self._reserve.seconds, max(0.0, due_s - asked_s))
-        query = _unread(question, in_force.template_id, self._clocks.now())
-        asking = FanOutQuery(query, scope, profile, in_force.label, pool.pool_tokens, due_s, reserve)
-        findings, reading = await self._asked(asking)
-        answered_s = self._clocks.steady_s()
-        _check_required(findings, profile)
-        draft = partial(
-            Fitting,
-            profile=profile,
-            window_tokens=window_tokens,
-            spent=spent,
-            seen_item_ids=question.seen_item_ids,
-            fence_tag=fence.tag,
-        )
-        fitting, fitted = await self._fitted(findings, reading, draft=draft, meter=metered.meter)
-        _tell_of_unusable(fitted)
-        assembly = Assembly(
-            fitted=fitted,
-            reports=fitting.reports,
-            profile_version=in_force.label,
-            is_degraded=any(report.status not in _ANSWERED or report.is_partial for report in findings.reports),
-            model=metered.model,
-            receipt_id=new_receipt_id(self._clocks.now()),
-            is_conversation_missing=bool(findings.missing),
-            reading=fitting.reading,
-        )
-        recorded = Recorded(assembly, question, fitting, fence.key_id, metered.meter)
-        self._record(recorded, scope, (began_s, asked_s, answered_s))
-        found = sum(len(report.items) for report in findings.reports)
-        began_fitting_s = min(answered_s, due_s - reserve(found))
-        self._reserve.took(self._clocks.steady_s() - began_fitting_s, items=found)
-        return assembly
+        return TurnSetup(in_force, profile, metered, spent, window_tokens, pool, fence)
 
-    async def _asked(self, asking: FanOutQuery) -> tuple[Findings, Reading | None]:
+    async def _found(self, asking: FanOutQuery) -> tuple[Findings, Reading | None]:
         """Wait for a slot, then return what the sources found and how the message was read."""
         within_s = asking.due_s - asking.reserve_s(_MANY_ITEMS) - self._clocks.steady_s()
         slot = await self._slots.enter(asking.scope.tenant_id, asking.scope.owner_id, within_s=within_s)
@@ -238,8 +247,7 @@ class Assembler:
             return findings
         parts, vectors = None, dict[str, Vector]()
         if query.meaning is not None:
-            found = sum(len(report.items) for report in findings.reports)
-            due_s = asking.due_s - asking.reserve_s(found)
+            due_s = asking.due_s - asking.reserve_s(findings.item_count)
             vectors = await self._query_reader.vectors_of(texts, due_s=due_s)
             parts = np.array([numbers(vector) for vector in query.meaning.vectors], np.float64)
         reports = remote.with_evidence(findings.reports, query.reading, parts, vectors)
@@ -265,13 +273,22 @@ class Assembler:
         )
 
     async def _fitted(
-        self, findings: Findings, reading: Reading | None, *, draft: Callable[..., Fitting], meter: Meter
+        self, findings: Findings, reading: Reading | None, setup: TurnSetup, seen_item_ids: frozenset[str]
     ) -> tuple[Fitting, Fitted]:
-        """Return the draft with the findings filled in (judged if the message was read), and the fitted turn."""
+        """Return the findings as they were judged (if the message was read), and the fitted turn."""
 
         def fit_findings() -> tuple[Fitting, Fitted]:
-            said = history(findings.history, meter)
-            return decide(draft(reports=findings.reports, history=said, summary=findings.summary), reading, meter)
+            draft = Fitting(
+                profile=setup.profile,
+                window_tokens=setup.window_tokens,
+                spent=setup.spent,
+                seen_item_ids=seen_item_ids,
+                fence_tag=setup.fence.tag,
+                reports=findings.reports,
+                history=history(findings.history, setup.metered.meter),
+                summary=findings.summary,
+            )
+            return decide(draft, reading, setup.metered.meter)
 
         if _is_long(findings):
             return await asyncio.to_thread(fit_findings)
@@ -340,7 +357,7 @@ async def _spent(question: TurnRequest, profile: Profile, meter: Meter) -> Promp
     )
 
 
-def _tell_of_unusable(fitted: Fitted) -> None:
+def _log_unusable(fitted: Fitted) -> None:
     """Log the number of unusable items and turns, if any: each one points to a bug."""
     unusable = Decision.UNUSABLE
     reasons = [fate.reason for fate in fitted.fates if fate.decision is unusable]

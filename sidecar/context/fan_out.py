@@ -51,6 +51,11 @@ class Findings:
     summary: HistorySummary | None = None
     missing: str = ""
 
+    @property
+    def item_count(self) -> int:
+        """Return how many items the sources found."""
+        return sum(len(report.items) for report in self.reports)
+
 
 @dataclass(frozen=True, slots=True)
 class Recent:

@@ -1,1 +1,1 @@
-"""The doors that are not gRPC: health, metrics, webhooks that others bring, and the console."""
+"""The HTTP servers: health, metrics and webhooks on one, the console on the other."""

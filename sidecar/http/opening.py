@@ -1,4 +1,4 @@
-"""Opens the HTTP doors of a sidecar as its settings say."""
+"""Opens a sidecar's HTTP servers as its settings say."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
 from sidecar.http.connection import HttpLimits
-from sidecar.http.doors import Health, doors
+from sidecar.http.health import Health, health_app
 from sidecar.http.listening import check_plain_text, opened, served
 from sidecar.runtime.settings import Settings
 from sidecar.telemetry import names
@@ -30,7 +30,7 @@ def check_addresses(settings: Settings) -> None:
         check_plain_text("SIDECAR_CONSOLE_LISTEN", settings.console_listen, fix=fix)
 
 
-async def open_doors(
+async def open_health(
     stack: AsyncExitStack, settings: Settings, health: Health, figures: Figures, *, extra: Sequence[BaseRoute] = ()
 ) -> str:
     """Serve health, metrics and the extra routes until the stack ends; return the address, empty where it is off."""
@@ -38,7 +38,8 @@ async def open_doors(
     listener = opened("SIDECAR_HTTP_LISTEN", settings.http_listen, HTTP_PORT)
     if listener is None:
         return ""
-    return await stack.enter_async_context(served(doors(health, figures, extra=extra), listener, _limits(settings)))
+    app = health_app(health, figures, extra=extra)
+    return await stack.enter_async_context(served(app, listener, _limits(settings)))
 
 
 async def open_console(stack: AsyncExitStack, settings: Settings, console: ASGIApp) -> str:

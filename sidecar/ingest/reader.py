@@ -1,4 +1,4 @@
-"""The door for documents: a name and bytes in, a `DocumentText` out. Picks the reader; knows no format's inside.
+"""Reads documents: a name and bytes in, a `DocumentText` out. It picks the reader and knows no format itself.
 
 The kind follows the content where that is certain (PDF), else the name's extension, else what the text looks like.
 """

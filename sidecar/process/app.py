@@ -31,7 +31,7 @@ from sidecar.process.cache_invalidation import TenantCaches
 from sidecar.process.gauges import keep_counted
 from sidecar.process.parts import Part, end_with_parent, tell_serving
 from sidecar.process.retention import keep_pruned, retention_of
-from sidecar.process.serving import ServingDeps, open_all
+from sidecar.process.serving import ServingDeps, open_listeners
 from sidecar.process.use_cases import BaseDeps, services_of
 from sidecar.process.warm_up import warm
 from sidecar.rpc import context
@@ -103,10 +103,10 @@ async def serve(settings: Settings, watch: Watch, part: Part = Part()) -> None: 
         working(part.settings(settings), app.database, watch.figures) as worker,
     ):
         calm_collector()
-        doors = {"http": app.http_address, "console": app.console_address}
-        log.info("serving", extra={"addresses": list(app.addresses), **doors})
+        http_addresses = {"http": app.http_address, "console": app.console_address}
+        log.info("serving", extra={"addresses": list(app.addresses), **http_addresses})
         if not part.is_whole:
-            tell_serving(tuple(app.addresses), doors)
+            tell_serving(tuple(app.addresses), http_addresses)
         await stop.wait()
         log.info("draining", extra={"grace_s": settings.drain_grace_s})
         # Concurrently: a worker in the middle of a batch must not delay refusing new calls.
@@ -174,15 +174,15 @@ async def _started(deps: BaseDeps, sources: dict[Source, ContextSource], stack: 
     connected = connect(sources, configured(settings.backends, os.environ), pools.turn, policy)
     stack.push_async_callback(connected.close)
     serving = await _serving_deps(deps, connected, policy, chosen, stack)
-    doors = await open_all(serving, stack)
+    listeners = await open_listeners(serving, stack)
     embedding = embedding_here(chosen.numbered, settings, pools.background, now=clocks.now)
     return App(
-        doors.server,
+        listeners.server,
         pools,
         serving.turns.receipt_writer,
         deps.where,
-        doors.http_address,
-        doors.console_address,
+        listeners.http_address,
+        listeners.console_address,
         embedding,
     )
 
@@ -224,7 +224,7 @@ async def _serving_deps(
     return ServingDeps(
         settings=deps.settings,
         pools=pools,
-        services=services_of(deps, connected, caches, turns, (engine, elsewhere)),
+        services=services_of(deps, connected, caches, turns, engine=engine, elsewhere=elsewhere),
         watch=deps.watch,
         clocks=clocks,
         supervisor=deps.supervisor,

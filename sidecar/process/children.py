@@ -75,8 +75,10 @@ async def _keep(children: Sequence[_Child], stop: asyncio.Event, grace_s: float)
                 await _until_serving(group, *tasks, stopping)
         if not stop.is_set():
             addresses = [address for child in children for address in child.addresses]
-            doors = children[-1].doors
-            log.info("serving", extra={"addresses": sorted(set(addresses)), "processes": len(children) - 1, **doors})
+            http_addresses = children[-1].http_addresses
+            log.info(
+                "serving", extra={"addresses": sorted(set(addresses)), "processes": len(children) - 1, **http_addresses}
+            )
         await _first(*tasks, stopping)
         log.info("draining", extra={"grace_s": grace_s})
     finally:
@@ -110,7 +112,7 @@ class _Child:
         self.name = name
         self.serving = asyncio.Event()
         self.addresses: tuple[str, ...] = ()
-        self.doors: dict[str, str] = {}
+        self.http_addresses: dict[str, str] = {}
         self._arguments = ("serve", "--part", name, "--directory", str(directory))
         self._environment = environment
         self._patience_s = 2 * grace_s + _AFTER_GRACE_S
@@ -149,7 +151,7 @@ class _Child:
     def _hear(self, line: bytes) -> None:
         told = orjson.loads(line)
         self.addresses = tuple(told.pop("addresses"))
-        self.doors = told
+        self.http_addresses = told
         if self.serving.is_set():
             log.info("process_serves_again", extra={"child": self.name})
         self.serving.set()

@@ -93,9 +93,9 @@ def cores(quota: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
         return usable
 
 
-def tell_serving(addresses: tuple[str, ...], doors: dict[str, str]) -> None:
+def tell_serving(addresses: tuple[str, ...], http_addresses: dict[str, str]) -> None:
     """Report to the parent, on standard output, that this part serves, and at which addresses."""
-    sys.stdout.buffer.write(orjson.dumps({"addresses": addresses, **doors}) + b"\n")
+    sys.stdout.buffer.write(orjson.dumps({"addresses": addresses, **http_addresses}) + b"\n")
     sys.stdout.buffer.flush()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,9 +16,9 @@ from sidecar.context.assembler import Clocks
 from sidecar.context.fan_out import FanOut
 from sidecar.http.console.desk import Desk, Switches
 from sidecar.http.console.site import console
-from sidecar.http.doors import BackendStates, Health
+from sidecar.http.health import BackendStates, Health
 from sidecar.http.members import Impairments, Members, answer_members
-from sidecar.http.opening import open_console, open_doors
+from sidecar.http.opening import open_console, open_health
 from sidecar.http.webhooks import webhook_routes
 from sidecar.process.parts import Part
 from sidecar.rpc import admin, backends, brain, context, cost, decay, knowledge, memory, ontology, profile, wiki
@@ -26,6 +26,7 @@ from sidecar.rpc import compile as compiles
 from sidecar.rpc import server as rpc_server
 from sidecar.rpc.auth.identity import Identity, require_admin
 from sidecar.rpc.server import GrpcServer
+from sidecar.rpc.transport.admission import AdmissionControl
 from sidecar.rpc.transport.call import MethodOptions, behaviours_of, service_handler
 from sidecar.runtime.errors import Unavailable
 from sidecar.runtime.settings import Settings
@@ -64,7 +65,7 @@ class ServingDeps:
 
 
 @dataclass(frozen=True, slots=True)
-class Doors:
+class Listeners:
     """A sidecar's gRPC server, and the addresses of its HTTP servers; empty for those that are off."""
 
     server: GrpcServer
@@ -96,21 +97,8 @@ def _context(deps: ServingDeps) -> context.ContextService:
     )
 
 
-async def open_all(deps: ServingDeps, stack: AsyncExitStack) -> Doors:
+async def open_listeners(deps: ServingDeps, stack: AsyncExitStack) -> Listeners:
     """Open every listener until the stack closes. gRPC opens after health, and health says draining before gRPC stops."""
-    services = _services(deps)
-    long = rpc_server.stream_options(deps.settings)
-
-    def handlers(turn: MethodOptions, other: MethodOptions) -> list[grpc.GenericRpcHandler]:
-        apart = dict.fromkeys(compiles.LONG_CALLS | admin.LONG_CALLS | memory.LONG_CALLS | ontology.LONG_CALLS, long)
-        apart |= dict.fromkeys(_LARGE_WRITES, rpc_server.write_options(deps.settings, other)) | {
-            "AssembleContext": turn
-        }
-        return [
-            service_handler(service, behaviours_of(service, one), other, apart=_apart(service, apart))
-            for service, one in services
-        ]
-
     _watch_values(deps)
     draining = asyncio.Event()
     started: list[GrpcServer] = []
@@ -118,29 +106,15 @@ async def open_all(deps: ServingDeps, stack: AsyncExitStack) -> Doors:
     members = _members(deps)
     if members is not None:
         impairments = members.joined(impairments)
-    health = Health(
-        partial(_reach, deps.pools.background),
-        draining.is_set,
-        lambda: deps.supervisor.restarts,
-        impairments.sources,
-        BackendStates(impairments.backends, deps.connected.places, partial(_admin_of, started)),
-        impairments.embedder,
-    )
-    if members is not None:
-        health = replace(health, processes=members.states, ask_them=members.ask)
+    health = _health(deps, impairments, members, is_draining=draining.is_set, admin_of=partial(_admin_of, started))
     if deps.part.is_asked and deps.part.directory is not None:
         socket_path = deps.part.directory / f"{deps.part.name}.sock"
         await answer_members(stack, socket_path, impairments, deps.watch.figures)
-    http_address = await open_doors(
-        stack,
-        deps.settings,
-        health,
-        deps.watch.figures,
-        extra=webhook_routes(deps.services.webhooks, watch=deps.watch),
-    )
+    webhooks = webhook_routes(deps.services.webhooks, watch=deps.watch)
+    http_address = await open_health(stack, deps.settings, health, deps.watch.figures, extra=webhooks)
     server = await rpc_server.start(
         deps.settings,
-        handlers,
+        partial(_handlers, deps),
         deps.tenancy.not_before,
         watch=deps.watch,
         audit=deps.audit,
@@ -153,7 +127,39 @@ async def open_all(deps: ServingDeps, stack: AsyncExitStack) -> Doors:
     stack.callback(draining.set)
     pages = console(_desk(deps, server, impairments), hosts=deps.settings.console_hosts)
     console_address = await open_console(stack, deps.settings, pages)
-    return Doors(server, http_address, console_address)
+    return Listeners(server, http_address, console_address)
+
+
+def _handlers(deps: ServingDeps, turn: MethodOptions, other: MethodOptions) -> list[grpc.GenericRpcHandler]:
+    """Return the handlers of every service; long calls and large writes have options of their own."""
+    long = rpc_server.stream_options(deps.settings)
+    apart = dict.fromkeys(compiles.LONG_CALLS | admin.LONG_CALLS | memory.LONG_CALLS | ontology.LONG_CALLS, long)
+    apart |= dict.fromkeys(_LARGE_WRITES, rpc_server.write_options(deps.settings, other)) | {"AssembleContext": turn}
+    _watch_turn_calls(deps.watch, turn.admission)
+    return [
+        service_handler(service, behaviours_of(service, one), other, apart=_apart(service, apart))
+        for service, one in _services(deps)
+    ]
+
+
+def _health(
+    deps: ServingDeps,
+    impairments: Impairments,
+    members: Members | None,
+    *,
+    is_draining: Callable[[], bool],
+    admin_of: Callable[[str], Awaitable[UUID]],
+) -> Health:
+    """Return the health of this process, or that of all `members` where it speaks for them."""
+    health = Health(
+        partial(_reach, deps.pools.background),
+        is_draining,
+        lambda: deps.supervisor.restarts,
+        impairments.sources,
+        BackendStates(impairments.backends, deps.connected.places, admin_of),
+        impairments.embedder,
+    )
+    return health if members is None else replace(health, processes=members.states, ask_them=members.ask)
 
 
 def _members(deps: ServingDeps) -> Members | None:
@@ -194,6 +200,12 @@ def _watch_values(deps: ServingDeps) -> None:
     figures.watch_values(names.BREAKER, lambda: _breakers(deps.fan_out))
     figures.watch_values(
         names.BACKEND_BREAKER, lambda: {name: float(one) for name, one in deps.connected.resting().items()}
+    )
+
+
+def _watch_turn_calls(watch: Watch, admission: AdmissionControl) -> None:
+    watch.figures.watch_values(
+        names.TURN_CALLS, lambda: {"running": admission.in_flight_count, "queued": admission.waiting_count}
     )
 
 

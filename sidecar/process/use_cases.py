@@ -26,7 +26,7 @@ from sidecar.services.compiles import Compiles
 from sidecar.services.costs import CostAccounts
 from sidecar.services.forgetting.elsewhere import Elsewhere
 from sidecar.services.knowledge import Knowledge
-from sidecar.services.memories import Memories, StorageLimits
+from sidecar.services.memories import Memories
 from sidecar.services.ontology.governance import Governance
 from sidecar.services.ontology.model_signals import scan_model
 from sidecar.services.ontology.scanning import Scans
@@ -39,6 +39,7 @@ from sidecar.services.webhooks import Webhooks
 from sidecar.services.wiki.pages import Wiki
 from sidecar.sources.registry import ConnectedSources
 from sidecar.telemetry.watch import Watch
+from store.content.storage import StorageLimits
 from store.db.postgres import Pools
 from store.scope import Scope
 from store.tenancy.webhooks import Subscription
@@ -64,13 +65,14 @@ def services_of(
     connected: ConnectedSources,
     caches: TenantCaches,
     turns: context.ContextDeps,
-    behind: tuple[Engine, Elsewhere],
+    *,
+    engine: Engine,
+    elsewhere: Elsewhere,
 ) -> Services:
-    """Return the use cases; `behind` are the compile engine, and what tells memory services of others to forget."""
+    """Return the use cases. Raises SettingInvalid for an unknown model of ontology scans."""
     pools, now, changed = deps.pools, deps.clocks.now, caches.changed
-    engine, elsewhere = behind
-    settings, quota_bytes = deps.settings, deps.settings.owner_quota_bytes
-    limits = {"quota_bytes": quota_bytes, "most_memories": settings.owner_max_memories}
+    settings = deps.settings
+    limits = StorageLimits(settings.owner_quota_bytes, settings.owner_max_memories)
     language_models.check("SIDECAR_ONTOLOGY_SCAN", settings.ontology_scan)
     attestations = Attestations.of_settings(settings, pools.background, now=now)
     pause = timedelta(seconds=settings.episode_pause_s)
@@ -86,7 +88,7 @@ def services_of(
         ),
         brain_context=BrainContext(pools),
         compiles=Compiles(pools, engine, caches.progress, now=now),
-        costs=CostAccounts(pools, now=now, quota_bytes=quota_bytes),
+        costs=CostAccounts(pools, now=now, quota_bytes=limits.quota_bytes),
         decay=Decay(
             pools,
             now=now,
@@ -104,16 +106,21 @@ def services_of(
             is_compiled=partial(_is_built_in, engine),
             forgot=caches.forgot,
             elsewhere=elsewhere,
-            limits=StorageLimits(**limits),
+            limits=limits,
         ),
         profiles=Profiles(pools, now=now, changed=changed, base=connected.base),
         receipts=Receipts(pools, now=now, receipt_writer=turns.receipt_writer, meters=turns.meters),
         scans=Scans(pools, now=now, model=partial(scan_model, settings, pools.background, now=now)),
         tenants=Tenants(pools, now=now, changed=changed, forgot=caches.forgot, elsewhere=elsewhere),
         threads=Threads(
-            pools, now=now, meters=turns.meters, fences=turns.fences, quota_bytes=quota_bytes, episode_pause=pause
+            pools,
+            now=now,
+            meters=turns.meters,
+            fences=turns.fences,
+            quota_bytes=limits.quota_bytes,
+            episode_pause=pause,
         ),
-        upkeep=Upkeep(pools, engine, now=now, **limits),
+        upkeep=Upkeep(pools, engine, now=now, limits=limits),
         webhooks=Webhooks(pools, now=now, is_compiled=partial(_is_source, connected)),
         wiki=Wiki(pools, now=now),
     )

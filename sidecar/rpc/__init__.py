@@ -1,4 +1,4 @@
-"""The door for gRPC: one module per service, and what every call passes on its way in and out.
+"""The gRPC server: one module per service, and the code that every call passes through.
 
-Wire types end here; behind this package are frozen values only.
+Generated messages stay in this package; the packages below see frozen values only.
 """

@@ -37,6 +37,7 @@ from store.content.memories import (
 )
 from store.content.recalling import RecalledMemory
 from store.content.standing import StatusChange, StatusDecision
+from store.content.storage import NO_LIMITS, StorageLimits
 from store.content.supersessions import Supersession
 from store.content.tiers import AuthorityTier, MemoryStatus
 from store.db.postgres import Pools, scoped
@@ -74,17 +75,6 @@ class MemoryHistory:
     supersessions: Sequence[Supersession]
 
 
-@dataclass(frozen=True, slots=True)
-class StorageLimits:
-    """What an owner holds at most: bytes of turns and memories, and memories; 0 for any number."""
-
-    quota_bytes: int = 0
-    most_memories: int = 0
-
-
-NO_LIMITS = StorageLimits()
-
-
 class Memories:
     """Stores memories in the built-in store; `now` tells the time of a write, `is_compiled` whose wikis are made from it.
 
@@ -105,7 +95,7 @@ class Memories:
         self._pool = pools.background
         self._now = now
         self._is_compiled = is_compiled
-        self._limits = {"quota_bytes": limits.quota_bytes, "most_memories": limits.most_memories}
+        self._limits = limits
         self.forgetting = Forgetting(
             pools,
             now=now,
@@ -113,7 +103,7 @@ class Memories:
             compile_anew=self._queue_compile,
             elsewhere=elsewhere or Elsewhere(pools.background, {}, now=now),
         )
-        self.supersessions = Supersessions(pools, now=now, compile_anew=self._queue_compile, **self._limits)
+        self.supersessions = Supersessions(pools, now=now, compile_anew=self._queue_compile, limits=limits)
 
     async def retain(self, scope: Scope, given: Sequence[NewMemory]) -> tuple[Retained, Enqueued | None]:
         """Write up to 1,000 memories, and queue a compile; None when none was new or changed.
@@ -126,7 +116,7 @@ class Memories:
         now = self._now()
         async with scoped(self._pool, scope) as connection:
             await tenants.ensure_tenant(connection, scope.tenant_id, now=now)
-            retained = await memories.write(connection, scope, prepared, now=now, **self._limits)
+            retained = await memories.write(connection, scope, prepared, now=now, limits=self._limits)
             summary_ids = await remake_above(connection, scope, retained.edited_ids, now=now)
             if retained.updated_count:
                 await evidence.forget_unsaid(connection, scope, [*(one.memory_id for one in given), *summary_ids])

@@ -29,6 +29,7 @@ from store.compile.jobs import Job, Trigger
 from store.compile.overview import MOST_RETRIED, Cited, QuarantinedRow
 from store.content import memories
 from store.content.memories import NewMemory
+from store.content.storage import NO_LIMITS, StorageLimits
 from store.db.postgres import Pools, Transaction, scoped
 from store.db.queries import Connection
 from store.ontology import evidence
@@ -86,17 +87,16 @@ class ReadsAgainstCost:
 class Upkeep:
     """Maintains an owner's wiki; `now` tells the time of an act.
 
-    An owner's turns and memories hold at most `quota_bytes`, and `most_memories` memories; 0 for any number. Methods that write
-    raise FailedPrecondition where the tenant's compile is off.
+    Methods that write raise FailedPrecondition where the tenant's compile is off.
     """
 
     def __init__(
-        self, pools: Pools, engine: Engine, *, now: Callable[[], datetime], quota_bytes: int = 0, most_memories: int = 0
+        self, pools: Pools, engine: Engine, *, now: Callable[[], datetime], limits: StorageLimits = NO_LIMITS
     ) -> None:
         self._pool = pools.background
         self._engine = engine
         self._now = now
-        self._limits = {"quota_bytes": quota_bytes, "most_memories": most_memories}
+        self._limits = limits
 
     async def reset(self, scope: Scope, *, mode: ResetMode, is_dry: bool) -> Reset:
         """Reset the wiki to its beginning. Raises FailedPrecondition while a job runs."""
@@ -166,7 +166,7 @@ class Upkeep:
         now = self._now()
         async with scoped(self._pool, scope) as connection:
             await check_compiled(connection, scope, now=now)
-            retained = await memories.write(connection, scope, prepared, now=now, **self._limits)
+            retained = await memories.write(connection, scope, prepared, now=now, limits=self._limits)
             summary_ids = await remake_above(connection, scope, retained.edited_ids, now=now)
             touched = [*(one.memory_id for one in records), *summary_ids] if retained.updated_count else []
             if touched:

@@ -120,6 +120,9 @@ FILL_RATIO: Final = Metric("sidecar.budget.fill_ratio", "", "Share of the pool t
 STABLE_PREFIX: Final = Metric(
     "sidecar.stable_prefix.tokens", "{token}", "Tokens at the start that do not change from turn to turn.", (), _TOKENS
 )
+TURN_CALLS: Final = Metric(
+    "sidecar.assembly.calls", "", "Calls of AssembleContext now, by state: running or queued.", ("state",)
+)
 RECEIPTS_DROPPED: Final = Metric("sidecar.receipts.dropped", "", "Receipts dropped since the start.")
 FORGOTTEN: Final = Metric("sidecar.forgotten", "", "Forgettings since the start, by what they named.", ("target",))
 PURGE_WAITING: Final = Metric(

@@ -216,10 +216,7 @@ def _held(turn_ids: Sequence[str], first: int, count: int) -> tuple[str, ...]:
 def _messages(exchange: Exchange, thread: History, shared: Shared) -> list[Message]:
     """Return the turns of the window as messages, oldest first."""
     older = [turn for unit in reversed(thread.older[: shared.older_count]) for turn in unit.turns]
-    return [
-        Message(turn.id, role_of(turn), turn.text, turn.parts, turn.tokens, turn.id in exchange.cut)
-        for turn in (*older, *exchange.turns)
-    ]
+    return [Message(turn.id, role_of(turn), turn.text, turn.parts, turn.tokens) for turn in (*older, *exchange.turns)]
 
 
 def _rendered(

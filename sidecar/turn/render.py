@@ -43,7 +43,6 @@ class Message:
     text: str
     parts: tuple[dict[str, Any], ...]
     tokens: int
-    was_cut: bool
     is_cache_point: bool = False
 
 

@@ -71,7 +71,6 @@ class Spent:
     key: str
     model_id: str
     turn_count: int
-    reported_count: int
     prompt_tokens: int
     frame_tokens: int
     input_tokens: int

@@ -42,7 +42,7 @@ FROM turn_accounts WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND rec
 -- Spending of an owner's turns in a time range, by key and model.
 SELECT CASE :by::text WHEN 'day' THEN to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD') WHEN 'owner' THEN owner_id::text
         WHEN 'agent' THEN agent_id WHEN 'thread' THEN thread_id WHEN 'model' THEN model_id ELSE '' END AS key,
-    model_id, count(*) AS turn_count, count(reported_input_tokens) AS reported_count, sum(prompt_tokens) AS prompt_tokens,
+    model_id, count(*) AS turn_count, sum(prompt_tokens) AS prompt_tokens,
     sum(frame_tokens) AS frame_tokens, sum(thread_tokens) AS thread_tokens, sum(knowledge_tokens) AS knowledge_tokens,
     sum(memory_tokens) AS memory_tokens, sum(wiki_tokens) AS wiki_tokens, sum(workspace_tokens) AS workspace_tokens,
     sum(tools_tokens) AS tools_tokens,

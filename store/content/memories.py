@@ -15,6 +15,7 @@ from uuid import UUID, uuid5
 from store.content import embeddings, feed, standing, storage, supersessions
 from store.content.derived import Derived, derive
 from store.content.recalling import Recalled, RecalledMemory, RecallQuery, recalled
+from store.content.storage import NO_LIMITS, StorageLimits
 from store.content.tiers import MemoryStatus
 from store.content.validity import OPEN, Validity, ValidPrecision, validity_of
 from store.db import queries
@@ -153,16 +154,14 @@ async def write(
     prepared: PreparedMemories,
     *,
     now: datetime,
-    quota_bytes: int = 0,
-    most_memories: int = 0,
+    limits: StorageLimits = NO_LIMITS,
 ) -> Retained:
     """Write the memories. An unchanged memory is left alone; of two with one id, the later one wins.
 
     Each write takes the next number of the owner's feed, whose row is locked until the transaction ends. Numbers have no gaps,
     so a reader that has read up to n has seen everything up to n. A statement carries about 1 MB of text. A memory drawn from
     turns of tools, and from none of the user's, gets the `origin` "tool" in its metadata, unless it has one.
-    Raises QuotaExceeded if the owner would hold more than `quota_bytes` (0: no quota), and TooManyMemories if new ones would make
-    it more than `most_memories` (0: no limit).
+    Raises QuotaExceeded or TooManyMemories if the owner would exceed the limits.
     """
     if not prepared.rows:
         return Retained((), 0, 0)
@@ -181,13 +180,13 @@ async def write(
         updated += counts["updated_count"]
         retold += counts["retold_ids"]
         edited += counts["edited_ids"]
-    if created and most_memories:
-        await storage.check_count(connection, scope, most_memories)
+    if created and limits.most_memories:
+        await storage.check_count(connection, scope, limits.most_memories)
     if created or updated:
         await feed.advance(connection, scope, created + updated)
         await embeddings.mark(connection, scope, embeddings.TextKind.MEMORIES, now=now)
         added_bytes = await storage.of_memories(connection, scope, ids) - held_bytes
-        await storage.add(connection, scope, added_bytes, quota_bytes=quota_bytes)
+        await storage.add(connection, scope, added_bytes, quota_bytes=limits.quota_bytes)
     if updated:  # what a memory ended holds until that memory begins, which may be another instant now
         older = await supersessions.superseded_by(connection, scope, ids)
         older += await supersessions.drop_planned(connection, scope, retold) if retold else []

@@ -7,6 +7,7 @@ it last, so that concurrent writes of one owner wait as briefly as possible.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
 from store.db import queries
@@ -15,6 +16,17 @@ from store.errors import QuotaExceeded, TooManyMemories
 from store.scope import Scope
 
 _sql = queries.load(__file__)
+
+
+@dataclass(frozen=True, slots=True)
+class StorageLimits:
+    """Maximum bytes of an owner's turns and memories together, and maximum number of memories; 0 is no limit."""
+
+    quota_bytes: int = 0
+    most_memories: int = 0
+
+
+NO_LIMITS = StorageLimits()
 
 
 async def stored_bytes(connection: Connection, scope: Scope) -> int:

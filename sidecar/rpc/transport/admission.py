@@ -167,11 +167,6 @@ class AdmissionControl:
         """Return how many calls are queued."""
         return len(self._room)
 
-    @property
-    def hold_s(self) -> float:
-        """Return the moving average of how long calls hold their slots, in seconds."""
-        return self._hold_s
-
     @asynccontextmanager
     async def slot(self, tenant_id: UUID, caller: Hashable) -> AsyncIterator[None]:
         """Hold a slot while the block runs. Raises Overloaded, at once or after the longest wait."""

@@ -17,6 +17,7 @@ from sidecar.services.validation import check_count, read_id, read_text
 from store.compile.jobs import Enqueued
 from store.content import feed, memories, supersessions
 from store.content.memories import Memory, NewMemory
+from store.content.storage import StorageLimits
 from store.content.supersessions import SourceTurn, Supersession
 from store.db.postgres import Pools, scoped
 from store.db.queries import Connection
@@ -46,13 +47,12 @@ class Supersessions:
         *,
         now: Callable[[], datetime],
         compile_anew: Callable[[Scope, datetime], Awaitable[Enqueued]],
-        quota_bytes: int,
-        most_memories: int,
+        limits: StorageLimits,
     ) -> None:
         self._pool = pools.background
         self._now = now
         self._compile_anew = compile_anew
-        self._limits = {"quota_bytes": quota_bytes, "most_memories": most_memories}
+        self._limits = limits
 
     async def supersede(
         self, scope: Scope, superseded_ids: Sequence[str], newer: str | NewMemory, cause: SupersessionCause
@@ -90,7 +90,7 @@ class Supersessions:
         await feed.hold(connection, scope)
         held = await memories.lock(connection, scope, superseded_ids)
         prepared = await memories.prepare(scope, [edit_of(newer, held.values())])
-        retained = await memories.write(connection, scope, prepared, now=self._now(), **self._limits)
+        retained = await memories.write(connection, scope, prepared, now=self._now(), limits=self._limits)
         await remake_above(connection, scope, retained.edited_ids, now=self._now())
         return retained.memory_ids[0]
 

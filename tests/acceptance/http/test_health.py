@@ -47,7 +47,10 @@ async def test_resting_source_is_reported_without_failing_the_process(settings: 
                     break
             assert told.json()["resting_sources"] == ["wiki"]
             assert (await client.get("/readyz")).status_code == 200
-            assert 'sidecar_source_breaker_open{source="wiki"} 1.0' in (await client.get("/metrics")).text
+            metrics = (await client.get("/metrics")).text
+            assert 'sidecar_source_breaker_open{source="wiki"} 1.0' in metrics
+            assert 'sidecar_assembly_calls{state="running"} 0.0' in metrics
+            assert 'sidecar_assembly_calls{state="queued"} 0.0' in metrics
 
 
 async def test_resting_backends_are_counted_for_all_and_named_to_their_tenants_admin(

@@ -1,4 +1,4 @@
-"""Words that come in by every door, are used and forgotten, and are looked for in rows, answers, logs, and purged files."""
+"""Words stored by every entry point, used and forgotten, are in no row, answer, log or purged file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support.served.wiki_site import WikiCaller, streamed, worked
 from tests.support.store.held_words import holders
 from tests.support.waiting import until
 
-DOORS = (
+ENTRIES = (
     "memory", "metadata", "tag", "document", "long", "page", "shared", "candidate", "pinned", "turn", "arguments", "result",
     "speaker", "title", "drawn", "question", "alias", "old", "lone", "edited", "dated", "manual",
     "proposed",
@@ -35,8 +35,8 @@ AT = datetime(2025, 3, 2, 12, tzinfo=UTC)
 
 @pytest.fixture
 def canaries() -> dict[str, str]:
-    """A word for each door that stands nowhere else, and that no compression shortens."""
-    return {door: "".join(random.SystemRandom().choices("bdghjkpqvwxz", k=14)) for door in DOORS}
+    """A word for each entry point that stands nowhere else, and that no compression shortens."""
+    return {entry: "".join(random.SystemRandom().choices("bdghjkpqvwxz", k=14)) for entry in ENTRIES}
 
 
 def memories_of(words: dict[str, str]) -> list[memory_pb2.NewMemory]:
@@ -103,7 +103,7 @@ def turns_of(words: dict[str, str]) -> list[pb.NewTurn]:
 
 
 async def filled(site: Site, words: dict[str, str]) -> Caller:
-    """Put the words in by every door, and use them: compiled, compressed, recalled, summed up, explained, exported."""
+    """Put the words in by every entry point, and use them: compiled, compressed, recalled, summed up, explained, exported."""
     agent, admin = site.caller(), site.caller(admin=True)
     await agent.Retain(memory_pb2.RetainRequest(memories=memories_of(words)))
     edit = memory_pb2.NewMemory(memory_id="edited", text="Casa Lola belongs to nobody.")
@@ -190,14 +190,14 @@ def files_with(words: dict[str, str], directory: Path, database: str = "") -> di
         except FileNotFoundError:
             continue
         for form in (content, content.replace(b"\0", b"")):
-            for door, word in words.items():
+            for entry, word in words.items():
                 if word.encode() in form:
-                    found.setdefault(door, []).append(str(place))
+                    found.setdefault(entry, []).append(str(place))
     return found
 
 
 async def forget_all(agent: Caller, words: dict[str, str]) -> None:
-    """Forget the words, each in the way that its door suggests."""
+    """Forget the words, each in the way that suits its entry point."""
 
     async def forget(**target: Any) -> memory_pb2.ForgetResponse:
         before = await agent.Forget(memory_pb2.ForgetRequest(**target, dry_run=True), timeout=60)
@@ -229,13 +229,13 @@ async def forget_all(agent: Caller, words: dict[str, str]) -> None:
     assert (list(gone.thread_ids), len(gone.turn_ids)) == (["lone"], 1)
     span = {"since_time": AT.replace(day=1), "until_time": AT.replace(day=3)}
     assert len((await forget(**span)).turn_ids) == 1
-    for door, word in words.items():
+    for entry, word in words.items():
         found = await agent.Forget(memory_pb2.ForgetRequest(word=word), timeout=60)
         assert found.is_dry_run
         confirmed = [hit.confirm_id for hit in found.hits]
         if confirmed:
             done = await agent.Forget(memory_pb2.ForgetRequest(word=word, confirmed_ids=confirmed), timeout=60)
-            assert not done.rows_left, (door, done.rows_left)
+            assert not done.rows_left, (entry, done.rows_left)
 
 
 async def test_forgotten_words_stand_nowhere(
@@ -255,7 +255,7 @@ async def test_forgotten_words_stand_nowhere(
     await connection.close()
     agent = await filled(site, canaries)
     stood = await holders(database, canaries)
-    assert set(canaries) - {"edited"} <= stood.keys(), "every door lets its word in"
+    assert set(canaries) - {"edited"} <= stood.keys(), "every entry point stores its word"
     await as_superuser(site, "ANALYZE")
     await as_superuser(site, "CHECKPOINT")
     deleted = knowledge_pb2.DeleteDocumentRequest(base="manuals", path="engine.md")
@@ -265,7 +265,7 @@ async def test_forgotten_words_stand_nowhere(
     await forget_all(agent, canaries)
     assert await holders(database, canaries) == {}
     told = await answers(site, agent, canaries)
-    assert not [door for door, word in canaries.items() if word in told]
+    assert not [entry for entry, word in canaries.items() if word in told]
     await worked(site)
     assert await holders(database, canaries) == {}
     pgdata = Path(os.environ[RUN_DIR]) / "pgdata"
@@ -278,7 +278,7 @@ async def test_forgotten_words_stand_nowhere(
     assert await asyncio.to_thread(files_with, canaries, pgdata, number) == {}
     assert await asyncio.to_thread(files_with, canaries, Path(site.settings.data_dir)) == {}
     logged = (caplog.text + "".join(capfd.readouterr())).lower()
-    assert not [door for door, word in canaries.items() if word in logged]
+    assert not [entry for entry, word in canaries.items() if word in logged]
 
 
 async def _is_purged(database: str) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from sidecar.http.doors import BackendStates, Health, doors
+from sidecar.http.health import BackendStates, Health, health_app
 from sidecar.http.members import Impairments, Members, answer_members
 from sidecar.telemetry.figures import Figures
 
@@ -90,7 +90,7 @@ async def test_service_is_ready_while_one_of_its_processes_takes_calls(stack: As
     health = Health(
         _database, lambda: False, dict, list, BackendStates(), processes=members.states, ask_them=members.ask
     )
-    transport = httpx.ASGITransport(app=doors(health, Figures()))
+    transport = httpx.ASGITransport(app=health_app(health, Figures()))
     async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
         async with AsyncExitStack() as short:
             await answer_members(short, tmp_path / "1.sock", impairments(), Figures())

@@ -1,4 +1,4 @@
-"""A real gRPC server behind the door, over TCP and a unix socket: who gets in, and what the others read."""
+"""A real gRPC server, over TCP and a unix socket: which callers are admitted, and the errors of the others."""
 
 from __future__ import annotations
 
@@ -193,8 +193,8 @@ async def test_draining_server_refuses_new_calls_and_finishes_running_ones(site:
     async with site.tcp as channel:
         inside = asyncio.create_task(call(channel, "Hang", metadata=site.token(), timeout=30))
         await site.echo.hanging.wait()
-        site.door.close()
-        idle = asyncio.create_task(site.door.wait_idle())
+        site.interceptor.close()
+        idle = asyncio.create_task(site.interceptor.wait_idle())
         found = await refusal(call(channel, "Say", metadata=site.token()))
         assert found[:2] == ("UNAVAILABLE", "STOPPING")
         assert not idle.done()

@@ -90,7 +90,7 @@ class Site:
     admission: AdmissionControl
     settings: IdentitySettings
     not_before: dict[UUID, datetime | Exception]
-    door: CallInterceptor = field(init=False)
+    interceptor: CallInterceptor = field(init=False)
     port: int = 0
     socket: str = ""
     ahead_s: float = 0.0
@@ -119,8 +119,8 @@ async def build_server(made: Site) -> tuple[Any, Authenticator]:
         return moment
 
     authenticator = Authenticator(made.settings, not_before=not_before, now_s=lambda: time.time() + made.ahead_s)
-    made.door = CallInterceptor(authenticator)
-    server = grpc.aio.server(interceptors=[made.door])
+    made.interceptor = CallInterceptor(authenticator)
+    server = grpc.aio.server(interceptors=[made.interceptor])
     echo = made.echo
     behaviours = {"Say": echo.say, "Hang": echo.hang, "Fail": echo.fail, "Reset": echo.reset}
     open_lanes = AdmissionControl(

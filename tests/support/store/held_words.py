@@ -14,9 +14,9 @@ async def holders(database: str, words: dict[str, str]) -> dict[str, list[str]]:
         for table, column, kind in await connection.fetch(f"{columns} ORDER BY 1, 2"):
             text = f"encode({column}, 'escape')" if kind == "bytea" else f"{column}::text"
             held = await connection.fetchval(f"SELECT string_agg(lower({text}), ' ') FROM {table}") or ""
-            for door, word in words.items():
+            for entry, word in words.items():
                 if word in held:
-                    found.setdefault(door, []).append(f"{table}.{column}")
+                    found.setdefault(entry, []).append(f"{table}.{column}")
         return found
     finally:
         await connection.close()

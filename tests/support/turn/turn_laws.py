@@ -105,7 +105,8 @@ def check_fates(question: Fitting, result: Fitted) -> None:
 def check_facts(question: Fitting, result: Fitted) -> None:
     """No fact is lost to one that is absent, and none is said twice. One id is one item, whichever text it came with."""
     kept = [fate for fate in result.fates if fate.form]
-    whole = {message.turn_id for message in result.rendering.messages if not message.was_cut}
+    cut = {fate.turn.id for fate in result.turn_fates if "its middle is cut" in fate.reason}
+    whole = {message.turn_id for message in result.rendering.messages} - cut
     present = {fate.item.id for fate in kept} | whole | question.seen_item_ids
     assert all(fate.into in present for fate in result.fates if fate.decision is Decision.DEDUPED_INTO)
     assert len({fate.item.id for fate in kept}) == len(kept)

@@ -1,4 +1,4 @@
-"""The door for documents: kinds, encodings, limits and the walk of a tree."""
+"""Reading documents: kinds, encodings, limits and the walk of a tree."""
 
 import codecs
 import hashlib

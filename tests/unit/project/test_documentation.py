@@ -163,7 +163,8 @@ def test_upgrade_table_names_existing_migrations_in_order() -> None:
     told = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (\d{4}(?:, \d{4})*) \|", told, re.MULTILINE)
     listed = [number for row in rows for number in row.split(", ")]
-    assert listed and set(listed) <= {path.name[:4] for path in (ROOT / "migrations").glob("*.sql")}
+    assert listed
+    assert set(listed) <= {path.name[:4] for path in (ROOT / "migrations").glob("*.sql")}
     assert rows == sorted(rows)
 
 

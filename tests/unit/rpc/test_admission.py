@@ -315,9 +315,8 @@ def test_limits_that_admit_no_call_are_refused(in_flight: int, waiting: int, wai
 
 async def test_call_whose_wait_would_exceed_its_deadline_is_refused_at_once() -> None:
     house = House(in_flight=1, waiting=10, wait_s=60.0)
-    await paced(house, hold_s=10.0)
+    pace_s = await paced(house)
     (inside,) = await house.visit(A)
-    pace_s = house.admission.hold_s
     with pytest.raises(Overloaded):
         await house.admission.enter(A, "x", within_s=2.9 * pace_s)
     waiting = asyncio.create_task(house.admission.enter(A, "x", within_s=3.1 * pace_s))
@@ -335,11 +334,11 @@ async def test_call_whose_wait_would_exceed_its_deadline_is_refused_at_once() ->
 
 async def test_call_that_reaches_its_deadline_in_the_queue_is_refused_then() -> None:
     house = House(in_flight=1, waiting=10, wait_s=60.0)
-    await paced(house, hold_s=10.0)
+    pace_s = await paced(house)
     (inside,) = await house.visit(A)
-    waiting = asyncio.create_task(house.admission.enter(A, "x", within_s=3.1 * house.admission.hold_s))
+    waiting = asyncio.create_task(house.admission.enter(A, "x", within_s=3.1 * pace_s))
     await settle()
-    house.clock.wind(1.2 * house.admission.hold_s)
+    house.clock.wind(1.2 * pace_s)
     with pytest.raises(Overloaded):
         await waiting
     await house.let_go(inside)
@@ -348,17 +347,18 @@ async def test_call_that_reaches_its_deadline_in_the_queue_is_refused_then() -> 
 
 async def test_free_slot_refuses_no_call_and_leaving_twice_frees_one_slot() -> None:
     house = House(in_flight=1)
-    await paced(house, hold_s=10.0)
-    place = await house.admission.enter(A, "x", within_s=0.0)
-    place.leave()
+    await paced(house)
+    slot = await house.admission.enter(A, "x", within_s=0.0)
+    slot.leave()
     (inside,) = await house.visit(B)
-    place.leave()
+    slot.leave()
     assert house.admission.in_flight_count == 1
     await house.let_go(inside)
 
 
-async def paced(house: House, *, hold_s: float) -> None:
-    """Let one call hold a place so long."""
+async def paced(house: House) -> float:
+    """Let one call hold a slot for ten seconds; return the average hold time after it, in which the newest counts a tenth."""
     (visit,) = await house.visit(A)
-    house.clock.wind(hold_s)
+    house.clock.wind(10.0)
     await house.let_go(visit)
+    return 1.0

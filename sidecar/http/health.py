@@ -99,7 +99,7 @@ class Health:
             return type(error).__name__
 
 
-def doors(health: Health, figures: Figures, *, extra: Sequence[BaseRoute] = ()) -> Starlette:
+def health_app(health: Health, figures: Figures, *, extra: Sequence[BaseRoute] = ()) -> Starlette:
     """Return the application of health, metrics and the extra routes."""
 
     async def alive(_: Request) -> Response:
