@@ -79,24 +79,11 @@ def services_of(
     return Services(
         attestations=attestations,
         backends=Backends(pools, connected.places, now=now, changed=changed),
-        brain=Brain(
-            pools.background,
-            now=now,
-            forgot=caches.forgot,
-            told=deps.watch.figures.brain_changed,
-            has_four_eyes=settings.ontology_four_eyes,
-        ),
+        brain=_brain(deps, caches),
         brain_context=BrainContext(pools),
         compiles=Compiles(pools, engine, caches.progress, now=now),
         costs=CostAccounts(pools, now=now, quota_bytes=limits.quota_bytes),
-        decay=Decay(
-            pools,
-            now=now,
-            attestations=attestations,
-            policy=decay_policy(settings),
-            principle_days=settings.decay_principle_days,
-            told=lambda job: deps.watch.figures.decayed(job.kind.value, job.state.value),
-        ),
+        decay=_decay(deps, attestations),
         episodes=Episodes(pools.background, now=now, pause=pause),
         governance=Governance(pools, now=now, has_four_eyes=settings.ontology_four_eyes),
         knowledge=Knowledge(pools, now=now, count=turns.meters.reference.count, forgot=caches.forgot),
@@ -123,6 +110,27 @@ def services_of(
         upkeep=Upkeep(pools, engine, now=now, limits=limits),
         webhooks=Webhooks(pools, now=now, is_compiled=partial(_is_source, connected)),
         wiki=Wiki(pools, now=now),
+    )
+
+
+def _brain(deps: BaseDeps, caches: TenantCaches) -> Brain:
+    return Brain(
+        deps.pools.background,
+        now=deps.clocks.now,
+        forgot=caches.forgot,
+        told=deps.watch.figures.brain_changed,
+        has_four_eyes=deps.settings.ontology_four_eyes,
+    )
+
+
+def _decay(deps: BaseDeps, attestations: Attestations) -> Decay:
+    return Decay(
+        deps.pools,
+        now=deps.clocks.now,
+        attestations=attestations,
+        policy=decay_policy(deps.settings),
+        principle_days=deps.settings.decay_principle_days,
+        told=lambda job: deps.watch.figures.decayed(job.kind.value, job.state.value),
     )
 
 
