@@ -78,6 +78,21 @@ _WORKS = (
     r"(?:works|worked|arbeitet|trabaja|trabalha|travaille|lavora)(?: \S+){0,4}"
     r" (?:at|as|for|in|bei|als|am|im|fur|en|como|de|na|no|em|chez|comme|da|come)\b"
 )
+# Patterns over words in which the sign stands for the subject's name.
+_NAME = "\x04"
+_IS_BESIDE = re.compile(rf"(?:^|\s){_NAME} \x02 {_APPOSED}")
+_IS_BETWEEN = re.compile(rf"(?:{_AN}|{_MY})(?: [^\x02\x03\s]+){{1,4}} \x02 (?:(?:{_TITLES}) )*{_NAME} [\x02\x03]")
+_MINE = re.compile(rf"\b(?:{_MY}) (?:[^\x02\x03\s]+ )?([^\x02\x03\s]+) (?:(?:{_TITLES}) )*{_NAME}")
+_MINE_OR_THE = re.compile(rf"\b(?:{_MY}|{_AN}) (?:[^\x02\x03\s]+ )?([^\x02\x03\s]+) (?:(?:{_TITLES}) )*{_NAME}")
+_LABELS = re.compile(rf"{_LABELLED} (?:\S+ ){{0,2}}{_NAME}(?: \S+)?")
+_HAS_STATE = re.compile(rf"(?:\S+ ){{0,1}}{_NAME} (?:{_IS}) ")
+_HAS_ROLE = re.compile(rf"(?:\S+ )?{_NAME} (?:(?:{_LEADS})\b(?! on\b)|{_WORKS})")
+_BEFORE = re.compile(rf"(?:^|\s)(\S+) (\S+) {_NAME}")
+_OPENS = re.compile(rf"(?:(?:{_AN}) (?:\S+ )?)?{_NAME}")
+_BEGINS = re.compile(rf"(?:\S+ ){{0,1}}{_NAME}")
+_IS_KIND = re.compile(rf"(?:\S+ ){{0,3}}{_NAME} (?:{_IS}) (?:(?:{_NOW}) )*(?:{_AN})\b(?! (?:{_NO_KIND})\b)")
+_KIND_IS = re.compile(rf"(?:\S+ ){{1,5}}(?:{_WHO_IS}) (?:(?:{_TITLES}) )*{_NAME}")
+_STATE = re.compile(rf"{_NAME} (?:{_IS}) ")
 _OWNER = re.compile(r"\b[^\W\d_][\w-]*['’]s?\s+(?=[^\W\d_])")
 _CLAUSE = re.compile(r"(;\s+|:\s+|\s[-–—]\s)")
 
@@ -102,16 +117,18 @@ def _beside(said: str, key: str) -> int:
 
     `said` has a sign for each stop.
     """
-    name = rf"(?:(?:{_TITLES}) )*{re.escape(key)}"
-    if re.search(rf"(?:^|\s){name} \x02 {_APPOSED}", said) or re.match(
-        rf"(?:{_AN}|{_MY})(?: [^\x02\x03\s]+){{1,4}} \x02 {name} [\x02\x03]", said
-    ):
+    said = _signed(said, key)
+    if _NAME not in said:
+        return 0
+    if _IS_BESIDE.search(said) or _IS_BETWEEN.match(said):
         return KIND
-    is_addressed = key.partition(" ")[0] in ADDRESSES
-    before = re.search(
-        rf"\b(?:{_MY}{'|' + _AN if is_addressed else ''}) (?:[^\x02\x03\s]+ )?([^\x02\x03\s]+) {name}\b", said
-    )
+    before = (_MINE_OR_THE if key.partition(" ")[0] in ADDRESSES else _MINE).search(said)
     return 5 if before and before[1] not in _NO_OFFICE else 0
+
+
+def _signed(said: str, key: str) -> str:
+    """Return the words with a sign for the name with this plain key."""
+    return f" {said} ".replace(f" {key} ", f" {_NAME} ")[1:-1]
 
 
 def clause(said: str, keys: Collection[str]) -> str:
@@ -122,7 +139,7 @@ def clause(said: str, keys: Collection[str]) -> str:
     if speaker_of(said) or any(_begins_with(said, key) for key in keys):
         return said
     parts = _LATER.split(said)
-    found = (one for one in parts[1:] if any(re.match(rf"{re.escape(key)} (?:{_IS}) ", plain_key(one)) for key in keys))
+    found = (one for one in parts[1:] if any(_STATE.match(_signed(plain_key(one), key)) for key in keys))
     first = next(found, "")
     return f"{first.rstrip(' .;')}." if first and first[0].isupper() else said
 
@@ -164,28 +181,24 @@ def _without_longer(said: str, sentence: str, keys: Collection[str]) -> str:
 
 
 def _defined(said: str, key: str) -> int:
-    name = re.escape(key)
+    said = _signed(said, key)
+    if _NAME not in said:
+        return 0
     if said.startswith(f"{_LABELLED} "):
-        return KIND if re.fullmatch(rf"(?:\S+ ){{0,2}}{name}(?: \S+)?", said.removeprefix(f"{_LABELLED} ")) else 0
-    if _says_what(said, name):
+        return KIND if _LABELS.fullmatch(said) else 0
+    if _says_what(said):
         return KIND
-    if re.match(rf"(?:\S+ ){{0,1}}{name} (?:{_IS}) ", said):
+    if _HAS_STATE.match(said):
         return 4
-    if re.match(rf"(?:\S+ )?{name} (?:(?:{_LEADS})\b(?! on\b)|{_WORKS})", said):
+    if _HAS_ROLE.match(said):
         return 5
-    before = re.search(rf"(?:^|\s)(\S+) (\S+) {name}\b", f"  {said}")
+    before = _BEFORE.search(said)
     if before and (before[2] in NAMING or (before[1] in NAMING and len(before[2]) > 2)):
         return 5
-    if re.match(rf"(?:(?:{_AN}) (?:\S+ )?)?{name}\b", said):
-        return 3
-    return 1 if re.search(rf"\b{name}\b", said) else 0
+    return 3 if _OPENS.match(said) else 1
 
 
-def _says_what(said: str, name: str) -> bool:
+def _says_what(said: str) -> bool:
     """Return whether the words say what the name is, who it is that is something, or that it is no more what it was."""
-    is_ended = re.match(rf"(?:\S+ ){{0,1}}{name}\b", said) and _ENDED.search(said) and not _COMING.search(said)
-    return bool(
-        is_ended
-        or re.match(rf"(?:\S+ ){{0,3}}{name} (?:{_IS}) (?:(?:{_NOW}) )*(?:{_AN})\b(?! (?:{_NO_KIND})\b)", said)
-        or re.match(rf"(?:\S+ ){{1,5}}(?:{_WHO_IS}) (?:(?:{_TITLES}) )*{name}\b", said)
-    )
+    is_ended = _BEGINS.match(said) and _ENDED.search(said) and not _COMING.search(said)
+    return bool(is_ended or _IS_KIND.match(said) or _KIND_IS.match(said))
