@@ -69,7 +69,7 @@ _RELATIVE = re.compile(
     r"|ahora|ya no|todavia|esta (?:manana|tarde|noche|semana)|agora|ja nao|ainda|esta (?:manha|noite)|jetzt|nicht mehr|inzwischen"
     r"|ab (?:jetzt|sofort|heute)|noch|am (?:montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag)"
     r"|diese[nrs]? (?:woche|monat|jahr)"
-    r"|ayer|hoy|manana|hace \w+ (?:dias|semanas|meses|anos)|(?:semana|mes|ano) (?:pasad[ao]|passad[ao]|que v[ie]e?ne?m?)"
+    r"|ayer|hoy|(?<!la )manana|hace \w+ (?:dias|semanas|meses|anos)|(?:semana|mes|ano) (?:pasad[ao]|passad[ao]|que v[ie]e?ne?m?)"
     r"|ontem|hoje|amanha|ha \w+ (?:dias|semanas|meses|anos)|gestern|heute|(?:letzte|nachste|vorige)[nmrs]? \w+|neulich"
     r"|hier|aujourdhui|demain|(?:semaine|mois|annee) (?:derniere?|prochaine?))\b"
 )

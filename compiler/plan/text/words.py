@@ -109,6 +109,9 @@ named called nicknamed dog cat puppy pup kitten pet horse friend sister brother 
 boyfriend girlfriend partner roommate coach boss neighbor niece nephew baby llamado llamada chamado chamada genannt namens
 perro perra gato gata cachorro cachorra hund katze amigo amiga hermano hermana irmao irma schwester bruder freund freundin
 chien ami amie soeur frere
+teacher tutor therapist plumber electrician landlord landlady dentist nurse colleague
+profesor profesora tutora fontanero medico medica dentista lehrer lehrerin hausmeister hebamme arzt arztin professora encanador
+professeur
 neighbour nachbar nachbarin kollege kollegin chef chefin mann ehemann partnerin vater mutter tante onkel oma opa
 marido esposo esposa pareja vecino vecina jefe jefa tia tio prima primo abuela abuelo vizinho vizinha chefe tia avo colega
 mari femme copain copine voisin voisine patron

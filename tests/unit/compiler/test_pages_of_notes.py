@@ -182,6 +182,8 @@ def test_page_whose_opening_is_forgotten_opens_with_the_best_that_is_left() -> N
         ("Nuria ya no trabaja los lunes.", True),
         ("O Renan mudou para a loja nova.", True),
         ("Ada has two brothers.", False),
+        ("El taller abre los sábados por la mañana.", False),
+        ("El taller abre mañana.", True),
     ],
 )
 def test_line_tells_its_day_where_it_tells_of_a_change_or_counts_from_it(text: str, *, is_dated: bool) -> None:

@@ -77,6 +77,7 @@ def test_every_title_is_of_a_theme() -> None:
         ("A loja não abre no sábado.", "portuguese"),
         ("Decidimos trocar a farinha porque o pão é melhor.", "portuguese"),
         ("Decidí no beber vino hasta el verano porque duermo mejor.", "spanish"),
+        ("La vecina riega las plantas cuando no estamos.", "spanish"),
         ("The shop is closed over the holidays.", "english"),
     ],
 )
