@@ -78,6 +78,7 @@ _WORKS = (
     r"(?:works|worked|arbeitet|trabaja|trabalha|travaille|lavora)(?: \S+){0,4}"
     r" (?:at|as|for|in|bei|als|am|im|fur|en|como|de|na|no|em|chez|comme|da|come)\b"
 )
+_PRESENCE = "here|there|away|back|late|out|off|da|dort|hier|weg|aqui|alli|fora"
 # Patterns over words in which the sign stands for the subject's name.
 _NAME = "\x04"
 _IS_BESIDE = re.compile(rf"(?:^|\s){_NAME} \x02 {_APPOSED}")
@@ -85,7 +86,8 @@ _IS_BETWEEN = re.compile(rf"(?:{_AN}|{_MY})(?: [^\x02\x03\s]+){{1,4}} \x02 (?:(?
 _MINE = re.compile(rf"\b(?:{_MY}) (?:[^\x02\x03\s]+ )?([^\x02\x03\s]+) (?:(?:{_TITLES}) )*{_NAME}")
 _MINE_OR_THE = re.compile(rf"\b(?:{_MY}|{_AN}) (?:[^\x02\x03\s]+ )?([^\x02\x03\s]+) (?:(?:{_TITLES}) )*{_NAME}")
 _LABELS = re.compile(rf"{_LABELLED} (?:\S+ ){{0,2}}{_NAME}(?: \S+)?")
-_HAS_STATE = re.compile(rf"(?:\S+ ){{0,1}}{_NAME} (?:{_IS}) ")
+_HAS_STATE = re.compile(rf"(?:\S+ ){{0,1}}{_NAME} (?:{_IS}) (?!(?:{_PRESENCE})\b)")
+_IS_FROM = re.compile(rf"{_NAME} (?:from|of|vom|von der|von den|del|de la|da|do|du) ")
 _HAS_ROLE = re.compile(rf"(?:\S+ )?{_NAME} (?:(?:{_LEADS})\b(?! on\b)|{_WORKS})")
 _BEFORE = re.compile(rf"(?:^|\s)(\S+) (\S+) {_NAME}")
 _OPENS = re.compile(rf"(?:(?:{_AN}) (?:\S+ )?)?{_NAME}")
@@ -188,7 +190,7 @@ def _defined(said: str, key: str) -> int:
         return KIND if _LABELS.fullmatch(said) else 0
     if _says_what(said):
         return KIND
-    if _HAS_STATE.match(said):
+    if _HAS_STATE.match(said) or _IS_FROM.match(said):
         return 4
     if _HAS_ROLE.match(said):
         return 5

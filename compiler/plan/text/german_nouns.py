@@ -53,7 +53,7 @@ pferd pflanze pflanzen pflaster pflege pflicht pfund physio pilz plan plane plat
 probleme produkt produktion programm projekt prospekt prozent prozess prufung pulver punkt puppe quelle quittung rabatt rad
 rahmen rand rasen rat rathaus rauch raum rechner rechnung rechnungen recht rede regal regel regen region reifen reihe
 reinigung reis reise rente reparatur rest restaurant rezept richtung ring risiko rock rohr rolle rose rucken rucksack ruf ruhe
-sache sachen sack saft saison salat salz sand satz sauce schach schade schaden schal schale schatten scheibe schein schere
+saal sache sachen sack saft saison salat salz sand satz sauce schach schade schaden schal schale schatten scheibe schein schere
 schicht schiff schild schinken schlaf schlag schlaganfall schlange schloss schluss schlussel schmerz schmerzen schnee schrank
 schraube schritt schuh schuhe schuld schule schuler schulter schussel schutz schwester schwimmbad see seele seife seil seite
 sekunde sekunden sendung serie sessel sicht sieg signal silber sinn situation sitz sitzung sohn sommer sonne sorge sorte spass
@@ -131,6 +131,8 @@ GERMAN_NOUNS = frozenset(_NOUNS.split()) - _NO_NOUNS
 _HEADS = tuple(sorted(noun for noun in GERMAN_NOUNS - set(_NAME_ENDS.split()) if len(noun) >= _SHORTEST_HEAD))
 _TELLING = frozenset(noun for noun in GERMAN_NOUNS - COMMON_WORDS if len(noun) >= _LONG)
 _OFFICES = frozenset(_PEOPLE_BY_OFFICE.split())
+_FULL_NAME_WORDS = 2
+_WOMENS_OFFICES = ("erin", "orin", "istin")
 _OFFICE_HEADS = tuple(_OFFICE_ENDS.split())
 _OF_THEMES = frozenset(_THEMES.split())
 _STRONG_WORDS = frozenset(_STRONG.split())
@@ -185,6 +187,8 @@ def name_in(words: Sequence[str], keys: Sequence[str], *, is_initial: bool) -> t
     joint = next((at for at in range(start + 1, end - 1) if words[at].lower() in CONNECTORS), 0)
     if joint and all(is_german_noun(noun) or is_german_compound(noun) for noun in map(_last_word, keys[start:joint])):
         start = joint + 1
+    if end - start > _FULL_NAME_WORDS and keys[start].endswith(_WOMENS_OFFICES):
+        start += 1
     while start < end - 1 and (keys[start] in _OFFICES or keys[start].endswith(_OFFICE_HEADS)):
         start += 1
     is_name = keys[start] not in ADDRESSES and not is_german_noun(keys[start])

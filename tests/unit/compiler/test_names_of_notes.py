@@ -30,6 +30,7 @@ def names(text: str) -> list[str]:
         ("Letztes Jahr waren wir nicht dort.", []),
         ("Wir sind bei Herrn Falkner gewesen.", ["Herr Falkner"]),
         ("Der Großhändler VXT liefert nicht am Montag.", ["VXT"]),
+        ("Die Kritikerin Wanda Loos schreibt nicht.", ["Wanda Loos"]),
         ("We moved to easyVET in May.", ["easyVET"]),
         ("It used 40 kWh in May.", []),
         ("Adler takes cards; Strix takes none.", ["Strix"]),

@@ -32,6 +32,7 @@ from tests.support.compiler.plan_cases import START, memory
         ("Olga", "Mi primo vive en Praga con su mujer Olga.", ("Olga hornea un pan increíble.",)),
         ("Olga", "A nossa parteira chama-se Olga.", ("Olga estava doente em janeiro, na cozinha.",)),
         ("Olga", "Vera empieza clases de violín con la profesora Olga.", ("Olga cobra veinte euros por media hora.",)),
+        ("Olga", "Olga from the tax office wants the list.", ("Olga was here on Monday for the audit.",)),
         ("Olga", "Meine Hebamme heißt Olga.", ("Olga kommt am Dienstag wieder.",)),
         ("Olga", "Olga è la mia vicina.", ("Olga ha chiuso il negozio in agosto.",)),
     ],
