@@ -132,14 +132,15 @@ def likenesses_of(ranked: Ranked, reading: Reading, candidates: Sequence[Candida
     cosines = np.hstack([one.evidence.cosine for one in candidates])
     coverage = np.hstack([one.evidence.coverage for one in candidates])
     # What typed edges lead to is like the question as far as the way there holds its words, or the types that it asks for.
-    led = [
-        max(walked.coverage, walked.asked * walked.met) if walked else 0.0
-        for one in candidates
-        for walked in one.walked or repeat(None, len(one.ids))
-    ]
-    coverage = np.maximum(coverage, np.array(led))
+    led = np.array(
+        [
+            max(walked.coverage, walked.asked * walked.met) if walked else 0.0
+            for one in candidates
+            for walked in one.walked or repeat(None, len(one.ids))
+        ]
+    )
     taken_off = aloofness(reading.personal, ranked.leaning, embedder=reading.embedder)
-    likeness = likenesses(cosines, coverage, reading.background[:parts], embedder=reading.embedder) - taken_off
+    likeness = likenesses(cosines, coverage, led, reading.background[:parts]) - taken_off
     if blind := reading.blind:
         # Turns and passages need no likeness, so their many words are not compared.
         texts = [text if one.kind in _BARRED else "" for one in candidates for text in one.texts]
