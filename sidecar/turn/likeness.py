@@ -60,8 +60,8 @@ class Bar(NamedTuple):
 
 
 BARS: Final = {MINILM: Bar(2.0, 0.2, -0.11), MULTILINGUAL: Bar(2.0, 0.1, 0.045)}
-"""By embedder: where 2 of 100 private memories of `bench/privacy.json` pass, these keep the most answers there, and MiniLM's also the
-most memories that answer LoCoMo's questions.
+"""By embedder: where 2 of 100 private memories of `bench/privacy.json` pass, these keep the most answers there, and MiniLM's
+also the most memories that answer LoCoMo's questions.
 """
 
 
