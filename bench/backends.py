@@ -21,7 +21,7 @@ import uvloop
 from bench import slow_services
 from bench.figures import Figure, at_least, at_most, plain, quantile
 from bench.slow_services import Pace
-from sidecar.backends.agentcore import AgentCoreMemory, MemoryPlace
+from sidecar.backends.agentcore import AgentCoreMemory, MemoryLocation
 from sidecar.backends.asking import CallLimits
 from sidecar.backends.aws import Clients, Where
 from sidecar.backends.bedrock_knowledge import BedrockBase, BedrockKnowledge
@@ -111,7 +111,7 @@ async def _placed(url: str, *, may_hedge: bool) -> AsyncIterator[Mapping[Source,
     where, clients = Where("eu-central-1", url), Clients()
     bounds = CallLimits(deadline_s=2.0, concurrency=3 * AT_ONCE, may_hedge=may_hedge)
     base = BedrockKnowledge("base", BedrockBase("ABCDEFGHIJ", where, kind="classic"), clients, bounds)
-    records = AgentCoreMemory("records", MemoryPlace("bench_memory-ABCDEFGHIJ", NAMESPACE, where), clients, bounds)
+    records = AgentCoreMemory("records", MemoryLocation("bench_memory-ABCDEFGHIJ", NAMESPACE, where), clients, bounds)
     bank = Hindsight("bank", Banks(url), bounds)
     knowledge = [NamedSource("base", BedrockKnowledgeSource(base, frozenset({"template:default"})))]
     memories = [NamedSource("records", AgentCoreMemorySource(records)), NamedSource("bank", HindsightSource(bank))]

@@ -75,7 +75,7 @@ async def _made(messages: list[str]) -> dict[str, Assembly]:
 async def _demo() -> AsyncIterator[Callable]:  # type: ignore[type-arg]
     async with (
         own_database(embedder="minilm") as (settings, _),
-        story.told(settings, _Quiet()) as (_, client),
+        story.loaded_demo(settings, _Quiet()) as (_, client),
     ):
 
         async def ask(message: str) -> Assembly:

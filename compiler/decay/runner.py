@@ -38,7 +38,7 @@ class DecayDeps:
     """What a runner needs. `new_id` makes summaries' ids; principles are past their time after `principle_days`.
 
     `written` lets a model write a summary of the sources, after it has checked that an attestation allows it; it raises
-    CompressionRefused or a ModelsError. `methods` are the summary methods whose jobs are claimed, `told` is called with each
+    CompressionRefused or a ModelsError. `methods` are the summary methods whose jobs are claimed, `on_end` is called with each
     job that ended. `checkpoint` is called with the name of each step, for tests that end the process there.
     """
 
@@ -50,7 +50,7 @@ class DecayDeps:
     methods: frozenset[SummaryMethod] = WITHOUT_MODEL
     written: Callable[[Scope, list[DecaySource]], Awaitable[ModelWords]] | None = None
     checkpoint: Callable[[str], None] = lambda _: None
-    told: Callable[[DecayJob], None] = lambda _: None
+    on_end: Callable[[DecayJob], None] = lambda _: None
 
 
 async def run_decay_job(deps: DecayDeps, scope: Scope, job_id: UUID | None = None) -> DecayJob | None:
@@ -74,13 +74,13 @@ async def run_decay_job(deps: DecayDeps, scope: Scope, job_id: UUID | None = Non
                 raise LeaseLost
             deps.checkpoint("ended")
         deps.checkpoint("committed")
-        deps.told(job)
+        deps.on_end(job)
     except (CompressionRefused, ModelsError) as error:
         why = error.detail if isinstance(error, CompressionRefused) else f"the model failed: {type(error).__name__}"
         job = replace(job, state=DecayJobState.FAILED, failure=why, ended_at=deps.now())
         async with scoped(deps.pool, scope, role=deps.role) as connection:
             await decay_jobs.end(connection, scope, job)
-        deps.told(job)
+        deps.on_end(job)
     return job
 
 

@@ -36,7 +36,7 @@ _FIRST: Place = ("", "")
 
 @dataclass(frozen=True, slots=True)
 class ReprocessDeps:
-    """What a runner needs. `checkpoint` is called with the name of each step, `told` with each job that ended."""
+    """What a runner needs. `checkpoint` is called with the name of each step, `on_end` with each job that ended."""
 
     pool: Pool
     now: Callable[[], datetime]
@@ -44,7 +44,7 @@ class ReprocessDeps:
     lease_s: float = 60.0
     pages_at_once: int = PAGES_AT_ONCE
     checkpoint: Callable[[str], None] = lambda _: None
-    told: Callable[[ReprocessJob], None] = lambda _: None
+    on_end: Callable[[ReprocessJob], None] = lambda _: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,7 @@ async def _end(
             raise LeaseLost
         await reprocess_jobs.end(connection, tenant_id, job, status, error=error, now=now)
     deps.checkpoint("ended")
-    deps.told(replace(job, status=status, error=error, finished_at=now))
+    deps.on_end(replace(job, status=status, error=error, finished_at=now))
 
 
 def _reached(job: ReprocessJob) -> _Reached:

@@ -30,7 +30,7 @@ async def with_all_pages(
     )
 
 
-async def memories_told(
+async def memories_behind(
     connection: Connection, scope: Scope, changed: Sequence[UUID], *, has_themes: bool
 ) -> list[str]:
     """Return the memories that prove a city or a journal of the pages; those of tags that name a theme if these are wanted."""

@@ -277,7 +277,7 @@ async def window(connection: Connection, scope: Scope, look: Look) -> tuple[list
 async def told_by_tags(connection: Connection, scope: Scope, look: Look) -> list[str]:
     """Return the memories that prove a city or a journal of the changed pages, for their hubs; without a model a theme too."""
     changed, _ = await window(connection, scope, look)
-    return await tagged.memories_told(connection, scope, changed, has_themes=not look.is_whole)
+    return await tagged.memories_behind(connection, scope, changed, has_themes=not look.is_whole)
 
 
 async def aggregation_view(

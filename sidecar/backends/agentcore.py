@@ -33,7 +33,7 @@ _MAX_PAGES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryPlace:
+class MemoryLocation:
     """A memory and the namespace of an owner's records; `actors` maps an owner's UUID to its actor."""
 
     memory_id: str
@@ -98,7 +98,7 @@ class Events:
 class AgentCoreMemory:
     """One AgentCore memory."""
 
-    def __init__(self, name: str, place: MemoryPlace, clients: Clients, bounds: CallLimits) -> None:
+    def __init__(self, name: str, place: MemoryLocation, clients: Clients, bounds: CallLimits) -> None:
         self.name = name
         self.place = place
         self.asking = BackendCaller(name, bounds)

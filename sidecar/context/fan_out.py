@@ -113,7 +113,7 @@ class FanOut:
         now_s = self._clock()
         return [source.value for source, one in self._breakers.items() if one.state(now_s) is BreakerState.OPEN]
 
-    def forgot(self, scope: Scope | None) -> None:
+    def drop_answers(self, scope: Scope | None) -> None:
         """Drop the cached answers of an owner after a forget; with None, drop all."""
         self._kept.forget(scope)
 

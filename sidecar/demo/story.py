@@ -65,13 +65,13 @@ class Story:
 async def run(settings: Settings, narrator: Narrator) -> Story:
     """Start a sidecar, load the corpus, ask the question. Raises what starting, storing and calling raise."""
     began = time.monotonic()
-    async with told(settings, narrator) as (loaded, client):
+    async with loaded_demo(settings, narrator) as (loaded, client):
         assembly = await _ask(client)
         return Story(loaded, corpus.message(), assembly, round(time.monotonic() - began, 3))
 
 
 @asynccontextmanager
-async def told(settings: Settings, narrator: Narrator) -> AsyncIterator[tuple[dict[str, int], AsyncSidecar]]:
+async def loaded_demo(settings: Settings, narrator: Narrator) -> AsyncIterator[tuple[dict[str, int], AsyncSidecar]]:
     """Yield how much of the corpus was new, and a client of a sidecar that holds it, as the agent of the demo's owner."""
     narrator.note("Starting Postgres and a sidecar …")
     async with _sidecar(settings) as (running, private):

@@ -46,7 +46,7 @@ class _Member:
     """The last report of a process; `is_serving` is False if it did not answer."""
 
     is_serving: bool = False
-    told: Mapping[str, Any] = field(default_factory=dict)
+    state: Mapping[str, Any] = field(default_factory=dict)
     figures: bytes = b""
 
 
@@ -74,8 +74,8 @@ class Members:
         transport = httpx.AsyncHTTPTransport(uds=str(path))
         try:
             async with httpx.AsyncClient(transport=transport, base_url="http://part", timeout=_PATIENCE_S) as client:
-                told, figures = await client.get("/told"), await client.get("/metrics")
-                return _Member(True, told.json(), figures.content)
+                state, figures = await client.get("/state"), await client.get("/metrics")
+                return _Member(True, state.json(), figures.content)
         except (httpx.HTTPError, ValueError):
             return _Member(figures=self._members.get(path.stem, _Member()).figures)
 
@@ -91,31 +91,31 @@ class Members:
         """Return the impairments of this process and the others."""
 
         def sources() -> list[str]:
-            return sorted({*own.sources(), *(name for told in self._told() for name in told["sources"])})
+            return sorted({*own.sources(), *(name for state in self._states() for name in state["sources"])})
 
         def backends() -> dict[str, bool]:
-            resting = {name for told in self._told() for name, is_resting in told["backends"].items() if is_resting}
+            resting = {name for state in self._states() for name, is_resting in state["backends"].items() if is_resting}
             return {name: is_resting or name in resting for name, is_resting in own.backends().items()}
 
         def embedder() -> str:
-            return own.embedder() or next((told["embedder"] for told in self._told() if told["embedder"]), "")
+            return own.embedder() or next((state["embedder"] for state in self._states() if state["embedder"]), "")
 
         return Impairments(sources, backends, embedder)
 
-    def _told(self) -> list[Mapping[str, Any]]:
-        return [one.told for one in self._members.values() if one.is_serving]
+    def _states(self) -> list[Mapping[str, Any]]:
+        return [one.state for one in self._members.values() if one.is_serving]
 
 
 async def answer_members(stack: AsyncExitStack, path: Path, impairments: Impairments, figures: Figures) -> None:
     """Serve this process's report at a private socket, until the stack closes."""
 
-    async def told(_: Request) -> Response:
+    async def state(_: Request) -> Response:
         return JSONResponse(impairments.as_json())
 
     async def metrics(_: Request) -> Response:
         return Response(figures.as_text(), headers={"content-type": CONTENT_TYPE})
 
-    application = Starlette(routes=[Route("/told", told), Route("/metrics", metrics)])
+    application = Starlette(routes=[Route("/state", state), Route("/metrics", metrics)])
     listener = _listener(path)
     stack.callback(_leave, path)
     await stack.enter_async_context(served(application, listener, HttpLimits(requests_per_s=0)))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sidecar.ingest.conversation import Conversation, ImportedTurn, Role, SkippedPiece, gathered, id_of, time_of, word
-from sidecar.ingest.message_parts import Said, said, tool_call, tool_result
+from sidecar.ingest.message_parts import MessageContent, content_of, tool_call, tool_result
 from sidecar.ingest.records import FileRecord
 
 _ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant", "tool": "tool", "system": "system"}
@@ -68,7 +68,7 @@ def _turns(name: str, record: FileRecord, path: list[tuple[str, _Node]]) -> Iter
             yield SkippedPiece(name, f"{record.position}, node {key}", problem)
             continue
         turn_id = id_of(message.get("id") or key)
-        words = _said(message, role, turn_id, calls)
+        words = _content(message, role, turn_id, calls)
         if words.text or words.parts:
             time = time_of(message.get("create_time"))
             yield ImportedTurn(turn_id, role, words.text, word(author.get("name")), time, words.parts)
@@ -77,26 +77,26 @@ def _turns(name: str, record: FileRecord, path: list[tuple[str, _Node]]) -> Iter
 def _is_hidden(message: Mapping[str, Any]) -> bool:
     metadata = message.get("metadata")
     is_marked = isinstance(metadata, dict) and metadata.get("is_visually_hidden_from_conversation") is True
-    return is_marked or message.get("weight") == 0 or word(_content(message).get("content_type")) in _UNSAID
+    return is_marked or message.get("weight") == 0 or word(_raw_content(message).get("content_type")) in _UNSAID
 
 
-def _content(message: Mapping[str, Any]) -> Mapping[str, Any]:
+def _raw_content(message: Mapping[str, Any]) -> Mapping[str, Any]:
     content = message.get("content")
     return content if isinstance(content, dict) else {}
 
 
-def _said(message: Mapping[str, Any], role: Role, turn_id: str, calls: dict[str, str]) -> Said:
+def _content(message: Mapping[str, Any], role: Role, turn_id: str, calls: dict[str, str]) -> MessageContent:
     """Return what the message says; `calls` remembers each tool's last call, which its next answer belongs to."""
     text = _text(message, turn_id)
     recipient = word(message.get("recipient"))
     if role == "assistant" and recipient not in _EVERYONE:
         calls[_tool(recipient)] = turn_id
-        return Said("", (tool_call(turn_id, recipient, text),))
+        return MessageContent("", (tool_call(turn_id, recipient, text),))
     if role == "tool":
         author: Mapping[str, Any] = message["author"]
         call_id = calls.get(_tool(word(author.get("name"))))
-        return Said("", (tool_result(call_id, text),)) if call_id else Said(text)
-    return Said(text)
+        return MessageContent("", (tool_result(call_id, text),)) if call_id else MessageContent(text)
+    return MessageContent(text)
 
 
 def _tool(name: str) -> str:
@@ -104,8 +104,8 @@ def _tool(name: str) -> str:
 
 
 def _text(message: Mapping[str, Any], turn_id: str) -> str:
-    content = _content(message)
+    content = _raw_content(message)
     parts = content.get("parts")
     if isinstance(parts, list):
-        return said(parts, turn_id).text
+        return content_of(parts, turn_id).text
     return (word(content.get("text")) or word(content.get("result"))).strip()

@@ -16,7 +16,7 @@ from sidecar.ingest.conversation import (
     time_of,
     word,
 )
-from sidecar.ingest.message_parts import Said, said
+from sidecar.ingest.message_parts import MessageContent, content_of
 from sidecar.ingest.records import FileRecord
 
 _ROLES: Mapping[str, Role] = {"human": "user", "user": "user", "assistant": "assistant"}
@@ -44,16 +44,16 @@ def _turn(message: object, number: int, conversation_id: str) -> ImportedTurn:
     if role is None:
         raise Unusable(f"its sender is {message.get('sender')!r}, neither human nor assistant")
     turn_id = id_of(message.get("uuid"), conversation_id, number, message.get("sender"), message.get("text"))
-    words = _said(message, turn_id)
+    words = _content(message, turn_id)
     text = "\n\n".join([words.text, *_attached(message)]).strip()
     if not text and not words.parts:
         raise Empty("it says nothing: neither text nor attachment nor tool call")
     return ImportedTurn(turn_id, role, text, "", time_of(message.get("created_at")), words.parts)
 
 
-def _said(message: Mapping[str, Any], turn_id: str) -> Said:
-    words = said(message.get("content") or [], turn_id)
-    return Said(words.text or word(message.get("text")).strip(), words.parts)
+def _content(message: Mapping[str, Any], turn_id: str) -> MessageContent:
+    words = content_of(message.get("content") or [], turn_id)
+    return MessageContent(words.text or word(message.get("text")).strip(), words.parts)
 
 
 def _attached(message: Mapping[str, Any]) -> Iterator[str]:

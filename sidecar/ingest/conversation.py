@@ -88,7 +88,7 @@ def is_spoken(value: object) -> bool:
     return is_message or any(isinstance(value.get(key), kind) for key, kind in _CONVERSATIONS.items())
 
 
-def is_told(value: object) -> bool:
+def is_memory(value: object) -> bool:
     """Return whether the record is a memory: it has a text, but neither a role nor a list of messages."""
     if not isinstance(value, Mapping) or "role" in value or is_spoken(value):
         return False

@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 
 from sidecar.ingest import chatgpt_export, claude_export, openai_messages, slack_export
 from sidecar.ingest.archive import Archive, FolderArchive, ZipArchive, is_zip, opened
-from sidecar.ingest.conversation import Conversation, ImportedTurn, SkippedPiece, Unusable, gathered, id_of, is_told
+from sidecar.ingest.conversation import Conversation, ImportedTurn, SkippedPiece, Unusable, gathered, id_of, is_memory
 from sidecar.ingest.errors import NotConversations, UnreadableExport
 from sidecar.ingest.opening import opened_at
 from sidecar.ingest.records import FileRecord, records
@@ -60,7 +60,7 @@ def _recorded(name: str, found: Iterator[FileRecord | SkippedPiece]) -> Iterator
         if isinstance(record, SkippedPiece):
             yield record
             continue
-        if is_told(record.value) and not has_messages:
+        if is_memory(record.value) and not has_messages:
             raise NotConversations(name, f"{record.position} is a memory, not a message")
         has_messages = True
         if not isinstance(record.value, dict) or "role" not in record.value:
@@ -90,7 +90,7 @@ def _conversation(name: str, record: FileRecord, default_id: str) -> Iterator[Co
         yield from claude_export.conversation(name, record)
     elif "messages" in value:
         yield from openai_messages.conversation(name, record, default_id)
-    elif is_told(value):
+    elif is_memory(value):
         yield SkippedPiece(
             name, record.position, "it is a memory, not a message; import it with `sidecar memory import`"
         )

@@ -18,7 +18,7 @@ _PICTURES = frozenset({"image", "image_url", "input_image", "image_file", "image
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class MessageContent:
     """A message's text and its tool parts."""
 
     text: str
@@ -35,7 +35,7 @@ def tool_result(call_id: str, content: str) -> dict[str, Any]:
     return {"type": "tool_result", "id": call_id, "content": content}
 
 
-def said(content: object, message_id: str) -> Said:
+def content_of(content: object, message_id: str) -> MessageContent:
     """Return what the content says: a text, a list of blocks as OpenAI, Anthropic and ChatGPT write them, or nothing.
 
     A call without an id gets one from the message's; a result without one answers the last call before it.
@@ -52,7 +52,7 @@ def said(content: object, message_id: str) -> Said:
             parts.append(tool_result(str(block.get("tool_use_id") or last), plain_text(block.get("content"))))
         else:
             texts.extend(_texts(block))
-    return Said("\n\n".join(filter(None, (text.strip() for text in texts))), tuple(parts))
+    return MessageContent("\n\n".join(filter(None, (text.strip() for text in texts))), tuple(parts))
 
 
 def plain_text(content: object) -> str:

@@ -17,7 +17,7 @@ from sidecar.ingest.conversation import (
     time_of,
     word,
 )
-from sidecar.ingest.message_parts import Said, plain_text, said, tool_call, tool_result
+from sidecar.ingest.message_parts import MessageContent, content_of, plain_text, tool_call, tool_result
 from sidecar.ingest.records import FileRecord
 
 _NOTHING: tuple[object, ...] = ("", None, [])
@@ -32,7 +32,7 @@ def turn(message: object, number: int, conversation_id: str) -> ImportedTurn:
     if role is None:
         raise Unusable(f"its role is {message.get('role')!r}; use user, assistant, tool or system")
     turn_id = id_of(message.get("id"), conversation_id, number, message.get("role"), message.get("content"))
-    words = _said(message, role, turn_id)
+    words = _content(message, role, turn_id)
     if not words.text and not words.parts:
         kind = Empty if message.get("content", ...) in _NOTHING else Unusable
         raise kind('it says nothing: neither text nor tool call nor result; write its text under "content"')
@@ -58,12 +58,12 @@ def _turns(name: str, record: FileRecord, thread_id: str) -> Iterator[ImportedTu
     yield from listed(name, record.position, messages, lambda message, number: turn(message, number, thread_id))
 
 
-def _said(message: Mapping[str, Any], role: Role, turn_id: str) -> Said:
+def _content(message: Mapping[str, Any], role: Role, turn_id: str) -> MessageContent:
     if role == "tool":
         call_id = message.get("tool_call_id") or f"function:{message.get('name') or turn_id}"
-        return Said("", (tool_result(str(call_id), plain_text(message.get("content"))),))
-    words = said(message.get("content"), turn_id)
-    return Said(words.text or word(message.get("refusal")), (*words.parts, *_calls(message, turn_id)))
+        return MessageContent("", (tool_result(str(call_id), plain_text(message.get("content"))),))
+    words = content_of(message.get("content"), turn_id)
+    return MessageContent(words.text or word(message.get("refusal")), (*words.parts, *_calls(message, turn_id)))
 
 
 def _calls(message: Mapping[str, Any], turn_id: str) -> Iterator[dict[str, Any]]:

@@ -46,8 +46,8 @@ from sidecar.runtime.supervisor import Supervisor
 from sidecar.services.audit import AuditLog
 from sidecar.services.compiles import Progress
 from sidecar.services.costs import BudgetWatch
-from sidecar.services.forgetting.elsewhere import Elsewhere
 from sidecar.services.forgetting.purges import Purges
+from sidecar.services.forgetting.remote_forgetter import RemoteForgetter
 from sidecar.services.tenants import Tenancy
 from sidecar.sources.registry import ConnectedSources, built_in, configured, connect
 from sidecar.telemetry.figures import Figures
@@ -202,7 +202,7 @@ async def _serving_deps(
         Tenancy(pools.turn, now=clocks.now, clock=clocks.steady_s),
         policy,
         Progress(),
-        partial(_forgot, fan_out, turns.repeats),
+        partial(_drop_answers, fan_out, turns.repeats),
     )
     stack.push_async_callback(deps.supervisor.stop)
     _keep_up(deps, turns.receipt_writer)
@@ -220,7 +220,7 @@ async def _serving_deps(
         stack.push_async_callback(_flushed, written, deps.settings.drain_grace_s)
     engine = await stack.enter_async_context(compile_engine.engine(deps.settings, pools.background))
     remote = await stack.enter_async_context(remote_memories(deps.settings.backends, os.environ))
-    elsewhere = Elsewhere(pools.background, remote, now=clocks.now)
+    elsewhere = RemoteForgetter(pools.background, remote, now=clocks.now)
     return ServingDeps(
         settings=deps.settings,
         pools=pools,
@@ -239,11 +239,11 @@ async def _serving_deps(
     )
 
 
-def _forgot(fan_out: FanOut, repeats: context.TurnRepeats, scope: Scope | None) -> None:
+def _drop_answers(fan_out: FanOut, repeats: context.TurnRepeats, scope: Scope | None) -> None:
     """Drop an owner's cached answers after a forget; with None, all."""
     if scope is not None and is_brain(scope.owner_id):
         scope = None  # every owner's answers may hold what left the Brain
-    fan_out.forgot(scope)
+    fan_out.drop_answers(scope)
     repeats.forget(lambda key: scope is None or key[0] == scope)
 
 

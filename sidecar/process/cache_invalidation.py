@@ -24,14 +24,14 @@ log = logging.getLogger(__name__)
 class TenantCaches:
     """The per-tenant caches, and the waiters for the progress of compile jobs.
 
-    `forgot` drops the cached answers of an owner after a forget; with None, of all owners.
+    `drop_answers` drops the cached answers of an owner after a forget; with None, those of all owners.
     """
 
     profiles: ProfileCache
     tenancy: Tenancy
     policy: BackendPolicy
     progress: Progress
-    forgot: Callable[[Scope | None], None]
+    drop_answers: Callable[[Scope | None], None]
 
     async def listen(self, dsn: str) -> None:
         """Handle the database's notices until cancelled. Raises what `store.db.notices` raises."""
@@ -47,7 +47,7 @@ class TenantCaches:
     def _connected(self) -> None:
         self.changed()
         self.progress.missed()
-        self.forgot(None)
+        self.drop_answers(None)
 
     def _on_notice(self, notice: notices.Notice) -> None:
         if notice.channel == PROGRESS:
@@ -56,7 +56,7 @@ class TenantCaches:
         try:
             ids = [UUID(one) for one in notice.payload.split()]
             if notice.channel == FORGOTTEN:
-                self.forgot(Scope(*ids))
+                self.drop_answers(Scope(*ids))
             else:
                 (tenant_id,) = ids
                 self.changed(tenant_id)

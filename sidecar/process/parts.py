@@ -48,7 +48,7 @@ class Part:
         return self.name in {"", HTTP}
 
     @property
-    def is_asked(self) -> bool:
+    def answers_calls(self) -> bool:
         """Whether it answers calls as one of several, and reports its state to the part with the HTTP servers."""
         return not self.has_upkeep
 

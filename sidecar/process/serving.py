@@ -107,7 +107,7 @@ async def open_listeners(deps: ServingDeps, stack: AsyncExitStack) -> Listeners:
     if members is not None:
         impairments = members.joined(impairments)
     health = _health(deps, impairments, members, is_draining=draining.is_set, admin_of=partial(_admin_of, started))
-    if deps.part.is_asked and deps.part.directory is not None:
+    if deps.part.answers_calls and deps.part.directory is not None:
         socket_path = deps.part.directory / f"{deps.part.name}.sock"
         await answer_members(stack, socket_path, impairments, deps.watch.figures)
     webhooks = webhook_routes(deps.services.webhooks, watch=deps.watch)
@@ -118,7 +118,7 @@ async def open_listeners(deps: ServingDeps, stack: AsyncExitStack) -> Listeners:
         deps.tenancy.not_before,
         watch=deps.watch,
         audit=deps.audit,
-        shares_ports=deps.part.is_asked,
+        shares_ports=deps.part.answers_calls,
     )
     started.append(server)
     deps.supervisor.start("sockets", server.keep_sockets)
@@ -164,7 +164,7 @@ def _health(
 
 def _members(deps: ServingDeps) -> Members | None:
     """Return the other processes of the service, if this one has the HTTP servers of several; their metrics join its own."""
-    if deps.part.is_whole or deps.part.is_asked or deps.part.directory is None:
+    if deps.part.is_whole or deps.part.answers_calls or deps.part.directory is None:
         return None
     members = Members(deps.part.directory)
     deps.supervisor.start("members", members.keep_asking)

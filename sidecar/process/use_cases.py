@@ -24,7 +24,7 @@ from sidecar.services.brain.releases import Brain
 from sidecar.services.bundle import Services
 from sidecar.services.compiles import Compiles
 from sidecar.services.costs import CostAccounts
-from sidecar.services.forgetting.elsewhere import Elsewhere
+from sidecar.services.forgetting.remote_forgetter import RemoteForgetter
 from sidecar.services.knowledge import Knowledge
 from sidecar.services.memories import Memories
 from sidecar.services.ontology.governance import Governance
@@ -67,7 +67,7 @@ def services_of(
     turns: context.ContextDeps,
     *,
     engine: Engine,
-    elsewhere: Elsewhere,
+    elsewhere: RemoteForgetter,
 ) -> Services:
     """Return the use cases. Raises SettingInvalid for an unknown model of ontology scans."""
     pools, now, changed = deps.pools, deps.clocks.now, caches.changed
@@ -78,7 +78,7 @@ def services_of(
     pause = timedelta(seconds=settings.episode_pause_s)
     return Services(
         attestations=attestations,
-        backends=Backends(pools, connected.places, now=now, changed=changed),
+        backends=Backends(pools, connected.places, now=now, on_changed=changed),
         brain=_brain(deps, caches),
         brain_context=BrainContext(pools),
         compiles=Compiles(pools, engine, caches.progress, now=now),
@@ -86,19 +86,19 @@ def services_of(
         decay=_decay(deps, attestations),
         episodes=Episodes(pools.background, now=now, pause=pause),
         governance=Governance(pools, now=now, has_four_eyes=settings.ontology_four_eyes),
-        knowledge=Knowledge(pools, now=now, count=turns.meters.reference.count, forgot=caches.forgot),
+        knowledge=Knowledge(pools, now=now, count=turns.meters.reference.count, on_forgotten=caches.drop_answers),
         memories=Memories(
             pools,
             now=now,
             is_compiled=partial(_is_built_in, engine),
-            forgot=caches.forgot,
+            on_forgotten=caches.drop_answers,
             elsewhere=elsewhere,
             limits=limits,
         ),
-        profiles=Profiles(pools, now=now, changed=changed, base=connected.base),
+        profiles=Profiles(pools, now=now, on_changed=changed, base=connected.base),
         receipts=Receipts(pools, now=now, receipt_writer=turns.receipt_writer, meters=turns.meters),
         scans=Scans(pools, now=now, model=partial(scan_model, settings, pools.background, now=now)),
-        tenants=Tenants(pools, now=now, changed=changed, forgot=caches.forgot, elsewhere=elsewhere),
+        tenants=Tenants(pools, now=now, on_changed=changed, on_forgotten=caches.drop_answers, elsewhere=elsewhere),
         threads=Threads(
             pools,
             now=now,
@@ -117,8 +117,8 @@ def _brain(deps: BaseDeps, caches: TenantCaches) -> Brain:
     return Brain(
         deps.pools.background,
         now=deps.clocks.now,
-        forgot=caches.forgot,
-        told=deps.watch.figures.brain_changed,
+        on_forgotten=caches.drop_answers,
+        on_release=deps.watch.figures.brain_changed,
         has_four_eyes=deps.settings.ontology_four_eyes,
     )
 
@@ -130,7 +130,7 @@ def _decay(deps: BaseDeps, attestations: Attestations) -> Decay:
         attestations=attestations,
         policy=decay_policy(deps.settings),
         principle_days=deps.settings.decay_principle_days,
-        told=lambda job: deps.watch.figures.decayed(job.kind.value, job.state.value),
+        on_job_end=lambda job: deps.watch.figures.decayed(job.kind.value, job.state.value),
     )
 
 

@@ -22,7 +22,7 @@ from sidecar.services.wiki.page_lookup import read_page
 from sidecar.services.wiki.pages import Wiki
 from sidecar.v1 import wiki_pb2 as pb
 from store.wiki.browse import Order, PageRow
-from store.wiki.edges import WALK_START, Direction, EdgePattern, EdgeTimes, WalkPart, WalkPlace
+from store.wiki.edges import WALK_START, Direction, EdgePattern, EdgeTimes, WalkPart, WalkPosition
 from store.wiki.neighbourhood import MAX_DEPTH, MAX_GRAPH_PAGES
 
 LINKS_SHOWN = 100
@@ -129,7 +129,7 @@ class WikiService:
             pattern,
             target=request.target,
             when=when,
-            part=WalkPart(WalkPlace(*page.after) if page.after else WALK_START, page.limit),
+            part=WalkPart(WalkPosition(*page.after) if page.after else WALK_START, page.limit),
         )
         written, token = listing.cut(
             list(zip(found.paths, found.places, strict=True)),

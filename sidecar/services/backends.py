@@ -36,12 +36,12 @@ class Backends:
         places: Mapping[UUID, Mapping[str, object]],
         *,
         now: Callable[[], datetime],
-        changed: Callable[[UUID], None] = lambda _: None,
+        on_changed: Callable[[UUID], None] = lambda _: None,
     ) -> None:
         self._pool = pools.background
         self._places = places
         self._now = now
-        self._writing = partial(writing, self._pool, now=now, changed=changed)
+        self._writing = partial(writing, self._pool, now=now, on_changed=on_changed)
 
     async def switches(self, tenant_id: UUID) -> list[tuple[str, Switch | None]]:
         """Return the tenant's backends by name, each with its switch; None for one that was never switched."""

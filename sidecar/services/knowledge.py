@@ -35,7 +35,7 @@ READERS = 2
 
 
 class Knowledge:
-    """Stores a tenant's bases; `now` tells the time of a write. `forgot` is called with each owner that read a deleted document.
+    """Stores a tenant's bases. `on_forgotten` is called with each owner that read a deleted document.
 
     `count` counts the tokens that bound a chunk of a document of up to 1 MiB; larger ones are read in a process that counts
     in o200k_base. Methods that name a base raise NotFound for one that is unknown, or out of the caller's `reach`.
@@ -47,10 +47,10 @@ class Knowledge:
         *,
         now: Callable[[], datetime],
         count: chunking.CountTokens,
-        forgot: Callable[[Scope], None] = lambda _: None,
+        on_forgotten: Callable[[Scope], None] = lambda _: None,
     ) -> None:
         self._pool = pools.background
-        self._forgot = forgot
+        self._on_forgotten = on_forgotten
         self._now = now
         self._count = count
         # Few threads of its own: each holds a document several times over, and one that outlives its call keeps a place
@@ -145,14 +145,14 @@ class Knowledge:
 
     async def _settle(self, tenant_id: UUID) -> None:
         """Take what left the Brain with a document out of every owner's receipts."""
-        await settle(self._pool, tenant_id, now=self._now, forgot=self._forgot)
+        await settle(self._pool, tenant_id, now=self._now, on_forgotten=self._on_forgotten)
 
     async def _forget_in_receipts(self, scope: Scope, document: Document) -> None:
         refs = [("document", str(document.document_id))]
         async with scoped(self._pool, scope) as connection:
             notes = await forgotten.note_refs(connection, scope, refs)
             await receipts.forget_texts(connection, scope, (), refs)
-        self._forgot(scope)
+        self._on_forgotten(scope)
         async with scoped(self._pool, scope) as connection:
             await forgotten.date(connection, scope, notes, clock=self._now)
 

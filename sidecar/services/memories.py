@@ -19,8 +19,8 @@ from compiler.releases import releasing
 from models.tokens.meters import stored_counts
 from sidecar.runtime.errors import FailedPrecondition, InvalidArgument, NotFound
 from sidecar.services.compiles import queue_compile
-from sidecar.services.forgetting.elsewhere import Elsewhere
 from sidecar.services.forgetting.forgetting import Forgetting
+from sidecar.services.forgetting.remote_forgetter import RemoteForgetter
 from sidecar.services.forgetting.targets import Target
 from sidecar.services.supersessions.supersessions import Supersessions
 from sidecar.services.validation import check_count, read_id, read_text
@@ -78,8 +78,8 @@ class MemoryHistory:
 class Memories:
     """Stores memories in the built-in store; `now` tells the time of a write, `is_compiled` whose wikis are made from it.
 
-    `forgot` is called with the owner of a memory that was forgotten, ahead of the notice; `elsewhere` tells the memory services
-    of others.
+    `on_forgotten` is called with the owner of a forgotten memory, ahead of the notice; `elsewhere` forgets at remote memory
+    services.
     """
 
     def __init__(
@@ -88,9 +88,9 @@ class Memories:
         *,
         now: Callable[[], datetime],
         is_compiled: Callable[[Scope], bool] = lambda scope: True,
-        forgot: Callable[[Scope], None] = lambda _: None,
+        on_forgotten: Callable[[Scope], None] = lambda _: None,
         limits: StorageLimits = NO_LIMITS,
-        elsewhere: Elsewhere | None = None,
+        elsewhere: RemoteForgetter | None = None,
     ) -> None:
         self._pool = pools.background
         self._now = now
@@ -99,9 +99,9 @@ class Memories:
         self.forgetting = Forgetting(
             pools,
             now=now,
-            forgot=forgot,
+            on_forgotten=on_forgotten,
             compile_anew=self._queue_compile,
-            elsewhere=elsewhere or Elsewhere(pools.background, {}, now=now),
+            elsewhere=elsewhere or RemoteForgetter(pools.background, {}, now=now),
         )
         self.supersessions = Supersessions(pools, now=now, compile_anew=self._queue_compile, limits=limits)
 

@@ -39,7 +39,7 @@ class SourceSwitches:
 
 
 class Profiles:
-    """Reads and writes knobs; `now` tells the time of a write, `changed` is called with the tenant of each write.
+    """Reads and writes knobs; `now` tells the time of a write, `on_changed` is called with the tenant of each write.
 
     A `reach` is how much of the tenant an agent sees, None for an admin. A level that no turn of the agent has raises
     ScopeForbidden, or SpaceForbidden for a space that is not held.
@@ -50,14 +50,14 @@ class Profiles:
         pools: Pools,
         *,
         now: Callable[[], datetime],
-        changed: Callable[[UUID], None] = lambda _: None,
+        on_changed: Callable[[UUID], None] = lambda _: None,
         base: profile_cache.Base = profile_cache.no_base,
     ) -> None:
         self._pool = pools.background
         self._base = base
         self._now = now
-        self._changed = changed
-        self._writing = partial(writing, self._pool, now=now, changed=changed)
+        self._on_changed = on_changed
+        self._writing = partial(writing, self._pool, now=now, on_changed=on_changed)
 
     async def newest(self, tenant_id: UUID, level: Level, *, reach: Reach | None) -> ProfileVersion | None:
         """Return a level's own knobs, None when it has none."""
@@ -102,7 +102,7 @@ class Profiles:
             )
         if written is None:
             raise NotFound("profile version")
-        self._changed(tenant_id)
+        self._on_changed(tenant_id)
         return written
 
     async def source_switches(self, tenant_id: UUID) -> SourceSwitches:

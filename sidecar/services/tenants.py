@@ -17,7 +17,7 @@ from compiler.releases import releasing
 from sidecar.runtime.errors import InvalidArgument, NotFound
 from sidecar.runtime.ttl_cache import TtlCache
 from sidecar.services.brain.settling import settle
-from sidecar.services.forgetting.elsewhere import Elsewhere
+from sidecar.services.forgetting.remote_forgetter import RemoteForgetter
 from sidecar.services.forgetting.targets import ForgottenElsewhere, RemoteTarget
 from sidecar.services.validation import read_id, read_text
 from store.accounting import audit
@@ -83,7 +83,7 @@ class ForgottenOwner:
 class Tenants:
     """Sets up a tenant and forgets its owners; `now` tells the time of a write.
 
-    `changed` is called with the tenant whose state changed, and `forgot` with the forgotten owner, ahead of the notice.
+    `on_changed` is called with the tenant whose state changed, and `on_forgotten` with the forgotten owner, ahead of the notice.
     """
 
     def __init__(
@@ -91,15 +91,15 @@ class Tenants:
         pools: Pools,
         *,
         now: Callable[[], datetime],
-        changed: Callable[[UUID], None] = lambda _: None,
-        forgot: Callable[[Scope], None] = lambda _: None,
-        elsewhere: Elsewhere | None = None,
+        on_changed: Callable[[UUID], None] = lambda _: None,
+        on_forgotten: Callable[[Scope], None] = lambda _: None,
+        elsewhere: RemoteForgetter | None = None,
     ) -> None:
         self._pool = pools.background
         self._now = now
-        self._writing = partial(writing, self._pool, now=now, changed=changed)
-        self._forgot = forgot
-        self._elsewhere = elsewhere or Elsewhere(self._pool, {}, now=now)
+        self._writing = partial(writing, self._pool, now=now, on_changed=on_changed)
+        self._on_forgotten = on_forgotten
+        self._elsewhere = elsewhere or RemoteForgetter(self._pool, {}, now=now)
 
     async def get(self, tenant_id: UUID) -> Tenant:
         """Return the tenant's state. Raises NotFound before its first write."""
@@ -171,10 +171,10 @@ class Tenants:
                 await self._elsewhere.note(connection, scope, _WHOLE)
         if is_dry_run:
             return ForgottenOwner(counts, elsewhere)
-        self._forgot(scope)
+        self._on_forgotten(scope)
         async with scoped(self._pool, scope) as connection:
             await forgotten.date_owner(connection, scope, clock=self._now)
-        await settle(self._pool, scope.tenant_id, now=self._now, forgot=self._forgot)
+        await settle(self._pool, scope.tenant_id, now=self._now, on_forgotten=self._on_forgotten)
         return ForgottenOwner(counts, await self._elsewhere.settle_in_time(scope, _WHOLE))
 
     async def audit_entries(
@@ -195,18 +195,18 @@ class Tenants:
 
 @asynccontextmanager
 async def writing(
-    pool: Pool, tenant_id: UUID, *, now: Callable[[], datetime], changed: Callable[[UUID], None]
+    pool: Pool, tenant_id: UUID, *, now: Callable[[], datetime], on_changed: Callable[[UUID], None]
 ) -> AsyncIterator[tuple[Connection, datetime]]:
     """Yield a transaction in which the tenant exists, and the time; turns see the change from the next one on.
 
-    Then `changed` drops what this process caches of the tenant.
+    Then `on_changed` drops what this process caches of the tenant.
     """
     at = now()
     async with tenant_scoped(pool, tenant_id) as connection:
         await tenants.ensure_tenant(connection, tenant_id, now=at)
         yield connection, at
         await templates.notify_changed(connection, tenant_id)
-    changed(tenant_id)
+    on_changed(tenant_id)
 
 
 def _read_location(location: str) -> str:

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from models.tokens import meters
 from models.transport.endpoint import BreakerState
-from sidecar.backends.agentcore import AgentCoreMemory, MemoryPlace
+from sidecar.backends.agentcore import AgentCoreMemory, MemoryLocation
 from sidecar.backends.asking import BackendCaller
 from sidecar.backends.aws import Clients, Where
 from sidecar.backends.backend_policy import BackendPolicy
@@ -160,7 +160,7 @@ def _agentcore(entry: AgentCoreEntry, deps: BackendSourceDeps) -> Iterator[Place
 
 def agentcore_memory(entry: AgentCoreEntry, clients: Clients) -> AgentCoreMemory:
     """Return the client of an AgentCore memory. Raises SettingInvalid without a region."""
-    place = MemoryPlace(
+    place = MemoryLocation(
         memory_id=entry.memory_id,
         namespace=entry.namespace,
         where=_where(entry, clients),

@@ -93,7 +93,7 @@ def _header(memory: RecalledMemory) -> str:
 
 def _marks(memory: RecalledMemory) -> tuple[str, ...]:
     """Return what a reader is to know of a memory: when it holds, and how far it is in doubt; nothing of a plain one."""
-    return tuple(mark for mark in (memory.validity.told(), _doubt(memory)) if mark)
+    return tuple(mark for mark in (memory.validity.in_words(), _doubt(memory)) if mark)
 
 
 def _doubt(memory: RecalledMemory) -> str:

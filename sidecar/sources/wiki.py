@@ -173,5 +173,5 @@ def _items(
 
 def _provenance(page_id: str, title: str, memory_ids: tuple[str, ...], way: EdgeWay | None) -> tuple[Ref, ...]:
     """Return the page, the way over typed edges by which it was reached, if any, and the memories that it cites."""
-    led = (Ref("path", page_id, paths.told(way)),) if way else ()
+    led = (Ref("path", page_id, paths.in_words(way)),) if way else ()
     return (Ref("page", page_id, title), *led, *[Ref("memory", memory_id) for memory_id in memory_ids])

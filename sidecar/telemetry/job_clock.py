@@ -68,7 +68,7 @@ class JobClock:
         if len(self._notes) < _MOST_MARKS:
             self._notes.append((place, self._now()))
 
-    def asked(self, call: ModelCall, began_at: datetime, error: str = "") -> None:
+    def record_call(self, call: ModelCall, began_at: datetime, error: str = "") -> None:
         """Record a model call that has just ended, with an answer or an error."""
         if len(self._notes) < _MOST_MARKS:
             self._notes.append(JobStep(f"chat {call.model_id}", began_at, self._now(), call, error))
@@ -118,10 +118,10 @@ class JobClocks:
         if (clock := self._own.get()) is not None:
             clock.mark(place)
 
-    def asked(self, call: ModelCall, began_at: datetime, error: str = "") -> None:
+    def record_call(self, call: ModelCall, began_at: datetime, error: str = "") -> None:
         """Record a model call of this task's job that has just ended."""
         if (clock := self._own.get()) is not None:
-            clock.asked(call, began_at, error)
+            clock.record_call(call, began_at, error)
 
     def ended(self, job_id: UUID) -> JobClock | None:
         """Return a job's clock and forget it; None for a job that never planned."""

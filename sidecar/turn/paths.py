@@ -122,7 +122,7 @@ def words_of(words: MessageWords, way: EdgeWay) -> frozenset[str]:
     }
 
 
-def told(way: EdgeWay) -> str:
+def in_words(way: EdgeWay) -> str:
     """Return the way in words, for a receipt: `Ana → works_at → Helios`; an edge followed backwards has its arrow so."""
     steps = zip(way.types, way.inward, way.titles[1:], strict=True)
     return way.titles[0] + "".join(

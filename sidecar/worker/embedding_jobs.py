@@ -24,7 +24,7 @@ from sidecar.runtime.settings import Settings
 from store.compile import background
 from store.compile.background import BackgroundJob
 from store.content import embeddings
-from store.content.embeddings import EmbeddingPlace
+from store.content.embeddings import TextPartition
 from store.db.postgres import DatabaseRole, Pool, scoped
 from store.errors import StoreError
 from store.scope import Scope
@@ -51,7 +51,7 @@ class Embedded:
     is_done: bool
 
 
-async def embed_some(pool: Pool, embedder: Numbered, place: EmbeddingPlace, *, limit: int = AT_ONCE) -> Embedded:
+async def embed_some(pool: Pool, embedder: Numbered, place: TextPartition, *, limit: int = AT_ONCE) -> Embedded:
     """Embed at most `limit` texts of the place; unmark the place if none is left.
 
     Raises a ModelsError of the embedder or a StoreError; vectors already written stay.
@@ -120,7 +120,7 @@ class Embedding:
         """Run a job whose holder is gone; the place's mark keeps texts beyond one run."""
         await embed_some(self._pool, self._embedder, embeddings.place_of(scope, subject))
 
-    async def go(self, place: EmbeddingPlace, *, limit: int = AT_ONCE) -> Embedded | None:
+    async def go(self, place: TextPartition, *, limit: int = AT_ONCE) -> Embedded | None:
         """Embed some texts of a place, or return None if another process holds it. Raises what `embed_some` raises."""
         taking = asyncio.create_task(self._take(place))
         try:
@@ -141,7 +141,7 @@ class Embedding:
             if not any(done):
                 await asyncio.sleep(_REST_S if len(found) > _PLACES else _LOOK_EVERY_S)
 
-    async def _tried(self, place: EmbeddingPlace, limit: int) -> Embedded | None:
+    async def _tried(self, place: TextPartition, limit: int) -> Embedded | None:
         """Run on a place. A failing place is skipped for a growing time, so that it does not delay the others."""
         try:
             done = await self.go(place, limit=limit)
@@ -152,17 +152,17 @@ class Embedding:
         self._rests.pop((place.scope, place.subject), None)
         return done
 
-    def _is_resting(self, place: EmbeddingPlace) -> bool:
+    def _is_resting(self, place: TextPartition) -> bool:
         rest = self._rests.get((place.scope, place.subject))
         return rest is not None and rest.until > self._now()
 
-    def _put_off(self, place: EmbeddingPlace) -> None:
+    def _put_off(self, place: TextPartition) -> None:
         before = self._rests.get((place.scope, place.subject))
         failures = before.failures + 1 if before else 1
         rest_s = min(_LONGEST_REST_S, _REST_S * 2.0 ** min(failures - 1, 10))
         self._rests[place.scope, place.subject] = _Rest(failures, self._now() + timedelta(seconds=rest_s))
 
-    async def _take(self, place: EmbeddingPlace) -> BackgroundJob | None:
+    async def _take(self, place: TextPartition) -> BackgroundJob | None:
         async with scoped(self._pool, place.scope, role=DatabaseRole.WORKER) as connection:
             return await background.take(
                 connection,
@@ -173,7 +173,7 @@ class Embedding:
                 now=self._now(),
             )
 
-    async def _drop(self, place: EmbeddingPlace, job: BackgroundJob) -> None:
+    async def _drop(self, place: TextPartition, job: BackgroundJob) -> None:
         with suppress(StoreError):  # the lease will expire
             async with scoped(self._pool, place.scope, role=DatabaseRole.WORKER) as connection:
                 await background.drop(connection, place.scope, job, holder=self._holder)

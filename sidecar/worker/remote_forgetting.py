@@ -10,7 +10,7 @@ from uuid import UUID
 
 from sidecar.backends import configuration
 from sidecar.backends.entries import Configuration
-from sidecar.services.forgetting.elsewhere import RemoteMemories
+from sidecar.services.forgetting.remote_forgetter import RemoteMemories
 
 
 @asynccontextmanager

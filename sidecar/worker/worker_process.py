@@ -10,8 +10,8 @@ import secrets
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -41,7 +41,7 @@ from sidecar.services.aging.decay import decay_policy
 from sidecar.services.aging.episodes import Episodes
 from sidecar.services.aging.nightly import NIGHTLY_KIND, NightlyDecay
 from sidecar.services.brain.releases import Brain
-from sidecar.services.forgetting.elsewhere import ELSEWHERE_KIND, Elsewhere
+from sidecar.services.forgetting.remote_forgetter import REMOTE_FORGETTING_KIND, RemoteForgetter
 from sidecar.services.threads import EPISODES_KIND
 from sidecar.services.threads import KIND as SUMMARY_KIND
 from sidecar.telemetry import calls
@@ -74,75 +74,77 @@ PROVIDERS = {language_models.BEDROCK: "aws.bedrock", language_models.OPENAI: "op
 
 
 async def work(settings: Settings, watch: Watch | None = None, *, ends_with_parent: bool = False) -> None:
-    """Work until SIGTERM or SIGINT; then claim no more jobs, and finish or release running ones within the grace period."""
+    """Work until SIGTERM or SIGINT; then claim no more jobs, and finish or release running ones within the grace period.
+
+    With `ends_with_parent`, also stop when standard input ends, and report jobs on standard output.
+    """
     async with AsyncExitStack() as stack:
         where = await stack.enter_async_context(database.opened(settings))
         await database.check(where)
         pools = await open_pools(where.dsn, _pools_config(settings))
         stack.push_async_callback(pools.close)
-        clock = JobClocks(compile_engine.now)
-        asked = partial(_asked, clock, PROVIDERS.get(settings.compile_planner, ""))
-        engine = await stack.enter_async_context(compile_engine.engine(settings, pools.background, on_question=asked))
-        chosen = await embedders.choose_or_go_without(settings, pools.background)
+        pool, options, clock = pools.background, worker_settings(settings), JobClocks(compile_engine.now)
+        record_call = partial(_record_call, clock, PROVIDERS.get(settings.compile_planner, ""))
+        engine = await stack.enter_async_context(compile_engine.engine(settings, pool, on_question=record_call))
+        chosen = await embedders.choose_or_go_without(settings, pool)
         stack.push_async_callback(chosen.close)
-        vectors = embedding_jobs.embedding_here(chosen.numbered, settings, pools.background, now=compile_engine.now)
-        writer = await stack.enter_async_context(
-            summary_model.writer(settings, pools.background, now=compile_engine.now)
-        )
-        aging = await stack.enter_async_context(
-            decay_work.decay_deps(settings, pools.background, now=compile_engine.now)
-        )
-        if ends_with_parent:
-            aging = replace(aging, told=_write_decay_tally)
-        elsewhere = await stack.enter_async_context(_told_elsewhere(settings, pools.background))
-        nightly = NightlyDecay(pools.background, now=compile_engine.now, policy=decay_policy(settings))
-        settled = worker_settings(settings)
-        reprocessing = ReprocessDeps(pools.background, compile_engine.now, settled.holder, settled.lease_s)
-        if ends_with_parent:
-            reprocessing = replace(reprocessing, told=_write_reprocess_tally)
-        worker = Worker(
-            pools.background,
-            _noted(engine, clock),
-            settled,
-            {
-                **handlers(pools.background, vectors, writer),
-                **aging_handlers(aging, timedelta(seconds=settings.episode_pause_s)),
-                **brain_handlers(_brain(pools.background, told=ends_with_parent)),
-                NIGHTLY_KIND: nightly.schedule,
-                ELSEWHERE_KIND: elsewhere.retry,
-                SWEEP: partial(_sweep, engine, pools.background),
-                reprocess.KIND: partial(_reprocess, reprocessing),
-            },
-            partial(_on_finished, clock, watch, _write_tally if ends_with_parent else None),
-        )
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, worker.stop)
+        vectors = embedding_jobs.embedding_here(chosen.numbered, settings, pool, now=compile_engine.now)
+        nightly = NightlyDecay(pool, now=compile_engine.now, policy=decay_policy(settings))
+        by_kind: dict[str, Handler] = {
+            **await _model_handlers(stack, settings, pool, vectors),
+            **await _reporting_handlers(stack, settings, pool, options, reports=ends_with_parent),
+            NIGHTLY_KIND: nightly.schedule,
+            SWEEP: partial(_sweep, engine, pool),
+        }
+        on_finished = partial(_on_finished, clock, watch, _write_tally if ends_with_parent else None)
+        worker = Worker(pool, _traced(engine, clock), options, by_kind, on_finished)
+        _stop_on_signals(worker)
         supervisor = Supervisor()
         stack.push_async_callback(supervisor.stop)
         listener = notices.Listener(on_notice=lambda _: worker.wake(), on_connected=worker.wake)
         supervisor.start("notices", lambda: notices.listen(where.direct_dsn, [READY], listener))
-        _start_upkeep(supervisor, pools.background, nightly, decays=settings.decay_nightly)
+        _start_upkeep(supervisor, pool, nightly, decays=settings.decay_nightly)
         if vectors is not None:
             supervisor.start("embedding", vectors.keep)  # concurrent with compiles, which may be slow
         if ends_with_parent:
             watching = asyncio.create_task(_stop_with_parent(worker))
             stack.callback(watching.cancel)
-        log.info("working", extra={"holder": worker.settings.holder})
+        log.info("working", extra={"holder": options.holder})
         calm_collector()
         await worker.run()
 
 
-@asynccontextmanager
-async def _told_elsewhere(settings: Settings, pool: Pool) -> AsyncIterator[Elsewhere]:
-    """Yield what tells the memory services of others to forget."""
-    async with remote_memories(settings.backends, os.environ) as remote:
-        yield Elsewhere(pool, remote, now=compile_engine.now, role=DatabaseRole.WORKER)
+async def _model_handlers(
+    stack: AsyncExitStack, settings: Settings, pool: Pool, vectors: Embedding | None
+) -> dict[str, Handler]:
+    """Return the handlers that call an embedder, a model or a memory service."""
+    writer = await stack.enter_async_context(summary_model.writer(settings, pool, now=compile_engine.now))
+    remote = await stack.enter_async_context(remote_memories(settings.backends, os.environ))
+    forgetter = RemoteForgetter(pool, remote, now=compile_engine.now, role=DatabaseRole.WORKER)
+    return {**handlers(pool, vectors, writer), REMOTE_FORGETTING_KIND: forgetter.retry}
 
 
-def _brain(pool: Pool, *, told: bool) -> Brain:
-    tell = _write_brain_tally if told else _say_nothing
-    return Brain(pool, now=compile_engine.now, told=tell, role=DatabaseRole.WORKER)
+async def _reporting_handlers(
+    stack: AsyncExitStack, settings: Settings, pool: Pool, options: WorkerSettings, *, reports: bool
+) -> dict[str, Handler]:
+    """Return the handlers of decay, the Brain and reprocessing. With `reports` they write results to standard output."""
+    aging = await stack.enter_async_context(decay_work.decay_deps(settings, pool, now=compile_engine.now))
+    reprocessing = ReprocessDeps(pool, compile_engine.now, options.holder, options.lease_s)
+    brain = Brain(pool, now=compile_engine.now, role=DatabaseRole.WORKER)
+    if reports:
+        aging = replace(aging, on_end=_write_decay_tally)
+        reprocessing = replace(reprocessing, on_end=_write_reprocess_tally)
+        brain = Brain(pool, now=compile_engine.now, role=DatabaseRole.WORKER, on_release=_write_brain_tally)
+    return {
+        **aging_handlers(aging, timedelta(seconds=settings.episode_pause_s)),
+        **brain_handlers(brain),
+        reprocess.KIND: partial(_reprocess, reprocessing),
+    }
+
+
+def _stop_on_signals(worker: Worker) -> None:
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, worker.stop)
 
 
 async def _stop_with_parent(worker: Worker) -> None:
@@ -153,7 +155,7 @@ async def _stop_with_parent(worker: Worker) -> None:
     worker.stop()
 
 
-def _noted(engine: Engine, clock: JobClocks) -> Engine:
+def _traced(engine: Engine, clock: JobClocks) -> Engine:
     """Return the engine with its checkpoints recorded, and each job in its own trace."""
 
     async def planner_for(access: Access, job: Job) -> BatchDeps:
@@ -168,7 +170,7 @@ def _passed(clock: JobClocks, further: Callable[[str], None], place: str) -> Non
     further(place)
 
 
-def _asked(clock: JobClocks, provider: str, asked: ModelQuestion) -> None:
+def _record_call(clock: JobClocks, provider: str, asked: ModelQuestion) -> None:
     """Record a model call, without its text."""
     request, answer = asked.request, asked.answer
     usage = answer.usage if answer else TokenUsage(0, 0)
@@ -187,7 +189,7 @@ def _asked(clock: JobClocks, provider: str, asked: ModelQuestion) -> None:
         temperature=request.temperature,
         is_kept=asked.is_kept,
     )
-    clock.asked(call, asked.began_at, asked.error)
+    clock.record_call(call, asked.began_at, asked.error)
 
 
 def _on_finished(
@@ -220,10 +222,6 @@ def _write_decay_tally(job: DecayJob) -> None:
 def _write_brain_tally(counts: Mapping[str, int]) -> None:
     """Write what happened to copies of Brains to standard output, for the parent's metrics."""
     _write_line({"brain": counts})
-
-
-def _say_nothing(counts: Mapping[str, int]) -> None:
-    """Tell nothing: no parent reads it."""
 
 
 def _write_reprocess_tally(job: ReprocessJob) -> None:

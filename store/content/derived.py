@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from store.content.embeddings import EmbeddingPlace, TextKind
+from store.content.embeddings import TextKind, TextPartition
 from store.db import queries
 from store.db.pacing import in_slices
 from store.db.postgres import DatabaseRole, Pool, installation
@@ -99,11 +99,11 @@ async def mark_some(pool: Pool) -> int:
     """
     async with installation(pool, role=DatabaseRole.WORKER, read_only=True) as connection:
         rows = await _sql.places_without_marks(connection)
-    places = [EmbeddingPlace(TextKind(row["kind"]), row["tenant_id"], row["owner_id"], row["ref"]) for row in rows]
+    places = [TextPartition(TextKind(row["kind"]), row["tenant_id"], row["owner_id"], row["ref"]) for row in rows]
     return sum([await _mark_place(pool, place) for place in places])
 
 
-async def _mark_place(pool: Pool, place: EmbeddingPlace) -> int:
+async def _mark_place(pool: Pool, place: TextPartition) -> int:
     read, write = _UNMARKED[place.kind]
     async with place.opened(pool) as connection:
         rows = await read(connection, **place.parameters, limit=_MARKED_AT_ONCE)

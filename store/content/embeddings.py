@@ -35,7 +35,7 @@ class TextKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class EmbeddingPlace:
+class TextPartition:
     """A set of texts that are written together. `ref` is the thread's or base's id; a base has no owner.
 
     `change_no` detects writes since the place was read.
@@ -104,10 +104,10 @@ _WRITE = {
 }
 
 
-def place_of(scope: Scope, subject: str) -> EmbeddingPlace:
+def place_of(scope: Scope, subject: str) -> TextPartition:
     """Return the place of a job, from its scope and subject."""
     kind, _, ref = subject.partition(":")
-    return EmbeddingPlace(TextKind(kind), scope.tenant_id, None if kind == TextKind.CHUNKS else scope.owner_id, ref)
+    return TextPartition(TextKind(kind), scope.tenant_id, None if kind == TextKind.CHUNKS else scope.owner_id, ref)
 
 
 async def mark(connection: Connection, scope: Scope, kind: TextKind, *, ref: str = "", now: datetime) -> None:
@@ -121,7 +121,7 @@ async def mark_base(connection: Connection, tenant_id: UUID, base_id: UUID, *, n
     await _sql.mark_base(connection, tenant_id=tenant_id, base_id=base_id, now=now)
 
 
-async def mark_again(connection: Connection, place: EmbeddingPlace, *, now: datetime) -> None:
+async def mark_again(connection: Connection, place: TextPartition, *, now: datetime) -> None:
     """Mark the place as if it had been written to, so that it is embedded again."""
     if place.owner_id is None:
         await mark_base(connection, place.tenant_id, UUID(place.ref), now=now)
@@ -129,7 +129,7 @@ async def mark_again(connection: Connection, place: EmbeddingPlace, *, now: date
         await mark(connection, Scope(place.tenant_id, place.owner_id), place.kind, ref=place.ref, now=now)
 
 
-async def unmark(connection: Connection, place: EmbeddingPlace) -> bool:
+async def unmark(connection: Connection, place: TextPartition) -> bool:
     """Remove the mark, and return whether the place was not written to meanwhile."""
     key = place.parameters | {"change_no": place.change_no}
     if place.owner_id is None:
@@ -137,20 +137,20 @@ async def unmark(connection: Connection, place: EmbeddingPlace) -> bool:
     return bool(await _sql.unmark_place(connection, **key | {"kind": place.kind.value, "ref": place.ref}))
 
 
-async def waiting(pool: Pool, *, limit: int) -> list[EmbeddingPlace]:
+async def waiting(pool: Pool, *, limit: int) -> list[TextPartition]:
     """Return the marked places of all tenants, the longest waiting first."""
     async with installation(pool, role=DatabaseRole.WORKER, read_only=True) as connection:
         rows = await _sql.waiting_places(connection, limit=limit)
     return [
-        EmbeddingPlace(TextKind(row["kind"]), row["tenant_id"], row["owner_id"], row["ref"], row["change_no"])
+        TextPartition(TextKind(row["kind"]), row["tenant_id"], row["owner_id"], row["ref"], row["change_no"])
         for row in rows
     ]
 
 
-async def every_place(pool: Pool) -> AsyncIterator[EmbeddingPlace]:
+async def every_place(pool: Pool) -> AsyncIterator[TextPartition]:
     """Yield every place with texts, of all tenants, read in pages."""
     for kind in TextKind:
-        last = EmbeddingPlace(kind, _NO_OWNER, _NO_OWNER)
+        last = TextPartition(kind, _NO_OWNER, _NO_OWNER)
         while True:
             async with installation(pool, role=DatabaseRole.WORKER, read_only=True) as connection:
                 rows = await _sql.places_with_texts(
@@ -162,13 +162,13 @@ async def every_place(pool: Pool) -> AsyncIterator[EmbeddingPlace]:
                     limit=_PAGE,
                 )
             for row in rows:
-                last = EmbeddingPlace(kind, row["tenant_id"], row["owner_id"], row["ref"])
+                last = TextPartition(kind, row["tenant_id"], row["owner_id"], row["ref"])
                 yield last
             if len(rows) < _PAGE:
                 break
 
 
-async def pending(connection: Connection, place: EmbeddingPlace, embedder_no: int, *, limit: int) -> list[Pending]:
+async def pending(connection: Connection, place: TextPartition, embedder_no: int, *, limit: int) -> list[Pending]:
     """Return texts of the place without a vector of this embedder, at most `limit`."""
     found: list[Pending] = []
     for sort in _SORTS[place.kind]:
@@ -182,7 +182,7 @@ async def pending(connection: Connection, place: EmbeddingPlace, embedder_no: in
 
 async def put(
     connection: Connection,
-    place: EmbeddingPlace,
+    place: TextPartition,
     embedder_no: int,
     texts: Sequence[Pending],
     vectors: Sequence[Sequence[float]],

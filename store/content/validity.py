@@ -59,7 +59,7 @@ class Validity:
         has_begun = self.valid_from is None or self.valid_from <= moment
         return has_begun and (self.valid_until is None or moment < self.valid_until)
 
-    def told(self) -> str:
+    def in_words(self) -> str:
         """Return "from 2025-01 until 2026-03-03", or the half that is not open; empty if it holds at all times.
 
         It says nothing of the present, and so stays true as time passes.
@@ -71,10 +71,10 @@ class Validity:
         return " ".join(part for part in parts if part)
 
     def marked(self, text: str) -> str:
-        """Return the text with `told` in parentheses at the end of each sentence, so that a sentence quoted alone says it too."""
+        """Return the text with `in_words()` in parentheses at the end of each sentence, so that a quoted sentence keeps it."""
         if self.is_open:
             return text
-        mark = f" ({self.told()})"
+        mark = f" ({self.in_words()})"
         return "\n".join("".join(_marked(line, mark)) for line in text.split("\n"))
 
 

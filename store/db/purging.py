@@ -68,10 +68,10 @@ async def request(connection: Connection, *, now: datetime) -> None:
     await _sql.request_purge(connection, now=now)
 
 
-async def purge(dsn: str, *, is_asked: bool = False) -> PurgeReport:
+async def purge(dsn: str, *, is_forced: bool = False) -> PurgeReport:
     """Remove from the files what was forgotten by requests that no session sees any more; nothing without requests.
 
-    `is_asked` purges without a request too. Each table is written anew in its own transaction and is locked meanwhile;
+    `is_forced` purges without a request too. Each table is written anew in its own transaction and is locked meanwhile;
     a table that stays in use for half a minute is left for the next purge, with all requests. Needs the owner of the tables.
     Raises DatabaseUnavailable, DatabaseRefused.
     """
@@ -80,7 +80,7 @@ async def purge(dsn: str, *, is_asked: bool = False) -> PurgeReport:
             return PurgeReport()
         rows = await _sql.requested(connection)
         due = [row["requested_by"] for row in rows if not row["is_seen"]]
-        if not due and not is_asked:
+        if not due and not is_forced:
             return PurgeReport(left=len(rows))
         await _sql.wait_briefly(connection)
         tables = [row["table_name"] for row in await _sql.tables_with_texts(connection)]

@@ -89,7 +89,7 @@ class GraphPath:
 
 
 @dataclass(frozen=True, slots=True)
-class WalkPlace:
+class WalkPosition:
     """Where a walk goes on: at the paths that begin at a page, after so many of them."""
 
     type: str = ""
@@ -97,7 +97,7 @@ class WalkPlace:
     count: int = 0
 
 
-WALK_START = WalkPlace()
+WALK_START = WalkPosition()
 _BACK = {Direction.OUT: Direction.IN, Direction.IN: Direction.OUT, Direction.BOTH: Direction.BOTH}
 
 
@@ -106,15 +106,15 @@ class Walk:
     """Paths and the places after each of them; `goes_on` where the walk stopped because of the edges it read."""
 
     paths: tuple[GraphPath, ...] = ()
-    places: tuple[WalkPlace, ...] = ()
-    goes_on: WalkPlace | None = None
+    places: tuple[WalkPosition, ...] = ()
+    goes_on: WalkPosition | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class WalkPart:
     """Which of a walk's paths are wanted: those after a place, `limit` at most; and the edges after which it stops."""
 
-    after: WalkPlace = WALK_START
+    after: WalkPosition = WALK_START
     limit: int = MAX_PATHS
     most_read: int = MAX_READ
 
@@ -164,7 +164,7 @@ async def walk(
     walker = _Walker(_Reading(connection, scope, when, part.most_read), part)
     if start is not None:
         await walker.begin(await _page(connection, scope, start), pattern)
-        return await walker.told()
+        return await walker.result()
     at, has_more = (part.after.type, part.after.slug), True
     while has_more:
         rows = await _sql.pages_with_edges(
@@ -181,7 +181,7 @@ async def walk(
         has_more = await walker.begin(starts[:_AT_ONCE], pattern) and len(starts) > _AT_ONCE
         if has_more:
             at = (starts[-1].pages[0].type, starts[-1].pages[0].slug)
-    return await walker.told()
+    return await walker.result()
 
 
 async def shortest(
@@ -217,7 +217,7 @@ async def shortest(
             paths = await reading.with_evidence(
                 sorted(found[:MAX_PATHS], key=lambda path: [page.path for page in path.pages])
             )
-            places = (WalkPlace(ends[0].type, ends[0].slug, count) for count in range(1, len(paths) + 1))
+            places = (WalkPosition(ends[0].type, ends[0].slug, count) for count in range(1, len(paths) + 1))
             return Walk(tuple(paths), tuple(places))
     return Walk()
 
@@ -284,8 +284,8 @@ class _Walker:
         self._after = part.after
         self._limit = part.limit
         self._counts: Counter[UUID] = Counter()
-        self._found: list[tuple[WalkPlace, GraphPath]] = []
-        self._goes_on: WalkPlace | None = None
+        self._found: list[tuple[WalkPosition, GraphPath]] = []
+        self._goes_on: WalkPosition | None = None
 
     async def begin(self, starts: Sequence[GraphPath], pattern: Sequence[EdgePattern]) -> bool:
         """Add the paths that begin at these pages, in their order; return whether more are wanted and may be read."""
@@ -293,7 +293,7 @@ class _Walker:
         for place in range(0, len(starts), at_once):
             page = starts[place].pages[0]
             if self._reading.left <= 0:
-                self._goes_on = WalkPlace(page.type, page.slug)
+                self._goes_on = WalkPosition(page.type, page.slug)
                 return False
             try:
                 if not await self._follow(starts[place : place + at_once], pattern):
@@ -306,7 +306,7 @@ class _Walker:
                 return False
         return True
 
-    async def told(self) -> Walk:
+    async def result(self) -> Walk:
         """Return what was found, with its evidence."""
         paths = await self._reading.with_evidence([path for _, path in self._found])
         return Walk(tuple(paths), tuple(place for place, _ in self._found), self._goes_on)
@@ -336,7 +336,7 @@ class _Walker:
     def _add(self, path: GraphPath) -> bool:
         page = path.pages[0]
         self._counts[page.page_id] += 1
-        place = WalkPlace(page.type, page.slug, self._counts[page.page_id])
+        place = WalkPosition(page.type, page.slug, self._counts[page.page_id])
         if (page.type, page.slug) != (self._after.type, self._after.slug) or place.count > self._after.count:
             self._found.append((place, path))
         return len(self._found) < self._limit

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from sidecar.backends.agentcore import AgentCoreMemory, MemoryPlace
+from sidecar.backends.agentcore import AgentCoreMemory, MemoryLocation
 from sidecar.backends.asking import CallLimits
 from sidecar.backends.aws import Clients, Where
 from tests.support.backends.aws_site import use_credentials
@@ -41,7 +41,7 @@ async def test_a_sessions_events_come_in_the_order_in_which_they_were_made(
             eventTimestamp=datetime.now(UTC) + timedelta(seconds=number),
             payload=[{"conversational": {"role": "USER", "content": {"text": text}}}],
         )
-    memory = AgentCoreMemory("sessions", MemoryPlace(memory_id, "/actors/{owner}", where), clients, CallLimits(60.0))
+    memory = AgentCoreMemory("sessions", MemoryLocation(memory_id, "/actors/{owner}", where), clients, CallLimits(60.0))
     found = await memory.events(OWNER, "harbour", most=10)
     memory.close()
     clients.close()

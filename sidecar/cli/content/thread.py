@@ -175,4 +175,4 @@ def show_thread(session: CommandSession, thread_id: str, limit: int) -> None:
 def _draw_turns(turns: list[Turn]) -> Iterator[str]:
     for turn in turns:
         yield f"── {turn.position} {drawing.moment(turn.said_time)}, {turn.client_turn_id}, {counted(turn.tokens, 'token')}"
-        yield from drawing.said(Message(turn.speaker or turn.role, turn.text, turn.parts))
+        yield from drawing.message_parts(Message(turn.speaker or turn.role, turn.text, turn.parts))

@@ -11,7 +11,7 @@ import click
 from sidecar.cli.shared import drawing
 from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.client import NewBudget
-from sidecar.client.answers.cost import BudgetsTold, CompileSpendingRow, SpendingTold
+from sidecar.client.answers.cost import BudgetReport, CompileSpendingRow, SpendingReport
 
 _KEYS = ("source", "day", "owner", "agent", "thread", "model")
 
@@ -78,7 +78,7 @@ def _draw_compiles(rows: Sequence[CompileSpendingRow]) -> Iterator[Any]:
     yield f"compiles ${sum(row.cost_usd for row in rows):.4f}"
 
 
-def _draw(answer: SpendingTold, by: str) -> Iterator[Any]:
+def _draw(answer: SpendingReport, by: str) -> Iterator[Any]:
     names = (by, "turns", "input", "output", "cost", "without a price")
     yield drawing.rows(
         names,
@@ -111,7 +111,7 @@ def list_budgets(session: CommandSession) -> None:
     session.voice.show(session.client.list_budgets(), _draw_budgets)
 
 
-def _draw_budgets(answer: BudgetsTold) -> Iterator[Any]:
+def _draw_budgets(answer: BudgetReport) -> Iterator[Any]:
     yield drawing.rows(
         ("name", "covers", "period", "limit", "alerts at"),
         (

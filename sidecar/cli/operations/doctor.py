@@ -30,13 +30,13 @@ def doctor(voice: Voice) -> int:
     """
 
     findings = asyncio.run(examining.examine(os.environ))
-    voice.show({"findings": findings, "is_well": all(one.is_well for one in findings)}, lambda told: _draw(findings))
+    voice.show({"findings": findings, "is_well": all(one.is_well for one in findings)}, lambda _: _draw(findings))
     return OK if all(one.is_well for one in findings) else FAILED
 
 
 def _draw(findings: Sequence[Finding]) -> Iterator[Any]:
     width = max(12, *(len(one.name) for one in findings))
     for one in findings:
-        yield f"{'ok   ' if one.is_well else 'WRONG'} {one.name:<{width}} {one.told}"
-        if one.mend:
-            yield f"      {'':<{width}} {one.mend}"
+        yield f"{'ok   ' if one.is_well else 'WRONG'} {one.name:<{width}} {one.detail}"
+        if one.fix:
+            yield f"      {'':<{width}} {one.fix}"

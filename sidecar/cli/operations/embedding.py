@@ -13,7 +13,7 @@ from sidecar.runtime import database, embedders
 from sidecar.runtime.settings import Settings
 from sidecar.worker.embedding_jobs import Embedding, embedding_here
 from store.content import embeddings
-from store.content.embeddings import EmbeddingPlace
+from store.content.embeddings import TextPartition
 from store.db.postgres import Pool, open_pools
 from store.scope import tenant_uuid
 
@@ -69,7 +69,7 @@ async def _embed_all(
     return texts, places
 
 
-async def _embed_place(embedding: Embedding, place: EmbeddingPlace, advance: Callable[[int], None]) -> int:
+async def _embed_place(embedding: Embedding, place: TextPartition, advance: Callable[[int], None]) -> int:
     """Embed a place and return how many texts got vectors here. Waits if another process is embedding the place."""
     count = 0
     while True:

@@ -47,18 +47,18 @@ from store.errors import (
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of one check; `mend` is the fix, empty if none is needed."""
+    """The result of one check; `fix` is empty if none is needed."""
 
     name: str
     is_well: bool
-    told: str
-    mend: str = ""
+    detail: str
+    fix: str = ""
 
 
 _MOST_SKEW_S = 5.0
 _ENGLISH = "all-MiniLM-L6-v2 of the install, offline; for other languages than English, multilingual finds more"
 _MANY = "all-MiniLM-L6-v2 and multilingual-e5-small of the install, offline"
-_MENDS = {
+_FIXES = {
     MigrationEdited: "put the released file back: install this release again; a change belongs into a new file",
     MigrationMissing: "install the release that migrated this database, or a newer one",
     MigrationOutOfOrder: "give the file the next free number",
@@ -72,8 +72,12 @@ async def examine(environ: Mapping[str, str]) -> list[Finding]:
         settings = all_settings.read(environ)
         compile_settings(settings)
     except SidecarError as error:
-        return [Finding("settings", is_well=False, told=str(error), mend="correct the variable that is named")]
-    found = [Finding("settings", is_well=True, told=f"data in {settings.data_dir}"), _tokenizer(), _identity(settings)]
+        return [Finding("settings", is_well=False, detail=str(error), fix="correct the variable that is named")]
+    found = [
+        Finding("settings", is_well=True, detail=f"data in {settings.data_dir}"),
+        _tokenizer(),
+        _identity(settings),
+    ]
     found += [one async for one in _database(settings)]
     found += [*await backends(settings, environ), *await models(settings)]
     return [*found, _collector(environ)]
@@ -84,8 +88,8 @@ def _tokenizer() -> Finding:
         meters.warm()
         count = meter_for("gpt-4o").count(["a boat in the old dock"])[0]
     except ModelsError as error:
-        return Finding("tokenizer", is_well=False, told=str(error), mend="install the package again from its lock")
-    return Finding("tokenizer", is_well=count > 0, told="exact counts for OpenAI's models, offline")
+        return Finding("tokenizer", is_well=False, detail=str(error), fix="install the package again from its lock")
+    return Finding("tokenizer", is_well=count > 0, detail="exact counts for OpenAI's models, offline")
 
 
 def _identity(settings: Settings) -> Finding:
@@ -96,11 +100,11 @@ def _identity(settings: Settings) -> Finding:
         given = identity_settings(settings)
         Authenticator(given, not_before=never)
     except StartRefused as error:
-        return Finding("identity", is_well=False, told=str(error), mend="see “Who may call” in docs/operations.md")
+        return Finding("identity", is_well=False, detail=str(error), fix="see “Who may call” in docs/operations.md")
     if given.has_signing_keys:
-        return Finding("identity", is_well=True, told=f"tokens of {', '.join(sorted(given.issuers))}")
-    mend = "set SIDECAR_TOKEN_KEYS or SIDECAR_JWKS_URL before others call" if settings.production else ""
-    return Finding("identity", is_well=not settings.production, told="the development key of this machine", mend=mend)
+        return Finding("identity", is_well=True, detail=f"tokens of {', '.join(sorted(given.issuers))}")
+    fix = "set SIDECAR_TOKEN_KEYS or SIDECAR_JWKS_URL before others call" if settings.production else ""
+    return Finding("identity", is_well=not settings.production, detail="the development key of this machine", fix=fix)
 
 
 async def _database(settings: Settings) -> AsyncIterator[Finding]:
@@ -109,16 +113,16 @@ async def _database(settings: Settings) -> AsyncIterator[Finding]:
         async with _connected(settings) as (database, connection):
             facts = await check_server(connection)
             version = f"{facts.version // 10000}.{facts.version % 10000}"
-            yield Finding("database", is_well=True, told=f"{where}, version {version}")
+            yield Finding("database", is_well=True, detail=f"{where}, version {version}")
             vector = "with vector" if facts.has_vector else "without vector: recall is by words alone"
-            yield Finding("extensions", is_well=True, told=f"pg_trgm, btree_gin, unaccent; {vector}")
+            yield Finding("extensions", is_well=True, detail=f"pg_trgm, btree_gin, unaccent; {vector}")
             yield _clock(await server_time(connection))
             yield await _schema(database)
     except StoreError as error:
-        yield Finding("database", is_well=False, told=f"{where}: {error}", mend=_mend(error, settings))
+        yield Finding("database", is_well=False, detail=f"{where}: {error}", fix=_fix(error, settings))
 
 
-def _mend(error: StoreError, settings: Settings) -> str:
+def _fix(error: StoreError, settings: Settings) -> str:
     """Return the fix for a database that cannot be used."""
     if isinstance(error, ServerUnsuitable):
         return "use PostgreSQL 15 or newer with pg_trgm, btree_gin and unaccent (Debian: postgresql-contrib)"
@@ -138,8 +142,8 @@ async def _connected(settings: Settings) -> AsyncIterator[tuple[Database, Connec
 def _clock(theirs: datetime) -> Finding:
     skew_s = abs((datetime.now(UTC) - theirs).total_seconds())
     is_well = skew_s <= _MOST_SKEW_S
-    mend = "" if is_well else "let both hosts follow one time server: tokens and orders depend on it"
-    return Finding("clock", is_well=is_well, told=f"{skew_s:.1f} s from the database's", mend=mend)
+    fix = "" if is_well else "let both hosts follow one time server: tokens and orders depend on it"
+    return Finding("clock", is_well=is_well, detail=f"{skew_s:.1f} s from the database's", fix=fix)
 
 
 async def _schema(database: Database) -> Finding:
@@ -147,24 +151,24 @@ async def _schema(database: Database) -> Finding:
         states = await migrate.status(database.direct_dsn, migrations())
     except MigrationError as error:
         return Finding(
-            "migrations", is_well=False, told=str(error), mend=_MENDS.get(type(error), "see docs/operations.md")
+            "migrations", is_well=False, detail=str(error), fix=_FIXES.get(type(error), "see docs/operations.md")
         )
     left = [state.name for state in states if state.applied_at is None and not state.waits_for]
-    told = (
+    detail = (
         f"{counted(len(left), 'migration is', 'migrations are')} left: {', '.join(left[:5])}"
         if left
         else "the schema is this release's"
     )
-    return Finding("migrations", is_well=not left, told=told, mend="run `sidecar migrate`" if left else "")
+    return Finding("migrations", is_well=not left, detail=detail, fix="run `sidecar migrate`" if left else "")
 
 
 def _collector(environ: Mapping[str, str]) -> Finding:
     config = config_of(environ)
     if not config.sends_spans and not config.sends_metrics:
-        return Finding("telemetry", is_well=True, told="nothing is sent; OTEL_EXPORTER_OTLP_ENDPOINT would")
+        return Finding("telemetry", is_well=True, detail="nothing is sent; OTEL_EXPORTER_OTLP_ENDPOINT would")
     endpoint = environ.get("OTEL_EXPORTER_OTLP_ENDPOINT") or "http://localhost:4317"
-    mend = "start the collector, or correct the variable; turns are served either way"
-    return reach("telemetry", endpoint if urlsplit(endpoint).port else f"{endpoint}:4317", mend=mend)
+    fix = "start the collector, or correct the variable; turns are served either way"
+    return reach("telemetry", endpoint if urlsplit(endpoint).port else f"{endpoint}:4317", fix=fix)
 
 
 _PATIENCE_S = 2.0
@@ -175,12 +179,12 @@ _AWS = "set AWS_PROFILE or the keys, or give the host a role"
 async def backends(settings: Settings, environ: Mapping[str, str]) -> list[Finding]:
     """Check the configured backends concurrently, one finding each; a single finding if their file cannot be read."""
     if settings.backends is None:
-        return [Finding("backends", is_well=True, told="none are configured; SIDECAR_BACKENDS would name their file")]
+        return [Finding("backends", is_well=True, detail="none are configured; SIDECAR_BACKENDS would name their file")]
     try:
         entries = list(configuration.read(settings.backends, environ).entries())
     except SidecarError as error:
         return [
-            Finding("backends", is_well=False, told=str(error), mend="correct the file that SIDECAR_BACKENDS names")
+            Finding("backends", is_well=False, detail=str(error), fix="correct the file that SIDECAR_BACKENDS names")
         ]
     return list(await asyncio.gather(*(asyncio.to_thread(_entry, one) for one in entries)))
 
@@ -195,7 +199,7 @@ async def models(settings: Settings) -> list[Finding]:
     for name, (kind, url, variable) in wanted.items():
         match kind.split(":")[0]:
             case "openai":
-                found.append(await asyncio.to_thread(reach, name, url, mend=f"start it, or correct {variable}"))
+                found.append(await asyncio.to_thread(reach, name, url, fix=f"start it, or correct {variable}"))
             case "bedrock" | "titan":
                 found.append(await asyncio.to_thread(_aws, name))
             case "minilm":
@@ -205,19 +209,17 @@ async def models(settings: Settings) -> list[Finding]:
     return found
 
 
-def _local_embedder(load: Callable[[], LocalEmbedder], told: str) -> Finding:
+def _local_embedder(load: Callable[[], LocalEmbedder], detail: str) -> Finding:
     """Check that an embedder of the install can be loaded."""
     try:
         load().close()
     except EmbedderUnusable as error:
-        mend = (
-            "install its packages again from the lock, or set another SIDECAR_EMBEDDER; until then recall is by words"
-        )
-        return Finding("embedder", is_well=False, told=str(error), mend=mend)
-    return Finding("embedder", is_well=True, told=told)
+        fix = "install its packages again from the lock, or set another SIDECAR_EMBEDDER; until then recall is by words"
+        return Finding("embedder", is_well=False, detail=str(error), fix=fix)
+    return Finding("embedder", is_well=True, detail=detail)
 
 
-def reach(name: str, url: str, *, mend: str) -> Finding:
+def reach(name: str, url: str, *, fix: str) -> Finding:
     """Check that the address accepts a connection within 2 s."""
     parts = urlsplit(url if "://" in url else f"//{url}")
     began_s = time.monotonic()
@@ -225,22 +227,22 @@ def reach(name: str, url: str, *, mend: str) -> Finding:
         port = parts.port or _PORTS.get(parts.scheme, 0)
         socket.create_connection((parts.hostname or "", port), timeout=_PATIENCE_S).close()
     except (OSError, ValueError) as error:
-        told = f"{url}: {getattr(error, 'strerror', None) or 'no answer'}"
-        return Finding(name, is_well=False, told=told, mend=mend)
-    return Finding(name, is_well=True, told=f"{url} in {(time.monotonic() - began_s) * 1000:.0f} ms")
+        detail = f"{url}: {getattr(error, 'strerror', None) or 'no answer'}"
+        return Finding(name, is_well=False, detail=detail, fix=fix)
+    return Finding(name, is_well=True, detail=f"{url} in {(time.monotonic() - began_s) * 1000:.0f} ms")
 
 
 def _entry(entry: BackendEntry) -> Finding:
-    name, mend = f"backend {entry.name}", "start it, or correct its entry; turns go on without it"
+    name, fix = f"backend {entry.name}", "start it, or correct its entry; turns go on without it"
     match entry:
         case ToolsEntry(command=(program, *_)):
             found = shutil.which(program)
-            told = f"{program} is {found}" if found else f"there is no program {program}"
-            return Finding(name, is_well=bool(found), told=told, mend="" if found else mend)
+            detail = f"{program} is {found}" if found else f"there is no program {program}"
+            return Finding(name, is_well=bool(found), detail=detail, fix="" if found else fix)
         case HindsightEntry(url=url) | ToolsEntry(url=url):
-            return reach(name, url, mend=mend)
+            return reach(name, url, fix=fix)
     endpoint = str(getattr(entry, "endpoint_url", ""))
-    return reach(name, endpoint, mend=mend) if endpoint else _aws(name)
+    return reach(name, endpoint, fix=fix) if endpoint else _aws(name)
 
 
 def _aws(name: str) -> Finding:
@@ -251,7 +253,7 @@ def _aws(name: str) -> Finding:
     try:
         credentials = Session().get_credentials()
     except BotoCoreError as error:
-        return Finding(name, is_well=False, told=str(error), mend=_AWS)
+        return Finding(name, is_well=False, detail=str(error), fix=_AWS)
     if credentials is None:
-        return Finding(name, is_well=False, told="the AWS default chain has no credentials", mend=_AWS)
-    return Finding(name, is_well=True, told=f"AWS credentials from {credentials.method}")
+        return Finding(name, is_well=False, detail="the AWS default chain has no credentials", fix=_AWS)
+    return Finding(name, is_well=True, detail=f"AWS credentials from {credentials.method}")

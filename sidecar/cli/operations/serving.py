@@ -162,7 +162,7 @@ def purge(voice: Voice) -> int:
 async def _purge(settings: Settings) -> PurgeReport:
     """Purge the database of the settings. Raises the errors of `store.db.purging`."""
     async with reached(settings) as database:
-        return await purging.purge(database.direct_dsn, is_asked=True)
+        return await purging.purge(database.direct_dsn, is_forced=True)
 
 
 def _draw_purged(report: PurgeReport) -> Iterator[str]:

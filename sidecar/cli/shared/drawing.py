@@ -87,10 +87,10 @@ def context(given: Assembly, *, shortest_lines: int | None = None) -> Iterator[s
     shown = given.messages if shortest_lines is None else given.messages[-shortest_lines:]
     if len(shown) < len(given.messages):
         yield f"   … {counted(len(given.messages) - len(shown), 'earlier message')}"
-    yield from (_cut(text, shortest_lines) for message in shown for text in said(message))
+    yield from (_cut(text, shortest_lines) for message in shown for text in message_parts(message))
 
 
-def said(message: Message) -> Iterator[str]:
+def message_parts(message: Message) -> Iterator[str]:
     """Yield the parts of a message, each prefixed with its role."""
     if message.text:
         yield f"{message.role}: {printable(message.text)}"

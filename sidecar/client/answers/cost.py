@@ -40,7 +40,7 @@ class SpendingRow:
 
 
 @dataclass(frozen=True, slots=True)
-class SpendingTold:
+class SpendingReport:
     """Spending."""
 
     rows: tuple[SpendingRow, ...]
@@ -86,7 +86,7 @@ class CostAlert:
 
 
 @dataclass(frozen=True, slots=True)
-class BudgetsTold:
+class BudgetReport:
     """Budgets and alerts."""
 
     budgets: tuple[CostBudget, ...]

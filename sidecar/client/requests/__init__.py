@@ -42,9 +42,9 @@ from sidecar.client.answers.brain import (
     ReleaseRule,
 )
 from sidecar.client.answers.cost import (
-    BudgetsTold,
+    BudgetReport,
     CompileSpendingRow,
-    SpendingTold,
+    SpendingReport,
     Storage,
     TurnCost,
 )
@@ -1181,10 +1181,10 @@ class ListTurnCosts(Request[Page[TurnCost]]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListSpending(Request[SpendingTold]):
+class ListSpending(Request[SpendingReport]):
     """Returns the spending in a time range, grouped by one key."""
 
-    reads = Whole(SpendingTold)
+    reads = Whole(SpendingReport)
     deadline_s = 30.0
     by: str = ""  # source, day, owner, agent, thread or model
     whole_tenant: bool = False
@@ -1220,10 +1220,10 @@ class DeleteBudget(Request[bool]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListBudgets(Request[BudgetsTold]):
+class ListBudgets(Request[BudgetReport]):
     """Lists the tenant's budgets and its newest alerts."""
 
-    reads = Whole(BudgetsTold)
+    reads = Whole(BudgetReport)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

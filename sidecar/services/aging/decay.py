@@ -47,7 +47,7 @@ class DecayOrder:
 class Decay:
     """Schedules and runs decay jobs. `policy` is the settings' one; principles are past their time after `principle_days`.
 
-    `told` is called with each job that ended here.
+    `on_job_end` is called with each job that ended here.
     """
 
     def __init__(
@@ -58,13 +58,13 @@ class Decay:
         attestations: Attestations,
         policy: DecayPolicy | None = None,
         principle_days: int = 365,
-        told: Callable[[DecayJob], None] = lambda _: None,
+        on_job_end: Callable[[DecayJob], None] = lambda _: None,
     ) -> None:
         self._pool = pools.background
         self._now = now
         self._attestations = attestations
         self._deps = DecayDeps(
-            pools.background, now, lambda: new_summary_id(now()), principle_days=principle_days, told=told
+            pools.background, now, lambda: new_summary_id(now()), principle_days=principle_days, on_end=on_job_end
         )
         self.policy = policy or DecayPolicy()
 

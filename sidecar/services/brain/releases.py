@@ -67,10 +67,10 @@ class BrainState:
 
 
 class Brain:
-    """Keeps a tenant's Brain; `forgot` is called with the Brain's scope when something left it, ahead of the notice.
+    """Keeps a tenant's Brain; `on_forgotten` is called with the Brain's scope when something left it, ahead of the notice.
 
-    `told` gets the numbers of copies that were released, held and withdrawn. With `has_four_eyes`, the admin that proposed a rule
-    may not approve it.
+    `on_release` gets the numbers of released, held and withdrawn copies. With `has_four_eyes`, the admin that proposed a
+    rule may not approve it.
     """
 
     def __init__(
@@ -78,8 +78,8 @@ class Brain:
         pool: Pool,
         *,
         now: Callable[[], datetime],
-        forgot: Callable[[Scope], None] = lambda _: None,
-        told: Callable[[Mapping[str, int]], None] = lambda _: None,
+        on_forgotten: Callable[[Scope], None] = lambda _: None,
+        on_release: Callable[[Mapping[str, int]], None] = lambda _: None,
         role: DatabaseRole = DatabaseRole.APP,
         has_four_eyes: bool = False,
     ) -> None:
@@ -87,8 +87,8 @@ class Brain:
         self._pool = pool
         self._role = role
         self._now = now
-        self._forgot = forgot
-        self._on_changed = told
+        self._on_forgotten = on_forgotten
+        self._on_release = on_release
 
     async def state(self, tenant_id: UUID) -> BrainState:
         """Return the Brain's settings, rules and counts; a tenant that never had a rule has version 0."""
@@ -197,7 +197,7 @@ class Brain:
             copy = next(iter(await brain.lock_copies(connection, there, [copy_id])), None)
             if copy is None:
                 raise NotFound("copy")
-            self._told(await releasing.take_out(connection, there, [copy], now=now))
+            self._report(await releasing.take_out(connection, there, [copy], now=now))
             taken = replace(
                 copy, state=CopyState.WITHDRAWN, held_by="", reason="", changed_by=actor.subject, changed_at=now
             )
@@ -220,7 +220,7 @@ class Brain:
                     done = await releasing.compare(connection, scope, [memory_id], now=self._now())
                 else:
                     done = await releasing.reconcile(connection, scope, now=self._now())
-            self._told(done)
+            self._report(done)
             total = replace(
                 total,
                 released=total.released + done.released,
@@ -248,7 +248,7 @@ class Brain:
 
     async def settle(self, tenant_id: UUID) -> None:
         """Take what left the Brain out of every owner's receipts and of this process's caches."""
-        await settle(self._pool, tenant_id, now=self._now, forgot=self._forgot, role=self._role)
+        await settle(self._pool, tenant_id, now=self._now, on_forgotten=self._on_forgotten, role=self._role)
 
     async def share(self, tenant_id: UUID) -> ReleaseCounts:
         """Release the documents that approved rules name, as far as they are not released, and return what came of it."""
@@ -257,7 +257,7 @@ class Brain:
         while after is not None:
             async with self._scoped(there) as connection:
                 done, after = await sharing.share_next(connection, there, after, now=self._now())
-            self._told(done)
+            self._report(done)
             total = releasing.together(total, done)
         if total:
             await self.settle(tenant_id)
@@ -293,7 +293,7 @@ class Brain:
                     under = replace(copy, rule_id=rule.rule_id, trust_tier=tier, fingerprint=fingerprint(memory))
                     new = (copy_of(memory, copy.copy_id), int(tier_of(memory)))
                     copy, done = await _release(connection, there, under, new, why, now)
-                    self._told(done)
+                    self._report(done)
         return copy
 
     async def _release_piece(self, tenant_id: UUID, found: BrainCopy, why: tuple[str, Actor]) -> BrainCopy:
@@ -315,7 +315,7 @@ class Brain:
                 under = replace(copy, rule_id=rule.rule_id, trust_tier=document_trust(rule))
                 new = (copy_of_piece(*piece, copy.copy_id), int(TrustTier.KNOWLEDGE))
                 copy, done = await _release(connection, there, under, new, why, now)
-                self._told(done)
+                self._report(done)
         return copy
 
     def _scoped(self, scope: Scope, *, read_only: bool = False) -> Transaction:
@@ -326,7 +326,7 @@ class Brain:
         async with self._changing(there) as connection:
             ids = await brain.copies_of_rule(connection, there, rule_id, limit=releasing.AT_ONCE)
             copies = await brain.lock_copies(connection, there, ids)
-            self._told(await releasing.withdraw(connection, there, copies, now=self._now()))
+            self._report(await releasing.withdraw(connection, there, copies, now=self._now()))
         if ids:
             await self.settle(tenant_id)
         return bool(ids)
@@ -337,9 +337,9 @@ class Brain:
             await scopes.lock(connection, there, now=self._now())
             yield connection
 
-    def _told(self, done: ReleaseCounts) -> None:
+    def _report(self, done: ReleaseCounts) -> None:
         if done:
-            self._on_changed({"released": done.released, "held": done.held, "withdrawn": done.withdrawn})
+            self._on_release({"released": done.released, "held": done.held, "withdrawn": done.withdrawn})
 
 
 async def _release(

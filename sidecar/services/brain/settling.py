@@ -19,10 +19,10 @@ async def settle(
     tenant_id: UUID,
     *,
     now: Callable[[], datetime],
-    forgot: Callable[[Scope], None],
+    on_forgotten: Callable[[Scope], None],
     role: DatabaseRole = DatabaseRole.APP,
 ) -> None:
-    """Take what left the Brain out of every owner's receipts; `forgot` drops cached answers. A worker does what is left."""
+    """Take what left the Brain out of every owner's receipts; `on_forgotten` drops cached answers. A worker does what is left."""
     there = brain_of(tenant_id)
     while True:
         async with scoped(pool, there, role=role) as connection:
@@ -31,7 +31,7 @@ async def settle(
             return
         async with tenant_scoped(pool, tenant_id, role=role, read_only=True) as connection:
             owner_ids = await traces.owners_with_receipts(connection, tenant_id)
-        forgot(there)
+        on_forgotten(there)
         for owner_id in owner_ids:
             scope = Scope(tenant_id, owner_id)
             async with scoped(pool, scope, role=role) as connection:

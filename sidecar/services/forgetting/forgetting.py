@@ -19,7 +19,7 @@ from compiler.passes import forgetting
 from compiler.releases import releasing
 from sidecar.runtime.errors import FailedPrecondition
 from sidecar.services.brain.settling import settle
-from sidecar.services.forgetting.elsewhere import Elsewhere, remote_target
+from sidecar.services.forgetting.remote_forgetter import RemoteForgetter, remote_target
 from sidecar.services.forgetting.targets import (
     MAX_HITS,
     ForgetReport,
@@ -69,9 +69,9 @@ class _Found:
 
 
 class Forgetting:
-    """Forgets what is named; `forgot` is then called with the owner, ahead of the notice, and `compile_anew` queues a compile.
+    """Forgets memories, turns, documents or words. `on_forgotten` is then called with the owner, ahead of the notice.
 
-    `elsewhere` tells the memory services of others.
+    `compile_anew` queues a compile, and `elsewhere` forgets at remote memory services.
     """
 
     def __init__(
@@ -79,13 +79,13 @@ class Forgetting:
         pools: Pools,
         *,
         now: Callable[[], datetime],
-        forgot: Callable[[Scope], None],
+        on_forgotten: Callable[[Scope], None],
         compile_anew: Callable[[Scope, datetime], Awaitable[object]],
-        elsewhere: Elsewhere,
+        elsewhere: RemoteForgetter,
     ) -> None:
         self._pool: Pool = pools.background
         self._now = now
-        self._forgot = forgot
+        self._on_forgotten = on_forgotten
         self._compile_anew = compile_anew
         self._elsewhere = elsewhere
         self.counts: Counter[str] = Counter()  # of forgettings, by what they named
@@ -114,10 +114,10 @@ class Forgetting:
                     await self._elsewhere.note(connection, scope, remote_target(target))
         if notes and not is_dry_run:
             self.counts[target.kind] += 1
-            self._forgot(scope)
+            self._on_forgotten(scope)
             async with scoped(self._pool, scope) as connection:
                 await forgotten.date(connection, scope, notes, clock=self._now)
-            await settle(self._pool, scope.tenant_id, now=self._now, forgot=self._forgot)
+            await settle(self._pool, scope.tenant_id, now=self._now, on_forgotten=self._on_forgotten)
             if report.memory_ids or report.summary_ids or report.page_ids:
                 await self._compile_anew(scope, self._now())
         if report.elsewhere and not target.word and not is_dry_run:

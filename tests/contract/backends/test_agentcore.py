@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 
 from compiler.state.substrates import content_hash
-from sidecar.backends.agentcore import AgentCoreMemory, MemoryPlace
+from sidecar.backends.agentcore import AgentCoreMemory, MemoryLocation
 from sidecar.backends.asking import CallLimits
 from sidecar.backends.aws import Clients, Where
 from sidecar.backends.errors import BackendDenied, BackendMissing, BackendMisused, BackendThrottled, BackendUnavailable
@@ -35,7 +35,7 @@ OPERATIONS = ("RetrieveMemoryRecords", "ListMemoryRecords", "ListEvents")
 @contextmanager
 def asked(aws: Aws, **options: Any) -> Iterator[AgentCoreMemory]:
     clients = Clients()
-    place = MemoryPlace(MEMORY, "/actors/{owner}", Where("eu-central-1", aws.url), **options)
+    place = MemoryLocation(MEMORY, "/actors/{owner}", Where("eu-central-1", aws.url), **options)
     memory = AgentCoreMemory("memories", place, clients, CallLimits(30.0))
     yield memory
     memory.close()

@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from sidecar.backends.agentcore import AgentCoreMemory, MemoryPlace
+from sidecar.backends.agentcore import AgentCoreMemory, MemoryLocation
 from sidecar.backends.asking import CallLimits
 from sidecar.backends.aws import Clients, Where
 from sidecar.backends.errors import BackendDenied, BackendMissing, BackendUnavailable
@@ -116,7 +116,7 @@ async def test_an_address_that_is_wrong_is_no_forgetting(fake: FakeHindsight, hi
 @pytest.fixture
 def agentcore(aws: Aws) -> Iterator[AgentCoreForgetting]:
     clients = Clients()
-    place = MemoryPlace(MEMORY, "/actors/{owner}", Where("eu-central-1", aws.url))
+    place = MemoryLocation(MEMORY, "/actors/{owner}", Where("eu-central-1", aws.url))
     memory = AgentCoreMemory("records", place, clients, CallLimits(30.0))
     yield AgentCoreForgetting(memory)
     memory.close()

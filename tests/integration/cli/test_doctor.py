@@ -30,22 +30,22 @@ async def test_doctor_finds_a_sound_machine_well(database: str, tmp_path: Path) 
         "settings", "tokenizer", "identity", "database", "extensions", "clock", "migrations", "backends", "embedder",
         "telemetry",
     ]  # fmt: skip
-    assert [one for one in found.values() if not one.is_well or one.mend] == []
+    assert [one for one in found.values() if not one.is_well or one.fix] == []
 
 
 async def test_empty_schema_needs_migrating(empty_database: str, tmp_path: Path) -> None:
     found = await findings(empty_database, tmp_path)
-    assert (found["migrations"].is_well, found["migrations"].mend) == (False, "run `sidecar migrate`")
+    assert (found["migrations"].is_well, found["migrations"].fix) == (False, "run `sidecar migrate`")
 
 
 async def test_each_problem_is_named_with_its_fix(tmp_path: Path, database: str) -> None:
     away = await findings("postgresql://nobody@127.0.0.1:1/none", tmp_path)
     assert not away["database"].is_well
-    assert "SIDECAR_DATABASE_URL" in away["database"].mend
+    assert "SIDECAR_DATABASE_URL" in away["database"].fix
     for variable, value in UNUSABLE.items():
         wrong = await findings(database, tmp_path, **{variable: value})
         assert [one.name for one in wrong.values() if not one.is_well] == ["settings"]
-        assert variable in wrong["settings"].told
+        assert variable in wrong["settings"].detail
     silent = await findings(database, tmp_path, OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:1")
     assert not silent["telemetry"].is_well
     live = await findings(database, tmp_path, SIDECAR_PRODUCTION="true")
@@ -58,8 +58,8 @@ async def test_each_migration_problem_has_its_own_fix(database: str, tmp_path: P
     connection = await asyncpg.connect(database)
     await connection.execute("UPDATE schema_migrations SET checksum = 'x' WHERE version = 3")
     edited = (await findings(database, tmp_path))["migrations"]
-    assert "0003" in edited.told
-    assert "put the released file back" in edited.mend
+    assert "0003" in edited.detail
+    assert "put the released file back" in edited.fix
     await connection.execute(
         "UPDATE schema_migrations SET version = 9000, name = '9000_later.sql' WHERE version = (SELECT max(version) FROM"
         " schema_migrations)"
@@ -68,8 +68,8 @@ async def test_each_migration_problem_has_its_own_fix(database: str, tmp_path: P
     missing = (await findings(database, tmp_path))["migrations"]
     await connection.close()
     assert not missing.is_well
-    assert "sidecar migrate" not in missing.mend
-    assert "release" in missing.mend or "number" in missing.mend
+    assert "sidecar migrate" not in missing.fix
+    assert "release" in missing.fix or "number" in missing.fix
 
 
 async def test_unreachable_backends_and_models_are_named(
@@ -93,11 +93,11 @@ async def test_unreachable_backends_and_models_are_named(
     )  # fmt: skip
     wrong = {name: one for name, one in found.items() if not one.is_well}
     assert wrong.keys() == {"backend bank", "backend lost", "backend docs", "planner"}
-    assert all(one.mend for one in wrong.values())
-    assert "SIDECAR_COMPILE_BASE_URL" in wrong["planner"].mend
+    assert all(one.fix for one in wrong.values())
+    assert "SIDECAR_COMPILE_BASE_URL" in wrong["planner"].fix
     file.write_text("[[nonsense]]\n")
     broken = await findings(database, tmp_path, SIDECAR_BACKENDS=str(file))
-    assert (broken["backends"].is_well, "SIDECAR_BACKENDS" in broken["backends"].mend) == (False, True)
+    assert (broken["backends"].is_well, "SIDECAR_BACKENDS" in broken["backends"].fix) == (False, True)
 
 
 def test_wrong_clock_is_reported() -> None:

@@ -14,7 +14,7 @@ from sidecar.runtime.errors import SettingInvalid
 from sidecar.runtime.settings import Settings
 from sidecar.worker.embedding_jobs import KIND
 from store.compile import background
-from store.content.embeddings import EmbeddingPlace, TextKind
+from store.content.embeddings import TextKind, TextPartition
 from store.db.postgres import Pools, scoped
 from tests.stand_ins.model_script import Vectors
 from tests.stand_ins.model_server import model_server
@@ -51,7 +51,7 @@ async def test_one_tenant_can_be_embedded_alone(pools: Pools, settings: Settings
 async def test_place_leased_by_another_process_is_awaited(pools: Pools, settings: Settings) -> None:
     await tenants_made(pools)
     await remember(pools, "one")
-    place = EmbeddingPlace(TextKind.MEMORIES, SCOPE.tenant_id, SCOPE.owner_id)
+    place = TextPartition(TextKind.MEMORIES, SCOPE.tenant_id, SCOPE.owner_id)
     async with scoped(pools.background, SCOPE) as connection:
         now = datetime.now(UTC)
         await background.take(connection, SCOPE, (KIND, place.subject), holder="dying", lease_s=0.5, now=now)

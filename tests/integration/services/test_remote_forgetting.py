@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from sidecar.backends.errors import BackendUnavailable
-from sidecar.services.forgetting.elsewhere import ELSEWHERE_KIND, Elsewhere
+from sidecar.services.forgetting.remote_forgetter import REMOTE_FORGETTING_KIND, RemoteForgetter
 from sidecar.services.forgetting.targets import ForgottenElsewhere, RemoteOutcome, RemoteState, RemoteTarget, Target
 from sidecar.services.memories import Memories
 from sidecar.services.tenants import Tenants
@@ -51,12 +51,12 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def elsewhere(pools: Pools, bank: RemoteBank, clock: Clock) -> Elsewhere:
-    return Elsewhere(pools.background, {SCOPE.tenant_id: [bank]}, now=clock)
+def elsewhere(pools: Pools, bank: RemoteBank, clock: Clock) -> RemoteForgetter:
+    return RemoteForgetter(pools.background, {SCOPE.tenant_id: [bank]}, now=clock)
 
 
 @pytest.fixture
-async def service(pools: Pools, elsewhere: Elsewhere, clock: Clock) -> Memories:
+async def service(pools: Pools, elsewhere: RemoteForgetter, clock: Clock) -> Memories:
     async with scoped(pools.background, SCOPE) as connection:
         await tenants.ensure_tenant(connection, SCOPE.tenant_id, now=NOW)
         await memories.retain(connection, SCOPE, [NewMemory("Otto sails.", "here")], now=NOW)
@@ -69,7 +69,7 @@ Queued = Callable[[], Awaitable[list[tuple[object, ...]]]]
 @pytest.fixture
 def queued(database: str) -> Queued:
     async def read() -> list[tuple[object, ...]]:
-        return await fetch(database, f"SELECT not_before FROM background_jobs WHERE kind = '{ELSEWHERE_KIND}'")
+        return await fetch(database, f"SELECT not_before FROM background_jobs WHERE kind = '{REMOTE_FORGETTING_KIND}'")
 
     return read
 
@@ -119,7 +119,7 @@ async def test_a_service_that_is_down_is_told_by_the_worker_until_it_answers(
     assert states(done.elsewhere) == [("bank", "waiting", 0)]
     assert "BackendUnavailable" in done.elsewhere[0].outcome.detail
     assert await queued() == [(NOW + timedelta(minutes=1),)]
-    worker = Elsewhere(pools.background, {SCOPE.tenant_id: [bank]}, now=clock, role=DatabaseRole.WORKER)
+    worker = RemoteForgetter(pools.background, {SCOPE.tenant_id: [bank]}, now=clock, role=DatabaseRole.WORKER)
     await fetch(database, "DELETE FROM background_jobs RETURNING 1")
     await worker.retry(SCOPE, "")
     assert await queued() == [(NOW + timedelta(minutes=4),)]
@@ -131,7 +131,7 @@ async def test_a_service_that_is_down_is_told_by_the_worker_until_it_answers(
 
 
 async def test_a_forgotten_owner_is_told_and_leaves_no_note(
-    service: Memories, elsewhere: Elsewhere, pools: Pools, bank: RemoteBank, clock: Clock, database: str
+    service: Memories, elsewhere: RemoteForgetter, pools: Pools, bank: RemoteBank, clock: Clock, database: str
 ) -> None:
     owners = Tenants(pools, now=clock, elsewhere=elsewhere)
     preview = await owners.forget_owner(SCOPE, is_dry_run=True)

@@ -16,7 +16,7 @@ from sidecar.worker.embedding_jobs import KIND, Embedded, Embedding, embed_some,
 from sidecar.worker.worker_process import handlers
 from store.compile import background
 from store.content import embeddings, memories
-from store.content.embeddings import EmbeddingPlace, TextKind
+from store.content.embeddings import TextKind, TextPartition
 from store.db.postgres import Pools, scoped
 from tests.support.compiler.compiling import Clock, engine_on, worker_on
 from tests.support.store.embedding_world import (
@@ -172,7 +172,7 @@ async def test_text_deleted_during_its_embedding_gets_no_vector(pools: Pools, da
 
 async def test_place_is_identified_within_its_scope(pools: Pools, topics: Numbered) -> None:
     await remember(pools, "Mara has a boat")
-    foreign = EmbeddingPlace(TextKind.MEMORIES, OTHER_OWNER.tenant_id, OTHER_OWNER.owner_id)
+    foreign = TextPartition(TextKind.MEMORIES, OTHER_OWNER.tenant_id, OTHER_OWNER.owner_id)
     assert (await embed_some(pools.background, topics, foreign)).count == 0
 
 
@@ -295,7 +295,7 @@ async def test_place_of_a_dead_process_is_taken_over_after_its_lease(pools: Pool
 async def test_worker_takes_over_the_place_of_a_dead_process_as_a_job(pools: Pools, topics: Numbered) -> None:
     clock = Clock()
     base_id = await read_in(pools, "boats ashore")
-    place = EmbeddingPlace(TextKind.CHUNKS, SCOPE.tenant_id, None, str(base_id))
+    place = TextPartition(TextKind.CHUNKS, SCOPE.tenant_id, None, str(base_id))
     async with scoped(pools.background, place.scope) as connection:
         await background.take(connection, place.scope, (KIND, place.subject), holder="dead", lease_s=60, now=clock())
     worker = worker_on(pools, engine_on(pools, clock=clock))

@@ -46,10 +46,10 @@ class BrainWorld:
     knowledge: Knowledge = field(init=False)
 
     def __post_init__(self) -> None:
-        self.memories = Memories(self.pools, now=self.clock, forgot=self.dropped.append)
-        self.brain = Brain(self.pools.background, now=self.clock, forgot=self.dropped.append)
-        self.tenants = Tenants(self.pools, now=self.clock, forgot=self.dropped.append)
-        self.knowledge = Knowledge(self.pools, now=self.clock, count=_count, forgot=self.dropped.append)
+        self.memories = Memories(self.pools, now=self.clock, on_forgotten=self.dropped.append)
+        self.brain = Brain(self.pools.background, now=self.clock, on_forgotten=self.dropped.append)
+        self.tenants = Tenants(self.pools, now=self.clock, on_forgotten=self.dropped.append)
+        self.knowledge = Knowledge(self.pools, now=self.clock, count=_count, on_forgotten=self.dropped.append)
 
     async def say(self, scope: Scope, memory_id: str, text: str, **fields: Any) -> None:
         """Remember a shared memory of the owner's; `tags=()` for one that no rule releases."""

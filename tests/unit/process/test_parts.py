@@ -52,7 +52,7 @@ def test_quota_of_the_control_group_bounds_the_cores(tmp_path: Path, quota: str,
 def test_whole_service_keeps_its_settings() -> None:
     assert Part().settings(SETTINGS) is SETTINGS
     assert Part().has_upkeep
-    assert not Part().is_asked
+    assert not Part().answers_calls
 
 
 def test_part_that_answers_calls_shares_ports_and_has_own_sockets_and_nothing_else() -> None:
@@ -68,4 +68,4 @@ def test_part_with_the_http_servers_answers_no_calls() -> None:
     assert http.listen == ()
     assert (http.http_listen, http.console_listen, http.worker) == ("127.0.0.1:7434", "127.0.0.1:7435", True)
     assert Part(HTTP).has_upkeep
-    assert not Part(HTTP).is_asked
+    assert not Part(HTTP).answers_calls

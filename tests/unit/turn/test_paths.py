@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from sidecar.turn.paths import MessageWords, best_ways, told, walk_query, words_of
+from sidecar.turn.paths import MessageWords, best_ways, in_words, walk_query, words_of
 from sidecar.turn.periods import named_in
 from store.text.relations import ASKED, STATED, asked_types
 from store.text.texts import fold
@@ -91,7 +91,7 @@ def test_best_way_to_a_page_has_the_asked_types_and_few_edges() -> None:
         way("Ana", "married_to", "Bruno", first=4, last=4),
         way("Ana", "works_at", "Helios", "located_in", "Porto", first=4, last=4),
     ]
-    found = [(told(one), walked.hops, walked.asked, walked.met) for one, walked in best_ways(words, ways)]
+    found = [(in_words(one), walked.hops, walked.asked, walked.met) for one, walked in best_ways(words, ways)]
     assert found == [
         ("Ana → works_at → Helios → located_in → Porto", 2, 1.0, 1.0),
         ("Ana → works_at → Helios", 1, 1.0, 0.5),
@@ -124,7 +124,7 @@ def test_words_of_a_name_ask_for_nothing() -> None:
 def test_type_is_asked_for_by_the_words_of_its_own_name() -> None:
     words = MessageWords("Who has Ana trained with?")
     [(found, walked)] = best_ways(words, [way("Ana", "-trained_with", "Bruno", first=2, last=2)])
-    assert (told(found), walked.asked, walked.met) == ("Ana ← trained_with ← Bruno", 1.0, 1.0)
+    assert (in_words(found), walked.asked, walked.met) == ("Ana ← trained_with ← Bruno", 1.0, 1.0)
 
 
 def test_way_explains_the_name_and_the_words_for_its_types() -> None:

@@ -38,7 +38,7 @@ class LifeEvent(NamedTuple):
 
     at: datetime
     what: str
-    told: str
+    detail: str
     other: str = ""
 
 
@@ -75,8 +75,8 @@ def life(history: MemoryHistory) -> list[LifeEvent]:
     own = history.memory.memory_id
     events = [LifeEvent(history.memory.created_at, "written", "")]
     for change in history.changes:
-        told = f"{change.changed_by}{': ' if change.rule else ''}{change.rule}"
-        events.append(LifeEvent(change.changed_at, f"{change.old_status} → {change.new_status}", told))
+        detail = f"{change.changed_by}{': ' if change.rule else ''}{change.rule}"
+        events.append(LifeEvent(change.changed_at, f"{change.old_status} → {change.new_status}", detail))
     for edge in history.supersessions:
         is_older = edge.superseded_id == own
         other = edge.memory_id if is_older else edge.superseded_id

@@ -1,6 +1,6 @@
-"""Forgetting at the memory services of others: each is told, what it cannot do is said, and what failed is tried again.
+"""Forgets at remote memory services, reports the outcome of each, and retries failures.
 
-What a service is to forget is noted in the transaction that forgets here, so that no crash between the two loses it.
+A request to a service is stored in the transaction that forgets here, so that no crash between the two loses it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from store.tenancy.remote_forgettings import RemoteForgetting
 
 log = logging.getLogger(__name__)
 
-ELSEWHERE_KIND = "remote_forgetting"
+REMOTE_FORGETTING_KIND = "remote_forgetting"
 
 _ANSWER_S = 8.0  # a caller waits so long for services; what takes longer goes on in the worker
 _FIRST_RETRY = timedelta(minutes=1)
@@ -52,8 +52,8 @@ class RemoteMemories(Protocol):
         """Have the service forget the target, and return what it did. Repeating it does no harm. Raises a BackendError."""
 
 
-class Elsewhere:
-    """Tells each backend of a tenant what to forget. `memories` are the backends by tenant."""
+class RemoteForgetter:
+    """Forgets at the remote memory services of a tenant. `memories` are the services by tenant."""
 
     def __init__(
         self,
@@ -69,11 +69,11 @@ class Elsewhere:
         self._role = role
 
     def announced(self, scope: Scope, target: RemoteTarget) -> tuple[ForgottenElsewhere, ...]:
-        """Return what would be told to whom: each backend waits."""
+        """Return the outcomes before any service has answered: each waits."""
         return tuple(_report(one, _WAITS) for one in self._of(scope))
 
     def unsearched(self, scope: Scope) -> tuple[ForgottenElsewhere, ...]:
-        """Return each backend with the remark that a word is not looked for there."""
+        """Return the outcomes for a target that is a word: services are not searched for words."""
         detail = "it is not searched for words: name the memory, document, thread or span"
         return tuple(
             _report(one, RemoteOutcome(RemoteState.KEPT, detail=detail))
@@ -81,17 +81,19 @@ class Elsewhere:
         )
 
     async def note(self, connection: Connection, scope: Scope, target: RemoteTarget) -> None:
-        """Note in the caller's transaction what each backend is to forget, and queue a retry."""
+        """Store a request for each service in the caller's transaction, and queue a retry."""
         now = self._now()
         given = {**asdict(target), **{name: _written(getattr(target, name)) for name in ("since", "until")}}
         told = self._of(scope)
         for one in told:
             await remote_forgettings.insert(connection, scope, RemoteForgetting(uuid4(), one.name, given), now=now)
         if told:
-            await background.enqueue(connection, scope, ELSEWHERE_KIND, "", now=now, not_before=now + _FIRST_RETRY)
+            await background.enqueue(
+                connection, scope, REMOTE_FORGETTING_KIND, "", now=now, not_before=now + _FIRST_RETRY
+            )
 
     async def settle(self, scope: Scope) -> tuple[ForgottenElsewhere, ...]:
-        """Tell the backends what they are yet to forget, and return the outcomes; what failed stays noted."""
+        """Send the stored requests to the services and return the outcomes. Failed requests stay stored."""
         known = {one.name: one for one in self._memories.get(scope.tenant_id, ())}
         if not known:
             return ()
@@ -100,7 +102,7 @@ class Elsewhere:
         told = tuple([await self._tell(scope, known[note.backend], note) for note in notes if note.backend in known])
         if all(one.outcome.state is not RemoteState.WAITING for one in told):
             async with scoped(self._pool, scope, role=self._role) as connection:
-                await background.withdraw(connection, scope, ELSEWHERE_KIND, "")
+                await background.withdraw(connection, scope, REMOTE_FORGETTING_KIND, "")
         return told
 
     async def settle_in_time(self, scope: Scope, target: RemoteTarget) -> tuple[ForgottenElsewhere, ...]:
@@ -112,7 +114,7 @@ class Elsewhere:
             return self.announced(scope, target)
 
     async def retry(self, scope: Scope, subject: str) -> None:
-        """Settle as a background job, and queue the next try if something still waits."""
+        """Settle as a background job, and queue the next retry if a request still waits."""
         waits = [one for one in await self.settle(scope) if one.outcome.state is RemoteState.WAITING]
         if not waits:
             return
@@ -121,13 +123,13 @@ class Elsewhere:
         async with scoped(self._pool, scope, role=self._role) as connection:
             tries = max((one.attempts for one in await remote_forgettings.waiting(connection, scope)), default=0)
             delay = min(_FIRST_RETRY * 2 ** min(tries, 10), _LONGEST_RETRY)
-            await background.enqueue(connection, scope, ELSEWHERE_KIND, "", now=now, not_before=now + delay)
+            await background.enqueue(connection, scope, REMOTE_FORGETTING_KIND, "", now=now, not_before=now + delay)
 
     async def _tell(self, scope: Scope, memories: RemoteMemories, note: RemoteForgetting) -> ForgottenElsewhere:
         try:
             outcome = await memories.forget(scope.owner_id, _read(note))
         except BackendError as error:
-            outcome = RemoteOutcome(RemoteState.WAITING, detail=f"{type(error).__name__}; it is told again")
+            outcome = RemoteOutcome(RemoteState.WAITING, detail=f"{type(error).__name__}; it is retried")
         async with scoped(self._pool, scope, role=self._role) as connection:
             if outcome.state is RemoteState.WAITING:
                 await remote_forgettings.count_attempt(connection, scope, note.forgetting_id)
@@ -143,8 +145,8 @@ _WAITS = RemoteOutcome(RemoteState.WAITING)
 
 
 def remote_target(target: Target) -> RemoteTarget:
-    """Return what services are told of a target. Raises AssertionError for a word."""
-    assert not target.word, "a word is not told"
+    """Return the request to services for a target. Raises AssertionError for a word."""
+    assert not target.word, "words are not sent to services"
     given_id = target.memory_id or target.document_id or target.thread_id
     return RemoteTarget(target.kind, given_id, target.since, target.until)
 
