@@ -219,8 +219,8 @@ class Ledger:
         return found if found and (found.place < 0 or found.place in self.kept) else None
 
     def _speaks(self, place: int) -> None:
-        """Record an item just taken in as said; in full form, it also pushes out the items whose sentences it says, and may push
-        out those that it stands for.
+        """Record an item just taken in as said, which may push out those that it stands for; in full form, it also pushes out the
+        items whose sentences it says.
         """
         item = self.stock.items[place]
         by = Representative(item.id, "says the same", place, item.text)
@@ -231,7 +231,7 @@ class Ledger:
                 said = self._said.get(kind)  # or what stands for it, which may say more
                 if said and said.place in self.kept and kinds[said.place] == kind:
                     self._drop(said.place, by)
-            self._stand_for(place, item)
+        self._stand_for(place, item)
 
     def _refuse(self, place: int, form: Form, refusal: NoRoom) -> None:
         self.refusals[place] = refusal
@@ -245,11 +245,18 @@ class Ledger:
         self._said[own.id] = self._said[self.stock.kinship.kinds[place]] = by
 
     def _stand_for(self, place: int, item: Item) -> None:
-        """Record the items that an item stands for: those in whose sentences it says are removed, later ones wait."""
+        """Record the items that an item stands for: those in whose sentences it says are removed, later ones wait.
+
+        A shortened item stands only for those whose sentences its lead says.
+        """
         kinship = self.stock.kinship
-        for covered in kinship.covers.get(place, ()):
-            by = self._stood_for[kinship.kinds[covered]] = Representative(item.id, "stands for it", place, item.text)
-            if covered in self.kept and says(by.text, self._item(covered).text):
+        is_lead = place < len(self.forms) and self.forms[place] is Form.LEAD
+        by = Representative(item.id, "stands for it", place, item.lead if is_lead else item.text)
+        for covered in (one for one in kinship.covers.get(place, ()) if one < len(self.forms)):
+            is_said = (is_lead or covered in self.kept) and says(by.text, self._item(covered).text)
+            if is_said or not is_lead:
+                self._stood_for[kinship.kinds[covered]] = by
+            if is_said and covered in self.kept:
                 self._drop(covered, by)
 
     def _drop_if_covered(self, place: int) -> bool:

@@ -146,6 +146,7 @@ def test_a_text_that_only_holds_the_words_of_another_does_not_say_it(other: str,
     [
         ("user: I moved to Lisbon", "I moved to Lisbon."),
         ("- **Anna** lives in [Lisbon](/lisbon).\n- She sings.", "Anna lives in Lisbon"),
+        ("- She sings.\n- 2026-03-14: Anna lives in Lisbon.", "Anna lives in Lisbon."),
         ("Anna lives\nin Lisbon. She sings.", "Anna lives in Lisbon."),
         ("Anna lives in Lisbon. She sings.", "Anna lives\nin Lisbon."),
         ("He asked: Where?\nWhere is Anna?", "where is anna?"),
@@ -184,11 +185,19 @@ def test_what_is_said_in_part_comes_after_what_is_new() -> None:
     assert fate(result, "m1")[0] is Decision.OVER_BUDGET
 
 
-def test_section_reduced_to_its_first_lines_replaces_nothing() -> None:
-    section = wiki("w", "Anna likes tea. " + "More about Anna. " * 60, lead="Anna likes tea.", stands_for=("m1",))
-    result = fitted(an_item("m1", "Anna likes cake."), section, budget_tokens=110)
+def test_a_section_reduced_to_its_first_lines_replaces_only_what_these_say() -> None:
+    section = wiki(
+        "w",
+        "Anna likes tea. " + "More about Anna. " * 60,
+        lead="Anna likes tea.",
+        stands_for=("m1", "m2"),
+        relevance=0.9,
+    )
+    told = an_item("m2", "Anna likes tea.", relevance=0.8)
+    result = fitted(an_item("m1", "Anna likes cake.", relevance=0.1), told, section, budget_tokens=110)
     assert fate(result, "w")[0] is Decision.SHORTENED
     assert fate(result, "m1")[0] is Decision.KEPT
+    assert fate(result, "m2") == (Decision.DEDUPED_INTO, "w")
 
 
 def test_memories_of_a_section_that_does_not_fit_get_their_chance() -> None:
