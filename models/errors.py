@@ -167,7 +167,7 @@ class PromptTooLong(InvalidRequest):
 
 
 class PromptRefused(InvalidRequest):
-    """The provider's filter refused what was sent; check the text, or choose a model with another filter."""
+    """The provider's filter refused the prompt; check the text, or choose a model with another filter."""
 
 
 class AnswerUnusable(ProviderError):

@@ -97,7 +97,7 @@ class AlreadyExists(ConstraintViolated):
 
 
 class ReferenceMissing(ConstraintViolated):
-    """The row refers to one that does not exist, or is referred to by one that does; create or delete that one first."""
+    """The row refers to a missing row, or another row refers to it; create or delete that row first."""
 
 
 class UnstorableValue(StoreError):

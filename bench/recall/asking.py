@@ -148,7 +148,7 @@ class _OneOfConversation:
         return Outcome(tuple(found), len(self.options.budgets), over_budget, tuple(misses))
 
     def _evidence(self, assembly: context_pb2.Assembly) -> tuple[set[int], set[int]]:
-        """Return the places of the gold turns that are said, and of those that are said or covered."""
+        """Return the positions of the gold turns in the context verbatim, and of those in it verbatim or covered."""
         context = squash(context_of(assembly))
         gold = {*self.question.gold}
         said = {place for place in gold if squash(self.conversation.turns[place].text) in context}

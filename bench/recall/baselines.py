@@ -41,7 +41,7 @@ class Baselines:
         self._header_tokens = count(self._headers, "o200k_base")
 
     async def read(self) -> None:
-        """Read what all orders need."""
+        """Read the data that all orders need."""
         async with scoped(self._pool, self._scope, read_only=True) as connection:
             rows = await _sql.lexemes(connection, **self._key)
         self._lexemes = [row["lexemes"] for row in rows]

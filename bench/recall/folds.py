@@ -79,7 +79,7 @@ def _data_hash(data: Path) -> str:
 async def gather(
     pools: Pools, told: Sequence[Conversation], asked: Sequence[DocumentQuestion], *, keep: Path | None
 ) -> Gathered:
-    """Return what all questions show, brought by the product's sources, or kept by an earlier run."""
+    """Return the samples of all questions, from the product's sources or from an earlier run."""
     if keep is not None and samples_file(keep).exists():
         return _kept(samples_file(keep))
     gathered = await _gathered(pools, told, asked)

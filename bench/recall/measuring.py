@@ -143,7 +143,7 @@ async def served(
 
 
 async def _alone_ms(world: World, fold: Fold) -> list[float]:
-    """Return how long turns take that nothing else is asked beside, in milliseconds."""
+    """Return how long turns take on an otherwise idle service, in milliseconds."""
     took_ms = []
     conversation = fold.conversations[0]
     for question in some(conversation.questions, _TIMED / len(conversation.questions)):

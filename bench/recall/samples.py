@@ -52,12 +52,12 @@ class Gatherer:
     sources: dict[Source, ContextSource]
 
     async def gather(self, message: str, owner: str) -> tuple[Reading, dict[str, Candidates]]:
-        """Return the message as read, and what each source brings for it to be judged by, where it brings anything."""
+        """Return the message as read, and the candidates of each source that has any."""
         reading, found = await self.ask(message, owner)
         return reading, {source: answer.candidates for source, answer in found.items() if answer.candidates}
 
     async def ask(self, message: str, owner: str) -> tuple[Reading, dict[str, SourceAnswer]]:
-        """Return the message as read, and what each source answers."""
+        """Return the message as read, and each source's answer."""
         scope = Scope(tenant_uuid(TENANT), owner_uuid(owner))
         now = datetime.now(UTC)
         understood = await self.recall.understand(message, scope, THREAD, now=now, due_s=float("inf"))

@@ -60,7 +60,7 @@ class Tally:
         self.misses += outcome.misses
 
     def share(self, name: str, column: str, budget: int) -> float:
-        """Return the share found of what was there to find."""
+        """Return the share of the gold evidence that was found."""
         found, wanted = self.found[name, column, budget]
         return found / max(1, wanted)
 

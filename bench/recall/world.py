@@ -194,7 +194,7 @@ class World:
             request.page_token = answer.next_page_token
 
     async def decay(self, owner: str) -> list[decay_pb2.DecayGroup]:
-        """Compress what the shipped policy would, wait until it is done, and return the groups."""
+        """Compress the groups that the shipped policy finds, wait until it is done, and return them."""
         proof = self._proof(owner)
         explained = await self._call["ExplainDecay"](decay_pb2.ExplainDecayRequest(), metadata=proof, timeout=60)
         await self._call["ScheduleDecay"](decay_pb2.ScheduleDecayRequest(), metadata=proof, timeout=60)

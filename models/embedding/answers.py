@@ -1,6 +1,6 @@
 """Turns the vector of a question towards the vectors of turns that answer it.
 
-An embedder puts a question near texts that resemble it; what answers it in talk often does not ("What does she do for a living?",
+An embedder puts a question near texts that resemble it; answers in talk often do not ("What does she do for a living?",
 "still grading papers here"). A learnt linear map of the question's vector, of low rank, points from questions to answers. The
 numbers in `answers.npz` were fitted on 2026-11-23 to the questions of LoCoMo and REALTALK and to the questions that people ask
 each other there, with the next turns of the other person as answers, before `python -m bench answers` held the same steps; the

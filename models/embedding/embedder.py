@@ -38,7 +38,7 @@ class Embedder(Protocol):
 
     @property
     def question_prefix(self) -> str:
-        """What the model wants before a question, to tell it from the texts that may answer it; empty for most."""
+        """The prefix that the model expects before a question; empty for most models."""
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """Return one vector per text, in order. Raises a ModelsError on failure."""
@@ -57,7 +57,7 @@ class Encoder(Protocol):
 
     @property
     def question_prefix(self) -> str:
-        """What stands before a question; empty for most."""
+        """The prefix of a question; empty for most models."""
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return one vector per text, in order. A text's vector does not depend on the other texts."""

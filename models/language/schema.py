@@ -50,7 +50,7 @@ def unchecked_keyword(schema: object, place: str = "schema") -> str:
 
 
 def misfit(value: Any, schema: object, place: str = "answer") -> str:
-    """Return where the value breaks the schema and what is required there, as `answer.pages[2].title: string`; "" if it fits."""
+    """Return the path of a misfit and the required type, as `answer.pages[2].title: string`; "" if it fits."""
     if not isinstance(schema, Mapping):
         return f"{place}: nothing" if schema is False else ""
     return next(_misfits(value, schema, place), "")

@@ -24,7 +24,7 @@ def object_in(
 ) -> tuple[dict[str, Any] | None, str]:
     """Return the first object in the text that fits the schema and "", or None and the reason.
 
-    The reason names a place in the object and what was required there, never the model's text. If no object fits the schema,
+    The reason names a path in the object and the required type, never the model's text. If no object fits the schema,
     the first one that fits `accepted` is returned, with the reason why it does not fit the schema.
     """
     reason = "no JSON object"

@@ -48,7 +48,7 @@ _ANSWERED = frozenset({Status.OK, Status.EMPTY, Status.SKIPPED})
 class TurnRequest:
     """One validated turn request. A prompt part is a text, a token count, or None (the profile's count is used).
 
-    Memories are told as they held at `as_of` by what was known at `known_at`; None is now.
+    Memories are ranked as of `as_of`, with the knowledge of `known_at`; None is now.
     """
 
     agent_id: str

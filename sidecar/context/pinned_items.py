@@ -1,6 +1,6 @@
-"""Reads the pinned memories apart when the memory source is slow or fails: they hold whatever becomes of its search.
+"""Reads the pinned memories separately when the memory source is slow or fails: they must not depend on its search.
 
-The read begins only then, so that a turn whose memory answers asks the database once.
+The read begins only then, so that a usual turn queries the database once.
 """
 
 from __future__ import annotations

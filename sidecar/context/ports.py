@@ -38,7 +38,7 @@ class SourceQuery:
     """A source's query: the user's message, its search words, and the thread, agent, template and space it came from.
 
     `reading` is the parsed message and `meaning` its vectors. Without vectors, sources search by words alone and report
-    `without_meaning` as the reason. Memories are told as they held at `as_of` by what was known at `known_at`; None is now.
+    `without_meaning` as the reason. Memories are ranked as of `as_of`, with the knowledge of `known_at`; None is now.
     """
 
     text: str
@@ -57,7 +57,7 @@ class SourceQuery:
 
     @property
     def is_now(self) -> bool:
-        """Whether the present is asked for."""
+        """Whether the query is about the present."""
         return self.as_of is None and self.known_at is None
 
     @property

@@ -78,8 +78,8 @@ class TokenMeters:
     async def newest(self, scope: Scope, model_id: str) -> Calibration:
         """Return the owner's calibration in force, read anew, and forget older ones of the tenant.
 
-        In a transaction of its own: what reads other owners' rows is asked under another role, and a server that holds what this
-        transaction wrote would refuse it.
+        It runs in its own transaction: reading other owners' rows needs another role, and a sharded server refuses that after a
+        write in the same transaction.
         """
         self._calibrations.forget(lambda known: known == scope.tenant_id)
         return _of_owner(await self._read(scope.tenant_id), scope, model_id)

@@ -1,7 +1,7 @@
 """A tenant's decisions about its configured backends: switches, approved tools, webhooks.
 
-Which backends there are is configured; a tenant sees and decides about its own only. Turns see a decision from the next one
-on: this process forgets what it knew at once, the others by a notice.
+Backends come from the configuration; a tenant sees and decides about its own only. A decision takes effect from the next turn
+on: this process drops its cache at once, others on a notice.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ class Compiles:
                     raise Stopping
 
     async def cancel(self, scope: Scope, job_id: UUID) -> Job:
-        """Cancel a job, or ask a running one to stop, and return it as it stands. One that has ended stays as it is."""
+        """Cancel a job, or ask a running one to stop, and return it as it stands. A job that has ended is not changed."""
         async with scoped(self._pool, scope) as connection:
             job = await jobs.cancel(connection, scope, job_id, now=self._now())
         if job is None:

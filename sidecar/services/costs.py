@@ -1,4 +1,4 @@
-"""What turns and compiles cost: sums and prices, a tenant's budgets, and the watch over them.
+"""The cost of turns and compiles: sums and prices, a tenant's budgets, and their alerts.
 
 Every method opens its own transaction. Where a method takes `of`, a Scope stands for one owner and an id for a whole tenant.
 """

@@ -19,7 +19,7 @@ from store.scope import Scope
 
 @dataclass(frozen=True, slots=True)
 class DayCeiling:
-    """`usd` is what a tenant's calls may cost on a day in UTC; None sets no limit. `now` tells the day."""
+    """`usd` is the maximum cost of a tenant's calls on a day in UTC; None is no limit. `now` tells the day."""
 
     usd: float | None
     pool: Pool
@@ -38,7 +38,7 @@ class DayCeiling:
             return await answers.spent(connection, scope, now=self.now()) >= self.usd
 
     async def count(self, scope: Scope, answer: ConverseAnswer) -> None:
-        """Add what an answer cost to the tenant's sum of the day."""
+        """Add the cost of an answer to the tenant's sum of the day."""
         if answer.cost_usd:
             async with scoped(self.pool, scope, role=DatabaseRole.WORKER) as connection:
                 model_id, cost_usd = answer.model_id, answer.cost_usd

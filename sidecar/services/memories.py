@@ -1,4 +1,4 @@
-"""Memories: written, listed, shown with what was compiled from them, and forgotten.
+"""Memories: writes, lists, shows and forgets them, with the pages compiled from them.
 
 Every method opens its own transaction.
 """
@@ -76,7 +76,7 @@ class MemoryHistory:
 
 
 class Memories:
-    """Stores memories in the built-in store; `now` tells the time of a write, `is_compiled` whose wikis are made from it.
+    """Stores memories in the built-in store. `is_compiled` returns whether an owner's wiki is compiled from it.
 
     `on_forgotten` is called with the owner of a forgotten memory, ahead of the notice; `elsewhere` forgets at remote memory
     services.
@@ -169,7 +169,7 @@ class Memories:
         return memory
 
     async def view(self, scope: Scope, memory_id: str, *, most_citations: int) -> MemoryView:
-        """Return what is known of a memory, which may be forgotten or kept elsewhere. Raises NotFound for nothing at all."""
+        """Return everything known about a memory, also a forgotten or remote one. Raises NotFound if nothing is known."""
         read_id("id", memory_id)
         async with scoped(self._pool, scope, read_only=True) as connection:
             found = MemoryView(

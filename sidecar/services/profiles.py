@@ -1,7 +1,7 @@
 """Profiles: the versioned knobs of a tenant, template, agent or space, and a source's switch, which is one of them.
 
-Every method opens its own transaction. What a knob may be is decided in `sidecar.turn.profile`. A write is told to this
-process at once, and to the others by a notice.
+Every method opens its own transaction. `sidecar.turn.profile` decides which values are valid. A write takes effect in this
+process at once, and in others on a notice.
 """
 
 from __future__ import annotations

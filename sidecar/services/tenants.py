@@ -74,7 +74,7 @@ _WHOLE = RemoteTarget("owner")
 
 @dataclass(frozen=True, slots=True)
 class ForgottenOwner:
-    """What went with an owner: rows by table, and the outcome at each memory service of others."""
+    """The result of deleting an owner: rows by table, and the outcome at each remote memory service."""
 
     row_counts: Mapping[str, int]
     elsewhere: tuple[ForgottenElsewhere, ...] = ()
@@ -154,7 +154,7 @@ class Tenants:
     async def forget_owner(self, scope: Scope, *, is_dry_run: bool = False) -> ForgottenOwner:
         """Delete everything of an owner, and return the number of rows by table; none if the tenant is unknown.
 
-        Memory services of others are told too; the report has each one's outcome. A dry run rolls back, and tells none.
+        Remote memory services forget the owner too; the report has each outcome. A dry run rolls back and calls none.
         """
         counts: Mapping[str, int] = {}
         elsewhere = self._elsewhere.announced(scope, _WHOLE)

@@ -1,4 +1,4 @@
-"""A wiki's upkeep: resets, lint, links, exports, imports, the quarantine, and what is read of a wiki against its cost.
+"""A wiki's upkeep: resets, lint, links, exports, imports, the quarantine, and reads of pages against their cost.
 
 Every method opens its own transaction. With `is_dry`, an act is done, counted and rolled back.
 """

@@ -1,6 +1,6 @@
 """A built-in source over two owners, the turn's own and its tenant's Brain: two queries side by side, in two transactions.
 
-The own answer never waits long for the Brain's and never fails with it. What comes from the Brain says so in its header.
+The owner's answer never waits long for the Brain's and never fails with it. Items of the Brain say so in their header.
 """
 
 from __future__ import annotations

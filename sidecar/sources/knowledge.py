@@ -73,7 +73,7 @@ def _items(chunks: Sequence[RecalledChunk], coverage: Sequence[float]) -> tuple[
 
 
 def under_headings(found: RecalledChunk) -> tuple[str, str]:
-    """Return the headings above a chunk with its page, and its text, neither with what stands above it already.
+    """Return the headings above a chunk with its page, and its text, without repeats.
 
     The document's title stands above the headings, and the headings above the text, which often begins with the last of them.
     """

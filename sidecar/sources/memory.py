@@ -81,7 +81,7 @@ def _pinned_item(memory: RecalledMemory, rank: int) -> Item:
 def _trust(memory: RecalledMemory, as_of: datetime) -> float:
     """Return the share of its relevance that a memory keeps.
 
-    A candidate keeps at most half, and one that does not hold at the instant half of that.
+    A candidate keeps at most half; a memory that does not hold at the instant keeps half of that.
     """
     share = 1.0 if memory.status == MemoryStatus.ACCEPTED else _UNCONFIRMED_SHARE * memory.confidence
     return share if memory.validity.holds_at(as_of) else share * _PAST_SHARE
@@ -92,7 +92,7 @@ def _header(memory: RecalledMemory) -> str:
 
 
 def _marks(memory: RecalledMemory) -> tuple[str, ...]:
-    """Return what a reader is to know of a memory: when it holds, and how far it is in doubt; nothing of a plain one."""
+    """Return a memory's marks for the reader: when it holds and how doubtful it is; none for a plain memory."""
     return tuple(mark for mark in (memory.validity.in_words(), _doubt(memory)) if mark)
 
 
@@ -107,7 +107,7 @@ def _doubt(memory: RecalledMemory) -> str:
 
 
 def _telling(item: Item, memory: RecalledMemory, told: Mapping[str, str]) -> Item:
-    """Return a summary's item so that it stands only for what it says: whole, and without the sources that were cut off.
+    """Return a summary's item: never shortened, and standing only for the sources that it says in full.
 
     `told` are the texts recalled beside it. Any other memory's item stays as it is.
     """

@@ -47,7 +47,7 @@ class WikiSource:
         """Return up to `top_k` sections and page summaries: of pages that edges lead to, sections and summaries in turn, the best
         of each first.
 
-        Raises SourceSkipped if what was known earlier is asked for.
+        Raises SourceSkipped for a query with `known_at`.
         """
         if query.known_at is not None:
             raise SourceSkipped("pages tell what is known now, and known_at asks for earlier")

@@ -32,7 +32,7 @@ class DecayJobState(StrEnum):
 
 
 class DecayKind(StrEnum):
-    """What a job does: compress candidates or episodes, or list the accepted principles that are past their time."""
+    """The kind of a job: compress candidates or episodes, or list expired accepted principles."""
 
     CANDIDATES = "candidate_compression"
     EPISODES = "episode_compression"
@@ -164,9 +164,8 @@ async def begin_day(connection: Connection, scope: Scope, day: date) -> bool:
 async def expired_principles(
     connection: Connection, scope: Scope, *, memory_ids: Sequence[str], age_days: int, now: datetime
 ) -> list[dict[str, str]]:
-    """Return the accepted principles, of the given ones or of all, that are past their time: each id, and since when.
-
-    The time of a principle ends `age_days` days after it was said, or where it ceases to hold if that is earlier.
+    """Return the expired ones of the given accepted principles, or of all: each id, and when it expired. A principle expires
+    `age_days` days after it was said, or when it ceases to hold if that is earlier.
     """
     asked = {"memory_ids": list(memory_ids), "age_days": age_days, "now": now}
     rows = await _sql.expired_principles(connection, **scope.key, **asked)

@@ -1,6 +1,6 @@
 """The queue of compile jobs: enqueueing, claiming and settling. At most one job waits per request and five minutes.
 
-Every function takes a connection inside a scoped transaction. What a job does is decided in `compiler/`.
+Every function takes a connection inside a scoped transaction. `compiler/` decides the content of a job.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ async def rest(connection: Connection, scope: Scope, *, pause_s: int, now: datet
 
 
 async def back_off(connection: Connection, scope: Scope, *, now: datetime) -> None:
-    """Postpone the jobs that no caller waits for, of a scope whose model fails, until the next retry of the model."""
+    """Postpone the scope's jobs that no caller waits for until the next retry of its failing model."""
     await _sql.back_off_jobs(connection, **scope.key, now=now)
 
 

@@ -93,9 +93,8 @@ def _piece(text: str) -> str:
 
 
 async def mark_some(pool: Pool) -> int:
-    """Write the marks of some texts that have none, of one place of each kind; return how many. Several workers do no harm.
-
-    The texts are locked meanwhile, so that one that is edited gets the marks of what it says then.
+    """Write missing marks of some texts, from one partition of each kind, and return how many. Several workers may run it. The
+    texts are locked meanwhile, so that a concurrent edit cannot keep the marks of the old text.
     """
     async with installation(pool, role=DatabaseRole.WORKER, read_only=True) as connection:
         rows = await _sql.places_without_marks(connection)

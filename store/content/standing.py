@@ -1,4 +1,4 @@
-"""How memories stand: the changes of their status, and what follows from the edges of supersession.
+"""The standing of memories: changes of their status, and the effects of supersession edges.
 
 Every change takes the next number of the owner's feed. Every function takes a connection inside a transaction of the scope that
 is passed.
@@ -42,7 +42,7 @@ class StatusChange:
 
 @dataclass(frozen=True, slots=True)
 class SettledMemory:
-    """A memory whose validity, or whose place behind a summary, changed."""
+    """A memory whose validity or compression changed."""
 
     memory_id: str
     status: MemoryStatus
@@ -84,9 +84,8 @@ async def status_changes(connection: Connection, scope: Scope, memory_id: str) -
 async def settle(
     connection: Connection, scope: Scope, memory_ids: Sequence[str] | None, *, now: datetime
 ) -> list[SettledMemory]:
-    """Bring what follows from the edges of supersession up to date, and return the memories that changed.
-
-    None looks at all memories whose place was taken. Each change takes the next number of the owner's feed. Called in the
+    """Apply the supersession edges to the memories, and return the memories that changed; with None, to all superseded
+    memories. Each change takes the next number of the owner's feed. Called in the
     transaction that changes an edge, or a memory at either end of one.
     """
     change_seq = await feed.hold(connection, scope)

@@ -23,7 +23,7 @@ _COLUMNS = ("memory_ids", "superseded_ids", "created_at", "reasons", "places", "
 
 
 class SupersessionReason(StrEnum):
-    """A compressed memory stays true, beside its summary; one that was corrected or contradicted does not."""
+    """A compressed memory stays true; a corrected or contradicted one does not."""
 
     COMPRESSED = "compressed"
     CORRECTED = "corrected"
@@ -98,7 +98,7 @@ async def planned_ends(connection: Connection, scope: Scope) -> list[Supersessio
 async def drop_planned(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> list[str]:
     """Delete the edges, undone ones too, by which compile jobs ended memories and that begin or end at one of the given.
 
-    Return the memories that they had ended. What a plan said of a text does not hold for another.
+    Return the memories that they had ended. A plan's finding about a text does not hold for an edited text.
     """
     rows = await _sql.drop_planned_ends(connection, **scope.key, memory_ids=list(memory_ids))
     return sorted({row["superseded_id"] for row in rows})
@@ -130,7 +130,7 @@ async def sources_of(
 
 
 async def superseded_by(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> list[str]:
-    """Return the ids of the memories whose place these took, in order."""
+    """Return the ids of the memories that these superseded, in order."""
     rows = await _sql.superseded_by(connection, **scope.key, memory_ids=list(memory_ids))
     return [row["superseded_id"] for row in rows]
 

@@ -1,4 +1,4 @@
-"""When what a memory says holds, and how that is written: in ISO dates, which no language owns. Pure."""
+"""The period in which a memory holds, and its text form in ISO dates, which fit every language. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spreads a migrated database over the servers of a Citus cluster, by tenant. Safe to repeat: what is spread stays as it is.
+"""Spreads a migrated database over the servers of a Citus cluster, by tenant. Safe to repeat: spread tables are not changed.
 
 Needs a direct connection to the coordinator, as the owner of the schema and a superuser; the extension and the servers are
 the operator's (docs/scaling.md). A database on one server needs none of this and is never changed by it.
@@ -24,7 +24,7 @@ _FIRST = "tenants"
 
 @dataclass(frozen=True, slots=True)
 class DistributionReport:
-    """What `distribute` did: servers with shards, tables spread now by kind, and how many were spread before."""
+    """The result of `distribute`: servers with shards, tables spread now by kind, and the number spread before."""
 
     servers: int
     distributed: tuple[str, ...]
@@ -33,7 +33,7 @@ class DistributionReport:
 
 
 async def distribute(dsn: str) -> DistributionReport:
-    """Spread every table that `placements` names and that is not spread yet; return what was done.
+    """Spread every table of `placements` that is not spread yet, and return the report.
 
     Raises NotACluster on a plain Postgres, DistributionFailed with the table, DatabaseUnavailable, DatabaseRefused.
     """

@@ -107,7 +107,7 @@ async def _session(dsn: str) -> AsyncIterator[_Direct]:
 
 
 async def take_lock(connection: _Direct) -> None:
-    """Wait for the lock of those who change the schema; it is held until the session ends. Raises MigrationLocked."""
+    """Wait for the lock of schema changes; it is held until the session ends. Raises MigrationLocked."""
     give_up_at = time.monotonic() + _LOCK_DEADLINE_S
     while not await _sql.try_migration_lock(connection):
         if time.monotonic() >= give_up_at:

@@ -1,4 +1,4 @@
-"""Purging: removing from the database's files what was deleted from its tables.
+"""Purges deleted rows from the database's files.
 
 A deleted row's bytes stay in their page, in the indexes, in the log and in the planner's samples until something overwrites
 them. A purge writes the tables anew and removes the log's old files. Forgettings request it; sessions that may still see the
@@ -43,7 +43,7 @@ _BOOKS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class PurgeReport:
-    """What a purge did: requests settled and left, tables written anew, tables that were in use, and what the role may not do."""
+    """The result of a purge: requests settled and left, tables rewritten, tables that were in use, and steps refused to the role."""
 
     settled: int = 0
     left: int = 0
@@ -58,18 +58,18 @@ async def changes_so_far(connection: Connection) -> dict[str, int]:
 
 
 def changes_since(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
-    """Return what was done between two readings, without the tables that hold no texts."""
+    """Return the changes between two readings, without tables that hold no texts."""
     counts = {table: count - before.get(table, 0) for table, count in after.items() if table not in _BOOKS}
     return {table: count for table, count in counts.items() if count > 0}
 
 
 async def request(connection: Connection, *, now: datetime) -> None:
-    """Request a purge of what the open transaction deletes."""
+    """Request a purge of the rows that the open transaction deletes."""
     await _sql.request_purge(connection, now=now)
 
 
 async def purge(dsn: str, *, is_forced: bool = False) -> PurgeReport:
-    """Remove from the files what was forgotten by requests that no session sees any more; nothing without requests.
+    """Purge the rows of requests that no session sees any more; without requests, do nothing.
 
     `is_forced` purges without a request too. Each table is written anew in its own transaction and is locked meanwhile;
     a table that stays in use for half a minute is left for the next purge, with all requests. Needs the owner of the tables.
@@ -117,7 +117,7 @@ async def _is_unseen(connection: Connection, mark: str) -> bool:
 
 
 async def _clear_rest(connection: Connection) -> tuple[str, ...]:
-    """Clear the samples and the log, and return what the role may not do: the operator of the server does it."""
+    """Clear the samples and the log, and return the steps that the role may not do; the server's operator must do them."""
     refused = []
     for name, clear in (("planner samples", _sql.rewrite_statistics), ("log", _clear_log)):
         try:
@@ -128,7 +128,7 @@ async def _clear_rest(connection: Connection) -> tuple[str, ...]:
 
 
 async def _clear_log(connection: Connection) -> None:
-    """Use up the log's files that wait under names to come, since they hold what they held before, and remove the old ones."""
+    """Fill the log's recycled files, which still hold their old contents, and remove old files."""
     for _ in range(_MOST_SEGMENTS):
         await _sql.switch_log(connection)
         if not await _sql.waiting_segments(connection):

@@ -1,6 +1,6 @@
-"""Change sets: what is proposed for the next version of an ontology, item by item, and what became of it.
+"""Change sets: proposals for the next version of an ontology, item by item, and their outcomes.
 
-Terms are kept as JSON here; what an item may be is decided by the caller. Every function takes a connection inside a transaction
+Terms are kept as JSON here; the caller validates items. Every function takes a connection inside a transaction
 of the tenant; writers hold `versions.lock`.
 """
 
@@ -40,7 +40,7 @@ class ChangeSetStatus(StrEnum):
 
 
 class ChangeAction(StrEnum):
-    """What an item does with its term. Only mappings are removed; the others are deprecated."""
+    """The action of an item on its term. Only mappings are removed; other terms are deprecated."""
 
     CREATE = "create"
     UPDATE = "update"
@@ -205,7 +205,7 @@ async def add_items(connection: Connection, tenant_id: UUID, change_set_id: UUID
 
 
 async def refresh_item(connection: Connection, tenant_id: UUID, item: ChangeItem) -> bool:
-    """Write what a scan now knows of an item, and return whether that was done: not for one that an operator dealt with."""
+    """Update an item from a scan, and return whether it was: an item that an operator edited or decided is not."""
     about = {"rationale": item.rationale, "confidence": item.confidence, "frequency": item.frequency}
     named = {"tenant_id": tenant_id, "item_id": item.item_id, "proposed": dict(item.proposed)}
     return bool(await _sql.refresh_item(connection, **named, **about))
@@ -250,7 +250,7 @@ async def reject_fingerprints(
     now: datetime,
     most: int = MAX_REJECTIONS,
 ) -> None:
-    """Note what no scan is to propose again; the tenant's newest `most` are kept."""
+    """Record proposals that no scan may repeat; the tenant's newest `most` are kept."""
     named = {"fingerprints": list(fingerprints), "author": author, "now": now}
     await _sql.reject_fingerprints(connection, tenant_id=tenant_id, **named)
     await _sql.trim_rejections(connection, tenant_id=tenant_id, most=most)

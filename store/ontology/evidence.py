@@ -49,7 +49,7 @@ async def hold_quotes(connection: Connection, scope: Scope, quotes: Sequence[tup
 
 
 async def replace(connection: Connection, scope: Scope, item_ids: Sequence[UUID], examples: Sequence[Example]) -> None:
-    """Write the owner's evidence of some items in the place of what they had of this owner."""
+    """Replace the owner's evidence of some items."""
     await _sql.replace_evidence(connection, **scope.key, item_ids=list(item_ids))
     rows = [
         {"tenant_id": scope.tenant_id, **{name: getattr(one, name) for name in Example.__slots__}} for one in examples

@@ -1,4 +1,4 @@
-"""What a suggestion scan reads of one owner: memories, the names of pages and of what waits for one, typed edges.
+"""A suggestion scan's reads of one owner: memories, names of pages, names that wait for a page, and typed edges.
 
 Every function takes a connection inside the owner's transaction.
 """
@@ -64,7 +64,7 @@ class SignalSection:
 
 @dataclass(frozen=True, slots=True)
 class OwnerSignals:
-    """What was read of one owner."""
+    """The data read of one owner."""
 
     texts: tuple[SignalText, ...]
     titles: tuple[str, ...]

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 
 class Lifecycle(StrEnum):
-    """Where a term stands. A proposed one is in no version; a deprecated one shapes nothing any more: what had it is held."""
+    """The state of a term. A proposed term is in no version; pages and edges with a deprecated term are held."""
 
     PROPOSED = "proposed"
     APPROVED = "approved"
@@ -88,7 +88,7 @@ class RelationshipType:
 
 @dataclass(frozen=True, slots=True)
 class FacetTemplate:
-    """A section of the pages of an entity type: its slug and heading, its place among them, and what a planner is told of it."""
+    """A section of an entity type's pages: its slug, heading and position, and its description for a planner."""
 
     entity_type: str
     slug: str
@@ -106,7 +106,7 @@ class FacetTemplate:
 
 @dataclass(frozen=True, slots=True)
 class ExternalMapping:
-    """What a term is in another vocabulary, by URI. `subject` is the key of the term, whose kind is `subject_kind`."""
+    """The URI of a term in another vocabulary. `subject` is the key of the term, whose kind is `subject_kind`."""
 
     subject_kind: TermKind
     subject: str

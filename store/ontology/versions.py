@@ -59,7 +59,7 @@ async def ontology_in_force(connection: Connection, tenant_id: UUID) -> Ontology
 
 
 async def newest_ontology(connection: Connection, tenant_id: UUID) -> Ontology | None:
-    """Return the newest version with its terms, also one that went back to none; None if the tenant has approved none."""
+    """Return the newest version with its terms, even if it has none; None if the tenant has no version."""
     row = await _sql.terms_of_version(connection, tenant_id=tenant_id, version=None)
     return row and _ontology(row)
 

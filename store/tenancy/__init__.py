@@ -1,1 +1,1 @@
-"""Tenants, profiles, owners, backends, keys, and what was forgotten."""
+"""Tenants, profiles, owners, backends, keys, and notes of forgettings."""

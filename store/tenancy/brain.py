@@ -1,4 +1,4 @@
-"""A tenant's Brain: its settings, the rules of release, and what was released of which memory.
+"""A tenant's Brain: its settings, the rules of release, and the released copies of memories.
 
 Settings and rules belong to the tenant. Copies stand under the Brain's own owner, so that a transaction of another owner sees
 none of them. Every function takes a connection inside a transaction of the scope or tenant that is passed.
@@ -55,8 +55,8 @@ class BrainSettings:
 class ReleaseRule:
     """Which memories to release: with one of the tags, one of the types, all of the metadata, and at least the authority.
 
-    What is empty asks for nothing. With a `knowledge_base`, its documents are released instead, or the one at `document_path`.
-    A `trust_tier` above 0 is what its copies get at least, for the `reason`.
+    An empty field matches everything. With a `knowledge_base`, its documents are released instead, or the one at `document_path`.
+    A `trust_tier` above 0 is the minimum tier of its copies, for the `reason`.
     """
 
     rule_id: UUID
@@ -80,7 +80,7 @@ class ReleaseRule:
 
 @dataclass(frozen=True, slots=True)
 class BrainCopy:
-    """What was released of a memory. `fingerprint` is that of the copy's content; a held one names what it contradicts.
+    """A released copy of a memory. `fingerprint` is that of the copy's content; a held copy names the copy that it contradicts.
 
     Of a piece of a document, `document_id` is set, the origin's owner is the Brain's own, and its id is the piece's.
     """
@@ -211,7 +211,7 @@ async def has_copies_of(connection: Connection, brain: Scope, origin_owner_id: U
 async def lock_copies_of(
     connection: Connection, brain: Scope, origin_owner_id: UUID, memory_ids: Sequence[str]
 ) -> list[BrainCopy]:
-    """Lock what was released of an owner's memories until the transaction ends, and return it."""
+    """Lock the copies of an owner's memories until the transaction ends, and return them."""
     rows = await _sql.lock_copies_of(
         connection, **brain.key, origin_owner_id=origin_owner_id, memory_ids=list(memory_ids)
     )
@@ -268,7 +268,7 @@ async def tiers_of(connection: Connection, brain: Scope, copy_ids: Sequence[str]
 
 
 async def put_copy(connection: Connection, brain: Scope, copy: BrainCopy) -> None:
-    """Write what was released of a memory, or write it anew under its id."""
+    """Write or replace the copy of a memory."""
     await _sql.put_copy(
         connection,
         **brain.key,
@@ -336,13 +336,13 @@ async def delete_copies(connection: Connection, brain: Scope, copy_ids: Sequence
 async def note_withdrawals(
     connection: Connection, brain: Scope, refs: Sequence[tuple[str, str]], *, now: datetime
 ) -> None:
-    """Record references (kind, id) of what left the Brain, until `settle_withdrawals`."""
+    """Record references (kind, id) of withdrawn copies, until `settle_withdrawals`."""
     kinds, ids = [kind for kind, _ in refs], [ref for _, ref in refs]
     await _sql.note_withdrawals(connection, **brain.key, kinds=kinds, refs=ids, now=now)
 
 
 async def withdrawals(connection: Connection, brain: Scope, *, limit: int) -> list[tuple[str, str]]:
-    """Return up to `limit` references of what left the Brain and may still stand in receipts."""
+    """Return up to `limit` references of withdrawn copies that may still be in receipts."""
     rows = await _sql.list_withdrawals(connection, **brain.key, limit=limit)
     return [(row["ref_kind"], row["ref"]) for row in rows]
 

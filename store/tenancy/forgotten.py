@@ -66,13 +66,13 @@ async def note(
 async def note_refs(connection: Connection, scope: Scope, refs: Iterable[tuple[str, str]]) -> Notes:
     """Note that content is forgotten, as `note` does, by its references (kind, id).
 
-    A receipt leaves out what rests on a turn or document, and a receipt of a thread is left out whole.
+    A receipt drops items that rest on a turn or document, and a receipt of a thread is dropped whole.
     """
     return await _note(connection, scope, refs)
 
 
 async def note_receipts(connection: Connection, scope: Scope) -> Notes:
-    """Note, as `note` does, that receipts of turns that began before are left out whole: any may hold what is forgotten."""
+    """Note, as `note` does, that receipts of turns that began earlier are dropped whole: any may hold forgotten content."""
     return await _note(connection, scope, [_EVERY_RECEIPT])
 
 

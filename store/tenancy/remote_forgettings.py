@@ -1,4 +1,4 @@
-"""What memory services are yet to forget for an owner. A note goes when the service did it.
+"""Pending requests to memory services to forget. A request is deleted when the service has done it.
 
 Every function takes a connection inside a transaction of the scope that is passed.
 """
@@ -20,7 +20,7 @@ _sql = queries.load(__file__)
 
 @dataclass(frozen=True, slots=True)
 class RemoteForgetting:
-    """What a backend is to forget, and how often that failed."""
+    """A request to a backend to forget, and the number of failed attempts."""
 
     forgetting_id: UUID
     backend: str
@@ -29,13 +29,13 @@ class RemoteForgetting:
 
 
 async def insert(connection: Connection, scope: Scope, note: RemoteForgetting, *, now: datetime) -> None:
-    """Note what a backend is to forget."""
+    """Store a request to a backend."""
     named = {"forgetting_id": note.forgetting_id, "backend": note.backend, "target": dict(note.target)}
     await _sql.insert_remote_forgetting(connection, **scope.key, **named, now=now)
 
 
 async def waiting(connection: Connection, scope: Scope) -> list[RemoteForgetting]:
-    """Return what the owner's backends are yet to forget, oldest first, at most 1,000."""
+    """Return the owner's pending requests, oldest first, at most 1,000."""
     return [RemoteForgetting(**dict(row)) for row in await _sql.remote_forgettings_waiting(connection, **scope.key)]
 
 

@@ -1,4 +1,4 @@
-"""What is to be forgotten, found by what a caller names, and what still holds a word.
+"""Finds the rows of a target to forget, and the rows that hold a word.
 
 Every function takes a connection inside a transaction of the scope that is passed. Ids only, but for the excerpts of `hits`.
 """
@@ -96,7 +96,7 @@ async def hits(connection: Connection, scope: Scope, word: str, *, limit: int) -
 async def rows_holding(connection: Connection, scope: Scope, word: str) -> dict[str, int]:
     """Return how many of the owner's rows hold a word, in any case and any column, by table.
 
-    Its accents may be composed or not: rows are counted for each way, and the larger number is told.
+    Accents may be composed or decomposed: rows are counted for both, and the larger number is returned.
     """
     counts: dict[str, int] = {}
     for form in _forms(word):

@@ -1,7 +1,6 @@
-"""What a text looks like to the ranker: whether it is a question, and how many times and names it mentions.
+"""The ranker's marks of a text: whether it is a question, and how many times and names it mentions.
 
-Stored beside a text when it is written: to read it word by word for each turn that recalls it would cost a seventh of a turn
-whose texts were never seen before.
+They are stored when the text is written; computing them at recall costs a seventh of a turn over unseen texts.
 """
 
 from __future__ import annotations

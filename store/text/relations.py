@@ -1,4 +1,4 @@
-"""The words that tell how two things hang together, by type of edge, in six languages: data, and what a text's words ask for.
+"""Words for the relations between two things, by type of edge, in six languages, and the edge types that a text's words ask for.
 
 The compile looks for statements only in texts that have such a word; a turn follows the edges that the words of its message
 ask for. A `*` ends the beginning of a word.
@@ -100,12 +100,12 @@ def asked_types(words: tuple[str, ...]) -> Mapping[str, frozenset[int]]:
 
 
 def may_mean_another(word: str) -> bool:
-    """Return whether a folded word that asks for a place may as well ask for what another word of the message leads to."""
+    """Return whether a folded word for a place may also mean the relation of another word in the message."""
     return word in _PLACE_QUESTIONS
 
 
 def asks_past(words: Sequence[str]) -> bool:
-    """Return whether one of the folded words asks for what is over."""
+    """Return whether one of the folded words asks about the past."""
     return any(_matches(word, *_PAST) for word in words)
 
 

@@ -1,4 +1,4 @@
-"""A cache of what is computed from short texts. A cache bounded by entries alone would hold gigabytes of long texts."""
+"""A cache of values computed from short texts. A cache bounded by entries alone would hold gigabytes of long texts."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """When typed edges end: with the memory that states them, or with a later statement of another object.
 
-What `edge_standing` tells of an edge is kept in its row, and settled in each transaction that changes a statement, or a memory
-that makes one. Every function takes a connection inside a transaction of the scope that is passed.
+The result of `edge_standing` is stored in the edge's row, and updated in each transaction that changes a statement or its
+memory. Every function takes a connection inside a transaction of the scope that is passed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _sql = queries.load(__file__)
 
 
 async def settle(connection: Connection, scope: Scope, typed: Iterable[tuple[UUID, str]]) -> None:
-    """Give the typed edges from these pages, of the types beside them, what their statements say."""
+    """Update the typed edges of these pages and types from their statements."""
     ends = sorted(typed)
     if ends:
         page_ids, types = zip(*ends, strict=True)

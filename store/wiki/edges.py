@@ -90,7 +90,7 @@ class GraphPath:
 
 @dataclass(frozen=True, slots=True)
 class WalkPosition:
-    """Where a walk goes on: at the paths that begin at a page, after so many of them."""
+    """The position of a walk: the page at which paths begin, and how many of them were returned."""
 
     type: str = ""
     slug: str = ""
@@ -277,7 +277,7 @@ class _Reading:
 
 
 class _Walker:
-    """Follows a pattern depth first, some paths at a time, so that what it finds is the beginning of all that match."""
+    """Follows a pattern depth first, some paths at a time, so that its paths are the first of all matches."""
 
     def __init__(self, reading: _Reading, part: WalkPart) -> None:
         self._reading = reading
@@ -307,7 +307,7 @@ class _Walker:
         return True
 
     async def result(self) -> Walk:
-        """Return what was found, with its evidence."""
+        """Return the found paths with their evidence."""
         paths = await self._reading.with_evidence([path for _, path in self._found])
         return Walk(tuple(paths), tuple(place for place, _ in self._found), self._goes_on)
 

@@ -1,4 +1,4 @@
-"""What an ontology in force makes of pages, sections and typed edges, as columns beside those of a plan.
+"""The effects of the ontology in force on pages, sections and typed edges, in columns beside the plan's.
 
 Every function takes a connection inside a scoped transaction; those that write, one whose caller holds the scope's row.
 """
@@ -61,13 +61,13 @@ class GovernedEdge:
 
 
 async def typings(connection: Connection, scope: Scope, page_ids: Sequence[UUID]) -> dict[UUID, TypingRow]:
-    """Return what the pages are, by id."""
+    """Return the types of the pages, by id."""
     rows = await _sql.typings_of(connection, **scope.key, page_ids=list(page_ids))
     return {row["page_id"]: value_of(TypingRow, row) for row in rows}
 
 
 async def write_typings(connection: Connection, scope: Scope, rows: Sequence[TypingRow], *, now: datetime) -> int:
-    """Write what pages are, and return how many changed."""
+    """Write the types of pages, and return how many changed."""
     return int(
         await _sql.write_typings(
             connection,
@@ -124,5 +124,5 @@ async def pages_after(
 
 
 async def everything(connection: Connection, scope: Scope) -> list[Any]:
-    """Return what the ontology made of the whole wiki, for comparison."""
+    """Return the ontology's columns of the whole wiki, for comparison."""
     return list(await _sql.all_governed(connection, **scope.key))

@@ -38,7 +38,7 @@ KeptKey = tuple[tuple[str, str], tuple[str, str], str, datetime | None]
 
 
 async def keep(connection: Connection, scope: Scope) -> int:
-    """Keep what operators stated of typed edges, and return how many edges that is. Pages may be deleted then."""
+    """Save the typed edges that operators stated, and return how many. The pages may be deleted afterwards."""
     await _sql.keep_ends(connection, **scope.key)
     return int(await _sql.keep_edges(connection, **scope.key))
 

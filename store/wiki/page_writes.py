@@ -116,7 +116,7 @@ class PageChanges:
 
 @dataclass(frozen=True, slots=True)
 class EdgeStatement:
-    """What a typed edge says: its type and beginning are part of the link, the rest is this cause's statement."""
+    """A statement of a typed edge: its type and beginning are part of the link, the rest belongs to this cause."""
 
     type: str = ""
     valid_from: datetime | None = None
@@ -148,7 +148,7 @@ class CauseRow:
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """What makes two causes the same."""
+        """The key by which two causes are equal."""
         return (self.link_id, self.origin, self.context, self.ref)
 
 
@@ -245,7 +245,7 @@ async def score_hubs(connection: Connection, scope: Scope, page_ids: Sequence[UU
 async def settle_search(connection: Connection) -> None:
     """Move the pages and sections that were written from the search indexes' pending lists into the indexes.
 
-    Every writer of pages calls it at the end of what it wrote: a search reads the whole of a list that waits.
+    Every writer of pages calls it last: a search reads the whole pending list.
     """
     await _sql.settle_search(connection)
 

@@ -1,4 +1,4 @@
-"""The values of a walk over typed edges: what is asked, and the ways that were found. Pure."""
+"""The values of a walk over typed edges: its query, and the paths found. Pure."""
 
 from __future__ import annotations
 

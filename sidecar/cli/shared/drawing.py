@@ -234,7 +234,7 @@ def replay(given: Replay) -> Iterator[Any]:
 
 
 def elsewhere(outcomes: Iterable[ForgottenElsewhere]) -> Iterator[str]:
-    """Yield what each memory service of others did about a forgetting, a line each."""
+    """Yield a line with the outcome of a forgetting at each remote memory service."""
     for one in outcomes:
         count = f" {one.count:,}" if one.count else ""
         yield f"{one.service} ({one.backend}): {one.state}{count}{'; ' if one.detail else ''}{one.detail}"

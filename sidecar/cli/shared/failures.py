@@ -44,13 +44,13 @@ class CommandFailed(Exception):
 
 
 class NotThere(CommandFailed):
-    """What the command names does not exist."""
+    """The object that the command names does not exist."""
 
     code = "NOT_FOUND"
 
 
 class Interrupted(CommandFailed):
-    """Ctrl-C ended the command; the text says what is done."""
+    """Ctrl-C ended the command; the text says what was done before."""
 
 
 class TokenMissing(CommandFailed):

@@ -1,4 +1,4 @@
-"""Imports from files: what was left out, and what is stored when one ends before its time."""
+"""Reports imports from files: skipped parts, and the amount stored when an import ends early."""
 
 from __future__ import annotations
 

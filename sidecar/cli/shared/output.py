@@ -35,7 +35,7 @@ def printable(text: str) -> str:
 
 
 def write_text(file: Path, text: str) -> None:
-    """Write the text to a file, over what is there. Raises CommandFailed if it cannot be written."""
+    """Write the text to a file, replacing its content. Raises CommandFailed if it cannot be written."""
     try:
         file.write_text(text, encoding="utf-8")
     except OSError as error:

@@ -119,7 +119,7 @@ def read_graph(content: bytes) -> list[FileEdge]:
 
 
 def _said(edge: TypedEdge) -> dict[str, Any]:
-    """Return what an edge says, as texts; absent things are left out."""
+    """Return an edge's values as texts, without absent ones."""
     said = {
         "edge_type": edge.edge_type,
         "valid_from": edge.valid_from_time.isoformat() if edge.valid_from_time else "",
@@ -136,7 +136,7 @@ def _data(row: Any, values: Mapping[str, str]) -> None:
 
 
 def _xml(text: str) -> str:
-    """Return the text without what XML cannot hold."""
+    """Return the text without characters that XML cannot hold."""
     return "".join(
         one for one in text if one in "\t\n" or " " <= one <= "\ud7ff" or "\ue000" <= one <= "\ufffd" or one > "\uffff"
     )

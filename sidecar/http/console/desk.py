@@ -137,7 +137,7 @@ class Visit:
         return HTMLResponse(await aside(partial(render, template, visit=self, **values)))
 
     def tell(self, text: str, *, undo: str = "", undo_text: str = "Undo", **fields: str) -> None:
-        """Show a message on the next page: what was done, and how to undo it."""
+        """Show a message about an act on the next page, with an undo."""
         self.session.notes.append(Note(text, undo, undo_text, fields))
 
     def require_admin(self) -> None:

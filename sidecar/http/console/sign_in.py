@@ -1,4 +1,4 @@
-"""Signing in and out: a token is exchanged for a session, and an admin says whose data are looked at."""
+"""Signing in and out: a token is exchanged for a session, and an admin chooses an owner."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ async def sign_out(visit: Visit) -> Response:
 
 
 async def show_owners(visit: Visit) -> Response:
-    """Show whose data may be looked at: a token's own owners, or those with turns in the last 90 days."""
+    """Show the owners to choose from: the token's own, or those with turns in the last 90 days."""
     owners = [str(owner) for owner in visit.identity.owner_ids or ()]
     if visit.is_admin:
         now, tenant_id = visit.desk.clocks.now(), visit.identity.tenant_id
@@ -73,7 +73,7 @@ async def show_owners(visit: Visit) -> Response:
 
 
 async def choose_owner(visit: Visit) -> Response:
-    """Look at an owner's data from now on. Raises what the API raises for one out of reach."""
+    """Show an owner's data from now on. Raises the API's error for an owner out of reach."""
     owner = read_id("owner", visit.form.get("owner", ""))
     resolve_scope(visit.identity, "", owner)
     visit.session.owner = owner

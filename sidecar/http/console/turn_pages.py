@@ -38,7 +38,7 @@ class Stripe:
 
 @dataclass(frozen=True, slots=True)
 class SourceLine:
-    """One source of a turn: its answer, and what became of the offered tokens, as stripes of a bar."""
+    """One source of a turn: its answer, and the decisions on the offered tokens as stripes of a bar."""
 
     name: str
     status: str
@@ -65,7 +65,7 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One candidate or turn of the thread, and what became of it."""
+    """One candidate or turn of the thread, with its decision."""
 
     source: str
     item_id: str
@@ -126,13 +126,13 @@ def fitting_stripe(receipt: StoredReceipt) -> Stripe:
 
 
 def window_stripes(pool: Mapping[str, int]) -> list[Stripe]:
-    """Return what the window is spent on, as stripes of one bar."""
+    """Return the window's tokens by use, as stripes of one bar."""
     parts = [(name.removesuffix("_tokens").replace("_", " "), pool[name]) for name in _WINDOW]
     return _stacked(parts, pool["window_tokens"])
 
 
 def pool_stripes(receipt: StoredReceipt) -> list[Stripe]:
-    """Return what the pool is spent on: each source, the frame, and what is free."""
+    """Return the pool's tokens by use, as stripes: each source, the frame, and the free rest."""
     pool = receipt.details["pool"]
     of_sources = [(row["source"], row.get("included_tokens", 0)) for row in receipt.details["sources"]]
     return pool_bar(of_sources, pool["used_tokens"], pool["pool_tokens"])
@@ -145,7 +145,7 @@ def fitted_stripes(fitted: Fitted) -> list[Stripe]:
 
 
 def account_stripes(account: TurnAccount) -> list[Stripe]:
-    """Return what a turn put before its model as stripes of one bar: each source, the frame, and the prompt."""
+    """Return the tokens of a turn's request as stripes of one bar: each source, the frame, and the prompt."""
     parts = [*account.source_tokens.items(), ("frame", account.frame_tokens), ("message", account.prompt_tokens)]
     return _stacked(parts, max(1, sum(many for _, many in parts)))
 
@@ -231,7 +231,7 @@ def use(receipt: StoredReceipt) -> Use | None:
 def _offer_stripes(
     row: Mapping[str, Any], items: Iterable[Mapping[str, Any]], turns: Iterable[Mapping[str, Any]], most_tokens: int
 ) -> tuple[Stripe, ...]:
-    """Return what became of the offered tokens, on a scale that all sources share: whole, shortened, dropped."""
+    """Return the offered tokens by decision (whole, shortened, dropped), on a scale that all sources share."""
     got: Counter[str] = Counter()
     for item in items:
         got[item["decision"]] += item["tokens"]

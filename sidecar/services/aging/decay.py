@@ -1,4 +1,4 @@
-"""Decay jobs: what a policy would compress together, scheduled, run, cancelled and listed.
+"""Decay jobs: schedules, runs, cancels and lists them, and explains what a policy would compress.
 
 Every method opens its own transaction.
 """
@@ -35,7 +35,7 @@ MAX_COUNT = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class DecayOrder:
-    """What to schedule: one job of a kind for given sources, or, without a kind, what a policy finds; and when it is due."""
+    """A request to schedule decay: one job of `kind` for the given sources, or one for each group of the policy."""
 
     policy: DecayPolicy
     kind: DecayKind | None = None
@@ -77,7 +77,7 @@ class Decay:
     async def schedule(self, scope: Scope, order: DecayOrder) -> list[DecayJob]:
         """Queue the jobs of an order, and return them; a worker runs them when they are due.
 
-        The sources, the policy and what it knew of them are frozen in the jobs. Candidates in a waiting job are in no other.
+        Each job keeps a copy of its sources, policy and inputs. A candidate is in one waiting job at most.
         Raises FailedPrecondition for a model's summary that no attestation allows.
         """
         if order.method is SummaryMethod.LLM:
@@ -151,7 +151,7 @@ async def found_groups(connection: Connection, scope: Scope, policy: DecayPolicy
 
 
 def jobs_of(found: Iterable[DecayGroup], order: DecayOrder, now: datetime, due_at: datetime) -> list[DecayJob]:
-    """Return a job for each group that the order's policy found, with the policy and what it knew frozen in it."""
+    """Return a job for each group that the policy found, with a copy of the policy and its inputs."""
     return [
         DecayJob(
             uuid4(),

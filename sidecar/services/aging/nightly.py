@@ -17,7 +17,7 @@ _AT_ONCE = 500
 
 
 class NightlyDecay:
-    """Queues a look at each owner with aged candidates, and schedules what the policy finds there.
+    """Queues a check of each owner with aged candidates, and schedules the decay jobs that the policy finds.
 
     A day is one of UTC. Sources, policy and inputs are frozen in the jobs, as for a caller's.
     """
@@ -28,7 +28,7 @@ class NightlyDecay:
         self._policy = policy
 
     async def queue_due(self) -> int:
-        """Queue a look at owners who had none today, up to 500 of them, and return how many."""
+        """Queue a check of up to 500 owners that had none today, and return how many."""
         now = self._now()
         before = now - timedelta(days=self._policy.age_days)
         async with installation(self._pool, role=DatabaseRole.WORKER) as connection:
@@ -39,7 +39,7 @@ class NightlyDecay:
         return len(due)
 
     async def schedule(self, scope: Scope, subject: str) -> None:
-        """Schedule what the policy finds, unless that was done today: jobs and the day are written together, or neither."""
+        """Schedule the jobs that the policy finds, once a day: the jobs and the day are written in one transaction."""
         now = self._now()
         async with scoped(self._pool, scope, role=DatabaseRole.WORKER) as connection:
             if not await decay_jobs.begin_day(connection, scope, now.date()):

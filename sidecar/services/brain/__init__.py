@@ -1,1 +1,1 @@
-"""What agents look up in compiled pages: a shortlist first, then details whose every statement names its memories."""
+"""Lookups by agents in compiled pages: a shortlist first, then details in which each statement names its memories."""

@@ -80,13 +80,13 @@ class BrainDetail:
     tiers: Mapping[str, int] = field(default_factory=dict)
 
     def tier(self, memory_ids: Sequence[str]) -> int:
-        """Return how far what these memories say is trusted: as the lowest of them."""
+        """Return the trust tier of a statement of these memories, which is their lowest."""
         return lowest(self.tiers, memory_ids)
 
 
 @dataclass(frozen=True, slots=True)
 class BrainQuery:
-    """What is asked for: a shortlist of up to `limit` pages if there is a `text`, and details of `detail_ids`."""
+    """A lookup: a shortlist of up to `limit` pages for `text` (empty: none), and details of `detail_ids`."""
 
     text: str = ""
     detail_ids: tuple[str, ...] = ()
@@ -109,7 +109,7 @@ class _Found:
 
 
 def lowest(tiers: Mapping[str, int], memory_ids: Sequence[str]) -> int:
-    """Return the lowest tier of the memories; of one that is not known, and of none, that of external sources."""
+    """Return the lowest tier of the memories; unknown memories, and no memories, have the tier of external sources."""
     return min((tiers.get(one, int(TrustTier.EXTERNAL)) for one in memory_ids), default=int(TrustTier.EXTERNAL))
 
 
@@ -123,7 +123,7 @@ class BrainContext:
         self._pool = pools.background
 
     async def query(self, scope: Scope, asked: BrainQuery) -> BrainAnswer:
-        """Return what is asked for. A Brain that fails takes nothing from the owner's answer.
+        """Answer the lookup. If the Brain fails, the owner's own answer is returned alone.
 
         Raises InvalidArgument for `query`, `detail_ids` or `limit`.
         """

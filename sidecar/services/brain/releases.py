@@ -1,6 +1,6 @@
-"""The use cases of a tenant's Brain: rules of release, what they released, and whether turns see it.
+"""The use cases of a tenant's Brain: rules of release, released copies, and whether turns see them.
 
-Every method opens its own transactions. What a release copies and when a copy leaves is decided in `compiler.releases`.
+Every method opens its own transactions. `compiler.releases` decides what is copied and when a copy is withdrawn.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ class Brain:
         return [(one, texts.get(one.copy_id, "")) for one in found]
 
     async def release(self, tenant_id: UUID, copy_id: str, reason: str, actor: Actor) -> BrainCopy:
-        """Release a held or withdrawn copy for a reason, and return it: it is trusted like what it contradicts, which is logged.
+        """Release a held or withdrawn copy for a reason, and return it. It gets the trust of the copy that it contradicts.
 
         Raises NotFound, and FailedPrecondition if its memory may not be copied, or if no approved rule releases it any more.
         """
@@ -212,7 +212,7 @@ class Brain:
             return await browse.pages_by_name(connection, there, status="active", limit=limit, after=after)
 
     async def compare(self, scope: Scope, memory_id: str = "") -> ReleaseCounts:
-        """Compare an owner's changed memories, or one of them, with the rules, and return what came of it."""
+        """Apply the rules to an owner's changed memories, or one of them, and return the counts of copies."""
         total = ReleaseCounts()
         while True:
             async with self._scoped(scope) as connection:
@@ -247,11 +247,11 @@ class Brain:
         return len(owner_ids)
 
     async def settle(self, tenant_id: UUID) -> None:
-        """Take what left the Brain out of every owner's receipts and of this process's caches."""
+        """Remove withdrawn copies from every owner's receipts and from this process's caches."""
         await settle(self._pool, tenant_id, now=self._now, on_forgotten=self._on_forgotten, role=self._role)
 
     async def share(self, tenant_id: UUID) -> ReleaseCounts:
-        """Release the documents that approved rules name, as far as they are not released, and return what came of it."""
+        """Release the documents that approved rules name and that are not released yet, and return the counts of copies."""
         there, total = brain_of(tenant_id), ReleaseCounts()
         after: tuple[str, str] | None = sharing.FIRST
         while after is not None:
@@ -350,7 +350,7 @@ async def _release(
     why: tuple[str, Actor],
     now: datetime,
 ) -> tuple[BrainCopy, ReleaseCounts]:
-    """Release a copy by hand: as high as what it contradicts. `new` is its memory and the tier of its source."""
+    """Release a copy by hand, trusted as much as the copy that it contradicts. `new` is its memory and the tier of its source."""
     (reason, actor), (memory, own_tier) = why, new
     above = await brain.tiers_of(connection, there, [copy.held_by]) if copy.held_by else {}
     tier = max(copy.trust_tier, *above.values()) if above else copy.trust_tier

@@ -1,4 +1,4 @@
-"""What a rule of release may be when it is proposed. Pure."""
+"""Validates a proposed rule of release. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is left to do after copies left a tenant's Brain: other owners' receipts and the caches of answers hold words of them."""
+"""Removes withdrawn copies of a tenant's Brain from other owners' receipts and from cached answers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def settle(
     on_forgotten: Callable[[Scope], None],
     role: DatabaseRole = DatabaseRole.APP,
 ) -> None:
-    """Take what left the Brain out of every owner's receipts; `on_forgotten` drops cached answers. A worker does what is left."""
+    """Remove withdrawn copies from every owner's receipts; `on_forgotten` drops cached answers. A worker does the rest."""
     there = brain_of(tenant_id)
     while True:
         async with scoped(pool, there, role=role) as connection:

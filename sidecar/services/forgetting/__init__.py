@@ -1,1 +1,1 @@
-"""Forgetting what an owner names, and purging what was deleted from the database's files."""
+"""Forgets content of an owner, and purges deleted rows from the database's files."""

@@ -1,4 +1,4 @@
-"""What AgentCore Memory forgets: records by id or time, the events of a session, or all of an actor's."""
+"""Forgets at AgentCore Memory: records by id or time, the events of a session, or everything of an actor."""
 
 from __future__ import annotations
 

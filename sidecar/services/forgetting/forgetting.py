@@ -1,6 +1,6 @@
-"""The use case of forgetting: memories, turns, threads and what was kept or made of them, in one transaction.
+"""The use case of forgetting: memories, turns and threads with everything derived from them, in one transaction.
 
-When it commits, no read, export or cache holds the text any more; what is left in the database's files goes with the next purge.
+After its commit no read, export or cache holds the text; the next purge removes it from the database's files.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class _Undone(Exception):
 
 @dataclass(slots=True)
 class _Found:
-    """What is to be forgotten, by id. A thread in `thread_ids` goes whole, with `turn_ids`; one in `titles` loses its title.
+    """The ids to forget. A thread in `thread_ids` is deleted with `turn_ids`; a thread in `titles` loses its title.
 
     A thread that the owner does not have stands in `thread_ids` too, for running turns that are about to write a receipt of it;
     `has_thread` is then False.
@@ -91,7 +91,7 @@ class Forgetting:
         self.counts: Counter[str] = Counter()  # of forgettings, by what they named
 
     async def forget(self, scope: Scope, target: Target, *, is_dry_run: bool = False) -> ForgetReport:
-        """Forget what the target names and what was made of it, and return what was touched. What is not there is forgotten.
+        """Forget the target and everything derived from it, and return the report. A missing target counts as forgotten.
 
         Memories that were drawn from a forgotten turn go with it. A word without confirmed hits only returns the hits. A dry
         run does everything and rolls it back. Raises InvalidArgument, and FailedPrecondition for more than 10,000 at once.
@@ -125,7 +125,7 @@ class Forgetting:
         return report
 
     def _announced(self, scope: Scope, target: Target, report: ForgetReport) -> tuple[ForgottenElsewhere, ...]:
-        """Return what services are told: nothing of a memory that was here, and no words."""
+        """Return the outcomes at remote services of a dry run. Our own memories and words are not sent."""
         if target.word:
             return self._elsewhere.unsearched(scope)
         if target.memory_id in report.memory_ids:

@@ -1,4 +1,4 @@
-"""What Hindsight forgets: a bank and a document with its units are deleted; a single unit is only taken out of recall there."""
+"""Forgets at Hindsight: deletes a bank, or a document with its units; a single unit can only be excluded from recall."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Purges what was forgotten from the database's files, every few minutes."""
+"""Purges forgotten content from the database's files, every few minutes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 
 
 class Purges:
-    """Purges regularly; `waiting_count` are the forgettings whose words the files may still hold after the last look."""
+    """Purges regularly. `waiting_count` is the number of forgettings whose words may still be in the files."""
 
     def __init__(self, dsn: str, *, every_s: float) -> None:
         """Purge the database of `dsn`, a direct connection of the tables' owner, every `every_s` seconds."""
@@ -21,9 +21,8 @@ class Purges:
         self.waiting_count = 0
 
     async def run(self) -> None:
-        """Purge until cancelled: at once, for what an earlier process left, then so often from start to start.
-
-        A purge that has nothing to do costs one query.
+        """Purge until cancelled: at once, for forgettings of an earlier process, then every `every_s` from start to start. A
+        purge without work costs one query.
         """
         took_s = self._every_s
         while True:
@@ -46,6 +45,6 @@ class Purges:
 def pause_s(every_s: float, took_s: float) -> float:
     """Return the seconds to wait after a purge that took `took_s`, so that purges start `every_s` apart.
 
-    Counted from its end, what is forgotten just after a start would wait for an interval and two purges.
+    If the interval began at the end, content forgotten just after a start would wait for an interval and two purges.
     """
     return max(0.0, every_s - took_s)

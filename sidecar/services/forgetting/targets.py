@@ -1,4 +1,4 @@
-"""What a caller wants forgotten, and the report of what a forgetting touched. Pure."""
+"""The target of a forgetting, and the report of its effects. Pure."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ MAX_HITS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What to forget: exactly one of a memory, a document of memories, a thread, a span of time, and a word.
-
-    Of what holds a word, only the `confirmed` hits (kind:id) are forgotten.
+    """The content to forget: exactly one of a memory, a document of memories, a thread, a span of time, and a word. Of the hits
+    of a word, only the `confirmed` ones (kind:id) are forgotten.
     """
 
     memory_id: str = ""
@@ -34,7 +33,7 @@ class Target:
 
     @property
     def kind(self) -> str:
-        """What it names: memory, document, thread, word or span."""
+        """The kind of target: memory, document, thread, word or span."""
         named = {"memory": self.memory_id, "document": self.document_id, "thread": self.thread_id, "word": self.word}
         return next((kind for kind, value in named.items() if value), "span")
 
@@ -47,7 +46,7 @@ class Target:
 
 
 class RemoteState(StrEnum):
-    """How far a service forgot: deleted; taken out of recall but kept there; it holds nothing of it; waiting; or not told."""
+    """The state of a forgetting at a service: deleted, kept but excluded from recall, absent, to be retried, or not sent."""
 
     DELETED = "deleted"
     WITHDRAWN = "withdrawn"
@@ -58,7 +57,7 @@ class RemoteState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RemoteTarget:
-    """What a service is to forget: `owner`, or `memory`, `document` or `thread` with its id, or `span` with both ends."""
+    """A request to a service: forget `owner`, or `memory`, `document` or `thread` with its id, or `span` with both ends."""
 
     kind: str
     id: str = ""
@@ -72,7 +71,7 @@ class RemoteTarget:
 
 @dataclass(frozen=True, slots=True)
 class RemoteOutcome:
-    """What a service did: how many of its records, and what stays there, in words."""
+    """The result at a service: the number of records forgotten, and a note on what it keeps."""
 
     state: RemoteState
     count: int = 0
@@ -90,11 +89,11 @@ class ForgottenElsewhere:
 
 @dataclass(frozen=True, slots=True)
 class ForgetReport:
-    """What a forgetting touched, or would touch: ids, and the number of rows deleted or changed by table.
+    """The effects of a forgetting or its dry run: ids, and the number of rows deleted or changed by table.
 
     `summary_ids` are summaries made anew without what was forgotten; those with fewer than two sources left are among
     `memory_ids`. `hits` are the places that hold the word, `left` the rows that still hold it afterwards, by table. `elsewhere`
-    tells the outcome at each memory service of others.
+    holds the outcome at each remote memory service.
     """
 
     is_dry_run: bool

@@ -1,7 +1,4 @@
-"""What changes make of an ontology: validity, differences, fingerprints. Pure.
-
-A change is refused with the whole set: nothing is applied in part.
-"""
+"""Applies changes to an ontology: validity, differences, fingerprints. Pure. One invalid change refuses the whole set."""
 
 from __future__ import annotations
 
@@ -90,7 +87,7 @@ def digest(term: Term | None) -> str:
 
 
 def fingerprint(action: ChangeAction, term: Term) -> str:
-    """Return what is the same for all proposals of one change to one term, whatever else they say: 64 hexadecimal digits."""
+    """Return a hash of 64 hexadecimal digits that all proposals of one change to one term share, whatever else differs."""
     named = [kind_of(term).value, action.value, term.key]
     return hashlib.sha256(orjson.dumps(named)).hexdigest()
 
@@ -177,7 +174,7 @@ def _apply(terms: Terms, change: TermChange) -> None:
 
 
 def problems(ontology: Ontology) -> Iterator[tuple[TermKind, str, str, str]]:
-    """Yield what is wrong with an ontology: the term's kind and key, the problem, and the fix."""
+    """Yield the problems of an ontology: the term's kind and key, the problem, and the fix."""
     yield from _counts(ontology)
     types = {one.slug: one for one in ontology.entity_types}
     yield from _hierarchy(types)

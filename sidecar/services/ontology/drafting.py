@@ -19,7 +19,7 @@ MAX_RATIONALE_CHARS = 500
 
 @dataclass(frozen=True, slots=True)
 class WantedChange:
-    """A change as a caller sends it. `kind` and `action` are names; `term` is JSON, in which an update may leave out what stays.
+    """A change as a caller sends it. `kind` and `action` are names; `term` is JSON; an update may leave out unchanged fields.
 
     `key` names the term of an update, a deprecation or a removal.
     """

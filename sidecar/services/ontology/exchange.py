@@ -116,7 +116,7 @@ def _given(document: Mapping[str, Any], field: str) -> Iterator[tuple[str, TermK
 
 
 def _links(term: Term, mappings: Sequence[ExternalMapping]) -> dict[str, Any]:
-    """Return what JSON-LD adds to a term: its address and class, and what it is linked to."""
+    """Return the JSON-LD properties of a term: its address, class and links."""
     kind = kind_of(term)
     links: dict[str, Any] = {"@id": _address(kind, term.key), "@type": _TYPES[kind]}
     ends: dict[str, Sequence[str]] = {}
@@ -139,7 +139,7 @@ def _address(kind: TermKind, key: str) -> str:
 
 
 def _is_link(name: str) -> bool:
-    """Return whether a name is one of JSON-LD, which only repeats what the plain names say."""
+    """Return whether the name is a JSON-LD property; those only repeat the plain ones."""
     return name.startswith("@") or ":" in name
 
 

@@ -1,6 +1,6 @@
 """The life of a tenant's ontology: changes are drafted, reviewed item by item, and approved into the next version, or rejected.
 
-Every act is one transaction that holds the tenant's ontology alone. What is valid is decided in `changes`.
+Every act is one transaction that holds the tenant's ontology alone. `changes` decides validity.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ class Governance:
         return await self._with_impact(tenant_id, drafted)
 
     async def import_text(self, tenant_id: UUID, text: str, *, author: str) -> ChangeSetView:
-        """Draft what an exported ontology has and the one in force has not, or has otherwise. Terms that it lacks stay.
+        """Draft the terms of an exported ontology that are missing or different in the one in force. Terms that it lacks stay.
 
         Raises InvalidArgument, and FailedPrecondition if nothing differs.
         """
@@ -181,7 +181,7 @@ class Governance:
     async def rule(
         self, tenant_id: UUID, change_set_id: UUID, ruling: ItemRuling, *, author: str, revision: int = 0
     ) -> ChangeSetView:
-        """Accept, reject or edit an item of an open change set. What is rejected, no scan proposes again.
+        """Accept, reject or edit an item of an open change set. No scan proposes a rejected item again.
 
         An edit is merged into the item's term. With a revision above 0, raises VersionConflict if the set changed since. Raises
         NotFound, InvalidArgument, FailedPrecondition.

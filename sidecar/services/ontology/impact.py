@@ -1,4 +1,4 @@
-"""What approving a change set would change: the real typing of the tenant's pages under the next version, without writing."""
+"""The impact of approving a change set: types the tenant's pages under the next version, without writing."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The optional model of the scan: what it reads in sentences, as signals that stand under the rules of all others.
+"""The scan's optional model. Its findings in sentences are signals under the same rules as all others.
 
-A finding counts only if its sentence, names and words are there. What is unusable falls by itself; a failing model leaves the
-scan to the other rules.
+A finding counts only if the text holds its sentence, names and words. Unusable findings are dropped; if the model fails, the
+scan goes on without it.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class ScanModel:
     ceiling: DayCeiling
 
     async def signals(self, scope: Scope, texts: Iterable[SeenText]) -> list[Signal]:
-        """Return what the model finds in the texts' sentences; what it found before it failed or reached its limit."""
+        """Return the model's findings in the texts' sentences, up to the point where it failed or reached its limit."""
         seen = [(text, one) for text in texts for one in sentences(text.text) if len(one) <= MAX_QUOTE_CHARS]
         found: list[Signal] = []
         for start in range(0, min(len(seen), SENTENCES_AT_ONCE * MOST_CALLS), SENTENCES_AT_ONCE):

@@ -1,6 +1,6 @@
-"""What compiled pages suggest for an ontology: kinds of places, types that wait, and sections that pages of a type share. Pure.
+"""Suggestions for an ontology from compiled pages: kinds of places, held types, and sections that pages of a type share. Pure.
 
-Each sighting quotes a memory that the page cites and that names the page, so that a proposal goes with the memories.
+Each sighting quotes a memory that the page cites and that names the page, so that a proposal is deleted with the memories.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class SectionSighting:
 
 
 def page_signal(owner_id: UUID, page: SignalPage) -> Signal | None:
-    """Return what a page shows that it is: the type that is held, or the kind of place of its summary; None without either."""
+    """Return the kind of thing that a page shows: its held type, or the kind of place in its summary; None without either."""
     held = page.held_type.replace("_", " ")
     kind = held or (place_kind(page.summary) if page.is_placed else "")
     sighting = _sighting(owner_id, page, f"{page.title}: {kind}") if name_key(kind) else None

@@ -1,7 +1,7 @@
-"""The suggestion scan: reads a tenant's wikis owner by owner, and proposes what they suggest in one change set.
+"""The suggestion scan: reads a tenant's wikis owner by owner, and proposes terms in one change set.
 
-A rescan adds to the open change set of the scan before. It changes no item that an operator edited or decided, and proposes
-nothing that was rejected or that another open change set has.
+A rescan adds to the open change set of the scan before. It changes no item that an operator edited or decided, and proposes no
+term that was rejected or is in another open change set.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Examples = Mapping[UUID, Sequence[TermSighting]]
 
 @dataclass(slots=True)
 class ScanReport:
-    """What a scan did; `change_set` is None if nothing was or is proposed."""
+    """The result of a scan; `change_set` is None if nothing was or is proposed."""
 
     change_set: ChangeSetView | None = None
     new_items: int = 0
@@ -59,7 +59,7 @@ class ScanReport:
 class Scans:
     """Scans tenants' wikis for suggestions: 50 owners at most, and 300 memories, pages, waiting names and edges of each.
 
-    `model` is opened for each scan, and reads what the rules do not; it may yield None.
+    `model` opens the optional model of a scan; it may yield None.
     """
 
     def __init__(
@@ -154,7 +154,7 @@ class Scans:
         found: tuple[Mapping[str, ChangeItem], Mapping[str, Suggestion], Sequence[str]],
         report: ScanReport,
     ) -> Examples:
-        """Write new items and what is now known of the earlier ones, and return the sightings of those written."""
+        """Write new items, update the earlier ones, and return the sightings of all written items."""
         there, suggested, prints = found
         start = 1 + max((one.position for one in there.values()), default=-1)
         examples: dict[UUID, Sequence[TermSighting]] = {}
@@ -217,7 +217,7 @@ async def _still_said(connection: Connection, tenant_id: UUID, found: Sequence[S
 
 
 async def _write_examples(connection: Connection, tenant_id: UUID, examples: Examples) -> None:
-    """Write the evidence of items in the place of what they had."""
+    """Replace the evidence of items."""
     item_ids = sorted(examples)
     by_owner: dict[UUID, list[Example]] = defaultdict(list)
     for owner_id in await evidence.owners_of(connection, tenant_id, item_ids):
@@ -249,7 +249,7 @@ async def _items(connection: Connection, tenant_id: UUID, open_id: UUID | None) 
 
 
 def _item(suggestion: Suggestion, there: ChangeItem | None = None) -> ChangeItem:
-    """Return the item of a suggestion: a new one, or the one that is there with what is now known."""
+    """Return the item of a suggestion: a new one, or the existing one brought up to date."""
     item = there or new_item(ChangeAction.CREATE, suggestion.term, None, ChangeOrigin.SCAN)
     return replace(
         item,

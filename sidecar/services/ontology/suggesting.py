@@ -1,8 +1,8 @@
-"""What memories suggest for an ontology: kinds of things that it has no type for, and phrases between names that it has no
-relationship for. Pure, without a model; the same input gives the same suggestions.
+"""Suggestions for an ontology from memories: kinds of things without a type, and phrases between names without a relationship.
+Pure, without a model; the same input gives the same suggestions.
 
 A kind is read from `NAME is a KIND` and its like, in six languages; a phrase is all that stands between two names of a sentence.
-What fewer than two names have, or two pairs of names, is not suggested.
+A kind needs two names and a phrase two pairs of names to be suggested.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _PADDING = _listed("a an the his her their our my its now still also really just
 
 @dataclass(frozen=True, slots=True)
 class TermSighting:
-    """Where something was seen: a memory of an owner, the sentence as it stands there, and what was found in it."""
+    """A sighting: the owner's memory, its sentence verbatim, and the words found in it."""
 
     owner_id: UUID
     memory_id: str
@@ -99,7 +99,7 @@ class Signal:
 
 
 class Sighted(Protocol):
-    """What was sighted of some names."""
+    """The sightings of some names."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -139,7 +139,7 @@ def names_pattern(names: Iterable[str]) -> re.Pattern[str] | None:
 
 
 def signals(seen: SeenText, names: re.Pattern[str], waiting: Collection[str]) -> list[Signal]:
-    """Return what a text says of names; `waiting` are the folded names that have no page yet."""
+    """Return the signals about names in a text; `waiting` are the folded names that have no page yet."""
     return [found for sentence in sentences(seen.text) for found in _signals(seen, sentence, names, waiting)]
 
 
@@ -210,7 +210,7 @@ def _signal(
 
 
 def _phrase(between: str) -> str:
-    """Return what clusters a phrase between two names, folded; empty for one that says nothing or that a rule reads already."""
+    """Return the folded phrase between two names, the key of its sightings; empty if meaningless or read by a rule."""
     if not _PHRASE.fullmatch(between) or len(between.split()) > _MAX_PHRASE_WORDS:
         return ""
     if any(pattern.fullmatch(between) for pattern in _STATED):

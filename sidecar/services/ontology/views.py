@@ -23,7 +23,7 @@ from store.text.texts import fold
 
 @dataclass(frozen=True, slots=True)
 class ItemView:
-    """An item with what it would change against the version in force, its evidence, and what is about its term today."""
+    """An item with its change to the version in force, its evidence, and the present use of its term."""
 
     item: ChangeItem
     difference: TermDifference

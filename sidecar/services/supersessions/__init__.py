@@ -1,1 +1,1 @@
-"""Use cases: what a memory took the place of, and why it is believed."""
+"""Use cases: superseding and restoring memories, and explaining why one is believed."""

@@ -1,4 +1,4 @@
-"""What a memory took the place of, what took its place, and why it is believed.
+"""Supersedes and restores memories, and explains why one is believed.
 
 Every method opens its own transaction.
 """
@@ -57,7 +57,7 @@ class Supersessions:
     async def supersede(
         self, scope: Scope, superseded_ids: Sequence[str], newer: str | NewMemory, cause: SupersessionCause
     ) -> tuple[Memory, list[Memory]]:
-        """Let a memory, or an edit written with it, take the place of others; return it and them. See `supersede`.
+        """Supersede memories by another, or by an edit written with the call; return the newer one and the older ones.
 
         An edit was checked with `check_memory`. Raises FailedPrecondition with the reason; then nothing is written.
         """
@@ -95,7 +95,7 @@ class Supersessions:
         return retained.memory_ids[0]
 
     async def restore(self, scope: Scope, memory_id: str, superseding_id: str = "") -> Memory:
-        """Undo what ended a memory, by one memory or by all, and return it. Raises NotFound."""
+        """Undo the supersession of a memory by one memory or by all, and return it. Raises NotFound."""
         read_id("memory_id", memory_id)
         read_id("superseding_id", superseding_id, is_optional=True)
         now = self._now()

@@ -1,4 +1,4 @@
-"""The use cases of typed edges: a page's, the paths that follow a pattern, and what an operator states by hand."""
+"""The use cases of typed edges: a page's edges, paths that follow a pattern, and edges stated by hand."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class PageEdges:
     async def drop(self, scope: Scope, source: str, target: str, said: TypedEdge) -> bool:
         """Take back a typed edge that was stated by hand; return whether it was there. Raises FailedPrecondition.
 
-        One that waits for a page since a rebuild is taken back too, by the path, slug or title that the page had.
+        An edge that waits for a page after a rebuild is removed too, by the path, slug or title that the page had.
         """
         async with acting(self._pool, scope) as connection:
             try:

@@ -1,4 +1,4 @@
-"""Finding a page by what a caller calls it: an id, a path, a slug, a name, or the former name of a merged page."""
+"""Finds a page by a caller's reference: an id, a path, a slug, a name, or the former name of a merged page."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PATH = re.compile(rf"(?:/?wiki/|/)?({'|'.join(TYPES)})/(.+)")
 
 @asynccontextmanager
 async def acting(pool: Pool, scope: Scope) -> AsyncIterator[Connection]:
-    """Yield a transaction to act in. Raises FailedPrecondition for what the plan refuses."""
+    """Yield a transaction for an act. Raises FailedPrecondition if the plan refuses the act."""
     try:
         async with scoped(pool, scope) as connection:
             yield connection
@@ -41,7 +41,7 @@ def read_page(field: str, value: str) -> str:
 
 
 async def find(connection: Connection, scope: Scope, named: str, *, field: str = "page") -> PageRow:
-    """Return the page of that name, or the one that it became a part of. Raises NotFound; InvalidArgument for `field`."""
+    """Return the page of that name, or the page it was merged into. Raises NotFound, and InvalidArgument for `field`."""
     found = await _by_id_or_path(connection, scope, named)
     if found is not None and found.status == "active":
         return found
@@ -71,7 +71,7 @@ async def _by_id_or_path(connection: Connection, scope: Scope, named: str) -> Pa
 
 
 async def by_key(connection: Connection, scope: Scope, page_type: str, slug: str) -> PageRow:
-    """Return the page of that type and slug, or the one that it became a part of. Raises NotFound."""
+    """Return the page of that type and slug, or the page it was merged into. Raises NotFound."""
     row = await browse.page_by_key(connection, scope, page_type, slug)
     if row is None or row.status != "active":
         row = await _target(connection, scope, PageKey(PageType(page_type), slug)) or row

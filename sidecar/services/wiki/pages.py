@@ -1,6 +1,6 @@
 """The wiki's use cases: an owner's pages to read, search and draw, and an operator's acts on them.
 
-Every method opens its own transaction. What an act changes is decided in `compiler.plan.upkeep`.
+Every method opens its own transaction. `compiler.plan.upkeep` decides what an act changes.
 """
 
 from __future__ import annotations
@@ -225,9 +225,8 @@ class Wiki:
         return merged.page.path, count, job
 
     async def report_sentence(self, scope: Scope, named: str, sentence: str) -> Report:
-        """Take a wrong sentence from a page for good; one that was reported before is no error.
-
-        Raises FailedPrecondition for what is no sentence of the page.
+        """Remove a wrong sentence from a page for good; reporting it again is no error. Raises FailedPrecondition if the page
+        has no such sentence.
         """
         named = read_page("page", named)
         read_text("sentence", sentence, min_chars=1, max_chars=MAX_SENTENCE_CHARS)

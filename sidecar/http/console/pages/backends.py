@@ -120,7 +120,7 @@ def _take(row: SourceFigures, kind: str, labels: Mapping[str, str], value: float
 
 
 async def try_question(visit: Visit) -> Response:
-    """Assemble the question with the chosen sources, and show what each of them answered."""
+    """Assemble the question with the chosen sources, and show the answer of each."""
     form = visit.form
     chosen = [source for source in Source if form.get(source.value) == "1"]
     if not chosen:

@@ -1,4 +1,4 @@
-"""The tenant's Brain: its rules, what they released, and its pages; an admin proposes, approves, withdraws and releases."""
+"""The tenant's Brain: its rules, released copies and pages; an admin proposes, approves, withdraws and releases."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def routes(desk: Desk) -> list[BaseRoute]:
 
 
 async def show_brain(visit: Visit) -> Response:
-    """Show the rules, the copies of one state, and the pages; `state` chooses, `after` goes on."""
+    """Show the rules, the copies of one state, and the pages; `state` filters copies, `after` is the page token."""
     visit.require_admin()
     service, tenant_id = visit.services.brain, visit.identity.tenant_id
     state = visit.query.get("state", "")
@@ -88,7 +88,7 @@ async def approve(visit: Visit) -> Response:
 
 
 async def withdraw(visit: Visit) -> Response:
-    """Withdraw a rule with what it released."""
+    """Withdraw a rule and its copies."""
     visit.require_admin()
     rule = await visit.services.brain.withdraw_rule(visit.identity.tenant_id, _rule_id(visit), _actor(visit))
     visit.tell(f"The rule {rule.name} is withdrawn, with its copies.")

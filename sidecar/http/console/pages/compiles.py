@@ -86,7 +86,7 @@ async def list_scopes(visit: Visit) -> Response:
 
 
 async def show_job(visit: Visit) -> Response:
-    """Show one job: what it did by subject, what it refused and why, what it cost."""
+    """Show one job: its changes by subject, its refusals with reasons, and its cost."""
     job = await visit.services.compiles.job(visit.scope, read_id(visit, "job_id"))
     told = {
         heading: {name: job.metrics[name] for name in names if job.metrics.get(name)}
@@ -115,7 +115,7 @@ async def start(visit: Visit) -> Response:
 
 
 async def run_again(visit: Visit) -> Response:
-    """Queue what a job that has ended was asked for once more."""
+    """Queue an ended job's request again."""
     visit.require_admin()
     return _queued(visit, await visit.services.compiles.run_again(visit.scope, read_id(visit, "job_id")))
 

@@ -1,4 +1,4 @@
-"""Decay jobs: what the policy would compress together, what is queued, how each job ended; schedule, run and cancel."""
+"""Decay jobs: the groups that the policy would compress, and the queued and ended jobs; schedule, run and cancel."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def routes(desk: Desk) -> list[BaseRoute]:
 
 
 async def list_jobs(visit: Visit) -> Response:
-    """Show what the policy of the settings would compress together, and the owner's jobs, newest first."""
+    """Show the groups that the settings' policy would compress, and the owner's jobs, newest first."""
     service = visit.services.decay
     groups = await service.explain(visit.scope, service.policy)
     jobs = await service.page(visit.scope, limit=_JOBS + 1, before=_before(visit))

@@ -1,4 +1,4 @@
-"""Forgetting: what to forget, a preview of what goes with it, and the act itself. Nothing here stands in an address."""
+"""Forgetting: the form, a preview, and the act itself. No content stands in an address."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def routes(desk: Desk) -> list[BaseRoute]:
 
 
 async def show_form(visit: Visit) -> Response:
-    """Show the form that names what to forget; `memory_id` fills it in."""
+    """Show the form for the target; `memory_id` fills it in."""
     visit.require_admin()
     return await visit.page(
         "forget.html", given={**_NOTHING, "memory_id": visit.query.get("memory_id", "")}, report=None
@@ -34,14 +34,14 @@ async def show_form(visit: Visit) -> Response:
 
 
 async def preview(visit: Visit) -> Response:
-    """Show what would be touched, or where a word stands. Changes nothing."""
+    """Show the effects of a forgetting, or the hits of a word. Changes nothing."""
     visit.require_admin()
     report = await visit.services.memories.forgetting.forget(visit.scope, _target(visit), is_dry_run=True)
     return await visit.page("forget.html", given=_given(visit), report=report)
 
 
 async def forget(visit: Visit) -> Response:
-    """Forget what is named, and show what was touched; of a word, the hits that are ticked."""
+    """Forget the target, or the ticked hits of a word, and show the effects."""
     visit.require_admin()
     target = _target(visit)
     if target.word and not target.confirmed:

@@ -75,7 +75,7 @@ async def _shown(visit: Visit, effect: Rollback | None = None) -> Response:
 
 
 async def graph_data(visit: Visit) -> Response:
-    """Return the graph that the page draws: what stands around a page, or the greatest hubs."""
+    """Return the graph to draw: a page's neighbourhood, or the greatest hubs."""
     scope, focus = visit.scope, visit.query.get("focus", "")[:500].replace("\0", "")
     page_type, _, slug = focus.partition("/")
     row = await visit.services.wiki.page_by_key(scope, page_type, slug) if focus else None
@@ -97,7 +97,7 @@ def _end_of(day: str) -> datetime | None:
 
 
 def _written(graph: Graph) -> dict[str, object]:
-    """Return the graph with links as places among its pages, which is a third as long as with their ids."""
+    """Return the graph as JSON with links as page indexes, a third as long as with ids."""
     places = {page.page_id: place for place, page in enumerate(graph.pages)}
     return {
         "nodes": [

@@ -74,7 +74,7 @@ async def show_change(visit: Visit) -> Response:
 
 
 async def list_versions(visit: Visit) -> Response:
-    """Show the versions, newest first, each with what it changed, and the jobs that bring pages to them."""
+    """Show the versions, newest first, each with its changes, and the jobs that bring pages to them."""
     governance, tenant_id = _governance(visit), visit.identity.tenant_id
     before = _number(visit.query.get("before", str(MAX_VERSION)), "before")
     found = await governance.history(tenant_id, limit=_VERSIONS + 1, before=before)

@@ -57,7 +57,7 @@ def routes(desk: Desk) -> list[BaseRoute]:
 
 
 async def show_memory(visit: Visit) -> Response:
-    """Show a memory, its life, why it is believed, what became of it in the compile, and every page that cites it."""
+    """Show a memory, its history, why it is believed, its outcome in the compile, and every page that cites it."""
     memory_id = visit.query.get("id", "")
     found = await visit.services.memories.view(visit.scope, memory_id, most_citations=_ROWS)
     values: dict[str, Any] = {"memory": found.memory, "entry": found.entry, "cited": found.citations}
@@ -71,7 +71,7 @@ async def show_memory(visit: Visit) -> Response:
 
 
 def life(history: MemoryHistory) -> list[LifeEvent]:
-    """Return what happened to a memory, oldest first."""
+    """Return a memory's history, oldest first."""
     own = history.memory.memory_id
     events = [LifeEvent(history.memory.created_at, "written", "")]
     for change in history.changes:
@@ -109,7 +109,7 @@ async def set_status(visit: Visit) -> Response:
 
 
 async def correct_memory(visit: Visit) -> Response:
-    """Write another text that takes the place of a memory from now on."""
+    """Supersede a memory by a new text."""
     visit.require_admin()
     memory_id, edit = visit.form.get("id", ""), NewMemory(visit.form.get("text", "").strip())
     check_memory("edit", edit, most_trusted=AuthorityTier.USER)
@@ -120,7 +120,7 @@ async def correct_memory(visit: Visit) -> Response:
 
 
 async def restore_memory(visit: Visit) -> Response:
-    """Undo what ended a memory."""
+    """Restore a superseded memory."""
     visit.require_admin()
     memory_id = visit.form.get("id", "")
     await visit.services.memories.supersessions.restore(visit.scope, memory_id)

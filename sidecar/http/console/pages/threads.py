@@ -1,4 +1,4 @@
-"""Threads: the list, and one as it was said with the receipt of each turn beside it."""
+"""Threads: the list, and one thread's turns with their receipts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def list_threads(visit: Visit) -> Response:
 
 
 async def show_thread(visit: Visit) -> Response:
-    """Show a stretch of a thread as it was said, with its assemblies where they were made."""
+    """Show part of a thread, with its assemblies where they were made."""
     scope, thread_id = visit.scope, read_id("id", visit.query.get("id", ""))
     place = visit.query.get("after", "")
     position = int(place) if place.isdecimal() and len(place) < 9 else 0

@@ -57,7 +57,7 @@ async def list_turns(visit: Visit) -> Response:
 
 
 def read_filters(visit: Visit) -> Filters:
-    """Return the filters of the query; what cannot be read is left out."""
+    """Return the filters of the query; unreadable ones are left out."""
     query = visit.query
     least = query.get("slower_ms", "")
     return Filters(
@@ -104,7 +104,7 @@ async def show_turn(visit: Visit) -> Response:
 
 
 def _drawn(visit: Visit, receipt: StoredReceipt) -> dict[str, Any]:
-    """Return what the page draws of a receipt alone: rows, bars and candidates."""
+    """Return the part of the page that needs the receipt alone: rows, bars and candidates."""
     return {
         "lines": turn_pages.source_lines(receipt),
         "skipped": turn_pages.skipped(receipt),
@@ -117,7 +117,7 @@ def _drawn(visit: Visit, receipt: StoredReceipt) -> dict[str, Any]:
 
 
 def _candidates(visit: Visit, receipt: StoredReceipt) -> dict[str, Any]:
-    """Return a page of the candidates that hold the words asked for: those in the context first, then the likeliest."""
+    """Return a page of the candidates that hold the searched words: those in the context first, then by relevance."""
     find, skip = visit.query.get("find", "")[:200], visit.query.get("skip", "")
     found = [one for one in turn_pages.candidates(receipt) if turn_pages.holds(one, find)]
     found.sort(key=lambda one: (one.decision not in {"kept", "shortened"}, -(one.relevance or 0.0)))
@@ -127,7 +127,7 @@ def _candidates(visit: Visit, receipt: StoredReceipt) -> dict[str, Any]:
 
 
 async def _account(visit: Visit, scope: Scope, receipt_id: UUID) -> tuple[TurnAccount, float | None] | None:
-    """Return the turn's tokens and what they cost; None for a turn without an account."""
+    """Return the turn's tokens and cost; None for a turn without an account."""
     found = await visit.services.costs.turn(scope, receipt_id)
     return None if found is None else (found, account_cost(found))
 
@@ -149,7 +149,7 @@ def read_overrides(query: Mapping[str, str]) -> dict[str, Any]:
 
 
 async def show_difference(visit: Visit) -> Response:
-    """Show what differs between a turn and the one before it in its thread."""
+    """Show the differences between a turn and the one before it in its thread."""
     scope = visit.scope
     receipt, earlier = await _receipt(visit, scope, read_id(visit, "receipt_id"))
     if earlier is None:
