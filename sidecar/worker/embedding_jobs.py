@@ -1,8 +1,8 @@
 """Embeds stored texts in the background, so that a text is found by meaning shortly after it was written.
 
-Each place has its own background job, held by one process at a time, so no text is embedded twice. Nothing is lost if this
-stops half-way: texts without a vector of the current embedder are found again by their place's mark, or, after a change of
-embedder, by a scan of all places.
+Each partition has its own background job, held by one process at a time, so no text is embedded twice. Nothing is lost if this
+stops half-way: texts without a vector of the current embedder are found again by their partition's mark, or, after a change of
+embedder, by a scan of all partitions.
 """
 
 from __future__ import annotations
@@ -45,36 +45,36 @@ _LONGEST_REST_S = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """The result of one run on a place: the texts embedded, and whether the place is done."""
+    """The result of one run on a partition: the texts embedded, and whether the partition is done."""
 
     count: int
     is_done: bool
 
 
-async def embed_some(pool: Pool, embedder: Numbered, place: TextPartition, *, limit: int = AT_ONCE) -> Embedded:
-    """Embed at most `limit` texts of the place; unmark the place if none is left.
+async def embed_some(pool: Pool, embedder: Numbered, partition: TextPartition, *, limit: int = AT_ONCE) -> Embedded:
+    """Embed at most `limit` texts of the partition; unmark the partition if none is left.
 
     Raises a ModelsError of the embedder or a StoreError; vectors already written stay.
     """
-    async with place.opened(pool) as connection:
-        texts = await embeddings.pending(connection, place, embedder.embedder_no, limit=limit)
+    async with partition.opened(pool) as connection:
+        texts = await embeddings.pending(connection, partition, embedder.embedder_no, limit=limit)
     if texts:
         vectors = await embedder.embedder.embed([text.text for text in texts])
-        async with place.opened(pool) as connection:
-            await embeddings.put(connection, place, embedder.embedder_no, texts, vectors.tolist())
+        async with partition.opened(pool) as connection:
+            await embeddings.put(connection, partition, embedder.embedder_no, texts, vectors.tolist())
     if len(texts) >= limit:
         return Embedded(len(texts), is_done=False)
-    async with place.opened(pool) as connection:
-        return Embedded(len(texts), is_done=await embeddings.unmark(connection, place))
+    async with partition.opened(pool) as connection:
+        return Embedded(len(texts), is_done=await embeddings.unmark(connection, partition))
 
 
 async def mark_unfinished(pool: Pool, embedder: Numbered, *, now: Callable[[], datetime]) -> int:
-    """Mark every place of all tenants with texts that lack a vector of this embedder; return the number of places."""
+    """Mark every partition of all tenants with texts that lack a vector of this embedder; return the number of partitions."""
     marked = 0
-    async for place in embeddings.every_place(pool):
-        async with place.opened(pool) as connection:
-            if await embeddings.pending(connection, place, embedder.embedder_no, limit=1):
-                await embeddings.mark_again(connection, place, now=now())
+    async for partition in embeddings.every_partition(pool):
+        async with partition.opened(pool) as connection:
+            if await embeddings.pending(connection, partition, embedder.embedder_no, limit=1):
+                await embeddings.mark_again(connection, partition, now=now())
                 marked += 1
     return marked
 
@@ -91,14 +91,14 @@ def embedding_here(
 
 @dataclass(frozen=True, slots=True)
 class _Rest:
-    """How often a place failed in a row, and until when it is skipped."""
+    """How often a partition failed in a row, and until when it is skipped."""
 
     failures: int
     until: datetime
 
 
 class Embedding:
-    """Embeds one place at a time, under a lease. `holder` identifies this process."""
+    """Embeds one partition at a time, under a lease. `holder` identifies this process."""
 
     def __init__(
         self, pool: Pool, embedder: Numbered, *, holder: str, now: Callable[[], datetime], lease_s: float = LEASE_S
@@ -117,66 +117,66 @@ class Embedding:
             tasks.create_task(self._follow())
 
     async def handle(self, scope: Scope, subject: str) -> None:
-        """Run a job whose holder is gone; the place's mark keeps texts beyond one run."""
-        await embed_some(self._pool, self._embedder, embeddings.place_of(scope, subject))
+        """Run a job whose holder is gone; the partition's mark keeps texts beyond one run."""
+        await embed_some(self._pool, self._embedder, embeddings.partition_of(scope, subject))
 
-    async def go(self, place: TextPartition, *, limit: int = AT_ONCE) -> Embedded | None:
-        """Embed some texts of a place, or return None if another process holds it. Raises what `embed_some` raises."""
-        taking = asyncio.create_task(self._take(place))
+    async def go(self, partition: TextPartition, *, limit: int = AT_ONCE) -> Embedded | None:
+        """Embed some texts of a partition, or return None if another process holds it. Raises what `embed_some` raises."""
+        taking = asyncio.create_task(self._take(partition))
         try:
             if await _whole(taking) is None:
                 return None
-            return await embed_some(self._pool, self._embedder, place, limit=limit)
+            return await embed_some(self._pool, self._embedder, partition, limit=limit)
         finally:
             # Also on cancellation: the next holder must not wait for the lease to expire.
             if not taking.cancelled() and taking.exception() is None and (job := taking.result()) is not None:
-                await _whole(asyncio.create_task(self._drop(place, job)))
+                await _whole(asyncio.create_task(self._drop(partition, job)))
 
     async def _follow(self) -> None:
         while True:
             found = await embeddings.waiting(self._pool, limit=_PLACES + len(self._rests))
-            places = [place for place in found if not self._is_resting(place)]
-            limit = AT_ONCE if len(places) == 1 else _AT_ONCE_BESIDE_OTHERS
-            done = [await self._tried(place, limit) for place in places]
+            partitions = [partition for partition in found if not self._is_resting(partition)]
+            limit = AT_ONCE if len(partitions) == 1 else _AT_ONCE_BESIDE_OTHERS
+            done = [await self._tried(partition, limit) for partition in partitions]
             if not any(done):
                 await asyncio.sleep(_REST_S if len(found) > _PLACES else _LOOK_EVERY_S)
 
-    async def _tried(self, place: TextPartition, limit: int) -> Embedded | None:
-        """Run on a place. A failing place is skipped for a growing time, so that it does not delay the others."""
+    async def _tried(self, partition: TextPartition, limit: int) -> Embedded | None:
+        """Run on a partition. A failing partition is skipped for a growing time, so that it does not delay the others."""
         try:
-            done = await self.go(place, limit=limit)
+            done = await self.go(partition, limit=limit)
         except (ModelsError, StoreError) as error:
-            log.warning("place_not_embedded", extra={"kind": place.kind.value, "error": type(error).__name__})
-            self._put_off(place)
+            log.warning("place_not_embedded", extra={"kind": partition.kind.value, "error": type(error).__name__})
+            self._put_off(partition)
             return None
-        self._rests.pop((place.scope, place.subject), None)
+        self._rests.pop((partition.scope, partition.subject), None)
         return done
 
-    def _is_resting(self, place: TextPartition) -> bool:
-        rest = self._rests.get((place.scope, place.subject))
+    def _is_resting(self, partition: TextPartition) -> bool:
+        rest = self._rests.get((partition.scope, partition.subject))
         return rest is not None and rest.until > self._now()
 
-    def _put_off(self, place: TextPartition) -> None:
-        before = self._rests.get((place.scope, place.subject))
+    def _put_off(self, partition: TextPartition) -> None:
+        before = self._rests.get((partition.scope, partition.subject))
         failures = before.failures + 1 if before else 1
         rest_s = min(_LONGEST_REST_S, _REST_S * 2.0 ** min(failures - 1, 10))
-        self._rests[place.scope, place.subject] = _Rest(failures, self._now() + timedelta(seconds=rest_s))
+        self._rests[partition.scope, partition.subject] = _Rest(failures, self._now() + timedelta(seconds=rest_s))
 
-    async def _take(self, place: TextPartition) -> BackgroundJob | None:
-        async with scoped(self._pool, place.scope, role=DatabaseRole.WORKER) as connection:
+    async def _take(self, partition: TextPartition) -> BackgroundJob | None:
+        async with scoped(self._pool, partition.scope, role=DatabaseRole.WORKER) as connection:
             return await background.take(
                 connection,
-                place.scope,
-                (KIND, place.subject),
+                partition.scope,
+                (KIND, partition.subject),
                 holder=self._holder,
                 lease_s=self._lease_s,
                 now=self._now(),
             )
 
-    async def _drop(self, place: TextPartition, job: BackgroundJob) -> None:
+    async def _drop(self, partition: TextPartition, job: BackgroundJob) -> None:
         with suppress(StoreError):  # the lease will expire
-            async with scoped(self._pool, place.scope, role=DatabaseRole.WORKER) as connection:
-                await background.drop(connection, place.scope, job, holder=self._holder)
+            async with scoped(self._pool, partition.scope, role=DatabaseRole.WORKER) as connection:
+                await background.drop(connection, partition.scope, job, holder=self._holder)
 
 
 async def _whole(task: asyncio.Task[Result]) -> Result:

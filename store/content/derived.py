@@ -98,16 +98,16 @@ async def mark_some(pool: Pool) -> int:
     """
     async with installation(pool, role=DatabaseRole.WORKER, read_only=True) as connection:
         rows = await _sql.places_without_marks(connection)
-    places = [TextPartition(TextKind(row["kind"]), row["tenant_id"], row["owner_id"], row["ref"]) for row in rows]
-    return sum([await _mark_place(pool, place) for place in places])
+    partitions = [TextPartition(TextKind(row["kind"]), row["tenant_id"], row["owner_id"], row["ref"]) for row in rows]
+    return sum([await _mark_partition(pool, partition) for partition in partitions])
 
 
-async def _mark_place(pool: Pool, place: TextPartition) -> int:
-    read, write = _UNMARKED[place.kind]
-    async with place.opened(pool) as connection:
-        rows = await read(connection, **place.parameters, limit=_MARKED_AT_ONCE)
+async def _mark_partition(pool: Pool, partition: TextPartition) -> int:
+    read, write = _UNMARKED[partition.kind]
+    async with partition.opened(pool) as connection:
+        rows = await read(connection, **partition.parameters, limit=_MARKED_AT_ONCE)
         marks = [marks_of(row["text"]) for row in rows]
-        await write(connection, **place.parameters, items=[row["item"] for row in rows], marks=marks)
+        await write(connection, **partition.parameters, items=[row["item"] for row in rows], marks=marks)
     return len(rows)
 
 

@@ -1,8 +1,8 @@
 """Vectors of stored texts: finding texts without a vector of the embedder in use, and writing vectors.
 
-A place is a set of texts that are written together: a thread, an owner's memories or wiki, or a knowledge base. A writer marks
-the place in its transaction; the embedding job removes the mark once it has embedded all of the place, unless the place was
-written to meanwhile.
+A partition is a set of texts that are written together: a thread, an owner's memories or wiki, or a knowledge base. A writer
+marks the partition in its transaction. The embedding job removes the mark once it has embedded all texts, unless the partition
+was written to meanwhile.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PAGE = 500
 
 
 class TextKind(StrEnum):
-    """The kind of texts in a place."""
+    """The kind of texts in a partition."""
 
     TURNS = "turns"
     MEMORIES = "memories"
@@ -38,7 +38,7 @@ class TextKind(StrEnum):
 class TextPartition:
     """A set of texts that are written together. `ref` is the thread's or base's id; a base has no owner.
 
-    `change_no` detects writes since the place was read.
+    `change_no` detects writes since the partition was read.
     """
 
     kind: TextKind
@@ -48,24 +48,24 @@ class TextPartition:
     change_no: int = 0
 
     def opened(self, pool: Pool) -> Transaction:
-        """Return a transaction with access to the place's rows."""
+        """Return a transaction with access to the partition's rows."""
         if self.owner_id is None:
             return tenant_scoped(pool, self.tenant_id, role=DatabaseRole.WORKER)
         return scoped(pool, Scope(self.tenant_id, self.owner_id), role=DatabaseRole.WORKER)
 
     @property
     def subject(self) -> str:
-        """The place within its scope, as the subject of a job."""
+        """The partition within its scope, as the subject of a job."""
         return f"{self.kind.value}:{self.ref}"
 
     @property
     def scope(self) -> Scope:
-        """The scope of a job about the place; for a base, the owner is the nil UUID."""
+        """The scope of a job about the partition; for a base, the owner is the nil UUID."""
         return Scope(self.tenant_id, self.owner_id or _NO_OWNER)
 
     @property
     def parameters(self) -> dict[str, object]:
-        """The place as query parameters."""
+        """The partition as query parameters."""
         if self.owner_id is None:
             return {"tenant_id": self.tenant_id, "base_id": UUID(self.ref)}
         key: dict[str, object] = {"tenant_id": self.tenant_id, "owner_id": self.owner_id}
@@ -104,14 +104,14 @@ _WRITE = {
 }
 
 
-def place_of(scope: Scope, subject: str) -> TextPartition:
-    """Return the place of a job, from its scope and subject."""
+def partition_of(scope: Scope, subject: str) -> TextPartition:
+    """Return the partition of a job, from its scope and subject."""
     kind, _, ref = subject.partition(":")
     return TextPartition(TextKind(kind), scope.tenant_id, None if kind == TextKind.CHUNKS else scope.owner_id, ref)
 
 
 async def mark(connection: Connection, scope: Scope, kind: TextKind, *, ref: str = "", now: datetime) -> None:
-    """Mark an owner's place as written to."""
+    """Mark an owner's partition as written to."""
     key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
     await _sql.mark_place(connection, **key, kind=kind.value, ref=ref, now=now)
 
@@ -121,24 +121,26 @@ async def mark_base(connection: Connection, tenant_id: UUID, base_id: UUID, *, n
     await _sql.mark_base(connection, tenant_id=tenant_id, base_id=base_id, now=now)
 
 
-async def mark_again(connection: Connection, place: TextPartition, *, now: datetime) -> None:
-    """Mark the place as if it had been written to, so that it is embedded again."""
-    if place.owner_id is None:
-        await mark_base(connection, place.tenant_id, UUID(place.ref), now=now)
+async def mark_again(connection: Connection, partition: TextPartition, *, now: datetime) -> None:
+    """Mark the partition as if it had been written to, so that it is embedded again."""
+    if partition.owner_id is None:
+        await mark_base(connection, partition.tenant_id, UUID(partition.ref), now=now)
     else:
-        await mark(connection, Scope(place.tenant_id, place.owner_id), place.kind, ref=place.ref, now=now)
+        await mark(
+            connection, Scope(partition.tenant_id, partition.owner_id), partition.kind, ref=partition.ref, now=now
+        )
 
 
-async def unmark(connection: Connection, place: TextPartition) -> bool:
-    """Remove the mark, and return whether the place was not written to meanwhile."""
-    key = place.parameters | {"change_no": place.change_no}
-    if place.owner_id is None:
+async def unmark(connection: Connection, partition: TextPartition) -> bool:
+    """Remove the mark, and return whether the partition was not written to meanwhile."""
+    key = partition.parameters | {"change_no": partition.change_no}
+    if partition.owner_id is None:
         return bool(await _sql.unmark_base(connection, **key))
-    return bool(await _sql.unmark_place(connection, **key | {"kind": place.kind.value, "ref": place.ref}))
+    return bool(await _sql.unmark_place(connection, **key | {"kind": partition.kind.value, "ref": partition.ref}))
 
 
 async def waiting(pool: Pool, *, limit: int) -> list[TextPartition]:
-    """Return the marked places of all tenants, the longest waiting first."""
+    """Return the marked partitions of all tenants, the longest waiting first."""
     async with installation(pool, role=DatabaseRole.WORKER, read_only=True) as connection:
         rows = await _sql.waiting_places(connection, limit=limit)
     return [
@@ -147,8 +149,8 @@ async def waiting(pool: Pool, *, limit: int) -> list[TextPartition]:
     ]
 
 
-async def every_place(pool: Pool) -> AsyncIterator[TextPartition]:
-    """Yield every place with texts, of all tenants, read in pages."""
+async def every_partition(pool: Pool) -> AsyncIterator[TextPartition]:
+    """Yield every partition with texts, of all tenants, read in pages."""
     for kind in TextKind:
         last = TextPartition(kind, _NO_OWNER, _NO_OWNER)
         while True:
@@ -168,12 +170,12 @@ async def every_place(pool: Pool) -> AsyncIterator[TextPartition]:
                 break
 
 
-async def pending(connection: Connection, place: TextPartition, embedder_no: int, *, limit: int) -> list[Pending]:
-    """Return texts of the place without a vector of this embedder, at most `limit`."""
+async def pending(connection: Connection, partition: TextPartition, embedder_no: int, *, limit: int) -> list[Pending]:
+    """Return texts of the partition without a vector of this embedder, at most `limit`."""
     found: list[Pending] = []
-    for sort in _SORTS[place.kind]:
+    for sort in _SORTS[partition.kind]:
         left = limit - len(found)
-        rows = await _READ[sort](connection, **place.parameters, embedder_no=embedder_no, limit=left)
+        rows = await _READ[sort](connection, **partition.parameters, embedder_no=embedder_no, limit=left)
         found += [Pending(sort, row["item"], row["text"], row.get("text_hash")) for row in rows]
         if len(found) >= limit:
             break
@@ -182,20 +184,20 @@ async def pending(connection: Connection, place: TextPartition, embedder_no: int
 
 async def put(
     connection: Connection,
-    place: TextPartition,
+    partition: TextPartition,
     embedder_no: int,
     texts: Sequence[Pending],
     vectors: Sequence[Sequence[float]],
 ) -> None:
-    """Write the vectors of texts of the place; a text deleted meanwhile gets none."""
-    for sort in _SORTS[place.kind]:
+    """Write the vectors of texts of the partition; a text deleted meanwhile gets none."""
+    for sort in _SORTS[partition.kind]:
         own = [(text, vector) for text, vector in zip(texts, vectors, strict=True) if text.sort == sort]
         if not own:
             continue
         hashes = {"text_hashes": [text.text_hash for text, _ in own]} if own[0][0].text_hash is not None else {}
         await _WRITE[sort](
             connection,
-            **place.parameters,
+            **partition.parameters,
             embedder_no=embedder_no,
             items=[text.item for text, _ in own],
             vectors=[literal(vector) for _, vector in own],

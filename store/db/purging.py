@@ -43,7 +43,7 @@ _BOOKS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class PurgeReport:
-    """The result of a purge: requests settled and left, tables rewritten, tables that were in use, and steps refused to the role."""
+    """The result of a purge: requests settled and left, tables rewritten and in use, and steps refused to the role."""
 
     settled: int = 0
     left: int = 0

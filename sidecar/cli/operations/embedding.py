@@ -1,4 +1,4 @@
-"""The work of `sidecar embed`: gives every stored text a vector of the embedder in use, place by place."""
+"""The work of `sidecar embed`: gives every stored text a vector of the embedder in use, partition by partition."""
 
 from __future__ import annotations
 
@@ -62,18 +62,18 @@ async def _embed_all(
 ) -> tuple[int, int]:
     """Return how many texts got vectors, and how many places were visited."""
     texts = places = 0
-    async for place in embeddings.every_place(pool):
-        if tenant_id is None or place.tenant_id == tenant_id:
+    async for partition in embeddings.every_partition(pool):
+        if tenant_id is None or partition.tenant_id == tenant_id:
             places += 1
-            texts += await _embed_place(embedding, place, advance)
+            texts += await _embed_partition(embedding, partition, advance)
     return texts, places
 
 
-async def _embed_place(embedding: Embedding, place: TextPartition, advance: Callable[[int], None]) -> int:
-    """Embed a place and return how many texts got vectors here. Waits if another process is embedding the place."""
+async def _embed_partition(embedding: Embedding, partition: TextPartition, advance: Callable[[int], None]) -> int:
+    """Embed a partition and return how many texts got vectors here. Waits if another process is embedding the partition."""
     count = 0
     while True:
-        done = await embedding.go(place)
+        done = await embedding.go(partition)
         if done is None:
             await asyncio.sleep(_LOOK_AGAIN_S)
             continue

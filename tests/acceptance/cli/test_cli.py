@@ -1,4 +1,4 @@
-"""The command line against a sidecar in a process of its own: what people type, what they get, how it ends."""
+"""The command line against a sidecar in another process: commands, output and exit codes."""
 
 from __future__ import annotations
 
@@ -338,7 +338,7 @@ class TestMemories:
         assert sidecar.json("memory", "unpin", "mem-0001")["pinned"] is False
         assert sidecar.json("memory", "list", "--pinned") == []
 
-    def test_candidate_is_accepted_rejected_and_tells_its_history(self, sidecar: Terminal, candidates: Path) -> None:
+    def test_candidate_is_accepted_rejected_and_has_a_history(self, sidecar: Terminal, candidates: Path) -> None:
         sidecar.json("memory", "import", str(candidates))
         assert sidecar.json("memory", "accept", "c1", "--rule", "said twice")["status"] == "accepted"
         assert sidecar.json("memory", "reject", "c2")["status"] == "rejected"

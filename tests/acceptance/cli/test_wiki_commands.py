@@ -1,4 +1,4 @@
-"""The wiki's commands against a served sidecar: what people type, what they get, how it ends."""
+"""The wiki's commands against a served sidecar: commands, output and exit codes."""
 
 from __future__ import annotations
 

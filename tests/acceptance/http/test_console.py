@@ -1,4 +1,4 @@
-"""The console over HTTP: who gets in, what each page shows, what an admin may do, and what a hostile browser may not."""
+"""The console over HTTP: sign-in, the content of each page, rights of admins, and defences against a hostile browser."""
 
 from __future__ import annotations
 

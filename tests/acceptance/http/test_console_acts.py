@@ -1,4 +1,4 @@
-"""What an operator does at the console: kill switches, memories read anew, jobs run again, and where things come from."""
+"""An operator's acts at the console: switches, retries of memories, repeated jobs, and provenance."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ async def test_a_memory_is_pinned_and_unpinned_on_its_page(desk: Site) -> None:
         assert (await post(admin, "/from/memory/pin", id="nowhere", pinned="yes")).status_code == 404
 
 
-async def test_what_is_forgotten_is_shown_first(desk: Site) -> None:
+async def test_forgetting_is_previewed_before_it_is_done(desk: Site) -> None:
     async with browser(desk, admin=True) as admin:
         assert 'value="boat-dock"' in (await admin.get("/forget?memory_id=boat-dock")).text
         shown = await post(admin, "/forget/preview", memory_id="boat-dock")

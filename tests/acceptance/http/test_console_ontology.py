@@ -1,4 +1,4 @@
-"""The ontology at the console: what is proposed is reviewed with its evidence, approved, and rolled back, by admins alone."""
+"""The ontology at the console: admins review proposals with their evidence, approve them, and roll back."""
 
 from __future__ import annotations
 

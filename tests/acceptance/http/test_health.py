@@ -1,4 +1,4 @@
-"""Health over HTTP: a broken backend is told, and is never taken for a broken process."""
+"""Health over HTTP: a broken backend is reported, and does not make the process unhealthy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a hostile client cannot do over HTTP: send more than is read, send it endlessly, or keep others out."""
+"""A hostile HTTP client cannot send more than is read, send endlessly, or keep others out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model file that is missing or altered: the service starts, recalls by words, and says so wherever it is looked at."""
+"""With a missing or altered model file the service starts, recalls by words, and reports the fault everywhere."""
 
 from __future__ import annotations
 

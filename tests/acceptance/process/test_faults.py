@@ -1,4 +1,4 @@
-"""Whatever fails beneath a turn, the turn answers with the rest in time, says what happened, and recovers by itself."""
+"""Whatever fails beneath a turn, it answers in time with the rest, reports the failure, and recovers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a flood leaves behind: requests are let go when their calls end, and freed memory goes back to the system."""
+"""After a flood, requests are released when their calls end, and freed memory returns to the system."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ def alone(family: Family, tmp_path: Path) -> tuple[str, str]:
     return f"unix:{link}", f"{family.path}.2"
 
 
-def test_every_process_answers_calls_and_one_page_tells_the_metrics_of_all(family: Family) -> None:
+def test_every_process_answers_calls_and_one_page_has_all_metrics(family: Family) -> None:
     with family.client() as client:
         for _ in range(6):
             ask(client)
@@ -173,7 +173,7 @@ def test_receipt_that_no_process_writes_is_not_found(family: Family) -> None:
             assert refused.value.code == "NOT_FOUND"
 
 
-def test_what_one_process_wrote_every_process_reads(family: Family, tmp_path: Path) -> None:
+def test_every_process_reads_the_writes_of_another(family: Family, tmp_path: Path) -> None:
     first, second = alone(family, tmp_path)
     with family.client(first) as one, family.client(second) as other:
         one.append_turns(thread_id="t1", turns=[NewTurn(client_turn_id="a", role="user", text="Hello?")])
@@ -200,7 +200,7 @@ def test_killed_process_is_missed_by_no_caller_and_comes_back(family: Family) ->
     assert (ended["child"], ended["code"]) == ("2", -signal.SIGKILL)
 
 
-def test_stop_signal_ends_all_processes_and_the_database_that_the_supervisor_started(tmp_path: Path) -> None:
+def test_stop_signal_ends_all_processes_and_the_database(tmp_path: Path) -> None:
     home = new_directory()
     home.mkdir(mode=0o755)
     environment = {

@@ -1,4 +1,4 @@
-"""Three services and three workers on one Postgres, some killed: no job runs twice, and each sees what another changed."""
+"""Three services and three workers on one Postgres, some killed: no job runs twice, and each sees the others' changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may do what, from the token to the row: owners, admins, revocation, and what needs no token."""
+"""Rights from the token to the row: owners, admins, revocation, and calls without a token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No kept answer survives the forgetting of what it says: not in the process that kept it, nor in another replica."""
+"""No cached answer survives the forgetting of its content, in any process or replica."""
 
 from __future__ import annotations
 

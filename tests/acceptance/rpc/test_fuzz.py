@@ -1,4 +1,4 @@
-"""Whatever a message holds, every method answers, or refuses with a reason and, where a value is wrong, with its field.
+"""Every method answers any message, or refuses it with a reason and the field at fault.
 
 Messages are made from the contract's descriptors, so a new field is fuzzed from the day it stands there.
 """

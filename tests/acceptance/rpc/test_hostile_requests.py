@@ -1,4 +1,4 @@
-"""Whatever callers send, the answer is an answer or a refusal that names the field; never a failure inside."""
+"""Hostile requests get an answer or a refusal that names the field, never an internal error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""More work than there is room for: some is refused at once, nobody starves, and what is served is each caller's own."""
+"""Under overload some calls are refused at once, no caller starves, and answers go to their own callers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What admins read and changed is noted behind their calls, for admins of the tenant to list."""
+"""Reads and changes of admins are recorded, for admins of the tenant to list."""
 
 from __future__ import annotations
 

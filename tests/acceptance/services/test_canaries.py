@@ -238,7 +238,7 @@ async def forget_all(agent: Caller, words: dict[str, str]) -> None:
             assert not done.rows_left, (entry, done.rows_left)
 
 
-async def test_forgotten_words_stand_nowhere(
+async def test_forgotten_words_are_in_no_row_answer_log_or_file(
     site: Site,
     database: str,
     canaries: dict[str, str],

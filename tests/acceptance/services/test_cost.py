@@ -1,4 +1,4 @@
-"""What was spent: counted by our receipts until the provider's counts come, summed by every key, watched by budgets."""
+"""Costs: counts of receipts until the provider reports its own, sums by every key, and budgets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An owner who is forgotten leaves no word behind in any table, and the neighbour keeps everything."""
+"""A forgotten owner leaves no word in any table, and another owner keeps everything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a scan proposes of what memories say, what a rescan leaves alone, and what forgetting takes out of it again."""
+"""Proposals of a scan, items that a rescan keeps, and proposals that forgetting removes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def items(change_set: pb.OntologyChangeSet) -> dict[str, pb.OntologyChangeItem]:
     return {one.key: one for one in change_set.items}
 
 
-async def test_scan_proposes_what_several_names_are_said_to_be_with_quotes(site: Site) -> None:
+async def test_scan_proposes_kinds_of_several_names_with_quotes(site: Site) -> None:
     await retained(site, SAID)
     admin = site.caller("acme", admin=True)
     found = await scanned(admin)
@@ -74,7 +74,7 @@ async def test_rescan_leaves_edits_and_decisions_and_proposes_nothing_rejected(s
     assert third.rejected_items >= 1
 
 
-async def test_forgotten_memory_takes_its_quotes_and_what_rests_on_it_alone(site: Site) -> None:
+async def test_forgotten_memory_removes_its_quotes_and_proposals(site: Site) -> None:
     await retained(site, SAID)
     admin, mara = site.caller("acme", admin=True), site.caller("acme", "mara")
     first = (await scanned(admin)).change_set
@@ -103,7 +103,7 @@ async def test_forgotten_owner_takes_quotes_and_proposals_while_scans_run(site: 
     assert await as_superuser(site, "SELECT count(*) FROM ontology_change_set_items WHERE origin = 'scan'") == 0
 
 
-async def test_edited_memory_is_not_quoted_as_it_was(site: Site) -> None:
+async def test_old_text_of_an_edited_memory_is_not_quoted(site: Site) -> None:
     await retained(site, SAID)
     admin, mara = site.caller("acme", admin=True), site.caller("acme", "mara")
     first = (await scanned(admin)).change_set

@@ -1,4 +1,4 @@
-"""How many bytes an owner's turns and memories hold, told and bounded by a quota."""
+"""The stored bytes of an owner's turns and memories, their report, and their quota."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ async def test_refusal_names_the_quota_and_the_fix(settings: Settings) -> None:
     assert "delete memories" in str(caught.value.details())
 
 
-async def test_owner_has_at_most_so_many_memories_whoever_writes_at_the_same_time(settings: Settings) -> None:
+async def test_memory_limit_holds_under_concurrent_writes(settings: Settings) -> None:
     async with served(replace(settings, owner_max_memories=5)) as site:
         agent, neighbour = site.caller(), site.caller(owner="noor")
         outcomes = await asyncio.gather(

@@ -1,4 +1,4 @@
-"""A tenant's Brain from outside: what an operator does, what other owners' turns see, and what of an owner never gets there."""
+"""A tenant's Brain from outside: acts of operators, turns of other owners, and content that is never shared."""
 
 from __future__ import annotations
 
@@ -88,9 +88,7 @@ async def rows_with(site: Site, word: str, *, besides: str) -> dict[str, int]:
     return found
 
 
-async def test_what_was_released_is_everybodys_and_what_was_not_is_nowhere(
-    site: Site, command: Callable[..., Any]
-) -> None:
+async def test_every_owner_sees_released_memories_and_no_others(site: Site, command: Callable[..., Any]) -> None:
     ann, bob = site.caller("acme", "ann"), site.caller("acme", "bob")
     await remember(ann, s1=f"Priya Raman plays {SHARED} at the Helios office.", s2=MOVED)
     await remember(ann, p1=f"The Helios office calls Ann's bird {SECRET}.", p2=f"{SECRET} sings at Helios.")

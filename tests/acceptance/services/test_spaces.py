@@ -1,4 +1,4 @@
-"""What an agent reaches of its tenant: its template's, its own, and the spaces that its token holds; by RPC and console."""
+"""An agent reaches its template's documents, its own, and those of its token's spaces, by RPC and console."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole turns over every backend at once, configured as the document has it: what each brings, and what its failure leaves."""
+"""Turns over every backend at once, configured as documented: the items of each, and the rest when one fails."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ async def test_another_tenant_never_reaches_the_base(settings: Settings, tmp_pat
     assert aws.seen == []
 
 
-async def test_unassigned_base_is_not_asked(settings: Settings, tmp_path: Path, aws: Aws) -> None:
+async def test_unassigned_base_is_not_queried(settings: Settings, tmp_path: Path, aws: Aws) -> None:
     aws.script("Retrieve", found(KEEL))
     entries = (base(aws, "nobodys", assign=""), base(aws, "agents", assign='"agent:somebody-else"'))
     async with backed(settings, tmp_path, *entries) as site:
@@ -136,7 +136,7 @@ async def test_hanging_base_costs_only_its_own_results(settings: Settings, tmp_p
     assert assembly.degraded
 
 
-async def test_disabled_base_is_not_asked_from_the_next_turn(settings: Settings, tmp_path: Path, aws: Aws) -> None:
+async def test_disabled_base_is_not_queried_from_the_next_turn(settings: Settings, tmp_path: Path, aws: Aws) -> None:
     aws.script("Retrieve", found(KEEL))
     async with backed(settings, tmp_path, base(aws, "remote")) as site:
         agent, admin = await fill(site), site.caller("acme", admin=True)

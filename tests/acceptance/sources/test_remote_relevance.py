@@ -1,4 +1,4 @@
-"""Remote memories are judged by what they say: small talk recalls none, a real hit stands, a malformed one falls alone."""
+"""Remote memories are judged by their texts: small talk recalls none, relevant hits stay, a malformed one is dropped alone."""
 
 from __future__ import annotations
 
@@ -76,14 +76,14 @@ async def test_small_talk_recalls_no_remote_memory(site: tuple[Site, FakeHindsig
     assert recalled(assembly) == []
 
 
-async def test_a_real_hit_stands_wherever_the_service_ranks_it(site: tuple[Site, FakeHindsight, bool]) -> None:
+async def test_relevant_hit_is_kept_at_any_rank_of_the_service(site: tuple[Site, FakeHindsight, bool]) -> None:
     assembly = await assembled(site[0].caller("acme", OWNER), question("Where is the spare key to the boathouse?"))
     assert HIT in recalled(assembly)
     assert next(item for item in assembly.items if item.text == HIT).rank == 0
     assert all(text not in recalled(assembly) for text in OTHERS[:2])
 
 
-async def test_a_hit_by_meaning_stands_with_an_embedder(site: tuple[Site, FakeHindsight, bool]) -> None:
+async def test_hit_by_meaning_is_kept_with_an_embedder(site: tuple[Site, FakeHindsight, bool]) -> None:
     assembly = await assembled(site[0].caller("acme", OWNER), question("Which dentist do I see about my tooth?"))
     first = min(assembly.decisions, key=lambda one: -one.score).item_id
     texts = {item.id: item.text for item in assembly.items}

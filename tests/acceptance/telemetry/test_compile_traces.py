@@ -1,4 +1,4 @@
-"""A compile as its operator sees it: a trace with its batches and model calls, linked to who asked, and what it cost."""
+"""A compile's telemetry: a trace with batches and model calls, linked to the request, and its cost."""
 
 from __future__ import annotations
 

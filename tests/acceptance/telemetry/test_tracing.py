@@ -1,4 +1,4 @@
-"""What leaves the process: a trace for a turn, in the caller's, and metrics; a collector that is away is not felt."""
+"""Telemetry of turns: one trace within the caller's, and metrics; a missing collector does no harm."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ async def test_spans_hold_no_content_by_default(settings: Settings, collector: C
         assert "Calypso" not in str(collector.spans)
 
 
-async def test_degraded_failed_and_slow_turns_are_kept_even_if_the_caller_samples_nothing(
+async def test_degraded_failed_and_slow_turns_are_traced_without_sampling(
     settings: Settings, collector: Collector, database: str
 ) -> None:
     async with observed(settings, SENDING) as site:

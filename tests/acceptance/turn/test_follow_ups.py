@@ -1,4 +1,4 @@
-"""A message is read in its conversation: "Why does it?" finds what the thread is about, and the receipt says how it was read."""
+"""A message is read in its conversation: "Why does it?" finds the thread's subject, and the receipt says how it was read."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def test_a_follow_up_finds_its_answer_by_the_words_of_its_thread(agent: Ca
     assert receipt.reading == there.reading
 
 
-async def test_a_message_that_stands_by_itself_is_read_without_its_thread(agent: Caller) -> None:
+async def test_self_contained_message_is_read_without_its_thread(agent: Caller) -> None:
     question = "Where does the family's boat Calypso spend the winter months?"
     answer = await assembled(agent, asking(question, thread_id=THREAD))
     assert [*answer.reading.parts] == [question]

@@ -1,4 +1,4 @@
-"""No text, wherever it stands, fails a turn: thousands of hostile ones in every home that a text has.
+"""Thousands of hostile texts, in every field that holds texts, fail no turn.
 
 A case counts only if the turn's receipt names what holds the text. The whole campaign runs with `--soak`.
 """
@@ -299,7 +299,7 @@ async def _batch(grounds: Grounds, number: int, per_kind: int) -> Counter[tuple[
     return found
 
 
-async def test_no_text_in_any_place_fails_a_turn(grounds: Grounds, is_soak: bool) -> None:
+async def test_no_hostile_text_fails_a_turn_in_any_field(grounds: Grounds, is_soak: bool) -> None:
     found: Counter[tuple[str, str]] = Counter()
     for number in count():
         found += await _batch(grounds, number, per_kind=2 if is_soak else 1)

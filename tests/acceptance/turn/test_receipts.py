@@ -1,4 +1,4 @@
-"""What an assembly leaves: its receipt, its replay, its comparison, and what the provider's counts teach."""
+"""Receipts: content, replay, comparison, and learning from the provider's counts."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ async def test_call_without_its_recent_turns_fails_with_a_retry_delay(site: Site
     assert (await assembled(agent)).messages[-1].text == NEWEST
 
 
-async def test_profile_may_allow_a_turn_without_recent_turns_and_the_model_is_told(site: Site, agent: Caller) -> None:
+async def test_profile_may_allow_a_turn_without_recent_turns_and_a_notice_says_so(site: Site, agent: Caller) -> None:
     assert (await assembled(agent)).messages, "an old window is there to be misused"
     async with broken(site):
         answer = await assembled(agent, asking(overrides=WITHOUT))

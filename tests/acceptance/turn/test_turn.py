@@ -301,9 +301,7 @@ async def test_owner_without_data_gets_an_answer(site: Site) -> None:
     assert answer.budget.used_tokens == recount(answer) < 30
 
 
-async def test_a_pinned_memory_stands_in_every_context_says_so_and_goes_when_forgotten(
-    site: Site, agent: Caller
-) -> None:
+async def test_pinned_memory_is_in_every_context_until_it_is_forgotten(site: Site, agent: Caller) -> None:
     rule = memory_pb2.NewMemory(memory_id="rule", text="Mara wants answers in Portuguese.", pinned=True)
     await agent.Retain(memory_pb2.RetainRequest(memories=[rule]))
     for message in ("👍", QUESTION, "What is 17*23?"):
@@ -318,7 +316,7 @@ async def test_a_pinned_memory_stands_in_every_context_says_so_and_goes_when_for
     assert "Portuguese" not in str(after.system_blocks)
 
 
-async def test_a_pinned_memory_stands_in_a_turn_whose_memory_search_hangs(site: Site, agent: Caller) -> None:
+async def test_pinned_memory_is_in_a_turn_whose_memory_search_hangs(site: Site, agent: Caller) -> None:
     rule = memory_pb2.NewMemory(memory_id="rule", text="Mara wants answers in Portuguese.", pinned=True)
     told = [
         memory_pb2.NewMemory(memory_id=name, text=f"{QUESTION} {name}.", status=memory_pb2.MEMORY_STATUS_CANDIDATE)

@@ -1,4 +1,4 @@
-"""The worker as people run it: a process of its own that compiles what was written, and stops when it is told to."""
+"""The worker as a process of its own compiles new memories, and stops on a signal."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ async def until_done(pools: Pools, dsn: str, count: int, *, scope: Scope = SCOPE
         listening.cancel()
 
 
-async def test_worker_compiles_waiting_and_new_jobs_and_stops_when_told(
+async def test_worker_compiles_waiting_and_new_jobs_and_stops_on_a_signal(
     pools: Pools, database: str, tmp_path: Path
 ) -> None:
     now = datetime.now(UTC)

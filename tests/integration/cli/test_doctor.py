@@ -1,4 +1,4 @@
-"""The doctor finds what is in the way of serving, and says how to mend it."""
+"""The doctor finds obstacles to serving, and names their fixes."""
 
 from __future__ import annotations
 

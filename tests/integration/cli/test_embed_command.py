@@ -48,13 +48,13 @@ async def test_one_tenant_can_be_embedded_alone(pools: Pools, settings: Settings
     assert await embed(settings, tenant=str(SCOPE.tenant_id), advance=len_of) == EmbedReport(EMBEDDER, 1, 1)
 
 
-async def test_place_leased_by_another_process_is_awaited(pools: Pools, settings: Settings) -> None:
+async def test_partition_leased_by_another_process_is_awaited(pools: Pools, settings: Settings) -> None:
     await tenants_made(pools)
     await remember(pools, "one")
-    place = TextPartition(TextKind.MEMORIES, SCOPE.tenant_id, SCOPE.owner_id)
+    partition = TextPartition(TextKind.MEMORIES, SCOPE.tenant_id, SCOPE.owner_id)
     async with scoped(pools.background, SCOPE) as connection:
         now = datetime.now(UTC)
-        await background.take(connection, SCOPE, (KIND, place.subject), holder="dying", lease_s=0.5, now=now)
+        await background.take(connection, SCOPE, (KIND, partition.subject), holder="dying", lease_s=0.5, now=now)
     assert await embed(settings, tenant="", advance=len_of) == EmbedReport(EMBEDDER, 1, 1)
 
 

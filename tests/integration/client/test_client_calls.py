@@ -1,4 +1,4 @@
-"""Both clients against a gRPC server that answers as it is told: tokens, deadlines, retries, sizes, errors."""
+"""Both clients against a scripted gRPC server: tokens, deadlines, retries, sizes, errors."""
 
 from __future__ import annotations
 

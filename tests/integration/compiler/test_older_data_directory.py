@@ -77,7 +77,7 @@ async def recalled(pools: Pools) -> list[Any]:
     return [items, list(answer.candidates.trust), list(answer.candidates.odds), listed]
 
 
-async def test_pages_recall_and_replay_of_an_older_database_are_the_same_bytes_after_its_migration(
+async def test_migrated_database_keeps_pages_recall_and_replay_byte_for_byte(
     pools: Pools, database: str, older: str
 ) -> None:
     engine = engine_on(pools)

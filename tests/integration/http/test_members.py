@@ -1,4 +1,4 @@
-"""The process with the HTTP servers tells of all: how each does, what fails in any, and what each counts."""
+"""The process with the HTTP servers reports the health, failures and metrics of all processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notices that memories changed: who may send them, what they can do, and that each counts once."""
+"""Webhooks about changed memories: authorized senders, bounded effects, and each delivery once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What background work leaves is kept for so many days; what a later compile, an operator or a running job needs stays."""
+"""Rows of background work are kept for a number of days, unless a compile, an operator or a running job needs them."""
 
 from __future__ import annotations
 
@@ -110,9 +110,7 @@ async def test_old_batches_go_and_what_later_compiles_and_the_operator_need_stay
     assert await prune(pools.background, replace(NEVER, log=cut)) == 0
 
 
-async def test_pruned_log_says_from_which_batch_on_and_the_wiki_compiles_as_if_it_were_whole(
-    pools: Pools, database: str
-) -> None:
+async def test_pruned_log_names_its_first_batch_and_compiles_continue(pools: Pools, database: str) -> None:
     last = await grown(pools, days=3)
     assert (await replay(engine_on(pools), pools.background, SCOPE)).is_identical
     await prune(pools.background, replace(NEVER, log=last - timedelta(hours=12)))

@@ -1,4 +1,4 @@
-"""What a start prepares so that the first turn is as quick as the next."""
+"""A start prepares everything that would slow the first turn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decay jobs: what is compressed together, when, and what becomes of a job whose process dies."""
+"""Decay jobs: groups, due times, and recovery from a dead process."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ async def test_many_runners_at_once_compress_each_group_once(world: DecayWorld, 
     assert await fetch(database, "SELECT count(*) FROM memories WHERE memory_type = 'summary'") == [(5,)]
 
 
-async def test_job_of_a_process_that_died_is_claimed_when_its_lease_ends_and_the_old_holder_is_fenced(
+async def test_job_of_dead_process_is_claimed_after_its_lease_and_fenced(
     world: DecayWorld, pools: Pools, clock: Clock, database: str
 ) -> None:
     await candidates(world, "a", "b")

@@ -153,7 +153,7 @@ async def attested(service: DecayService, operator: Operator) -> pb.Attestation:
     return (await service.add_attestation(operator.signed(), an_admin())).attestation
 
 
-async def test_review_lists_and_dates_accepted_principles_past_their_time_and_changes_nothing(
+async def test_review_lists_expired_principles_with_dates_and_changes_nothing(
     service: DecayService, pools: Pools, clock: Clock, settings: Settings, database: str
 ) -> None:
     accepted = {"status": MemoryStatus.ACCEPTED, "memory_type": "principle"}
@@ -193,7 +193,7 @@ async def test_worker_runs_jobs_when_they_are_due_and_not_before(
     assert await listed(service) == [done]
 
 
-async def test_policy_spares_what_is_young_read_telling_or_pinned_and_its_inputs_are_frozen_in_the_job(
+async def test_policy_spares_young_read_salient_or_pinned_and_freezes_inputs(
     service: DecayService, pools: Pools, database: str
 ) -> None:
     await remember(pools, "a", "b", "read")
@@ -282,7 +282,7 @@ async def test_summary_of_a_model_is_refused_without_an_attestation_for_it(
 
 
 @pytest.mark.parametrize("end", ["expired", "revoked", "key withdrawn", "no model", "tampered"])
-async def test_attestation_that_ended_before_the_job_ran_fails_it_and_nothing_is_concatenated_instead(
+async def test_expired_attestation_fails_the_job_without_concatenation(
     service: DecayService,
     pools: Pools,
     clock: Clock,

@@ -1,4 +1,4 @@
-"""Forgetting by thread, span of time, document and word: what goes, what stays, what a dry run shows, and what is refused."""
+"""Forgetting by thread, span, document and word: effects, limits, dry runs and refusals."""
 
 from __future__ import annotations
 

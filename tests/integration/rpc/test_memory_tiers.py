@@ -1,4 +1,4 @@
-"""Memories' tiers: statuses, authority, summaries of candidates, and what forgetting leaves of them."""
+"""Tiers of memories: statuses, authority, summaries of candidates, and forgetting of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Client certificates as identity: which names get in, as whom, and what a token beside them does."""
+"""Client certificates as identity: accepted names, the resulting callers, and tokens beside a certificate."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ async def moved(service: MemoryService) -> None:
     await service.supersede(pb.SupersedeRequest(superseded_ids=["lisbon"], memory_id="porto"), an_agent())
 
 
-async def test_past_is_told_with_its_end_and_ranks_below_what_holds(service: MemoryService, pools: Pools) -> None:
+async def test_ended_memory_has_its_end_and_ranks_below_current_ones(service: MemoryService, pools: Pools) -> None:
     await moved(service)
     told = await headers(pools)
     assert told["lisbon"] == f"Remembered, {NOW.date()}, until 2026-03-03"
@@ -97,7 +97,7 @@ async def test_pinned_memory_that_ended_says_so(service: MemoryService, pools: P
     assert "until 2026-03-03" in pinned.header
 
 
-async def test_what_was_known_earlier_is_recalled_as_it_was(service: MemoryService, pools: Pools, clock: Clock) -> None:
+async def test_known_at_recalls_the_earlier_state(service: MemoryService, pools: Pools, clock: Clock) -> None:
     await retain(service, pb.NewMemory(memory_id="lisbon", text="Their home city is Lisbon.", status=CANDIDATE))
     clock.now += timedelta(hours=1)
     await moved(service)
@@ -169,7 +169,7 @@ async def test_a_text_edited_in_place_is_shown_as_it_is_now_with_the_time_of_its
     assert listed.update_time.ToDatetime(tzinfo=UTC) > known_at
 
 
-async def test_unconfirmed_summary_stands_for_no_accepted_source(service: MemoryService, pools: Pools) -> None:
+async def test_unconfirmed_summary_covers_no_accepted_source(service: MemoryService, pools: Pools) -> None:
     new = [pb.NewMemory(memory_id=one, text=f"Home city {one}.", status=CANDIDATE) for one in ("a", "b")]
     await retain(service, *new)
     request = pb.CompressMemoriesRequest(memory_ids=["a", "b"])

@@ -1,4 +1,4 @@
-"""Supersession: what corrects or contradicts a memory ends it, and undo, rejection or forgetting give its place back."""
+"""Supersession: a correction or contradiction ends a memory; undo, rejection or forgetting restores it."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ async def test_writers_own_end_stands_unless_a_memory_ended_it_earlier(service: 
     assert await until(service, "lisbon") == end
 
 
-async def test_edit_takes_the_place_of_memories_without_more_trust_than_they_have(service: MemoryService) -> None:
+async def test_edit_supersedes_memories_without_raising_trust(service: MemoryService) -> None:
     low = pb.NewMemory(memory_id="a", text="Runs 5 km.", authority="Derived", status=CANDIDATE, confidence=0.3)
     await retain(service, low, pb.NewMemory(memory_id="b", text="Runs 8 km.", status=CANDIDATE))
     answer = await supersede(service, "a", "b", edit=pb.NewMemory(text="Runs 9 km.", status=ACCEPTED))
@@ -239,7 +239,7 @@ async def test_end_before_the_start_is_refused_by_name(service: MemoryService) -
     assert "valid_until_time" in await refused_field(service.retain(pb.RetainRequest(memories=[bad]), an_agent()))
 
 
-async def test_lists_tell_what_held_then_and_what_was_known_then(service: MemoryService, clock: Clock) -> None:
+async def test_lists_filter_by_as_of_and_known_at(service: MemoryService, clock: Clock) -> None:
     await moved(service)
     clock.now += timedelta(hours=1)
     await supersede(service, "lisbon", memory_id="porto")

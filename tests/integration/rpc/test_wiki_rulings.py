@@ -1,4 +1,4 @@
-"""Pages renamed, merged and freed of wrong sentences through the wiki service, with whatever callers may send."""
+"""Renaming, merging and correcting pages through the wiki service, with good and bad requests."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ async def test_reported_sentence_leaves_the_page_and_names_its_memory(service: W
 
 
 @pytest.mark.parametrize("sentence", ["", "…", "Lola is in Oslo.", "x" * 10_000, "\0", "東京"])
-async def test_what_no_page_says_cannot_be_reported(service: WikiService, sentence: str) -> None:
+async def test_sentence_of_no_page_cannot_be_reported(service: WikiService, sentence: str) -> None:
     error = await refused(report(service, "lola", sentence))
     assert isinstance(error, FailedPrecondition | InvalidArgument)
 

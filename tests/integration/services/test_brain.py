@@ -1,4 +1,4 @@
-"""Releases to a tenant's Brain: rules, copies that follow their memories, trust, and what leaves with a forgotten memory."""
+"""Releases to a tenant's Brain: rules, copies that follow their memories, trust, and forgetting."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def rows_with(world: BrainWorld, word: str) -> dict[str, int]:
         return await traces.rows_holding(connection, THERE, word)
 
 
-async def test_rule_releases_only_once_it_is_approved_and_only_what_matches(world: BrainWorld) -> None:
+async def test_approved_rule_releases_matching_memories_only(world: BrainWorld) -> None:
     await world.say(ANN, "m1", "The office of Helios is in Lisbon.")
     await world.say(ANN, "m2", f"Ann calls her bird {CANARY}.", tags=())
     proposed = await world.brain.propose(TENANT, ReleaseRule(UUID(int=0), "shared", (TAG,)), ADMIN)
@@ -63,9 +63,7 @@ async def test_rule_that_would_release_everything_is_refused(world: BrainWorld) 
     assert await refused_field(world.brain.propose(TENANT, raised, ADMIN)) == "reason"
 
 
-async def test_pages_of_the_brain_are_found_by_every_owner_with_copies_as_their_memories(
-    world: BrainWorld, database: str
-) -> None:
+async def test_every_owner_finds_brain_pages_that_cite_copies(world: BrainWorld, database: str) -> None:
     await world.rule()
     await world.say(ANN, "m1", "Priya Raman runs the Helios office.")
     await world.say(BOB, "b1", "Priya Raman moved Helios to Lisbon in 2024.")
@@ -96,7 +94,7 @@ async def test_pages_of_the_brain_are_found_by_every_owner_with_copies_as_their_
     assert not [one for one in (await world.ask(BOB, "Helios")).hits if one.id.scope.value == "brain"]
 
 
-async def test_forgotten_memory_takes_its_copy_and_what_it_fed(world: BrainWorld, database: str) -> None:
+async def test_forgotten_memory_removes_its_copy_and_derived_pages(world: BrainWorld, database: str) -> None:
     await world.rule()
     await world.say(ANN, "m1", f"Priya Raman owns a boat called {CANARY}.")
     await world.say(ANN, "m2", "Priya Raman runs the Helios office.")
@@ -192,7 +190,7 @@ async def test_less_trusted_statement_is_held_until_an_admin_releases_it_for_a_r
     assert set(await world.texts()) == {"m1", "b1"}, "a release by hand stays"
 
 
-async def test_more_trusted_statement_holds_one_that_came_first_and_frees_it_when_it_goes(world: BrainWorld) -> None:
+async def test_more_trusted_statement_holds_an_earlier_one_until_it_is_forgotten(world: BrainWorld) -> None:
     await world.rule()
     await world.say(BOB, "b1", "The gate code of Helios is 9921.", metadata={"origin": "tool"})
     await world.work()
@@ -244,7 +242,7 @@ async def test_withdrawn_copy_is_not_released_again(world: BrainWorld) -> None:
         await world.brain.withdraw_copy(TENANT, "nothing", ADMIN)
 
 
-async def test_withdrawn_copy_of_what_no_rule_releases_any_more_is_not_released_by_hand(world: BrainWorld) -> None:
+async def test_withdrawn_copy_without_a_rule_is_not_released_by_hand(world: BrainWorld) -> None:
     rule_id = await world.rule()
     await world.say(ANN, "m1", "Priya Raman runs the Helios office.")
     await world.work()
@@ -264,7 +262,7 @@ async def test_withdrawn_copy_of_what_no_rule_releases_any_more_is_not_released_
     assert (released.rule_id, released.trust_tier) == (later, 1)
 
 
-async def test_scan_quotes_no_copies_and_what_quotes_one_goes_with_it(world: BrainWorld) -> None:
+async def test_scan_quotes_no_copies_and_old_quotes_go_with_their_copy(world: BrainWorld) -> None:
     await world.rule()
     await world.say(ANN, "m1", f"Casa Lola is a small {CANARY.lower()}.")
     await world.say(ANN, "m2", f"Vela Azul is a small {CANARY.lower()}.")

@@ -1,4 +1,4 @@
-"""Documents of knowledge bases in a tenant's Brain: which are compiled, what they are trusted, and how they leave again."""
+"""Documents in a tenant's Brain: which are compiled, their trust, and their withdrawal."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ async def test_one_document_is_chosen_by_its_path_and_later_ones_of_a_base_follo
     assert await world.texts() == before, "the other rule releases it too"
 
 
-async def test_what_a_document_no_longer_says_leaves_in_the_same_transaction(world: BrainWorld, pools: Pools) -> None:
+async def test_removed_text_of_a_document_leaves_in_the_same_transaction(world: BrainWorld, pools: Pools) -> None:
     await world.write("offices.md", OFFICE)
     await world.write("people.md", f"Priya Raman runs the Helios boat {CANARY} in Lisbon.")
     await world.rule("docs", knowledge_base="handbook")

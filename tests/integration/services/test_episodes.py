@@ -1,4 +1,4 @@
-"""Episodes: the sessions of a thread, their summaries, and what becomes of both when turns come late or are forgotten."""
+"""Episodes: a thread's sessions and their summaries, with late and forgotten turns."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ async def test_summary_of_episodes_cites_their_turns_and_never_more_than_an_agen
     assert [one.summary_id for one in await listed(episodes)] == ["s", "s"]
 
 
-async def test_episodes_that_are_not_ones_to_compress_are_refused_and_nothing_is_written(
+async def test_uncompressible_episodes_are_refused_and_nothing_is_written(
     pools: Pools, clock: Clock, episodes: Episodes, database: str
 ) -> None:
     first, second = await two_sessions(pools, clock, episodes)

@@ -1,4 +1,4 @@
-"""Nightly decay: what the policy finds is scheduled once per owner and day, whatever runs twice."""
+"""Nightly decay: the policy's groups are scheduled once per owner and day."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def queued(database: str) -> list[tuple[object, ...]]:
     )
 
 
-async def test_aged_candidates_are_scheduled_once_a_day_however_often_the_worker_looks(
+async def test_aged_candidates_are_scheduled_once_a_day(
     pools: Pools, nightly: NightlyDecay, clock: Clock, database: str
 ) -> None:
     await retain(pools, "a", "b")
@@ -69,7 +69,7 @@ async def test_aged_candidates_are_scheduled_once_a_day_however_often_the_worker
     ]
 
 
-async def test_what_is_compressed_or_too_young_makes_no_owner_due(
+async def test_compressed_or_young_memories_make_no_owner_due(
     pools: Pools, nightly: NightlyDecay, clock: Clock, database: str
 ) -> None:
     await retain(pools, "young", "younger", days=99)

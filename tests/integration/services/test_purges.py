@@ -20,7 +20,7 @@ class _Watched(Purges):
         self.has_looked = True
 
 
-async def test_what_an_earlier_process_left_is_purged_at_the_start() -> None:
+async def test_purge_at_start_covers_forgettings_of_an_earlier_process() -> None:
     purges = _Watched("", every_s=100_000)
     running = asyncio.create_task(purges.run())
     await until(lambda: purges.has_looked)

@@ -1,4 +1,4 @@
-"""Whatever is done in whatever order: validity follows from the live edges, and no chain makes a memory more trusted."""
+"""Random sequences of acts: validity follows from the live edges, and no chain raises trust."""
 
 from __future__ import annotations
 

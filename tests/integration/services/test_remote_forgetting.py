@@ -1,4 +1,4 @@
-"""Forgetting at memory services of others: what the report says of each, and what a service that is down is told later."""
+"""Forgetting at remote memory services: the outcome of each, and retries when one is down."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def states(found: tuple[ForgottenElsewhere, ...]) -> list[tuple[str, str, int]]:
     return [(one.backend, one.outcome.state, one.outcome.count) for one in found]
 
 
-async def test_report_tells_what_each_service_did(service: Memories, bank: RemoteBank, queued: Queued) -> None:
+async def test_report_has_the_outcome_of_each_service(service: Memories, bank: RemoteBank, queued: Queued) -> None:
     target = Target(thread_id="t1")
     preview = await service.forgetting.forget(SCOPE, target, is_dry_run=True)
     assert states(preview.elsewhere) == [("bank", "waiting", 0)]
@@ -89,20 +89,20 @@ async def test_report_tells_what_each_service_did(service: Memories, bank: Remot
     assert await queued() == []
 
 
-async def test_a_span_is_told_with_both_ends(service: Memories, bank: RemoteBank) -> None:
+async def test_span_is_sent_with_both_ends(service: Memories, bank: RemoteBank) -> None:
     until = NOW + timedelta(days=1)
     await service.forgetting.forget(SCOPE, Target(since=NOW, until=until))
     assert bank.told == [(SCOPE.owner_id, RemoteTarget("span", since=NOW, until=until))]
 
 
-async def test_services_are_told_of_a_memory_only_if_it_was_not_here(service: Memories, bank: RemoteBank) -> None:
+async def test_memory_is_sent_to_services_only_if_our_store_lacks_it(service: Memories, bank: RemoteBank) -> None:
     assert (await service.forgetting.forget(SCOPE, Target(memory_id="here"))).elsewhere == ()
     assert bank.told == []
     await service.forgetting.forget(SCOPE, Target(memory_id="there"))
     assert bank.told == [(SCOPE.owner_id, RemoteTarget("memory", "there"))]
 
 
-async def test_a_word_is_not_told_and_the_report_says_so(service: Memories, bank: RemoteBank) -> None:
+async def test_word_is_not_sent_to_services_and_the_report_says_so(service: Memories, bank: RemoteBank) -> None:
     shown = await service.forgetting.forget(SCOPE, Target(word="Otto"))
     [kept] = shown.elsewhere
     assert (kept.outcome.state, kept.outcome.detail.startswith("it is not searched")) == ("kept", True)
@@ -111,7 +111,7 @@ async def test_a_word_is_not_told_and_the_report_says_so(service: Memories, bank
     assert bank.told == []
 
 
-async def test_a_service_that_is_down_is_told_by_the_worker_until_it_answers(
+async def test_worker_retries_a_service_that_is_down(
     service: Memories, pools: Pools, bank: RemoteBank, clock: Clock, queued: Queued, database: str
 ) -> None:
     bank.is_down = True
@@ -130,7 +130,7 @@ async def test_a_service_that_is_down_is_told_by_the_worker_until_it_answers(
     assert await queued() == []
 
 
-async def test_a_forgotten_owner_is_told_and_leaves_no_note(
+async def test_forgotten_owner_is_sent_and_leaves_no_request(
     service: Memories, elsewhere: RemoteForgetter, pools: Pools, bank: RemoteBank, clock: Clock, database: str
 ) -> None:
     owners = Tenants(pools, now=clock, elsewhere=elsewhere)

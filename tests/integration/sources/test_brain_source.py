@@ -1,4 +1,4 @@
-"""Memory and wiki recall over two owners: what a turn sees of the Brain, how it is marked, and what a broken Brain breaks."""
+"""Memory and wiki recall over two owners: items of the Brain, their marks, and a failing Brain."""
 
 from __future__ import annotations
 
@@ -67,9 +67,7 @@ async def found(source: ContextSource, pools: Pools, scope: Scope, limits: Sourc
     return await WithBrain(source, switch_of(pools)).find(asking("Who runs Helios?"), scope, limits)
 
 
-async def test_turn_of_another_owner_sees_what_was_released_and_that_it_is_shared(
-    world: BrainWorld, pools: Pools
-) -> None:
+async def test_turn_of_another_owner_sees_released_memories_marked_as_shared(world: BrainWorld, pools: Pools) -> None:
     async with scoped(pools.background, BOB) as connection:
         await memories.retain(connection, BOB, [NewMemory("Bob read about Helios.", "b2", NOW)], now=NOW)
     copies = {copy.copy_id for copy in (await world.copies()).values()}
@@ -88,7 +86,7 @@ async def test_turn_of_another_owner_sees_what_was_released_and_that_it_is_share
         assert len(ranked.relevances) == len(answer.items)
 
 
-async def test_brain_that_is_switched_off_or_without_rules_is_not_asked(world: BrainWorld, pools: Pools) -> None:
+async def test_brain_without_rules_or_switched_off_is_not_queried(world: BrainWorld, pools: Pools) -> None:
     source = Broken(MemorySource(pools.turn))
     await world.brain.show(TENANT, False)
     answer = await found(source, pools, BOB)

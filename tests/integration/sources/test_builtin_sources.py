@@ -1,4 +1,4 @@
-"""The built-in sources on Postgres and on disk: what each finds, for whom, and what it leaves alone."""
+"""The built-in sources on Postgres and on disk: their items, scopes and limits."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ class TestWiki:
         assert {item.header for item in answer.items if item.text != "Mara drinks it."} == {"Calypso"}
         assert [item.rank for item in answer.items] == list(range(len(answer.items)))
 
-    async def test_section_stands_for_the_memories_it_cites(self, pools: Pools) -> None:
+    async def test_section_covers_the_memories_that_it_cites(self, pools: Pools) -> None:
         answer = await WikiSource(pools.turn).find(asking("cover winter"), SCOPE, WIDE)
         section = next(item for item in answer.items if item.text == "Winter: Under a cover.")
         page_id = pages.page_uuid(SCOPE, "entity", "calypso")

@@ -63,7 +63,7 @@ def ways(answer: SourceAnswer) -> dict[str, str]:
     return {item.header: ref.label for item in answer.items for ref in item.provenance if ref.kind == "path"}
 
 
-async def test_page_at_the_end_of_asked_edges_comes_with_its_way(pools: Pools) -> None:
+async def test_page_at_the_end_of_an_edge_has_its_path(pools: Pools) -> None:
     answer = await found(pools, "In which city is the company that Ana Reis works for?")
     assert ways(answer)["Porto"] == "Ana Reis → works_at → Helios → located_in → Porto"
     assert ways(answer)["Helios"] == "Ana Reis → works_at → Helios"
@@ -95,11 +95,11 @@ async def test_edge_must_have_held_in_the_period_that_the_message_names(pools: P
     assert {"Helios", "Nordlicht"} & ways(await found(pools, message)).keys() == {firm}
 
 
-async def test_what_is_over_is_followed_if_the_message_asks_for_it(pools: Pools) -> None:
+async def test_ended_edges_are_followed_if_the_message_asks_for_the_past(pools: Pools) -> None:
     assert "Nordlicht" in ways(await found(pools, "Where did Ana Reis work before?"))
 
 
-async def test_nothing_is_followed_without_a_word_for_a_type(pools: Pools) -> None:
+async def test_no_edge_is_followed_without_a_word_for_its_type(pools: Pools) -> None:
     assert ways(await found(pools, "How is Ana Reis?")) == {}
 
 

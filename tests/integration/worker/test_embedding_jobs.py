@@ -53,9 +53,9 @@ async def topics(pools: Pools) -> Numbered:
 async def embed_all(pools: Pools, embedder: Numbered, *, limit: int = 64) -> int:
     """Embed until nothing waits, and return how many texts that were."""
     count = 0
-    while places := await embeddings.waiting(pools.background, limit=10):
-        for place in places:
-            count += (await embed_some(pools.background, embedder, place, limit=limit)).count
+    while partitions := await embeddings.waiting(pools.background, limit=10):
+        for partition in partitions:
+            count += (await embed_some(pools.background, embedder, partition, limit=limit)).count
     return count
 
 
@@ -91,10 +91,10 @@ async def test_every_kind_of_text_gets_one_vector(pools: Pools, database: str, t
 
 async def test_embedding_resumes_where_it_was_interrupted(pools: Pools, database: str, topics: Numbered) -> None:
     await say(pools, *(f"turn {number}" for number in range(5)))
-    (place,) = await embeddings.waiting(pools.background, limit=10)
-    first = await embed_some(pools.background, topics, place, limit=2)
+    (partition,) = await embeddings.waiting(pools.background, limit=10)
+    first = await embed_some(pools.background, topics, partition, limit=2)
     assert (first.count, first.is_done) == (2, False)
-    assert await embeddings.waiting(pools.background, limit=10) == [place]
+    assert await embeddings.waiting(pools.background, limit=10) == [partition]
     assert await embed_all(pools, topics, limit=2) == 3
     assert sorted(asked(topics)) == [f"turn {number}" for number in range(5)]
 
@@ -137,17 +137,23 @@ async def test_new_embedder_embeds_everything_again(pools: Pools, database: str,
     assert sum((await counts(database)).values()) == 6, "a text has one vector"
 
 
-async def test_every_place_of_every_tenant_is_visited(pools: Pools) -> None:
+async def test_every_partition_of_every_tenant_is_visited(pools: Pools) -> None:
     for scope in (SCOPE, OTHER_OWNER, OTHER_TENANT):
         for thread_id in ("a", "b"):
             await say(pools, "boat", scope=scope, thread_id=thread_id)
         await remember(pools, "boat", scope=scope)
         await compile_page(pools, "boat", scope=scope)
     base_ids = [await read_in(pools, "boat", base=name) for name in ("one", "two")]
-    found = [place async for place in embeddings.every_place(pools.background)]
-    owned = [(place.kind, place.tenant_id, place.owner_id, place.ref) for place in found if place.owner_id]
+    found = [partition async for partition in embeddings.every_partition(pools.background)]
+    owned = [
+        (partition.kind, partition.tenant_id, partition.owner_id, partition.ref)
+        for partition in found
+        if partition.owner_id
+    ]
     assert len(owned) == len(set(owned)) == 3 * (2 + 1 + 1)
-    assert {place.ref for place in found if place.kind is TextKind.CHUNKS} == {str(base_id) for base_id in base_ids}
+    assert {partition.ref for partition in found if partition.kind is TextKind.CHUNKS} == {
+        str(base_id) for base_id in base_ids
+    }
 
 
 async def test_forgotten_text_loses_its_vector(pools: Pools, database: str, topics: Numbered) -> None:
@@ -170,7 +176,7 @@ async def test_text_deleted_during_its_embedding_gets_no_vector(pools: Pools, da
     assert (await counts(database))["memory_vectors"] == 1
 
 
-async def test_place_is_identified_within_its_scope(pools: Pools, topics: Numbered) -> None:
+async def test_partition_is_identified_within_its_scope(pools: Pools, topics: Numbered) -> None:
     await remember(pools, "Mara has a boat")
     foreign = TextPartition(TextKind.MEMORIES, OTHER_OWNER.tenant_id, OTHER_OWNER.owner_id)
     assert (await embed_some(pools.background, topics, foreign)).count == 0
@@ -201,7 +207,7 @@ async def test_service_embeds_existing_and_arriving_texts(pools: Pools, database
     assert embedder.asked == ["written before", "written since"]
 
 
-async def test_failing_place_delays_no_other(pools: Pools, database: str) -> None:
+async def test_failing_partition_delays_no_other(pools: Pools, database: str) -> None:
     class Choosy(TopicEmbedder):
         async def embed(self, texts):  # type: ignore[no-untyped-def]
             if "poison" in texts:
@@ -234,17 +240,17 @@ class Held(TopicEmbedder):
         return await super().embed(texts)
 
 
-async def test_place_is_embedded_by_one_process_at_a_time(pools: Pools, topics: Numbered) -> None:
+async def test_partition_is_embedded_by_one_process_at_a_time(pools: Pools, topics: Numbered) -> None:
     await remember(pools, "Mara has a boat")
-    (place,) = await embeddings.waiting(pools.background, limit=10)
+    (partition,) = await embeddings.waiting(pools.background, limit=10)
     held = Held()
-    first = asyncio.create_task(embedding_by("one", pools, await numbered(pools, held)).go(place))
+    first = asyncio.create_task(embedding_by("one", pools, await numbered(pools, held)).go(partition))
     async with asyncio.timeout(PATIENCE_S):
         await held.arrived.wait()
-    assert await embedding_by("two", pools, topics).go(place) is None
+    assert await embedding_by("two", pools, topics).go(partition) is None
     held.opened.set()
     assert await first == Embedded(1, is_done=True)
-    assert await embedding_by("two", pools, topics).go(place) == Embedded(0, is_done=False), "there is no mark left"
+    assert await embedding_by("two", pools, topics).go(partition) == Embedded(0, is_done=False), "there is no mark left"
     assert asked(topics) == []
 
 
@@ -254,8 +260,8 @@ async def test_concurrent_processes_embed_each_text_once(pools: Pools, database:
     await read_in(pools, *(f"chunk {number}" for number in range(40)))
     each = [TopicEmbedder() for _ in range(3)]
     tasks = [
-        asyncio.create_task(embedding_by(f"process {place}", pools, await numbered(pools, embedder)).keep())
-        for place, embedder in enumerate(each)
+        asyncio.create_task(embedding_by(f"process {partition}", pools, await numbered(pools, embedder)).keep())
+        for partition, embedder in enumerate(each)
     ]
     await until_embedded(pools)
     for task in tasks:
@@ -269,10 +275,10 @@ async def test_concurrent_processes_embed_each_text_once(pools: Pools, database:
 
 async def test_process_stopped_at_any_step_leaves_no_lease(pools: Pools, database: str, topics: Numbered) -> None:
     await remember(pools, "Mara has a boat")
-    (place,) = await embeddings.waiting(pools.background, limit=10)
+    (partition,) = await embeddings.waiting(pools.background, limit=10)
     process = embedding_by("one", pools, topics)
     for steps in range(0, 240, 4):
-        going = asyncio.create_task(process.go(place))
+        going = asyncio.create_task(process.go(partition))
         for _ in range(steps):
             await next_round()
         going.cancel()
@@ -280,24 +286,26 @@ async def test_process_stopped_at_any_step_leaves_no_lease(pools: Pools, databas
         assert await jobs_left(database) == 0, steps
 
 
-async def test_place_of_a_dead_process_is_taken_over_after_its_lease(pools: Pools, topics: Numbered) -> None:
+async def test_partition_of_a_dead_process_is_taken_over_after_its_lease(pools: Pools, topics: Numbered) -> None:
     clock = Clock()
     await remember(pools, "Mara has a boat")
-    (place,) = await embeddings.waiting(pools.background, limit=10)
+    (partition,) = await embeddings.waiting(pools.background, limit=10)
     async with scoped(pools.background, SCOPE) as connection:
-        await background.take(connection, SCOPE, (KIND, place.subject), holder="dead", lease_s=60, now=clock())
+        await background.take(connection, SCOPE, (KIND, partition.subject), holder="dead", lease_s=60, now=clock())
     survivor = embedding_by("two", pools, topics, now=clock)
-    assert await survivor.go(place) is None
+    assert await survivor.go(partition) is None
     clock.move(seconds=61)
-    assert await survivor.go(place) == Embedded(1, is_done=True)
+    assert await survivor.go(partition) == Embedded(1, is_done=True)
 
 
-async def test_worker_takes_over_the_place_of_a_dead_process_as_a_job(pools: Pools, topics: Numbered) -> None:
+async def test_worker_takes_over_the_partition_of_a_dead_process_as_a_job(pools: Pools, topics: Numbered) -> None:
     clock = Clock()
     base_id = await read_in(pools, "boats ashore")
-    place = TextPartition(TextKind.CHUNKS, SCOPE.tenant_id, None, str(base_id))
-    async with scoped(pools.background, place.scope) as connection:
-        await background.take(connection, place.scope, (KIND, place.subject), holder="dead", lease_s=60, now=clock())
+    partition = TextPartition(TextKind.CHUNKS, SCOPE.tenant_id, None, str(base_id))
+    async with scoped(pools.background, partition.scope) as connection:
+        await background.take(
+            connection, partition.scope, (KIND, partition.subject), holder="dead", lease_s=60, now=clock()
+        )
     worker = worker_on(pools, engine_on(pools, clock=clock))
     worker.handlers = handlers(pools.background, embedding_by("two", pools, topics))
     assert await worker.drain() == 0
@@ -306,16 +314,16 @@ async def test_worker_takes_over_the_place_of_a_dead_process_as_a_job(pools: Poo
     assert asked(topics) == ["boats ashore"]
 
 
-async def test_cancelled_process_releases_its_place_at_once(pools: Pools, topics: Numbered) -> None:
+async def test_cancelled_process_releases_its_partition_at_once(pools: Pools, topics: Numbered) -> None:
     await remember(pools, "Mara has a boat")
-    (place,) = await embeddings.waiting(pools.background, limit=10)
+    (partition,) = await embeddings.waiting(pools.background, limit=10)
     held = Held()
-    first = asyncio.create_task(embedding_by("one", pools, await numbered(pools, held)).go(place))
+    first = asyncio.create_task(embedding_by("one", pools, await numbered(pools, held)).go(partition))
     async with asyncio.timeout(PATIENCE_S):
         await held.arrived.wait()
     first.cancel()
     await asyncio.gather(first, return_exceptions=True)
-    assert await embedding_by("two", pools, topics).go(place) == Embedded(1, is_done=True)
+    assert await embedding_by("two", pools, topics).go(partition) == Embedded(1, is_done=True)
 
 
 async def jobs_left(database: str) -> int:

@@ -88,7 +88,7 @@ def test_a_summary_keeps_its_bound_and_lets_the_least_telling_go() -> None:
     assert turn_ids[0] == str(UUID(int=1))
 
 
-def test_a_line_is_the_sentence_that_tells_most_and_small_talk_has_none() -> None:
+def test_summary_line_is_the_most_informative_sentence() -> None:
     turns = [
         said(1, "Sure! Sounds good to me. We fly to Porto on 12 June with TAP."),
         said(2, "Haha, sure!", "assistant"),
@@ -96,6 +96,6 @@ def test_a_line_is_the_sentence_that_tells_most_and_small_talk_has_none() -> Non
     assert rolled("", (), turns) == ("user: We fly to Porto on 12 June with TAP.", [str(UUID(int=1))])
 
 
-def test_lines_of_unknown_turns_stand_for_none() -> None:
+def test_lines_of_unknown_turns_cover_no_turn() -> None:
     text, turn_ids = rolled("user: the boat was old", ("a", "b", "c"), [said(7, "Anna sold the boat in May 2020.")])
     assert (text.count("\n"), turn_ids) == (1, [str(UUID(int=7))])

@@ -101,7 +101,7 @@ async def test_failing_summary_writer_leaves_no_word_of_a_forgotten_turn(
 
 @pytest.mark.parametrize("kind", ["candidate_compression", "episode_compression"])
 @pytest.mark.parametrize("how", BAD)
-async def test_failing_summary_of_a_decay_job_leaves_no_word_of_what_was_forgotten(
+async def test_failing_decay_summary_leaves_no_forgotten_word(
     how: str,
     kind: str,
     pools: Pools,

@@ -1,4 +1,4 @@
-"""Compile jobs from wish to outcome: who may work on a scope, what follows a job, and what a worker that died leaves."""
+"""Compile jobs from request to outcome: exclusive scopes, continuations, and recovery from dead workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a job says of itself: every figure is there from the start, and counts rows."""
+"""A job's metrics: every counter is there from the start, and counts rows."""
 
 from __future__ import annotations
 

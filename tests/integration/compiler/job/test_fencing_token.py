@@ -1,6 +1,6 @@
-"""A scope's row opens an apply only for who holds its fence: a worker that was overtaken writes nothing.
+"""A scope's row admits only the holder of its fencing token: a superseded worker writes nothing.
 
-Nor does one whose owner was forgotten and began anew while it planned.
+Neither does a worker whose owner was forgotten and created again meanwhile.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The wiki tells what ended as past, and cites a summary or its sources, never both."""
+"""The wiki shows ended memories as past, and cites a summary or its sources, never both."""
 
 from __future__ import annotations
 
@@ -51,9 +51,7 @@ async def moved(pools: Pools) -> None:
     await write_and_compile(pools, [*two, told("forest", NEW, 3)], engine_on(pools))
 
 
-async def test_pages_tell_a_memory_that_ended_as_past_and_as_present_when_it_is_restored(
-    pools: Pools, database: str
-) -> None:
+async def test_page_shows_ended_memory_as_past_and_restored_one_as_present(pools: Pools, database: str) -> None:
     await moved(pools)
     service = Memories(pools, now=Clock(NOW))
     before = await wiki_of(pools)

@@ -88,7 +88,7 @@ async def test_retried_memory_that_breaks_a_batch_again_is_quarantined_again(
     assert [one.memory_id for one in (await held(service)).memories] == list(BAD)
 
 
-async def test_quarantined_memory_of_a_backend_says_where_its_text_is_and_can_be_retried(
+async def test_quarantined_backend_memory_names_its_source_and_can_be_retried(
     service: CompileService, pools: Pools, database: str
 ) -> None:
     await fetch(database, "DELETE FROM memories WHERE memory_id = 'bad-1'")

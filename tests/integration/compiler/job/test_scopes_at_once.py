@@ -77,7 +77,7 @@ async def queued(pools: Pools, *scopes: Scope) -> None:
 
 
 @pytest.mark.parametrize("place", ["leaf_plan", "aggregation_plan"])
-async def test_a_hanging_server_keeps_half_of_the_places_free_and_everything_is_compiled_in_the_end(
+async def test_hanging_model_server_leaves_half_of_the_slots_free(
     pools: Pools, model: RemoteModel, site: ModelServer, place: str
 ) -> None:
     gate, clock, done = Gate(), Clock(), asyncio.Event()

@@ -1,4 +1,4 @@
-"""What was compiled, compiled or verified again: not a row is written, and plans that caps cut into parts come out the same."""
+"""Compiling or verifying unchanged memories writes no row, and capped plans give the same pages."""
 
 from __future__ import annotations
 

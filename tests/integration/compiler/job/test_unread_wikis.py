@@ -1,4 +1,4 @@
-"""A wiki that nobody reads is compiled less often, where a setting says so; one that is read or asked for never waits."""
+"""An unread wiki is compiled less often if a setting says so; a read or requested one never waits."""
 
 from __future__ import annotations
 

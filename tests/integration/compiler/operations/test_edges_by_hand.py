@@ -1,4 +1,4 @@
-"""Edges that operators stated outlive a rebuild: put back with all that they say once their pages are there, else told."""
+"""Edges stated by operators survive a rebuild, or are reported while a page is missing."""
 
 from __future__ import annotations
 

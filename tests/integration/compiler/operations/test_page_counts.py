@@ -1,4 +1,4 @@
-"""The kept count of an owner's active pages is that of the pages, whatever changes them."""
+"""The stored count of an owner's active pages is right after every change."""
 
 from __future__ import annotations
 

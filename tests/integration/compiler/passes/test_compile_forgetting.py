@@ -1,4 +1,4 @@
-"""What stays when memories are forgotten: what the others said finds a page, and nothing stands anywhere without its source."""
+"""After forgetting, the other memories' content keeps its page, and no content is left without a source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hubs of what several jobs read: plans that caps cut, more pages than one aggregation may see, aggregations put off."""
+"""Hubs over several jobs: capped plans, more pages than one aggregation reads, postponed aggregations."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def looking(pools: Pools, planner: Planner, *, is_paid: bool, clock: Clock | Non
 
 
 @pytest.mark.parametrize("is_paid", [True, False], ids=["paid", "free"])
-async def test_pages_beyond_an_aggregation_are_seen_next_or_by_the_next_job_if_they_cost(
+async def test_pages_over_the_limit_are_aggregated_next_or_by_the_next_job(
     pools: Pools, database: str, is_paid: bool
 ) -> None:
     planner = Counting()

@@ -183,7 +183,7 @@ async def test_page_of_a_name_that_a_later_memory_tells_is_a_city_is_the_citys(p
     assert (replayed.differences, replayed.unreplayable) == ((), 0)
 
 
-async def test_page_that_an_operator_named_stays_though_a_later_memory_tells_that_it_is_a_city(pools: Pools) -> None:
+async def test_page_named_by_an_operator_stays_after_a_memory_calls_it_a_city(pools: Pools) -> None:
     clock = Clock()
     await told(pools, of_a_town(*TOWN[:2]), clock)
     async with scoped(pools.background, SCOPE) as connection:

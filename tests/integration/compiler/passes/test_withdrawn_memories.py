@@ -72,7 +72,7 @@ async def test_ignored_name_keeps_no_quote_of_an_edited_memory(pools: Pools, dat
     assert not [row for row in await fetch(database, quotes) if "kumquat" in row["quote"]]
 
 
-async def test_words_left_by_a_capped_plan_are_updated_by_an_edit_after_its_rest_is_superseded(pools: Pools) -> None:
+async def test_edit_updates_words_that_a_capped_plan_left(pools: Pools) -> None:
     told = journal(12)
     await write_and_request(pools, told)
     worker = worker_on(pools, engine_on(pools, settings=capped(max_new_pages_per_job=2)))

@@ -1,4 +1,4 @@
-"""Talk of two people, compiled without a model: a page for each person and place, only what was said, no link astray."""
+"""Conversations compiled without a model: a page for each person and place, only said facts, no wrong link."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model is told of an ontology in force, and what becomes of the types and relationships that it names."""
+"""A model's prompt under an ontology, and the effects of the types and relationships that it names."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ async def test_types_and_relationships_of_a_model_are_approved_or_held(
     assert (found.is_identical, found.model_calls, len(site.asks)) == (True, 0, asked)
 
 
-async def test_without_an_ontology_the_same_answers_give_no_types_and_no_edges_of_its_own(
+async def test_without_an_ontology_answers_give_no_types_and_no_custom_edges(
     pools: Pools, model: RemoteModel, site: ModelServer, database: str
 ) -> None:
     site.by_request = script(typed)

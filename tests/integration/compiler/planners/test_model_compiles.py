@@ -1,4 +1,4 @@
-"""Compiles with a model at a scripted server: what it costs, what is kept, and every way in which a model can misbehave."""
+"""Compiles with a scripted model: costs, cached answers, and every kind of faulty answer."""
 
 from __future__ import annotations
 

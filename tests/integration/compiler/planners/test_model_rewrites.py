@@ -1,4 +1,4 @@
-"""A model that plans well and writes ill: what it changes, drops, forges or smuggles in stays on the page as what it is."""
+"""A model that plans well and rewrites badly: lost, changed or forged lines stay on the page as they were."""
 
 from __future__ import annotations
 

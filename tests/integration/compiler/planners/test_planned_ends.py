@@ -1,4 +1,4 @@
-"""A model's plan that lets a memory end: what it may end, what follows, and how it is undone, replayed and forgotten."""
+"""A model's plan that ends a memory: its limits, its effects, undo, replay and forgetting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes, edges, forgetting and compiles of one owner at the same time: none fails, and what they leave agrees."""
+"""Concurrent writes, edges, forgetting and compiles of one owner: none fails, and the results agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model's answer that fails may quote a memory: when the memory is forgotten, no row and no log holds what the answer said."""
+"""A failed answer of a model may quote a memory: once it is forgotten, no row and no log holds the quotation."""
 
 from __future__ import annotations
 

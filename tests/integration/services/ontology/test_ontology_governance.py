@@ -1,4 +1,4 @@
-"""The life of a change set on a real database: draft, review, approval, rollback, and who gets in whose way."""
+"""The life of a change set on a real database: draft, review, approval, rollback, and conflicts."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ async def test_rejected_items_stay_out_and_pending_ones_go_in(governance: Govern
     assert decisions == ["accepted", "rejected", "accepted"]
 
 
-async def test_edit_is_what_is_approved(governance: Governance) -> None:
+async def test_edited_term_is_approved(governance: Governance) -> None:
     view = await draft(governance, create("ferry", aliases=["balsa"]))
     ruling = ItemRuling(view.items[0].item.item_id, ItemDecision.ACCEPTED, {"slug": "boat", "name": "Boat"})
     edited = await governance.rule(TENANT, view.change_set.change_set_id, ruling, author="joao")
@@ -98,7 +98,7 @@ async def test_review_of_an_older_revision_is_refused(governance: Governance) ->
     assert (await governance.approve(TENANT, key, author="joao", revision=2)).version == 1
 
 
-async def test_of_two_approvals_at_once_one_wins_and_the_other_is_told(governance: Governance) -> None:
+async def test_of_two_concurrent_approvals_one_wins_and_one_conflicts(governance: Governance) -> None:
     view = await draft(governance, create("ferry"))
     key = view.change_set.change_set_id
     outcomes = await asyncio.gather(
@@ -170,7 +170,7 @@ async def test_drafter_and_editor_may_not_approve_under_four_eyes(pools: Pools) 
     assert (await strict.approve(TENANT, key, author="mara")).version == 1
 
 
-async def test_admin_who_added_to_anothers_change_set_may_not_approve_it_under_four_eyes(pools: Pools) -> None:
+async def test_admin_who_added_items_may_not_approve_under_four_eyes(pools: Pools) -> None:
     strict = Governance(pools, now=lambda: NOW, has_four_eyes=True)
     key = (await draft(strict, create("ferry"))).change_set.change_set_id
     await strict.draft(TENANT, "", [create("pier")], author="joao", change_set_id=key)
@@ -248,7 +248,7 @@ async def test_hostile_change_sets_are_refused_whole(governance: Governance) -> 
     assert await slugs(governance) == []
 
 
-async def test_types_are_deprecated_with_what_needs_them_or_not_at_all(governance: Governance) -> None:
+async def test_type_is_deprecated_with_its_dependents_or_not_at_all(governance: Governance) -> None:
     await approved(
         governance,
         create("ferry"),

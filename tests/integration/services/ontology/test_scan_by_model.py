@@ -83,7 +83,7 @@ async def proposed(pools: Pools, model: Scripted | None) -> dict[str, list[str]]
     return {one.item.value["slug"]: [each.quote for each in one.evidence] for one in found.items} if found else {}
 
 
-async def test_model_adds_what_sentences_say_and_nothing_that_they_do_not(pools: Pools) -> None:
+async def test_model_findings_need_their_words_in_the_sentence(pools: Pools) -> None:
     model = Scripted([*FERRIES, *INVENTED])
     found = await proposed(pools, model)
     assert model.asked == 1
@@ -92,7 +92,7 @@ async def test_model_adds_what_sentences_say_and_nothing_that_they_do_not(pools:
     assert set(found["ferry"]) == {SAID["m1"], SAID["m2"]}
 
 
-async def test_without_a_model_none_is_asked_and_one_that_fails_takes_nothing(pools: Pools) -> None:
+async def test_scan_works_without_a_model_and_with_a_failing_one(pools: Pools) -> None:
     without = await proposed(pools, None)
     failing = Scripted(FERRIES, fails=True)
     assert await proposed(pools, failing) == without
@@ -115,7 +115,7 @@ ANY = st.recursive(
 
 
 @given(ANY)
-def test_any_answer_is_read_and_what_it_finds_stands_in_its_sentence(answer: Any) -> None:
+def test_any_answer_is_read_and_findings_are_in_their_sentence(answer: Any) -> None:
     seen = [(SeenText(UUID(int=1), "m1", SAID["m1"], NOW), SAID["m1"])]
     given_answer = answer if isinstance(answer, dict) else {"findings": answer}
     for one in read_findings(given_answer, seen):

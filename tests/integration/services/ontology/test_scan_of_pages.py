@@ -1,4 +1,4 @@
-"""What a suggestion scan finds in compiled pages: kinds of places, types that wait, and sections that pages of a type share."""
+"""Suggestions from compiled pages: kinds of places, held types, and sections that pages of a type share."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def templates_of(view: ChangeSetView) -> dict[tuple[str, str], ChangeItem]:
     return {(one.value["entity_type"], one.value["slug"]): one for one in items}
 
 
-async def test_demo_is_proposed_kinds_of_places_and_sections_with_sentences_of_its_memories(pools: Pools) -> None:
+async def test_scan_of_the_demo_proposes_place_kinds_and_sections_with_quotes(pools: Pools) -> None:
     texts = {one.memory_id: one.text for one in journal()}
     await write(pools, journal())
     await wish(pools)

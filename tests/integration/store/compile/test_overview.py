@@ -1,4 +1,4 @@
-"""What an operator's views ask of the database: memories held back and fed anew, growth, jobs at an instant, places of texts."""
+"""Queries of operators' views: quarantined and reread memories, growth, jobs at an instant, positions of texts."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ async def test_citations_are_counted_by_page_and_in_total(wiki: Pools) -> None:
     assert none == overview.Cited({}, 0, 0)
 
 
-async def test_missing_text_has_no_place(wiki: Pools) -> None:
+async def test_missing_text_has_no_position(wiki: Pools) -> None:
     async with scoped(wiki.background, SCOPE, read_only=True) as connection:
         assert await overview.place_of_turn(connection, SCOPE, uuid4()) is None
         assert await overview.chunk_around(connection, SCOPE.tenant_id, UUID(int=7)) == []

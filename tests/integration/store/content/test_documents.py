@@ -120,7 +120,7 @@ async def test_moved_chunk_keeps_its_id(pools: Pools, base: Base) -> None:
     assert len(set(after.values())) == 5
 
 
-async def test_found_chunk_carries_its_place(pools: Pools, base: Base) -> None:
+async def test_found_chunk_has_its_page_and_headings(pools: Pools, base: Base) -> None:
     stored, _ = await put(pools, base, a_document("Bread.", "The ferry leaves at nine.", "Cheese."))
     (chunk,) = await found(pools, "when does the ferry leave", base)
     assert (chunk.document_id, chunk.title, chunk.path) == (stored.document_id, "Guide", "a.md")

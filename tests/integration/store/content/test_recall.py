@@ -1,4 +1,4 @@
-"""Recall in Postgres: what the search functions bring by words, by vectors and by neighbourhood, for one scope alone."""
+"""Recall in Postgres: hits by words, by vectors and by neighbourhood, within one scope."""
 
 from __future__ import annotations
 

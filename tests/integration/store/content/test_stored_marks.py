@@ -77,7 +77,7 @@ async def test_marks_are_written_with_a_text_and_recalled_with_it(texts: Pools) 
     assert MARKS[found[SAID]] == Marks(1, 2, 1)
 
 
-async def test_edited_memory_gets_the_marks_of_what_it_says_now(texts: Pools) -> None:
+async def test_edited_memory_gets_the_marks_of_its_new_text(texts: Pools) -> None:
     edited = "Does the ferry leave?"
     async with scoped(texts.background, SCOPE) as connection:
         await memories.retain(connection, SCOPE, [NewMemory(edited, "m1", NOW)], now=NOW)
@@ -103,7 +103,7 @@ async def test_missing_marks_are_filled_in_for_every_owner_and_base(texts: Pools
     assert await derived.mark_some(texts.background) == 0
 
 
-async def test_marks_that_stand_are_not_written_again(texts: Pools, database: str) -> None:
+async def test_existing_marks_are_not_rewritten(texts: Pools, database: str) -> None:
     await forget_marks(database, "7")
     assert await derived.mark_some(texts.background) == 0
     assert {row["marks"] for row in await fetch(database, TEXTS)} == {7}

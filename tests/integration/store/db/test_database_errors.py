@@ -1,4 +1,4 @@
-"""What the database or the way to it refuses has a name of ours, which says what to do and tells no values."""
+"""Errors of the database and its connection have names of ours, say what to do, and hold no values."""
 
 from __future__ import annotations
 

@@ -177,7 +177,7 @@ async def test_functions_that_bypass_row_security_are_listed_and_granted_by_name
         assert ("p_tenant" in row["arguments"]) == (row["proname"] not in ACROSS_TENANTS), row["proname"]
 
 
-async def test_the_schema_owners_one_function_reads_no_table_and_runs_for_the_product_alone(
+async def test_schema_owners_only_function_reads_no_table_and_is_restricted(
     superuser: Connection,
 ) -> None:
     rows = await superuser.fetch(

@@ -1,4 +1,4 @@
-"""What must hold so that the tenants can be spread over several servers, seen on one server.
+"""Conditions for spreading the tenants over several servers, checked on one server.
 
 A cluster finds the server of a query by `tenant_id = …` for each table, sends a statement there whole, and plans it there. So
 keys hold the tenant, no trigger stands on a tenant's table, notices are statements of their own, and no plan is forced.
@@ -79,7 +79,7 @@ async def schema(database: str) -> AsyncIterator[Connection]:
     await connection.close()
 
 
-async def test_every_table_of_the_schema_has_one_place(schema: Connection) -> None:
+async def test_every_table_of_the_schema_has_one_placement(schema: Connection) -> None:
     rows = await schema.fetch(
         "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')"
     )
@@ -112,7 +112,7 @@ async def test_foreign_keys_lead_with_the_tenant_and_stay_among_distributed_tabl
     assert all(order.index(row["parent"]) <= order.index(row["child"]) for row in rows)
 
 
-async def test_no_trigger_stands_on_a_tenants_table(schema: Connection) -> None:
+async def test_no_tenant_table_has_a_trigger(schema: Connection) -> None:
     rows = await schema.fetch("SELECT tgrelid::regclass::text, tgname FROM pg_trigger WHERE NOT tgisinternal")
     assert [tuple(row) for row in rows] == []
 
@@ -149,7 +149,7 @@ async def plan_of(schema: Connection, query: queries.Query) -> Any:
     return said["Plan"]
 
 
-async def test_what_is_updated_in_place_of_an_insert_is_decided_by_its_own_row(schema: Connection) -> None:
+async def test_conflict_updates_depend_on_their_own_row_alone(schema: Connection) -> None:
     # A cluster refuses ON CONFLICT … WHERE with a subquery on a table under row security.
     looked_at = 0
     for query in queries.all_queries():
@@ -227,6 +227,6 @@ async def test_plans_are_steered_in_listed_functions_alone(schema: Connection) -
         )
 
 
-async def test_a_plain_server_refuses_to_spread_and_stays_as_it_is(database: str) -> None:
+async def test_plain_server_refuses_to_spread_and_is_not_changed(database: str) -> None:
     with pytest.raises(NotACluster, match="Citus cluster"):
         await distribute(database)

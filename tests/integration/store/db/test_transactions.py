@@ -1,4 +1,4 @@
-"""Transactions carry their scope and nothing else does; whatever breaks them, the pool stays whole."""
+"""Transactions carry their scope, connections do not, and the pool survives every failure."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ async def test_full_pool_is_reported_by_its_deadline_while_the_other_pool_serves
     await pools.close()
 
 
-async def test_turn_is_refused_soon_by_a_full_pool_but_waits_longer_for_a_new_connection(dsn: str) -> None:
+async def test_full_pool_refuses_a_turn_soon_but_a_new_connection_may_take_longer(dsn: str) -> None:
     pools = await open_pools(dsn, replace(CONFIG, turn_connections=2, turn_wait_s=0.05))
     async with scoped(pools.turn, ADA), scoped(pools.turn, ADA):  # the second one is made for it
         with pytest.raises(DatabaseBusy, match=r"0\.05 s"):

@@ -1,4 +1,4 @@
-"""Where the embedded Postgres lives and who runs it: odd paths, closed folders, other programs, root and others."""
+"""The embedded Postgres' directory and account: odd paths, closed folders, other programs, root and others."""
 
 from __future__ import annotations
 

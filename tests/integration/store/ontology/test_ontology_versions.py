@@ -1,4 +1,4 @@
-"""Versions of an ontology in Postgres: what was written is read back whole, the newest is in force, none is ever changed."""
+"""Versions of an ontology in Postgres: written and read back whole; the newest is in force; none ever changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forgetting an owner: whatever table the schema has, nothing of theirs is left, and nothing of others goes with it."""
+"""Forgetting an owner empties every table of the owner, and touches no other owner."""
 
 from __future__ import annotations
 
