@@ -156,7 +156,7 @@ def _health(
         is_draining,
         lambda: deps.supervisor.restarts,
         impairments.sources,
-        BackendStates(impairments.backends, deps.connected.places, admin_of),
+        BackendStates(impairments.backends, deps.connected.configured, admin_of),
         impairments.embedder,
     )
     return health if members is None else replace(health, processes=members.states, ask_them=members.ask)

@@ -78,7 +78,7 @@ def services_of(
     pause = timedelta(seconds=settings.episode_pause_s)
     return Services(
         attestations=attestations,
-        backends=Backends(pools, connected.places, now=now, on_changed=changed),
+        backends=Backends(pools, connected.configured, now=now, on_changed=changed),
         brain=_brain(deps, caches),
         brain_context=BrainContext(pools),
         compiles=Compiles(pools, engine, caches.progress, now=now),

@@ -28,18 +28,18 @@ MAX_QUESTION_CHARS = 4_000
 
 
 class Backends:
-    """Switches backends and approves tools. `places` are the configured backends by tenant and name; others raise NotFound."""
+    """Switches backends and approves tools. `configured` holds backends by tenant and name; others raise NotFound."""
 
     def __init__(
         self,
         pools: Pools,
-        places: Mapping[UUID, Mapping[str, object]],
+        configured: Mapping[UUID, Mapping[str, object]],
         *,
         now: Callable[[], datetime],
         on_changed: Callable[[UUID], None] = lambda _: None,
     ) -> None:
         self._pool = pools.background
-        self._places = places
+        self._configured = configured
         self._now = now
         self._writing = partial(writing, self._pool, now=now, on_changed=on_changed)
 
@@ -47,11 +47,11 @@ class Backends:
         """Return the tenant's backends by name, each with its switch; None for one that was never switched."""
         async with tenant_scoped(self._pool, tenant_id, read_only=True) as connection:
             known = {switch.backend: switch for switch in await backends.switches(connection, tenant_id)}
-        return [(name, known.get(name)) for name in sorted(self._places.get(tenant_id, {}))]
+        return [(name, known.get(name)) for name in sorted(self._configured.get(tenant_id, {}))]
 
     async def switch(self, tenant_id: UUID, backend: str, *, is_off: bool, reason: str, author: str) -> None:
         """Set a backend's switch, with the reason in up to 500 characters."""
-        self._place(tenant_id, backend)
+        self._backend(tenant_id, backend)
         read_text("reason", reason, max_chars=MAX_REASON_CHARS)
         async with self._writing(tenant_id) as (connection, now):
             await backends.put_switch(connection, tenant_id, Switch(backend, is_off, reason, author, now))
@@ -61,8 +61,8 @@ class Backends:
         if backend:
             wanted = {backend: self._keeper(tenant_id, backend)}
         else:
-            places = self._places.get(tenant_id, {})
-            wanted = {name: place for name, place in places.items() if isinstance(place, ToolKeeper)}
+            configured = self._configured.get(tenant_id, {})
+            wanted = {name: one for name, one in configured.items() if isinstance(one, ToolKeeper)}
         found: list[tuple[str, Offered]] = []
         problems: list[str] = []
         for name, keeper in sorted(wanted.items()):
@@ -104,7 +104,7 @@ class Backends:
 
     async def create_webhook(self, scope: Scope, backend: str) -> Subscription:
         """Create the owner's webhook of a backend, or return the existing one."""
-        self._place(scope.tenant_id, backend)
+        self._backend(scope.tenant_id, backend)
         now = self._now()
         async with scoped(self._pool, scope) as connection:
             await tenants.ensure_tenant(connection, scope.tenant_id, now=now)
@@ -121,17 +121,17 @@ class Backends:
                 await webhooks.unsubscribe(connection, scope, known.subscription_id)
         return known is not None
 
-    def _place(self, tenant_id: UUID, name: str) -> object:
-        place = self._places.get(tenant_id, {}).get(read_name("backend", name))
-        if place is None:
+    def _backend(self, tenant_id: UUID, name: str) -> object:
+        backend = self._configured.get(tenant_id, {}).get(read_name("backend", name))
+        if backend is None:
             raise NotFound("backend")
-        return place
+        return backend
 
     def _keeper(self, tenant_id: UUID, name: str) -> ToolKeeper:
-        place = self._place(tenant_id, name)
-        if not isinstance(place, ToolKeeper):
+        backend = self._backend(tenant_id, name)
+        if not isinstance(backend, ToolKeeper):
             raise InvalidArgument("backend", "has no tools", "name one that is configured under [[tools]]")
-        return place
+        return backend
 
 
 async def _suited(keeper: ToolKeeper, tenant_id: UUID, name: str) -> Offered:

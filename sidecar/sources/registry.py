@@ -30,7 +30,7 @@ from store.wiki.edge_walks import MAX_HOPS
 class ConnectedSources:
     """The sources of a process, the default knobs that a tenant's backends need, and a function that closes everything.
 
-    `places` holds the backends by tenant and name, for administration; not every backend is a source. `resting` returns, by
+    `configured` holds the backends by tenant and name, for administration; not every backend is a source. `resting` returns, by
     backend name, whether its circuit breaker is open. `compiled` holds the (tenant, name) pairs that wikis are compiled from,
     and `remote` the sources for which a tenant has backends.
     """
@@ -38,7 +38,7 @@ class ConnectedSources:
     sources: Mapping[Source, ContextSource]
     base: Callable[[UUID], tuple[Layer, ...]]
     close: Callable[[], Awaitable[None]]
-    places: Mapping[UUID, Mapping[str, object]]
+    configured: Mapping[UUID, Mapping[str, object]]
     resting: Callable[[], Mapping[str, bool]] = dict
     compiled: frozenset[tuple[UUID, str]] = frozenset()
     remote: Mapping[UUID, frozenset[Source]] = field(default_factory=dict)

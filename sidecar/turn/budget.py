@@ -62,7 +62,7 @@ def share(wanted: PoolDemand, profile: Profile, ledger: Ledger) -> Shared:
 
 
 class _Sharing:
-    """The allocation of one pool under one profile. Items are named by their places in the stock, best first."""
+    """The allocation of one pool under one profile. Items are named by their indexes in the stock, best first."""
 
     def __init__(self, wanted: PoolDemand, profile: Profile, ledger: Ledger) -> None:
         stock, exchange, left_tokens = wanted.stock, wanted.exchange, ledger.left_tokens
@@ -74,10 +74,10 @@ class _Sharing:
         self._wanted, self._profile = wanted, profile
         self._firsts: dict[int, tuple[int, int]] | None = None
         self._summary = len(stock.items) - 1 if stock.has_summary else None
-        self._places: dict[Source, list[int]] = {source: [] for source in Source}
+        self._indexes: dict[Source, list[int]] = {source: [] for source in Source}
         pinned = stock.pinned_count
-        for place, source in enumerate(self.ledger.sources[pinned : self._summary], start=pinned):
-            self._places[source].append(place)
+        for index, source in enumerate(self.ledger.sources[pinned : self._summary], start=pinned):
+            self._indexes[source].append(index)
         ceilings = {source: _limit(knobs.ceiling_tokens) for source, knobs in zip(Source, profile.sources, strict=True)}
         floors = [_floor(knobs, left_tokens) for knobs in profile.sources]
         self._floors = {source: min(floor, ceilings[source]) for source, floor in zip(Source, floors, strict=True)}
@@ -114,15 +114,15 @@ class _Sharing:
         self.ledger.settle()
 
     def _tiers(self) -> dict[int, list[int]]:
-        """Return the places of each tier by priority; under POOLED, one tier 0 with all."""
+        """Return the indexes of each tier by priority; under POOLED, one tier 0 with all."""
         if self._profile.allocation is Allocation.POOLED:
-            return {0: sorted(place for places in self._places.values() for place in places)}
+            return {0: sorted(index for indexes in self._indexes.values() for index in indexes)}
         tiers: dict[int, list[int]] = {}
-        for source, places in self._places.items():
-            if source is not Source.THREAD and places:
+        for source, indexes in self._indexes.items():
+            if source is not Source.THREAD and indexes:
                 tier = tiers.setdefault(self._profile.knobs(source).priority, [])
-                tier += [place for place in places if self._is_telling[place]]
-        return {priority: sorted(places) for priority, places in tiers.items()}
+                tier += [index for index in indexes if self._is_telling[index]]
+        return {priority: sorted(indexes) for priority, indexes in tiers.items()}
 
     def _fill_floors(self) -> None:
         for source in sorted(Source, key=lambda source: self._profile.knobs(source).priority):
@@ -138,13 +138,13 @@ class _Sharing:
         """
         worth = self._worth_a_floor(source)
         is_shared = self._profile.knobs(source).floor_share < 1
-        small = worth if is_shared else [place for place in worth if self._first_tokens[place] <= floor]
-        least = min((self._first_tokens[place] for place in small), default=0)
-        for place in small:
+        small = worth if is_shared else [index for index in worth if self._first_tokens[index] <= floor]
+        least = min((self._first_tokens[index] for index in small), default=0)
+        for index in small:
             if not is_shared and floor - self.ledger.spent[source] < least:
                 return
-            if self._is_first_of_kin(place):
-                yield place
+            if self._is_first_of_kin(index):
+                yield index
 
     def _worth_a_floor(self, source: Source) -> list[int]:
         """Return the items that the source's floor may hold.
@@ -152,26 +152,26 @@ class _Sharing:
         Below full spend, items that are not worth their tokens were left out before, so all remaining ones may. At full spend,
         pages of almost no relevance, or of less than half the best page's, may not, or the floor would hold whatever fits.
         """
-        places = self._places[source]
+        indexes = self._indexes[source]
         if source is not Source.WIKI or not self._has_knee or self._profile.rule.least_worth:
-            return places
-        best = max((self._relevances[place] for place in places), default=0.0)
+            return indexes
+        best = max((self._relevances[index] for index in indexes), default=0.0)
         least = max(self._profile.relevance_knee / _PAGE_KNEE_SHARE, best / _PAGE_BEST_SHARE)
-        return [place for place in places if self._relevances[place] >= least]
+        return [index for index in indexes if self._relevances[index] >= least]
 
-    def _offer(self, places: Iterable[int], asked: str) -> None:
-        self.ledger.offer(places, asked, self._forms, self._limits)
+    def _offer(self, indexes: Iterable[int], asked: str) -> None:
+        self.ledger.offer(indexes, asked, self._forms, self._limits)
 
     def _spill_over(self) -> None:
         """Allocate the tokens that the tiers left: leads made full, older history, candidates below the knee, leads again."""
         ledger = self.ledger
         self._upgrade(
-            [place for place, is_telling in enumerate(self._is_telling) if is_telling and not self._is_page(place)]
+            [index for index, is_telling in enumerate(self._is_telling) if is_telling and not self._is_page(index)]
         )
-        evidence = [place for place in self._places[Source.THREAD] if self._is_telling[place]]
+        evidence = [index for index in self._indexes[Source.THREAD] if self._is_telling[index]]
         self._offer(evidence, "older turns that answer")
         unasked = [
-            place for place, is_telling in enumerate(self._is_telling) if not is_telling and place != self._summary
+            index for index, is_telling in enumerate(self._is_telling) if not is_telling and index != self._summary
         ]
         self._offer(sorted(unasked, key=self._repeats), "after the items above the relevance knee")
         if ledger.has_freed:
@@ -182,16 +182,16 @@ class _Sharing:
         ledger.offer_deferred("said in part by others", self._forms, self._limits)
         self._upgrade(range(len(self._forms)))
 
-    def _upgrade(self, places: Iterable[int]) -> None:
+    def _upgrade(self, indexes: Iterable[int]) -> None:
         forms, lead = self.ledger.forms, Form.LEAD
-        self.ledger.upgrade([place for place in places if forms[place] is lead], _LEFT_OVER, self._limits)
+        self.ledger.upgrade([index for index in indexes if forms[index] is lead], _LEFT_OVER, self._limits)
 
-    def _is_page(self, place: int) -> bool:
-        return self._wanted.stock.items[place].source is Source.WIKI
+    def _is_page(self, index: int) -> bool:
+        return self._wanted.stock.items[index].source is Source.WIKI
 
-    def _repeats(self, place: int) -> bool:
+    def _repeats(self, index: int) -> bool:
         """Return whether it repeats other items, so that those are offered first: a page, unless typed edges led to it."""
-        item = self._wanted.stock.items[place]
+        item = self._wanted.stock.items[index]
         return item.source is Source.WIKI and all(ref.kind != "path" for ref in item.provenance)
 
     def _open_window(self) -> None:
@@ -220,31 +220,31 @@ class _Sharing:
         self.ledger.steps += [(unit.turns[-1].id, Form.FULL, False) for unit in older[count : count + 1]]
         self.older_count += count
 
-    def _is_first_of_kin(self, place: int) -> bool:
+    def _is_first_of_kin(self, index: int) -> bool:
         """Return whether the tiers would offer this item before all its duplicates: floors must not reverse that order."""
-        if place not in self._wanted.stock.kinship.akin:
+        if index not in self._wanted.stock.kinship.akin:
             return True
         if self._firsts is None:
             self._firsts = self._first_of_each_kind()
         kinship = self._wanted.stock.kinship
-        kind = kinship.kinds[place]
+        kind = kinship.kinds[index]
         rivals = [self._firsts[one] for one in (kind, *kinship.alike.get(kind, ())) if one in self._firsts]
-        return self._standing(place) <= min(rivals)
+        return self._standing(index) <= min(rivals)
 
     def _first_of_each_kind(self) -> dict[int, tuple[int, int]]:
         kinds = self._wanted.stock.kinship.kinds
         firsts: dict[int, tuple[int, int]] = {}
-        for place in range(len(self._forms)):
-            standing = self._standing(place)
-            firsts[kinds[place]] = min(standing, firsts.get(kinds[place], standing))
+        for index in range(len(self._forms)):
+            standing = self._standing(index)
+            firsts[kinds[index]] = min(standing, firsts.get(kinds[index], standing))
         return firsts
 
-    def _standing(self, place: int) -> tuple[int, int]:
-        """Return the item's sort key among its duplicates: its tier, and its place there."""
-        source = self._wanted.stock.items[place].source
-        if source is Source.THREAD or not self._is_telling[place]:
-            return (_LAST_TIER + self._repeats(place), place)
-        return (self._profile.knobs(source).priority, place)
+    def _standing(self, index: int) -> tuple[int, int]:
+        """Return the item's sort key among its duplicates: its tier, and its rank there."""
+        source = self._wanted.stock.items[index].source
+        if source is Source.THREAD or not self._is_telling[index]:
+            return (_LAST_TIER + self._repeats(index), index)
+        return (self._profile.knobs(source).priority, index)
 
 
 def _floor(knobs: SourceKnobs, pool_tokens: int) -> int:

@@ -235,24 +235,24 @@ def _fates(ledger: Ledger, rendering: Rendering, offers: Offers) -> tuple[Fate, 
     stock, marks, tokens, asked = ledger.stock, rendering.marks, ledger.tokens, ledger.kept
     items, full, whole, lead = stock.items, stock.pieces.full, Decision.KEPT, Form.LEAD
     kept = [
-        _shortened_fate(ledger, place, marks[place])
-        if (form := ledger.forms[place]) is lead
-        else fate_of((items[place], whole, asked[place], form, tokens[place], marks[place], "", full[place]))
-        for place in rendering.order
+        _shortened_fate(ledger, index, marks[index])
+        if (form := ledger.forms[index]) is lead
+        else fate_of((items[index], whole, asked[index], form, tokens[index], marks[index], "", full[index]))
+        for index in rendering.order
     ]
-    absent = [place for place, form in enumerate(ledger.forms) if form is None]
-    return (*kept, *[_absent_fate(ledger, place) for place in absent], *offers.refused)
+    absent = [index for index, form in enumerate(ledger.forms) if form is None]
+    return (*kept, *[_absent_fate(ledger, index) for index in absent], *offers.refused)
 
 
-def _shortened_fate(ledger: Ledger, place: int, mark: str) -> Fate:
-    item, reason, lead = ledger.stock.items[place], ledger.kept[place], ledger.stock.pieces.lead[place]
-    if refusal := ledger.refusals.get(place):
+def _shortened_fate(ledger: Ledger, index: int, mark: str) -> Fate:
+    item, reason, lead = ledger.stock.items[index], ledger.kept[index], ledger.stock.pieces.lead[index]
+    if refusal := ledger.refusals.get(index):
         reason = f"{reason}; for the rest {_words(refusal)}"
-    return Fate(item, Decision.SHORTENED, reason, Form.LEAD, ledger.tokens[place], mark, "", lead)
+    return Fate(item, Decision.SHORTENED, reason, Form.LEAD, ledger.tokens[index], mark, "", lead)
 
 
-def _absent_fate(ledger: Ledger, place: int) -> Fate:
-    item, by, refusal = ledger.stock.items[place], ledger.representative(place), ledger.refusals.get(place)
+def _absent_fate(ledger: Ledger, index: int) -> Fate:
+    item, by, refusal = ledger.stock.items[index], ledger.representative(index), ledger.refusals.get(index)
     if by:
         return Fate(item, Decision.DEDUPED_INTO, f"{by.id} {by.how}", into=by.id)
     return Fate(item, Decision.OVER_BUDGET, f"{refusal.asked}: {_words(refusal)}" if refusal else "there was no room")

@@ -31,8 +31,8 @@ def order(items: Sequence[Item], profile: Profile) -> list[Item]:
     if profile.allocation is Allocation.POOLED:
         priorities = {source: profile.knobs(source).priority for source in Source}
         keys = [(-score, priorities[item.source]) for item, score in zip(ranked, scores, strict=True)]
-        return [ranked[place] for place in sorted(range(len(ranked)), key=keys.__getitem__)]
-    return [ranked[place] for place in sorted(range(len(ranked)), key=scores.__getitem__, reverse=True)]
+        return [ranked[index] for index in sorted(range(len(ranked)), key=keys.__getitem__)]
+    return [ranked[index] for index in sorted(range(len(ranked)), key=scores.__getitem__, reverse=True)]
 
 
 def _yield_to_facts(items: Sequence[Item], scores: list[float], profile: Profile) -> None:
@@ -47,15 +47,15 @@ def _yield_to_facts(items: Sequence[Item], scores: list[float], profile: Profile
     for item, score in facts:
         is_first = is_tiered and item.relevance >= profile.relevance_knee
         told_twice.update(ref for ref in item.stands_for if ref in scored and (is_first or score >= scored[ref]))
-    for place, item in enumerate(items if told_twice else ()):
+    for index, item in enumerate(items if told_twice else ()):
         if item.source is Source.THREAD and item.id in told_twice:
-            scores[place] *= _HEARD
+            scores[index] *= _HEARD
 
 
 def best(items: Sequence[Item], count: int) -> list[Item]:
     """Return the best `count` items, best first. Ignores priorities: they must not decide which items compete."""
     ranked, scores = _scored(items)
-    return [ranked[place] for place in sorted(range(len(ranked)), key=scores.__getitem__, reverse=True)[:count]]
+    return [ranked[index] for index in sorted(range(len(ranked)), key=scores.__getitem__, reverse=True)[:count]]
 
 
 def is_calibrated(items: Sequence[Item], relevances: Sequence[float]) -> bool:

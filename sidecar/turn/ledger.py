@@ -49,12 +49,12 @@ class NoRoom(NamedTuple):
 class Representative(NamedTuple):
     """The item or turns that repeat an item: an id, and how they repeat it.
 
-    `place` is the item's index if it may itself be dropped, else -1; `text` is what it says.
+    `item_index` is the item's if it may itself be dropped, else -1; `text` is its text.
     """
 
     id: str
     how: str
-    place: int = -1
+    item_index: int = -1
     text: str = ""
 
 
@@ -63,7 +63,7 @@ Step = tuple[str, Form, bool]
 
 
 class Ledger:
-    """Allocates a pool of tokens to items and turns. Items are named by their places in the stock."""
+    """Allocates a pool of tokens to items and turns. Items are named by their indexes in the stock."""
 
     def __init__(self, stock: Stock, pool_tokens: int) -> None:
         self.stock = stock
@@ -85,21 +85,21 @@ class Ledger:
         self._view: set[str] = set()
         self._window: set[str] = set()
         self._drawn: dict[str, list[int]] = defaultdict(list)
-        for place, turns in stock.kinship.turns.items():
+        for index, turns in stock.kinship.turns.items():
             for turn_id in turns:
-                self._drawn[turn_id].append(place)
+                self._drawn[turn_id].append(index)
         self._said: dict[int | str, Representative] = {}
         self._stood_for: dict[int, Representative] = {}
         self._defers = True
         found = {item.id: item.text for item in stock.items if item.source is Source.THREAD}
         self._turn_texts = {**found, **stock.turns}
-        for place, item in enumerate(stock.seen, start=len(stock.items)):
+        for index, item in enumerate(stock.seen, start=len(stock.items)):
             how = "says the same, and the caller's history holds it"
-            self._say(place, Representative(item.id, how, text=item.text))
-            self._stand_for(place, item)
+            self._say(index, Representative(item.id, how, text=item.text))
+            self._stand_for(index, item)
 
-    def offer(self, places: Iterable[int], asked: str, forms: Sequence[Form], limits: Sequence[int]) -> None:
-        """Take in each item that fits the pool and its source's limit, in the order of `places`.
+    def offer(self, indexes: Iterable[int], asked: str, forms: Sequence[Form], limits: Sequence[int]) -> None:
+        """Take in each item that fits the pool and its source's limit, in the order of `indexes`.
 
         Skips items already in; drops those that the context already says, and defers those that it says in part.
         """
@@ -108,31 +108,31 @@ class Ledger:
         spent, kept, taken = self.spent, self.kept, self.steps.append
         blocks, groups, sections = pieces.blocks, pieces.groups, pieces.sections
         sources, lead, thread = self.sources, Form.LEAD, Source.THREAD
-        for place in places:
-            if place in kept or (place in akin and self._drop_if_covered(place)):
+        for index in indexes:
+            if index in kept or (index in akin and self._drop_if_covered(index)):
                 continue
-            block, group, section = blocks[place], groups[place], sections[place]
-            source, form = sources[place], forms[place]
-            tokens = cost = prices.lead[place] if form is lead else prices.full[place]
+            block, group, section = blocks[index], groups[index], sections[index]
+            source, form = sources[index], forms[index]
+            tokens = cost = prices.lead[index] if form is lead else prices.full[index]
             if not in_group[group]:
                 cost += prices.headers[group]
             if not in_section[section]:
                 cost += prices.sections[section]
             if not in_block[block]:
                 cost += prices.fences[block]
-            if cost > self.left_tokens or cost > limits[place] - spent[source]:
-                self._refuse(place, form, NoRoom(asked, cost, self.left_tokens, limits[place] - spent[source]))
+            if cost > self.left_tokens or cost > limits[index] - spent[source]:
+                self._refuse(index, form, NoRoom(asked, cost, self.left_tokens, limits[index] - spent[source]))
                 continue
             in_group[group] += 1
             in_section[section] += 1
             in_block[block] += 1
             spent[source] += cost
             self.left_tokens -= cost
-            self.forms[place], self.tokens[place], kept[place] = form, tokens, asked
-            item_id = items[place].id
+            self.forms[index], self.tokens[index], kept[index] = form, tokens, asked
+            item_id = items[index].id
             taken((item_id, form, True))
-            if place in akin:
-                self._speaks(place)
+            if index in akin:
+                self._speaks(index)
             if source is thread and item_id in self._drawn:
                 self._see({item_id}, "stands verbatim in the context", spared=thread)
 
@@ -143,29 +143,29 @@ class Ledger:
 
     def pin(self, limit_tokens: int) -> None:
         """Take in the pinned items, whole, up to a limit. They count to no source's floor or ceiling, and no item drops them."""
-        places = range(self.stock.pinned_count)
-        self.offer(places, "pinned", [Form.FULL] * len(places), [limit_tokens] * len(places))
+        indexes = range(self.stock.pinned_count)
+        self.offer(indexes, "pinned", [Form.FULL] * len(indexes), [limit_tokens] * len(indexes))
         self.pinned_tokens = sum(self.spent.values())
         self.spent = dict.fromkeys(Source, 0)
 
-    def upgrade(self, places: Iterable[int], asked: str, limits: Sequence[int]) -> None:
+    def upgrade(self, indexes: Iterable[int], asked: str, limits: Sequence[int]) -> None:
         """Replace leads by full texts wherever the difference fits."""
         items, full, akin, whole = self.stock.items, self.stock.prices.full, self.stock.kinship.akin, Form.FULL
-        for place in places:
-            if place not in self.kept:
+        for index in indexes:
+            if index not in self.kept:
                 continue
-            item, cost = items[place], full[place] - self.tokens[place]
-            if cost > self.left_tokens or cost > limits[place] - self.spent[item.source]:
+            item, cost = items[index], full[index] - self.tokens[index]
+            if cost > self.left_tokens or cost > limits[index] - self.spent[item.source]:
                 self._refuse(
-                    place, whole, NoRoom(asked, cost, self.left_tokens, limits[place] - self.spent[item.source])
+                    index, whole, NoRoom(asked, cost, self.left_tokens, limits[index] - self.spent[item.source])
                 )
                 continue
             self.spent[item.source] += cost
             self.left_tokens -= cost
-            self.forms[place], self.tokens[place], self.kept[place] = whole, full[place], asked
+            self.forms[index], self.tokens[index], self.kept[index] = whole, full[index], asked
             self.steps.append((item.id, whole, True))
-            if place in akin:
-                self._speaks(place)
+            if index in akin:
+                self._speaks(index)
 
     def show(self, turn_ids: Iterable[str], tokens: int) -> None:
         """Take turns in verbatim, and drop the items drawn only from turns in view."""
@@ -178,12 +178,12 @@ class Ledger:
         """Add turns to the view; drop or defer the items drawn only from turns in view, except those of `spared`."""
         self._view |= turn_ids
         items, kinship = self.stock.items, self.stock.kinship
-        for place in sorted({place for turn_id in turn_ids & self._drawn.keys() for place in self._drawn[turn_id]}):
-            turns = kinship.turns[place]
-            if place in self.duplicates or place >= len(items) or items[place].source is spared:
+        for index in sorted({index for turn_id in turn_ids & self._drawn.keys() for index in self._drawn[turn_id]}):
+            turns = kinship.turns[index]
+            if index in self.duplicates or index >= len(items) or items[index].source is spared:
                 continue
             if self._view.issuperset(turns):
-                self._yield(place, Representative(turns[0], how, text=self._text_of(turns)))
+                self._yield(index, Representative(turns[0], how, text=self._text_of(turns)))
 
     def _text_of(self, turn_ids: Iterable[str]) -> str:
         """Return what the turns say, a line each."""
@@ -192,13 +192,13 @@ class Ledger:
     def withdraw(self, tokens: int) -> None:
         """Remove items, newest first, until that many more tokens are free or none is left."""
         wanted = self.left_tokens + tokens
-        for place in reversed(list(self.kept)):
+        for index in reversed(list(self.kept)):
             if self.left_tokens >= wanted:
                 return
-            del self.kept[place]
-            self._lose_sight(self.stock.items[place].id)
-            self.refusals[place] = NoRoom("once all was written out", self.tokens[place], 0, NO_LIMIT)
-            self._refund(place)
+            del self.kept[index]
+            self._lose_sight(self.stock.items[index].id)
+            self.refusals[index] = NoRoom("once all was written out", self.tokens[index], 0, NO_LIMIT)
+            self._refund(index)
 
     def _lose_sight(self, item_id: str) -> None:
         """Remove a turn from the view, unless it is in the window of recent turns."""
@@ -207,147 +207,147 @@ class Ledger:
 
     def settle(self) -> None:
         """Mark every item left out that the context now says as a duplicate."""
-        for place in sorted(self.stock.kinship.akin):
-            if place < len(self.forms) and place not in self.kept:
-                self._drop_if_covered(place)
+        for index in sorted(self.stock.kinship.akin):
+            if index < len(self.forms) and index not in self.kept:
+                self._drop_if_covered(index)
 
-    def representative(self, place: int) -> Representative | None:
+    def representative(self, index: int) -> Representative | None:
         """Return what says a dropped item in the context; None if the item is not a duplicate."""
-        found = self.duplicates.get(place)
-        while found and found.place in self.duplicates:
-            found = self.duplicates[found.place]
-        return found if found and (found.place < 0 or found.place in self.kept) else None
+        found = self.duplicates.get(index)
+        while found and found.item_index in self.duplicates:
+            found = self.duplicates[found.item_index]
+        return found if found and (found.item_index < 0 or found.item_index in self.kept) else None
 
-    def _speaks(self, place: int) -> None:
+    def _speaks(self, index: int) -> None:
         """Record an item just taken in as said, which may push out those that it stands for; in full form, it also pushes out the
         items whose sentences it says.
         """
-        item = self.stock.items[place]
-        by = Representative(item.id, "says the same", place, item.text)
-        self._say(place, by)
-        if self.forms[place] is Form.FULL:
+        item = self.stock.items[index]
+        by = Representative(item.id, "says the same", index, item.text)
+        self._say(index, by)
+        if self.forms[index] is Form.FULL:
             kinds = self.stock.kinship.kinds
-            for kind in self.stock.kinship.says.get(kinds[place], ()):
+            for kind in self.stock.kinship.says.get(kinds[index], ()):
                 said = self._said.get(kind)  # or what stands for it, which may say more
-                if said and said.place in self.kept and kinds[said.place] == kind:
-                    self._drop(said.place, by)
-        self._stand_for(place, item)
+                if said and said.item_index in self.kept and kinds[said.item_index] == kind:
+                    self._drop(said.item_index, by)
+        self._stand_for(index, item)
 
-    def _refuse(self, place: int, form: Form, refusal: NoRoom) -> None:
-        self.refusals[place] = refusal
-        self.steps.append((self.stock.items[place].id, form, False))
+    def _refuse(self, index: int, form: Form, refusal: NoRoom) -> None:
+        self.refusals[index] = refusal
+        self.steps.append((self.stock.items[index].id, form, False))
 
-    def _say(self, place: int, by: Representative) -> None:
+    def _say(self, index: int, by: Representative) -> None:
         """Record the item's text and id as said."""
         own = (
-            self.stock.items[place] if place < len(self.stock.items) else self.stock.seen[place - len(self.stock.items)]
+            self.stock.items[index] if index < len(self.stock.items) else self.stock.seen[index - len(self.stock.items)]
         )
-        self._said[own.id] = self._said[self.stock.kinship.kinds[place]] = by
+        self._said[own.id] = self._said[self.stock.kinship.kinds[index]] = by
 
-    def _stand_for(self, place: int, item: Item) -> None:
+    def _stand_for(self, index: int, item: Item) -> None:
         """Record the items that an item stands for: those in whose sentences it says are removed, later ones wait.
 
         A shortened item stands only for those whose sentences its lead says.
         """
         kinship = self.stock.kinship
-        is_lead = place < len(self.forms) and self.forms[place] is Form.LEAD
-        by = Representative(item.id, "stands for it", place, item.lead if is_lead else item.text)
-        for covered in (one for one in kinship.covers.get(place, ()) if one < len(self.forms)):
+        is_lead = index < len(self.forms) and self.forms[index] is Form.LEAD
+        by = Representative(item.id, "stands for it", index, item.lead if is_lead else item.text)
+        for covered in (one for one in kinship.covers.get(index, ()) if one < len(self.forms)):
             is_said = (is_lead or covered in self.kept) and says(by.text, self._item(covered).text)
             if is_said or not is_lead:
                 self._stood_for[kinship.kinds[covered]] = by
             if is_said and covered in self.kept:
                 self._drop(covered, by)
 
-    def _drop_if_covered(self, place: int) -> bool:
+    def _drop_if_covered(self, index: int) -> bool:
         """Drop the item if the context says it, or defer it if the context says it in part; return whether it does.
 
         A pinned item stays, whatever the context says.
         """
-        if place < self.stock.pinned_count:
+        if index < self.stock.pinned_count:
             return False
-        if place in self.duplicates or (self._defers and place in self.deferred):
+        if index in self.duplicates or (self._defers and index in self.deferred):
             return True
-        kinship, item = self.stock.kinship, self.stock.items[place]
-        kind = kinship.kinds[place]
+        kinship, item = self.stock.kinship, self.stock.items[index]
+        kind = kinship.kinds[index]
         by = self._in_context(self._said.get(item.id))
         if by is None:
             names = (kind, *kinship.alike.get(kind, ()))
             by = next((said for name in names if (said := self._in_context(self._said.get(name)))), None)
             if by and not self._is_whole(by):
-                return self._defer(place, by)
+                return self._defer(index, by)
         if by:
-            self._drop(place, by)
+            self._drop(index, by)
             return True
         by = self._in_context(self._stood_for.get(kind)) if item.source is not Source.THREAD else None
-        return self._yield(place, by) if by else False
+        return self._yield(index, by) if by else False
 
     def _in_context(self, by: Representative | None) -> Representative | None:
         """Return a representative that is still in the context, or what says it there; None if it left the context since.
 
         No item is dropped for one that is gone, so that no two are dropped for each other.
         """
-        if by is None or by.place < 0 or by.place in self.kept:
+        if by is None or by.item_index < 0 or by.item_index in self.kept:
             return by
-        return by if self.representative(by.place) else None
+        return by if self.representative(by.item_index) else None
 
     def _is_whole(self, by: Representative) -> bool:
         """Return whether a representative is in the context in full, and not by its first lines."""
-        return by.place < 0 or self.forms[by.place] is not Form.LEAD
+        return by.item_index < 0 or self.forms[by.item_index] is not Form.LEAD
 
-    def _yield(self, place: int, by: Representative) -> bool:
+    def _yield(self, index: int, by: Representative) -> bool:
         """Drop the item if its representative says each of its sentences, otherwise defer it; return whether it is out."""
-        if self._item(place).source is Source.THREAD or says(by.text, self._item(place).text):
-            self._drop(place, by)
+        if self._item(index).source is Source.THREAD or says(by.text, self._item(index).text):
+            self._drop(index, by)
             return True
-        return self._defer(place, by)
+        return self._defer(index, by)
 
-    def _defer(self, place: int, by: Representative) -> bool:
+    def _defer(self, index: int, by: Representative) -> bool:
         """Put the item behind all others, which are new to the context; return whether it is out."""
-        if not self._defers or place < self.stock.pinned_count:
+        if not self._defers or index < self.stock.pinned_count:
             return False
-        self.deferred.setdefault(place, by)
-        if self._remove(place):
-            own = (self.stock.items[place].id, self.stock.kinship.kinds[place])
+        self.deferred.setdefault(index, by)
+        if self._remove(index):
+            own = (self.stock.items[index].id, self.stock.kinship.kinds[index])
             for name in own:
-                if name in self._said and self._said[name].place == place:
+                if name in self._said and self._said[name].item_index == index:
                     del self._said[name]
         return True
 
-    def _item(self, place: int) -> Item:
-        return self.stock.items[place]
+    def _item(self, index: int) -> Item:
+        return self.stock.items[index]
 
-    def _drop(self, place: int, by: Representative) -> None:
-        if place < self.stock.pinned_count:
+    def _drop(self, index: int, by: Representative) -> None:
+        if index < self.stock.pinned_count:
             return
-        self.duplicates[place] = by
-        self.refusals.pop(place, None)
-        if self._remove(place):
-            self._say(place, by)
+        self.duplicates[index] = by
+        self.refusals.pop(index, None)
+        if self._remove(index):
+            self._say(index, by)
 
-    def _remove(self, place: int) -> bool:
+    def _remove(self, index: int) -> bool:
         """Take the item out of the context; return whether it was in."""
-        if place not in self.kept:
+        if index not in self.kept:
             return False
-        del self.kept[place]
-        self._refund(place)
-        self._lose_sight(self.stock.items[place].id)
+        del self.kept[index]
+        self._refund(index)
+        self._lose_sight(self.stock.items[index].id)
         return True
 
-    def _refund(self, place: int) -> None:
-        pieces, prices, source = self.stock.pieces, self.stock.prices, self.stock.items[place].source
-        block, group, section = pieces.blocks[place], pieces.groups[place], pieces.sections[place]
+    def _refund(self, index: int) -> None:
+        pieces, prices, source = self.stock.pieces, self.stock.prices, self.stock.items[index].source
+        block, group, section = pieces.blocks[index], pieces.groups[index], pieces.sections[index]
         self._in_group[group] -= 1
         self._in_section[section] -= 1
         self._in_block[block] -= 1
-        refund = self.tokens[place]
+        refund = self.tokens[index]
         refund += 0 if self._in_group[group] else prices.headers[group]
         refund += 0 if self._in_section[section] else prices.sections[section]
         refund += 0 if self._in_block[block] else prices.fences[block]
         self.left_tokens += refund
-        if place < self.stock.pinned_count:
+        if index < self.stock.pinned_count:
             self.pinned_tokens -= refund
         else:
             self.spent[source] -= refund
-        self.forms[place], self.tokens[place] = None, 0
+        self.forms[index], self.tokens[index] = None, 0
         self.has_freed = True

@@ -62,8 +62,8 @@ def gather(
         chosen = best(competing, profile.max_items)
         past = Counter(map(id, competing)) - Counter(map(id, chosen))
         reason = f"past the {profile.max_items} items that the profile lets compete (max_items)"
-        places = {id(item): item for item in competing}
-        refused += [Fate(places[one], Decision.BELOW_CUTOFF, reason) for one in past.elements()]
+        by_identity = {id(item): item for item in competing}
+        refused += [Fate(by_identity[one], Decision.BELOW_CUTOFF, reason) for one in past.elements()]
         competing = chosen
     return Offers(pinned, order(competing, profile), refused)
 

@@ -56,7 +56,7 @@ class CachePoint:
 
 @dataclass(frozen=True, slots=True)
 class Rendering:
-    """The finished context. `order` lists its items by place in the stock; `marks` maps each place to its mark.
+    """The finished context. `order` lists its items by index in the stock; `marks` maps each index to its mark.
 
     `stable_prefix_tokens` are those that stand before what was recalled: the stable blocks and the messages.
     """
@@ -121,13 +121,13 @@ _Draft = tuple[Zone, Source | None, list[str]]
 def _draft_blocks(ledger: Ledger, page: RenderOptions) -> tuple[list[_Draft], list[int], dict[int, str]]:
     by_block: dict[int, list[int]] = {}
     blocks = ledger.stock.pieces.blocks
-    for place in ledger.kept:
-        by_block.setdefault(blocks[place], []).append(place)
+    for index in ledger.kept:
+        by_block.setdefault(blocks[index], []).append(index)
     drafts: list[_Draft] = [(Zone.STABLE, None, [notice(page.tag)])] if page.has_notice else []
     order: list[int] = []
     marks: dict[int, str] = {}
-    for number, places in sorted(by_block.items(), key=_stable_then_best_last):
-        block, ordered = BLOCKS[number], _best_group_last(places, ledger)
+    for number, indexes in sorted(by_block.items(), key=_stable_then_best_last):
+        block, ordered = BLOCKS[number], _best_group_last(indexes, ledger)
         order += ordered
         first, last = fence_lines(block, page.tag)
         drafts.append((block.zone, block.source, [first, *_lines(ordered, block.letter, marks, ledger), last]))
@@ -135,27 +135,27 @@ def _draft_blocks(ledger: Ledger, page: RenderOptions) -> tuple[list[_Draft], li
 
 
 def _stable_then_best_last(block: tuple[int, list[int]]) -> tuple[bool, int]:
-    """Return the sort key of a block; items have their places best first."""
-    number, places = block
-    return BLOCKS[number].zone is not Zone.STABLE, -min(places)
+    """Return the sort key of a block; items have their indexes best first."""
+    number, indexes = block
+    return BLOCKS[number].zone is not Zone.STABLE, -min(indexes)
 
 
-def _lines(places: Sequence[int], letter: str, marks: dict[int, str], ledger: Ledger) -> list[str]:
+def _lines(indexes: Sequence[int], letter: str, marks: dict[int, str], ledger: Ledger) -> list[str]:
     """Return the lines of one block (an item's in two pieces), and record each item's mark in `marks`."""
     pieces, forms, lead = ledger.stock.pieces, ledger.forms, Form.LEAD
     groups, headers, full, short = pieces.groups, pieces.headers, pieces.full_lines, pieces.lead_lines
     sections, section_lines = pieces.sections, pieces.section_lines
     lines: list[str] = []
     group = section = None
-    for number, place in enumerate(places, start=1):
-        if groups[place] != group:
-            group = groups[place]
+    for number, index in enumerate(indexes, start=1):
+        if groups[index] != group:
+            group = groups[index]
             lines.append(headers[group])
-        if sections[place] != section:
-            section = sections[place]
+        if sections[index] != section:
+            section = sections[index]
             lines.append(section_lines[section])
-        marks[place], bracketed = _mark(letter, number)
-        lines += (bracketed, short[place] if forms[place] is lead else full[place])
+        marks[index], bracketed = _mark(letter, number)
+        lines += (bracketed, short[index] if forms[index] is lead else full[index])
     return lines
 
 
@@ -165,30 +165,30 @@ def _mark(letter: str, number: int) -> tuple[str, str]:
     return f"{letter}{number}", f"[{letter}{number}]"
 
 
-def _best_group_last(places: list[int], ledger: Ledger) -> list[int]:
-    """Return the places of one block by group, the group of the best item last, each in the order of reading or of time.
+def _best_group_last(indexes: list[int], ledger: Ledger) -> list[int]:
+    """Return the indexes of one block by group, the group of the best item last, each in the order of reading or of time.
 
     A section stands once, where its first item does. Ties go by text, never by ids, which differ between installations.
     """
     items, pieces = ledger.stock.items, ledger.stock.pieces
     best: dict[int, int] = {}
-    for place in places:
-        group = pieces.groups[place]
-        best[group] = min(place, best.get(group, place))
-    is_by_time = items[places[0]].source in _BY_TIME
-    moments = {place: _moment(items[place].at) if is_by_time else _LONG_AGO for place in places}
+    for index in indexes:
+        group = pieces.groups[index]
+        best[group] = min(index, best.get(group, index))
+    is_by_time = items[indexes[0]].source in _BY_TIME
+    moments = {index: _moment(items[index].at) if is_by_time else _LONG_AGO for index in indexes}
     opened: dict[int, tuple[float, int]] = {}
-    for place in places:
-        section, begun = pieces.sections[place], (moments[place], items[place].position)
+    for index in indexes:
+        section, begun = pieces.sections[index], (moments[index], items[index].position)
         if pieces.section_lines[section]:
             opened[section] = min(begun, opened.get(section, begun))
 
-    def key(place: int) -> tuple[Any, ...]:
-        item, section = items[place], pieces.sections[place]
-        own = (moments[place], item.position)
-        return (-best[pieces.groups[place]], opened.get(section, own), section, *own, item.text, place)
+    def key(index: int) -> tuple[Any, ...]:
+        item, section = items[index], pieces.sections[index]
+        own = (moments[index], item.position)
+        return (-best[pieces.groups[index]], opened.get(section, own), section, *own, item.text, index)
 
-    return sorted(places, key=key)
+    return sorted(indexes, key=key)
 
 
 def _moment(at: datetime | None) -> float:

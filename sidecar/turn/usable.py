@@ -78,10 +78,10 @@ def _at_fault(
 
 
 def _parts(question: Fitting) -> Iterable[_Part]:
-    yield from ((_TURNS, place) for place in range(len(question.history)))
+    yield from ((_TURNS, index) for index in range(len(question.history)))
     yield from ((_SUMMARY, 0) for _ in range(question.summary is not None))
     for number, report in enumerate(question.reports):
-        yield from ((number, place) for place in range(len(report.items)))
+        yield from ((number, index) for index in range(len(report.items)))
 
 
 def _only(question: Fitting, chosen: Collection[_Part]) -> Fitting:
@@ -90,10 +90,10 @@ def _only(question: Fitting, chosen: Collection[_Part]) -> Fitting:
     return replace(
         question,
         reports=tuple(
-            _with(report, [item for place, item in enumerate(report.items) if (number, place) in kept])
+            _with(report, [item for index, item in enumerate(report.items) if (number, index) in kept])
             for number, report in enumerate(question.reports)
         ),
-        history=tuple(turn for place, turn in enumerate(question.history) if (_TURNS, place) in kept),
+        history=tuple(turn for index, turn in enumerate(question.history) if (_TURNS, index) in kept),
         summary=question.summary if (_SUMMARY, 0) in kept else None,
     )
 
@@ -104,12 +104,12 @@ def _marked(question: Fitting, faults: dict[_Part, str]) -> Fitting:
     return replace(
         question,
         reports=tuple(
-            _with(report, [_faulty(item, faults.get((number, place))) for place, item in enumerate(report.items)])
+            _with(report, [_faulty(item, faults.get((number, index))) for index, item in enumerate(report.items)])
             for number, report in enumerate(question.reports)
         ),
         history=tuple(
-            replace(turn, fault=faults[_TURNS, place]) if (_TURNS, place) in faults else turn
-            for place, turn in enumerate(question.history)
+            replace(turn, fault=faults[_TURNS, index]) if (_TURNS, index) in faults else turn
+            for index, turn in enumerate(question.history)
         ),
         summary=replace(summary, fault=fault) if summary and fault else summary,
     )

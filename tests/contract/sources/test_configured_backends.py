@@ -37,7 +37,7 @@ async def named(tables: dict[str, Any]) -> dict[UUID, set[str]]:
     policy = BackendPolicy(NO_POOL, clock=lambda: 0.0)
     connected = connect({Source.THREAD: Local()}, configuration.parse(tables, {}), NO_POOL, policy)
     await connected.close()
-    return {tenant_id: set(places) for tenant_id, places in connected.places.items()}
+    return {tenant_id: set(places) for tenant_id, places in connected.configured.items()}
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=[text.partition("]]")[0].strip("[") for text in EXAMPLES])
