@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sidecar.turn.items import Item, Source, SourceReport, columns_of, items_of
-from sidecar.turn.likeness import aloofness, likenesses, likenesses_by_words
+from sidecar.turn.likeness import aloofness, likenesses, likenesses_by_words, surely
 from sidecar.turn.rank import CandidateKind, Candidates, Features, Ranked, rank
 from sidecar.turn.reading import Reading
 from sidecar.turn.wording import word_shares
@@ -147,7 +147,11 @@ def likenesses_of(ranked: Ranked, reading: Reading, candidates: Sequence[Candida
         shares = np.array([word_shares(part.words, texts) for part in reading.parts[:parts]]).max(axis=0)
         by_words = likenesses_by_words(ranked.relevances, np.maximum(shares, led), reading.personal, ranked.leaning)
         likeness = (1 - blind) * likeness + blind * by_words
+    is_page, is_fact = (
+        np.repeat([one.kind is kind for one in candidates], [len(one.ids) for one in candidates])
+        for kind in (CandidateKind.PAGE, CandidateKind.FACT)
+    )
+    likeness = np.where(is_fact, np.maximum(likeness, surely(ranked.relevances)), likeness)
     # A page without a vector is new, and the memories that it is made of stand for it.
-    is_page = np.repeat([one.kind is CandidateKind.PAGE for one in candidates], [len(one.ids) for one in candidates])
     likeness = np.where(np.isnan(likeness) & is_page, -1.0, likeness).round(4).tolist()
     return [None if one != one else one for one in likeness]  # noqa: PLR0124 - NaN is unequal to itself

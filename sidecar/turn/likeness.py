@@ -8,6 +8,8 @@ document need no such bar.
 Where those sentences are like any question, or its script is not Latin, the embedder does not know its language, and cosines tell
 little. There three things are added up, each as log odds: how relevant the memory is beside the others, how far the question is
 about somebody's own life, and how many of its words the memory holds in any form.
+
+A memory that is surely relevant needs no likeness: "How is the starter fed?" asks about the own starter if a memory tells of it.
 """
 
 from __future__ import annotations
@@ -125,6 +127,13 @@ def likenesses_by_words(
     own = min(_MOST_PERSONAL, max(-_MOST_PERSONAL, personal))
     odds = _OF_RELEVANCE * np.log(relevant / (1 - relevant)) + (1 - leaning) * own + leaning * _PERSONAL_IN_THREAD
     return np.asarray((odds + _OF_WORDS * np.array(shares) - _LEAST_ODDS) / _ODDS_A_LIKENESS, np.float64)
+
+
+def surely(relevances: Sequence[float]) -> _Vectors:
+    """Return the least likeness of memories of these relevances: 4 * relevance - 3, so that one of .75 is never too unlike for
+    `balanced`, nor one of .8 for `frugal`. Of 1,450 private memories beside another question 12 had .7, and none .8.
+    """
+    return 4 * np.array(relevances, np.float64) - 3
 
 
 def unlike(item: Item, spend: Spend) -> str:

@@ -30,6 +30,7 @@ from sidecar.turn.likeness import (
     levels,
     likenesses,
     likenesses_by_words,
+    surely,
     unlike,
 )
 from sidecar.turn.personal import personal_score, telling_words
@@ -49,7 +50,7 @@ def memory(likeness: float | None, source: Source = Source.MEMORY, **changes: ob
     return an_item("m", "Ana sees Dr. Weber.", source, relevance=0.9, features=features, **changes)
 
 
-def judged(cosines: list[list[float]], reading: Reading = READING, coverage: float = 0.0) -> list[dict[str, float]]:
+def found(cosines: list[list[float]], reading: Reading = READING, coverage: float = 0.0) -> list[Item]:
     items = tuple(
         Item(f"{place}", Source.MEMORY, f"text {place}", place, 0.5, provenance=(Ref("memory", f"{place}"),))
         for place in range(len(cosines[0]))
@@ -59,8 +60,11 @@ def judged(cosines: list[list[float]], reading: Reading = READING, coverage: flo
     report = SourceReport(
         Source.MEMORY, Status.OK, items, candidates=Candidates(CandidateKind.FACT, ids, ids, evidence)
     )
-    found = judge([report], reading).reports[0].items
-    told = [item.features for item in sorted(found, key=lambda item: item.id)]
+    return sorted(judge([report], reading).reports[0].items, key=lambda item: item.id)
+
+
+def judged(cosines: list[list[float]], reading: Reading = READING, coverage: float = 0.0) -> list[dict[str, float]]:
+    told = [item.features for item in found(cosines, reading, coverage)]
     return [dict(written_features(one, is_whole=True)) for one in told if one]
 
 
@@ -91,6 +95,17 @@ def test_words_in_common_count_against_the_cosine_that_they_make() -> None:
 def test_what_typed_edges_lead_to_by_most_of_the_question_is_as_like_it_as_the_way_there() -> None:
     led = np.array([0.0, 0.6, 0.7])
     assert likenesses(np.full((1, 3), 0.3), np.zeros((1, 3)), led, (0.2,)).round(3).tolist() == [0.1, 0.1, 0.7]
+
+
+def test_a_memory_that_is_surely_relevant_is_like_the_question_whatever_it_asks_about() -> None:
+    assert surely([0.5, 0.75, 0.8, 1.0]).round(6).tolist() == [-1.0, 0.0, 0.2, 1.0]
+    reading = replace(READING, has_vector=True, personal=-9.0)
+    for cosine, share in ((0.8, 1.0), (0.3, 0.1)):
+        item, *_ = found([[cosine, 0.0, 0.0]], reading, share)
+        by_cosine = cosine - 0.2 - 0.2 * share - aloofness(-9.0, 0.0)
+        assert item.features
+        assert item.features.likeness == pytest.approx(max(by_cosine, 4 * item.relevance - 3), abs=1e-3)
+        assert (by_cosine < 4 * item.relevance - 3) == (cosine == 0.8)
 
 
 def test_the_thread_counts_only_for_a_message_that_leans_on_it() -> None:
