@@ -250,9 +250,8 @@ def test_sentences_and_pairs_are_what_they_say() -> None:
     assert len({one.memory for one in told}) == len({one.question for one in told}) == len(told) >= 100
     assert len({one.language for one in told}) >= 8
     assert not {one.memory for one in told} & {*SENTENCES}
-    right = [
-        one for group in ("answers", "held answers", "second answers", "second reworded") for one in answers(group)
-    ]
+    groups = ("answers", "held answers", "second answers", "second reworded", "unseen answers", "unseen reworded")
+    right = [one for group in groups for one in answers(group)]
     assert len({(one.memory, one.question) for one in right}) == len(right) >= 50
     fitted, held = ({message for _, message in own_questions(half)} for half in ("", "held "))
     assert not {*(one.question for one in told), *(one.question for one in right)} & (fitted | held)
