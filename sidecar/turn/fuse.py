@@ -10,7 +10,7 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import compress
-from operator import attrgetter
+from operator import attrgetter, or_
 
 from sidecar.turn.items import Item, Source
 from sidecar.turn.profile import Allocation, Profile
@@ -59,9 +59,12 @@ def best(items: Sequence[Item], count: int) -> list[Item]:
 
 
 def is_calibrated(items: Sequence[Item], relevances: Sequence[float]) -> bool:
-    """Return whether every source of these items gives relevances; a source whose items all have 0 does not."""
+    """Return whether every source of these items gives relevances. One whose items all have 0 does not, unless they were judged:
+    then nothing that it offers answers.
+    """
     sources = list(map(_source, items))
-    return len(set(compress(sources, relevances))) == len(set(sources))
+    told = map(or_, map(bool, relevances), (item.features is not None for item in items))
+    return len(set(compress(sources, told))) == len(set(sources))
 
 
 def relevances(items: Sequence[Item]) -> list[float]:

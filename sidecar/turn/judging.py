@@ -16,6 +16,7 @@ import numpy as np
 
 from sidecar.turn.items import Item, Source, SourceReport, columns_of, items_of
 from sidecar.turn.likeness import aloofness, likenesses, likenesses_by_words, surely
+from sidecar.turn.personal import OF_A_NAME, hold_name
 from sidecar.turn.rank import CandidateKind, Candidates, Features, Ranked, rank
 from sidecar.turn.reading import Reading
 from sidecar.turn.wording import word_shares
@@ -139,11 +140,13 @@ def likenesses_of(ranked: Ranked, reading: Reading, candidates: Sequence[Candida
             for walked in one.walked or repeat(None, len(one.ids))
         ]
     )
-    taken_off = aloofness(reading.personal, ranked.leaning, embedder=reading.embedder)
+    # Turns and passages need no likeness, so their many words are not compared.
+    texts = [text if one.kind in _BARRED else "" for one in candidates for text in one.texts]
+    personal = (reading.personal, reading.personal + OF_A_NAME)
+    alone, named = (aloofness(odds, ranked.leaning, embedder=reading.embedder) for odds in personal)
+    taken_off = np.where(hold_name(reading, texts), named, alone)
     likeness = likenesses(cosines, coverage, led, reading.background[:parts]) - taken_off
     if blind := reading.blind:
-        # Turns and passages need no likeness, so their many words are not compared.
-        texts = [text if one.kind in _BARRED else "" for one in candidates for text in one.texts]
         shares = np.array([word_shares(part.words, texts) for part in reading.parts[:parts]]).max(axis=0)
         by_words = likenesses_by_words(ranked.relevances, np.maximum(shares, led), reading.personal, ranked.leaning)
         likeness = (1 - blind) * likeness + blind * by_words

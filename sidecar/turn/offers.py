@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter, lt
 
-from sidecar.turn.fuse import best, item_worths, order, relevances
+from sidecar.turn.fuse import best, is_calibrated, item_worths, order, relevances
 from sidecar.turn.items import Decision, Fate, Item, Source, SourceReport, Status, fate_of
 from sidecar.turn.likeness import unlike
 from sidecar.turn.profile import Profile
@@ -101,10 +101,11 @@ def _worth_it(
 ) -> list[Item]:
     """Return the items worth their tokens; add the fates of the others to `refused`.
 
-    Files that were put in a workspace are wanted, and a source without relevances cannot be judged.
+    An item helps only if the message asks for anything, so its worth counts as far as that is likely. Files that were put in a
+    workspace are wanted, and a source without relevances cannot be judged.
     """
     rule = profile.rule
-    if source is Source.WORKSPACE or not rule.least_worth or not any(relevances(items)):
+    if source is Source.WORKSPACE or not rule.least_worth or not is_calibrated(items, relevances(items)):
         return items
     items = [item for item in items if not _is_unlike(item, profile.spend, refused)]
     if prospects.asks < rule.least_asking:
@@ -114,7 +115,8 @@ def _worth_it(
     kept, not_worth = [], f"is below {rule.least_worth:g}"
     below_worth = Decision.BELOW_WORTH
     told = relevances(items)
-    for item, relevance, value in zip(items, told, item_worths(items, told), strict=True):
+    for item, relevance, alone in zip(items, told, item_worths(items, told), strict=True):
+        value = prospects.asks * alone
         if value >= rule.least_worth and relevance >= rule.least_relevance:
             kept.append(item)
         elif value < rule.least_worth:

@@ -13,17 +13,27 @@ from itertools import pairwise
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from models.embedding.vector_parts import MINILM, MULTILINGUAL
 from sidecar.turn import personal_by_minilm, personal_by_multilingual
 from sidecar.turn.leaning import message_form
 from sidecar.turn.reading import Reading
+from sidecar.turn.wording import word_shares
+from store.text.calendar_words import CALENDAR_WORDS
 from store.text.texts import fold
+from store.text.words import STOP_WORDS
 
 _FITTED: Final = {
     name: (fitted.PERSONAL, np.array(fitted.PERSONAL_VECTOR), fitted.PERSONAL_WORDS)
     for name, fitted in ((MINILM, personal_by_minilm), (MULTILINGUAL, personal_by_multilingual))
 }
+OF_A_NAME: Final = 2.0
+"""What it adds to the log odds that a message asks about somebody's own life, for a text of that life which holds a name in the
+message and another of its words. `personal_score` cannot know whose names they are. A name alone may be the world's ("Atlas").
+"""
+
+_NAMED_IN_CHARS, _LEAST_NAME_CHARS = 1_000, 2
 _WORD = re.compile(r"\w+")
 _END_CHARS, _LEAST_CHARS = 3, 5
 _UNSPACED: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
@@ -38,6 +48,21 @@ def personal_score(reading: Reading, vector: Sequence[float], embedder: str) -> 
     by_form = weights.bias + sum(weight * form[name] for name, weight in weights.of.items())
     by_words = sum(of_words.get(word, 0.0) for word in sorted(telling_words(reading)))
     return float(by_form + by_words + np.dot(of_vector, np.array(vector)))
+
+
+def hold_name(reading: Reading, texts: Sequence[str]) -> NDArray[np.bool_]:
+    """Return whether the beginning of each text holds a name in the message (`Reading.names`), with or without an ending "s", and
+    a word of the message that is no name, in any form. Names of days and months do not count.
+    """
+    names = {spelling for spellings in reading.names for spelling in spellings}
+    spelt = {one.removesuffix("s") for one in names - STOP_WORDS if not {one, one.removesuffix("s")} & CALENDAR_WORDS}
+    others = [word for word in reading.words if word not in names]
+    spelt = {one for one in spelt if len(one) >= _LEAST_NAME_CHARS}
+    if not spelt or not others:
+        return np.zeros(len(texts), np.bool_)
+    named = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(spelt)))})s?\b")
+    beginnings = [text[:_NAMED_IN_CHARS] for text in texts]
+    return np.array([bool(named.search(fold(one)) and word_shares(others, [one])[0]) for one in beginnings], np.bool_)
 
 
 def telling_words(reading: Reading) -> frozenset[str]:

@@ -28,8 +28,10 @@ _QUESTION_MARKS: Final = frozenset("?？؟¿")
 # Particles that end a question where no mark need stand: Japanese, Chinese, Korean, Thai.
 _QUESTION_END: Final = re.compile(r"(?:か|かな|吗|嗎|呢|까|까요|나요|ไหม|มั้ย)\W*$")
 _CALLS: Final = frozenset("!！¡")
-# A year is part of a question, other digits are mostly sums.
-_YEAR: Final = re.compile(r"(?<!\d)(?:1[5-9]|20)\d\d(?!\d)")
+# A year and a code ("BA-17", "P16", "4B") are part of a question, other digits are mostly sums. Units ("5km") stay with the sums.
+_YEAR_OR_CODE: Final = re.compile(
+    r"(?<!\d)(?:1[5-9]|20)\d\d(?!\d)|(?<!\w)[A-Za-z\u00c0-\u04ff]+-?\d(?:[\w-]*\w)?|(?<!\w)\d+[A-Z](?!\w)"
+)
 
 
 class Spend(StrEnum):
@@ -123,7 +125,9 @@ def worths(relevances: Sequence[float], texts: Sequence[str], holds: Sequence[fl
 
 
 def message_features(text: str) -> Mapping[str, float]:
-    """Return the form of a message: its marks, its counts of words, and the shares of letters and of digits but for years'."""
+    """Return the form of a message: its marks, its counts of words, and the shares of letters and of digits, but for those of
+    years and codes.
+    """
     read = text[:_READ_CHARS]
     words, telling = _WORD.findall(read), query_words(read)
     chars = max(1, len(read))
@@ -132,7 +136,7 @@ def message_features(text: str) -> Mapping[str, float]:
         "words": math.log1p(len(words)),
         "telling": math.log1p(len(telling)),
         "telling_share": len(telling) / max(1, len(words)),
-        "digits": sum(map(str.isdigit, _YEAR.sub("", read))) / chars,
+        "digits": sum(map(str.isdigit, _YEAR_OR_CODE.sub("", read))) / chars,
         "letters": sum(map(str.isalpha, read)) / chars,
         "is_call": float(not _CALLS.isdisjoint(read)),
         "length": math.log(max(1, len(read.encode(errors="replace")))),

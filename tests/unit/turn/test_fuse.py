@@ -38,6 +38,13 @@ def test_source_without_relevance_makes_ranks_decide() -> None:
     assert ids(order(items, PROFILE)) == ["memory0", "knowledge0", "memory1", "knowledge1", "memory2"]
 
 
+def test_judged_source_without_relevance_leaves_the_order_by_relevance() -> None:
+    judged = [item._replace(features=Features(holds=0.0)) for item in ranked(Source.KNOWLEDGE, 0, 0)]
+    items = [*judged, *ranked(Source.MEMORY, 0.9, 0.8)]
+    assert is_calibrated(items, relevances(items))
+    assert ids(order(items, PROFILE)) == ["memory0", "memory1", "knowledge0", "knowledge1"]
+
+
 def test_item_found_by_two_sources_adds_up_its_ranks() -> None:
     twice = [
         an_item("both", "x", Source.WIKI, rank=1, relevance=0),

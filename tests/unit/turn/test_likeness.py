@@ -33,7 +33,7 @@ from sidecar.turn.likeness import (
     surely,
     unlike,
 )
-from sidecar.turn.personal import personal_score, telling_words
+from sidecar.turn.personal import OF_A_NAME, hold_name, personal_score, telling_words
 from sidecar.turn.rank import CandidateKind, Candidates, Features
 from sidecar.turn.reading import InThread, Reading, read
 from sidecar.turn.receipt_rows import written_features
@@ -50,21 +50,24 @@ def memory(likeness: float | None, source: Source = Source.MEMORY, **changes: ob
     return an_item("m", "Ana sees Dr. Weber.", source, relevance=0.9, features=features, **changes)
 
 
-def found(cosines: list[list[float]], reading: Reading = READING, coverage: float = 0.0) -> list[Item]:
+def found(
+    cosines: list[list[float]], reading: Reading = READING, coverage: float = 0.0, texts: tuple[str, ...] = ()
+) -> list[Item]:
     items = tuple(
         Item(f"{place}", Source.MEMORY, f"text {place}", place, 0.5, provenance=(Ref("memory", f"{place}"),))
         for place in range(len(cosines[0]))
     )
     evidence = of_shares([coverage] * len(items), parts=len(cosines))._replace(cosine=np.array(cosines))
     ids = [item.id for item in items]
-    report = SourceReport(
-        Source.MEMORY, Status.OK, items, candidates=Candidates(CandidateKind.FACT, ids, ids, evidence)
-    )
+    candidates = Candidates(CandidateKind.FACT, ids, texts or ids, evidence)
+    report = SourceReport(Source.MEMORY, Status.OK, items, candidates=candidates)
     return sorted(judge([report], reading).reports[0].items, key=lambda item: item.id)
 
 
-def judged(cosines: list[list[float]], reading: Reading = READING, coverage: float = 0.0) -> list[dict[str, float]]:
-    told = [item.features for item in found(cosines, reading, coverage)]
+def judged(
+    cosines: list[list[float]], reading: Reading = READING, coverage: float = 0.0, texts: tuple[str, ...] = ()
+) -> list[dict[str, float]]:
+    told = [item.features for item in found(cosines, reading, coverage, texts)]
     return [dict(written_features(one, is_whole=True)) for one in told if one]
 
 
@@ -147,6 +150,31 @@ def test_a_question_not_about_ones_own_life_needs_a_memory_more_like_it() -> Non
     assert told == pytest.approx([0.0, 0.0, 0.3, 1.0])
     assert aloofness(0.5, 1.0) == 0.08
     assert aloofness(0.5, 0.5) == pytest.approx((0.3 + LEAST + 0.08) / 2)
+
+
+def test_a_memory_that_says_more_of_a_name_in_the_question_tells_whose_life_it_is_about() -> None:
+    texts = ("Pickle stopped eating what the vet sold.", "Pickle is pink.", "The tap drips.")
+    asked = replace(read("What is Pickle eating?", today=date(2026, 3, 1)), background=(0.2,), personal=-1.0)
+    both, name, other = judged([[0.5, 0.5, 0.5]], asked, texts=texts)
+    assert both[FEATURE] - other[FEATURE] == pytest.approx(OF_A_NAME * 0.2)
+    assert name[FEATURE] == other[FEATURE]
+    own = judged([[0.5, 0.5, 0.5]], replace(asked, personal=2.0), texts=texts)
+    assert len({one[FEATURE] for one in own}) == 1
+
+
+def test_names_are_whole_words_in_any_spelling_but_of_days_and_stop_words() -> None:
+    reading = read("Which bills do the Hadleys, The Café and Theo pay on Monday?", today=date(2026, 11, 28))
+    texts = [
+        "HADLEY pays late.",
+        "Theo's paid bill",
+        "the CAFE pays",
+        "Theodor pays",
+        "Pay the Hadleyton bus",
+        "Pay on Monday",
+    ]
+    assert hold_name(reading, texts).tolist() == [True, True, True, False, False, False]
+    assert not hold_name(reading, ["Theo's cello"]).any()
+    assert not hold_name(read("How do I boil an egg?", today=date(2026, 11, 28)), ["boil an egg"]).any()
 
 
 def test_a_language_is_known_as_far_as_sentences_about_nothing_are_unlike_a_question() -> None:

@@ -66,6 +66,13 @@ def test_workspace_files_and_sources_without_relevances_are_not_judged() -> None
     assert set(kept_ids(fitted_with(file, unjudged))) == {"file", "tool"}
 
 
+@pytest.mark.parametrize("source", [Source.MEMORY, Source.KNOWLEDGE, Source.WIKI, Source.THREAD])
+def test_source_all_of_whose_judged_relevances_round_to_nothing_gives_nothing(source: Source) -> None:
+    judged = [an_item(f"item{n}", f"Text {n}", source, relevance=0.0) for n in range(3)]
+    judged = [item._replace(features=Features(holds=0.0001)) for item in judged]
+    assert kept_ids(fitted_with(GOOD, *judged)) == ["good"]
+
+
 def test_a_message_that_asks_for_nothing_gets_nothing_but_workspace_files() -> None:
     file = an_item("file", "House rules", Source.WORKSPACE, relevance=0.3)
     reading = MessageReading(("Thanks!",), asks=0.01)
@@ -81,6 +88,13 @@ def test_where_no_answer_is_to_be_expected_less_is_worth_it(source: Source) -> N
     item = an_item("item", "Anna moved to Lisbon in May", source, relevance=0.003)
     assert kept_ids(fitted_with(item)) == ["item"]
     assert kept_ids(fitted_with(item._replace(features=Features(holds=0.1)))) == []
+
+
+def test_less_is_worth_it_the_less_likely_the_message_asks_for_anything() -> None:
+    sure, doubtful = (MessageReading(("How are you doing?",), asks=asks) for asks in (1.0, 0.25))
+    item = an_item("item", "Carla keeps bees in Porto", relevance=0.003)
+    assert kept_ids(fitted_with(GOOD, item, reading=sure)) == ["good", "item"]
+    assert kept_ids(fitted_with(GOOD, item, reading=doubtful)) == ["good"]
 
 
 def test_what_was_left_out_is_one_replay_with_full_away() -> None:
@@ -146,6 +160,17 @@ def test_a_year_is_no_sum() -> None:
     assert message_features("did he win anything in 1985")["digits"] == 0.0
     assert message_features("17*23")["digits"] == 0.8
     assert message_features("19853 + 1985")["digits"] == 5 / 12
+
+
+@pytest.mark.parametrize("code", ["BA-17", "P16", "4B", "WA-55120", "covid-19", "Ä12/C3", "HbA1c"])
+def test_a_code_is_no_sum(code: str) -> None:
+    assert message_features(f"What do I know about {code}?")["digits"] == 0.0
+
+
+@pytest.mark.parametrize("text", ["What is 17*23?", "3x4", "5km to miles", "25たす17は？", "7pm in 24h", "3 B"])
+def test_a_sum_or_an_amount_is_no_code(text: str) -> None:
+    digits = sum(map(str.isdigit, text))
+    assert message_features(text)["digits"] == digits / len(text)
 
 
 @pytest.mark.parametrize(
