@@ -35,6 +35,7 @@ message and another of its words. `personal_score` cannot know whose names they 
 
 _NAMED_IN_CHARS, _LEAST_NAME_CHARS = 1_000, 2
 _WORD = re.compile(r"\w+")
+_CAPITALISED: Final = re.compile(r"\b(?![a-zß-öø-ÿ\d_])\w+")
 _END_CHARS, _LEAST_CHARS = 3, 5
 _UNSPACED: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
@@ -51,8 +52,8 @@ def personal_score(reading: Reading, vector: Sequence[float], embedder: str) -> 
 
 
 def hold_name(reading: Reading, texts: Sequence[str]) -> NDArray[np.bool_]:
-    """Return whether the beginning of each text holds a name in the message (`Reading.names`), with or without an ending "s", and
-    a word of the message that is no name, in any form. Names of days and months do not count.
+    """Return whether the beginning of each text holds a name in the message (`Reading.names`), with a capital and with or without
+    an ending "s", and a word of the message that is no name, in any form. Names of days and months do not count.
     """
     names = {spelling for spellings in reading.names for spelling in spellings}
     spelt = {one.removesuffix("s") for one in names - STOP_WORDS if not {one, one.removesuffix("s")} & CALENDAR_WORDS}
@@ -61,8 +62,10 @@ def hold_name(reading: Reading, texts: Sequence[str]) -> NDArray[np.bool_]:
     if not spelt or not others:
         return np.zeros(len(texts), np.bool_)
     named = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(spelt)))})s?\b")
-    beginnings = [text[:_NAMED_IN_CHARS] for text in texts]
-    return np.array([bool(named.search(fold(one)) and word_shares(others, [one])[0]) for one in beginnings], np.bool_)
+    names_of = (" ".join(_CAPITALISED.findall(text[:_NAMED_IN_CHARS])) for text in texts)
+    is_named = [named.search(fold(told)) is not None for told in names_of]
+    is_told = [is_so and word_shares(others, [text])[0] > 0 for is_so, text in zip(is_named, texts, strict=True)]
+    return np.array(is_told, np.bool_)
 
 
 def telling_words(reading: Reading) -> frozenset[str]:
