@@ -154,7 +154,7 @@ def likenesses_of(ranked: Ranked, reading: Reading, candidates: Sequence[Candida
         np.repeat([one.kind is kind for one in candidates], [len(one.ids) for one in candidates])
         for kind in (CandidateKind.PAGE, CandidateKind.FACT)
     )
-    likeness = np.where(is_fact, np.maximum(likeness, surely(ranked.relevances)), likeness)
+    likeness = np.where(is_fact, np.maximum(likeness, surely(ranked.relevances, reading.blind)), likeness)
     # A page without a vector is new, and the memories that it is made of stand for it.
     likeness = np.where(np.isnan(likeness) & is_page, -1.0, likeness).round(4).tolist()
     return [None if one != one else one for one in likeness]  # noqa: PLR0124 - NaN is unequal to itself

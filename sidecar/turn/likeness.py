@@ -129,11 +129,13 @@ def likenesses_by_words(
     return np.asarray((odds + _OF_WORDS * np.array(shares) - _LEAST_ODDS) / _ODDS_A_LIKENESS, np.float64)
 
 
-def surely(relevances: Sequence[float]) -> _Vectors:
-    """Return the least likeness of memories of these relevances: 4 * relevance - 3, so that one of .75 is never too unlike for
-    `balanced`, nor one of .8 for `frugal`. Of 1,450 private memories beside another question 12 had .7, and none .8.
+def surely(relevances: Sequence[float], blind: float = 0.0) -> _Vectors:
+    """Return the least likeness of memories of these relevances, 4 * relevance - 3 - `blind`: one of .75 is never too unlike for
+    `balanced`, nor one of .8 for `frugal`, unless the embedder hardly knows the language (`blindness`).
+
+    Of 390 private memories beside another question in English one had .7 and none .8.
     """
-    return 4 * np.array(relevances, np.float64) - 3
+    return 4 * np.array(relevances, np.float64) - 3 - blind
 
 
 def unlike(item: Item, spend: Spend) -> str:
