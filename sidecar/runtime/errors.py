@@ -104,7 +104,9 @@ class TokenRevoked(Unauthenticated):
 
 
 class KeyUnknown(Unauthenticated):
-    """The token names a signing key that is not in the trusted set; sign with a published key."""
+    """The token names a signing key that is not in the trusted set; sign with a published key. `sidecar token` must run with the
+    service's SIDECAR_DATA_DIR.
+    """
 
 
 class CertificateUnknown(Unauthenticated):

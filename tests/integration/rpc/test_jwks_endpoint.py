@@ -163,7 +163,7 @@ async def test_rotated_key_is_trusted_after_a_minute_and_an_outage_changes_nothi
         assert (await door.authenticate(one, {})).tenant_id == tenant_uuid("acme")
         served.answer = b"HTTP/1.1 503 Unavailable\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
         now_s[0] = 60.0
-        with pytest.raises(KeyUnknown):
+        with pytest.raises(KeyUnknown, match="with the service's SIDECAR_DATA_DIR"):
             await door.authenticate(two, {})
         assert await door.authenticate(one, {})
         served.answer = whole(key_set("two"))
