@@ -7,7 +7,7 @@ questions; `--write-weights` writes the numbers of both sets. A count over `MOST
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.figures import Figure, plain
-from bench.recall.cases import ADVERSARIAL, SETS, Question, conversations
+from bench.recall.cases import ADVERSARIAL, SETS, conversations
 from bench.recall.fitting_worth import filled
 from models.embedding.embedder import Vectors
 from models.embedding.minilm import MiniLM
@@ -73,8 +73,7 @@ def run(*, scale: float, data: Path, write_weights: bool = False) -> list[Figure
             told = [breadth(across, one.vector.tolist()) for one in own]
             figures.append(plain(f"{title}, fitted on the other set", _agreement(own, told)))
     if write_weights:
-        asked = len(questions)
-        _TARGET.write_text(_module(by_embedder, asked))
+        _TARGET.write_text(_module(by_embedder, len(questions)))
     return figures
 
 
@@ -84,17 +83,14 @@ def counted(data: Path, embedder: str) -> list[Counted]:
         (of_set, one.name, question)
         for of_set in SETS
         for one in conversations(data, of_set)
-        for question in _with_evidence(one.questions)
+        for question in one.questions
+        if question.gold and question.category != ADVERSARIAL
     ]
     vectors = np.asarray(VECTORS_OF[embedder]([question.text for _, _, question in told]), np.float64)
     return [
         Counted(of_set, name, vector, len({*question.gold}))
         for (of_set, name, question), vector in zip(told, vectors, strict=True)
     ]
-
-
-def _with_evidence(questions: Sequence[Question]) -> Iterator[Question]:
-    yield from (one for one in questions if one.gold and one.category != ADVERSARIAL)
 
 
 def fitted(questions: Sequence[Counted]) -> BreadthWeights:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sidecar.turn.items import Item, Source, SourceReport, columns_of, items_of
-from sidecar.turn.likeness import aloofness, likenesses, likenesses_by_words, surely
+from sidecar.turn.likeness import aloofness, likenesses, likenesses_by_relevance, likenesses_by_words
 from sidecar.turn.personal import OF_A_NAME, hold_name
 from sidecar.turn.rank import CandidateKind, Candidates, Features, Ranked, rank
 from sidecar.turn.reading import Reading
@@ -154,7 +154,9 @@ def likenesses_of(ranked: Ranked, reading: Reading, candidates: Sequence[Candida
         np.repeat([one.kind is kind for one in candidates], [len(one.ids) for one in candidates])
         for kind in (CandidateKind.PAGE, CandidateKind.FACT)
     )
-    likeness = np.where(is_fact, np.maximum(likeness, surely(ranked.relevances, reading.blind)), likeness)
+    likeness = np.where(
+        is_fact, np.maximum(likeness, likenesses_by_relevance(ranked.relevances, reading.blind)), likeness
+    )
     # A page without a vector is new, and the memories that it is made of stand for it.
     likeness = np.where(np.isnan(likeness) & is_page, -1.0, likeness).round(4).tolist()
     return [None if one != one else one for one in likeness]  # noqa: PLR0124 - NaN is unequal to itself

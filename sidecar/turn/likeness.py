@@ -9,7 +9,7 @@ Where those sentences are like any question, or its script is not Latin, the emb
 little. There three things are added up, each as log odds: how relevant the memory is beside the others, how far the question is
 about somebody's own life, and how many of its words the memory holds in any form.
 
-A memory that is surely relevant needs no likeness: "How is the starter fed?" asks about the own starter if a memory tells of it.
+A memory that is surely relevant is recalled even so: "How is the starter fed?" asks about one's own if a memory tells how.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def likenesses_by_words(
     return np.asarray((odds + _OF_WORDS * np.array(shares) - _LEAST_ODDS) / _ODDS_A_LIKENESS, np.float64)
 
 
-def surely(relevances: Sequence[float], blind: float = 0.0) -> _Vectors:
+def likenesses_by_relevance(relevances: Sequence[float], blind: float = 0.0) -> _Vectors:
     """Return the least likeness of memories of these relevances, 4 * relevance - 3 - `blind`: one of .75 is never too unlike for
     `balanced`, nor one of .8 for `frugal`, unless the embedder hardly knows the language (`blindness`).
 

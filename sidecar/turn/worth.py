@@ -46,9 +46,9 @@ class Spend(StrEnum):
 class SpendRule:
     """The numbers beneath a choice of `Spend`.
 
-    `least_worth` is the least of an item's worth (see `worth`), `least_relevance` of its relevance, `least_asking` of the
-    probability that the message asks for anything. `recall_tokens` bounds what is recalled or older than the last exchange,
-    if no budget is set.
+    `least_worth` is the least of an item's worth (see `worths`) times the probability that the message asks for anything,
+    `least_relevance` the least of its relevance, and `least_asking` of that probability. `recall_tokens` bounds what is recalled or
+    older than the last exchange, if no budget is set.
     """
 
     least_worth: float

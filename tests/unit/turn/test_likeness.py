@@ -29,8 +29,8 @@ from sidecar.turn.likeness import (
     blindness,
     levels,
     likenesses,
+    likenesses_by_relevance,
     likenesses_by_words,
-    surely,
     unlike,
 )
 from sidecar.turn.personal import OF_A_NAME, hold_name, personal_score, telling_words
@@ -101,8 +101,10 @@ def test_what_typed_edges_lead_to_by_most_of_the_question_is_as_like_it_as_the_w
 
 
 def test_a_memory_that_is_surely_relevant_is_like_the_question_whatever_it_asks_about() -> None:
-    assert surely([0.5, 0.75, 0.8, 1.0]).round(6).tolist() == [-1.0, 0.0, 0.2, 1.0]
-    assert surely([0.75, 1.0], 1.0).tolist() == [-1.0, 0.0], "but for a language that the embedder does not know"
+    assert likenesses_by_relevance([0.5, 0.75, 0.8, 1.0]).round(6).tolist() == [-1.0, 0.0, 0.2, 1.0]
+    assert likenesses_by_relevance([0.75, 1.0], 1.0).tolist() == [-1.0, 0.0], (
+        "but for a language that the embedder does not know"
+    )
     reading = replace(READING, has_vector=True, personal=-9.0)
     for cosine, share in ((0.8, 1.0), (0.3, 0.1)):
         item, *_ = found([[cosine, 0.0, 0.0]], reading, share)
