@@ -47,8 +47,8 @@ class SpendRule:
     """The numbers beneath a choice of `Spend`.
 
     `least_worth` is the least of an item's worth (see `worths`) times the probability that the message asks for anything,
-    `least_relevance` the least of its relevance, and `least_asking` of that probability. `recall_tokens` bounds what is recalled or
-    older than the last exchange, if no budget is set.
+    `least_relevance` the least of its relevance, and `least_asking` of that probability. `recall_tokens` bounds what is recalled
+    or older than the last exchange, if no budget is set.
     """
 
     least_worth: float
