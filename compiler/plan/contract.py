@@ -348,8 +348,8 @@ class Draft:
 
     `existing_md` is the present text, empty for a rebuild: the writer then sees only what the sources say now. A section
     without a slug is the page's summary. `names` are the page's names, its title among them. `standing` are the sources of the
-    present text; `marked` are lines of it that a rebuild keeps next to the new text. `asked` is what the ontology in force asks
-    of the section.
+    present text; `marked` are lines of it that a rebuild keeps next to the new text. `elsewhere` are lines of the page's other
+    sections, which a planner that quotes does not repeat. `asked` is what the ontology in force asks of the section.
     """
 
     page: PageKey
@@ -360,6 +360,7 @@ class Draft:
     names: tuple[str, ...] = ()
     standing: tuple[CitedMemory, ...] = ()
     marked: tuple[str, ...] = ()
+    elsewhere: tuple[str, ...] = ()
     asked: tuple[str, ...] = ()
 
 

@@ -14,6 +14,7 @@ from compiler.plan.batch import AggregationView, LeafBatch, ParentCandidate
 from compiler.plan.contract import BatchMemory, Draft, Mention, Page, PageKey, PageType, PromotionStatus
 from compiler.plan.judging.finishing import SUMMARY
 from compiler.plan.judging.membership import MIN_CHILDREN, MemberRequirement, is_tag_of, requirement, shows
+from compiler.plan.judging.once import without
 from compiler.plan.judging.parents import LISTS_OF_PEOPLE, PERIOD, PERSON, section_of
 from compiler.plan.judging.writing import added_lines
 from compiler.plan.names.decisions import decisions
@@ -95,7 +96,7 @@ def write_section(draft: Draft) -> str:
     found = [(memory, excerpt(memory, keys)) for memory in draft.memories]
     if draft.section.slug == SUMMARY:
         return escape(opening_line(found, keys)[0]) if any(said for _, said in found) else ""
-    return "\n".join(dict.fromkeys(line(one, memory) for memory, said in found for one in said))
+    return "\n".join(without((line(one, memory) for memory, said in found for one in said), draft.elsewhere))
 
 
 def quote(draft: Draft) -> str:

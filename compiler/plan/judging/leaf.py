@@ -34,6 +34,7 @@ from compiler.plan.edge_types import SOLE_TYPES, TypedEdge, first_moment
 from compiler.plan.gathering import Gathering
 from compiler.plan.judging import ending, writing
 from compiler.plan.judging.finishing import Bodies, finish, references
+from compiler.plan.judging.once import once
 from compiler.plan.names import naming
 from compiler.plan.names.locating import located, tags_at
 from compiler.plan.names.merge import Matches, Merger, merger, proposed_key
@@ -158,7 +159,7 @@ class _Leaf:
     def _update(self, page: Page, updates: Iterable[PageUpdate]) -> None:
         together = tuple(updates)
         proposed_sections = writing.coalesced(one for update in together for one in update.sections)
-        for section in writing.within_bound(page, proposed_sections):
+        for section in writing.within_bound(page, once(page, proposed_sections, self.citable)):
             written = writing.write(page, section, citable=self.citable, gathering=self.gathering)
             if written is not None:
                 self.gathering.items.append(WriteSection(page.key, written.section))
@@ -185,7 +186,7 @@ class _Leaf:
         )
         page = self.merger.rulings.named(replace(there, is_active=True))
         sections = {section.slug: section for section in page.sections}
-        for one in writing.within_bound(page, writing.coalesced(proposed.sections)):
+        for one in writing.within_bound(page, once(page, writing.coalesced(proposed.sections), self.citable)):
             written = writing.write(page, one, citable=self.citable, gathering=self.gathering)
             if written is not None:
                 sections[one.slug] = written.section

@@ -42,6 +42,7 @@ from compiler.plan.facts import past
 from compiler.plan.gathering import Gathering
 from compiler.plan.judging import departing
 from compiler.plan.judging.finishing import SUMMARY
+from compiler.plan.judging.once import elsewhere
 from compiler.plan.judging.writing import page_names
 from compiler.plan.names import excerpts, naming, openings
 from compiler.plan.names.locating import tag_names
@@ -140,7 +141,8 @@ class _Stale:
         self.gathering.items.append(WriteSection(page.key, rebuilt))
         unchanged = (one for one in memories if one.memory_id not in self.view.changed)
         marked = past.borne_out(section.body_md, unchanged)
-        draft = Draft(page.key, page.title, rebuilt, "", memories, page_names(page), marked=marked)
+        others = elsewhere(page, section.slug) if self.is_quoting else ()
+        draft = Draft(page.key, page.title, rebuilt, "", memories, page_names(page), marked=marked, elsewhere=others)
         self.gathering.drafts.append(draft)
         self.gathering.count("sections_rebuilt")
         return rebuilt

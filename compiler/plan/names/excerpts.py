@@ -369,6 +369,7 @@ def _is_telling(sentence: str, keys: Collection[str], least: int = LEAST_WORDS) 
     words = content_words(sentence)
     speaker = speaker_of(sentence) if least >= LEAST_WORDS else ""
     own = {word for key in (*keys, plain_key(speaker)) for word in key.split()}
-    return len(words - own - INTERJECTIONS) >= least or (
+    words -= own
+    return len(words - INTERJECTIONS) >= least or (
         not sentence.isascii() and len(max(words, key=len, default="")) >= _LONG_UNSPACED
     )
