@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from compiler.plan.edge_types import SOLE_TYPES
 from compiler.plan.edges.nouns import NOUNS
@@ -35,16 +35,6 @@ MIN_NAME_CHARS = 2
 _ARTICLE = r"(?:(?i:the|a|an|el|la|los|las|o|os|as|der|die|das|dem|den|le|les|il|lo|gli|i)\s+|(?i:l)['’])?[\"“„«]?"
 _GAP = r"(?:\s+|(?<=['’]))"
 _WHO = r"(?:,? (?:who|which|que|qui|che) )?"
-_PHRASES = [(kind, flags, re.compile(rf"{_WHO}\s*{text}{_GAP}{_ARTICLE}")) for kind, flags, text in PHRASES]
-_FRAMES = [
-    (kind, flags, re.compile(rf"\s+{text}\s+{_ARTICLE}"), re.compile(rf"\s*{after}\b"))
-    for kind, flags, text, after in FRAMES
-]
-_FIRST = [(kind, flags, re.compile(rf"(?:{text}){_GAP}{_ARTICLE}$")) for kind, flags, text in FIRST_PERSON]
-_CHANGES = [
-    (kind, re.compile(rf"\s+(?:{first})\s+{_ARTICLE}"), re.compile(rf",?\s+(?:{second})\s+{_ARTICLE}"))
-    for kind, first, second in CHANGES
-]
 _BESIDE = re.compile(BESIDE, re.IGNORECASE)
 _BELONGING = re.compile(rf"\s*{BELONGING}\s+{_ARTICLE}")
 _IS = re.compile(r"\s+(?:is|was|es|é|est|è|ist)\s+")
@@ -123,6 +113,34 @@ def statements(
                 yield _alone(own, sentence)
 
 
+# Two hundred patterns take a tenth of a second to compile, and most processes never read a statement: each list waits for its
+# first use.
+@cache
+def _phrases() -> list[tuple[str, str, re.Pattern[str]]]:
+    return [(kind, flags, re.compile(rf"{_WHO}\s*{text}{_GAP}{_ARTICLE}")) for kind, flags, text in PHRASES]
+
+
+@cache
+def _frames() -> list[tuple[str, str, re.Pattern[str], re.Pattern[str]]]:
+    return [
+        (kind, flags, re.compile(rf"\s+{text}\s+{_ARTICLE}"), re.compile(rf"\s*{after}\b"))
+        for kind, flags, text, after in FRAMES
+    ]
+
+
+@cache
+def _first_person() -> list[tuple[str, str, re.Pattern[str]]]:
+    return [(kind, flags, re.compile(rf"(?:{text}){_GAP}{_ARTICLE}$")) for kind, flags, text in FIRST_PERSON]
+
+
+@cache
+def _changes() -> list[tuple[str, re.Pattern[str], re.Pattern[str]]]:
+    return [
+        (kind, re.compile(rf"\s+(?:{first})\s+{_ARTICLE}"), re.compile(rf",?\s+(?:{second})\s+{_ARTICLE}"))
+        for kind, first, second in CHANGES
+    ]
+
+
 @lru_cache(maxsize=256)
 def _pattern(names: tuple[str, ...]) -> re.Pattern[str] | None:
     longest_first = sorted(names, key=lambda name: (-len(name), name))
@@ -146,7 +164,7 @@ def _between(
         if second in people:
             return StatedEdge(second, "owns", first)
         return StatedEdge(first, "member_of", second) if first in people else None
-    for kind, flags, phrase in _PHRASES:
+    for kind, flags, phrase in _phrases():
         if phrase.fullmatch(between):
             return _edge(kind, flags, (first, second), people, _period(sentence[named[1] :]))
     return None
@@ -158,7 +176,7 @@ def _framed(
     """Return the edge that words between two neighbouring names and behind the second one state together."""
     if not _OPENING.search(sentence[: subject[0]]):
         return None
-    for kind, flags, between, after in _FRAMES:
+    for kind, flags, between, after in _frames():
         if between.fullmatch(sentence, subject[1], named[0]) and after.match(sentence, named[1]):
             return _edge(kind, flags, (sentence[slice(*subject)], sentence[slice(*named)]), people, EdgePeriod())
     return None
@@ -182,7 +200,7 @@ def _changed(
     subject, ended, begun = (sentence[slice(*one)] for one in spans)
     if not _OPENING.search(sentence[:start]) or ended == begun or {ended, begun} & {*people}:
         return None
-    for kind, first, second in _CHANGES:
+    for kind, first, second in _changes():
         if first.fullmatch(sentence, end, before[0]) and second.fullmatch(sentence, before[1], after[0]):
             if kind == "located_in" and subject in people:
                 return None
@@ -200,7 +218,7 @@ def _alone(stated: StatedEdge, sentence: str) -> StatedEdge:
 
 def _own(sentence: str, named: tuple[int, int], speaker: str) -> StatedEdge | None:
     """Return the edge that the speaker states of himself or herself."""
-    for kind, flags, phrase in _FIRST:
+    for kind, flags, phrase in _first_person():
         found = phrase.search(sentence[: named[0]])
         if found and _OPENING.search(sentence[: found.start()]):
             return StatedEdge(speaker, kind, sentence[slice(*named)], "†" in flags, _period(sentence[named[1] :]))

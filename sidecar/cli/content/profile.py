@@ -10,7 +10,8 @@ import click
 
 from sidecar.cli.shared import drawing
 from sidecar.cli.shared.paging import every, limit_option
-from sidecar.cli.shared.session import Command, CommandSession, connected
+from sidecar.cli.shared.session import CommandSession, connected
+from sidecar.cli.shared.speaking import Command
 from sidecar.client import knobs
 from sidecar.client.answers import ProfileInForce, ProfileVersion
 

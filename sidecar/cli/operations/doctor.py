@@ -13,7 +13,7 @@ from sidecar.cli.operations import examining
 from sidecar.cli.operations.examining import Finding
 from sidecar.cli.shared.failures import FAILED, OK
 from sidecar.cli.shared.output import Voice
-from sidecar.cli.shared.session import speaking
+from sidecar.cli.shared.speaking import speaking
 
 
 @click.command(short_help="Check this machine's setup, and show fixes.")

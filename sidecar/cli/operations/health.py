@@ -6,7 +6,8 @@ import click
 
 from sidecar.cli.shared.failures import OK, UNAVAILABLE
 from sidecar.cli.shared.output import Voice
-from sidecar.cli.shared.session import DEFAULT_ADDRESS, securable, speaking
+from sidecar.cli.shared.session import DEFAULT_ADDRESS, securable
+from sidecar.cli.shared.speaking import speaking
 from sidecar.client import Sidecar, Tls
 
 

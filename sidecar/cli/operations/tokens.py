@@ -11,7 +11,8 @@ import click
 
 from sidecar.cli.shared.dev_tokens import minting
 from sidecar.cli.shared.output import Voice
-from sidecar.cli.shared.session import DEFAULT_NAME, speaking
+from sidecar.cli.shared.session import DEFAULT_NAME
+from sidecar.cli.shared.speaking import speaking
 from sidecar.rpc.auth.devkey import mint
 from sidecar.rpc.auth.identity import Grant, Role
 

@@ -10,7 +10,7 @@ import click
 
 from sidecar import telemetry
 from sidecar.cli.shared.output import Voice
-from sidecar.cli.shared.session import speaking
+from sidecar.cli.shared.speaking import speaking
 from sidecar.runtime import settings
 from sidecar.telemetry import watch
 from sidecar.worker import worker_process as process

@@ -1,14 +1,13 @@
-"""Shared by commands: the options for address and identity, the client, and error handling."""
+"""Shared by commands that call a sidecar: the options for address and identity, and the client."""
 
 from __future__ import annotations
 
 import functools
 import os
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 from uuid import uuid4
 
 import click
@@ -16,12 +15,11 @@ import click
 from sidecar.cli.shared import failures
 from sidecar.cli.shared.dev_tokens import dev_token
 from sidecar.cli.shared.output import Voice
+from sidecar.cli.shared.speaking import Command, speaking
 from sidecar.client import Sidecar, Stance, Tls
 
 DEFAULT_ADDRESS = "127.0.0.1:7433"
 DEFAULT_NAME = "default"
-
-Command = Callable[..., Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,26 +42,6 @@ class Caller:
     token: str | None
     tenant: str
     owner: str
-
-
-def speaking(work: Command) -> Command:
-    """Give a command --json and a `voice`, and convert its errors to one line and an exit code."""
-
-    @click.option("--json", "is_json", is_flag=True, help="Write one JSON document and nothing else.")
-    @functools.wraps(work)
-    def command(*, is_json: bool, **given: Any) -> None:
-        voice = Voice(is_json)
-        try:
-            code = work(voice=voice, **given)
-        except failures.user_errors() as error:
-            fail(voice, error)
-        except (click.Abort, KeyboardInterrupt):
-            if is_json:
-                voice.document(failures.facts_of(failures.Interrupted("interrupted")))
-            raise
-        raise click.exceptions.Exit(code or failures.OK)
-
-    return command
 
 
 def securable(work: Command) -> Command:
@@ -138,11 +116,3 @@ def as_caller(given: Caller, voice: Voice) -> Caller:
     token = dev_token(os.environ, tenant=tenant, now_s=time.time(), token_id=uuid4().hex)
     voice.note(f"No token given: using this machine's dev key, as tenant {tenant!r} and owner {owner!r}.")
     return Caller(given.address, token, tenant, owner)
-
-
-def fail(voice: Voice, error: Exception) -> NoReturn:
-    """Report the error, as JSON too if requested, and end with its exit code."""
-    voice.note(f"sidecar: {failures.line_of(error)}")
-    if voice.is_json:
-        voice.document(failures.facts_of(error))
-    raise click.exceptions.Exit(failures.exit_code(error)) from error

@@ -100,15 +100,15 @@ def test_without_a_token_or_a_dev_key_commands_exit_3(capsys: pytest.CaptureFixt
     assert not (tmp_path / "data").exists()
 
 
-def test_irreversible_command_without_a_terminal_asks_for_yes_option() -> None:
+def test_irreversible_command_without_a_terminal_asks_for_yes_option(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     to_nobody = ("--token", "t", "--address", NOBODY)
-    for command in ("owner forget", "wiki delete austin", "wiki reset", "wiki rebuild", "wiki rollback co_mention"):
-        done = subprocess.run(
-            [sys.executable, "-m", "sidecar", *command.split(), *to_nobody], stdin=subprocess.DEVNULL, capture_output=True,
-            text=True, check=False,
-        )  # fmt: skip
-        assert done.returncode == 2, command
-        assert "add --yes to agree" in done.stderr, command
+    with Path(os.devnull).open() as nothing:
+        monkeypatch.setattr(sys, "stdin", nothing)
+        for command in ("owner forget", "wiki delete austin", "wiki reset", "wiki rebuild", "wiki rollback co_mention"):
+            assert run([*command.split(), *to_nobody]) == 2, command
+            assert "add --yes to agree" in capsys.readouterr().err, command
 
 
 def test_dev_key_replaces_a_missing_token_and_is_mentioned(capsys: pytest.CaptureFixture[str]) -> None:

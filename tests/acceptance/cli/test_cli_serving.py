@@ -15,6 +15,7 @@ from uuid import uuid4
 
 import pytest
 
+from sidecar.cli.root import run
 from tests.support.places import ROOT
 from tests.support.served.command_line import migrated, outcome, serving
 from tests.support.waiting import PATIENCE_S
@@ -29,22 +30,32 @@ def environment(migrated_template: str, tmp_path_factory: pytest.TempPathFactory
         yield one
 
 
-def test_migrations_are_listed_with_none_left_to_apply(environment: dict[str, str]) -> None:
-    listed = outcome(["migrate", "status", "--json"], environment)
-    assert all(one["applied_at"] or one["waits_for"] for one in json.loads(listed.stdout))
-    dry = json.loads(outcome(["migrate", "--dry-run", "--json"], environment).stdout)
+def test_migrations_are_listed_with_none_left_to_apply(
+    environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert run(["migrate", "status", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert all(one["applied_at"] or one["waits_for"] for one in listed)
+    assert run(["migrate", "--dry-run", "--json"]) == 0
+    dry = json.loads(capsys.readouterr().out)
     assert dry == {"would_apply": [], "skipped": dry["skipped"], "is_dry_run": True}
     assert outcome(["migrate"], environment).stdout.splitlines()[-1] == "nothing to apply"
 
 
 def test_spreading_a_plain_database_is_refused_before_anything_changes(
-    environment: dict[str, str], empty_database: str
+    environment: dict[str, str],
+    empty_database: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    empty = {**environment, "SIDECAR_DATABASE_URL": empty_database}
-    done = outcome(["migrate", "--distribute", "--json"], empty)
-    assert (done.returncode, json.loads(done.stdout)["error"]["kind"]) == (1, "NotACluster")
-    listed = json.loads(outcome(["migrate", "status", "--json"], empty).stdout)
-    assert not any(one["applied_at"] for one in listed)
+    for name, value in {**environment, "SIDECAR_DATABASE_URL": empty_database}.items():
+        monkeypatch.setenv(name, value)
+    assert run(["migrate", "--distribute", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["error"]["kind"] == "NotACluster"
+    assert run(["migrate", "status", "--json"]) == 0
+    assert not any(one["applied_at"] for one in json.loads(capsys.readouterr().out))
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

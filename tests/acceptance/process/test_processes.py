@@ -20,6 +20,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
+from sidecar.cli.root import run
 from sidecar.client import NewTurn, Sidecar, SidecarCallError
 from sidecar.context.receipt_writer import new_receipt_id
 from sidecar.rpc.auth.devkey import mint
@@ -243,10 +244,12 @@ def test_killed_supervisor_leaves_no_process_behind(migrated_template: str, tmp_
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "many"])
-def test_number_of_processes_that_cannot_be_is_a_one_line_error(tmp_path: Path, number: str) -> None:
-    done = outcome(["serve", f"--processes={number}"], {"SIDECAR_DATA_DIR": str(tmp_path)})
-    assert done.returncode == 2
-    (line,) = done.stderr.splitlines()
+def test_number_of_processes_that_cannot_be_is_a_one_line_error(
+    tmp_path: Path, number: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SIDECAR_DATA_DIR", str(tmp_path))
+    assert run(["serve", f"--processes={number}"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(
         f"sidecar: SIDECAR_PROCESSES: '{number}' is no number of processes; set a whole number from 1"
     )

@@ -37,6 +37,7 @@ from tests.support.compiler.compiling import NOW, Clock, capped, compiled, engin
 LATER = NOW + timedelta(minutes=10)
 LAST = NOW + timedelta(hours=1)
 HELD = "Chef Ondine"
+DOOMED = "doomed"
 _PATIENCE = RetryPolicy(
     backoff_s=0.001, longest_backoff_s=0.002, breaker=BreakerPolicy(open_s=0.01, longest_open_s=0.01)
 )
@@ -107,9 +108,9 @@ def engine(pools: Pools, model: LanguageModel, clock: Clock) -> Engine:
 
 
 @asynccontextmanager
-async def model_at(url: str) -> AsyncIterator[RemoteModel]:
-    """Yield the client of the model at a server."""
-    model = openai_model(OpenAIConfig(f"{url}/v1"), patience=_PATIENCE)
+async def model_at(url: str, api_key: str = "") -> AsyncIterator[RemoteModel]:
+    """Yield the client of the model at a server; the key, if one is given, tells its requests from another client's."""
+    model = openai_model(OpenAIConfig(f"{url}/v1", (lambda: api_key) if api_key else None), patience=_PATIENCE)
     try:
         yield model
     finally:

@@ -15,7 +15,7 @@ from uuid import UUID
 from store.db.postgres import PoolsConfig, open_pools
 from store.scope import Scope
 from tests.support.compiler.compiling import Clock, worker_on
-from tests.support.compiler.crash_world import LATER, Stepping, engine, model_at
+from tests.support.compiler.crash_world import DOOMED, LATER, Stepping, engine, model_at
 
 
 async def main(dsn: str, url: str, scope: Scope, after: int) -> None:
@@ -30,9 +30,9 @@ async def main(dsn: str, url: str, scope: Scope, after: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     pools = await open_pools(dsn, PoolsConfig(turn_connections=1, background_connections=3))
-    async with model_at(url) as model:
+    async with model_at(url, DOOMED) as model:
         made = replace(engine(pools, Stepping(model, step), Clock(LATER)), checkpoint=step)
-        worker = worker_on(pools, made, holder="doomed")
+        worker = worker_on(pools, made, holder=DOOMED)
         worker.on_finished = lambda job, ending: step("settled")
         await worker.drain_scope(scope)
     await pools.close()

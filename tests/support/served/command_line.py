@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from sidecar.client import Sidecar
+from sidecar.runtime.database import Database, bring_up_to_date
 from tests.support.databases import database_clone
 from tests.support.waiting import PATIENCE_S
 
@@ -34,13 +35,14 @@ def migrated(template: str, home: Path) -> Iterator[dict[str, str]]:
     """Yield the environment of commands over a migrated database of their own, with a socket beneath `home`."""
     with asyncio.Runner() as runner:
         database = database_clone(template)
+        dsn = runner.run(database.__aenter__())
+        runner.run(bring_up_to_date(Database(dsn, dsn)))
         environment = {
-            "SIDECAR_DATABASE_URL": runner.run(database.__aenter__()),
+            "SIDECAR_DATABASE_URL": dsn,
             "SIDECAR_DATA_DIR": str(home / "data"),
             "SIDECAR_EMBEDDER": "none",
             "SIDECAR_LISTEN": f"unix:{home / 'socket' / 's.sock'}",
         }
-        assert outcome(["migrate"], environment).returncode == 0
         yield environment
         runner.run(database.__aexit__(None, None, None))
 

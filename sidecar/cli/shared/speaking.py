@@ -1,0 +1,42 @@
+"""Shared by all commands: --json, and errors as one line and an exit code. Loads no client: not every command calls a sidecar."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import click
+
+from sidecar.cli.shared import failures
+from sidecar.cli.shared.output import Voice
+
+Command = Callable[..., Any]
+
+
+def speaking(work: Command) -> Command:
+    """Give a command --json and a `voice`, and convert its errors to one line and an exit code."""
+
+    @click.option("--json", "is_json", is_flag=True, help="Write one JSON document and nothing else.")
+    @functools.wraps(work)
+    def command(*, is_json: bool, **given: Any) -> None:
+        voice = Voice(is_json)
+        try:
+            code = work(voice=voice, **given)
+        except failures.user_errors() as error:
+            fail(voice, error)
+        except (click.Abort, KeyboardInterrupt):
+            if is_json:
+                voice.document(failures.facts_of(failures.Interrupted("interrupted")))
+            raise
+        raise click.exceptions.Exit(code or failures.OK)
+
+    return command
+
+
+def fail(voice: Voice, error: Exception) -> NoReturn:
+    """Report the error, as JSON too if requested, and end with its exit code."""
+    voice.note(f"sidecar: {failures.line_of(error)}")
+    if voice.is_json:
+        voice.document(failures.facts_of(error))
+    raise click.exceptions.Exit(failures.exit_code(error)) from error
