@@ -28,6 +28,7 @@ from compiler.plan.names.openings import (
     opening,
     opening_line,
     place_line,
+    tells_of,
     weight,
 )
 from compiler.plan.names.ruled import known_as
@@ -52,6 +53,7 @@ from compiler.plan.text.sentences import sentences
 NAME = "extractive"
 MIN_MEMORIES = 2
 MIN_THEME_MEMORIES = 3
+MIN_TOLD_IN_PASSING = 3
 MIN_EVERYDAY_WEIGHT = 5
 MIN_PASSING_WEIGHT = 6
 LONGEST_LETTERS = 4
@@ -129,6 +131,13 @@ def _is_enough(subject: Subject, found: list[tuple[BatchMemory, tuple[str, ...]]
     ]
     if not is_theme:
         is_plain = subject.kind is NameKind.THING
+        told = [one for said in saying for one in said]
+        if (
+            is_plain
+            and sum(map(bool, saying)) < MIN_TOLD_IN_PASSING
+            and not any(tells_of(one, subject.keys) for one in told)
+        ):
+            return False
         return any(weights) and not (is_plain and is_fragment((one for _, said in found for one in said), subject.keys))
     if not is_everyday(subject.title):
         return sum(weights) >= MIN_THEME_MEMORIES

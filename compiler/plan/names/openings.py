@@ -192,6 +192,11 @@ def _is_common(keys: Collection[str]) -> bool:
     return any(theme_of(key) in EVERYONES for key in keys)
 
 
+def tells_of(sentence: str, keys: Collection[str]) -> bool:
+    """Return whether the sentence begins with the subject or says what it is or does, and does not only name it in passing."""
+    return any(acts(key, sentence) for key in keys) or definition(COPULA.sub(" est ", sentence), keys) >= _BEGINS
+
+
 def is_fragment(said: Iterable[str], keys: Collection[str]) -> bool:
     """Return whether the subject is named in the sentences as the end of one and the same phrase only: `the birds of Texas`."""
     name = "|".join(sorted(map(re.escape, keys), key=len, reverse=True))

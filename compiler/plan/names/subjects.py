@@ -70,7 +70,8 @@ class Subject:
 
     @property
     def title(self) -> str:
-        """The name that occurs most often, in the spelling with the most capitals: `Vinland Saga`, not `vinland Saga`.
+        """The name that occurs most often, or of a person the full name that begins with it, in the spelling with the most
+        capitals: `Vinland Saga`, not `vinland Saga`.
 
         A country has its English name, in whatever language it was named, so that it has one page.
         """
@@ -80,8 +81,18 @@ class Subject:
         for name, count in self.names.items():
             counts[plain_key(name)] += count
         best = min(counts, key=lambda key: (-counts[key], key))
+        full = [key for key in counts if key.startswith(f"{best} ") and _is_person_like(key)]
+        if full and self._may_be_person:
+            best = min(full, key=lambda key: (-counts[key], -len(key), key))
         spellings = (name for name in self.names if plain_key(name) == best)
         return min(spellings, key=lambda name: (-_capitals(name), -self.names[name], name))
+
+    @property
+    def _may_be_person(self) -> bool:
+        if self.kind is NameKind.THING:
+            keys = set(map(plain_key, self.names))
+            return any(acts(key, memory.text) for key in keys for memory in self.memories.values())
+        return self.kind is NameKind.PERSON
 
     @property
     def keys(self) -> frozenset[str]:
@@ -191,9 +202,10 @@ def _is_person(subject: Subject) -> bool:
 
 
 def _is_person_like(key: str) -> bool:
-    """Return whether the key is of two or three words, of which none is common."""
+    """Return whether the key is of two or three words, of which none is common or a German noun (`Mama das Silber`)."""
     words = key.split()
-    return len(words) in (2, 3) and COMMON_WORDS.isdisjoint(words) and GENERIC.isdisjoint(words)
+    is_plain = COMMON_WORDS.isdisjoint(words) and GENERIC.isdisjoint(words)
+    return len(words) in (2, 3) and is_plain and not any(map(is_german_noun, words[1:]))
 
 
 def _recall(subject: Subject, mention: Mention, earlier: Mapping[str, BatchMemory]) -> None:

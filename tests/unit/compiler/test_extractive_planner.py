@@ -109,7 +109,7 @@ def test_a_name_after_a_form_of_address_is_the_person_with_a_surname_too() -> No
         memory("m3", "Then Dona Odete lent me her old ladder."),
     )
     proposal = extractive.plan_leaf(batch(*told))
-    assert titles(proposal) == ["Dona Odete"]
+    assert titles(proposal) == ["Dona Odete Teles"]
     assert set(proposal.new_pages[0].sections[0].memory_ids) == {"m1", "m2", "m3"}
 
 
@@ -117,7 +117,7 @@ def test_a_place_is_not_another_place_whose_name_begins_with_its_own() -> None:
     proposal = extractive.plan_leaf(
         batch(
             memory("m1", "Yesterday we sat by Copper Wharf until the fog came."),
-            memory("m2", "After lunch near Copper Wharf we walked home slowly."),
+            memory("m2", "After lunch near it we saw that Copper Wharf is small."),
             memory("m3", "Our old friends sailed by Copper Wharf Station this morning."),
         )
     )

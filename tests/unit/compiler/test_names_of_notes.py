@@ -59,10 +59,10 @@ def test_note_names_whom_it_has_in_the_genitive_or_dative() -> None:
         (("62 Kilo wiegt er jetzt.", "Er muss 8 Kilo abnehmen.", "Er hat 2 Kilo verloren."), set()),
         (("Gudrun cleans on Tuesdays.", "Gudrun needs a stronger brush."), {"Gudrun"}),
         (("Sofia is the product manager.", "Sofia wants refunds by May."), {"Sofia"}),
-        (("Gary Holt is fixing the roof.", "Gary quoted nine hundred."), {"Gary"}),
-        (("Vorsitzende ist Frauke Dierks.", "Frauke möchte neue Tore."), {"Frauke"}),
+        (("Gary Holt is fixing the roof.", "Gary quoted nine hundred."), {"Gary Holt"}),
+        (("Vorsitzende ist Frauke Dierks.", "Frauke möchte neue Tore."), {"Frauke Dierks"}),
         (("Die Regatta war verregnet.", "Wir fahren nicht zur Regatta."), set()),
-        (("The buyer is called Renata Prado.", "Renata offered a lower fee."), {"Renata"}),
+        (("The buyer is called Renata Prado.", "Renata offered a lower fee."), {"Renata Prado"}),
     ],
 )
 def test_word_that_only_opens_sentences_is_a_name_by_what_it_does(texts: tuple[str, ...], found: set[str]) -> None:
@@ -102,3 +102,23 @@ def test_a_word_of_a_theme_within_a_name_is_no_theme() -> None:
 def test_a_couple_and_a_city_with_a_surname_are_not_one() -> None:
     assert titles("Frau Falkner paid in cash.", "Herr Falkner paid by card.", "We met Anna Falkner there.") == set()
     assert titles("We met Dr. Hagen Porto.", "The office in Porto is closed.") == set()
+
+
+@pytest.mark.parametrize(
+    ("texts", "title"),
+    [
+        (("Ilka Brenner is our vet.", "Ilka charged 45 pounds.", "Called Ilka about the dog."), "Ilka Brenner"),
+        (("Ilka was here.", "Ilka left early.", "The award goes to Ilka Brenner."), "Ilka Brenner"),
+        (("We use Tarn for the maps.", "Tarn is slow today.", "The new Tarn Server is faster."), "Tarn"),
+    ],
+)
+def test_person_is_titled_by_the_full_name_however_seldom_it_is_written(texts: tuple[str, ...], title: str) -> None:
+    assert titles(*texts) == {title}
+
+
+def test_page_of_two_memories_says_more_of_its_subject_than_its_name() -> None:
+    passing = ("Lunch with Rui at the Ferrypost.", "The wedding will be at the Ferrypost in May.")
+    assert titles(*passing) == set()
+    assert titles(*passing, "The party at the Ferrypost went on until two.") == {"Ferrypost"}
+    assert titles(passing[0], "The Ferrypost is closed on Mondays.") == {"Ferrypost"}
+    assert titles(passing[0], "In May the Ferrypost closes for the winter.") == {"Ferrypost"}

@@ -258,6 +258,7 @@ def test_a_thing_and_the_museum_that_bears_its_name_are_two_pages() -> None:
     said = (
         "The Lemnos Museum tells the history of the old Lemnos.",
         "We visited Lemnos in heavy rain and saw the Lemnos Museum with two guides.",
+        "Lemnos was hot and dry all week.",
     )
     every = [memory(f"m{at}", text) for at, text in enumerate(said)]
     proposal = extractive.plan_leaf(batch(*every))
@@ -319,7 +320,7 @@ def test_a_full_name_at_a_sentences_start_is_the_name_that_is_known_elsewhere() 
         )
     )
     (page,) = proposal.new_pages
-    assert page.title == "Keiro"
+    assert page.title == "Keiro Hanama"
     assert {one for section in page.sections for one in section.memory_ids} == {"m1", "m2", "m3"}
 
 
