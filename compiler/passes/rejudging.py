@@ -38,9 +38,9 @@ async def plan_rejudging(
     Only names related to one of the memories' names are looked at. Families of more than MOST_MEMORIES memories stay.
     """
     names = await asyncio.to_thread(rejudging.names_in, memories)
-    cities, surnames = rejudging.cities_in(memories), rejudging.surnames_in(memories)
+    clues = await asyncio.to_thread(rejudging.clues_in, memories)
     async with access.reading() as connection:
-        found = await families.read(connection, access.scope, names, deps.substrate, cities, surnames)
+        found = await families.read(connection, access.scope, names, deps.substrate, clues)
         rules = await views.ruled_by_operators(connection, access.scope)
     judged = [one for one in found if len(one.memory_ids) <= MOST_MEMORIES and not _is_ruled(one, rules)]
     wanted = sorted({memory_id for one in judged for memory_id in one.memory_ids})

@@ -47,6 +47,7 @@ from compiler.plan.proposal import (
     Rollup,
     SectionPromotion,
 )
+from compiler.plan.text.kin import kind_of
 from compiler.plan.text.markdown import escape, first_sentence, heading, one_line, plain_key, slug, unescape
 from compiler.plan.text.sentences import sentences
 
@@ -77,7 +78,7 @@ def plan_leaf(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES) -> Proposal
         if subject.page is not None:
             updates.extend(_updates(subject, subject.page, found, batch.said_at))
         elif not subject.is_sure or not _is_enough(subject, found):
-            mentions.append(_held(subject))
+            mentions.extend(_held(subject))
         elif mention is not None:
             promoted.append(MentionPromotion(mention.key, _page(subject, found), "seen in two memories"))
         else:
@@ -213,9 +214,13 @@ def _better_summary(
     return (summary, proof) if is_better else ("", "")
 
 
-def _held(subject: Subject) -> HeldName:
+def _held(subject: Subject) -> Iterable[HeldName]:
+    """Yield the subject's name, and the word for kin that it is, which later memories may have without the name."""
     kind = PageType.TOPIC if subject.kind is NameKind.THEME else PageType.ENTITY
-    return HeldName(subject.title, kind, "", tuple(sorted(subject.memories)))
+    yield HeldName(subject.title, kind, "", tuple(sorted(subject.memories)))
+    for name in sorted(subject.names):
+        if kind_of(plain_key(name)) and plain_key(name) != plain_key(subject.title):
+            yield HeldName(name, kind, "", tuple(sorted(subject.named_in.get(name, ()))))
 
 
 def _left_over(mentions: Iterable[Mention], earlier: Mapping[str, BatchMemory]) -> Iterable[MentionPromotion]:

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from types import MappingProxyType
 from uuid import UUID
 
 from compiler.plan.contract import BatchMemory, Mention, Page, PageKey, PageType
-from compiler.plan.judging.rejudging import NameFamily, is_judged, is_made_by_hand, may_be_called, parts, roots
+from compiler.plan.judging.rejudging import (
+    NameClues,
+    NameFamily,
+    is_judged,
+    is_made_by_hand,
+    may_be_called,
+    parts,
+    roots,
+)
 from compiler.plan.text.markdown import plain_key
 from compiler.state.row_mapping import load, mentions
 from compiler.state.substrates import MemorySubstrate
@@ -19,6 +26,7 @@ from store.wiki import candidates
 _EACH = 20
 _MOST_BEARERS = 200
 _MOST_PART_MEMORIES = 50
+_NO_CLUES = NameClues()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,25 +47,24 @@ async def read(
     scope: Scope,
     names: Iterable[str],
     substrate: MemorySubstrate,
-    cities: Mapping[str, frozenset[str]] = MappingProxyType({}),
-    surnames: Collection[str] = (),
+    clues: NameClues = _NO_CLUES,
 ) -> tuple[NameFamily, ...]:
     """Return the families that the names (plain keys) are of, each with two names or more; they share no page.
 
-    The names that end with one of the `surnames` are looked at too.
-
-    A page that is titled as one of the `cities`, which some memories tell of, and is no city's is a family also alone.
+    By the `clues`, the names that end with a surname are looked at too, a word for kin and the name that it is given are one
+    family, and a page that is titled as a city, and is no city's, is a family also alone.
 
     A family is of the names that begin with the same words, if these are a name too or the one word's plural is. A name of one
     word joins the family of a longer one with that word if a memory of it has the longer one in another spelling, or shows the
     word to be a surname.
     """
-    bearers = await candidates.names_ending(connection, scope, sorted(surnames), limit=_MOST_BEARERS)
+    bearers = await candidates.names_ending(connection, scope, sorted(clues.surnames), limit=_MOST_BEARERS)
     given = sorted({*names, *map(plain_key, bearers)})
     words = await _borne(connection, scope, sorted({word for name in given for word in roots(name)}))
     later = {word: [name for name in given if word in parts(name)] for name in given for word in parts(name)}
     alone = await _borne(connection, scope, sorted(later))
-    exact = {*alone, *(name for word in alone for name in later[word]), *cities}
+    kin = {one for pair in clues.kin for one in pair}
+    exact = {*alone, *(name for word in alone for name in later[word]), *clues.cities, *kin}
     holders = await _holders(connection, scope, words, exact)
     by_name = {name: holder for holder in holders for name in holder.names}
     joined = [
@@ -70,15 +77,16 @@ async def read(
     wanted = {memory_id for word, _ in joined for memory_id in by_name[word].memory_ids}
     texts = await substrate.fetch(scope, sorted(wanted)) if wanted else {}
     joined = [(word, name) for word, name in joined if may_be_called(name, word, _of(by_name[word], texts))]
+    joined += [(word, name) for word, name in sorted(clues.kin) if word in by_name and name in by_name]
     known = {word for word in words if any(word in roots(name) for name in by_name)}
     pages = [holder.page for holder in holders if holder.page is not None]
     acted = await candidates.acted_on(connection, scope, [(page.key.type.value, page.key.slug) for page in pages])
     kept = {PageKey(PageType(kind), slug) for kind, slug in acted}
     kept |= {page.key for page in pages if is_made_by_hand(page)}
     telling = {
-        page.key: cities[plain_key(page.title)]
+        page.key: clues.cities[plain_key(page.title)]
         for page in pages
-        if page.key.type is PageType.ENTITY and page.key not in kept and plain_key(page.title) in cities
+        if page.key.type is PageType.ENTITY and page.key not in kept and plain_key(page.title) in clues.cities
     }
     groups = _grouped(holders, known, joined, telling)
     return tuple(_family(group, frozenset(kept), telling) for group in groups)

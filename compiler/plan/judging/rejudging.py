@@ -7,7 +7,7 @@ of all memories of these names makes of them, so that pages depend on the set of
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from compiler.plan import upkeep
 from compiler.plan.batch import LeafBatch
@@ -37,12 +37,24 @@ from compiler.plan.names.ruled import known_as
 from compiler.plan.names.same_names import is_titled, main_key, surname, titled
 from compiler.plan.names.spotting import runs, told
 from compiler.plan.names.themes import theme_of
+from compiler.plan.text.kin import introductions, keys_of
 from compiler.plan.text.markdown import alias_keys, plain_key
 from compiler.plan.text.words import NO_NAMES
 
 MOST_MEMORIES = 300
 
 _SHORTEST_WORD = 3
+
+
+@dataclass(frozen=True, slots=True)
+class NameClues:
+    """What memories tell of names, as plain keys: cities with the memories whose metadata has them, surnames after a title, and
+    words for kin with the names that they are given (`my sister`, `ana`).
+    """
+
+    cities: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    surnames: frozenset[str] = frozenset()
+    kin: frozenset[tuple[str, str]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +92,17 @@ def names_in(memories: Iterable[BatchMemory]) -> frozenset[str]:
     return frozenset(name for key in keys for name in (key, main_key(key))) - {""}
 
 
-def surnames_in(memories: Iterable[BatchMemory]) -> frozenset[str]:
-    """Return the plain keys of the surnames after a title in the memories, whose full names other memories may have."""
-    return frozenset(key for memory in memories for key in titled(memory.text))
-
-
-def cities_in(memories: Iterable[BatchMemory]) -> dict[str, frozenset[str]]:
-    """Return the plain keys of the cities in the memories' metadata, each with these memories."""
-    found: dict[str, set[str]] = {}
+def clues_in(memories: Iterable[BatchMemory]) -> NameClues:
+    """Return what the memories tell of their names."""
+    cities: dict[str, set[str]] = {}
+    surnames: set[str] = set()
+    kin: set[tuple[str, str]] = set()
     for memory in memories:
         if key := plain_key(city_of(memory)):
-            found.setdefault(key, set()).add(memory.memory_id)
-    return {key: frozenset(ids) for key, ids in found.items()}
+            cities.setdefault(key, set()).add(memory.memory_id)
+        surnames |= titled(memory.text)
+        kin |= {(word, plain_key(name)) for kind, name in introductions(memory.text) for word in keys_of(kind)}
+    return NameClues({key: frozenset(ids) for key, ids in cities.items()}, frozenset(surnames), frozenset(kin))
 
 
 def roots(name: str) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from compiler.plan.names.themes import area_of, theme_of, themes_in
 from compiler.plan.proposal import ProposedSection
 from compiler.plan.text.change import content_words
 from compiler.plan.text.german_nouns import is_german_noun
+from compiler.plan.text.kin import is_owned, kin_in, kind_of
 from compiler.plan.text.markdown import escape, plain_key
 from compiler.plan.text.page_words import heading_in, language_of
 from compiler.plan.text.persons import speaks_of_self
@@ -107,6 +108,7 @@ _NO_VERBS = CONNECTORS | frozenset(
     ]
 )
 _BULLET = re.compile(r"^(?:[-*•–—]\s+)+|^\d{1,2}\)\s+")  # `1. June` may be a date
+_OWNER = re.compile(r"(?<=\w)['’]s\b")
 _ASIDE = re.compile(r"[\[(*].*[\])*]\W*", re.DOTALL)
 # What only answers the other speaker, praise, advice or an echo, says nothing new, and often of the wrong person.
 _ECHO = re.compile(
@@ -197,11 +199,11 @@ def _goes_on(sentence: str, keys: Collection[str]) -> bool:
         return False
     if words[0] in THIRD_PERSON:
         return not _OF_NOTHING.match(" ".join(words))
-    if speaks_of_self(words[:2]) or speaker_of(sentence):
+    if speaks_of_self(words[:2]) or speaker_of(sentence) or kin_in(sentence)[:1]:
         return False
     opens = next(iter(runs(sentence)), None)
     name = plain_key(opens.name) if opens is not None else ""
-    if not name or not plain_key(sentence).startswith(f"{name} "):
+    if not name or not plain_key(_OWNER.sub("", sentence)).startswith(f"{name} "):
         return True
     words = name.split()
     is_full_name = len(words) > 1 and NO_NAMES.isdisjoint(words) and COMMON_WORDS.isdisjoint(words)
@@ -310,6 +312,7 @@ def _place(memory: BatchMemory, sentence: str, keys: Collection[str], room: _Roo
 
 def _slug_and_heading(memory: BatchMemory, sentence: str, keys: Collection[str], room: _Room) -> tuple[str, str]:
     is_own = _is_of_subject(sentence, keys)
+    sentence = _without_kin(sentence, keys)
     own = _theme(sentence) if is_own else ""
     area = area_of(sentence) if is_own and not own else ""
     if not own and not area and room.sizes.get(OVERVIEW, 0) < OVERVIEW_CHARS:
@@ -317,6 +320,14 @@ def _slug_and_heading(memory: BatchMemory, sentence: str, keys: Collection[str],
     heading = own.capitalize() or area or f"{memory.occurred_at:%B %Y}"
     month = f"notes_{memory.occurred_at:%Y_%m}"
     return own or (month if heading[-1].isdigit() else heading.lower().replace(" ", "_")), heading
+
+
+def _without_kin(sentence: str, keys: Collection[str]) -> str:
+    """Return the sentence without the words for kin that mean the subject: these tell nothing of what it is about."""
+    kinds = {kind_of(key) for key in keys} - {""}
+    for one in reversed(kin_in(sentence) if kinds else ()):
+        sentence = f"{sentence[: one.start]}{sentence[one.end :]}" if one.kind in kinds else sentence
+    return sentence
 
 
 def _theme(sentence: str) -> str:
@@ -368,7 +379,7 @@ def _is_telling(sentence: str, keys: Collection[str], least: int = LEAST_WORDS) 
         return False
     words = content_words(sentence)
     speaker = speaker_of(sentence) if least >= LEAST_WORDS else ""
-    own = {word for key in (*keys, plain_key(speaker)) for word in key.split()}
+    own = {word for key in (*keys, plain_key(speaker)) if not is_owned(key) for word in key.split()}
     words -= own
     return len(words - INTERJECTIONS) >= least or (
         not sentence.isascii() and len(max(words, key=len, default="")) >= _LONG_UNSPACED

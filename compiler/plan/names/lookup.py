@@ -12,6 +12,7 @@ from compiler.plan.contract import BatchMemory, Mention, Page, PageKey
 from compiler.plan.names.same_names import main_name
 from compiler.plan.names.spotting import runs, told
 from compiler.plan.names.themes import themes_in
+from compiler.plan.text.kin import keys_of, kind_of
 from compiler.plan.text.markdown import alias_keys, first_sentence, plain_key
 from store.text.texts import query_words
 from store.text.words import STOP_WORDS
@@ -64,7 +65,8 @@ def names_in(memories: Iterable[BatchMemory]) -> Sought:
         bit, plain = 1 << at, plain_key(memory.text)
         texts.append(f" {plain} ")
         for one in (*told(memory), *runs(memory.text)):
-            found = tuple(dict.fromkeys((*alias_keys(one.name), *alias_keys(main_name(one.name)))))
+            kin = keys_of(kind_of(plain_key(one.name)))
+            found = tuple(dict.fromkeys((*alias_keys(one.name), *alias_keys(main_name(one.name)), *kin)))
             keys.update(dict.fromkeys(found))
             names.update(dict.fromkeys(found[:1]))
             for key in found:

@@ -10,6 +10,7 @@ from compiler.plan.citing import Citable, united
 from compiler.plan.contract import Alias, BatchMemory, CitedMemory, Page, Tag
 from compiler.plan.names.same_names import genitives
 from compiler.plan.proposal import ProposedName
+from compiler.plan.text.kin import kind_of, kinds_in
 from compiler.plan.text.markdown import MAX_NAME_CHARS, alias_keys, one_line, plain_key
 
 QUOTE_CHARS = 200
@@ -63,8 +64,10 @@ def stands_in(name: str, memory: BatchMemory) -> bool:
 
 def is_named(key: str, text: str) -> bool:
     """Return whether a text has the words of a plain key, also as a possessive (`Wren's recital`, `Annas Hund`), or in another
-    case (`Herrn Vogt`).
+    case (`Herrn Vogt`); of the owner's kin, whether it has any word for them.
     """
+    if kind := kind_of(key):
+        return kind in kinds_in(text)
     said = plain_key(text)
     if holds(key, said) or (_OWNING.search(text) is not None and holds(key, plain_key(_OWNING.sub("", text)))):
         return True

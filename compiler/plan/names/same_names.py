@@ -9,6 +9,7 @@ from functools import cache
 from compiler.plan.lexicon.country_names import COUNTRY_NAMES
 from compiler.plan.lexicon.ordinary_words import is_ordinary
 from compiler.plan.text.german_nouns import is_german, is_german_compound, is_german_noun
+from compiler.plan.text.kin import keys_of, kind_of
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.words import ADDRESSES, CONNECTORS, GENERIC, NO_NAMES, TITLES
 from store.text.short_texts import cached_if_short
@@ -89,8 +90,11 @@ def country(key: str) -> str:
 
 
 def main_key(key: str) -> str:
-    """Return the plain key under which a name's subject stands: a country's English name, else the key itself."""
-    return country(key) or key
+    """Return the plain key under which a name's subject stands: a country's English name, of one's own kin one of all the words
+    for them, else the key itself.
+    """
+    kind = kind_of(key)
+    return keys_of(kind)[0] if kind else country(key) or key
 
 
 def main_name(name: str) -> str:

@@ -12,6 +12,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 from compiler.plan.contract import BatchMemory
+from compiler.plan.facts.past import Origin, origin
 from compiler.plan.lexicon.common_words import COMMON_WORDS
 from compiler.plan.names.locating import city_of, place_name
 from compiler.plan.names.same_names import is_genitive, joint_of_place, surname
@@ -24,6 +25,7 @@ from compiler.plan.text.german_nouns import (
     name_in,
     without_noun,
 )
+from compiler.plan.text.kin import kin_in
 from compiler.plan.text.markdown import MAX_NAME_CHARS, one_line, plain_key
 from compiler.plan.text.sentences import SPEAKER
 from compiler.plan.text.words import (
@@ -150,8 +152,10 @@ def acts(key: str, text: str, verbs: Collection[str] = ()) -> bool:
 
 
 def told(memory: BatchMemory) -> Iterator[Spotted]:
-    """Yield the names in the memory's metadata, and the speaker if the text starts with a name and a colon."""
+    """Yield the names in the memory's metadata, and the speaker before a colon at the text's start, else the owner's kin."""
     speaker = speaker_of(memory.text)
+    if not speaker and origin(memory) is Origin.USER:
+        yield from (Spotted(one.name, NameKind.PERSON, is_told=True) for one in kin_in(memory.text))
     if speaker and speaker[0].isupper() and is_talk(memory.text):
         yield Spotted(speaker, NameKind.PERSON, is_told=True)
     if not memory.metadata:
@@ -386,12 +390,9 @@ def _is_capitalised(word: str) -> bool:
 
 
 def _is_capital(word: str) -> bool:
-    return word[0].isupper() or (any(map(str.isupper, word)) and (word[0].isdigit() or _is_brand(word)))
-
-
-def _is_brand(word: str) -> bool:
-    """Return whether the word is a name that begins with a small letter: `easyVET`, `iPhone`, and not `kWh`."""
-    return len(word) > LONGEST_UNIT and word.isalnum() and word[0].islower()
+    """Return whether a word begins with a capital, or is a name that begins with a small letter: `easyVET`, and not `kWh`."""
+    is_brand = len(word) > LONGEST_UNIT and word.isalnum() and word[0].islower()
+    return word[0].isupper() or (any(map(str.isupper, word)) and (word[0].isdigit() or is_brand))
 
 
 def _has_capital(words: Iterable[str]) -> bool:

@@ -5,7 +5,6 @@ A nickname or a first name joins the only subject that it can stand for; an ambi
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -20,21 +19,15 @@ from compiler.plan.names.spotting import NameKind, Spotted, acts, known_names, r
 from compiler.plan.names.themes import is_form, themes_in
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.plan.text.german_nouns import is_german_compound, is_german_noun
+from compiler.plan.text.kin import introductions, is_owned, kind_of
 from compiler.plan.text.markdown import alias_keys, plain_key
+from compiler.plan.text.persons import addressed, greeted
 from compiler.plan.text.sentences import sentences
 from compiler.plan.text.words import ADDRESSES, GENERIC, PERSONAL, THIRD_PERSON
-from store.text.short_texts import cached_if_short
 
 SHORTEST_NICKNAME = 3
 OFTEN_TOGETHER = 3
 LEAST_ACTS = 2
-
-_CALLED = re.compile(
-    r"(?:^|[,.!?:]\s*|\b(?i:hey|hi|hello|thanks|thank you|wow|bye|yeah|yes|sure|congrats|love you)\s+)([^\W\d_]+)\s*[!,.?]"
-)
-_GREETED = re.compile(
-    r"(?:\b(?i:hey|hi|hello|thanks|thank you|wow|bye|congrats|love you)\s+|,\s*)([^\W\d_]+)\s*(?:[!?]|\.(?:\s|$))"
-)
 
 
 @dataclass(slots=True)
@@ -78,14 +71,16 @@ class Subject:
         if country(self.key):
             return main_name(self.key)
         counts: Counter[str] = Counter()
-        for name, count in self.names.items():
-            counts[plain_key(name)] += count
+        given = [name for name in self.names if not is_owned(plain_key(name))]
+        for name in given or self.names:
+            counts[plain_key(name)] += self.names[name]
         best = min(counts, key=lambda key: (-counts[key], key))
         full = [key for key in counts if key.startswith(f"{best} ") and _is_person_like(key)]
         if full and self._may_be_person:
             best = min(full, key=lambda key: (-counts[key], -len(key), key))
         spellings = (name for name in self.names if plain_key(name) == best)
-        return min(spellings, key=lambda name: (-_capitals(name), -self.names[name], name))
+        title = min(spellings, key=lambda name: (-_capitals(name), -self.names[name], name))
+        return title if given else f"{title[0].upper()}{title[1:]}"
 
     @property
     def _may_be_person(self) -> bool:
@@ -112,7 +107,9 @@ def subjects(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES) -> list[Subj
     """
     pages = _pages(batch.pages)
     held = {main_key(plain_key(mention.alias)): mention for mention in batch.mentions}
-    found = _seen(batch.memories, {*map(plain_key, pages), *(plain_key(mention.alias) for mention in batch.mentions)})
+    every = (*batch.memories, *batch.earlier)
+    given = {plain_key(name) for memory in every for _, name in introductions(memory.text)}
+    found = _seen(batch.memories, {*map(plain_key, (*pages, *(mention.alias for mention in batch.mentions))), *given})
     earlier = {memory.memory_id: memory for memory in batch.earlier}
     for key, subject in found.items():
         subject.page = pages.get(key)
@@ -121,27 +118,62 @@ def subjects(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES) -> list[Subj
         if gazetteer.is_known_city(key) and subject.kind is NameKind.THING and not _is_person(subject):
             subject.kind = NameKind.CITY
         subject.is_sure |= subject.page is not None
+    for key in given.intersection(found):
+        found[key].is_sure, found[key].kind = True, NameKind.PERSON
+    several = {key for key in sorted(found) if kind_of(key) and _introduce(found, key)}
     for subject in found.values():
         if alone := _first_alone(subject, found):
             subject.is_sure = alone.is_sure = True
     certain = frozenset(key for key, subject in found.items() if subject.is_sure)
     for subject in found.values():
         subject.is_sure |= _is_full_name(subject) or _is_word_as_name(subject, certain)
-        subject.is_sure |= any(subject.key in _greeted(memory.text) for memory in subject.memories.values())
+        subject.is_sure |= any(subject.key in greeted(memory.text) for memory in subject.memories.values())
     for key, subject in sorted(found.items()):
         begins = (found.get(key[:at]) for at, letter in enumerate(key) if letter == " ")
         subject.is_sure |= any(one is not None and one.is_sure and one.kind is not NameKind.CITY for one in begins)
+    for key in several:
+        found[key].is_sure = False
     sure = {key: one for key, one in sorted(found.items()) if one.is_sure}
     doubtful = {key: one for key, one in found.items() if not one.is_sure}
-    every = {**_joined(sure), **doubtful}
-    return [every[key] for key in sorted(every)]
+    both = {**_joined(sure), **doubtful}
+    return [both[key] for key in sorted(both)]
 
 
 def remembered(mention: Mention, earlier: Mapping[str, BatchMemory]) -> Subject:
     """Return the subject of a held name that no new memory contains, with the memories that it was seen in."""
     subject = Subject(main_key(plain_key(mention.alias)))
     _recall(subject, mention, earlier)
+    found = {subject.key: subject}
+    if kind_of(subject.key) and _introduce(found, subject.key):
+        subject.is_sure = False
     return subject
+
+
+def _introduce(found: dict[str, Subject], key: str) -> bool:
+    """Join kin with the name that a memory gives them (`my sister Ana`, `Oma Trude`), so that a person has one page under both.
+
+    Return whether memories give several names: then the word may mean either, and is joined with none.
+    """
+    kin, kind = found[key], kind_of(key)
+    given = [
+        (name, memory) for memory in kin.memories.values() for own, name in introductions(memory.text) if own == kind
+    ]
+    told = {plain_key(name): (name, memory) for name, memory in given}
+    names = {*told, *(other for other in found if kind_of(other.partition(" ")[0]) == kind and _is_person_like(other))}
+    whole = [name for name in names if not any(other.startswith(f"{name} ") for other in names)]
+    if len(whole) != 1:
+        return len(whole) > 1
+    people = [one for other, one in found.items() if f"{other} ".startswith(f"{whole[0]} ")]
+    bearer = found.get(whole[0]) or (people[0] if len(people) == 1 else None)
+    if bearer is None:
+        kin.see(Spotted(told[whole[0]][0]), told[whole[0]][1])
+    elif kin.page in (None, bearer.page):
+        bearer.take(kin)
+        bearer.is_sure, bearer.kind = True, NameKind.PERSON
+        if len(people) == 2:
+            people[1].kind = people[0].kind = NameKind.PERSON  # the name alone and the full name, which will take it
+        del found[key]
+    return False
 
 
 def _is_full_name(subject: Subject) -> bool:
@@ -221,18 +253,7 @@ def _recall(subject: Subject, mention: Mention, earlier: Mapping[str, BatchMemor
 
 def _called(subjects: Iterable[Subject]) -> set[str]:
     """Return the keys of the subjects that a memory uses as a form of address."""
-    return {one.key for one in subjects if any(one.key in _addressed(memory.text) for memory in one.memories.values())}
-
-
-@cached_if_short(4096)
-def _addressed(text: str) -> frozenset[str]:
-    return frozenset(plain_key(name) for name in _CALLED.findall(text) if name[0].isupper())
-
-
-@cached_if_short(4096)
-def _greeted(text: str) -> frozenset[str]:
-    """Return the keys of names in a greeting, or at the end of a clause: no adverb before a comma is among them."""
-    return frozenset(plain_key(name) for name in _GREETED.findall(text) if name[0].isupper())
+    return {one.key for one in subjects if any(one.key in addressed(memory.text) for memory in one.memories.values())}
 
 
 def names_of(memory: BatchMemory) -> list[Spotted]:
@@ -251,7 +272,7 @@ def _pages(pages: Iterable[Page]) -> dict[str, Page]:
     """
     named = (one for one in pages if one.key.type is not PageType.DECISION)
     ordered = sorted(named, key=lambda one: one.key, reverse=True)
-    borne = {alias.key: page for page in ordered for alias in page.aliases}
+    borne = {key: page for page in ordered for alias in page.aliases for key in (main_key(alias.key), alias.key)}
     titled = {key: page for page in ordered for key in alias_keys(page.title) if key in borne}
     return borne | titled
 

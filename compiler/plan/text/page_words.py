@@ -69,7 +69,7 @@ def _words(headings: str, decisions: str, day: str, months: str) -> PageWords:
 # Words that mostly one of the languages uses so, folded, and what its words end in.
 _FUNCTION_WORDS = {
     "english": "the and to we will is are of our for with from it that on not instead i have has was be as by at go",
-    "german": "der die das und wir ist sind nicht mit fur zum zur ich ein eine im den dem uns auf haben ab jetzt",
+    "german": "der die das und wir ist sind nicht mit fur zum zur ich ein eine im den dem uns auf haben hat meine ab jetzt",
     "spanish": "el los las y en del hemos un una con nosotros se es lo al mas ahora adelante hoy hasta porque mi su por",
     "portuguese": "os as e em do da dos das um uma com nao vamos agora diante ao mais foi hoje meu minha pelo pela por no na",
     "french": "le les et des du une est dans pour avec nous avons ont sont je ne pas au aux sur mon cette ete il elle",
