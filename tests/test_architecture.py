@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,19 @@ def name(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
+@cache
+def tree(path: Path) -> ast.Module:
+    """Return the file's syntax tree, parsed once for all rules."""
+    return ast.parse(path.read_text())
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _trees() -> Iterator[None]:
+    """Drop the trees with the last test of this module."""
+    yield
+    tree.cache_clear()
+
+
 def test_the_arrows_point_one_way() -> None:
     linter = Path(sys.executable).with_name("lint-imports")
     done = subprocess.run([linter, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
@@ -86,7 +100,7 @@ def test_files_and_functions_stay_short(path: Path) -> None:
     assert text.count("\n") <= MAX_FILE_LINES
     long = [
         f"{node.name} has {node.end_lineno - node.lineno + 1} lines"
-        for node in ast.walk(ast.parse(text))
+        for node in ast.walk(tree(path))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and node.end_lineno is not None
         and node.end_lineno - node.lineno >= MAX_FUNCTION_LINES
@@ -100,7 +114,7 @@ def test_broad_catches_stand_only_where_the_house_has_them() -> None:
 
 
 def _broad_catches(path: Path) -> Iterator[ast.ExceptHandler]:
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree(path)):
         if isinstance(node, ast.ExceptHandler) and (
             node.type is None or getattr(node.type, "id", "") in {"Exception", "BaseException"}
         ):
@@ -115,7 +129,7 @@ def test_sql_stands_in_sql_files(path: Path) -> None:
 
 def _texts(path: Path) -> Iterator[str]:
     """Yield the file's string literals of one line; prose in docstrings may name statements."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree(path)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and "\n" not in node.value.strip():
             yield node.value
 
@@ -171,7 +185,7 @@ def test_public_classes_bear_a_name_of_their_own() -> None:
         node.name
         for path in PRODUCT
         if path.relative_to(ROOT).parts[:2] != ("sidecar", "client")
-        for node in ast.parse(path.read_text()).body
+        for node in tree(path).body
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )
     assert not {one for one, count in names.items() if count > 1}
@@ -184,7 +198,7 @@ def test_only_heavy_packages_are_imported_late() -> None:
 
 def _late_imports(path: Path) -> Iterator[str]:
     """Yield the modules that functions of the file import."""
-    for function in ast.walk(ast.parse(path.read_text())):
+    for function in ast.walk(tree(path)):
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
             for node in ast.walk(function):
                 if isinstance(node, ast.Import):
@@ -206,7 +220,7 @@ def test_rpc_and_http_open_no_transaction_and_import_no_query() -> None:
 
 def _queries(path: Path) -> Iterator[str]:
     """Yield the store's modules, and the names of its pools, that the file imports."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree(path)):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] == "store":
             for alias in node.names:
                 imported = f"{node.module}.{alias.name}"

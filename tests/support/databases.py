@@ -11,6 +11,7 @@ import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import asyncpg
@@ -42,6 +43,11 @@ def _named(dsn: str, name: str) -> str:
     return cluster.at(dsn, name) if is_cluster() else dsn.replace("@/sidecar?", f"@/{name}?")
 
 
+def name_of(dsn: str) -> str:
+    """Return the name of the DSN's database, as `database_clone` takes it for a template."""
+    return urlsplit(dsn).path.removeprefix("/")
+
+
 def is_cluster() -> bool:
     """Return whether the run is one on a Citus cluster."""
     return cluster.URL in os.environ
@@ -58,7 +64,10 @@ async def _admin(dsn: str) -> AsyncIterator[asyncpg.Connection[asyncpg.Record]]:
 
 @asynccontextmanager
 async def database_clone(dsn: str, template: str = _TEMPLATE) -> AsyncIterator[str]:
-    """Yield the DSN of a new database on the server, a clone of the template; it is dropped afterwards."""
+    """Yield the DSN of a new database on the server, a clone of the template; it is dropped afterwards.
+
+    Nothing may be connected to the template.
+    """
     if is_cluster() and template == _TEMPLATE:
         async with cluster.clone() as spread:
             yield spread

@@ -13,10 +13,12 @@ from typing import Any
 
 import asyncpg
 import pytest
+import pytest_asyncio
 
 from store.db import queries
-from store.db.postgres import Pools, scoped
+from store.db.postgres import Pools, PoolsConfig, open_pools, scoped
 from store.db.queries import Connection, Query
+from tests.support.databases import database_clone, name_of
 from tests.support.store.arguments import SCOPE, VALUES, arguments_of
 from tests.support.store.schema_rows import fill, tenant_tables
 
@@ -81,25 +83,61 @@ CROWD = SPREAD | {
 }
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def filled(migrated_template: str, request: pytest.FixtureRequest) -> AsyncIterator[str]:
+    """A database of four thousand rows a table, spread or in a crowd, of which Postgres knows nothing yet; tests get a clone."""
+    async with database_clone(migrated_template) as dsn:
+        connection = await asyncpg.connect(dsn)
+        await fill(connection, await tenant_tables(connection), request.param, count=str(ROWS))
+        await connection.close()
+        yield name_of(dsn)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def analysed(migrated_template: str, filled: str) -> AsyncIterator[str]:
+    """A clone of it whose statistics are fresh."""
+    async with database_clone(migrated_template, filled) as dsn:
+        connection = await asyncpg.connect(dsn)
+        await connection.execute("ANALYZE")
+        await connection.execute("VACUUM turn_vectors, memory_vectors, chunk_vectors, section_vectors, page_vectors")
+        await connection.close()
+        yield name_of(dsn)
+
+
 @pytest.fixture
-async def unanalysed(database: str, request: pytest.FixtureRequest) -> AsyncIterator[Connection]:
-    """A connection to a database of four thousand rows a table, spread or in a crowd, of which Postgres knows nothing yet."""
-    connection = await asyncpg.connect(database)
-    await fill(connection, await tenant_tables(connection), request.param, count=str(ROWS))
+async def unanalysed(migrated_template: str, filled: str) -> AsyncIterator[Connection]:
+    """A superuser's connection to a clone without statistics."""
+    async with database_clone(migrated_template, filled) as dsn:
+        connection = await asyncpg.connect(dsn)
+        yield connection
+        await connection.close()
+
+
+@pytest.fixture
+async def rows(migrated_template: str, analysed: str) -> AsyncIterator[str]:
+    """The DSN of a clone with fresh statistics."""
+    async with database_clone(migrated_template, analysed) as dsn:
+        yield dsn
+
+
+@pytest.fixture
+async def superuser(rows: str) -> AsyncIterator[Connection]:
+    """A superuser's connection to it."""
+    connection = await asyncpg.connect(rows)
     yield connection
     await connection.close()
 
 
 @pytest.fixture
-async def superuser(unanalysed: Connection) -> Connection:
-    """The same, its statistics fresh."""
-    await unanalysed.execute("ANALYZE")
-    await unanalysed.execute("VACUUM turn_vectors, memory_vectors, chunk_vectors, section_vectors, page_vectors")
-    return unanalysed
+async def pools_on_rows(rows: str) -> AsyncIterator[Pools]:
+    """The product's pools on it."""
+    opened = await open_pools(rows, PoolsConfig(turn_connections=4, background_connections=2))
+    yield opened
+    await opened.close()
 
 
-spread = pytest.mark.parametrize("unanalysed", [SPREAD], indirect=True, ids=["spread"])
-crowded = pytest.mark.parametrize("unanalysed", [CROWD], indirect=True, ids=["crowd"])
+spread = pytest.mark.parametrize("filled", [SPREAD], indirect=True, ids=["spread"], scope="module")
+crowded = pytest.mark.parametrize("filled", [CROWD], indirect=True, ids=["crowd"], scope="module")
 
 
 def nodes(plan: Any) -> Iterator[dict[str, Any]]:
@@ -140,7 +178,7 @@ async def generic_plan_of(connection: Connection, query: Query) -> dict[str, Any
 
 
 @spread
-async def test_no_query_scans_a_whole_tenants_table(pools: Pools, superuser: Connection) -> None:
+async def test_no_query_scans_a_whole_tenants_table(pools_on_rows: Pools, superuser: Connection) -> None:
     assert await superuser.fetchval("SELECT count(*) FROM memories") == ROWS
     looked_at = 0
     wholes: dict[str, list[str]] = {}
@@ -148,7 +186,7 @@ async def test_no_query_scans_a_whole_tenants_table(pools: Pools, superuser: Con
         if query.file.name in NOT_OF_A_TENANT:
             continue
         looked_at += 1
-        async with scoped(pools.background, SCOPE) as connection:
+        async with scoped(pools_on_rows.background, SCOPE) as connection:
             for plan in (await plan_of(connection, query), await generic_plan_of(connection, query)):
                 if found := scanned_whole(plan):
                     wholes[f"{query.file.name}: {query.name}"] = found
@@ -157,24 +195,24 @@ async def test_no_query_scans_a_whole_tenants_table(pools: Pools, superuser: Con
 
 
 @crowded
-async def test_no_query_sorts_more_than_a_page(pools: Pools, superuser: Connection) -> None:
+async def test_no_query_sorts_more_than_a_page(pools_on_rows: Pools, superuser: Connection) -> None:
     """Pages come in the index's own order: what a page costs does not depend on how much is behind it."""
     listings = [query for query in queries.all_queries() if query.name.startswith("list_") and "LIMIT" in query.sql]
     assert len(listings) > 5
     for query in listings:
-        async with scoped(pools.background, SCOPE) as connection:
+        async with scoped(pools_on_rows.background, SCOPE) as connection:
             plan = await plan_of(connection, query)
         sorts = [node["Plan Rows"] for node in nodes(plan) if node["Node Type"] == "Sort"]
         assert [rows for rows in sorts if rows > VALUES["limit"]] == [], query.name
 
 
 @crowded
-async def test_search_reads_few_rows_beyond_its_results(pools: Pools, superuser: Connection) -> None:
+async def test_search_reads_few_rows_beyond_its_results(pools_on_rows: Pools, superuser: Connection) -> None:
     assert await superuser.fetchval("SELECT count(*) FROM turns WHERE thread_id = 'x0'") == ROWS
     searches = [query for query in queries.all_queries() if query.name.startswith("recall_")]
     assert len(searches) == 4
     for query in searches:
-        async with scoped(pools.turn, SCOPE) as connection:
+        async with scoped(pools_on_rows.turn, SCOPE) as connection:
             plan = await plan_of(connection, query, options="ANALYZE, FORMAT JSON")
         read = sum(
             node["Actual Loops"] * (node["Actual Rows"] + node.get("Rows Removed by Filter", 0))
@@ -289,9 +327,9 @@ def _is_of_catalogue(node: dict[str, Any]) -> bool:
 
 
 @crowded
-async def test_search_under_row_security_alone_would_use_no_index(pools: Pools, superuser: Connection) -> None:
+async def test_search_under_row_security_alone_would_use_no_index(pools_on_rows: Pools, superuser: Connection) -> None:
     """The reason for the functions: should this ever fail, they can go."""
-    async with scoped(pools.background, SCOPE) as connection:
+    async with scoped(pools_on_rows.background, SCOPE) as connection:
         found = await connection.fetchval(
             "EXPLAIN (FORMAT JSON) SELECT memory_id FROM memories WHERE tenant_id = $1 AND owner_id = $2"
             " AND search_tsv @@ word_query('word17')",

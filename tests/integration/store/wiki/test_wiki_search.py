@@ -11,10 +11,12 @@ from store.scope import Scope, owner_uuid, tenant_uuid
 from store.wiki import page_search
 from tests.integration.store.db.test_query_plans import (
     Explained,
+    analysed,  # noqa: F401  # fixtures, each beneath the next
     crowded,
+    filled,  # noqa: F401
     nodes,
-    superuser,  # noqa: F401  # a fixture
-    unanalysed,  # noqa: F401  # another, beneath it
+    rows,  # noqa: F401
+    superuser,  # noqa: F401
 )
 from tests.support.compiler.wiki_pages import put_wiki
 from tests.support.store.arguments import SCOPE
@@ -60,8 +62,8 @@ async def test_page_searches_find_in_the_current_scope_only(pools: Pools) -> Non
     for name, arguments in calls.items():
 
         async def hits(connection: Connection, scope: Scope, name: str = name, arguments: str = arguments) -> int:
-            filled = arguments.format(t=scope.tenant_id, o=scope.owner_id)
-            return len(await connection.fetch(f"SELECT * FROM {name}({filled})"))
+            written = arguments.format(t=scope.tenant_id, o=scope.owner_id)
+            return len(await connection.fetch(f"SELECT * FROM {name}({written})"))
 
         async with scoped(pools.background, MINE) as connection:
             assert await hits(connection, MINE) > 0, name
