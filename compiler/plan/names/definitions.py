@@ -5,98 +5,77 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 
+from compiler.plan.lexicon import definition_words
 from compiler.plan.names.naming import holds
 from compiler.plan.names.spotting import runs, speaker_of
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.words import ADDRESSES, NAMING, NO_NAMES, PREDICATES, TITLES
 from store.text.words import STOP_WORDS
 
-_IS = "is|are|was|were|es|era|foi|ist|war|est|etait|means|stands for"
-_WHO_IS = (
-    "is|ist|es|est|was|war|heisst|hiess|sera|wird|(?:is|was|are) (?:called|named)|wurde|se llama(?:ba)?|se chama(?:va)?|chama se"
-    "|sappelle|si chiama"
-)
-_TITLES = (
-    "the|o|a|el|la|der|die|dr|dra|prof|mr|mrs|ms|herr|frau|senora?|doctora?|doutora?|dona?|seu|now|jetzt|ahora|agora"
-)
-_LEADS = "runs|leads|owns|manages|heads|leitet|fuhrt|dirige|coordina|coordena|lidera|gerencia"
-COPULA = re.compile(r"\s[éè]\s")  # without its accent it is the Portuguese `and`
-_AN = (
-    "a|an|the|my|our|his|her|their|one|un|una|el|la|los|las|um|uma|o|os|as|ein|eine|der|die|das|une|le|mi|meu|minha|mein|meine"
-    "|mon|ma|unser|unsere|sein|seine|ihr|ihre|nuestr[oa]|noss[oa]|su|seu|sua"
-)
-# What follows an article without saying what somebody or something is: `Nimbus is the reason`, `Tim is a bit late`.
-_NO_KIND = (
-    "reason|best|only|one|ones|same|worst|bit|lot|little|problem|answer|question|mess|mejor|peor|unic[oa]|mism[oa]|problema"
-    "|beste[nr]?|einzige[nr]?|letzte[nr]?|grund|melhor|pior|mesm[oa]|meilleure?|seule?"
-)
-_MY = (
-    "my|our|his|her|their|mi|mis|su|sus|nuestr[oa]s?|meu|minha|seu|sua|noss[oa]|mein|meine[mnr]?|unser|unsere[mnr]?|sein|seine[mnr]?"
-    "|ihr|ihre[mnr]?|mon|ma|notre|son|sa|mio|mia"
-)
-# Between such a word and a name these tell nothing of who it is: `my old Berlin photos`.
-_NO_OFFICES = """
-old new first next last whole own favourite favorite dear poor usual best other nuevo nueva nuevos viejo primer primera neue
-neuen neuer alte alten erste ersten ganze novo nova velho velha nouveau nouvelle and y und e et
-"""
-_NOW = (
-    "now|also|currently|no longer|not|jetzt|nun|nicht mehr|auch|kein|keine|ahora|ya no|agora|ja nao|nao|tambien|tambem"
-)
-# Verbs that end what an earlier definition says of their subject.
-_ENDED = re.compile(
-    r"\b(?:(?:left|leaves)(?! (?:for \S+ for|an?|my|his|her|their|me|us|it|early|late|at)\b)|quit|resigned|retires|retired|died"
-    r"|passed away|stepped down|is gone|is off"
-    r"|no longer (?:works? (?:at|for|here|with)|with|in use|used|exists?|available|supported|here)"
-    r"|(?:was|is|got|has been|will be) (?:\w+ )?(?:replaced|sold|closed|archived|deprecated|shut down|cancell?ed|discontinued)"
-    r"(?! (?:on|until|for|from)\b)"
-    r"|verl(?:asst|ie(?:ss|ß))|gekundigt|in rente|gestorben|verstorben|verkauft|arbeitet nicht mehr|abgeschaltet|abgelost"
-    r"|geschlossen(?! (?:bis|am|an))"
-    r"|se jubil[ao]|dejo|deja|ya no (?:trabaja|existe|esta con)|murio|fallecio|se vendio|cerro|se cerro"
-    r"|saiu|deixou|aposentou|se aposenta|(?:ja )?nao (?:\S+ ){0,4}trabalha|nao .{1,40} mais|morreu|faleceu|foi vendid[oa]"
-    r"|fechou)\b"
-)
-_COMING = re.compile(r"\b(?:will|wird|werden|sera|vai|va a|going to|should|soll)\b")
+
+def _table() -> dict[str, str]:
+    """Return the words of all languages as the alternatives of a pattern, by what they do."""
+    found: dict[str, list[str]] = {}
+    for line in definition_words.WORDS.strip().split("\n"):
+        if not line.startswith(" "):
+            words = found.setdefault(line, [])
+        else:
+            words.extend(line.partition(":")[2].split())
+    return {row: "|".join(dict.fromkeys(words)).replace("_", " ") for row, words in found.items()}
+
+
+KIND = 6
+"""What a sentence counts that says what its subject is."""
+
+_ANY = _table()
+_IS, _TITLES, _AN, _MY = _ANY["is"], _ANY["before a name"], _ANY["article"], _ANY["possessive"]
+_NO_OFFICE = frozenset(_ANY["no office"].split("|")) | STOP_WORDS
 _LABEL_WORDS = 4
-_LABELLED = "\x01"
 _NAME_WORDS = 3
+
+# Signs in a marked sentence: the subject's name, a label, a comma or opening bracket (what a name is may follow), another stop.
+_NAME, _LABELLED = "\x04", "\x01"
+_COMMA, _STOP = _STOPS = ("\x02", "\x03")
+_WORD = rf"[^{_COMMA}{_STOP}\s]+"
+_KIND = rf"(?!(?:{_ANY['and']}|{_ANY['no kind']})\b){_WORD}"
+_APPOSED = rf"(?:who is |who s |que es )?(?:{_AN}|{_MY}|{_ANY['article in a case']})(?: {_KIND}){{1,5}}(?: [{_COMMA}{_STOP}]|$)"
+_CALLED = rf"(?:(?:{_TITLES}) )*{_NAME}"
+
+# `Jon, an architect`; `our baker, Jon, came`; `my old boss Jon`; `the boss Dona Ana`.
+_IS_BESIDE = re.compile(rf"(?:^|\s){_NAME} {_COMMA} {_APPOSED}")
+_IS_BETWEEN = re.compile(rf"(?:{_AN}|{_MY})(?: {_WORD}){{1,4}} {_COMMA} {_CALLED} [{_COMMA}{_STOP}]")
+_MINE = re.compile(rf"\b(?:{_MY}) (?:{_WORD} )?({_WORD}) {_CALLED}")
+_MINE_OR_THE = re.compile(rf"\b(?:{_MY}|{_AN}) (?:{_WORD} )?({_WORD}) {_CALLED}")
+# `Jon is an architect`; `the architect is called Jon`; `New architect: Jon`.
+_IS_KIND = re.compile(
+    rf"(?:\S+ ){{0,3}}{_NAME} (?:{_IS}) (?:(?:{_ANY['now or not']}) )*(?:{_AN})\b(?! (?:{_ANY['no kind']})\b)"
+)
+_KIND_IS = re.compile(rf"(?:\S+ ){{1,5}}(?:{_ANY['is called']}) {_CALLED}")
+_LABELS = re.compile(rf"{_LABELLED} (?:\S+ ){{0,2}}{_NAME}(?: \S+)?")
+# `Jon left the firm`, which ends what an earlier definition says of him, and not `Jon will retire`.
+_BEGINS = re.compile(rf"(?:\S+ ){{0,1}}{_NAME}")
+_ENDED = re.compile(rf"\b(?:{'|'.join(one for every in definition_words.ENDINGS.values() for one in every)})\b")
+_COMING = re.compile(rf"\b(?:{_ANY['will be']})\b")
+# `Jon runs the lab`; `Jon works at the lab`; `colleague Jon`.
+_WORKS = rf"(?:{_ANY['works']})(?: \S+){{0,4}} (?:{_ANY['works at']})\b"
+_HAS_ROLE = re.compile(rf"(?:\S+ )?{_NAME} (?:(?:{_ANY['leads']})\b(?! on\b)|{_WORKS})")
+_BEFORE = re.compile(rf"(?:^|\s)(\S+) (\S+) {_NAME}")
+# `Jon is tired`, and not `Jon is here`; `Jon from the lab`.
+_HAS_STATE = re.compile(rf"(?:\S+ ){{0,1}}{_NAME} (?:{_IS}) (?!(?:{_ANY['here']})\b)")
+_IS_FROM = re.compile(rf"{_NAME} (?:{_ANY['from']}) ")
+_OPENS = re.compile(rf"(?:(?:{_AN}) (?:\S+ )?)?{_NAME}")
+_STATE = re.compile(rf"{_NAME} (?:{_IS}) ")
+
+COPULA = re.compile(r"\s[éè]\s")  # without its accent it is the Portuguese `and`
+_MARK = re.compile(r"[,();:!?]|\.(?=\s*$)")
+_OWNER = re.compile(r"\b[^\W\d_][\w-]*['’]s?\s+(?=[^\W\d_])")
+_CLAUSE = re.compile(r"(;\s+|:\s+|\s[-–—]\s)")
+_LATER = re.compile(rf";\s+|,?\s+(?:{_ANY['next clause']})\s+")
 _TITLE = re.compile(rf"\b(?:{'|'.join(sorted(TITLES))})\.\s", re.IGNORECASE)
 _NAME_ALONE = re.compile(r"[,.(;!?](?:\s|$)")
 _CONTACT = re.compile(
     r" (?=\d|(?:on|at|in|in der|im|bei|en|na|no)\b|(?:tel|phone|telefon|mobil|handy|e-?mail)\b)", re.IGNORECASE
 )
-KIND = 6
-"""What a sentence counts that says what its subject is."""
-_STOPS = ("\x02", "\x03")
-_MARK = re.compile(r"[,();:!?]|\.(?=\s*$)")
-_APPOSED = (
-    rf"(?:who is |who s |que es )?(?:{_AN}|{_MY}|einem|einer|einen)(?: (?!(?:and|und|y|e|et|{_NO_KIND})\b)[^\x02\x03\s]+){{1,5}}"
-    r"(?: [\x02\x03]|$)"
-)
-_NO_OFFICE = frozenset(_NO_OFFICES.split()) | STOP_WORDS
-_LATER = re.compile(r";\s+|,?\s+(?:and|but|while|und|aber|y|pero|e|mas|et|mais)\s+")
-_WORKS = (
-    r"(?:works|worked|arbeitet|trabaja|trabalha|travaille|lavora)(?: \S+){0,4}"
-    r" (?:at|as|for|in|bei|als|am|im|fur|en|como|de|na|no|em|chez|comme|da|come)\b"
-)
-_PRESENCE = "here|there|away|back|late|out|off|da|dort|hier|weg|aqui|alli|fora"
-# Patterns over words in which the sign stands for the subject's name.
-_NAME = "\x04"
-_IS_BESIDE = re.compile(rf"(?:^|\s){_NAME} \x02 {_APPOSED}")
-_IS_BETWEEN = re.compile(rf"(?:{_AN}|{_MY})(?: [^\x02\x03\s]+){{1,4}} \x02 (?:(?:{_TITLES}) )*{_NAME} [\x02\x03]")
-_MINE = re.compile(rf"\b(?:{_MY}) (?:[^\x02\x03\s]+ )?([^\x02\x03\s]+) (?:(?:{_TITLES}) )*{_NAME}")
-_MINE_OR_THE = re.compile(rf"\b(?:{_MY}|{_AN}) (?:[^\x02\x03\s]+ )?([^\x02\x03\s]+) (?:(?:{_TITLES}) )*{_NAME}")
-_LABELS = re.compile(rf"{_LABELLED} (?:\S+ ){{0,2}}{_NAME}(?: \S+)?")
-_HAS_STATE = re.compile(rf"(?:\S+ ){{0,1}}{_NAME} (?:{_IS}) (?!(?:{_PRESENCE})\b)")
-_IS_FROM = re.compile(rf"{_NAME} (?:from|of|vom|von der|von den|del|de la|da|do|du) ")
-_HAS_ROLE = re.compile(rf"(?:\S+ )?{_NAME} (?:(?:{_LEADS})\b(?! on\b)|{_WORKS})")
-_BEFORE = re.compile(rf"(?:^|\s)(\S+) (\S+) {_NAME}")
-_OPENS = re.compile(rf"(?:(?:{_AN}) (?:\S+ )?)?{_NAME}")
-_BEGINS = re.compile(rf"(?:\S+ ){{0,1}}{_NAME}")
-_IS_KIND = re.compile(rf"(?:\S+ ){{0,3}}{_NAME} (?:{_IS}) (?:(?:{_NOW}) )*(?:{_AN})\b(?! (?:{_NO_KIND})\b)")
-_KIND_IS = re.compile(rf"(?:\S+ ){{1,5}}(?:{_WHO_IS}) (?:(?:{_TITLES}) )*{_NAME}")
-_STATE = re.compile(rf"{_NAME} (?:{_IS}) ")
-_OWNER = re.compile(r"\b[^\W\d_][\w-]*['’]s?\s+(?=[^\W\d_])")
-_CLAUSE = re.compile(r"(;\s+|:\s+|\s[-–—]\s)")
 
 
 def definition(sentence: str, keys: Collection[str]) -> int:
@@ -111,7 +90,7 @@ def definition(sentence: str, keys: Collection[str]) -> int:
 
 def _marked(stop: re.Match[str]) -> str:
     """Return the sign for a stop: one for a comma or an opening bracket, behind which may stand what a name is, else another."""
-    return f" {_STOPS[0 if stop[0] in ',(' else 1]} "
+    return f" {_COMMA if stop[0] in ',(' else _STOP} "
 
 
 def _beside(said: str, key: str) -> int:

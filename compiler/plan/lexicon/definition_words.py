@@ -1,0 +1,129 @@
+"""Words that say who or what somebody or something is, folded, by what they do and by language: data only.
+
+An underscore stands for a space.
+"""
+
+from __future__ import annotations
+
+WORDS = """
+is
+  english: is are was were means stands_for
+  german: ist war
+  spanish: es era
+  portuguese: foi
+  french: est etait
+is called
+  english: is was is_called was_called are_called is_named was_named are_named
+  german: ist war heisst hiess wird wurde
+  spanish: es sera se_llama se_llamaba
+  portuguese: se_chama se_chamava chama_se
+  french: est sappelle
+  italian: si_chiama
+before a name
+  english: the dr prof mr mrs ms now
+  german: der die herr frau jetzt
+  spanish: el la senor senora doctor doctora don dona ahora
+  portuguese: o a dra doutor doutora seu agora
+leads
+  english: runs leads owns manages heads
+  german: leitet fuhrt
+  spanish: dirige coordina lidera
+  portuguese: coordena gerencia
+works
+  english: works worked
+  german: arbeitet
+  spanish: trabaja
+  portuguese: trabalha
+  french: travaille
+  italian: lavora
+works at
+  english: at as for in
+  german: bei als am im fur
+  spanish: en como de
+  portuguese: na no em
+  french: chez comme
+  italian: da come
+article
+  english: a an the one my our his her their
+  german: ein eine der die das mein meine unser unsere sein seine ihr ihre
+  spanish: un una el la los las mi nuestro nuestra su
+  portuguese: um uma o os as meu minha nosso nossa seu sua
+  french: une le mon ma
+article in a case
+  german: einem einer einen
+possessive
+  english: my our his her their
+  german: mein meine meinem meinen meiner unser unsere unserem unseren unserer sein seine seinem seinen seiner
+  german: ihr ihre ihrem ihren ihrer
+  spanish: mi mis su sus nuestro nuestra nuestros nuestras
+  portuguese: meu minha seu sua nosso nossa
+  french: mon ma notre son sa
+  italian: mio mia
+no kind
+  english: reason best only one ones same worst bit lot little problem answer question mess
+  german: beste besten bester einzige einzigen einziger letzte letzten letzter grund
+  spanish: mejor peor unico unica mismo misma problema
+  portuguese: melhor pior mesmo mesma
+  french: meilleur meilleure seul seule
+no office
+  english: old new first next last whole own favourite favorite dear poor usual best other and
+  german: neue neuen neuer alte alten erste ersten ganze und
+  spanish: nuevo nueva nuevos viejo primer primera y
+  portuguese: novo nova velho velha e
+  french: nouveau nouvelle et
+and
+  english: and
+  german: und
+  spanish: y
+  portuguese: e
+  french: et
+now or not
+  english: now also currently no_longer not
+  german: jetzt nun nicht_mehr auch kein keine
+  spanish: ahora ya_no tambien
+  portuguese: agora ja_nao nao tambem
+will be
+  english: will going_to should
+  german: wird werden soll
+  spanish: sera va_a
+  portuguese: vai
+here
+  english: here there away back late out off
+  german: da dort hier weg
+  spanish: aqui alli
+  portuguese: fora
+from
+  english: from of
+  german: vom von_der von_den
+  spanish: del de_la
+  portuguese: da do
+  french: du
+next clause
+  english: and but while
+  german: und aber
+  spanish: y pero
+  portuguese: e mas
+  french: et mais
+"""
+
+# What ends an earlier definition, by language, as patterns over folded words.
+ENDINGS = {
+    "english": (
+        r"(?:left|leaves)(?! (?:for \S+ for|an?|my|his|her|their|me|us|it|early|late|at)\b)",
+        r"quit|resigned|retires|retired|died|passed away|stepped down|is gone|is off",
+        r"no longer (?:works? (?:at|for|here|with)|with|in use|used|exists?|available|supported|here)",
+        (
+            r"(?:was|is|got|has been|will be) (?:\w+ )?"
+            r"(?:replaced|sold|closed|archived|deprecated|shut down|cancell?ed|discontinued)(?! (?:on|until|for|from)\b)"
+        ),
+    ),
+    "german": (
+        r"verl(?:asst|ie(?:ss|ß))|gekundigt|in rente|gestorben|verstorben|verkauft|arbeitet nicht mehr|abgeschaltet|abgelost",
+        r"geschlossen(?! (?:bis|am|an))",
+    ),
+    "spanish": (r"se jubil[ao]|dejo|deja|ya no (?:trabaja|existe|esta con)|murio|fallecio|se vendio|cerro|se cerro",),
+    "portuguese": (
+        r"saiu|deixou|aposentou|se aposenta|(?:ja )?nao (?:\S+ ){0,4}trabalha|nao .{1,40} mais|morreu|faleceu|foi vendid[oa]",
+        r"fechou",
+    ),
+}
