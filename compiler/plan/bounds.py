@@ -42,4 +42,4 @@ def continuation(section_slug: str, at: int) -> str:
 
 def heading(of: str, at: int) -> str:
     """Return the heading of a section's part: `Notes`, `Notes (2)`."""
-    return of if at == 1 else f"{of[: HEADING_CHARS - 7]} ({at})"
+    return of if at == 1 else f"{of[: HEADING_CHARS - 7].rstrip()} ({at})"

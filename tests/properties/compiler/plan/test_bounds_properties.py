@@ -41,7 +41,6 @@ MEMORIES = tuple(memory(f"m{at}", f"Uchi word number {at}.") for at in range(1, 
 UCHI = PageKey(PageType.ENTITY, "uchi")
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(SECTIONS, min_size=1, max_size=3), st.integers(0, 60), TEXTS, st.lists(TEXTS, max_size=3))
 def test_no_page_passes_its_bounds_and_each_section_cites_only_what_was_cited(
     sections: list[ProposedSection], more: int, summary: str, names: list[str]

@@ -94,6 +94,11 @@ def test_sections_past_the_bound_go_into_one_and_keep_their_sources() -> None:
     assert len(kept) > 400
 
 
+def test_number_follows_a_cut_heading_after_one_space() -> None:
+    assert bounds.heading("a " * 60, 2) == f"{'a ' * 56}a (2)"
+    assert bounds.heading(f"{'a' * 112} bcdefg", 2) == f"{'a' * 112} (2)"
+
+
 def test_headings_summaries_and_aliases_are_bounded_and_hold_no_wiki_syntax() -> None:
     one = memory("m1", "Uchi serves sushi.")
     names = tuple(ProposedName(f"Uchi {at}", ("m1",)) for at in range(500))
