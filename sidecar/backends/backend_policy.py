@@ -6,12 +6,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
-from sidecar.runtime.ttl_cache import TtlCache
+from sidecar.runtime.ttl_cache import ReadPatience, TtlCache
 from store.db.postgres import Pool, tenant_scoped
 from store.tenancy import backends
 
 _REMEMBER_S = 5.0
 _GRACE_S = 300.0
+_PATIENCE = ReadPatience(
+    outdated_s=10.0
+)  # a slow database must not undo a new decision; the source's deadline is shorter
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +30,9 @@ class BackendPolicy:
 
     def __init__(self, pool: Pool, *, clock: Callable[[], float]) -> None:
         self._pool = pool
-        self._known: TtlCache[UUID, Decided] = TtlCache(self._read, for_s=_REMEMBER_S, grace_s=_GRACE_S, clock=clock)
+        self._known: TtlCache[UUID, Decided] = TtlCache(
+            self._read, for_s=_REMEMBER_S, grace_s=_GRACE_S, clock=clock, patience=_PATIENCE
+        )
 
     async def switched_off(self, tenant_id: UUID) -> frozenset[str]:
         """Return the names of the tenant's backends that are switched off."""

@@ -17,7 +17,16 @@ from store.errors import StoreError
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
-_PATIENCE_S = 0.25
+
+@dataclass(frozen=True, slots=True)
+class ReadPatience:
+    """Seconds to wait for a new value before the earlier one is served: one that expired, or one that was invalidated."""
+
+    expired_s: float = 0.25
+    outdated_s: float = 0.25
+
+
+_USUAL = ReadPatience()
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +39,7 @@ class _Kept(Generic[V]):
 class TtlCache(Generic[K, V]):
     """Caches the result of `read` per key for `for_s` seconds of `clock`; holds at most `capacity` keys, evicting the oldest.
 
-    If an earlier value can be served, waits at most `patience_s` seconds for a new one.
+    Waits with `patience` for a new value if an earlier one can be served.
     """
 
     def __init__(
@@ -41,14 +50,14 @@ class TtlCache(Generic[K, V]):
         grace_s: float,
         clock: Callable[[], float],
         capacity: int = 10_000,
-        patience_s: float = _PATIENCE_S,
+        patience: ReadPatience = _USUAL,
     ) -> None:
         self._read = read
         self._for_s = for_s
         self._grace_s = grace_s
         self._clock = clock
         self._capacity = capacity
-        self._patience_s = patience_s
+        self._patience = patience
         self._kept: OrderedDict[K, _Kept[V]] = OrderedDict()
         self._reading: dict[K, asyncio.Task[V]] = {}
 
@@ -60,7 +69,7 @@ class TtlCache(Generic[K, V]):
         if not kept.is_outdated and self._clock() - kept.read_at_s < self._for_s:
             return kept.value
         try:
-            async with asyncio.timeout(self._patience_s):
+            async with asyncio.timeout(self._patience.outdated_s if kept.is_outdated else self._patience.expired_s):
                 return await asyncio.shield(self._read_once(key))
         except (StoreError, TimeoutError):
             return kept.value

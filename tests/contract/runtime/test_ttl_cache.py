@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from sidecar.runtime.ttl_cache import TtlCache
+from sidecar.runtime.ttl_cache import ReadPatience, TtlCache
 from store.errors import DatabaseUnavailable, StoreError
 
 
@@ -41,7 +41,7 @@ def reading() -> Reading:
 
 @pytest.fixture
 def known(reading: Reading) -> TtlCache[str, str]:
-    return TtlCache(reading, for_s=5, grace_s=60, clock=reading.clock, capacity=3, patience_s=0.01)
+    return TtlCache(reading, for_s=5, grace_s=60, clock=reading.clock, capacity=3, patience=ReadPatience(0.01, 0.01))
 
 
 async def test_value_is_read_once_per_ttl(reading: Reading, known: TtlCache[str, str]) -> None:
@@ -119,6 +119,18 @@ async def test_invalidated_value_is_still_served_while_it_cannot_be_read(
     assert await known.get("a") == "a1"
     reading.error = None
     assert await known.get("a") == "a3"
+
+
+async def test_slow_read_is_waited_for_longer_after_an_invalidation(reading: Reading) -> None:
+    known = TtlCache(reading, for_s=5, grace_s=60, clock=reading.clock, patience=ReadPatience(0.01, 60))
+    await known.get("a")
+    known.forget(lambda _: True)
+    reading.may_end.clear()
+    late = asyncio.create_task(known.get("a"))
+    await asyncio.wait([late], timeout=0.05)
+    assert not late.done()
+    reading.may_end.set()
+    assert await late == "a2"
 
 
 async def test_read_in_progress_during_an_invalidation_is_not_cached(
