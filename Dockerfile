@@ -15,7 +15,9 @@ RUN groupadd --gid 10001 sidecar \
     && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin sidecar \
     && install -d -o 10001 -g 10001 -m 0700 /var/lib/context-sidecar
 COPY --from=build /opt/sidecar /opt/sidecar
+# Huge pages for large memory: the embedder reads 42 MB of weights for each question.
 ENV PATH=/opt/sidecar/bin:$PATH \
+    GLIBC_TUNABLES=glibc.malloc.hugetlb=1 \
     SIDECAR_DATA_DIR=/var/lib/context-sidecar \
     SIDECAR_PRODUCTION=true
 USER 10001:10001

@@ -37,6 +37,7 @@ async def served(root: Path, *options: str) -> AsyncIterator[subprocess.Popen[by
         "SIDECAR_LISTEN": address(root),
         "SIDECAR_HTTP_LISTEN": "off",
         "SIDECAR_CONSOLE_LISTEN": "off",
+        "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",  # as the image has it
     }
     process = _started(options, environment, root / "serve.log")
     try:
