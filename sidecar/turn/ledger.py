@@ -14,7 +14,7 @@ from typing import NamedTuple
 from sidecar.turn.dedupe import Kinship
 from sidecar.turn.items import Form, Item, Source
 from sidecar.turn.pieces import BLOCKS, Pieces, Prices
-from sidecar.turn.sayings import says
+from sidecar.turn.sayings import says, says_some
 
 NO_LIMIT = 1 << 60
 
@@ -275,7 +275,11 @@ class Ledger:
             names = (kind, *kinship.alike.get(kind, ()))
             by = next((said for name in names if (said := self._in_context(self._said.get(name)))), None)
             if by and not self._is_whole(by):
-                return self._defer(index, by)
+                lead = self._item(by.item_index).lead
+                if not says_some(lead, item.text):
+                    by = None
+                elif not says(lead, item.text):
+                    return self._defer(index, by)
         if by:
             self._drop(index, by)
             return True

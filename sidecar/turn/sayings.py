@@ -42,6 +42,11 @@ def says(one: str, other: str) -> bool:
     return _says(one, other) if is_short else _says.__wrapped__(one, other)
 
 
+def says_some(one: str, other: str) -> bool:
+    """Return whether the first text says a sentence of the second."""
+    return any(says(one, sentence) for sentence in _sentences(other))
+
+
 @lru_cache(maxsize=4096)
 def _says(one: str, other: str) -> bool:
     whole, wanted = _plain(one), _plain(other)

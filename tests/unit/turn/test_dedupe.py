@@ -200,6 +200,27 @@ def test_a_section_reduced_to_its_first_lines_replaces_only_what_these_say() -> 
     assert fate(result, "m2") == (Decision.DEDUPED_INTO, "w")
 
 
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("Anna has a boat on the river.", "m1"),
+        ("Anna likes tea. Anna has a boat on the river.", "m2"),
+    ],
+)
+def test_memory_waits_behind_others_only_for_first_lines_that_say_a_sentence_of_it(text: str, kept: str) -> None:
+    long = "\n".join(
+        ["Anna likes tea.", "Anna has a boat on the river.", *(f"Anna is seen in town {at}." for at in range(60))]
+    )
+    section = wiki("w", long, lead="Anna likes tea.", stands_for=("m1",), relevance=0.9)
+    memory = an_item("m1", text, relevance=0.8)
+    other = an_item("m2", "Bruno walks in the rain with his dog at five.", relevance=0.3)
+    profile = a_profile(sources={"wiki": {"priority": 2}, "memory": {"floor_tokens": 0}})
+    short = wiki("w", "Anna likes tea.", relevance=0.9)
+    pool = max(fitted(short, one, profile=profile).rendering.tokens for one in (memory, other))
+    result = fitted(section, memory, other, profile=profile, budget_tokens=pool)
+    assert set(kept_ids(result)) == {"w", kept}
+
+
 def test_memories_of_a_section_that_does_not_fit_get_their_chance() -> None:
     long = " ".join(f"She drinks tea{number} here." for number in range(60))
     section = wiki("w", long, stands_for=("m1",), relevance=0.9)
