@@ -20,6 +20,7 @@ _AFTER = re.compile(rf"(?:\s+(?:{_CALLED}))?\s+({_NAME})")
 _BEFORE = re.compile(rf"(?:^|[.!?;:]\s+)({_NAME})\s+(?:{_IS})\s+(?:(?:a|o)\s+)?$")
 _OTHERS = re.compile(r"['’]s?\s+$")
 _NEXT = re.compile(r"[\s-]+(in[\s-]+law\b|\w+)")
+_THEIRS = re.compile(r"['’]s?\s+(?:\w+\s+)?(\w+)")
 _OF = re.compile(r"\s+(?:von|of|de|do|da|di|du)\s+[^\W\d_a-z]")
 
 
@@ -91,7 +92,10 @@ def _owned(text: str) -> Iterator[Kin]:
             word = found[2]
             kind = _words()[language][word]
             after = _NEXT.match(folded, found.end())
+            owned = _THEIRS.match(folded, found.end())
             if after and (after[1] in _NOT_AFTER or after[0].endswith("law")):
+                continue
+            if owned and owned[1] in _words()[language]:
                 continue
             yield Kin(kind, _display(language, kind, word), found.start(), found.end())
 

@@ -45,6 +45,8 @@ def titles(*texts: str) -> set[str]:
         ("My mother tongue is Welsh.", set()),
         ("My mother-in-law stays.", set()),
         ("My sister in Leeds called.", {"sister"}),
+        ("My wife's older sister Carla stays.", set()),
+        ("My wife's bike is red.", {"wife"}),
         ("A single dad moved in.", set()),
         ("Opa, tudo bem com o carro.", set()),
     ],
