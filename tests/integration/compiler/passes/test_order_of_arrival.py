@@ -34,7 +34,7 @@ SAID = (
     "Nobody in the whole street had seen Tarkin leave the yard.",
     "Game 7 was louder than the market hall in winter.",
     "Everyone at home watched Game of Thrones until very late.",
-    "She read Game of Thrones twice during the long ferry ride.",
+    "During the long ferry ride Game of Thrones was read twice.",
     "Odile painted the kitchen door in a very dark green.",
     "The paintings of Odile and Tarkin hang in the town hall.",
     "Hoje a Odile foi pintar o muro velho da escola.",
@@ -68,7 +68,7 @@ LATER = (
     "The tower of Velmar Castle is closed for repairs until June.",
 )
 LAST = (
-    "The cellar of Velmar Abbey smells of apples and old wood.",
+    "Velmar Abbey has a cellar full of apples and old wood.",
     "Two monks of Velmar Abbey keep bees behind the chapel.",
 )
 
@@ -160,7 +160,7 @@ def of_a_town(*texts: str, first: int = 0) -> list[NewMemory]:
 
 TOWN = (
     "The baker's son moved to Osterhude with two cats.",
-    "We waited for the ferry at Osterhude until noon.",
+    "Osterhude has a ferry for which we waited until noon.",
     "At Backstube Elbe the bread is dark and heavy.",
     "Ximena met Corvo at Backstube Elbe in Osterhude.",
 )
