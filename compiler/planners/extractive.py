@@ -12,6 +12,7 @@ from itertools import starmap
 
 from compiler.plan.batch import AggregationView, LeafBatch, ParentCandidate
 from compiler.plan.contract import BatchMemory, Draft, Mention, Page, PageKey, PageType, PromotionStatus
+from compiler.plan.edges.statements import may_state, statements
 from compiler.plan.judging.finishing import SUMMARY
 from compiler.plan.judging.membership import MIN_CHILDREN, MemberRequirement, is_tag_of, requirement, shows
 from compiler.plan.judging.once import without
@@ -33,7 +34,7 @@ from compiler.plan.names.openings import (
 )
 from compiler.plan.names.ruled import known_as
 from compiler.plan.names.same_names import surname
-from compiler.plan.names.spotting import NameKind, speaker_of
+from compiler.plan.names.spotting import NameKind, runs, speaker_of
 from compiler.plan.names.subjects import Subject, remembered, subjects
 from compiler.plan.names.themes import is_everyday, theme_of
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
@@ -136,13 +137,22 @@ def _is_enough(subject: Subject, found: list[tuple[BatchMemory, tuple[str, ...]]
         if (
             is_plain
             and sum(map(bool, saying)) < MIN_TOLD_IN_PASSING
-            and not any(tells_of(one, subject.keys) for one in told)
+            and not any(_tells_of(one, subject.keys) for one in told)
         ):
             return False
         return any(weights) and not (is_plain and is_fragment((one for _, said in found for one in said), subject.keys))
     if not is_everyday(subject.title):
         return sum(weights) >= MIN_THEME_MEMORIES
     return sum(weights) >= (MIN_EVERYDAY_WEIGHT if max(weights) > 1 else MIN_PASSING_WEIGHT)
+
+
+def _tells_of(sentence: str, keys: Collection[str]) -> bool:
+    """Return whether the sentence tells of the subject, or how it hangs together with another name: `Ana works at Helios`."""
+    if tells_of(sentence, keys):
+        return True
+    names = {one.name for one in runs(sentence)} if may_state(sentence) else ()
+    stated = statements(sentence, names, speaker=speaker_of(sentence) or "I")
+    return any(plain_key(name) in keys for one in stated for name in (one.subject, one.object))
 
 
 def _is_letters(title: str) -> bool:

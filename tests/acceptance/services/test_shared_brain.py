@@ -25,7 +25,7 @@ from tests.support.served.wiki_site import worked
 from tests.support.waiting import until_equal
 
 SECRET, SHARED = "Zwitscherklang", "Blaumeisenruf"
-MOVED = "Priya Raman moved Helios to Lisbon in 2024."
+MOVED = "Helios moved to Lisbon with Priya Raman in 2024."
 RESERVED = brain_of(tenant_uuid("acme")).owner_id
 
 

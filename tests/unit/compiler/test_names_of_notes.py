@@ -122,3 +122,8 @@ def test_page_of_two_memories_says_more_of_its_subject_than_its_name() -> None:
     assert titles(*passing, "The party at the Ferrypost went on until two.") == {"Ferrypost"}
     assert titles(passing[0], "The Ferrypost is closed on Mondays.") == {"Ferrypost"}
     assert titles(passing[0], "In May the Ferrypost closes for the winter.") == {"Ferrypost"}
+
+
+def test_sentence_that_states_how_two_names_hang_together_tells_of_both() -> None:
+    said = ("Ilka Brenner works at Ferrypost.", "Ilka Brenner left Ferrypost in May.")
+    assert titles(*said) == {"Ilka Brenner", "Ferrypost"}
