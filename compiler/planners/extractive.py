@@ -133,12 +133,8 @@ def _is_enough(subject: Subject, found: list[tuple[BatchMemory, tuple[str, ...]]
     ]
     if not is_theme:
         is_plain = subject.kind is NameKind.THING
-        told = [one for said in saying for one in said]
-        if (
-            is_plain
-            and sum(map(bool, saying)) < MIN_TOLD_IN_PASSING
-            and not any(_tells_of(one, subject.keys) for one in told)
-        ):
+        is_few = is_plain and not subject.is_told and sum(map(bool, saying)) < MIN_TOLD_IN_PASSING
+        if is_few and not any(_tells_of(one, subject.keys) for said in saying for one in said):
             return False
         return any(weights) and not (is_plain and is_fragment((one for _, said in found for one in said), subject.keys))
     if not is_everyday(subject.title):

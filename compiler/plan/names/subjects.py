@@ -42,6 +42,7 @@ class Subject:
     named_in: dict[str, set[str]] = field(default_factory=dict)
     is_sure: bool = False
     is_noun: bool = False
+    is_told: bool = False
 
     def see(self, one: Spotted, memory: BatchMemory) -> None:
         """Record the name in a memory. A name from metadata, or capitalised within a sentence, is certain."""
@@ -50,6 +51,7 @@ class Subject:
         self.memories[memory.memory_id] = memory
         self.is_sure |= one.is_told or not (one.is_initial or one.is_noun)
         self.is_noun |= one.is_noun
+        self.is_told |= one.is_told
         if one.is_told and self.kind is NameKind.THING:
             self.kind = one.kind
 
@@ -60,6 +62,7 @@ class Subject:
             self.names[name] += min(count, 1) if name in other.named_in and may_title else 0
             self.named_in.setdefault(name, set()).update(other.named_in.get(name, ()))
         self.memories = dict(sorted({**self.memories, **other.memories}.items()))
+        self.is_told |= other.is_told
 
     @property
     def title(self) -> str:

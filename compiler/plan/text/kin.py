@@ -21,6 +21,8 @@ _BEFORE = re.compile(rf"(?:^|[.!?;:]\s+)({_NAME})\s+(?:{_IS})\s+(?:(?:a|o)\s+)?$
 _OTHERS = re.compile(r"['’]s?\s+$")
 _NEXT = re.compile(r"[\s-]+(in[\s-]+law\b|\w+)")
 _THEIRS = re.compile(r"['’]s?\s+(?:\w+\s+)?(\w+)")
+_CAPITAL = re.compile(r" ([^\W\d_a-zß-ÿ][\w-]+)")
+_PARENTS = frozenset(["mother", "father"])
 _OF = re.compile(r"\s+(?:von|of|de|do|da|di|du)\s+[^\W\d_a-z]")
 
 
@@ -106,14 +108,23 @@ def _named(text: str) -> Iterator[Kin]:
         words = before.split()
         last = words[-1].strip("(\"'„“«").casefold() if words else ""
         is_article = last in ("a", "o") and found[1] in _ambiguous()
+        kind = _named_kinds()[found[1]]
+        if kind in _PARENTS and _is_longer(text[found.end() :]):
+            continue
         is_other = _OTHERS.search(before) or (last in _NOT_BEFORE and not is_article) or _OF.match(text[found.end() :])
         if not is_other and text[found.end() : found.end() + 1] not in ("!", "?") and not _is_called(text, found):
-            kind = _named_kinds()[found[1]]
             name = _display("portuguese", kind, found[1].casefold()) if found[1] in _ambiguous() else found[1]
             yield Kin(kind, name, found.start(), found.end())
     for found in _small().finditer(text):
         written = found[1].capitalize()
         yield Kin(_named_kinds()[written], written, found.start(1), found.end(1))
+
+
+def _is_longer(after: str) -> bool:
+    """Return whether a longer name goes on in the text after a word for a parent: `Pai Kitchen`, and not `Mama Kuchen`."""
+    following = _CAPITAL.match(after)
+    key = plain_key(following[1]) if following else ""
+    return bool(key) and key not in NO_NAMES and not is_german_noun(key)
 
 
 def _is_called(text: str, found: re.Match[str]) -> bool:

@@ -47,6 +47,8 @@ def titles(*texts: str) -> set[str]:
         ("My sister in Leeds called.", {"sister"}),
         ("My wife's older sister Carla stays.", set()),
         ("My wife's bike is red.", {"wife"}),
+        ("Lunch at Pai Kitchen, then Papa John's.", set()),
+        ("Gestern hat Mama Kuchen gebacken.", {"mother"}),
         ("A single dad moved in.", set()),
         ("Opa, tudo bem com o carro.", set()),
     ],

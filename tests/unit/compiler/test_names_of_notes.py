@@ -127,3 +127,9 @@ def test_page_of_two_memories_says_more_of_its_subject_than_its_name() -> None:
 def test_sentence_that_states_how_two_names_hang_together_tells_of_both() -> None:
     said = ("Ilka Brenner works at Ferrypost.", "Ilka Brenner left Ferrypost in May.")
     assert titles(*said) == {"Ilka Brenner", "Ferrypost"}
+
+
+def test_two_memories_are_enough_for_a_name_that_their_metadata_tells() -> None:
+    said = ("Lunch with Rui at the Ferrypost.", "The wedding will be at the Ferrypost in May.")
+    seen = [memory(f"m{at}", text, {"entities": ["Ferrypost"]}, day=at) for at, text in enumerate(said)]
+    assert [one.title for one in extractive.plan_leaf(batch(*seen)).new_pages] == ["Ferrypost"]
