@@ -60,7 +60,7 @@ from bench.recall.world import AGENT, TENANT, THREAD, World
 from models.embedding.answers import towards_answers
 from models.embedding.embedder import LocalEmbedder, Vectors
 from models.embedding.minilm import MiniLM
-from models.embedding.vector_parts import MINILM, MULTILINGUAL
+from models.embedding.vector_parts import MINILM
 from sidecar.context.ports import ContextSource, SourceLimits, SourceQuery
 from sidecar.context.query_embedding import QueryReader
 from sidecar.runtime.embedders import Numbered
@@ -69,6 +69,7 @@ from sidecar.sources.memory import MemorySource
 from sidecar.sources.thread import ThreadSource
 from sidecar.sources.wiki import WikiSource
 from sidecar.turn.items import Source
+from sidecar.turn.personal import FILES, PersonalModel, personal_odds
 from sidecar.turn.profile import DEFAULTS
 from sidecar.turn.rank import Candidates
 from sidecar.turn.reading import Reading, read
@@ -130,7 +131,7 @@ def _personal(data: Path, scale: float, only: int | None, *, write: bool) -> lis
     told = list(_questions_alone(data, scale, only))
     held_back = [(*one, ()) for one in own_questions("held ")]
     figures = []
-    for name, target in _PERSONAL_TARGETS.items():
+    for name, target in FILES.items():
         rows = _read_alone(told, breadth.VECTORS_OF[name])
         model = fitting_worth.personal_model(rows)
         if write:
@@ -144,9 +145,7 @@ def _personal(data: Path, scale: float, only: int | None, *, write: bool) -> lis
             )
             fitting_worth.write_personal(target, model, provenance=provenance)
         held = _read_alone(held_back, breadth.VECTORS_OF[name])
-        own, others = (
-            [fitting_worth.personal_odds(model, row) for row in held if row.group == kind] for kind in (LIFE, KNOWLEDGE)
-        )
+        own, others = ([_odds(model, row) for row in held if row.group == kind] for kind in (LIFE, KNOWLEDGE))
         above = float((np.array(own)[:, None] > np.array(others)).mean())
         note = f"{len(own)} and {len(others)} questions held back"
         title = f"{name}: a question about one's life stands above one that anybody may ask"
@@ -154,10 +153,8 @@ def _personal(data: Path, scale: float, only: int | None, *, write: bool) -> lis
     return figures
 
 
-_PERSONAL_TARGETS = {
-    MINILM: Path("sidecar/turn/personal_by_minilm.py"),
-    MULTILINGUAL: Path("sidecar/turn/personal_by_multilingual.py"),
-}
+def _odds(model: PersonalModel, row: Row) -> float:
+    return personal_odds(model, row.form, row.words, row.vector)
 
 
 def _questions_alone(data: Path, scale: float, only: int | None) -> Iterator[tuple[str, str, Sequence[str]]]:

@@ -5,13 +5,14 @@ Pure, on rows of what recall brought for real questions, small talk and question
 
 from __future__ import annotations
 
+import json
 import random
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 from unicodedata import east_asian_width
 
 import numpy as np
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from sidecar.turn.breadth import stretched
 from sidecar.turn.curves import NO_LEAD, RelevanceCurve, leads
 from sidecar.turn.holding import holdings
-from sidecar.turn.personal import beginnings_and_ends
+from sidecar.turn.personal import PersonalModel, beginnings_and_ends
 from sidecar.turn.weights import RankerWeights
 from sidecar.turn.worth import message_features, recall_features, worths
 from store.text.texts import fold
@@ -33,18 +34,19 @@ PERSONAL_FORM = ("own", "length")
 EDGES = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 _RIDGE, _GATE_RIDGE = 10.0, 1.0
-_PERSONAL_RIDGE, _WORDS_RIDGE, _LEAST_QUESTIONS, _LEAST_WEIGHT = 30.0, 2.5, 2, 0.2
+_PERSONAL_RIDGE, _WORDS_RIDGE, _LEAST_QUESTIONS, _LEAST_WEIGHT = 30.0, 4.0, 3, 0.1
 _IMPERSONAL = frozenset({DOCUMENTS, REWRITTEN, KNOWLEDGE})
 _OWN = frozenset({ASKING, LIFE, KNOWLEDGE})
 _VECTOR_SCALE = 4.0  # brings a unit vector's dimensions near the size of standardised features
 _LEAST_KNOTS, _MOST_KNOTS, _GOLD_A_KNOT, _LEAST_GOLD = 3, 10, 25, 15
 _APART, _BEND_RIDGE, _SLOPE_RIDGE = 0.3, 1.0, 0.5
-_STEPS = 40
+_STEPS, _LEAST_STEP, _LEFT = 40, 1e-4, 1e-10
 _LINE = 124
 _NAME = re.compile(r"(?<=[\w,] )[A-ZÀ-ÖØ-ÞА-Я]\w+")  # a capital inside a sentence
 _NO_MARKS = str.maketrans("", "", "?？؟¿!！¡.。")
 
 _Matrix = NDArray[np.float64]
+_Floats = NDArray[Any]  # of one precision, single or double
 _MessageModel = tuple[RankerWeights, _Matrix]
 
 
@@ -92,14 +94,6 @@ class Scale:
     curves: Mapping[str, RelevanceCurve]
     holds: Mapping[str, RankerWeights]
     holds_by_words: Mapping[str, RankerWeights]
-
-
-class PersonalModel(NamedTuple):
-    """What tells whether a message asks about somebody's own life: weights of its form, of its vector and of its words."""
-
-    weights: RankerWeights
-    vector: Sequence[float]
-    words: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,15 +209,10 @@ def passing(rows: Sequence[Row], least_asking: float) -> dict[str, float]:
 
 
 def write_personal(path: Path, model: PersonalModel, *, provenance: str) -> None:
-    """Write the module of what tells questions about one's own life, with where it comes from in its docstring."""
-    path.write_text(
-        _PERSONAL_MODULE.format(
-            provenance=provenance,
-            personal=_table(model.weights),
-            vector=filled(map(str, model.vector)),
-            words=filled(f'"{word}": {weight:g}' for word, weight in model.words.items()),
-        )
-    )
+    """Write the file of what tells questions about one's own life, with where it comes from."""
+    told = {"provenance": provenance, "bias": model.form.bias, "form": model.form.of}
+    told |= {"vector": model.vector.tolist(), "words": dict(model.words)}
+    path.write_text(json.dumps(told, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
 
 
 def write(path: Path, numbers: Numbers, *, provenance: str) -> None:
@@ -342,30 +331,24 @@ def personal_model(rows: Sequence[Row]) -> PersonalModel:
     """
     seen = [row for row in rows if row.group in {*CHATS, ASKING, LIFE, *_IMPERSONAL} and row.form]
     words = _words([row for row in seen if row.group in _OWN])
-    columns = np.column_stack(
+    columns = np.hstack(
         [
-            np.array([[row.form[name] for name in PERSONAL_FORM] for row in seen]),
-            np.stack([row.vector for row in seen]) * _VECTOR_SCALE,
-            np.array([[word in row.words for word in words] for row in seen], np.float64).reshape(len(seen), -1),
+            np.array([[row.form[name] for name in PERSONAL_FORM] for row in seen], np.float32),
+            np.stack([row.vector for row in seen]).astype(np.float32) * np.float32(_VECTOR_SCALE),
+            np.array([[word in row.words for word in words] for row in seen], np.float32).reshape(len(seen), -1),
         ]
     )
-    labels = np.array([row.group not in _IMPERSONAL for row in seen], np.float64)
-    weights = np.array([3.0 if row.group in _OWN else 1.0 for row in seen])
-    ridge = np.full(columns.shape[1], _PERSONAL_RIDGE)
+    labels = np.array([row.group not in _IMPERSONAL for row in seen], np.float32)
+    weights = np.array([3.0 if row.group in _OWN else 1.0 for row in seen], np.float32)
+    ridge = np.full(columns.shape[1], _PERSONAL_RIDGE, np.float32)
     ridge[len(ridge) - len(words) :] = _WORDS_RIDGE
-    fitted = _fit(columns, labels, weights, ridge)
+    fitted = _fit(columns, labels, weights, ridge).astype(np.float64)
     of, vector, of_words = np.split(fitted[:-1], [len(PERSONAL_FORM), len(ridge) - len(words)])
     return PersonalModel(
         RankerWeights(round(float(fitted[-1]), 4), dict(zip(PERSONAL_FORM, of.round(4).tolist(), strict=True))),
-        (vector * _VECTOR_SCALE).round(4).tolist(),
+        (vector * _VECTOR_SCALE).round(4),
         {word: one for word, one in zip(words, of_words.round(2).tolist(), strict=True) if abs(one) >= _LEAST_WEIGHT},
     )
-
-
-def personal_odds(model: PersonalModel, row: Row) -> float:
-    """Return the log odds that the row's message asks about somebody's own life."""
-    by_words = sum(model.words.get(word, 0.0) for word in row.words)
-    return _score(model.weights, row.form) + float(np.dot(model.vector, row.vector)) + by_words
 
 
 def _words(rows: Sequence[Row]) -> list[str]:
@@ -450,20 +433,38 @@ def _logistic(table: Sequence[Mapping[str, float]], labels: Sequence[bool], *, e
     )
 
 
-def _fit(columns: _Matrix, labels: _Matrix, weights: _Matrix, ridge: float | _Matrix) -> _Matrix:
+def _fit(columns: _Floats, labels: _Floats, weights: _Floats, ridge: float | _Floats) -> _Floats:
     """Return logistic coefficients by Newton's method, the bias last and unpenalised; `ridge` may differ by column."""
-    table = np.column_stack([columns, np.ones(len(columns))])
-    penalty = np.append(np.broadcast_to(ridge, columns.shape[1]), 1e-6)
-    fitted = np.zeros(table.shape[1])
+    table = np.column_stack([columns, np.ones(len(columns), columns.dtype)])
+    penalty = np.append(np.broadcast_to(ridge, columns.shape[1]), 1e-6).astype(columns.dtype)
+    fitted = np.zeros(table.shape[1], columns.dtype)
     for _ in range(_STEPS):
         told = 1 / (1 + np.exp(-np.clip(table @ fitted, -35, 35)))
         slope = table.T @ (weights * (told - labels)) + penalty * fitted
-        curvature = (table * (weights * told * (1 - told))[:, None]).T @ table + np.diag(penalty)
-        step = np.linalg.solve(curvature, slope)
+        step = _step(table, weights * told * (1 - told), penalty, slope)
         fitted = fitted - step
-        if np.abs(step).max() < 1e-6:
+        if np.abs(step).max() < _LEAST_STEP:
             break
     return fitted
+
+
+def _step(table: _Floats, weights: _Floats, penalty: _Floats, slope: _Floats) -> _Floats:
+    """Return Newton's step by conjugate gradients, since the curvature of ten thousand columns would take a gigabyte."""
+    diagonal = ((table * table) * weights[:, None]).sum(axis=0) + penalty
+    step, left = np.zeros_like(slope), slope
+    told = left / diagonal
+    way, size = told, left @ told
+    least = size * _LEFT
+    for _ in range(table.shape[1]):
+        if size <= least:
+            break
+        bent = table.T @ (weights * (table @ way)) + penalty * way
+        share = size / (way @ bent)
+        step, left = step + share * way, left - share * bent
+        told = left / diagonal
+        size, before = left @ told, size
+        way = told + size / before * way
+    return step
 
 
 def _fold_of(message: str) -> int:
@@ -532,34 +533,4 @@ HOLDS: Final[Mapping[str, RankerWeights]] = {{
 HOLDS_BY_WORDS: Final[Mapping[str, RankerWeights]] = {{
 {holds_by_words}}}
 """The same for messages read without a vector."""
-'''
-
-_PERSONAL_MODULE = '''"""Whether a message asks about one's own life: fitted numbers by `python -m bench calibrate`; do not edit.
-
-{provenance}
-"""
-
-from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Final
-
-from sidecar.turn.weights import RankerWeights
-
-PERSONAL: Final = {personal}
-"""Log odds by the form of a message; `personal` adds what its vector and its words tell."""
-
-# fmt: off
-PERSONAL_VECTOR: Final[tuple[float, ...]] = (
-    {vector}
-)
-# fmt: on
-"""What each dimension of the message's vector adds to these."""
-
-# fmt: off
-PERSONAL_WORDS: Final[Mapping[str, float]] = {{
-    {words}
-}}
-# fmt: on
-"""What each word adds to these; of scripts without spaces, signs and pairs of signs."""
 '''

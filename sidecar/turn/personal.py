@@ -1,33 +1,39 @@
 """Judges whether a message asks about somebody's own life ("When does my lease end?"), and not what anybody may know ("How do I
 boil an egg?").
 
-By words that tell, which are few in any language ("my", "we", "how", "a"), by their first and last letters, which inflection
-leaves or makes, and by its vector, which tells most in the languages that the embedder knows.
+By its words, by pairs of short ones, which are few in any language and tell most ("how", "did", "my", "a"), by first and last
+letters, which inflection leaves or makes, and by its vector, which tells most in the languages that the embedder knows.
+`python -m bench calibrate --personal` fits the weights to questions of our own in 28 languages (`bench/personal.json`), and to
+those of the data.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Sequence
-from itertools import pairwise
-from typing import Final
+from collections.abc import Mapping, Sequence
+from itertools import combinations, pairwise
+from pathlib import Path
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from models.embedding.vector_parts import MINILM, MULTILINGUAL
-from sidecar.turn import personal_by_minilm, personal_by_multilingual
 from sidecar.turn.leaning import message_form
 from sidecar.turn.reading import Reading
+from sidecar.turn.weights import RankerWeights
 from sidecar.turn.wording import word_shares
 from store.text.calendar_words import CALENDAR_WORDS
 from store.text.texts import fold
 from store.text.words import STOP_WORDS
 
-_FITTED: Final = {
-    name: (fitted.PERSONAL, np.array(fitted.PERSONAL_VECTOR), fitted.PERSONAL_WORDS)
-    for name, fitted in ((MINILM, personal_by_minilm), (MULTILINGUAL, personal_by_multilingual))
+FILES: Final = {
+    MINILM: Path(__file__).with_name("personal_by_minilm.json"),
+    MULTILINGUAL: Path(__file__).with_name("personal_by_multilingual.json"),
 }
+"""By embedder, the file of the fitted weights and where they come from."""
+
 OF_A_NAME: Final = 2.0
 """What it adds to the log odds that a message asks about somebody's own life, for a text of that life which holds a name in the
 message and another of its words. `personal_score` cannot know whose names they are. A name alone may be the world's ("Atlas").
@@ -36,19 +42,42 @@ message and another of its words. `personal_score` cannot know whose names they 
 _NAMED_IN_CHARS, _LEAST_NAME_CHARS = 1_000, 2
 _WORD = re.compile(r"\w+")
 _CAPITALISED: Final = re.compile(r"\b(?![a-zß-öø-ÿ\d_])\w+")
-_END_CHARS, _LEAST_CHARS = 3, 5
+_END_CHARS, _LEAST_CHARS, _SHORT_CHARS, _MOST_SHORT = 3, 5, 4, 32
 _UNSPACED: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+
+
+class PersonalModel(NamedTuple):
+    """What tells questions about one's own life, as log odds: by the form of a message, for each dimension of the telling part of
+    its vector, and for each of its `telling_words`.
+    """
+
+    form: RankerWeights
+    vector: NDArray[np.float64]
+    words: Mapping[str, float]
+
+
+def _read(path: Path) -> PersonalModel:
+    told = json.loads(path.read_text(encoding="utf-8"))
+    return PersonalModel(RankerWeights(told["bias"], told["form"]), np.array(told["vector"]), told["words"])
+
+
+_FITTED: Final = {name: _read(path) for name, path in FILES.items()}
 
 
 def personal_score(reading: Reading, vector: Sequence[float], embedder: str) -> float:
     """Return the log odds that a message asks about somebody's own life, given the telling part of its vector by this embedder
     (`vector_parts.telling_part`). Names of people do not count.
     """
-    weights, of_vector, of_words = _FITTED[embedder]
-    form = message_form(reading)
-    by_form = weights.bias + sum(weight * form[name] for name, weight in weights.of.items())
-    by_words = sum(of_words.get(word, 0.0) for word in sorted(telling_words(reading)))
-    return float(by_form + by_words + np.dot(of_vector, np.array(vector)))
+    return personal_odds(_FITTED[embedder], message_form(reading), telling_words(reading), np.array(vector))
+
+
+def personal_odds(
+    model: PersonalModel, form: Mapping[str, float], words: frozenset[str], vector: NDArray[np.float64]
+) -> float:
+    """Return the log odds by a model, given a message's form, its `telling_words` and the telling part of its vector."""
+    by_form = model.form.bias + sum(weight * form[name] for name, weight in model.form.of.items())
+    by_words = sum(model.words.get(word, 0.0) for word in sorted(words))
+    return float(by_form + by_words + np.dot(model.vector, vector))
 
 
 def hold_name(reading: Reading, texts: Sequence[str]) -> NDArray[np.bool_]:
@@ -69,15 +98,16 @@ def hold_name(reading: Reading, texts: Sequence[str]) -> NDArray[np.bool_]:
 
 
 def telling_words(reading: Reading) -> frozenset[str]:
-    """Return the folded words of a message and its pairs of neighbours, and the `beginnings_and_ends` of its longer words; of a
-    script without spaces signs and pairs of signs.
+    """Return the folded words of a message, each two of its first 32 words of up to four letters, in their order
+    ("how..my"), and the `beginnings_and_ends` of its longer words; of a script without spaces signs and pairs of signs.
     """
     written = _WORD.findall(fold(reading.parts[0].text))
     unspaced = [word for word in written if _UNSPACED.search(word)]
     spaced = [word for word in written if not _UNSPACED.search(word)]
     signs = (told for word in unspaced for told in (*word, *map("".join, pairwise(word))))
     parts = (part for word in spaced for part in beginnings_and_ends(word))
-    return frozenset((*spaced, *map(" ".join, pairwise(spaced)), *parts, *signs))
+    short = [word for word in spaced if len(word) <= _SHORT_CHARS][:_MOST_SHORT]
+    return frozenset((*spaced, *map("..".join, combinations(short, 2)), *parts, *signs))
 
 
 def beginnings_and_ends(word: str) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ from sidecar.turn.receipt_rows import written_features
 from sidecar.turn.worth import Spend
 from tests.support.turn.turn_cases import a_profile, an_item, fitted
 
-LEAST = BARS[MINILM].least
+LEAST, SLOPE = BARS[MINILM].least, BARS[MINILM].slope
 BALANCED = a_profile(spend="balanced")
 READING = replace(read("Which doctor do I see?", today=date(2026, 3, 1)), background=(0.2,))
 
@@ -148,20 +148,20 @@ def test_its_decision_says_why() -> None:
 
 def test_a_question_not_about_ones_own_life_needs_a_memory_more_like_it() -> None:
     (own,), (general,) = (judged([[0.5]], replace(READING, personal=personal)) for personal in (2.0, 0.0))
-    assert own[FEATURE] - general[FEATURE] == pytest.approx(0.4)
-    told = [aloofness(personal, 0.0) - LEAST for personal in (9.0, 2.0, 0.5, -3.0)]
-    assert told == pytest.approx([0.0, 0.0, 0.3, 1.0])
-    assert aloofness(0.5, 1.0) == 0.08
-    assert aloofness(0.5, 0.5) == pytest.approx((0.3 + LEAST + 0.08) / 2)
+    assert own[FEATURE] - general[FEATURE] == pytest.approx(2 * SLOPE)
+    told = [aloofness(personal, 0.0) - LEAST for personal in (9.0, 4.0, 2.5, -6.0)]
+    assert told == pytest.approx([0.0, 0.0, 1.5 * SLOPE, 10 * SLOPE])
+    assert aloofness(2.5, 1.0) == 0.08
+    assert aloofness(2.5, 0.5) == pytest.approx((1.5 * SLOPE + LEAST + 0.08) / 2)
 
 
 def test_a_memory_that_says_more_of_a_name_in_the_question_tells_whose_life_it_is_about() -> None:
     texts = ("Pickle stopped eating what the vet sold.", "Pickle is pink.", "The tap drips.")
     asked = replace(read("What is Pickle eating?", today=date(2026, 3, 1)), background=(0.2,), personal=-1.0)
     both, name, other = judged([[0.5, 0.5, 0.5]], asked, texts=texts)
-    assert both[FEATURE] - other[FEATURE] == pytest.approx(OF_A_NAME * 0.2)
+    assert both[FEATURE] - other[FEATURE] == pytest.approx(OF_A_NAME * SLOPE)
     assert name[FEATURE] == other[FEATURE]
-    own = judged([[0.5, 0.5, 0.5]], replace(asked, personal=2.0), texts=texts)
+    own = judged([[0.5, 0.5, 0.5]], replace(asked, personal=4.0), texts=texts)
     assert len({one[FEATURE] for one in own}) == 1
 
 
@@ -197,7 +197,7 @@ def test_in_an_unknown_language_relevance_a_personal_question_and_its_words_coun
     (plain, relevant, told) = likenesses_by_words([0.5, 0.9, 0.5], [0.4, 0.4, 1.0], 0.3, 0.0)
     assert plain < 0 < relevant < told
     assert likenesses_by_words([0.5], [0.4], -1.0, 0.0) < 0 < likenesses_by_words([0.5], [0.4], 1.0, 0.0)
-    assert likenesses_by_words([0.5], [0.4], 9.0, 0.0) == likenesses_by_words([0.5], [0.4], 3.0, 0.0)
+    assert likenesses_by_words([0.5], [0.4], 9.0, 0.0) == likenesses_by_words([0.5], [0.4], 6.0, 0.0)
     one, other = (likenesses_by_words([0.5], [0.4], personal, 1.0) for personal in (-4.0, 4.0))
     assert one == other, "a message that leans on its thread is not known by itself"
 
@@ -232,7 +232,7 @@ def test_an_answer_in_an_unknown_language_is_told_by_its_words(question: str, an
     assert unlike(found[beside_it], Spend.BALANCED)
     known = {
         item.text: item.features
-        for item in judge([report], replace(reading, background=(0.2,), blind=0.0, personal=2.0)).reports[0].items
+        for item in judge([report], replace(reading, background=(0.2,), blind=0.0, personal=4.0)).reports[0].items
     }
     likenesses_known = {features.likeness for features in known.values() if features and features.likeness}
     assert sorted(likenesses_known) == pytest.approx([0.22 - LEAST, 0.3 - LEAST]), (
@@ -263,15 +263,17 @@ def test_questions_held_back_about_ones_own_life_stand_above_those_that_anybody_
     own, others = (
         [one for one, (group, _) in zip(scores, told, strict=True) if group == kind] for kind in (LIFE, KNOWLEDGE)
     )
-    assert (np.array(own)[:, None] > np.array(others)).mean() >= 0.87
+    assert (np.array(own)[:, None] > np.array(others)).mean() >= 0.83
 
 
-def test_telling_words_are_words_pairs_of_neighbours_beginnings_and_ends() -> None:
+def test_telling_words_are_words_pairs_of_short_ones_beginnings_and_ends() -> None:
     assert telling_words(read("Wann zieht sie um?", today=date(2026, 3, 1))) == {
         *("wann", "zieht", "sie", "um"),
-        *("wann zieht", "zieht sie", "sie um"),
+        *("wann..sie", "wann..um", "sie..um"),
         *("zie-", "-eht"),
     }
+    many = telling_words(read(" ".join(f"a{n}" for n in range(999)), today=date(2026, 3, 1)))
+    assert len(many) == 999 + 32 * 31 / 2
     assert telling_words(read("我吃鱼", today=date(2026, 3, 1))) == {"我", "吃", "鱼", "我吃", "吃鱼"}
 
 
