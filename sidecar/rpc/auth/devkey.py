@@ -82,7 +82,8 @@ def read_dev_key(path: Path) -> list[PublicKey]:
 
 def _create(path: Path) -> None:
     """Write a new key to a temporary file and link it to the path, so that the path never holds a partial key."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # As root, the account that runs Postgres must be able to pass the data directory.
+    path.parent.mkdir(mode=0o755 if os.geteuid() == 0 else 0o700, parents=True, exist_ok=True)
     pem = Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=".dev_key")
     try:
