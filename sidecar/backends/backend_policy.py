@@ -12,9 +12,8 @@ from store.tenancy import backends
 
 _REMEMBER_S = 5.0
 _GRACE_S = 300.0
-_PATIENCE = ReadPatience(
-    outdated_s=10.0
-)  # a slow database must not undo a new decision; the source's deadline is shorter
+# A slow database must not undo a new decision; the source's deadline is shorter.
+_PATIENCE = ReadPatience(outdated_s=10.0)
 
 
 @dataclass(frozen=True, slots=True)

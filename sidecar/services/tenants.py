@@ -15,7 +15,7 @@ from uuid import UUID
 
 from compiler.releases import releasing
 from sidecar.runtime.errors import InvalidArgument, NotFound
-from sidecar.runtime.ttl_cache import TtlCache
+from sidecar.runtime.ttl_cache import ReadPatience, TtlCache
 from sidecar.services.brain.settling import settle
 from sidecar.services.forgetting.remote_forgetter import RemoteForgetter
 from sidecar.services.forgetting.targets import ForgottenElsewhere, RemoteTarget
@@ -35,6 +35,7 @@ MAX_LOCATION_CHARS = 400
 _CLOCK_SKEW = timedelta(minutes=1)
 _REMEMBER_S = 5.0
 _GRACE_S = 300.0
+_PATIENCE = ReadPatience(outdated_s=2.0)  # a slow database must not let a revoked token pass
 
 
 class Tenancy:
@@ -44,7 +45,7 @@ class Tenancy:
         self._pool = pool
         self._now = now
         self._known: TtlCache[UUID, Tenant | None] = TtlCache(
-            self._read, for_s=_REMEMBER_S, grace_s=_GRACE_S, clock=clock
+            self._read, for_s=_REMEMBER_S, grace_s=_GRACE_S, clock=clock, patience=_PATIENCE
         )
 
     async def not_before(self, tenant_id: UUID) -> datetime | None:
