@@ -23,8 +23,8 @@ MEMORIES = {
 QUESTIONS = {
     "Wer ist mein Trauzeuge?": "best-man",
     "Bis wann müssen wir die Miete zahlen?": "rent",
-    "Posso comer o bife?": "diet",
-    "¿Cuándo hay que pagar el alquiler?": "rent",
+    "Eu ainda como carne?": "diet",
+    "¿Cuándo le pagamos el alquiler a la casera?": "rent",
 }
 
 pytestmark = pytest.mark.skipif(

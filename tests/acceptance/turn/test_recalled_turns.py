@@ -112,7 +112,7 @@ async def test_new_memory_is_found_by_meaning_a_moment_later(site: Site) -> None
     caller = await told(site, "Hello.")
     await caller.Retain(memory_pb2.RetainRequest(memories=[memory_pb2.NewMemory(text="Emil is scared of heights.")]))
     await until_embedded(site.app.pools)
-    assembly = await assembled(caller, narrow("Would he enjoy a walk on a high rope bridge?"))
+    assembly = await assembled(caller, narrow("Who of my friends is afraid of high places?"))
     assert "scared of heights" in str(assembly.system_blocks)
 
 
