@@ -43,7 +43,7 @@ _MOSTLY_LED = 0.65
 _IN_THREAD = 0.08
 # Backgrounds: 98 of 100 English questions are below the one, 92 of 100 others above the other.
 _KNOWN, _UNKNOWN = 0.3, 0.4
-_OF_RELEVANCE, _OF_WORDS, _MOST_PERSONAL, _PERSONAL_IN_THREAD = 0.5, 6.0, 5.0, 1.5
+_OF_RELEVANCE, _OF_WORDS, _MOST_PERSONAL, _PERSONAL_IN_THREAD = 0.5, 6.0, 2.5, 1.5
 _LEAST_ODDS, _ODDS_A_LIKENESS = 3.4, 12.0
 _NOT_LATIN: Final = re.compile("[^\\W\\d_\u0000-\u024f\u1e00-\u1eff]")
 _LETTER: Final = re.compile(r"[^\W\d_]")
@@ -61,7 +61,7 @@ class Bar(NamedTuple):
     least: float
 
 
-BARS: Final = {MINILM: Bar(4.0, 0.12, -0.25), MULTILINGUAL: Bar(2.5, 0.12, 0.06)}
+BARS: Final = {MINILM: Bar(2.5, 0.07, 0.02), MULTILINGUAL: Bar(2.5, 0.12, 0.06)}
 """By embedder: where 2 of 100 private memories of `bench/privacy.json` pass, these keep the most answers there, and MiniLM's
 also the most memories that answer LoCoMo's questions.
 """
@@ -120,7 +120,7 @@ def likenesses_by_words(
 ) -> _Vectors:
     """Return each text's likeness in a language that the embedder does not know, given its share of the question's words.
 
-    (0.5 * log odds of its relevance + those that the message is about somebody's own life, within 5, + 6 * share - 3.4) / 12;
+    (0.5 * log odds of its relevance + those that the message is about somebody's own life, within 2.5, + 6 * share - 3.4) / 12;
     for a message that leans on its thread 1.5.
     """
     relevant = np.clip(np.array(relevances, np.float64), 1e-6, 1 - 1e-6)

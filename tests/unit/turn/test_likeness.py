@@ -40,7 +40,7 @@ from sidecar.turn.receipt_rows import written_features
 from sidecar.turn.worth import Spend
 from tests.support.turn.turn_cases import a_profile, an_item, fitted
 
-LEAST, SLOPE = BARS[MINILM].least, BARS[MINILM].slope
+FROM, SLOPE, LEAST = BARS[MINILM]
 BALANCED = a_profile(spend="balanced")
 READING = replace(read("Which doctor do I see?", today=date(2026, 3, 1)), background=(0.2,))
 
@@ -73,7 +73,7 @@ def judged(
 
 def test_likeness_is_the_cosine_above_that_of_sentences_about_nothing() -> None:
     assert [one.get(FEATURE) for one in judged([[0.5, 0.1, math.nan]])] == [
-        0.3 - LEAST,
+        pytest.approx(0.3 - LEAST),
         pytest.approx(-0.1 - LEAST),
         None,
     ]
@@ -149,10 +149,10 @@ def test_its_decision_says_why() -> None:
 def test_a_question_not_about_ones_own_life_needs_a_memory_more_like_it() -> None:
     (own,), (general,) = (judged([[0.5]], replace(READING, personal=personal)) for personal in (2.0, 0.0))
     assert own[FEATURE] - general[FEATURE] == pytest.approx(2 * SLOPE)
-    told = [aloofness(personal, 0.0) - LEAST for personal in (9.0, 4.0, 2.5, -6.0)]
+    told = [aloofness(personal, 0.0) - LEAST for personal in (9.0, FROM, FROM - 1.5, FROM - 10)]
     assert told == pytest.approx([0.0, 0.0, 1.5 * SLOPE, 10 * SLOPE])
-    assert aloofness(2.5, 1.0) == 0.08
-    assert aloofness(2.5, 0.5) == pytest.approx((1.5 * SLOPE + LEAST + 0.08) / 2)
+    assert aloofness(FROM - 1.5, 1.0) == 0.08
+    assert aloofness(FROM - 1.5, 0.5) == pytest.approx((1.5 * SLOPE + LEAST + 0.08) / 2)
 
 
 def test_a_memory_that_says_more_of_a_name_in_the_question_tells_whose_life_it_is_about() -> None:
