@@ -1,9 +1,12 @@
-"""Fits how a message is found to lean on its thread: writes `MAY_LEAN` and `LEANING` of `sidecar/turn/weights.py`.
+"""Fits how a message is found to lean on its thread: writes `MAY_LEAN` and `LEANING` of `sidecar/turn/weights.py`, and what the
+words tell, `sidecar/turn/leaning_by_words.json`.
 
 Follow-ups are asked in their dialogs, whole and without answers; their rewrites in other dialogs, and the conversations' own
 questions, in their own thread and in strangers' dialogs, stand by themselves. `leaning.json` holds messages of both kinds in
-eight languages, half of them held back, asked in short threads of owners with a few notes. By its form, every message of the data
-is judged. Where the evidence is known, what a context finds with the thread is compared with what the message alone finds.
+eight languages, half of them held back, asked in short threads of owners with a few notes. Follow-ups of `leaning_messages.json`,
+to talks that are not told, and questions of `personal.json` are in many languages; a fifth is held back. By its form and words,
+every message is judged. Where the evidence is known, what a context finds with the thread is compared with what the message
+alone finds.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from statistics import fmean
@@ -25,9 +28,12 @@ import numpy as np
 import uvloop
 from numpy.typing import NDArray
 
+from bench.calibrate import own_questions
 from bench.figures import Figure, at_least, at_most, plain
 from bench.recall import follow_ups, measuring
 from bench.recall.cases import ADVERSARIAL, SETS, Conversation, Question, conversations, document_questions, squash
+from bench.recall.fitting_worth import ASKING
+from bench.recall.leaning_words import MORE_FILE, fit_words, more_messages, odds_without_fold, write_words
 from bench.recall.training import fit_weighted, put_weights
 from bench.recall.world import AGENT, TENANT, THREAD, World
 from models.embedding.embedder import LocalEmbedder
@@ -38,9 +44,10 @@ from sidecar.runtime.embedders import Numbered
 from sidecar.sources.knowledge import KnowledgeSource
 from sidecar.sources.memory import MemorySource
 from sidecar.sources.thread import ThreadSource
-from sidecar.turn.leaning import keeping_best, leaning_features, leaning_of, message_form
+from sidecar.turn.leaning import WORDS_FILE, keeping_best, leaning_features, leaning_of, message_form
 from sidecar.turn.rank import Candidates, judged_parts, own_evidence
 from sidecar.turn.reading import read
+from sidecar.turn.telling_words import telling_words
 from sidecar.turn.weights import RankerWeights
 from sidecar.v1 import context_pb2, memory_pb2
 from store.content import embedders
@@ -51,8 +58,9 @@ _MESSAGES = Path(__file__).with_name("leaning.json")
 _FOLLOW_UPS, _A_CONVERSATION, _STRANGE_THREADS, _PLACES = 400, 40, 6, 3
 _THREADS = (follow_ups.VARIANTS[0], follow_ups.VARIANTS[2])
 _OWN, _STRANGE, _REWRITTEN = "own questions", "own questions, elsewhere", "rewritten, elsewhere"
-_FITTED, _HELD = "messages", "held"
-_WEIGHTS = {_THREADS[0]: 4.0, _THREADS[1]: 2.0, _REWRITTEN: 4.0, _OWN: 8.0, _STRANGE: 8.0, _FITTED: 4.0}
+_FITTED, _MORE, _HELD, _MORE_HELD = "messages", "more messages", "held", "more messages, held"
+_MORE_ASKED = 160
+_WEIGHTS = {_THREADS[0]: 4.0, _THREADS[1]: 2.0, _REWRITTEN: 4.0, _OWN: 8.0, _STRANGE: 8.0, _FITTED: 4.0, _MORE: 0.5}
 _TODAY = date(2026, 1, 1)  # no form depends on it
 _RIDGE, _FOLDS = 1.0, 5
 _LIMITS = SourceLimits(top_k=250, lead_lines=3, window_tokens=128_000, window_turns=0)
@@ -91,7 +99,9 @@ class Contest:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A message as it was judged: its group and fold, whether it leans, and the features of both steps, if it was searched."""
+    """A message as it was judged: its group and fold, whether it leans, the features of both steps, if it was searched, and its
+    `telling_words`.
+    """
 
     group: str
     fold: str
@@ -99,6 +109,7 @@ class Row:
     form: Mapping[str, float]
     searched: Mapping[str, float] | None = None
     contest: Contest | None = None
+    words: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +135,14 @@ def run(*, scale: float, data: Path, write_weights: bool = False) -> list[Figure
     """Return how often the folds held back are judged right, and what they find; `scale` is the share of conversations and
     dialogs searched.
     """
-    rows = uvloop.run(_rows(data, scale))
-    fitted_on = [row for row in rows if row.group != _HELD]
+    rows = list(_with_words(uvloop.run(_rows(data, scale))))
+    fitted_on = [row for row in rows if row.group not in {_HELD, _MORE_HELD}]
     if write_weights:
         digest = _digest(data)
         provenance = _PROVENANCE.format(date=date.today(), scale=scale, digest=digest, rows=len(fitted_on))  # noqa: DTZ011
         put_weights(_TARGET, dict(zip(("MAY_LEAN", "LEANING"), fit(fitted_on), strict=True)), provenance=provenance)
+        by_words = fit_words([row.words for row in fitted_on], [row.leans for row in fitted_on])
+        write_words(WORDS_FILE, by_words, provenance=provenance)
     return figures(rows)
 
 
@@ -142,12 +155,24 @@ def fit(rows: Sequence[Row]) -> tuple[RankerWeights, RankerWeights]:
     return by_form, fit_weighted(found, labels, weights, ridge=_RIDGE)
 
 
+def _with_words(rows: Sequence[Row]) -> Iterator[Row]:
+    """Yield the rows with what their words tell, by models that were fitted without their fold."""
+    folds = [_fold_of(row.fold) for row in rows]
+    shown = [row.group not in {_HELD, _MORE_HELD} for row in rows]
+    odds = odds_without_fold([row.words for row in rows], [row.leans for row in rows], folds, shown)
+    for row, told in zip(rows, odds, strict=True):
+        by_words = {"by_words": told}
+        yield replace(row, form={**row.form, **by_words}, searched=row.searched and {**row.searched, **by_words})
+
+
 def figures(rows: Sequence[Row]) -> list[Figure]:
     """Return the figures, each fold judged by weights that were fitted without it."""
     right: dict[tuple[str, bool], list[bool]] = defaultdict(list)
     found: dict[tuple[str, bool], list[tuple[float, Contest]]] = defaultdict(list)
     for fold in range(_FOLDS):
-        may_lean, leaning = fit([row for row in rows if row.group != _HELD and _fold_of(row.fold) != fold])
+        may_lean, leaning = fit(
+            [row for row in rows if row.group not in {_HELD, _MORE_HELD} and _fold_of(row.fold) != fold]
+        )
         for row in rows:
             if _fold_of(row.fold) == fold and row.searched is not None:
                 leans = leaning_of(may_lean, leaning, row.form, row.searched)
@@ -157,7 +182,8 @@ def figures(rows: Sequence[Row]) -> list[Figure]:
     told = []
     for (group, leans), values in sorted(right.items()):
         figure = at_least if leans else at_most
-        told.append(figure(f"{group}: lean", fmean(values), 0.9 if leans else 0.1, note=f"of {len(values)}"))
+        title = f"{group}, {'leaning' if leans else 'standing'}: taken to lean"
+        told.append(figure(title, fmean(values), 0.9 if leans else 0.1, note=f"of {len(values)}"))
     for (group, leans), contests in sorted(found.items(), key=lambda one: one[0]):
         told += _evidence(group, contests, leans=leans)
     return told
@@ -231,6 +257,13 @@ def _of_messages(chance: random.Random) -> Iterator[Told]:
         for text, leans in messages(half):
             for thread in chance.sample(threads, _PLACES):
                 yield Told(group, text, text, chance.choice((_ALL_NOTES, _SOME_NOTES)), thread, leans=leans)
+    for group, half in ((_FITTED, "fitted"), (_MORE_HELD, "held")):
+        standing = [text for _, text in own_questions("" if half == "fitted" else "held ")]
+        for texts, leans in ((more_messages(half), True), (standing, False)):
+            for text in chance.sample(texts, min(len(texts), _MORE_ASKED)):
+                yield Told(
+                    group, text, text, chance.choice((_ALL_NOTES, _SOME_NOTES)), chance.choice(threads), leans=leans
+                )
 
 
 _ALL_NOTES, _SOME_NOTES = "owner of notes", "owner of some notes"
@@ -261,10 +294,13 @@ def _texts(
     for one in every:
         yield "follow-ups", one.dialog.name, one.exchange.typed, True
         yield "rewritten", one.dialog.name, one.exchange.rewritten, False
+    yield from ((_MORE, text, text, True) for text in more_messages("fitted"))
+    yield from ((_MORE, text, text, False) for group, text in own_questions() if group != ASKING)
 
 
 def _by_form(group: str, fold: str, text: str, *, leans: bool) -> Row:
-    return Row(group, fold, leans, message_form(read(text, today=_TODAY)))
+    reading = read(text, today=_TODAY)
+    return Row(group, fold, leans, message_form(reading), words=telling_words(reading))
 
 
 def _facts(conversation: Conversation, question: Question) -> frozenset[str]:
@@ -329,9 +365,8 @@ class _Asking:
         _, odds = judged_parts(reading, found)
         own, there = odds[:-1].max(axis=0), odds[-1]
         searched = leaning_features(reading, own, there, own_evidence(found))
-        return Row(
-            told.group, told.fold, told.leans, message_form(reading), searched, _contest(told, found, own, there)
-        )
+        contest, words = _contest(told, found, own, there), telling_words(reading)
+        return Row(told.group, told.fold, told.leans, message_form(reading), searched, contest, words)
 
 
 def _contest(told: Told, found: Sequence[Candidates], own: _Numbers, there: _Numbers) -> Contest | None:
@@ -358,7 +393,7 @@ def _own() -> dict:  # type: ignore[type-arg]  # plain JSON
 def _digest(data: Path) -> str:
     folders = (*SETS, "kb", follow_ups.FOLLOW_UPS)
     files = sorted(file for name in folders for file in (data / name).iterdir())
-    return hashlib.sha256(b"".join(file.read_bytes() for file in (*files, _MESSAGES))).hexdigest()
+    return hashlib.sha256(b"".join(file.read_bytes() for file in (*files, _MESSAGES, MORE_FILE))).hexdigest()
 
 
 def _say(text: str) -> None:
@@ -368,4 +403,5 @@ def _say(text: str) -> None:
 _PROVENANCE = """Fitted on {date} by `python -m bench leaning --data DIR --scale {scale} --write-weights`, on {rows} messages
 from data with the SHA-256 {digest}.
 Data: follow-ups of CANARD (aagohary/canard, CC BY-SA 4.0: measured, never shipped) in their dialogs and their rewrites in
-others, LoCoMo's, REALTALK's and chunking_evaluation's questions, and the first half of `bench/leaning.json`. Ridge 1."""
+others, LoCoMo's, REALTALK's and chunking_evaluation's questions, the first half of `bench/leaning.json`, and those of
+`bench/leaning_messages.json` and `bench/personal.json` that are not held back. Ridge 1."""

@@ -12,16 +12,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 from unicodedata import east_asian_width
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.recall import logistic
 from sidecar.turn.breadth import stretched
 from sidecar.turn.curves import NO_LEAD, RelevanceCurve, leads
 from sidecar.turn.holding import holdings
-from sidecar.turn.personal import PersonalModel, beginnings_and_ends
+from sidecar.turn.personal import PersonalModel
+from sidecar.turn.telling_words import beginnings_and_ends
 from sidecar.turn.weights import RankerWeights
 from sidecar.turn.worth import message_features, recall_features, worths
 from store.text.texts import fold
@@ -38,15 +39,14 @@ _PERSONAL_RIDGE, _WORDS_RIDGE, _LEAST_QUESTIONS, _LEAST_WEIGHT = 30.0, 4.0, 3, 0
 _IMPERSONAL = frozenset({DOCUMENTS, REWRITTEN, KNOWLEDGE})
 _OWN = frozenset({ASKING, LIFE, KNOWLEDGE})
 _VECTOR_SCALE = 4.0  # brings a unit vector's dimensions near the size of standardised features
+_STEPS = 40
 _LEAST_KNOTS, _MOST_KNOTS, _GOLD_A_KNOT, _LEAST_GOLD = 3, 10, 25, 15
 _APART, _BEND_RIDGE, _SLOPE_RIDGE = 0.3, 1.0, 0.5
-_STEPS, _LEAST_STEP, _LEFT = 40, 1e-4, 1e-10
 _LINE = 124
 _NAME = re.compile(r"(?<=[\w,] )[A-ZÀ-ÖØ-ÞА-Я]\w+")  # a capital inside a sentence
 _NO_MARKS = str.maketrans("", "", "?？؟¿!！¡.。")
 
 _Matrix = NDArray[np.float64]
-_Floats = NDArray[Any]  # of one precision, single or double
 _MessageModel = tuple[RankerWeights, _Matrix]
 
 
@@ -318,7 +318,7 @@ def _message_model(rows: Sequence[Row], *, by_vector: bool) -> _MessageModel:
     vectors = np.stack([row.vector for row in rows]) * _VECTOR_SCALE
     columns = np.column_stack([(table - middle) / spread, *([vectors] if by_vector else [])])
     labels = np.array([row.group != TALK for row in rows], np.float64)
-    fitted = _fit(columns, labels, _balance([row.group for row in rows]), _RIDGE)
+    fitted = logistic.fit(columns, labels, _balance([row.group for row in rows]), _RIDGE)
     of = fitted[: len(names)] / spread
     bias = float(fitted[-1] - (of * middle).sum())
     weights = RankerWeights(round(bias, 4), dict(zip(names, of.round(4).tolist(), strict=True)))
@@ -335,14 +335,14 @@ def personal_model(rows: Sequence[Row]) -> PersonalModel:
         [
             np.array([[row.form[name] for name in PERSONAL_FORM] for row in seen], np.float32),
             np.stack([row.vector for row in seen]).astype(np.float32) * np.float32(_VECTOR_SCALE),
-            np.array([[word in row.words for word in words] for row in seen], np.float32).reshape(len(seen), -1),
+            logistic.table_of([row.words for row in seen], words),
         ]
     )
     labels = np.array([row.group not in _IMPERSONAL for row in seen], np.float32)
     weights = np.array([3.0 if row.group in _OWN else 1.0 for row in seen], np.float32)
     ridge = np.full(columns.shape[1], _PERSONAL_RIDGE, np.float32)
     ridge[len(ridge) - len(words) :] = _WORDS_RIDGE
-    fitted = _fit(columns, labels, weights, ridge).astype(np.float64)
+    fitted = logistic.fit(columns, labels, weights, ridge).astype(np.float64)
     of, vector, of_words = np.split(fitted[:-1], [len(PERSONAL_FORM), len(ridge) - len(words)])
     return PersonalModel(
         RankerWeights(round(float(fitted[-1]), 4), dict(zip(PERSONAL_FORM, of.round(4).tolist(), strict=True))),
@@ -426,45 +426,11 @@ def _logistic(table: Sequence[Mapping[str, float]], labels: Sequence[bool], *, e
     columns = np.array([[one[name] for name in names] for one in table])
     middle, spread = columns.mean(axis=0), np.maximum(columns.std(axis=0), 1e-9)
     weights = np.where(given > 0, 1.0, given.sum() / max(1.0, (1 - given).sum()) if even else 1.0)
-    fitted = _fit((columns - middle) / spread, given, weights, _GATE_RIDGE)
+    fitted = logistic.fit((columns - middle) / spread, given, weights, _GATE_RIDGE)
     of = fitted[:-1] / spread
     return RankerWeights(
         round(float(fitted[-1] - (of * middle).sum()), 4), dict(zip(names, of.round(4).tolist(), strict=True))
     )
-
-
-def _fit(columns: _Floats, labels: _Floats, weights: _Floats, ridge: float | _Floats) -> _Floats:
-    """Return logistic coefficients by Newton's method, the bias last and unpenalised; `ridge` may differ by column."""
-    table = np.column_stack([columns, np.ones(len(columns), columns.dtype)])
-    penalty = np.append(np.broadcast_to(ridge, columns.shape[1]), 1e-6).astype(columns.dtype)
-    fitted = np.zeros(table.shape[1], columns.dtype)
-    for _ in range(_STEPS):
-        told = 1 / (1 + np.exp(-np.clip(table @ fitted, -35, 35)))
-        slope = table.T @ (weights * (told - labels)) + penalty * fitted
-        step = _step(table, weights * told * (1 - told), penalty, slope)
-        fitted = fitted - step
-        if np.abs(step).max() < _LEAST_STEP:
-            break
-    return fitted
-
-
-def _step(table: _Floats, weights: _Floats, penalty: _Floats, slope: _Floats) -> _Floats:
-    """Return Newton's step by conjugate gradients, since the curvature of ten thousand columns would take a gigabyte."""
-    diagonal = ((table * table) * weights[:, None]).sum(axis=0) + penalty
-    step, left = np.zeros_like(slope), slope
-    told = left / diagonal
-    way, size = told, left @ told
-    least = size * _LEFT
-    for _ in range(table.shape[1]):
-        if size <= least:
-            break
-        bent = table.T @ (weights * (table @ way)) + penalty * way
-        share = size / (way @ bent)
-        step, left = step + share * way, left - share * bent
-        told = left / diagonal
-        size, before = left @ told, size
-        way = told + size / before * way
-    return step
 
 
 def _fold_of(message: str) -> int:

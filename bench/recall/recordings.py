@@ -20,9 +20,9 @@ from bench.recall.fitting_worth import Row
 from sidecar.turn import rank
 from sidecar.turn.judging import likenesses_of, likest
 from sidecar.turn.leaning import message_form
-from sidecar.turn.personal import telling_words
 from sidecar.turn.rank import Candidates
 from sidecar.turn.reading import Reading
+from sidecar.turn.telling_words import telling_words
 
 _PARTS = ("question", "answer")
 

@@ -1,24 +1,32 @@
 """Decides how far a message leans on its thread: not at all ("When did Ana move to Lisbon?"), or wholly ("And why then?").
 
-A logistic model in two steps (`weights`). The message alone decides whether it is searched in its thread at all, so that most
+What its words tell, in many languages, is one number (`leaning_by_words.json`). A logistic model in two steps (`weights`) judges
+it with the message's form. The message alone decides whether it is searched in its thread at all, so that most
 messages that stand by themselves cost nothing more. After the search, what was found with and without the thread decides too:
 "Where does the boat winter?" stands by itself where a memory holds its words, whatever was said of the boat just before.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sidecar.turn.reading import Reading
+from sidecar.turn.telling_words import telling_words
 from sidecar.turn.weights import LEANING, MAY_LEAN, RankerWeights
 from store.text.texts import fold
 
+WORDS_FILE: Final = Path(__file__).with_name("leaning_by_words.json")
+"""The log odds that a message leans on its thread, by its `telling_words`, and where they come from."""
+
+_MOST_BY_WORDS: Final = 8.0
 _LEAST_CHANCE = (
     0.08  # of the message alone: 1 of 20 follow-ups is not read with its thread, 1 of 5 questions of one's own is
 )
@@ -60,6 +68,18 @@ _KEPT_BYTES: Final = 1_600
 
 Measured: follow-ups find as much, and questions taken to lean on a stranger's thread lose a third of what they lost.
 """
+
+
+class WordOdds(NamedTuple):
+    """Log odds that a message leans on its thread: of any message, and what each of its words adds."""
+
+    bias: float
+    words: Mapping[str, float]
+
+    def of(self, told: frozenset[str]) -> float:
+        """Return the log odds for a message with these `telling_words`, within 8."""
+        odds = self.bias + sum(self.words.get(word, 0.0) for word in sorted(told))
+        return max(-_MOST_BY_WORDS, min(_MOST_BY_WORDS, odds))
 
 
 class OwnEvidence(NamedTuple):
@@ -147,7 +167,16 @@ def message_form(reading: Reading) -> dict[str, float]:
         "names": min(_MOST_NAMES, _names(text)),
         "begins": float(bool(written) and written[0] in _BEGINNING),
         "own": min(_MOST_OWN, sum(word in _OWN for word in written)),
+        "by_words": _BY_WORDS.of(telling_words(reading)),
     }
+
+
+def _read(path: Path) -> WordOdds:
+    told = json.loads(path.read_text(encoding="utf-8"))
+    return WordOdds(told["bias"], told["words"])
+
+
+_BY_WORDS: Final = _read(WORDS_FILE)
 
 
 def _size(word: str) -> int:

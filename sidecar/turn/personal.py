@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -22,6 +21,7 @@ from numpy.typing import NDArray
 from models.embedding.vector_parts import MINILM, MULTILINGUAL
 from sidecar.turn.leaning import message_form
 from sidecar.turn.reading import Reading
+from sidecar.turn.telling_words import telling_words
 from sidecar.turn.weights import RankerWeights
 from sidecar.turn.wording import word_shares
 from store.text.calendar_words import CALENDAR_WORDS
@@ -40,10 +40,7 @@ message and another of its words. `personal_score` cannot know whose names they 
 """
 
 _NAMED_IN_CHARS, _LEAST_NAME_CHARS = 1_000, 2
-_WORD = re.compile(r"\w+")
 _CAPITALISED: Final = re.compile(r"\b(?![a-zß-öø-ÿ\d_])\w+")
-_END_CHARS, _LEAST_CHARS, _SHORT_CHARS, _MOST_SHORT = 3, 5, 4, 32
-_UNSPACED: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
 class PersonalModel(NamedTuple):
@@ -95,21 +92,3 @@ def hold_name(reading: Reading, texts: Sequence[str]) -> NDArray[np.bool_]:
     is_named = [named.search(fold(told)) is not None for told in names_of]
     is_told = [is_so and word_shares(others, [text])[0] > 0 for is_so, text in zip(is_named, texts, strict=True)]
     return np.array(is_told, np.bool_)
-
-
-def telling_words(reading: Reading) -> frozenset[str]:
-    """Return the folded words of a message, each two of its first 32 words of up to four letters, in their order
-    ("how..my"), and the `beginnings_and_ends` of its longer words; of a script without spaces signs and pairs of signs.
-    """
-    written = _WORD.findall(fold(reading.parts[0].text))
-    unspaced = [word for word in written if _UNSPACED.search(word)]
-    spaced = [word for word in written if not _UNSPACED.search(word)]
-    signs = (told for word in unspaced for told in (*word, *map("".join, pairwise(word))))
-    parts = (part for word in spaced for part in beginnings_and_ends(word))
-    short = [word for word in spaced if len(word) <= _SHORT_CHARS][:_MOST_SHORT]
-    return frozenset((*spaced, *map("..".join, combinations(short, 2)), *parts, *signs))
-
-
-def beginnings_and_ends(word: str) -> tuple[str, ...]:
-    """Return the first and the last three letters of a word of five or more, written as in dictionaries ("bab-", "-mın")."""
-    return (f"{word[:_END_CHARS]}-", f"-{word[-_END_CHARS:]}") if len(word) >= _LEAST_CHARS else ()

@@ -99,44 +99,47 @@ BY_WORDS: Final = RankerWeights(
 """For candidates without a vector, so for all of them without an embedder."""
 
 MAY_LEAN: Final = RankerWeights(
-    bias=6.117,
+    bias=5.5071,
     of={
-        "length": -0.7172,
-        "names": -1.068,
-        "words": -4.3095,
-        "pointing": 15.4632,
-        "begins": 2.3866,
-        "own": -0.7547,
+        "length": -1.6456,
+        "names": -0.8689,
+        "words": -2.0336,
+        "pointing": 6.6788,
+        "begins": 1.2595,
+        "own": 0.3771,
+        "by_words": 0.9047,
     },
 )
 """Whether a message may lean on its thread, judged by itself.
 
-Fitted on 2026-11-23 by `python -m bench leaning --data DIR --scale 0.3 --write-weights`, on 4660 messages
-from data with the SHA-256 fe582175a28b48b840c6043f8b5b3fa18df2fe8796149d9c87eb317e72a7de29.
+Fitted on 2026-11-28 by `python -m bench leaning --data DIR --scale 0.3 --write-weights`, on 15198 messages
+from data with the SHA-256 99afb7d5734e0cb4ba0a2db3b84394010bdaba10ca4e6421185c62c93e8ecae5.
 Data: follow-ups of CANARD (aagohary/canard, CC BY-SA 4.0: measured, never shipped) in their dialogs and their rewrites in
-others, LoCoMo's, REALTALK's and chunking_evaluation's questions, and the first half of `bench/leaning.json`. Ridge 1.
+others, LoCoMo's, REALTALK's and chunking_evaluation's questions, the first half of `bench/leaning.json`, and those of
+`bench/leaning_messages.json` and `bench/personal.json` that are not held back. Ridge 1.
 """
 
 LEANING: Final = RankerWeights(
-    bias=2.959,
+    bias=4.2677,
     of={
-        "cosine": 1.6401,
-        "length": -2.24,
-        "names": -0.3689,
-        "words": -2.9342,
-        "pointing": 11.3062,
-        "begins": 2.384,
-        "own": -1.1792,
-        "own_top": -0.6159,
-        "thread_top": -0.235,
-        "own_of_thread_best": 0.0763,
-        "thread_of_own_best": -0.0918,
-        "same_best": 0.8923,
-        "repeated": 4.426,
-        "covered": 1.3607,
-        "covered_by_fact": -0.8546,
-        "cosine_of_fact": -1.7435,
-        "resolved": -0.915,
+        "cosine": -0.6683,
+        "length": -2.4982,
+        "names": -0.5785,
+        "words": -1.2399,
+        "pointing": 6.1677,
+        "begins": 0.9646,
+        "own": 0.439,
+        "by_words": 0.8427,
+        "own_top": -0.4566,
+        "thread_top": -0.1632,
+        "own_of_thread_best": 0.1709,
+        "thread_of_own_best": -0.0637,
+        "same_best": 0.5875,
+        "repeated": 4.4613,
+        "covered": 0.1204,
+        "covered_by_fact": -0.9457,
+        "cosine_of_fact": -1.4931,
+        "resolved": -0.6644,
     },
 )
 """How far a message leans on its thread, judged after the search."""

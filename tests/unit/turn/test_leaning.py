@@ -7,9 +7,11 @@ from datetime import date
 import numpy as np
 import pytest
 
+from bench.calibrate import own_questions
 from bench.leaning import messages
+from bench.recall.leaning_words import more_messages
 from sidecar.turn.conversation import in_thread
-from sidecar.turn.leaning import OwnEvidence, keeping_best, leaning, leaning_of, may_lean, message_form
+from sidecar.turn.leaning import OwnEvidence, WordOdds, keeping_best, leaning, leaning_of, may_lean, message_form
 from sidecar.turn.reading import Reading, read
 from sidecar.turn.weights import LEANING, MAY_LEAN
 from store.content.recalling import EarlierTurn
@@ -41,6 +43,19 @@ def test_nearly_every_message_that_leans_is_read_with_its_thread() -> None:
 def test_a_third_of_the_messages_that_stand_by_themselves_cost_no_second_search() -> None:
     """Of the others ("Where is the fuse box?") only what is found can tell."""
     assert share(False, of=[may_lean(asked(text)) for text, leans in HELD if not leans]) >= 0.35
+
+
+def test_words_tell_follow_ups_that_point_at_nothing_from_questions_that_stand_by_themselves() -> None:
+    """Both were held back. "Since when?" has no word that points at something, and is told all the same."""
+    follow_ups = [message_form(asked(text))["by_words"] for text in more_messages("held")]
+    questions = [message_form(asked(text))["by_words"] for _, text in own_questions("held ")]
+    assert (np.array(follow_ups)[:, None] > np.array(questions)).mean() >= 0.87
+    assert {*more_messages("held")}.isdisjoint(more_messages("fitted"))
+
+
+def test_the_odds_by_words_are_bounded() -> None:
+    odds = WordOdds(1.0, {"why": 5.0, "then": 5.0, "lease": -20.0})
+    assert [odds.of(frozenset(told)) for told in ((), ("why",), ("why", "then"), ("lease",))] == [1.0, 6.0, 8.0, -8.0]
 
 
 @pytest.mark.parametrize(
@@ -110,5 +125,6 @@ def test_both_steps_must_say_that_a_message_leans() -> None:
     searched |= {"cosine": 0.2, "cosine_of_fact": 0.1}
     assert leaning_of(MAY_LEAN, LEANING, form, searched) > 0.5
     assert (
-        leaning_of(MAY_LEAN, LEANING, form | {"pointing": 0.0, "names": 3, "words": 9.0, "begins": 0.0}, searched) == 0
+        leaning_of(MAY_LEAN, LEANING, form | {"pointing": 0.0, "names": 3, "words": 9.0, "by_words": -8.0}, searched)
+        == 0
     )

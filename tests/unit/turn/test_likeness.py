@@ -33,10 +33,11 @@ from sidecar.turn.likeness import (
     likenesses_by_words,
     unlike,
 )
-from sidecar.turn.personal import OF_A_NAME, hold_name, personal_score, telling_words
+from sidecar.turn.personal import OF_A_NAME, hold_name, personal_score
 from sidecar.turn.rank import CandidateKind, Candidates, Features
 from sidecar.turn.reading import InThread, Reading, read
 from sidecar.turn.receipt_rows import written_features
+from sidecar.turn.telling_words import telling_words
 from sidecar.turn.worth import Spend
 from tests.support.turn.turn_cases import a_profile, an_item, fitted
 

@@ -1,0 +1,53 @@
+"""Fits what the words of a message tell of whether it leans on its thread."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from bench.recall import logistic
+from sidecar.turn.leaning import WordOdds
+
+MORE_FILE: Final = Path(__file__).parents[1] / "leaning_messages.json"
+"""Follow-ups to talks that are not told, by half and language."""
+
+_RIDGE, _LEAST_MESSAGES, _LEAST_WEIGHT = 4.0, 4, 0.1
+
+
+def more_messages(half: str) -> list[str]:
+    """Return the messages of `MORE_FILE` of a half, `fitted` or `held`."""
+    read: dict[str, dict[str, list[str]]] = json.loads(MORE_FILE.read_text(encoding="utf-8"))
+    return [text for texts in read[half].values() for text in texts]
+
+
+def fit_words(said: Sequence[frozenset[str]], leans: Sequence[bool]) -> WordOdds:
+    """Return the log odds by words, fitted to messages with these `telling_words`, of which those that lean count as much as
+    the others in all.
+    """
+    words = logistic.of_several(said, _LEAST_MESSAGES)
+    labels = np.array(leans, np.float32)
+    counts = np.where(labels, (1 - labels).sum() / labels.sum(), 1.0).astype(np.float32)
+    *of_words, bias = logistic.fit(logistic.table_of(said, words), labels, counts, _RIDGE).tolist()
+    rounded = zip(words, (round(one, 2) for one in of_words), strict=True)
+    return WordOdds(round(bias, 4), {word: one for word, one in rounded if abs(one) >= _LEAST_WEIGHT})
+
+
+def odds_without_fold(
+    said: Sequence[frozenset[str]], leans: Sequence[bool], folds: Sequence[int], shown: Sequence[bool]
+) -> list[float]:
+    """Return each message's log odds, by words fitted to the messages of other folds that may be shown."""
+    models = {}
+    for fold in {*folds}:
+        places = [place for place, its in enumerate(folds) if its != fold and shown[place]]
+        models[fold] = fit_words([said[place] for place in places], [leans[place] for place in places])
+    return [models[fold].of(words) for fold, words in zip(folds, said, strict=True)]
+
+
+def write_words(path: Path, odds: WordOdds, *, provenance: str) -> None:
+    """Write the file of the log odds by words, with where they come from."""
+    told = {"provenance": provenance, "bias": odds.bias, "words": dict(odds.words)}
+    path.write_text(json.dumps(told, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
