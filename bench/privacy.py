@@ -2,7 +2,7 @@
 
 `privacy.json` holds pairs of a private memory (health, money, love, family, law and more) and a question about something else,
 often with a word in common, in 28 languages. No weights were fitted on those of `held`, `second` and `third`, but the bars were
-chosen with them in view. On those of `unseen` nothing was chosen. Each question is asked of an owner with five private memories,
+chosen with them in view, so that only new pairs prove them. Each question is asked of an owner with five private memories,
 and of one with all private memories of the same set among 500 memories, with the default profile and with `spend` frugal.
 
 Beside them stand memories that do answer a question (`answers`, of each group): each question is asked of an owner with five
@@ -34,10 +34,8 @@ from sidecar.v1.items_pb2 import SOURCE_MEMORY
 _PAIRS = Path(__file__).with_name("privacy.json")
 _SOURCES = frozenset({"thread", "memory", "knowledge", "wiki"})
 _FEW, _MANY = 5, 500
-_SETS = (("pairs", "held"), ("second",), ("third",), ("unseen",))  # each has its own owner of many memories
-_ANSWERS = tuple(
-    f"{group}{kind}" for group in ("", "held ", "second ", "third ", "unseen ") for kind in ("answers", "reworded")
-)
+_SETS = (("pairs", "held"), ("second",), ("third",))  # each has its own owner of many memories
+_ANSWERS = tuple(f"{group}{kind}" for group in ("", "held ", "second ", "third ") for kind in ("answers", "reworded"))
 _PATIENCE_S = 10.0  # by words alone there is no bar of likeness: on a busy machine that would be measured
 _THINGS = ("rope", "flour", "nails", "paper", "lamps", "tea", "chairs", "seeds", "soap", "batteries")
 _SHOPS = ("the market", "Hansen's", "the corner shop", "the harbour", "the station kiosk", "Lima & Sons", "the mall")
@@ -54,7 +52,7 @@ class Pair(NamedTuple):
 
 
 def pairs(group: str = "pairs") -> list[Pair]:
-    """Return the pairs of a group: `pairs`, on which bars of likeness were tried, `held`, `second`, `third` or `unseen`."""
+    """Return the pairs of a group: `pairs`, on which bars of likeness were tried, `held`, `second` or `third`."""
     return [Pair(*one) for one in json.loads(_PAIRS.read_text(encoding="utf-8"))[group]]
 
 
