@@ -66,7 +66,7 @@ async def test_rule_that_would_release_everything_is_refused(world: BrainWorld) 
 async def test_every_owner_finds_brain_pages_that_cite_copies(world: BrainWorld, database: str) -> None:
     await world.rule()
     await world.say(ANN, "m1", "Priya Raman runs the Helios office.")
-    await world.say(BOB, "b1", "Priya Raman moved Helios to Lisbon in 2024.")
+    await world.say(BOB, "b1", "Helios moved to Lisbon with Priya Raman in 2024.")
     await world.work()
     copies = {copy.copy_id for copy in (await world.copies()).values()}
     pages = await world.brain.pages(TENANT, limit=10)
@@ -98,7 +98,7 @@ async def test_forgotten_memory_removes_its_copy_and_derived_pages(world: BrainW
     await world.rule()
     await world.say(ANN, "m1", f"Priya Raman owns a boat called {CANARY}.")
     await world.say(ANN, "m2", "Priya Raman runs the Helios office.")
-    await world.say(BOB, "b1", "Priya Raman moved Helios to Lisbon in 2024.")
+    await world.say(BOB, "b1", "Helios moved to Lisbon with Priya Raman in 2024.")
     await world.work()
     assert await rows_with(world, CANARY)
     done = await world.memories.forgetting.forget(ANN, Target(word=CANARY), is_dry_run=False)
