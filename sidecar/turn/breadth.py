@@ -30,8 +30,8 @@ def breadth(weights: BreadthWeights, vector: Sequence[float], blind: float = 0.0
 
     It counts less in a language that the embedder hardly knows (`likeness.blindness`, 0 to 1).
     """
-    told = weights.bias + float(np.dot(np.array(weights.vector), np.array(vector)))
-    return (1 - blind) * min(MOST_BREADTH, max(-MOST_BREADTH, told))
+    log_breadth = weights.bias + float(np.dot(np.array(weights.vector), np.array(vector)))
+    return (1 - blind) * min(MOST_BREADTH, max(-MOST_BREADTH, log_breadth))
 
 
 def stretched(odds: NDArray[np.float64], breadth: float) -> NDArray[np.float64]:

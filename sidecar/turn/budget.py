@@ -68,8 +68,8 @@ class _Sharing:
         stock, exchange, left_tokens = wanted.stock, wanted.exchange, ledger.left_tokens
         self.ledger = ledger
         self.ledger.show(exchange.whole_turn_ids, 0)
-        self.ledger.steps += [(turn_id, Form.LEAD, turn_id not in exchange.gone) for turn_id in exchange.asked]
-        self.ledger.steps += [(turn_id, Form.FULL, turn_id in exchange.whole_turn_ids) for turn_id in exchange.asked]
+        self.ledger.steps += [(turn_id, Form.LEAD, turn_id not in exchange.gone) for turn_id in exchange.turn_ids]
+        self.ledger.steps += [(turn_id, Form.FULL, turn_id in exchange.whole_turn_ids) for turn_id in exchange.turn_ids]
         self.older_count = 0
         self._wanted, self._profile = wanted, profile
         self._firsts: dict[int, tuple[int, int]] | None = None
@@ -87,13 +87,13 @@ class _Sharing:
         self._first_tokens = [lead or full for lead, full in zip(stock.prices.lead, stock.prices.full, strict=True)]
         if self._summary is not None:
             self._forms[self._summary] = Form.SUMMARY
-        told = relevances(stock.items)
+        item_relevances = relevances(stock.items)
         self._has_knee = profile.allocation is Allocation.PRIORITY and is_calibrated(
-            stock.items[pinned : self._summary], told[pinned : self._summary]
+            stock.items[pinned : self._summary], item_relevances[pinned : self._summary]
         )
-        self._relevances = told
+        self._relevances = item_relevances
         # Without calibrated relevances, or in seed order, every item takes part in its tier.
-        self._is_telling = [not self._has_knee or one >= profile.relevance_knee for one in told]
+        self._is_telling = [not self._has_knee or one >= profile.relevance_knee for one in item_relevances]
 
     def run(self) -> None:
         """Make every offer, in order."""
@@ -159,8 +159,8 @@ class _Sharing:
         least = max(self._profile.relevance_knee / _PAGE_KNEE_SHARE, best / _PAGE_BEST_SHARE)
         return [index for index in indexes if self._relevances[index] >= least]
 
-    def _offer(self, indexes: Iterable[int], asked: str) -> None:
-        self.ledger.offer(indexes, asked, self._forms, self._limits)
+    def _offer(self, indexes: Iterable[int], stage: str) -> None:
+        self.ledger.offer(indexes, stage, self._forms, self._limits)
 
     def _spill_over(self) -> None:
         """Allocate the tokens that the tiers left: leads made full, older history, candidates below the knee, leads again."""

@@ -26,9 +26,9 @@ class RelevanceCurve:
 
     def observed(self, odds: _Odds) -> _Odds:
         """Return the observed log odds of one message's candidates of a kind, in the same order of size."""
-        given, told = np.array(self.points).T
-        beyond = odds - np.clip(odds, given[0], given[-1])
-        return np.asarray(np.interp(odds, given, told) + beyond + self.lead * leads(odds))
+        raw, observed = np.array(self.points).T
+        beyond = odds - np.clip(odds, raw[0], raw[-1])
+        return np.asarray(np.interp(odds, raw, observed) + beyond + self.lead * leads(odds))
 
 
 def leads(odds: _Odds) -> _Odds:

@@ -79,8 +79,8 @@ def evidence_of(
     """
     _check(recalled)
     idfs = dict(zip(query.words, _idfs(recalled, query.weights), strict=False))
-    asked = [frozenset(part.words) for part in parts]
-    weights = [[idf if word in words_of else 0.0 for word, idf in idfs.items()] for words_of in asked]
+    words_by_part = [frozenset(part.words) for part in parts]
+    weights = [[idf if word in words_of else 0.0 for word, idf in idfs.items()] for words_of in words_by_part]
     return weigh(recalled, weights, standing)._replace(answer_cosine=_answer_cosines(recalled.cosines, len(parts)))
 
 
@@ -90,12 +90,12 @@ def unknown_words(recalled: Recalled[Text], query: RecallQuery) -> frozenset[str
     return frozenset(word for word, count in counted if not count)
 
 
-def _answer_cosines(told: Sequence[Sequence[float]], parts: int) -> _Numbers:
+def _answer_cosines(cosines: Sequence[Sequence[float]], parts: int) -> _Numbers:
     """Return the cosines after those of the parts, each less its mean. A part without any has those of the whole message."""
-    answers = max(map(len, told), default=0) - parts
+    answers = max(map(len, cosines), default=0) - parts
     if answers <= 0:
-        return np.zeros((parts, len(told)))
-    known = _cosines([one[parts:] for one in told], answers)
+        return np.zeros((parts, len(cosines)))
+    known = _cosines([one[parts:] for one in cosines], answers)
     centred = np.nan_to_num(known - np.nanmean(known, axis=1, keepdims=True))
     return np.asarray(centred[[part if part < answers else 0 for part in range(parts)]], np.float64)
 
@@ -219,11 +219,11 @@ def _held(matched: Sequence[int], count: int) -> _Bits:
     return (bits & np.uint64(1)).astype(bool)
 
 
-def _cosines(told: Sequence[Sequence[float]], parts: int) -> _Numbers:
+def _cosines(cosines: Sequence[Sequence[float]], parts: int) -> _Numbers:
     """Return the cosine of each text with each part of the question, one row per part; NaN without a vector."""
-    if not any(told):
-        return np.full((parts, len(told)), math.nan)
-    if all(len(one) == parts for one in told):
-        return np.array(told, np.float64).T
+    if not any(cosines):
+        return np.full((parts, len(cosines)), math.nan)
+    if all(len(one) == parts for one in cosines):
+        return np.array(cosines, np.float64).T
     none = (math.nan,) * parts
-    return np.array([(*one, *none)[:parts] for one in told], np.float64).T
+    return np.array([(*one, *none)[:parts] for one in cosines], np.float64).T

@@ -232,12 +232,12 @@ def _rendered(
 
 def _fates(ledger: Ledger, rendering: Rendering, offers: Offers) -> tuple[Fate, ...]:
     """Return every item's fate: those in the context in its order, then the others, best first."""
-    stock, marks, tokens, asked = ledger.stock, rendering.marks, ledger.tokens, ledger.kept
+    stock, marks, tokens, stages = ledger.stock, rendering.marks, ledger.tokens, ledger.kept
     items, full, whole, lead = stock.items, stock.pieces.full, Decision.KEPT, Form.LEAD
     kept = [
         _shortened_fate(ledger, index, marks[index])
         if (form := ledger.forms[index]) is lead
-        else fate_of((items[index], whole, asked[index], form, tokens[index], marks[index], "", full[index]))
+        else fate_of((items[index], whole, stages[index], form, tokens[index], marks[index], "", full[index]))
         for index in rendering.order
     ]
     absent = [index for index, form in enumerate(ledger.forms) if form is None]
@@ -255,7 +255,7 @@ def _absent_fate(ledger: Ledger, index: int) -> Fate:
     item, by, refusal = ledger.stock.items[index], ledger.representative(index), ledger.refusals.get(index)
     if by:
         return Fate(item, Decision.DEDUPED_INTO, f"{by.id} {by.how}", into=by.id)
-    return Fate(item, Decision.OVER_BUDGET, f"{refusal.asked}: {_words(refusal)}" if refusal else "there was no room")
+    return Fate(item, Decision.OVER_BUDGET, f"{refusal.stage}: {_words(refusal)}" if refusal else "there was no room")
 
 
 def _words(refusal: NoRoom) -> str:

@@ -63,8 +63,8 @@ def is_calibrated(items: Sequence[Item], relevances: Sequence[float]) -> bool:
     then nothing that it offers answers.
     """
     sources = list(map(_source, items))
-    told = map(or_, map(bool, relevances), (item.features is not None for item in items))
-    return len(set(compress(sources, told))) == len(set(sources))
+    judged = map(or_, map(bool, relevances), (item.features is not None for item in items))
+    return len(set(compress(sources, judged))) == len(set(sources))
 
 
 def relevances(items: Sequence[Item]) -> list[float]:
@@ -75,10 +75,10 @@ def relevances(items: Sequence[Item]) -> list[float]:
     ]
 
 
-def item_worths(items: Sequence[Item], told: Sequence[float]) -> list[float]:
+def item_worths(items: Sequence[Item], relevances: Sequence[float]) -> list[float]:
     """Return what each item is worth (see `worth.worths`), given the items' `relevances`."""
     holds = [item.features.holds if item.features else 1.0 for item in items]
-    return worths(told, [item.text for item in items], holds)
+    return worths(relevances, [item.text for item in items], holds)
 
 
 def _scored(items: Sequence[Item]) -> tuple[list[Item], list[float]]:

@@ -38,12 +38,12 @@ class History:
 class Exchange:
     """The last exchange as sent. `cut` holds the ids of turns that miss a part, `gone` those of turns left out.
 
-    `asked` holds the ids of all its turns in the order they get room: the first unit, then from the last backwards.
+    `turn_ids` holds the ids of all its turns in the order they get room: the first unit, then from the last backwards.
     """
 
     turns: tuple[HistoryTurn, ...]
     tokens: int
-    asked: tuple[str, ...] = ()
+    turn_ids: tuple[str, ...] = ()
     cut: frozenset[str] = frozenset()
     gone: frozenset[str] = frozenset()
 

@@ -48,8 +48,8 @@ def holdings(of_kinds: Mapping[str, Mapping[str, float]], weights: Mapping[str, 
 
     Pages repeat memories, so beside facts they hold what those hold.
     """
-    told = {kind: probability(weights[kind], one) if kind in weights else 1.0 for kind, one in of_kinds.items()}
-    return told | ({_PAGE: told[_FACT]} if _PAGE in told and _FACT in told else {})
+    holds = {kind: probability(weights[kind], one) if kind in weights else 1.0 for kind, one in of_kinds.items()}
+    return holds | ({_PAGE: holds[_FACT]} if _PAGE in holds and _FACT in holds else {})
 
 
 def probability(weights: RankerWeights, features: Mapping[str, float]) -> float:

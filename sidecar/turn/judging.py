@@ -46,8 +46,8 @@ def judge(reports: Sequence[SourceReport], reading: Reading) -> Judged:
     ranked = rank(reading, fit)
     likenesses = likenesses_of(ranked, reading, fit)
     judgements = zip(ranked.relevances, ranked.features(likenesses), strict=True)
-    told = {id(one): dict(zip(one.ids, judgements, strict=False)) for one in offered}
-    ordered = tuple(_ordered(report, told.get(id(report.candidates), {})) for report in reports)
+    judgements_of = {id(one): dict(zip(one.ids, judgements, strict=False)) for one in offered}
+    ordered = tuple(_ordered(report, judgements_of.get(id(report.candidates), {})) for report in reports)
     found = (item.relevance for report in ordered if report.source is not Source.WORKSPACE for item in report.items)
     like = likest(likenesses, fit) if reading.has_vector else share_held(fit) / 2
     asks = asking(reading.score, found, like, has_vector=reading.has_vector)
@@ -63,15 +63,15 @@ def _levelled(one: Candidates, reading: Reading) -> Candidates:
     return replace(one, evidence=one.evidence._replace(cosine=np.minimum(one.evidence.cosine + raised, 1.0)))
 
 
-def _ordered(report: SourceReport, told: _Judgements) -> SourceReport:
+def _ordered(report: SourceReport, judgements: _Judgements) -> SourceReport:
     items = report.items
-    if not told or not items:
+    if not judgements or not items:
         return report
-    judged = [told.get(item.id) or (item.relevance, item.features) for item in items]
+    judged = [judgements.get(item.id) or (item.relevance, item.features) for item in items]
     relevances = _as_reranked(items, [relevance for relevance, _ in judged], report.reranked)
     relevances, covered = _above_their_sources(items, relevances)
     # Equal relevance goes by text: ids are random, and the order of the rows follows them.
-    texts = [item.text if item.id in told else "" for item in items]
+    texts = [item.text if item.id in judgements else "" for item in items]
     keys = list(zip(map(neg, relevances), covered, texts, strict=True))
     order = sorted(range(len(items)), key=keys.__getitem__)
     columns = columns_of([items[place] for place in order]) | {
@@ -103,11 +103,11 @@ def _as_reranked(items: Sequence[Item], relevances: list[float], reranked: Seque
     if not reranked:
         return relevances
     places = {item_id: place for place, item_id in enumerate(reranked)}
-    told = [(item.id, relevance) for item, relevance in zip(items, relevances, strict=True)]
-    best = sorted((relevance for item_id, relevance in told if item_id in places), reverse=True)
-    ordered = sorted((places[item_id], item_id) for item_id, _ in told if item_id in places)
+    pairs = [(item.id, relevance) for item, relevance in zip(items, relevances, strict=True)]
+    best = sorted((relevance for item_id, relevance in pairs if item_id in places), reverse=True)
+    ordered = sorted((places[item_id], item_id) for item_id, _ in pairs if item_id in places)
     handed = {item_id: relevance for (_, item_id), relevance in zip(ordered, best, strict=True)}
-    return [handed.get(item_id, relevance) for item_id, relevance in told]
+    return [handed.get(item_id, relevance) for item_id, relevance in pairs]
 
 
 def likest(likenesses: Iterable[float | None], candidates: Sequence[Candidates]) -> float:
@@ -118,8 +118,8 @@ def likest(likenesses: Iterable[float | None], candidates: Sequence[Candidates])
 
 def share_held(candidates: Sequence[Candidates]) -> float:
     """Return the best share of the message's words that a text holds, 0 to 1, but for turns: small talk repeats itself there."""
-    told = (one for one in candidates if one.kind is not CandidateKind.TURN and one.ids)
-    return max((float(one.evidence.joint_coverage.max()) for one in told), default=0.0)
+    eligible = (one for one in candidates if one.kind is not CandidateKind.TURN and one.ids)
+    return max((float(one.evidence.joint_coverage.max()) for one in eligible), default=0.0)
 
 
 def likenesses_of(ranked: Ranked, reading: Reading, candidates: Sequence[Candidates]) -> list[float | None]:

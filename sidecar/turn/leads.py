@@ -40,8 +40,8 @@ def telling_lead(text: str, lines: int, words: Collection[str]) -> str:
     written = [line for line in text.splitlines() if line.strip()]
     if not first or len(written) <= lines:
         return first
-    asked = frozenset(words)
-    shares = [len(asked & held) for held in _words_by_line(text)]
+    wanted = frozenset(words)
+    shares = [len(wanted & held) for held in _words_by_line(text)]
     best = sorted(range(len(written)), key=lambda place: (-shares[place], place))[:lines]
     telling = sorted(place for place in best if shares[place])
     return "\n".join(written[place] for place in telling) if telling else first

@@ -76,9 +76,9 @@ class WordOdds(NamedTuple):
     bias: float
     words: Mapping[str, float]
 
-    def of(self, told: frozenset[str]) -> float:
+    def of(self, message_words: frozenset[str]) -> float:
         """Return the log odds for a message with these `telling_words`, within 8."""
-        odds = self.bias + sum(self.words.get(word, 0.0) for word in sorted(told))
+        odds = self.bias + sum(self.words.get(word, 0.0) for word in sorted(message_words))
         return max(-_MOST_BY_WORDS, min(_MOST_BY_WORDS, odds))
 
 
@@ -172,8 +172,8 @@ def message_form(reading: Reading) -> dict[str, float]:
 
 
 def _read(path: Path) -> WordOdds:
-    told = json.loads(path.read_text(encoding="utf-8"))
-    return WordOdds(told["bias"], told["words"])
+    payload = json.loads(path.read_text(encoding="utf-8"))
+    return WordOdds(payload["bias"], payload["words"])
 
 
 _BY_WORDS: Final = _read(WORDS_FILE)

@@ -38,9 +38,9 @@ class Stock:
 
 
 class NoRoom(NamedTuple):
-    """Why an item did not fit: the step that offered it, its cost, and the tokens left in the pool and for its source."""
+    """Why an item did not fit: the stage that offered it, its cost, and the tokens left in the pool and for its source."""
 
-    asked: str
+    stage: str
     cost_tokens: int
     left_tokens: int
     left_to_source_tokens: int
@@ -98,7 +98,7 @@ class Ledger:
             self._say(index, Representative(item.id, how, text=item.text))
             self._stand_for(index, item)
 
-    def offer(self, indexes: Iterable[int], asked: str, forms: Sequence[Form], limits: Sequence[int]) -> None:
+    def offer(self, indexes: Iterable[int], stage: str, forms: Sequence[Form], limits: Sequence[int]) -> None:
         """Take in each item that fits the pool and its source's limit, in the order of `indexes`.
 
         Skips items already in; drops those that the context already says, and defers those that it says in part.
@@ -121,14 +121,14 @@ class Ledger:
             if not in_block[block]:
                 cost += prices.fences[block]
             if cost > self.left_tokens or cost > limits[index] - spent[source]:
-                self._refuse(index, form, NoRoom(asked, cost, self.left_tokens, limits[index] - spent[source]))
+                self._refuse(index, form, NoRoom(stage, cost, self.left_tokens, limits[index] - spent[source]))
                 continue
             in_group[group] += 1
             in_section[section] += 1
             in_block[block] += 1
             spent[source] += cost
             self.left_tokens -= cost
-            self.forms[index], self.tokens[index], kept[index] = form, tokens, asked
+            self.forms[index], self.tokens[index], kept[index] = form, tokens, stage
             item_id = items[index].id
             taken((item_id, form, True))
             if index in akin:
@@ -136,10 +136,10 @@ class Ledger:
             if source is thread and item_id in self._drawn:
                 self._see({item_id}, "stands verbatim in the context", spared=thread)
 
-    def offer_deferred(self, asked: str, forms: Sequence[Form], limits: Sequence[int]) -> None:
+    def offer_deferred(self, stage: str, forms: Sequence[Form], limits: Sequence[int]) -> None:
         """Take in each deferred item that fits and that the context still does not say. From here on none is deferred."""
         self._defers = False
-        self.offer(list(self.deferred), asked, forms, limits)
+        self.offer(list(self.deferred), stage, forms, limits)
 
     def pin(self, limit_tokens: int) -> None:
         """Take in the pinned items, whole, up to a limit. They count to no source's floor or ceiling, and no item drops them."""
@@ -148,7 +148,7 @@ class Ledger:
         self.pinned_tokens = sum(self.spent.values())
         self.spent = dict.fromkeys(Source, 0)
 
-    def upgrade(self, indexes: Iterable[int], asked: str, limits: Sequence[int]) -> None:
+    def upgrade(self, indexes: Iterable[int], stage: str, limits: Sequence[int]) -> None:
         """Replace leads by full texts wherever the difference fits."""
         items, full, akin, whole = self.stock.items, self.stock.prices.full, self.stock.kinship.akin, Form.FULL
         for index in indexes:
@@ -157,12 +157,12 @@ class Ledger:
             item, cost = items[index], full[index] - self.tokens[index]
             if cost > self.left_tokens or cost > limits[index] - self.spent[item.source]:
                 self._refuse(
-                    index, whole, NoRoom(asked, cost, self.left_tokens, limits[index] - self.spent[item.source])
+                    index, whole, NoRoom(stage, cost, self.left_tokens, limits[index] - self.spent[item.source])
                 )
                 continue
             self.spent[item.source] += cost
             self.left_tokens -= cost
-            self.forms[index], self.tokens[index], self.kept[index] = whole, full[index], asked
+            self.forms[index], self.tokens[index], self.kept[index] = whole, full[index], stage
             self.steps.append((item.id, whole, True))
             if index in akin:
                 self._speaks(index)

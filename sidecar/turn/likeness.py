@@ -90,8 +90,8 @@ def likenesses(cosines: _Vectors, coverage: _Vectors, led: _Vectors, of_parts: S
     """
     count = len(of_parts)
     above = (cosines[:count] - np.array(of_parts)[:, None] - _OF_COSINE * coverage[:count]).max(axis=0)
-    told = np.where(led >= _MOSTLY_LED, np.maximum(above, led), above)
-    return np.asarray(np.where(np.isnan(cosines[0]), np.nan, told), np.float64)
+    likeness = np.where(led >= _MOSTLY_LED, np.maximum(above, led), above)
+    return np.asarray(np.where(np.isnan(cosines[0]), np.nan, likeness), np.float64)
 
 
 def aloofness(personal: float, leaning: float, *, embedder: str = MINILM) -> float:

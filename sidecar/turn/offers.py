@@ -86,11 +86,11 @@ def _admitted(
     if not knobs.enabled:
         refused += [Fate(item, Decision.BELOW_CUTOFF, f"the profile leaves {source} out") for item in ranked]
         return []
-    asked = ranked[: knobs.top_k]
-    admitted = [item for item in asked if item.id not in seen_item_ids and item.text and not item.text.isspace()]
-    if len(admitted) < len(asked):
+    competing = ranked[: knobs.top_k]
+    admitted = [item for item in competing if item.id not in seen_item_ids and item.text and not item.text.isspace()]
+    if len(admitted) < len(competing):
         left = set(map(id, admitted))
-        refused += [_turned_away(item, seen_item_ids) for item in asked if id(item) not in left]
+        refused += [_turned_away(item, seen_item_ids) for item in competing if id(item) not in left]
     past = f"past the {knobs.top_k} items of {source} that may compete (top_k)"
     refused += [Fate(item, Decision.BELOW_CUTOFF, past) for item in ranked[knobs.top_k :]]
     return admitted
@@ -114,8 +114,8 @@ def _worth_it(
         return []
     kept, not_worth = [], f"is below {rule.least_worth:g}"
     below_worth = Decision.BELOW_WORTH
-    told = relevances(items)
-    for item, relevance, alone in zip(items, told, item_worths(items, told), strict=True):
+    item_relevances = relevances(items)
+    for item, relevance, alone in zip(items, item_relevances, item_worths(items, item_relevances), strict=True):
         value = prospects.asks * alone
         if value >= rule.least_worth and relevance >= rule.least_relevance:
             kept.append(item)

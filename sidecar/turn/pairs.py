@@ -68,17 +68,17 @@ def _links(turns: Sequence[HistoryTurn]) -> dict[_Place, _Link]:
     links: dict[_Place, _Link] = {}
     waiting: list[_Call] = []
     for index, turn in enumerate(turns):
-        asked: list[_Call] = []
+        calls: list[_Call] = []
         linked_before = len(links)
         for number, part in enumerate(turn.parts):
             place, part_id = (index, number), str(part.get("id") or "")
             if part.get("type") == "tool_call":
-                asked.append(_Call(place, part_id))
-            elif part.get("type") == "tool_result" and (call := _take(asked, part_id) or _take(waiting, part_id)):
+                calls.append(_Call(place, part_id))
+            elif part.get("type") == "tool_result" and (call := _take(calls, part_id) or _take(waiting, part_id)):
                 made_id = f"call-{call.place[0]}-{call.place[1]}"
                 links[place] = links[call.place] = _Link(call.id or part_id or made_id, call.place[0])
-        if asked:
-            waiting = asked
+        if calls:
+            waiting = calls
         elif len(links) == linked_before and turn.role != "system":
             waiting = []
     return links

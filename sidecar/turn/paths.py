@@ -94,15 +94,15 @@ def best_ways(words: MessageWords, ways: Sequence[EdgeWay]) -> list[tuple[EdgeWa
 
     Words of a name do not ask for a type.
     """
-    asked = _asked(words.folded, {kind for way in ways for kind in way.types})
+    places_by_type = _asked(words.folded, {kind for way in ways for kind in way.types})
     best: dict[object, tuple[EdgeWay, Walked]] = {}
     for way in ways:
         name = _name_of(way)
-        explained = frozenset[int]().union(*(asked.get(kind, ()) for kind in way.types)) - name
+        explained = frozenset[int]().union(*(places_by_type.get(kind, ()) for kind in way.types)) - name
         if not explained:
             continue
-        share = sum(not asked.get(kind, frozenset()) <= name for kind in way.types) / len(way.types)
-        asking = frozenset[int]().union(*asked.values()) - name
+        share = sum(not places_by_type.get(kind, frozenset()) <= name for kind in way.types) / len(way.types)
+        asking = frozenset[int]().union(*places_by_type.values()) - name
         asking -= {place for place in asking - explained if may_mean_another(words.folded[place])}
         met = len(explained) / len(asking)
         judged = (way, Walked(len(way.types), round(share, 4), round(met, 4), min(way.evidence_counts), 0.0))

@@ -118,22 +118,22 @@ def _all(text: str, today: date) -> Iterator[Period]:
 
 
 def _is_month(match: re.Match[str]) -> bool:
-    given = match.groupdict()
-    alone = given.get("day") is None and given.get("year") is None
-    return not (alone and given["month"] in _DOUBTFUL and not given.get("lead"))
+    groups = match.groupdict()
+    alone = groups.get("day") is None and groups.get("year") is None
+    return not (alone and groups["month"] in _DOUBTFUL and not groups.get("lead"))
 
 
 def _dated(match: re.Match[str], today: date) -> Iterator[Period]:
     if not _is_month(match):
         return
-    given = match.groupdict()
-    month = _NUMBER_OF.get(given["month"]) or int(given["month"])
+    groups = match.groupdict()
+    month = _NUMBER_OF.get(groups["month"]) or int(groups["month"])
     if not 1 <= month <= 12:
         return
-    is_yearly = not given["year"]
-    first = date(today.year if is_yearly else int(given["year"]), month, 1)
+    is_yearly = not groups["year"]
+    first = date(today.year if is_yearly else int(groups["year"]), month, 1)
     last = _month_end(first)
-    day = int(given.get("day") or 0)
+    day = int(groups.get("day") or 0)
     if 1 <= day <= last.day:
         yield Period(first.replace(day=day), first.replace(day=day), is_yearly)
     elif not day:

@@ -54,8 +54,8 @@ class PersonalModel(NamedTuple):
 
 
 def _read(path: Path) -> PersonalModel:
-    told = json.loads(path.read_text(encoding="utf-8"))
-    return PersonalModel(RankerWeights(told["bias"], told["form"]), np.array(told["vector"]), told["words"])
+    payload = json.loads(path.read_text(encoding="utf-8"))
+    return PersonalModel(RankerWeights(payload["bias"], payload["form"]), np.array(payload["vector"]), payload["words"])
 
 
 _FITTED: Final = {name: _read(path) for name, path in FILES.items()}
@@ -89,6 +89,6 @@ def hold_name(reading: Reading, texts: Sequence[str]) -> NDArray[np.bool_]:
         return np.zeros(len(texts), np.bool_)
     named = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(spelt)))})s?\b")
     names_of = (" ".join(_CAPITALISED.findall(text[:_NAMED_IN_CHARS])) for text in texts)
-    is_named = [named.search(fold(told)) is not None for told in names_of]
+    is_named = [named.search(fold(capitalised)) is not None for capitalised in names_of]
     is_told = [is_so and word_shares(others, [text])[0] > 0 for is_so, text in zip(is_named, texts, strict=True)]
     return np.array(is_told, np.bool_)

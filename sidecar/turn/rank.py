@@ -205,18 +205,18 @@ def features_of_kinds(
     """Return for each kind what its candidates tell together (see `holding_features`)."""
     kinds = np.repeat([one.kind.value for one in candidates], [len(one.ids) for one in candidates])
     cosine, coverage = NAMES.index("cosine"), NAMES.index("joint_coverage")
-    told = {}
+    by_kind = {}
     for kind in dict.fromkeys(one.kind for one in candidates if one.ids):
         own = kinds == kind.value
         unknown = frozenset.intersection(*[one.unknown for one in candidates if one.kind is kind])
-        told[kind.value] = holding_features(
+        by_kind[kind.value] = holding_features(
             weighed.odds[own],
             weighed.features[own, cosine],
             weighed.features[own, coverage],
             has_unknown_name=any(unknown.issuperset(spellings) for spellings in reading.names),
             leaning=weighed.leaning,
         )
-    return told
+    return by_kind
 
 
 def judged_parts(reading: Reading, candidates: Sequence[Candidates]) -> tuple[list[_Matrix], _Matrix]:
@@ -248,11 +248,11 @@ def _tables(reading: Reading, candidates: Sequence[Candidates], evidence: Eviden
     return tables
 
 
-def _calibrated(given: _Matrix, candidates: Sequence[Candidates], breadth: float) -> _Matrix:
+def _calibrated(log_odds: _Matrix, candidates: Sequence[Candidates], breadth: float) -> _Matrix:
     """Return the probabilities that were observed for these log odds and kinds, where an answer was among the kind, to a question
     of this breadth.
     """
-    odds = given.copy()
+    odds = log_odds.copy()
     kinds = np.repeat([one.kind.value for one in candidates], [len(one.ids) for one in candidates])
     for kind, curve in CALIBRATION.items():
         own = kinds == kind
@@ -306,8 +306,8 @@ def _subjects(reading: Reading, candidates: Sequence[Candidates]) -> dict[str, _
     )
     # A question that names every speaker does not discriminate.
     is_telling = not reading.speakers <= reading.named
-    told = {one: _subject(one, reading.named, is_telling=is_telling) for one in set(about)}
-    same, other = np.array([told[one] for one in about], np.float64).T
+    flags = {one: _subject(one, reading.named, is_telling=is_telling) for one in set(about)}
+    same, other = np.array([flags[one] for one in about], np.float64).T
     return {"same_speaker": same, "other_speaker": other}
 
 
@@ -355,8 +355,8 @@ def _led_to(candidates: Sequence[Candidates]) -> dict[str, _Matrix]:
     columns = {name: np.zeros(len(every)) for name in PATH_NAMES}
     for place, walked in enumerate(every):
         if walked is not None:
-            told = (1.0, walked.hops, walked.asked, walked.met, walked.asked * walked.met, np.log1p(walked.evidence))
-            for name, value in zip(PATH_NAMES, (*told, walked.coverage), strict=True):
+            values = (1.0, walked.hops, walked.asked, walked.met, walked.asked * walked.met, np.log1p(walked.evidence))
+            for name, value in zip(PATH_NAMES, (*values, walked.coverage), strict=True):
                 columns[name][place] = value
     return columns
 

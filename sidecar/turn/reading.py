@@ -174,14 +174,14 @@ def _sentences(text: str) -> Iterator[str]:
 
 def _questions(sentences: Sequence[str], whole: str) -> list[str]:
     """Return the separate questions, if there are several or a long message would hide the only one."""
-    asked = [_LEAD_IN.sub("", text, count=1) for text in sentences if _QUESTION.search(text)]
-    if len(asked) == 1:
-        pieces = _SEAM.split(asked[0])
-        asked = pieces if len(pieces) > 1 and all(len(query_words(piece)) > 1 for piece in pieces) else asked
+    questions = [_LEAD_IN.sub("", text, count=1) for text in sentences if _QUESTION.search(text)]
+    if len(questions) == 1:
+        pieces = _SEAM.split(questions[0])
+        questions = pieces if len(pieces) > 1 and all(len(query_words(piece)) > 1 for piece in pieces) else questions
     is_lost = len(_WORD.findall(whole)) > _LONG_WORDS
-    if not asked and is_lost:
-        asked = [sentences[0], sentences[-1]]
-    return asked[1 - MAX_PARTS :] if len(asked) > 1 or is_lost else []
+    if not questions and is_lost:
+        questions = [sentences[0], sentences[-1]]
+    return questions[1 - MAX_PARTS :] if len(questions) > 1 or is_lost else []
 
 
 def _names(text: str, named: Collection[str]) -> tuple[tuple[str, ...], ...]:

@@ -235,11 +235,11 @@ def _item_rows(fates: Sequence[Fate], texts: _Texts) -> list[dict[str, Any]]:
             row["rank"] = rank
         if confidence is not None:
             row["confidence"] = confidence
-    told = zip(column["features"], forms, strict=True)
+    with_forms = zip(column["features"], forms, strict=True)
     others: dict[str, Sequence[Any]] = {
         "lead": [lead and texts.keep(lead) for lead in column["lead"]],
         **{name: column[name] for name in ("header", "position", "group", "section", "is_pinned", "authority")},
-        "features": [one and written_features(one, is_whole=form is not None) for one, form in told],
+        "features": [one and written_features(one, is_whole=form is not None) for one, form in with_forms],
         "provenance": [list(map(list, refs)) for refs in column["provenance"]],
         "stands_for": column["stands_for"],
         "at": _times(column["at"]),

@@ -46,11 +46,11 @@ def whole(details: Mapping[str, Any]) -> dict[str, Any]:
 
 def decided_items(details: Mapping[str, Any]) -> Iterator[tuple[Source, Mapping[str, Any]]]:
     """Yield the whole row of every decided item, with its source; the thread's summary comes last."""
-    told = whole(details)
-    for row in told["sources"]:
+    receipt = whole(details)
+    for row in receipt["sources"]:
         for item in row["items"]:
             yield Source(row["source"]), item
-    summary = told["history"].get("summary")
+    summary = receipt["history"].get("summary")
     if summary and summary.get("item"):
         yield Source.THREAD, summary["item"]
 

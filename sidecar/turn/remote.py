@@ -79,8 +79,8 @@ def _unjudged(report: SourceReport, reading: Reading) -> list[Item]:
     """Return the report's items that compete and have no evidence for this reading. Workspace files do not compete."""
     if report.source is Source.WORKSPACE or not report.items:
         return []
-    told = report.candidates
-    known = frozenset(told.ids if told and len(told.evidence.coverage) == len(reading.parts) else ())
+    candidates = report.candidates
+    known = frozenset(candidates.ids if candidates and len(candidates.evidence.coverage) == len(reading.parts) else ())
     return [item for item in report.items if not item.is_pinned and item.id not in known]
 
 

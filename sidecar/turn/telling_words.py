@@ -25,7 +25,7 @@ def telling_words(reading: Reading) -> frozenset[str]:
     written = _WORD.findall(fold(reading.parts[0].text))
     unspaced = [word for word in written if _UNSPACED.search(word)]
     spaced = [word for word in written if not _UNSPACED.search(word)]
-    signs = (told for word in unspaced for told in (*word, *map("".join, pairwise(word))))
+    signs = (sign for word in unspaced for sign in (*word, *map("".join, pairwise(word))))
     parts = (part for word in spaced for part in beginnings_and_ends(word))
     short = [word for word in spaced if len(word) <= _SHORT_CHARS][:_MOST_SHORT]
     return frozenset((*spaced, *map("..".join, combinations(short, 2)), *parts, *signs))

@@ -120,8 +120,8 @@ def worths(relevances: Sequence[float], texts: Sequence[str], holds: Sequence[fl
     """
     sizes = [len(text) if text.isascii() else len(text.encode(errors="replace")) for text in texts]
     tokens = np.maximum(_LEAST_TOKENS, np.array(sizes, np.float64) / _BYTES_A_TOKEN)
-    told: list[float] = (np.array(relevances) * np.array(holds) / np.sqrt(tokens)).tolist()
-    return told
+    values: list[float] = (np.array(relevances) * np.array(holds) / np.sqrt(tokens)).tolist()
+    return values
 
 
 def message_features(text: str) -> Mapping[str, float]:
