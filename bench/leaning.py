@@ -3,10 +3,10 @@ words tell, `sidecar/turn/leaning_by_words.json`.
 
 Follow-ups are asked in their dialogs, whole and without answers; their rewrites in other dialogs, and the conversations' own
 questions, in their own thread and in strangers' dialogs, stand by themselves. `leaning.json` holds messages of both kinds in
-eight languages, half of them held back, asked in short threads of owners with a few notes. Follow-ups of `leaning_messages.json`,
-to talks that are not told, and questions of `personal.json` are in many languages; a fifth is held back. By its form and words,
-every message is judged. Where the evidence is known, what a context finds with the thread is compared with what the message
-alone finds.
+eight languages, half of them held back, asked in short threads of owners with a few notes. `leaning_messages.json` holds messages
+of both kinds to talks that are not told, in 29 languages; a fifth of them and of the questions of `personal.json` is held back. By
+its form and words, every message is judged. Where the evidence is known, what a context finds with the thread is compared with
+what the message alone finds.
 """
 
 from __future__ import annotations
@@ -258,8 +258,9 @@ def _of_messages(chance: random.Random) -> Iterator[Told]:
             for thread in chance.sample(threads, _PLACES):
                 yield Told(group, text, text, chance.choice((_ALL_NOTES, _SOME_NOTES)), thread, leans=leans)
     for group, half in ((_FITTED, "fitted"), (_MORE_HELD, "held")):
-        standing = [text for _, text in own_questions("" if half == "fitted" else "held ")]
-        for texts, leans in ((more_messages(half), True), (standing, False)):
+        asked = [text for _, text in own_questions("" if half == "fitted" else "held ")]
+        standing = (more_messages(half, "standing"), asked)
+        for texts, leans in ((more_messages(half), True), *((texts, False) for texts in standing)):
             for text in chance.sample(texts, min(len(texts), _MORE_ASKED)):
                 yield Told(
                     group, text, text, chance.choice((_ALL_NOTES, _SOME_NOTES)), chance.choice(threads), leans=leans
@@ -295,6 +296,7 @@ def _texts(
         yield "follow-ups", one.dialog.name, one.exchange.typed, True
         yield "rewritten", one.dialog.name, one.exchange.rewritten, False
     yield from ((_MORE, text, text, True) for text in more_messages("fitted"))
+    yield from ((_MORE, text, text, False) for text in more_messages("fitted", "standing"))
     yield from ((_MORE, text, text, False) for group, text in own_questions() if group != ASKING)
 
 

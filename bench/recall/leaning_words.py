@@ -13,15 +13,15 @@ from bench.recall import logistic
 from sidecar.turn.leaning import WordOdds
 
 MORE_FILE: Final = Path(__file__).parents[1] / "leaning_messages.json"
-"""Follow-ups to talks that are not told, by half and language."""
+"""Follow-ups to talks that are not told, and messages that stand by themselves, by half and language."""
 
 _RIDGE, _LEAST_MESSAGES, _LEAST_WEIGHT = 4.0, 4, 0.1
 
 
-def more_messages(half: str) -> list[str]:
-    """Return the messages of `MORE_FILE` of a half, `fitted` or `held`."""
-    read: dict[str, dict[str, list[str]]] = json.loads(MORE_FILE.read_text(encoding="utf-8"))
-    return [text for texts in read[half].values() for text in texts]
+def more_messages(half: str, kind: str = "leaning") -> list[str]:
+    """Return the messages of `MORE_FILE` of a half, `fitted` or `held`, and a kind, `leaning` or `standing`."""
+    read: dict[str, dict[str, dict[str, list[str]]]] = json.loads(MORE_FILE.read_text(encoding="utf-8"))
+    return [text for texts in read[kind][half].values() for text in texts]
 
 
 def fit_words(said: Sequence[frozenset[str]], leans: Sequence[bool]) -> WordOdds:

@@ -22,7 +22,7 @@ from store.text.words import STOP_WORDS
 MOST_TURNS: Final = 24
 """The newest turns that a message is read with."""
 
-_EXCHANGES, _FADING, _SHARE = 9, 0.8, 0.3  # of vectors
+_EXCHANGES, _FADING, _SHARE = 9, 0.8, 0.6  # of vectors
 _WORD_EXCHANGES, _WORD_FADING = 4, 0.6
 _USER_WORDS, _OTHER_WORDS = 0.5, 0.3
 _OFFERED_WORDS = 24  # the sources keep the eight best of them by their own counts

@@ -99,47 +99,47 @@ BY_WORDS: Final = RankerWeights(
 """For candidates without a vector, so for all of them without an embedder."""
 
 MAY_LEAN: Final = RankerWeights(
-    bias=5.5071,
+    bias=3.8612,
     of={
-        "length": -1.6456,
-        "names": -0.8689,
-        "words": -2.0336,
-        "pointing": 6.6788,
-        "begins": 1.2595,
-        "own": 0.3771,
-        "by_words": 0.9047,
+        "length": -1.3142,
+        "names": -0.9671,
+        "words": -1.3163,
+        "pointing": 4.9737,
+        "begins": 1.1325,
+        "own": 0.3524,
+        "by_words": 1.0842,
     },
 )
 """Whether a message may lean on its thread, judged by itself.
 
-Fitted on 2026-11-28 by `python -m bench leaning --data DIR --scale 0.3 --write-weights`, on 15198 messages
-from data with the SHA-256 99afb7d5734e0cb4ba0a2db3b84394010bdaba10ca4e6421185c62c93e8ecae5.
+Fitted on 2026-11-28 by `python -m bench leaning --data DIR --scale 0.3 --write-weights`, on 18751 messages
+from data with the SHA-256 57ac7930248df1a208698bd445b516cdca2f843273aa7c00993af39fe448337f.
 Data: follow-ups of CANARD (aagohary/canard, CC BY-SA 4.0: measured, never shipped) in their dialogs and their rewrites in
 others, LoCoMo's, REALTALK's and chunking_evaluation's questions, the first half of `bench/leaning.json`, and those of
 `bench/leaning_messages.json` and `bench/personal.json` that are not held back. Ridge 1.
 """
 
 LEANING: Final = RankerWeights(
-    bias=4.2677,
+    bias=3.8293,
     of={
-        "cosine": -0.6683,
-        "length": -2.4982,
-        "names": -0.5785,
-        "words": -1.2399,
-        "pointing": 6.1677,
-        "begins": 0.9646,
-        "own": 0.439,
-        "by_words": 0.8427,
-        "own_top": -0.4566,
-        "thread_top": -0.1632,
-        "own_of_thread_best": 0.1709,
-        "thread_of_own_best": -0.0637,
-        "same_best": 0.5875,
-        "repeated": 4.4613,
-        "covered": 0.1204,
-        "covered_by_fact": -0.9457,
-        "cosine_of_fact": -1.4931,
-        "resolved": -0.6644,
+        "cosine": -0.2902,
+        "length": -1.5976,
+        "names": -0.6722,
+        "words": -1.3692,
+        "pointing": 5.0128,
+        "begins": 0.9811,
+        "own": 0.7739,
+        "by_words": 1.2037,
+        "own_top": -0.3347,
+        "thread_top": -0.1243,
+        "own_of_thread_best": 0.2462,
+        "thread_of_own_best": 0.168,
+        "same_best": -0.124,
+        "repeated": 3.9732,
+        "covered": 0.3437,
+        "covered_by_fact": -0.3904,
+        "cosine_of_fact": -3.9475,
+        "resolved": -0.1146,
     },
 )
 """How far a message leans on its thread, judged after the search."""
