@@ -3,10 +3,10 @@ words tell, `sidecar/turn/leaning_by_words.json`.
 
 Follow-ups are asked in their dialogs, whole and without answers; their rewrites in other dialogs, and the conversations' own
 questions, in their own thread and in strangers' dialogs, stand by themselves. `leaning.json` holds messages of both kinds in
-eight languages, half of them held back, asked in short threads of owners with a few notes. `leaning_messages.json` holds messages
-of both kinds to talks that are not told, in 29 languages; a fifth of them and of the questions of `personal.json` is held back. By
-its form and words, every message is judged. Where the evidence is known, what a context finds with the thread is compared with
-what the message alone finds.
+eight languages, half of them held back, asked in short threads of owners with a few notes. `leaning_messages.json` holds both
+kinds in 29 languages, to talks that are not told; a fifth of them and of the questions of `personal.json` is held back. By its
+form and words, every message is judged. Where the evidence is known, what a context finds with the thread is compared with what
+the message alone finds.
 """
 
 from __future__ import annotations
