@@ -34,8 +34,8 @@ from sidecar.v1.items_pb2 import SOURCE_MEMORY
 _PAIRS = Path(__file__).with_name("privacy.json")
 _SOURCES = frozenset({"thread", "memory", "knowledge", "wiki"})
 _FEW, _MANY = 5, 500
-_SETS = (("pairs", "held"), ("second",), ("third",))  # each has its own owner of many memories
-_ANSWERS = tuple(f"{group}{kind}" for group in ("", "held ", "second ", "third ") for kind in ("answers", "reworded"))
+_SETS = (("pairs", "held"), ("second",), ("third",), ("fourth",))  # each has its own owner of many memories
+_ANSWERS = tuple(f"{group}{kind}" for group in ("", "held ", "second ", "third ", "fourth ") for kind in ("answers", "reworded"))
 _PATIENCE_S = 10.0  # by words alone there is no bar of likeness: on a busy machine that would be measured
 _THINGS = ("rope", "flour", "nails", "paper", "lamps", "tea", "chairs", "seeds", "soap", "batteries")
 _SHOPS = ("the market", "Hansen's", "the corner shop", "the harbour", "the station kiosk", "Lima & Sons", "the mall")
@@ -52,7 +52,7 @@ class Pair(NamedTuple):
 
 
 def pairs(group: str = "pairs") -> list[Pair]:
-    """Return the pairs of a group: `pairs`, on which bars of likeness were tried, `held`, `second` or `third`."""
+    """Return the pairs of a group: `pairs`, on which bars of likeness were tried, `held`, `second`, `third` or `fourth`."""
     return [Pair(*one) for one in json.loads(_PAIRS.read_text(encoding="utf-8"))[group]]
 
 
