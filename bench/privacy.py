@@ -1,8 +1,8 @@
 """Whether private memories stay out of contexts that have nothing to do with them.
 
 `privacy.json` holds pairs of a private memory (health, money, love, family, law and more) and a question about something else,
-often with a word in common, in 28 languages. No weights were fitted on those of `held`, `second` and `third`, but the bars were
-chosen with them in view, so that only new pairs prove them. Each question is asked of an owner with five private memories,
+often with a word in common, in 28 languages. No weights were fitted on those of `held` and the later groups. The bars were
+chosen with all in view but `fifth`: only pairs on which nothing was chosen prove them. Each question is asked of an owner with five private memories,
 and of one with all private memories of the same set among 500 memories, with the default profile and with `spend` frugal.
 
 Beside them stand memories that do answer a question (`answers`, of each group): each question is asked of an owner with five
@@ -34,8 +34,12 @@ from sidecar.v1.items_pb2 import SOURCE_MEMORY
 _PAIRS = Path(__file__).with_name("privacy.json")
 _SOURCES = frozenset({"thread", "memory", "knowledge", "wiki"})
 _FEW, _MANY = 5, 500
-_SETS = (("pairs", "held"), ("second",), ("third",), ("fourth",))  # each has its own owner of many memories
-_ANSWERS = tuple(f"{group}{kind}" for group in ("", "held ", "second ", "third ", "fourth ") for kind in ("answers", "reworded"))
+_SETS = (("pairs", "held"), ("second",), ("third",), ("fourth",), ("fifth",))  # each has its own owner of many memories
+_ANSWERS = tuple(
+    f"{group}{kind}"
+    for group in ("", "held ", "second ", "third ", "fourth ", "fifth ")
+    for kind in ("answers", "reworded")
+)
 _PATIENCE_S = 10.0  # by words alone there is no bar of likeness: on a busy machine that would be measured
 _THINGS = ("rope", "flour", "nails", "paper", "lamps", "tea", "chairs", "seeds", "soap", "batteries")
 _SHOPS = ("the market", "Hansen's", "the corner shop", "the harbour", "the station kiosk", "Lima & Sons", "the mall")
@@ -52,7 +56,7 @@ class Pair(NamedTuple):
 
 
 def pairs(group: str = "pairs") -> list[Pair]:
-    """Return the pairs of a group: `pairs`, on which bars of likeness were tried, `held`, `second`, `third` or `fourth`."""
+    """Return the pairs of a group: `pairs`, on which bars of likeness were tried, `held`, or a later one, `second` to `fifth`."""
     return [Pair(*one) for one in json.loads(_PAIRS.read_text(encoding="utf-8"))[group]]
 
 
