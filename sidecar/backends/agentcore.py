@@ -123,8 +123,8 @@ class AgentCoreMemory:
 
         async def attempt() -> Units[MemoryRecord]:
             response = await self._threads.run(lambda: self._client.call("retrieve_memory_records", **parameters))
-            told = self._readable(lambda: tuple(response["memoryRecordSummaries"]))
-            read = read_units(self.name, told, partial(_record_in, namespace=namespace))
+            summaries = self._readable(lambda: tuple(response["memoryRecordSummaries"]))
+            read = read_units(self.name, summaries, partial(_record_in, namespace=namespace))
             return Units(tuple(record for record in read.found if record is not None), read.left_out)
 
         return await self.asking.ask(attempt)
@@ -174,8 +174,8 @@ class AgentCoreMemory:
         async def page(next_token: str) -> tuple[list[str], str]:
             parameters = {"memoryId": self.place.memory_id, "actorId": actor, **_after(next_token)}
             response = await self._threads.run(lambda: self._client.call("list_sessions", **parameters))
-            told = self._readable(lambda: [(one["actorId"], one["sessionId"]) for one in response["sessionSummaries"]])
-            return [session for owner, session in told if owner == actor], str(response.get("nextToken", ""))
+            pairs = self._readable(lambda: [(one["actorId"], one["sessionId"]) for one in response["sessionSummaries"]])
+            return [session for owner, session in pairs if owner == actor], str(response.get("nextToken", ""))
 
         return await self._paged(page)
 

@@ -126,10 +126,10 @@ class Units(Generic[T]):
     left_out: tuple[str, ...] = ()
 
 
-def read_units(backend: str, told: Iterable[Any], read: Callable[[Any], T]) -> Units[T]:
+def read_units(backend: str, rows: Iterable[Any], read: Callable[[Any], T]) -> Units[T]:
     """Return the units that `read` can read. Raises AnswerUnreadable if there are some and none can be read."""
     found, faults = list[T](), Counter[str]()
-    for one in told:
+    for one in rows:
         try:
             found.append(read(one))
         except _FAULTS as error:

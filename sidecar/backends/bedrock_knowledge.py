@@ -117,10 +117,10 @@ class BedrockKnowledge:
 
     def _read(self, response: Mapping[str, Any]) -> Retrieved:
         try:
-            told = tuple(response["retrievalResults"])
+            results = tuple(response["retrievalResults"])
         except (KeyError, TypeError) as error:
             raise AnswerUnreadable(self.name, type(error).__name__) from error
-        read = read_units(self.name, told, _result)
+        read = read_units(self.name, results, _result)
         left_out = Counter(kind for kind, passage in read.found if passage is None)
         passages = tuple(passage for _, passage in read.found if passage is not None)
         return Retrieved(passages, dict(left_out), read.left_out)

@@ -41,15 +41,15 @@ class BedrockRerank:
 
     async def order(self, query: str, texts: Sequence[str]) -> tuple[int, ...]:
         """Return the indexes of the texts, best first, then those the model leaves out. Raises a BackendError."""
-        asked = texts[:MAX_TEXTS]
+        candidates = texts[:MAX_TEXTS]
         question = query.strip()[:MAX_CHARS]
-        if len(asked) < 2 or not question:
+        if len(candidates) < 2 or not question:
             return tuple(range(len(texts)))
-        parameters = _request(self._reranking, question, asked)
+        parameters = _request(self._reranking, question, candidates)
 
         async def attempt() -> tuple[int, ...]:
             response = await self._threads.run(lambda: self._client.call("rerank", **parameters))
-            return self._read(response, len(asked))
+            return self._read(response, len(candidates))
 
         best = await self.asking.ask(attempt)
         return (*best, *(place for place in range(len(texts)) if place not in best))

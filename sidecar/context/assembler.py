@@ -343,11 +343,11 @@ def _unread(question: TurnRequest, template_id: str, now: datetime) -> SourceQue
 
 async def _spent(question: TurnRequest, profile: Profile, meter: Meter) -> PromptTokens:
     """Return the prompt's tokens before context: texts are counted, missing parts take the profile's counts."""
-    given = (question.system, question.tools, question.message)
-    texts = [part for part in given if isinstance(part, str)]
+    parts = (question.system, question.tools, question.message)
+    texts = [part for part in parts if isinstance(part, str)]
     is_long = sum(map(len, texts)) > _LONG_CHARS
     counted = iter(await asyncio.to_thread(meter.count, texts) if is_long else meter.count(texts))
-    system, tools, message = (next(counted) if isinstance(part, str) else part for part in given)
+    system, tools, message = (next(counted) if isinstance(part, str) else part for part in parts)
     reserve = question.response_reserve_tokens
     return PromptTokens(
         system_tokens=profile.system_prompt_tokens if system is None else system,

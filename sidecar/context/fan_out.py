@@ -123,8 +123,8 @@ class FanOut:
         is_on = asking.profile.knobs(Source.THREAD).enabled and bool(asking.query.thread_id)
         if not is_on or not isinstance(source, ConversationReader):
             return None
-        asked = SourceCall(Source.THREAD, source.recent, max(0.0, asking.last_s - self._clock()), asking.last_s)
-        return asyncio.create_task(self._recent_turns(asked, asking))
+        call = SourceCall(Source.THREAD, source.recent, max(0.0, asking.last_s - self._clock()), asking.last_s)
+        return asyncio.create_task(self._recent_turns(call, asking))
 
     async def ask(
         self,
@@ -138,8 +138,8 @@ class FanOut:
         `conversation` is the task from `read`. `done_here` is called once no call to a built-in source is running.
         """
         local = self._local(asking.scope.tenant_id)
-        asked = [one for source in Source if (one := self._begin(source, asking, is_local=source in local)) is not None]
-        tasks = {asyncio.create_task(self._report(one, asking)): one for one in asked}
+        calls = [one for source in Source if (one := self._begin(source, asking, is_local=source in local)) is not None]
+        tasks = {asyncio.create_task(self._report(one, asking)): one for one in calls}
         pinned, pinned_due_s = self._pinned(tasks, asking)
         _when_done([task for task, one in tasks.items() if one.is_local], done_here)
         try:
@@ -166,30 +166,30 @@ class FanOut:
         return _with_conversation(findings, conversation.result() if is_read else Recent(_UNREAD))
 
     def _pinned(
-        self, asked: Mapping[asyncio.Task[SourceReport], SourceCall], asking: FanOutQuery
+        self, calls: Mapping[asyncio.Task[SourceReport], SourceCall], asking: FanOutQuery
     ) -> tuple[asyncio.Task[tuple[Item, ...] | None] | None, float]:
         """Return the read of the pinned memories beside their search, and when it is due; no read if memory is off."""
         reader, knobs = self._sources.get(Source.MEMORY), asking.profile.knobs(Source.MEMORY)
         if not knobs.enabled or not isinstance(reader, PinnedReader):
             return None, 0.0
-        search, one = next(((task, one) for task, one in asked.items() if one.source is Source.MEMORY), (None, None))
+        search, one = next(((task, one) for task, one in calls.items() if one.source is Source.MEMORY), (None, None))
         time_s = one.time_s if one else min(knobs.deadline_ms / 1000, _APART_S)
         reading = read_beside(reader, asking.scope, search, lambda: one is None or one.has_begun, time_s)
         return asyncio.create_task(reading), min(asking.last_s, self._clock() + time_s)
 
-    async def _recent_turns(self, asked: SourceCall, asking: FanOutQuery) -> Recent:
+    async def _recent_turns(self, call: SourceCall, asking: FanOutQuery) -> Recent:
         """Return the recent turns. A failed read is tried again: idle connections may have been lost, more than one at a time."""
         began, attempts = self._clock(), 1
         try:
-            report = await self._attempt(asked, asking)
+            report = await self._attempt(call, asking)
             for pause_s in _READ_PAUSES_S:
                 if report.status is not Status.ERROR or self._clock() + pause_s >= asking.last_s:
                     break
                 await asyncio.sleep(pause_s)
-                report, attempts = await self._attempt(asked, asking), attempts + 1
+                report, attempts = await self._attempt(call, asking), attempts + 1
         except BackendError as error:
-            report = SourceReport(asked.source, error.status, reason=str(error))
-        return Recent(replace(report, latency_ms=(self._clock() - began) * 1000, attempts=attempts), asked.answer)
+            report = SourceReport(call.source, error.status, reason=str(error))
+        return Recent(replace(report, latency_ms=(self._clock() - began) * 1000, attempts=attempts), call.answer)
 
     def _begin(self, source: Source, asking: FanOutQuery, *, is_local: bool) -> SourceCall | None:
         """Return the call to make to the source; None if it is disabled or its breaker is open."""
@@ -205,19 +205,19 @@ class FanOut:
         due_s = now_s + (left_s if is_local else time_s)
         return SourceCall(source, find, time_s, due_s, permit, is_local=is_local, has_begun=not is_local)
 
-    async def _wait(self, asked: Mapping[asyncio.Task[SourceReport], SourceCall], asking: FanOutQuery) -> None:
+    async def _wait(self, calls: Mapping[asyncio.Task[SourceReport], SourceCall], asking: FanOutQuery) -> None:
         """Return once every source has answered or timed out, or once the findings must be fitted.
 
         A source that ignores its cancellation does not delay the return.
         """
-        waiting = set(asked)
+        waiting = set(calls)
         while waiting:
-            last_s = asking.due_s - asking.reserve_s(sum(_found(task) for task in asked))
-            until_s = min(last_s, min(asked[task].due_s for task in waiting) + _UNWIND_S)
+            last_s = asking.due_s - asking.reserve_s(sum(_found(task) for task in calls))
+            until_s = min(last_s, min(calls[task].due_s for task in waiting) + _UNWIND_S)
             left_s = max(0.0, until_s - self._clock())
             done, _ = await asyncio.wait(waiting, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
             now_s = self._clock()
-            waiting = {one for one in waiting - done if min(last_s, asked[one].due_s + _UNWIND_S) > now_s}
+            waiting = {one for one in waiting - done if min(last_s, calls[one].due_s + _UNWIND_S) > now_s}
 
     def _abandon(self, tasks: Iterable[asyncio.Task[SourceReport]]) -> None:
         """Cancel the running tasks without awaiting them: a source that ignores cancellation must not delay the turn."""
@@ -238,17 +238,17 @@ class FanOut:
         late = SourceReport(source, Status.TIMEOUT, reason=_LATE, attempts=1)
         return self._stands_in(late, asking)
 
-    async def _report(self, asked: SourceCall, asking: FanOutQuery) -> SourceReport:
-        began, source = self._clock(), asked.source
+    async def _report(self, call: SourceCall, asking: FanOutQuery) -> SourceReport:
+        began, source = self._clock(), call.source
         report = outcome = None
         try:
-            report = outcome = await self._attempt(asked, asking)
+            report = outcome = await self._attempt(call, asking)
         except BackendError as error:
             # It is one tenant's backend with its own breaker; the source may work for other tenants.
             log.warning("backend_failed", extra={"source": source.value, "backend": error.backend, "code": error.code})
             outcome = SourceReport(source, error.status, reason=str(error))
         finally:
-            self._settle(asked, report)
+            self._settle(call, report)
         timed = replace(outcome, latency_ms=(self._clock() - began) * 1000, attempts=1)
         if timed.status in (Status.OK, Status.EMPTY) and not timed.is_partial:
             self._kept.keep(timed, _question(source, asking), began_s=began)
@@ -259,22 +259,22 @@ class FanOut:
         top_k = asking.profile.knobs(failed.source).top_k
         return self._kept.instead_of(failed, _question(failed.source, asking), top_k=top_k)
 
-    def _settle(self, asked: SourceCall, report: SourceReport | None) -> None:
+    def _settle(self, call: SourceCall, report: SourceReport | None) -> None:
         """Report the outcome to the breaker, once. A short deadline or a cancelled call must not open it for others."""
-        if asked.is_settled or asked.permit is None:
+        if call.is_settled or call.permit is None:
             return
-        asked.is_settled = True
-        breaker, now_s = self._breakers[asked.source], self._clock()
+        call.is_settled = True
+        breaker, now_s = self._breakers[call.source], self._clock()
         if report is None or report.status is Status.SHED:
-            breaker.released(asked.permit)
+            breaker.released(call.permit)
         elif report.status not in (Status.TIMEOUT, Status.ERROR):
-            breaker.succeeded(asked.permit, now_s)
+            breaker.succeeded(call.permit, now_s)
             self._recovered(report)
-        elif asked.has_fair_time and (asked.has_begun or report.status is Status.ERROR):
-            breaker.failed(asked.permit, now_s, is_slow=report.status is Status.TIMEOUT)
-            self._failing.add(asked.source)
+        elif call.has_fair_time and (call.has_begun or report.status is Status.ERROR):
+            breaker.failed(call.permit, now_s, is_slow=report.status is Status.TIMEOUT)
+            self._failing.add(call.source)
         else:
-            breaker.released(asked.permit)
+            breaker.released(call.permit)
 
     def _recovered(self, report: SourceReport) -> None:
         """Close the breakers of all database sources when one that had been failing answers.
@@ -286,26 +286,26 @@ class FanOut:
                 self._breakers[source].close()
         self._failing.discard(report.source)
 
-    async def _attempt(self, asked: SourceCall, asking: FanOutQuery) -> SourceReport:
-        source, knobs = asked.source, asking.profile.knobs(asked.source)
+    async def _attempt(self, call: SourceCall, asking: FanOutQuery) -> SourceReport:
+        source, knobs = call.source, asking.profile.knobs(call.source)
         limits = SourceLimits(
             knobs.top_k,
             asking.profile.lead_lines,
             asking.window_tokens,
             asking.profile.history_turns,
-            asked.time_s,
-            lambda: asked.begin(self._clock()),
+            call.time_s,
+            lambda: call.begin(self._clock()),
             min(asking.window_tokens, asking.profile.recall_tokens or asking.window_tokens),
         )
         try:
-            async with asyncio.timeout(max(0.0, asked.due_s - self._clock())) as timeout:
-                asked.timeout = timeout
-                answer = await asked.find(asking.query, asking.scope, limits)
+            async with asyncio.timeout(max(0.0, call.due_s - self._clock())) as timeout:
+                call.timeout = timeout
+                answer = await call.find(asking.query, asking.scope, limits)
             answer = check(answer, source, top_k=knobs.top_k)
         except SourceSkipped as why:
             return SourceReport(source, Status.SKIPPED, reason=str(why))
         except TimeoutError:
-            return SourceReport(source, Status.TIMEOUT, reason=_LATE if asked.has_begun else _UNBEGUN)
+            return SourceReport(source, Status.TIMEOUT, reason=_LATE if call.has_begun else _UNBEGUN)
         except DatabaseBusy:
             return SourceReport(source, Status.SHED, reason="too many questions are waiting for the database")
         except BackendError:
@@ -314,8 +314,8 @@ class FanOut:
             log.warning("source_failed", extra={"source": source.value, "error": type(error).__name__}, exc_info=error)
             return SourceReport(source, Status.ERROR, reason=_reason_of(error))
         finally:
-            asked.timeout = None
-        asked.answer = answer
+            call.timeout = None
+        call.answer = answer
         status = Status.OK if answer.items or answer.history else Status.EMPTY
         reason = "; ".join((*answer.failures, *answer.notes))
         partly = bool(answer.failures)

@@ -20,8 +20,8 @@ _Node = Mapping[str, Any]
 def conversation(name: str, record: FileRecord) -> Iterator[Conversation | SkippedPiece]:
     """Yield the conversation of a record with a `mapping`, after what of it had to be skipped."""
     value: Mapping[str, Any] = record.value
-    given = value.get("conversation_id") or value.get("id")
-    conversation_id = id_of(given, value.get("title"), value.get("create_time"))
+    given_id = value.get("conversation_id") or value.get("id")
+    conversation_id = id_of(given_id, value.get("title"), value.get("create_time"))
     nodes = value["mapping"]
     if not isinstance(nodes, dict):
         yield SkippedPiece(name, record.position, '"mapping" is no object; export the conversations again')

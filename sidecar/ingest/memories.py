@@ -72,9 +72,9 @@ def _memory(record: FileRecord) -> ImportedMemory:
         raise Unusable("it is of a conversation, not a memory; import it with `sidecar thread import`")
     text = _text(value)
     document_id = value.get("document_id") or ""
-    given = value.get("id") or value.get("memory_id")
+    given_id = value.get("id") or value.get("memory_id")
     return ImportedMemory(
-        id=id_of(given, text, value.get("occurred_at"), value.get("created_at"), document_id),
+        id=id_of(given_id, text, value.get("occurred_at"), value.get("created_at"), document_id),
         text=text,
         occurred_at=_time(value, "occurred_at"),
         created_at=_time(value, "created_at"),

@@ -149,9 +149,9 @@ class _Child:
                 await _ended(process, self._patience_s)
 
     def _hear(self, line: bytes) -> None:
-        told = orjson.loads(line)
-        self.addresses = tuple(told.pop("addresses"))
-        self.http_addresses = told
+        payload = orjson.loads(line)
+        self.addresses = tuple(payload.pop("addresses"))
+        self.http_addresses = payload
         if self.serving.is_set():
             log.info("process_serves_again", extra={"child": self.name})
         self.serving.set()

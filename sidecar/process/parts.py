@@ -70,14 +70,14 @@ def own_address(address: str, number: int) -> str:
     return f"{address}.{number}" if address.startswith("unix:") and number > 1 else address
 
 
-def count_of(asked: str, *, cores: int, is_linux: bool) -> int:
+def count_of(setting: str, *, cores: int, is_linux: bool) -> int:
     """Return how many processes answer calls. Raises SettingInvalid for an impossible number."""
-    if asked == AUTO:
+    if setting == AUTO:
         return max(1, min(cores, _MOST_AUTO)) if is_linux else 1
     fix = f"set a whole number from 1 to {MOST_PROCESSES}, or {AUTO} for one a core up to {_MOST_AUTO}"
-    if not (asked.isascii() and asked.isdigit() and 1 <= int(asked[:6]) <= MOST_PROCESSES):
-        raise SettingInvalid("SIDECAR_PROCESSES", f"{asked[:40]!r} is no number of processes", fix)
-    count = int(asked)
+    if not (setting.isascii() and setting.isdigit() and 1 <= int(setting[:6]) <= MOST_PROCESSES):
+        raise SettingInvalid("SIDECAR_PROCESSES", f"{setting[:40]!r} is no number of processes", fix)
+    count = int(setting)
     if count > 1 and not is_linux:
         raise SettingInvalid("SIDECAR_PROCESSES", f"{count} processes share a port on Linux only", "set 1")
     return count

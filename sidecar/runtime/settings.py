@@ -233,15 +233,15 @@ def read(environ: Mapping[str, str]) -> Settings:
     Raises SettingInvalid for an invalid value and for an unknown variable with the prefix.
     """
     known = {f"SIDECAR_{field.name.upper()}": field.name for field in fields(Settings)}
-    given = {name: value for name, value in environ.items() if name.startswith("SIDECAR_") and name not in _ELSEWHERE}
-    if unknown := sorted(given.keys() - known.keys()):
+    texts = {name: value for name, value in environ.items() if name.startswith("SIDECAR_") and name not in _ELSEWHERE}
+    if unknown := sorted(texts.keys() - known.keys()):
         alike = get_close_matches(unknown[0], known)
         fix = f"perhaps {' or '.join(alike)} is meant" if alike else f"use one of {', '.join(sorted(known))}"
         raise SettingInvalid(unknown[0], "no such setting", fix)
-    given |= {variable: environ[variable] for variable in _UNPREFIXED if variable in environ}
+    texts |= {variable: environ[variable] for variable in _UNPREFIXED if variable in environ}
     known |= _UNPREFIXED
     values: dict[str, Any] = {"data_dir": default_data_dir(environ)}
-    for variable, text in given.items():
+    for variable, text in texts.items():
         if text:
             values[known[variable]] = _parsed(variable, known[variable], text)
     return Settings(**values)

@@ -105,21 +105,23 @@ class Memories:
         )
         self.supersessions = Supersessions(pools, now=now, compile_anew=self._queue_compile, limits=limits)
 
-    async def retain(self, scope: Scope, given: Sequence[NewMemory]) -> tuple[Retained, Enqueued | None]:
+    async def retain(self, scope: Scope, new_memories: Sequence[NewMemory]) -> tuple[Retained, Enqueued | None]:
         """Write up to 1,000 memories, and queue a compile; None when none was new or changed.
 
         Each was checked with `check_memory`, its metadata bounded as it was read. The write stands, whatever becomes of the
         compile. Raises InvalidArgument if the pinned memories would take more than 300 tokens; then nothing is written.
         """
-        check_count("memories", given, most=MAX_MEMORIES)
-        prepared = await memories.prepare(scope, given)
+        check_count("memories", new_memories, most=MAX_MEMORIES)
+        prepared = await memories.prepare(scope, new_memories)
         now = self._now()
         async with scoped(self._pool, scope) as connection:
             await tenants.ensure_tenant(connection, scope.tenant_id, now=now)
             retained = await memories.write(connection, scope, prepared, now=now, limits=self._limits)
             summary_ids = await remake_above(connection, scope, retained.edited_ids, now=now)
             if retained.updated_count:
-                await evidence.forget_unsaid(connection, scope, [*(one.memory_id for one in given), *summary_ids])
+                await evidence.forget_unsaid(
+                    connection, scope, [*(one.memory_id for one in new_memories), *summary_ids]
+                )
             _check_pinned("memories.pinned", await memories.pinned(connection, scope))
             if retained.updated_count:
                 await releasing.follow(connection, scope, [*retained.memory_ids, *summary_ids], now=now)

@@ -64,18 +64,18 @@ class Threads:
         self._fences = fences
         self._quota_bytes = quota_bytes
 
-    async def append(self, scope: Scope, thread_id: str, title: str, given: Sequence[NewTurn]) -> Appended:
+    async def append(self, scope: Scope, thread_id: str, title: str, turns: Sequence[NewTurn]) -> Appended:
         """Write up to 1,000 turns, checked with `check_turn`, to the thread; existing turns stay unchanged.
 
         Fences in the texts are removed, and tokens are counted here.
         """
-        check_count("turns", given, most=MAX_TURNS)
+        check_count("turns", turns, most=MAX_TURNS)
         thread = threads.ThreadToOpen(
             thread_id=read_id("thread_id", thread_id),
             title=read_text("title", title, max_chars=MAX_TITLE_CHARS),
             fence_key_id=self._fences.newest_key_id,
         )
-        prepared = await threads.prepare(await in_slices(self._counted, given, attrgetter("chars")))
+        prepared = await threads.prepare(await in_slices(self._counted, turns, attrgetter("chars")))
         now = self._now()
         async with scoped(self._pool, scope) as connection:
             await tenants.ensure_tenant(connection, scope.tenant_id, now=now)
@@ -83,7 +83,7 @@ class Threads:
             if appended.new_count:
                 grown = (appended.turn_count - appended.new_count, appended.turn_count)
                 await queue_summary(connection, scope, thread_id, turn_counts=grown, now=now)
-                await self._queue_episodes(connection, scope, thread_id, given, now)
+                await self._queue_episodes(connection, scope, thread_id, turns, now)
         return appended
 
     async def page(self, scope: Scope, *, limit: int, before: tuple[datetime, str] | None = None) -> list[ThreadHead]:
@@ -106,17 +106,17 @@ class Threads:
         return place
 
     async def _queue_episodes(
-        self, connection: Connection, scope: Scope, thread_id: str, given: Sequence[NewTurn], now: datetime
+        self, connection: Connection, scope: Scope, thread_id: str, turns: Sequence[NewTurn], now: datetime
     ) -> None:
         """Queue a look at the thread's sessions for when the newest one ends; at once if that is past, as of imported turns."""
-        newest = max(turn.said_at for turn in given)
+        newest = max(turn.said_at for turn in turns)
         not_before = max(min(newest, now) + self._episode_pause, now)
         await background.enqueue(connection, scope, EPISODES_KIND, thread_id, now=now, not_before=not_before)
 
-    def _counted(self, given: Sequence[NewTurn]) -> list[NewTurn]:
+    def _counted(self, turns: Sequence[NewTurn]) -> list[NewTurn]:
         clean = [
             replace(turn, text=strip_fences(turn.text), parts=tuple(_without_fences(part) for part in turn.parts))
-            for turn in given
+            for turn in turns
         ]
         return self._meters.counted(clean)
 

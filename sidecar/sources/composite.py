@@ -113,14 +113,14 @@ class SideBySide:
                 raise SourceSkipped("no backend is set up for this tenant")
             return await self._built_in.find(query, scope, limits)
         off = await self._policy.switched_off(scope.tenant_id)
-        asked = [NamedSource(BUILT_IN, self._built_in)] if self._built_in else []
-        asked += [place for place in places if place.name not in off]
+        queried = [NamedSource(BUILT_IN, self._built_in)] if self._built_in else []
+        queried += [place for place in places if place.name not in off]
         notes = [f"{place.name}: switched off" for place in places if place.name in off]
-        if not asked:
+        if not queried:
             raise SourceSkipped("; ".join(notes))
         reranker = self._rerankers.get(scope.tenant_id)
         is_reranked = reranker is not None and reranker.name not in off
-        return await _merged(_Asked(asked, reranker if is_reranked else None), query, scope, limits, notes)
+        return await _merged(_Asked(queried, reranker if is_reranked else None), query, scope, limits, notes)
 
     async def pinned(self, scope: Scope) -> tuple[Item, ...]:
         """Return the pinned items of the built-in source; none if it pins nothing."""

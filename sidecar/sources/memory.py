@@ -45,9 +45,9 @@ class MemorySource:
         evidence = evidence_of(found, wanted, query.parts).of(places)
         texts = [found.texts[place] for place in places]
         ranks, lines = count(len(pinned)), repeat(limits.lead_lines)
-        told = {memory.memory_id: memory.text for memory in texts}
+        texts_by_id = {memory.memory_id: memory.text for memory in texts}
         items = tuple(
-            _telling(item, memory, told)
+            _telling(item, memory, texts_by_id)
             for item, memory in zip(map(_item, texts, evidence.coverage[0].tolist(), ranks, lines), texts, strict=True)
         )
         candidates = Candidates(
@@ -102,20 +102,20 @@ def _doubt(memory: RecalledMemory) -> str:
     is_low = tier < AuthorityTier.AGENT
     if is_accepted and not is_low and not memory.confidence < 1:
         return ""
-    told = f"confidence {memory.confidence:.2g}" + (f", authority {tier.name.title()}" if is_low else "")
-    return told if is_accepted else f"unconfirmed ({told})"
+    doubt = f"confidence {memory.confidence:.2g}" + (f", authority {tier.name.title()}" if is_low else "")
+    return doubt if is_accepted else f"unconfirmed ({doubt})"
 
 
-def _telling(item: Item, memory: RecalledMemory, told: Mapping[str, str]) -> Item:
+def _telling(item: Item, memory: RecalledMemory, texts_by_id: Mapping[str, str]) -> Item:
     """Return a summary's item: never shortened, and standing only for the sources that it says in full.
 
-    `told` are the texts recalled beside it. Any other memory's item stays as it is.
+    `texts_by_id` are the texts recalled beside it. Any other memory's item stays as it is.
     """
     if not memory.sources:
         return item
     if not memory.text.endswith(DECAY_SUMMARY_TRUNCATION_SUFFIX):
         return item._replace(lead="")
-    said = tuple(f"memory:{one}" for one in memory.sources if one in told and told[one] in memory.text)
+    said = tuple(f"memory:{one}" for one in memory.sources if one in texts_by_id and texts_by_id[one] in memory.text)
     return item._replace(lead="", stands_for=said)
 
 

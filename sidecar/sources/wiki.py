@@ -81,10 +81,10 @@ class WikiSource:
     async def _ways(self, connection: Connection, scope: Scope, words: MessageWords, query: SourceQuery) -> _Ways:
         """Return the best way over typed edges to each page that the message's names and words of relation lead to."""
         periods = query.reading.periods if query.reading else ()
-        asked = paths.walk_query(words, periods, now=query.as_of or query.now) if self._hops else None
-        if asked is None:
+        walk_query = paths.walk_query(words, periods, now=query.as_of or query.now) if self._hops else None
+        if walk_query is None:
             return {}
-        found = await edge_walks.walk_from_names(connection, scope, asked, hops=self._hops)
+        found = await edge_walks.walk_from_names(connection, scope, walk_query, hops=self._hops)
         return {way.page_ids[-1]: (way, walked) for way, walked in paths.best_ways(words, found)}
 
 

@@ -109,10 +109,10 @@ class Figures:
 
     def model_call(self, call: Mapping[str, Any]) -> None:
         """Count a compile's model call from `compiles.tally`."""
-        asked = ("chat", call["provider"], call["model"])
-        self._model_calls.of(*asked, call["error"]).observe(call["duration_s"])
+        labels = ("chat", call["provider"], call["model"])
+        self._model_calls.of(*labels, call["error"]).observe(call["duration_s"])
         for kind in ("input", "output"):
-            self._model_tokens.of(*asked, kind, call["pass"]).observe(call[f"{kind}_tokens"])
+            self._model_tokens.of(*labels, kind, call["pass"]).observe(call[f"{kind}_tokens"])
 
     def rejected(self, reason: str, count: int) -> None:
         """Count rejected parts of plans."""

@@ -109,13 +109,13 @@ class SpanMaker:
         began_ns = min(call.began_ns, ended_ns - int(receipt.duration_ms * 1e6))
         made = Made(names.ASSEMBLE, self._turn_attributes(receipt), SpanKind.SERVER)
         yield self.span((call.span, call.parent), made, Stretch(began_ns, ended_ns))
-        asked = _asked(receipt, ended_ns)
+        fan_out = _asked(receipt, ended_ns)
         for row in receipt.details["sources"]:
             if row["status"] != _NOT_ASKED:
-                until_ns = min(ended_ns, asked.began_ns + int(row["latency_ms"] * 1e6))
-                stretch = Stretch(asked.began_ns, max(until_ns, asked.began_ns))
+                until_ns = min(ended_ns, fan_out.began_ns + int(row["latency_ms"] * 1e6))
+                stretch = Stretch(fan_out.began_ns, max(until_ns, fan_out.began_ns))
                 yield self.span((new_span_of(call.span), call.span), self._source(row, receipt), stretch)
-        yield self.span((new_span_of(call.span), call.span), _fitting(receipt), Stretch(asked.ended_ns, ended_ns))
+        yield self.span((new_span_of(call.span), call.span), _fitting(receipt), Stretch(fan_out.ended_ns, ended_ns))
 
     def _turn_attributes(self, receipt: NewReceipt) -> Attributes:
         details = receipt.details

@@ -77,7 +77,7 @@ async def engine(
     pool: Pool,
     *,
     substrate: MemorySubstrate | None = None,
-    on_question: Callable[[ModelQuestion], None] = lambda asked: None,
+    on_question: Callable[[ModelQuestion], None] = lambda question: None,
 ) -> AsyncIterator[Engine]:
     """Yield what compiles as the settings say; without a substrate the tenants' own are read. Raises SettingInvalid.
 
@@ -111,7 +111,7 @@ class JobPlanners:
     bounds: CompileSettings
     clock: Callable[[], datetime]
     gazetteer: Gazetteer
-    on_question: Callable[[ModelQuestion], None] = lambda asked: None
+    on_question: Callable[[ModelQuestion], None] = lambda question: None
 
     async def for_job(self, access: Access, job: Job) -> BatchDeps:
         """Return the job's planner and what it spends."""

@@ -170,14 +170,14 @@ def _passed(clock: JobClocks, further: Callable[[str], None], place: str) -> Non
     further(place)
 
 
-def _record_call(clock: JobClocks, provider: str, asked: ModelQuestion) -> None:
+def _record_call(clock: JobClocks, provider: str, question: ModelQuestion) -> None:
     """Record a model call, without its text."""
-    request, answer = asked.request, asked.answer
+    request, answer = question.request, question.answer
     usage = answer.usage if answer else TokenUsage(0, 0)
     call = ModelCall(
         request.model_id,
         provider,
-        asked.of_pass,
+        question.of_pass,
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
         cache_read_tokens=usage.cache_read_tokens,
@@ -187,9 +187,9 @@ def _record_call(clock: JobClocks, provider: str, asked: ModelQuestion) -> None:
         prompt_name=request.prompt_version,
         max_output_tokens=request.max_output_tokens,
         temperature=request.temperature,
-        is_kept=asked.is_kept,
+        is_kept=question.is_kept,
     )
-    clock.record_call(call, asked.began_at, asked.error)
+    clock.record_call(call, question.began_at, question.error)
 
 
 def _on_finished(

@@ -84,9 +84,9 @@ class Attestations:
         """Add a signed attestation, and return it. Raises InvalidArgument for one that is not valid now."""
         if len(envelope) > MAX_ENVELOPE_BYTES:
             raise InvalidArgument("envelope", f"has {len(envelope)} bytes", f"send at most {MAX_ENVELOPE_BYTES}")
-        given = _read(envelope)
-        if given["tenant_id"] != str(tenant_id):
-            raise InvalidArgument("envelope", f"is for the tenant {given['tenant_id']}", f"sign one for {tenant_id}")
+        payload = _read(envelope)
+        if payload["tenant_id"] != str(tenant_id):
+            raise InvalidArgument("envelope", f"is for the tenant {payload['tenant_id']}", f"sign one for {tenant_id}")
         key_id = next((one for one, key in self._keys.items() if _is_signed(key, envelope, signature)), "")
         if not key_id:
             problem = "is by none of the operators' keys"
@@ -94,13 +94,13 @@ class Attestations:
         now = self._now()
         attestation = Attestation(
             uuid5(_ATTESTATIONS, hashlib.sha256(envelope).hexdigest()),
-            given["model_id"],
-            given["prompt_hash"],
+            payload["model_id"],
+            payload["prompt_hash"],
             key_id,
             envelope,
             signature,
-            _instant("issue_time", given),
-            _instant("expire_time", given),
+            _instant("issue_time", payload),
+            _instant("expire_time", payload),
             created_at=now,
         )
         if attestation.expires_at <= now:
@@ -179,21 +179,21 @@ def _is_signed(key: Ed25519PublicKey, envelope: bytes, signature: bytes) -> bool
 
 def _read(envelope: bytes) -> dict[str, str]:
     try:
-        given: Any = orjson.loads(envelope)
+        payload: Any = orjson.loads(envelope)
     except ValueError:
-        given = None
-    if not isinstance(given, dict) or sorted(given) != sorted(_FIELDS) or not all(map(_is_text, given.values())):
+        payload = None
+    if not isinstance(payload, dict) or sorted(payload) != sorted(_FIELDS) or not all(map(_is_text, payload.values())):
         raise InvalidArgument("envelope", f"is not JSON with just {', '.join(_FIELDS)}", "make it with decay attest")
-    return given
+    return payload
 
 
 def _is_text(value: object) -> bool:
     return isinstance(value, str) and 0 < len(value) <= 200
 
 
-def _instant(name: str, given: Mapping[str, str]) -> datetime:
+def _instant(name: str, payload: Mapping[str, str]) -> datetime:
     try:
-        instant = datetime.fromisoformat(given[name])
+        instant = datetime.fromisoformat(payload[name])
     except ValueError:
         instant = None
     if instant is None or instant.tzinfo is None:

@@ -158,7 +158,7 @@ def jobs_of(found: Iterable[DecayGroup], order: DecayOrder, now: datetime, due_a
             one.source_ids,
             now,
             due_at,
-            policy={**asdict(order.policy), "inputs": [asdict(given) for given in one.inputs]},
+            policy={**asdict(order.policy), "inputs": [asdict(an_input) for an_input in one.inputs]},
             summary_method=order.method,
         )
         for one in found

@@ -122,16 +122,16 @@ class BrainContext:
     def __init__(self, pools: Pools) -> None:
         self._pool = pools.background
 
-    async def query(self, scope: Scope, asked: BrainQuery) -> BrainAnswer:
+    async def query(self, scope: Scope, query: BrainQuery) -> BrainAnswer:
         """Answer the lookup. If the Brain fails, the owner's own answer is returned alone.
 
         Raises InvalidArgument for `query`, `detail_ids` or `limit`.
         """
-        _check(asked)
-        shared = asyncio.create_task(self._in_brain(scope.tenant_id, asked))
+        _check(query)
+        shared = asyncio.create_task(self._in_brain(scope.tenant_id, query))
         try:
             async with scoped(self._pool, scope, read_only=True) as connection:
-                own = await _find(connection, scope, BrainScope.OWNER, asked)
+                own = await _find(connection, scope, BrainScope.OWNER, query)
             await asyncio.wait([shared], timeout=_PATIENCE_S)
         finally:
             shared.cancel()
@@ -140,42 +140,42 @@ class BrainContext:
             raise problem
         theirs = _Found() if problem is not None else shared.result()
         known = {one.asked: one for one in (*theirs.details, *own.details)}
-        hits = sorted((*own.hits, *theirs.hits), key=lambda one: -one.score)[: asked.limit or MAX_HITS]
+        hits = sorted((*own.hits, *theirs.hits), key=lambda one: -one.score)[: query.limit or MAX_HITS]
         return BrainAnswer(
             tuple(hits),
-            tuple(known.get(one) or BrainDetail(one, BrainId.parse(one)) for one in asked.detail_ids),
+            tuple(known.get(one) or BrainDetail(one, BrainId.parse(one)) for one in query.detail_ids),
             () if problem is None else (BrainScope.BRAIN,),
         )
 
-    async def _in_brain(self, tenant_id: UUID, asked: BrainQuery) -> _Found:
+    async def _in_brain(self, tenant_id: UUID, query: BrainQuery) -> _Found:
         there = brain_of(tenant_id)
         async with scoped(self._pool, there, read_only=True) as connection:
             settings = await brain.settings(connection, tenant_id)
             if settings is None or not settings.is_shown:
                 return _Found()
-            return await _find(connection, there, BrainScope.BRAIN, asked)
+            return await _find(connection, there, BrainScope.BRAIN, query)
 
 
-def _check(asked: BrainQuery) -> None:
-    if not asked.text.strip() and not asked.detail_ids:
+def _check(query: BrainQuery) -> None:
+    if not query.text.strip() and not query.detail_ids:
         raise InvalidArgument("query", "is empty", "send a query, or detail_ids of an earlier shortlist")
-    read_text("query", asked.text, max_chars=MAX_QUERY_CHARS)
-    check_count("detail_ids", asked.detail_ids, most=MAX_DETAILS)
-    if not 0 <= asked.limit <= MAX_HITS:
-        raise InvalidArgument("limit", f"is {asked.limit}", f"send 1 to {MAX_HITS}, or 0 for {MAX_HITS}")
+    read_text("query", query.text, max_chars=MAX_QUERY_CHARS)
+    check_count("detail_ids", query.detail_ids, most=MAX_DETAILS)
+    if not 0 <= query.limit <= MAX_HITS:
+        raise InvalidArgument("limit", f"is {query.limit}", f"send 1 to {MAX_HITS}, or 0 for {MAX_HITS}")
 
 
-async def _find(connection: Connection, scope: Scope, at: BrainScope, asked: BrainQuery) -> _Found:
-    wanted = [one for one in map(BrainId.parse, dict.fromkeys(asked.detail_ids)) if one and one.scope is at]
+async def _find(connection: Connection, scope: Scope, at: BrainScope, query: BrainQuery) -> _Found:
+    wanted = [one for one in map(BrainId.parse, dict.fromkeys(query.detail_ids)) if one and one.scope is at]
     details = [await _detail(connection, scope, one) for one in wanted]
     return _Found(
-        await _shortlist(connection, scope, at, asked) if asked.text.strip() else (),
+        await _shortlist(connection, scope, at, query) if query.text.strip() else (),
         tuple(one for one in details if one is not None),
     )
 
 
-async def _shortlist(connection: Connection, scope: Scope, at: BrainScope, asked: BrainQuery) -> tuple[BrainHit, ...]:
-    found = (await page_search.search(connection, scope, asked.text))[: asked.limit or MAX_HITS]
+async def _shortlist(connection: Connection, scope: Scope, at: BrainScope, query: BrainQuery) -> tuple[BrainHit, ...]:
+    found = (await page_search.search(connection, scope, query.text))[: query.limit or MAX_HITS]
     hits = []
     for one in found:
         said = described(await browse.whole(connection, scope, one.page, with_texts=True))

@@ -69,7 +69,7 @@ def sources_of(sentence: str, cited: Sequence[SourceRow]) -> tuple[str, ...]:
 
 
 def _sayers(words: frozenset[str], known: Mapping[str, frozenset[str]]) -> tuple[str, ...]:
-    shares = {one: len(words & told) / max(1, len(words)) for one, told in known.items()}
+    shares = {one: len(words & memory_words) / max(1, len(words)) for one, memory_words in known.items()}
     held = sorted((one for one in shares if shares[one] >= SHARED), key=lambda one: (-shares[one], one))
     return tuple(held) or tuple(known)
 

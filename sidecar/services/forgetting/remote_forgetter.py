@@ -83,11 +83,11 @@ class RemoteForgetter:
     async def note(self, connection: Connection, scope: Scope, target: RemoteTarget) -> None:
         """Store a request for each service in the caller's transaction, and queue a retry."""
         now = self._now()
-        given = {**asdict(target), **{name: _written(getattr(target, name)) for name in ("since", "until")}}
-        told = self._of(scope)
-        for one in told:
-            await remote_forgettings.insert(connection, scope, RemoteForgetting(uuid4(), one.name, given), now=now)
-        if told:
+        payload = {**asdict(target), **{name: _written(getattr(target, name)) for name in ("since", "until")}}
+        services = self._of(scope)
+        for one in services:
+            await remote_forgettings.insert(connection, scope, RemoteForgetting(uuid4(), one.name, payload), now=now)
+        if services:
             await background.enqueue(
                 connection, scope, REMOTE_FORGETTING_KIND, "", now=now, not_before=now + _FIRST_RETRY
             )
@@ -99,11 +99,11 @@ class RemoteForgetter:
             return ()
         async with scoped(self._pool, scope, read_only=True, role=self._role) as connection:
             notes = await remote_forgettings.waiting(connection, scope)
-        told = tuple([await self._tell(scope, known[note.backend], note) for note in notes if note.backend in known])
-        if all(one.outcome.state is not RemoteState.WAITING for one in told):
+        results = tuple([await self._tell(scope, known[note.backend], note) for note in notes if note.backend in known])
+        if all(one.outcome.state is not RemoteState.WAITING for one in results):
             async with scoped(self._pool, scope, role=self._role) as connection:
                 await background.withdraw(connection, scope, REMOTE_FORGETTING_KIND, "")
-        return told
+        return results
 
     async def settle_in_time(self, scope: Scope, target: RemoteTarget) -> tuple[ForgottenElsewhere, ...]:
         """Settle within eight seconds; the worker does what takes longer."""

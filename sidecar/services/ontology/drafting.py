@@ -65,11 +65,11 @@ def new_item(action: ChangeAction, term: Term, there: Term | None, origin: Chang
     )
 
 
-def items_of(base: Ontology, given: Ontology, origin: ChangeOrigin) -> list[ChangeItem]:
+def items_of(base: Ontology, proposed: Ontology, origin: ChangeOrigin) -> list[ChangeItem]:
     """Return the items that give `base` the terms it lacks. An import also changes those that it has otherwise."""
     known = {(kind_of(term), term.key): term for term in base.terms}
     items = []
-    for term in given.terms:
+    for term in proposed.terms:
         there = known.get((kind_of(term), term.key))
         if there is None or (origin is ChangeOrigin.IMPORT and there != term):
             action = ChangeAction.CREATE if there is None else ChangeAction.UPDATE

@@ -93,8 +93,8 @@ def read(text: str, *, field: str = "content") -> Ontology:
     if not isinstance(document, dict):
         raise InvalidArgument(field, "is no JSON object", f"send one with {', '.join(_NAMES)}")
     found: dict[tuple[TermKind, str], Term] = {}
-    for where, kind, given in _given(document, field):
-        term = read_term(kind, given, field=where)
+    for where, kind, entry in _term_entries(document, field):
+        term = read_term(kind, entry, field=where)
         if found.setdefault((kind, term.key), term) != term:
             raise InvalidArgument(where, f"says something else of {term.key} than an earlier entry", "keep one")
     return ontology_of(found.values(), version=0)
@@ -106,7 +106,7 @@ def seed() -> Ontology:
     return read(_SEED.read_text(encoding="utf-8"), field="seed.json")
 
 
-def _given(document: Mapping[str, Any], field: str) -> Iterator[tuple[str, TermKind, object]]:
+def _term_entries(document: Mapping[str, Any], field: str) -> Iterator[tuple[str, TermKind, object]]:
     """Yield the terms of a document as JSON, each with its place and kind."""
     if unknown := sorted(name[:40] for name in document if not _is_link(name) and name not in {*_NAMES, "version"}):
         raise InvalidArgument(f"{field}.{unknown[0]}", "is not known", f"send {', '.join(_NAMES)}")

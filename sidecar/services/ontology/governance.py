@@ -166,11 +166,11 @@ class Governance:
 
         Raises InvalidArgument, and FailedPrecondition if nothing differs.
         """
-        given = exchange.read(text)
+        imported = exchange.read(text)
         async with tenant_scoped(self._pool, tenant_id) as connection:
             await self._hold(connection, tenant_id)
             made = self._new_set(ChangeOrigin.IMPORT, "An imported ontology", author)
-            drafted = await self._draft_terms(connection, tenant_id, made, given)
+            drafted = await self._draft_terms(connection, tenant_id, made, imported)
         return await self._with_impact(tenant_id, drafted)
 
     async def export_text(self, tenant_id: UUID, version: int = 0, form: str = "json") -> str:
@@ -229,8 +229,8 @@ class Governance:
             self._check_eyes(known, items, author)
             base = await _ontology(connection, tenant_id)
             made = changes.apply(base, views.changes_of(items))
-            told = seen.impact if seen.change_set.revision == known.revision else {}
-            return await self._apply(connection, tenant_id, (known, items), (base, made), author=author, told=told)
+            impact = seen.impact if seen.change_set.revision == known.revision else {}
+            return await self._apply(connection, tenant_id, (known, items), (base, made), author=author, impact=impact)
 
     async def reject(self, tenant_id: UUID, change_set_id: UUID, *, author: str) -> ChangeSetView:
         """Reject an open change set; no scan proposes its items again. A repeat changes nothing.
@@ -278,7 +278,7 @@ class Governance:
         between: tuple[Ontology, Ontology],
         *,
         author: str,
-        told: Mapping[str, int],
+        impact: Mapping[str, int],
     ) -> OntologyVersion:
         (known, items), (base, ontology), now = approved, between, self._now()
         made = OntologyVersion(ontology.version, author, now, known.change_set_id)
@@ -289,16 +289,16 @@ class Governance:
         await change_sets.reject_fingerprints(connection, tenant_id, renamed, author=author, now=now)
         ending = ChangeSetEnding(ChangeSetStatus.APPROVED, author, now, made.version)
         await change_sets.close(connection, tenant_id, known.change_set_id, ending)
-        wish = ReprocessWish(base.version, made.version, known.change_set_id, told)
+        wish = ReprocessWish(base.version, made.version, known.change_set_id, impact)
         await reprocess_jobs.queue_reprocess(connection, tenant_id, wish, now=now)
         await reprocess.wake(connection, tenant_id, now=now)
         return made
 
     async def _draft_terms(
-        self, connection: Connection, tenant_id: UUID, made: ChangeSet, given: Ontology
+        self, connection: Connection, tenant_id: UUID, made: ChangeSet, proposed: Ontology
     ) -> ChangeSetView:
         base = await _ontology(connection, tenant_id)
-        items = drafting.items_of(base, given, made.origin)
+        items = drafting.items_of(base, proposed, made.origin)
         if not items:
             raise FailedPrecondition("the ontology", "has all of these terms as they are: there is nothing to draft")
         await change_sets.insert(connection, tenant_id, made)

@@ -112,20 +112,20 @@ async def scan_model(settings: Settings, pool: Pool, *, now: Callable[[], dateti
 
 def read_findings(answer: Mapping[str, Any] | None, seen: Sequence[tuple[SeenText, str]]) -> list[Signal]:
     """Return the usable findings of an answer about numbered sentences, each once; anything else falls."""
-    given = (answer or {}).get("findings")
+    findings = (answer or {}).get("findings")
     found = {}
-    for one in given if isinstance(given, list) else ():
+    for one in findings if isinstance(findings, list) else ():
         signal = _signal(one, seen)
         if signal is not None:
             found[signal.is_relationship, signal.word, signal.names, signal.sighting.quote] = signal
     return list(found.values())
 
 
-def _signal(given: object, seen: Sequence[tuple[SeenText, str]]) -> Signal | None:
-    if not isinstance(given, Mapping):
+def _signal(finding: object, seen: Sequence[tuple[SeenText, str]]) -> Signal | None:
+    if not isinstance(finding, Mapping):
         return None
-    at, kind, full = given.get("sentence"), given.get("kind"), given.get("word")
-    listed = given.get("names")
+    at, kind, full = finding.get("sentence"), finding.get("kind"), finding.get("word")
+    listed = finding.get("names")
     names = [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
     if isinstance(at, bool) or not isinstance(at, int) or not 1 <= at <= len(seen) or not isinstance(full, str):
         return None

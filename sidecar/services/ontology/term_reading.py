@@ -63,21 +63,21 @@ def write_term(term: Term) -> dict[str, Any]:
     }
 
 
-def read_term(kind: TermKind, given: object, *, field: str) -> Term:
+def read_term(kind: TermKind, entry: object, *, field: str) -> Term:
     """Return the term of a JSON object, in which empty fields may be left out; a slug that is left out is made of the name."""
-    if not isinstance(given, Mapping):
+    if not isinstance(entry, Mapping):
         raise InvalidArgument(field, "is no JSON object", f"send one with {', '.join(_FIELDS[kind])}")
-    if unknown := sorted(str(name)[:40] for name in given if name not in _FIELDS[kind]):
+    if unknown := sorted(str(name)[:40] for name in entry if name not in _FIELDS[kind]):
         raise InvalidArgument(f"{field}.{unknown[0]}", "is not known", f"send {', '.join(_FIELDS[kind])}")
     match kind:
         case TermKind.ENTITY_TYPE:
-            return _entity_type(given, field)
+            return _entity_type(entry, field)
         case TermKind.RELATIONSHIP_TYPE:
-            return _relationship_type(given, field)
+            return _relationship_type(entry, field)
         case TermKind.FACET_TEMPLATE:
-            return _facet_template(given, field)
+            return _facet_template(entry, field)
         case TermKind.EXTERNAL_MAPPING:
-            return _mapping(given, field)
+            return _mapping(entry, field)
 
 
 def merged(kind: TermKind, value: Mapping[str, Any], edited: Mapping[str, Any], *, field: str) -> dict[str, Any]:
@@ -104,57 +104,57 @@ def choice(field: str, value: object, kinds: type[_Choice], *, allowed: Collecti
     return found
 
 
-def _entity_type(given: Mapping[str, Any], field: str) -> EntityType:
-    name = _line(given, "name", field, is_needed=True)
+def _entity_type(entry: Mapping[str, Any], field: str) -> EntityType:
+    name = _line(entry, "name", field, is_needed=True)
     return EntityType(
-        slug=_slug(given, name, field),
+        slug=_slug(entry, name, field),
         name=name,
-        description=_text(given, "description", field),
-        broad_type=read_slug(f"{field}.broad_type", _line(given, "broad_type", field), is_optional=True),
-        aliases=_aliases(given, field),
-        lifecycle=_lifecycle(given, field),
+        description=_text(entry, "description", field),
+        broad_type=read_slug(f"{field}.broad_type", _line(entry, "broad_type", field), is_optional=True),
+        aliases=_aliases(entry, field),
+        lifecycle=_lifecycle(entry, field),
     )
 
 
-def _relationship_type(given: Mapping[str, Any], field: str) -> RelationshipType:
-    name = _line(given, "name", field, is_needed=True)
+def _relationship_type(entry: Mapping[str, Any], field: str) -> RelationshipType:
+    name = _line(entry, "name", field, is_needed=True)
     return RelationshipType(
-        slug=_slug(given, name, field),
+        slug=_slug(entry, name, field),
         name=name,
-        inverse=_line(given, "inverse", field),
-        source_types=_endpoints(given, "source_types", field),
-        target_types=_endpoints(given, "target_types", field),
+        inverse=_line(entry, "inverse", field),
+        source_types=_endpoints(entry, "source_types", field),
+        target_types=_endpoints(entry, "target_types", field),
         cardinality=choice(
-            f"{field}.cardinality", given.get("cardinality") or Cardinality.MANY_TO_MANY.value, Cardinality
+            f"{field}.cardinality", entry.get("cardinality") or Cardinality.MANY_TO_MANY.value, Cardinality
         ),
-        aliases=_aliases(given, field),
-        lifecycle=_lifecycle(given, field),
+        aliases=_aliases(entry, field),
+        lifecycle=_lifecycle(entry, field),
     )
 
 
-def _facet_template(given: Mapping[str, Any], field: str) -> FacetTemplate:
-    heading = _line(given, "heading", field, is_needed=True)
-    position = given.get("position", 0)
+def _facet_template(entry: Mapping[str, Any], field: str) -> FacetTemplate:
+    heading = _line(entry, "heading", field, is_needed=True)
+    position = entry.get("position", 0)
     if isinstance(position, bool) or not isinstance(position, int) or not 0 <= position <= MAX_POSITION:
         raise InvalidArgument(f"{field}.position", f"is {str(position)[:20]}", f"send 0 to {MAX_POSITION}")
     return FacetTemplate(
-        entity_type=read_slug(f"{field}.entity_type", _line(given, "entity_type", field)),
-        slug=_slug(given, heading, field),
+        entity_type=read_slug(f"{field}.entity_type", _line(entry, "entity_type", field)),
+        slug=_slug(entry, heading, field),
         heading=heading,
         position=position,
-        prompt=_text(given, "prompt", field),
-        guidance=_text(given, "guidance", field),
-        lifecycle=_lifecycle(given, field),
+        prompt=_text(entry, "prompt", field),
+        guidance=_text(entry, "guidance", field),
+        lifecycle=_lifecycle(entry, field),
     )
 
 
-def _mapping(given: Mapping[str, Any], field: str) -> ExternalMapping:
+def _mapping(entry: Mapping[str, Any], field: str) -> ExternalMapping:
     kinds = [one for one in TermKind if one is not TermKind.EXTERNAL_MAPPING]
-    subject_kind = choice(f"{field}.subject_kind", given.get("subject_kind"), TermKind, allowed=kinds)
-    subject = _line(given, "subject", field, most=2 * MAX_SLUG_CHARS + 1)
+    subject_kind = choice(f"{field}.subject_kind", entry.get("subject_kind"), TermKind, allowed=kinds)
+    subject = _line(entry, "subject", field, most=2 * MAX_SLUG_CHARS + 1)
     for part in subject.split("/", 1) if subject_kind is TermKind.FACET_TEMPLATE else [subject]:
         read_slug(f"{field}.subject", part)
-    uri = _line(given, "uri", field, most=MAX_URI_CHARS)
+    uri = _line(entry, "uri", field, most=MAX_URI_CHARS)
     if not _URI.fullmatch(uri):
         raise InvalidArgument(
             f"{field}.uri", "is no http or https address", "send https://schema.org/Person or the like"
@@ -162,34 +162,34 @@ def _mapping(given: Mapping[str, Any], field: str) -> ExternalMapping:
     return ExternalMapping(
         subject_kind=subject_kind,
         subject=subject,
-        kind=choice(f"{field}.kind", given.get("kind"), MappingKind),
-        vocabulary=_line(given, "vocabulary", field, is_needed=True),
+        kind=choice(f"{field}.kind", entry.get("kind"), MappingKind),
+        vocabulary=_line(entry, "vocabulary", field, is_needed=True),
         uri=uri,
-        label=_line(given, "label", field),
+        label=_line(entry, "label", field),
     )
 
 
-def _slug(given: Mapping[str, Any], name: str, field: str) -> str:
-    return read_slug(f"{field}.slug", _line(given, "slug", field) or slug_of(name) or name)
+def _slug(entry: Mapping[str, Any], name: str, field: str) -> str:
+    return read_slug(f"{field}.slug", _line(entry, "slug", field) or slug_of(name) or name)
 
 
-def _lifecycle(given: Mapping[str, Any], field: str) -> Lifecycle:
+def _lifecycle(entry: Mapping[str, Any], field: str) -> Lifecycle:
     allowed = (Lifecycle.APPROVED, Lifecycle.DEPRECATED)
-    return choice(f"{field}.lifecycle", given.get("lifecycle") or Lifecycle.APPROVED.value, Lifecycle, allowed=allowed)
+    return choice(f"{field}.lifecycle", entry.get("lifecycle") or Lifecycle.APPROVED.value, Lifecycle, allowed=allowed)
 
 
-def _aliases(given: Mapping[str, Any], field: str) -> tuple[str, ...]:
-    found = {fold(one): one for one in _lines(given, "aliases", field, most=MAX_ALIASES)}
+def _aliases(entry: Mapping[str, Any], field: str) -> tuple[str, ...]:
+    found = {fold(one): one for one in _lines(entry, "aliases", field, most=MAX_ALIASES)}
     return tuple(sorted(found.values()))
 
 
-def _endpoints(given: Mapping[str, Any], name: str, field: str) -> tuple[str, ...]:
-    slugs = _lines(given, name, field, most=MAX_ENDPOINTS)
+def _endpoints(entry: Mapping[str, Any], name: str, field: str) -> tuple[str, ...]:
+    slugs = _lines(entry, name, field, most=MAX_ENDPOINTS)
     return tuple(sorted({read_slug(f"{field}.{name}[{place}]", one) for place, one in enumerate(slugs)}))
 
 
-def _lines(given: Mapping[str, Any], name: str, field: str, *, most: int) -> list[str]:
-    values = given.get(name) or []
+def _lines(entry: Mapping[str, Any], name: str, field: str, *, most: int) -> list[str]:
+    values = entry.get(name) or []
     if not isinstance(values, list | tuple) or len(values) > most:
         count = f"has {len(values)} entries" if isinstance(values, list | tuple) else "is no list"
         raise InvalidArgument(f"{field}.{name}", count, f"send at most {most}")
@@ -197,10 +197,10 @@ def _lines(given: Mapping[str, Any], name: str, field: str, *, most: int) -> lis
 
 
 def _line(
-    given: Mapping[str, Any], name: str, field: str, *, is_needed: bool = False, most: int = MAX_NAME_CHARS
+    entry: Mapping[str, Any], name: str, field: str, *, is_needed: bool = False, most: int = MAX_NAME_CHARS
 ) -> str:
     """Return a text of one line, its white space collapsed."""
-    value = _string(given, name, field)
+    value = _string(entry, name, field)
     line = " ".join(value.split())
     where = field if field.endswith("]") and f".{name}[" in field else f"{field}.{name}"
     if is_needed and not line:
@@ -211,15 +211,15 @@ def _line(
     return line
 
 
-def _text(given: Mapping[str, Any], name: str, field: str) -> str:
-    value = _string(given, name, field).strip()
+def _text(entry: Mapping[str, Any], name: str, field: str) -> str:
+    value = _string(entry, name, field).strip()
     if len(value) > MAX_TEXT_CHARS:
         raise InvalidArgument(f"{field}.{name}", f"has {len(value)} characters", f"send at most {MAX_TEXT_CHARS}")
     return value
 
 
-def _string(given: Mapping[str, Any], name: str, field: str) -> str:
-    value = given.get(name)
+def _string(entry: Mapping[str, Any], name: str, field: str) -> str:
+    value = entry.get(name)
     if value is None:
         return ""
     if not isinstance(value, str):

@@ -91,16 +91,16 @@ def problem_of(base: Ontology, items: Sequence[ChangeItem]) -> str:
 async def use_of(connection: Connection, tenant_id: UUID, items: Sequence[ChangeItem]) -> dict[UUID, Mapping[str, int]]:
     """Return, for each item, how many pages, sections and edges of all owners are about its term."""
     words = {one.item_id: _words(term_of(one)) for one in items}
-    asked: dict[str, set[str]] = defaultdict(set)
+    words_by_kind: dict[str, set[str]] = defaultdict(set)
     for pairs in words.values():
         for kind, word in pairs:
-            asked[kind].add(word)
+            words_by_kind[kind].add(word)
     found = await change_sets.use_of(
         connection,
         tenant_id,
-        names=sorted(asked["page"]),
-        sections=sorted(asked["section"]),
-        edge_types=sorted(asked["edge"]),
+        names=sorted(words_by_kind["page"]),
+        sections=sorted(words_by_kind["section"]),
+        edge_types=sorted(words_by_kind["edge"]),
     )
     counts = {(one.kind, one.name): one.use_count for one in found}
     return {item_id: _summed(pairs, counts) for item_id, pairs in words.items()}
