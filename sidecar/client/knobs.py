@@ -98,10 +98,10 @@ def read_json(text: str) -> dict[str, Value | None]:
 
 def check(name: str, value: Value) -> Value:
     """Return the value if its type fits the knob; the service checks bounds. Raises UnknownKnob, UnusableKnob."""
-    kind, given = _kind(name), type(value)
-    if kind is float and given is int:
+    kind, value_type = _kind(name), type(value)
+    if kind is float and value_type is int:
         return float(value)
-    if given is not kind:  # isinstance would accept true as 1
+    if value_type is not kind:  # isinstance would accept true as 1
         raise UnusableKnob(name, value, _wanted(kind))
     if kind is str and value not in WORDS[name]:
         raise UnusableKnob(name, value, f"one of {', '.join(WORDS[name])}")

@@ -42,9 +42,9 @@ LOOKUP_TOOL: Mapping[str, Any] = {
 }
 
 
-def lookup_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
+def lookup_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return a model's arguments as those of `query_brain_context`. Raises RequestUnusable, which may be told to the model."""
-    query, ids = given.get("query") or "", given.get("detail_ids") or ()
+    query, ids = arguments.get("query") or "", arguments.get("detail_ids") or ()
     if not isinstance(query, str):
         raise RequestUnusable("query is not a text", code=_CODE, field="query")
     if not isinstance(ids, list | tuple) or not all(isinstance(one, str) for one in ids):
@@ -57,9 +57,9 @@ def lookup_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
 def looked_up(answer: BrainAnswer) -> dict[str, Any]:
     """Return the answer as JSON values for the model, without what is empty."""
     hits = [{"id": one.id, "title": one.title, "description": one.description} for one in answer.hits]
-    told: dict[str, Any] = {"pages": hits, "details": [_detail(one) for one in answer.details]}
-    told["not_searched"] = list(answer.failed_scopes)
-    return {name: value for name, value in told.items() if value} or {"pages": []}
+    found: dict[str, Any] = {"pages": hits, "details": [_detail(one) for one in answer.details]}
+    found["not_searched"] = list(answer.failed_scopes)
+    return {name: value for name, value in found.items() if value} or {"pages": []}
 
 
 def _detail(one: BrainDetail) -> dict[str, Any]:
@@ -74,5 +74,5 @@ def _detail(one: BrainDetail) -> dict[str, Any]:
         if each.page is not None
     ]
     pages = [{"id": each.id, "title": each.title} for each in one.pages]
-    told = {"id": one.id, "title": one.title, "statements": said, "relations": edges, "lists": pages}
-    return {name: value for name, value in told.items() if value}
+    detail = {"id": one.id, "title": one.title, "statements": said, "relations": edges, "lists": pages}
+    return {name: value for name, value in detail.items() if value}

@@ -220,11 +220,11 @@ def _stretches(conversation: Conversation, *, is_one_text: bool = False) -> list
     if not conversation.message.strip():
         raise EmptyMessage(EmptyMessage.__doc__)
     texts = [_recalled(conversation), conversation.message]
-    asked = [Message("user", text) for text in (["".join(texts)] if is_one_text else texts)]
+    prompt = [Message("user", text) for text in (["".join(texts)] if is_one_text else texts)]
     ends = _turns_to_cache(conversation)
     turns = [
         replace(turn, is_cache_point=any(turn is end for end in ends))
-        for turn in (*conversation.history, *asked, *conversation.tool_turns)
+        for turn in (*conversation.history, *prompt, *conversation.tool_turns)
     ]
     spoken = [turn for turn in turns if turn.role != "system" and (turn.parts or turn.text.strip())]
     sides = [list(side) for _, side in groupby(spoken, key=_is_assistant)]

@@ -146,8 +146,8 @@ def _counts(done: Forgotten) -> str:
         ("receipt", "receipts"): done.receipt_ids,
         ("page", "pages"): done.page_ids,
     }
-    told = (counted(len(ids), *names) for names, ids in counts.items() if ids)
-    return ", ".join(told) or "nothing"
+    parts = (counted(len(ids), *names) for names, ids in counts.items() if ids)
+    return ", ".join(parts) or "nothing"
 
 
 def _draw(done: Forgotten) -> Iterator[Any]:

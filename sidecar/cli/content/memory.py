@@ -303,13 +303,13 @@ def explain_memory(session: CommandSession, memory_id: str) -> None:
 def _draw_belief(belief: MemoryBelief) -> Iterator[str]:
     if belief.memory is not None:
         yield from _draw_memory(belief.memory)
-    told = {one.memory_id: one for one in belief.memories}
+    memories_by_id = {one.memory_id: one for one in belief.memories}
     for edge in belief.chain:
         how = "rests on" if edge.reason == "compressed" else f"{edge.reason}:"
         yield printable(
             f"{edge.memory_id} {how} {edge.superseded_id}" + (f" ({edge.evidence})" if edge.evidence else "")
         )
-        if one := told.pop(edge.superseded_id, None):
+        if one := memories_by_id.pop(edge.superseded_id, None):
             yield from (f"    {line}" for line in _draw_memory(one))
     for turn in belief.turns:
         when = f"{turn.said_time:%Y-%m-%d %H:%M}" if turn.said_time else ""

@@ -37,7 +37,7 @@ def show(session: CommandSession, by: str, days: int, whole_tenant: bool) -> Non
     _check_owner(whole_tenant=whole_tenant)
     since = datetime.now(UTC) - timedelta(days=days)
     answer = session.client.list_spending(by=by, whole_tenant=whole_tenant, since_time=since)
-    session.voice.show(answer, lambda given: _draw(given, by))
+    session.voice.show(answer, lambda spending: _draw(spending, by))
 
 
 @cost.command(short_help="Show the spending of compiles.")
@@ -145,15 +145,15 @@ def _draw_budgets(answer: BudgetReport) -> Iterator[Any]:
     help="Alert at this percentage.",
 )
 @connected
-def put(session: CommandSession, percents: Sequence[int], **given: Any) -> None:
+def put(session: CommandSession, percents: Sequence[int], **options: Any) -> None:
     """Create a budget, or change the one with this name.
 
     \b
     Example:
       sidecar budget set march --limit-usd 50 --percent 80 --percent 100
     """
-    session.client.put_budget(budget=NewBudget(percents=tuple(percents), **given))
-    session.voice.show({"name": given["name"], "set": True}, lambda answer: [f"budget {answer['name']} is set"])
+    session.client.put_budget(budget=NewBudget(percents=tuple(percents), **options))
+    session.voice.show({"name": options["name"], "set": True}, lambda answer: [f"budget {answer['name']} is set"])
 
 
 @budget.command(short_help="Remove a budget.")

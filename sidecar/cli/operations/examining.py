@@ -97,12 +97,12 @@ def _identity(settings: Settings) -> Finding:
         return None
 
     try:
-        given = identity_settings(settings)
-        Authenticator(given, not_before=never)
+        identity = identity_settings(settings)
+        Authenticator(identity, not_before=never)
     except StartRefused as error:
         return Finding("identity", is_well=False, detail=str(error), fix="see “Who may call” in docs/operations.md")
-    if given.has_signing_keys:
-        return Finding("identity", is_well=True, detail=f"tokens of {', '.join(sorted(given.issuers))}")
+    if identity.has_signing_keys:
+        return Finding("identity", is_well=True, detail=f"tokens of {', '.join(sorted(identity.issuers))}")
     fix = "set SIDECAR_TOKEN_KEYS or SIDECAR_JWKS_URL before others call" if settings.production else ""
     return Finding("identity", is_well=not settings.production, detail="the development key of this machine", fix=fix)
 

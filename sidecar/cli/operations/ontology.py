@@ -191,7 +191,7 @@ def draft(session: CommandSession, seed: bool, title: str, change_set_id: str, f
 def _changes(file: Path) -> list[OntologyChange]:
     try:
         with opened_at(file) as stream:
-            given = json.loads(stream.read())
+            rows = json.loads(stream.read())
         return [
             OntologyChange(
                 kind=str(one["kind"]),
@@ -200,7 +200,7 @@ def _changes(file: Path) -> list[OntologyChange]:
                 term_json=json.dumps(one.get("term", {})),
                 rationale=str(one.get("rationale", "")),
             )
-            for one in given
+            for one in rows
         ]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         problem = "is no JSON list of objects with kind, action and term"
@@ -279,14 +279,12 @@ def _draw_set(one: OntologyChangeSet) -> Iterator[Any]:
         yield from _draw_item(item)
 
 
-def _impact(told: Mapping[str, int]) -> str:
+def _impact(impact: Mapping[str, int]) -> str:
     """Return a change set's impact in words."""
-    counts = ", ".join(counted(told.get(f"{name}s", 0), name) for name in ("page", "section", "edge"))
-    held = (
-        f"{counted(told.get('pages_held', 0), 'page')} and {counted(told.get('edges_held', 0), 'edge')} of these held"
-    )
-    first = "the first " if told.get("is_partial") else ""
-    return f"{counts}; {held} (of {first}{counted(told.get('pages_looked_at', 0), 'page')})"
+    counts = ", ".join(counted(impact.get(f"{name}s", 0), name) for name in ("page", "section", "edge"))
+    held = f"{counted(impact.get('pages_held', 0), 'page')} and {counted(impact.get('edges_held', 0), 'edge')} of these held"
+    first = "the first " if impact.get("is_partial") else ""
+    return f"{counts}; {held} (of {first}{counted(impact.get('pages_looked_at', 0), 'page')})"
 
 
 def _draw_item(item: OntologyChangeItem) -> Iterator[str]:

@@ -41,8 +41,8 @@ def serve(voice: Voice, listen: Sequence[str], processes: str | None, part: str,
     """
     read = settings.read(os.environ)
     read = replace(read, listen=tuple(listen)) if listen else read
-    asked = read.processes if processes is None else processes
-    count = count_of(asked, cores=cores(), is_linux=sys.platform == "linux")
+    setting = read.processes if processes is None else processes
+    count = count_of(setting, cores=cores(), is_linux=sys.platform == "linux")
     if count > 1 and not part:
         telemetry.log_to_stderr(read.log_level, process="supervisor")
         with runner() as loop:

@@ -44,30 +44,32 @@ class BarPart:
     tokens: int
 
 
-def assembly(given: Assembly, *, shortest_lines: int | None = None) -> Iterator[Any]:
+def assembly(assembly: Assembly, *, shortest_lines: int | None = None) -> Iterator[Any]:
     """Yield the fitted context, a line per source, the budget as bars, and the receipt; texts are cut to `shortest_lines`."""
-    yield from context(given, shortest_lines=shortest_lines)
+    yield from context(assembly, shortest_lines=shortest_lines)
     yield ""
-    yield from sources(given.sources)
-    yield from budget(given.budget, given.sources)
-    yield from _notes(given)
+    yield from sources(assembly.sources)
+    yield from budget(assembly.budget, assembly.sources)
+    yield from _notes(assembly)
 
 
-def _notes(given: Assembly) -> Iterator[str]:
-    if given.last_exchange_cut:
+def _notes(assembly: Assembly) -> Iterator[str]:
+    if assembly.last_exchange_cut:
         yield "The last exchange was too long for the pool: its middle is cut."
-    yield from _reading(given.reading)
-    if given.nothing_found:
+    yield from _reading(assembly.reading)
+    if assembly.nothing_found:
         again = (
-            f" See what was left out with: sidecar replay {given.receipt_id} --spend full" if given.receipt_id else ""
+            f" See what was left out with: sidecar replay {assembly.receipt_id} --spend full"
+            if assembly.receipt_id
+            else ""
         )
         yield f"Nothing was recalled: nothing found is worth its tokens.{again}"
-    if given.conversation_missing:
+    if assembly.conversation_missing:
         yield "The conversation is missing: the thread's recent turns could not be read."
-    if given.degraded:
+    if assembly.degraded:
         yield "Degraded: a source that should have answered did not."
-    if given.receipt_id:
-        yield f"receipt {given.receipt_id}"
+    if assembly.receipt_id:
+        yield f"receipt {assembly.receipt_id}"
 
 
 def _reading(reading: MessageReading | None) -> Iterator[str]:
@@ -76,17 +78,17 @@ def _reading(reading: MessageReading | None) -> Iterator[str]:
         yield f"Read in its thread ({reading.leaning:.0%}), with the words: {words}"
 
 
-def context(given: Assembly, *, shortest_lines: int | None = None) -> Iterator[str]:
+def context(assembly: Assembly, *, shortest_lines: int | None = None) -> Iterator[str]:
     """Yield the context as sent to the model: the blocks, then the history."""
-    for block in given.system_blocks:
+    for block in assembly.system_blocks:
         point = ", cache point" if block.is_cache_point else ""
         yield f"── {block.source or 'system'}, {block.zone}, {counted(block.tokens, 'token')}{point}"
         yield _cut(block.text, shortest_lines)
-    if given.messages:
-        yield f"── history, {counted(len(given.messages), 'message')}"
-    shown = given.messages if shortest_lines is None else given.messages[-shortest_lines:]
-    if len(shown) < len(given.messages):
-        yield f"   … {counted(len(given.messages) - len(shown), 'earlier message')}"
+    if assembly.messages:
+        yield f"── history, {counted(len(assembly.messages), 'message')}"
+    shown = assembly.messages if shortest_lines is None else assembly.messages[-shortest_lines:]
+    if len(shown) < len(assembly.messages):
+        yield f"   … {counted(len(assembly.messages) - len(shown), 'earlier message')}"
     yield from (_cut(text, shortest_lines) for message in shown for text in message_parts(message))
 
 
@@ -118,33 +120,33 @@ def sources(reports: Sequence[SourceReport]) -> Iterator[Any]:
     yield from (f"{report.source}: {printable(report.reason)}" for report in reports if report.reason)
 
 
-def budget(given: Budget, reports: Sequence[SourceReport]) -> Iterator[str]:
+def budget(budget: Budget, reports: Sequence[SourceReport]) -> Iterator[str]:
     """Yield the window and then the pool as bars; each bar starts where the previous one ended, so together they fill it."""
-    exactness = "exact" if given.is_exact else "estimated"
-    yield f"window {counted(given.window_tokens, 'token')}, counted by {given.tokenizer} ({exactness})"
-    yield from bars(window_shares(given), given.window_tokens)
-    yield f"pool {_number(given.pool_tokens)}, used {_number(given.used_tokens)}"
-    yield from bars(pool_shares(given, reports), given.pool_tokens)
+    exactness = "exact" if budget.is_exact else "estimated"
+    yield f"window {counted(budget.window_tokens, 'token')}, counted by {budget.tokenizer} ({exactness})"
+    yield from bars(window_shares(budget), budget.window_tokens)
+    yield f"pool {_number(budget.pool_tokens)}, used {_number(budget.used_tokens)}"
+    yield from bars(pool_shares(budget, reports), budget.pool_tokens)
 
 
-def window_shares(given: Budget) -> list[BarPart]:
+def window_shares(budget: Budget) -> list[BarPart]:
     """Return the parts of the window in order of computation; their tokens add up to the window."""
     spent = [
-        BarPart("system", given.system_tokens),
-        BarPart("tools", given.tool_tokens),
-        BarPart("reserve", given.response_reserve_tokens),
-        BarPart("message", given.message_tokens),
-        BarPart("headroom", given.headroom_tokens),
-        BarPart("pool", given.pool_tokens),
+        BarPart("system", budget.system_tokens),
+        BarPart("tools", budget.tool_tokens),
+        BarPart("reserve", budget.response_reserve_tokens),
+        BarPart("message", budget.message_tokens),
+        BarPart("headroom", budget.headroom_tokens),
+        BarPart("pool", budget.pool_tokens),
     ]
-    return [*spent, BarPart("not asked for", given.window_tokens - sum(share.tokens for share in spent))]
+    return [*spent, BarPart("not asked for", budget.window_tokens - sum(share.tokens for share in spent))]
 
 
-def pool_shares(given: Budget, reports: Sequence[SourceReport]) -> list[BarPart]:
+def pool_shares(budget: Budget, reports: Sequence[SourceReport]) -> list[BarPart]:
     """Return the parts of the pool: each source, other text, and free tokens; they add up to the pool."""
     used = [BarPart(report.source, report.included_tokens) for report in reports]
-    frame = BarPart("frame", given.used_tokens - sum(share.tokens for share in used))
-    return [*used, frame, BarPart("free", given.pool_tokens - given.used_tokens)]
+    frame = BarPart("frame", budget.used_tokens - sum(share.tokens for share in used))
+    return [*used, frame, BarPart("free", budget.pool_tokens - budget.used_tokens)]
 
 
 def bars(parts: Sequence[BarPart], whole: int, *, cells: int = BAR_CELLS) -> Iterator[str]:
@@ -165,27 +167,27 @@ def bars(parts: Sequence[BarPart], whole: int, *, cells: int = BAR_CELLS) -> Ite
         yield f"  {part.name:<{name_cells}} {_number(part.tokens):>9} {share:>6}  {' ' * start}{ink}"
 
 
-def receipt(given: Receipt, *, only: str = "") -> Iterator[Any]:
+def receipt(receipt: Receipt, *, only: str = "") -> Iterator[Any]:
     """Yield a receipt: the request, the sources, and the decision on every candidate with its reason."""
-    made = given.create_time.isoformat(timespec="seconds") if given.create_time else ""
-    yield f"receipt {given.receipt_id}, {made}, {given.duration_ms:.1f} ms"
-    yield f"model {given.model_id}, thread {given.thread_id or '(none)'}, profile {given.profile_version}"
-    if given.message:
-        yield f"message: {_cut(printable(given.message), 3)}"
-    yield from _reading(given.reading)
+    made = receipt.create_time.isoformat(timespec="seconds") if receipt.create_time else ""
+    yield f"receipt {receipt.receipt_id}, {made}, {receipt.duration_ms:.1f} ms"
+    yield f"model {receipt.model_id}, thread {receipt.thread_id or '(none)'}, profile {receipt.profile_version}"
+    if receipt.message:
+        yield f"message: {_cut(printable(receipt.message), 3)}"
+    yield from _reading(receipt.reading)
     yield ""
-    yield from sources(given.sources)
+    yield from sources(receipt.sources)
     yield ""
-    yield decisions([one for one in given.decisions if not only or one.source == only])
-    if given.usage:
-        counted = f"{_number(given.usage.input_tokens)} in, {_number(given.usage.output_tokens)} out"
-        yield f"reported: {counted}, {_number(given.usage.cache_read_tokens)} from the cache"
+    yield decisions([one for one in receipt.decisions if not only or one.source == only])
+    if receipt.usage:
+        counted = f"{_number(receipt.usage.input_tokens)} in, {_number(receipt.usage.output_tokens)} out"
+        yield f"reported: {counted}, {_number(receipt.usage.cache_read_tokens)} from the cache"
 
 
-def decisions(given: Iterable[CandidateDecision]) -> Table:
+def decisions(decisions: Iterable[CandidateDecision]) -> Table:
     """Return a table with a line for each candidate: the decision and its reason."""
     table = _table("source", "item", "decision", "tokens", "score", "why")
-    for one in given:
+    for one in decisions:
         is_named = not one.into_item_id or one.into_item_id in one.reason
         reason = one.reason if is_named else f"{one.reason} ({one.into_item_id})"
         table.add_row(
@@ -199,13 +201,13 @@ def decisions(given: Iterable[CandidateDecision]) -> Table:
     return table
 
 
-def difference(given: AssemblyDiff) -> Iterator[Any]:
+def difference(diff: AssemblyDiff) -> Iterator[Any]:
     """Yield the differences between two assemblies; one line if there are none."""
-    if not given.changes and not given.token_deltas and not given.status_changes:
+    if not diff.changes and not diff.token_deltas and not diff.status_changes:
         yield "Nothing differs."
         return
     table = _table("source", "item", "before", "after", "why")
-    for change in given.changes:
+    for change in diff.changes:
         table.add_row(
             change.source,
             Text(short_ids(change.item_id)),
@@ -213,24 +215,24 @@ def difference(given: AssemblyDiff) -> Iterator[Any]:
             change.after or "not offered",
             Text(short_ids(change.reason)),
         )
-    if given.changes:
+    if diff.changes:
         yield table
     yield from (
         f"{source}: {delta:+,} {'token' if abs(delta) == 1 else 'tokens'}"
-        for source, delta in sorted(given.token_deltas.items())
+        for source, delta in sorted(diff.token_deltas.items())
     )
-    yield from (f"{source}: {printable(change)}" for source, change in sorted(given.status_changes.items()))
-    if given.first_changed_zone:
-        yield f"The bytes differ from the {given.first_changed_zone} zone on."
-    if given.note:
-        yield f"They may differ for this alone: {given.note}."
+    yield from (f"{source}: {printable(change)}" for source, change in sorted(diff.status_changes.items()))
+    if diff.first_changed_zone:
+        yield f"The bytes differ from the {diff.first_changed_zone} zone on."
+    if diff.note:
+        yield f"They may differ for this alone: {diff.note}."
 
 
-def replay(given: Replay) -> Iterator[Any]:
+def replay(replay: Replay) -> Iterator[Any]:
     """Yield the differences made by other knobs, and the budget under them."""
-    yield from difference(given.diff)
+    yield from difference(replay.diff)
     yield ""
-    yield from budget(given.assembly.budget, given.assembly.sources)
+    yield from budget(replay.assembly.budget, replay.assembly.sources)
 
 
 def elsewhere(outcomes: Iterable[ForgottenElsewhere]) -> Iterator[str]:
@@ -268,9 +270,9 @@ def short_ids(text: str) -> str:
     return _UUID.sub(r"\1…", printable(text))
 
 
-def moment(given: datetime | None) -> str:
+def moment(instant: datetime | None) -> str:
     """Return the time in UTC to the minute; "" for None."""
-    return f"{given:%Y-%m-%d %H:%M}" if given else ""
+    return f"{instant:%Y-%m-%d %H:%M}" if instant else ""
 
 
 def _cut(text: str, lines: int | None) -> str:

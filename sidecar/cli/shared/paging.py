@@ -18,11 +18,11 @@ limit_option = click.option(
 )
 
 
-def every(list_page: Callable[..., Any], *, limit: int, **given: Any) -> Iterator[Any]:
-    """Yield the values of a paged list, at most `limit` (0: all); `given` is passed to each call."""
+def every(list_page: Callable[..., Any], *, limit: int, **options: Any) -> Iterator[Any]:
+    """Yield the values of a paged list, at most `limit` (0: all); `options` is passed to each call."""
     left, token = limit, ""
     while True:
-        page = list_page(page_size=min(left, _PAGE_SIZE) if limit else _PAGE_SIZE, page_token=token, **given)
+        page = list_page(page_size=min(left, _PAGE_SIZE) if limit else _PAGE_SIZE, page_token=token, **options)
         yield from page.values
         left, token = left - len(page.values), page.next_page_token
         if not token or (limit and left <= 0):

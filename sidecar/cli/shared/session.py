@@ -56,9 +56,9 @@ def securable(work: Command) -> Command:
     @click.option("--tls-ca", type=file, envvar="SIDECAR_TLS_CA", help="Call over TLS and trust these roots, PEM.")
     @functools.wraps(work)
     def command(
-        *, tls_ca: Path | None, tls_name: str, tls_cert: Path | None, tls_key: Path | None, **given: Any
+        *, tls_ca: Path | None, tls_name: str, tls_cert: Path | None, tls_key: Path | None, **options: Any
     ) -> Any:
-        return work(tls=_tls(tls_ca, tls_name, (tls_cert, tls_key)), **given)
+        return work(tls=_tls(tls_ca, tls_name, (tls_cert, tls_key)), **options)
 
     return command
 
@@ -92,27 +92,27 @@ def connected(work: Command) -> Command:
     @securable
     @functools.wraps(work)
     def command(
-        *, voice: Voice, tls: Tls | None, address: str, token: str | None, tenant: str, owner: str, **given: Any
+        *, voice: Voice, tls: Tls | None, address: str, token: str | None, tenant: str, owner: str, **options: Any
     ) -> Any:
         token = os.environ.get("SIDECAR_TOKEN") if token is None else token
         caller = as_caller(Caller(address, token, tenant, owner), voice)
         with Sidecar(caller.address, caller.token or "", tls=tls, stance=Stance(caller.tenant, caller.owner)) as client:
-            return work(session=CommandSession(client, voice, caller.owner), **given)
+            return work(session=CommandSession(client, voice, caller.owner), **options)
 
     return speaking(command)
 
 
-def as_caller(given: Caller, voice: Voice) -> Caller:
+def as_caller(caller: Caller, voice: Voice) -> Caller:
     """Return the caller with a token: the given one, or one minted with the local dev key, with a note to the user.
 
     Raises TokenEmpty, TokenMissing, or the errors of minting.
     """
-    if given.token is not None and not given.token.strip():
+    if caller.token is not None and not caller.token.strip():
         raise failures.TokenEmpty
-    if given.token:
-        return given
+    if caller.token:
+        return caller
 
-    tenant, owner = given.tenant or DEFAULT_NAME, given.owner or DEFAULT_NAME
+    tenant, owner = caller.tenant or DEFAULT_NAME, caller.owner or DEFAULT_NAME
     token = dev_token(os.environ, tenant=tenant, now_s=time.time(), token_id=uuid4().hex)
     voice.note(f"No token given: using this machine's dev key, as tenant {tenant!r} and owner {owner!r}.")
-    return Caller(given.address, token, tenant, owner)
+    return Caller(caller.address, token, tenant, owner)

@@ -19,10 +19,10 @@ def speaking(work: Command) -> Command:
 
     @click.option("--json", "is_json", is_flag=True, help="Write one JSON document and nothing else.")
     @functools.wraps(work)
-    def command(*, is_json: bool, **given: Any) -> None:
+    def command(*, is_json: bool, **options: Any) -> None:
         voice = Voice(is_json)
         try:
-            code = work(voice=voice, **given)
+            code = work(voice=voice, **options)
         except failures.user_errors() as error:
             fail(voice, error)
         except (click.Abort, KeyboardInterrupt):

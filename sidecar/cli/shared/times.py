@@ -17,10 +17,10 @@ class Instant(click.ParamType[datetime]):
         if isinstance(value, datetime):
             return value
         try:
-            given = datetime.fromisoformat(value)
+            instant = datetime.fromisoformat(value)
         except ValueError:
             self.fail(f"{value!r} is no time; send a date such as 2026-03-01, or 2026-03-01T16:20:00Z", param, ctx)
-        return given.replace(tzinfo=UTC) if given.tzinfo is None else given.astimezone(UTC)
+        return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant.astimezone(UTC)
 
 
 INSTANT = Instant()

@@ -42,7 +42,7 @@ def assemble(
     assignments: Sequence[str],
     as_of: DatedInstant | None,
     known_at: DatedInstant | None,
-    **given: Any,
+    **options: Any,
 ) -> None:
     """Assemble one turn's context and show it with the budget and a line per source.
 
@@ -51,14 +51,16 @@ def assemble(
       sidecar assemble "When do I fly back?" --thread t1 --model gpt-4o
       sidecar assemble "When do I fly back?" --model gpt-4o --set knowledge.top_k=5 --json
     """
-    if not given["message"].strip():
+    if not options["message"].strip():
         raise click.BadParameter("it is empty; write what the user says.", param_hint="MESSAGE")
     overrides = _overrides(assignments, {"budget_tokens": budget, "spend": spend}) or None
-    given |= {"as_of_time": as_of and as_of.moment, "known_at_time": known_at and known_at.moment}
-    assembly = session.client.assemble_context(overrides=overrides, detail="decisions", **given)
+    options |= {"as_of_time": as_of and as_of.moment, "known_at_time": known_at and known_at.moment}
+    assembly = session.client.assemble_context(overrides=overrides, detail="decisions", **options)
     session.voice.show(assembly, drawing.context if context_only else drawing.assembly)
-    if _is_thread_empty(given["thread_id"], assembly):
-        session.voice.note(f"The thread {given['thread_id']!r} has no turns yet; those there are: sidecar thread list")
+    if _is_thread_empty(options["thread_id"], assembly):
+        session.voice.note(
+            f"The thread {options['thread_id']!r} has no turns yet; those there are: sidecar thread list"
+        )
 
 
 def _is_thread_empty(thread_id: str, assembly: Assembly) -> bool:
@@ -78,7 +80,7 @@ def explain(session: CommandSession, receipt: str, source: str) -> None:
       sidecar explain 0198c0de-… --source memory
     """
     found = session.client.explain_assembly(receipt_id=receipt)
-    session.voice.show(found, lambda given: drawing.receipt(given, only=source))
+    session.voice.show(found, lambda explained: drawing.receipt(explained, only=source))
 
 
 @click.command(short_help="Fit a stored assembly again with other knobs.")
@@ -92,15 +94,15 @@ def explain(session: CommandSession, receipt: str, source: str) -> None:
 @click.option("--allocation", help="priority, seed_order or pooled.")
 @click.option("--set", "assignments", multiple=True, metavar="KNOB=VALUE", help="Any other knob; repeatable.")
 @connected
-def replay(session: CommandSession, receipt: str, assignments: Sequence[str], **given: Any) -> None:
+def replay(session: CommandSession, receipt: str, assignments: Sequence[str], **options: Any) -> None:
     """Fit a stored assembly again with other knobs, and show the differences. No source is called.
 
     \b
     Example:
       sidecar replay 0198c0de-… --budget 2000 --top-k knowledge=5 --priority memory=1
     """
-    of_sources = [*_of_sources("top_k", given["top_k"]), *_of_sources("priority", given["priority"])]
-    plain = {"budget_tokens": given["budget"], "allocation": given["allocation"], "spend": given["spend"]}
+    of_sources = [*_of_sources("top_k", options["top_k"]), *_of_sources("priority", options["priority"])]
+    plain = {"budget_tokens": options["budget"], "allocation": options["allocation"], "spend": options["spend"]}
     overrides = _overrides([*assignments, *of_sources], plain)
     session.voice.show(session.client.replay_assembly(receipt_id=receipt, overrides=overrides), drawing.replay)
 

@@ -24,7 +24,7 @@ from sidecar.client.answers.cost import TurnCost
 )
 @limit_option
 @connected
-def turns(session: CommandSession, limit: int, **given: Any) -> None:
+def turns(session: CommandSession, limit: int, **options: Any) -> None:
     """List turns, newest first, with time, duration, tokens, cost and failed sources.
 
     \b
@@ -32,7 +32,7 @@ def turns(session: CommandSession, limit: int, **given: Any) -> None:
       sidecar turns --degraded
       sidecar turns --thread t1 --limit 10 --json
     """
-    session.voice.show(list(every(session.client.list_turn_costs, limit=limit, **given)), draw)
+    session.voice.show(list(every(session.client.list_turn_costs, limit=limit, **options)), draw)
 
 
 def draw(rows: Sequence[TurnCost]) -> Iterator[Any]:

@@ -77,7 +77,7 @@ def rules(session: CommandSession) -> None:
 @click.option("--tier", type=click.IntRange(0, 5), default=0, help="Trust its copies at least so far; needs --reason.")
 @click.option("--reason", default="", help="Why its copies are trusted more than their sources.")
 @connected
-def propose(session: CommandSession, name: str, metadata: tuple[str, ...], **asked: Any) -> None:
+def propose(session: CommandSession, name: str, metadata: tuple[str, ...], **options: Any) -> None:
     """Propose the rule NAME, which releases nothing until it is approved. Needs the admin role.
 
     \b
@@ -89,14 +89,14 @@ def propose(session: CommandSession, name: str, metadata: tuple[str, ...], **ask
         raise click.BadParameter(f"{odd[0]!r} is not KEY=VALUE", param_hint="--metadata")
     rule = NewRule(
         name=name,
-        tags=asked["tags"],
-        memory_types=asked["memory_types"],
+        tags=options["tags"],
+        memory_types=options["memory_types"],
         metadata=dict(one.split("=", 1) for one in metadata),
-        least_authority=asked["authority"],
-        trust_tier=asked["tier"],
-        reason=asked["reason"],
-        knowledge_base=asked["knowledge_base"],
-        document_path=asked["document_path"],
+        least_authority=options["authority"],
+        trust_tier=options["tier"],
+        reason=options["reason"],
+        knowledge_base=options["knowledge_base"],
+        document_path=options["document_path"],
     )
     session.voice.show(session.client.propose_rule(rule=rule), _draw_rule)
 
@@ -209,8 +209,8 @@ def merge(session: CommandSession, page: str, into: str, undo: bool) -> None:
       sidecar brain merge entity/helios-office --undo
     """
     session.client.merge_brain_pages(page=page, into=into, undo=undo)
-    told = "is a page of its own once a worker has compiled" if undo else f"is a part of {into} now"
-    session.voice.show({"page": page, "into": into, "undone": undo}, lambda _: [printable(f"{page} {told}")])
+    outcome = "is a page of its own once a worker has compiled" if undo else f"is a part of {into} now"
+    session.voice.show({"page": page, "into": into, "undone": undo}, lambda _: [printable(f"{page} {outcome}")])
 
 
 @brain.command(short_help="Take a wrong sentence from a page of the Brain.")
@@ -225,8 +225,8 @@ def wrong(session: CommandSession, page: str, sentence: str, restore: str) -> No
     Example:
       sidecar brain wrong entity/helios "Helios is in Porto."
     """
-    asked = {"page": page, "sentence": sentence, "restore_report_id": restore}
-    report = session.client.report_brain_sentence(**asked)
+    fields = {"page": page, "sentence": sentence, "restore_report_id": restore}
+    report = session.client.report_brain_sentence(**fields)
     done = "is back on" if restore else "is taken from"
     session.voice.show(report, lambda one: [printable(f"{one.sentence!r} {done} {one.path}  {one.report_id}")])
 
@@ -245,8 +245,8 @@ def edge(session: CommandSession, page: str, edge_type: str, target: str, remove
       sidecar brain edge entity/priya-raman works_at entity/helios
     """
     was_removed = session.client.write_brain_edge(page=page, target=target, edge_type=edge_type, remove=remove)
-    told = ("taken back" if was_removed else "there was none by hand") if remove else "stated"
-    session.voice.show({"removed": was_removed}, lambda _: [printable(f"{page}  {edge_type}  {target}: {told}")])
+    outcome = ("taken back" if was_removed else "there was none by hand") if remove else "stated"
+    session.voice.show({"removed": was_removed}, lambda _: [printable(f"{page}  {edge_type}  {target}: {outcome}")])
 
 
 @brain.command(short_help="Let turns see the Brain, or leave it out.")
@@ -273,15 +273,15 @@ def _draw_state(found: BrainState) -> Iterator[Any]:
 
 
 def _draw_rule(one: ReleaseRule) -> Iterator[Any]:
-    asked = [f"tag {tag}" for tag in one.tags] + [f"type {kind}" for kind in one.memory_types]
-    asked += [f"{key}={value}" for key, value in one.metadata.items()]
+    criteria = [f"tag {tag}" for tag in one.tags] + [f"type {kind}" for kind in one.memory_types]
+    criteria += [f"{key}={value}" for key, value in one.metadata.items()]
     if one.knowledge_base:
         which = one.document_path or "every document"
-        asked = [f"{which} of the knowledge base {one.knowledge_base}"]
+        criteria = [f"{which} of the knowledge base {one.knowledge_base}"]
     raised = f", trusted as tier {one.trust_tier}: {one.reason}" if one.trust_tier else ""
     yield printable(f"{one.name}  {one.state}  {one.rule_id}")
     least = "" if one.knowledge_base else f", from {one.least_authority}"
-    yield printable(f"    {', '.join(asked)}{least}{raised}")
+    yield printable(f"    {', '.join(criteria)}{least}{raised}")
 
 
 def _draw_copies(found: Sequence[BrainCopy]) -> Iterator[Any]:

@@ -190,16 +190,18 @@ def graph(part: GraphPart) -> Iterator[str]:
     yield f"{counts}{'; there are more' if part.is_truncated else ''}"
 
 
-def preview(given: PlanPreview) -> Iterator[Any]:
+def preview(preview: PlanPreview) -> Iterator[Any]:
     """Yield the changes that a compile would make."""
-    memories = counted(given.memory_count, "memory", "memories")
-    yield f"the next batch has {memories} and would change {counted(given.item_count, 'thing')}"
+    memories = counted(preview.memory_count, "memory", "memories")
+    yield f"the next batch has {memories} and would change {counted(preview.item_count, 'thing')}"
     yield rows(
         ("change", "page", "what", "memories"),
-        ((one.kind, one.path, one.subject, ", ".join(one.memory_ids)) for one in given.items),
+        ((one.kind, one.path, one.subject, ", ".join(one.memory_ids)) for one in preview.items),
         empty="Nothing would change.",
     )
-    yield from (f"turned down {counted(count, 'time')}: {reason}" for reason, count in sorted(given.rejections.items()))
+    yield from (
+        f"turned down {counted(count, 'time')}: {reason}" for reason, count in sorted(preview.rejections.items())
+    )
 
 
 def jobs(found: Sequence[CompileJob]) -> Iterator[Any]:

@@ -94,8 +94,8 @@ def export(session: CommandSession, folder: Path) -> None:
             write_file(folder, file.path, file.content)
             count += 1
             step(1)
-    told = f"{counted(count, 'file')} under {folder}"
-    session.voice.show({"files": count, "folder": str(folder)}, lambda _: [told])
+    line = f"{counted(count, 'file')} under {folder}"
+    session.voice.show({"files": count, "folder": str(folder)}, lambda _: [line])
 
 
 def write_file(folder: Path, path: str, content: str) -> None:

@@ -177,8 +177,8 @@ def export_edges(session: CommandSession, file: Path, file_format: str, **times:
     found = every(session.client.query_graph, limit=0, page="", steps=[EdgeStep()], **_asked(times))
     whole = [edge for one in found for edge in one.edges]
     write_text(file, to_graphml(whole) if file_format == "graphml" else to_jsonld(whole))
-    told = f"{counted(len(whole), 'edge')} in {file}"
-    session.voice.show({"file": str(file), "edges": len(whole)}, lambda _: [told])
+    line = f"{counted(len(whole), 'edge')} in {file}"
+    session.voice.show({"file": str(file), "edges": len(whole)}, lambda _: [line])
 
 
 @graph.command("import", short_help="State the typed edges of a file.")
@@ -193,14 +193,14 @@ def import_edges(session: CommandSession, file: Path) -> int:
     Example:
       sidecar graph import mara.graphml
     """
-    given = read_file(file)
+    edges = read_file(file)
     stated, skipped = 0, list[str]()
 
     def stored() -> str:
-        return f"{stated:,} of {counted(len(given), 'edge')}" if stated else ""
+        return f"{stated:,} of {counted(len(edges), 'edge')}" if stated else ""
 
-    with resumable(session.voice, stored), session.voice.progress("edges", len(given)) as step:
-        for one in given:
+    with resumable(session.voice, stored), session.voice.progress("edges", len(edges)) as step:
+        for one in edges:
             try:
                 session.client.write_edge(
                     page=one.source,
@@ -217,9 +217,9 @@ def import_edges(session: CommandSession, file: Path) -> int:
                 skipped.append(f"{one.source} {one.edge_type} {one.target}: {error}")
             step(1)
     session.voice.show({"stated": stated, "skipped": skipped}, _draw_import)
-    if not given:
+    if not edges:
         session.voice.note(f"{file}: no typed edges there; name a file that `sidecar graph export` wrote.")
-    return OK if given and not skipped else FAILED
+    return OK if edges and not skipped else FAILED
 
 
 @graph.command(short_help="Remove the edges of a type that rules found.")

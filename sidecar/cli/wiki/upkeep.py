@@ -235,10 +235,10 @@ def _read(file: Path) -> tuple[list[ImportedRecord], list[str]]:
     return kept, [str(one) for one in found if not isinstance(one, ImportedRecord)]
 
 
-def _sent_place(given: ImportedPlace | None) -> JournalPlace | None:
-    if given is None:
+def _sent_place(place: ImportedPlace | None) -> JournalPlace | None:
+    if place is None:
         return None
-    return JournalPlace(name=given.name, city=given.city, address=given.address, alternate_names=given.alternate_names)
+    return JournalPlace(name=place.name, city=place.city, address=place.address, alternate_names=place.alternate_names)
 
 
 def _sent(part: Sequence[ImportedRecord]) -> list[JournalRecord]:
