@@ -136,8 +136,8 @@ def has_many_stray_percents(text: bytes) -> bool:
 class BoundedProtocol(H11Protocol):
     """uvicorn's connection, closed when the client is silent for too long or sends too much."""
 
-    def __init__(self, *, limits: HttpLimits, rates: PeerRates, **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, *, limits: HttpLimits, rates: PeerRates, **options: Any) -> None:
+        super().__init__(**options)
         self.conn: BoundedConnection = BoundedConnection(self._admits)
         self._limits = limits
         self._rates = rates

@@ -103,10 +103,10 @@ def health_app(health: Health, figures: Figures, *, extra: Sequence[BaseRoute] =
     """Return the application of health, metrics and the extra routes."""
 
     async def alive(_: Request) -> Response:
-        told: dict[str, Any] = {"status": "alive", "task_restarts": dict(health.restarts())}
+        body: dict[str, Any] = {"status": "alive", "task_restarts": dict(health.restarts())}
         if processes := health.processes():
-            told["processes"] = dict(processes)
-        return JSONResponse(told)
+            body["processes"] = dict(processes)
+        return JSONResponse(body)
 
     async def ready(_: Request) -> Response:
         status = health.readiness()

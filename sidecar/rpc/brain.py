@@ -44,26 +44,26 @@ class BrainService:
         self, request: pb.QueryBrainContextRequest, call: Call
     ) -> pb.QueryBrainContextResponse:
         """Return a shortlist, details, or both."""
-        asked = BrainQuery(request.query, tuple(request.detail_ids), request.limit)
-        found = await self._context.query(call.scope(request), asked)
+        query = BrainQuery(request.query, tuple(request.detail_ids), request.limit)
+        found = await self._context.query(call.scope(request), query)
         hits = [_hit(index, one) for index, one in enumerate(found.hits, start=1)]
         failed = map(_scope, found.failed)
         return pb.QueryBrainContextResponse(hits=hits, details=map(_detail, found.details), failed_scopes=failed)
 
     async def propose_rule(self, request: pb.ProposeRuleRequest, call: Call) -> pb.ProposeRuleResponse:
         """Write a rule that releases nothing yet, and return it."""
-        tenant_id, given = call.admin_tenant(request), request.rule
+        tenant_id, message = call.admin_tenant(request), request.rule
         rule = ReleaseRule(
             _NO_RULE,
-            given.name,
-            tuple(given.tags),
-            tuple(given.memory_types),
-            dict(given.metadata),
-            given.least_authority or "agent",
-            given.trust_tier,
-            given.reason,
-            knowledge_base=given.knowledge_base,
-            document_path=given.document_path,
+            message.name,
+            tuple(message.tags),
+            tuple(message.memory_types),
+            dict(message.metadata),
+            message.least_authority or "agent",
+            message.trust_tier,
+            message.reason,
+            knowledge_base=message.knowledge_base,
+            document_path=message.document_path,
         )
         return pb.ProposeRuleResponse(rule=_rule(await self._brain.propose(tenant_id, rule, _actor(call))))
 

@@ -185,8 +185,8 @@ class CompileService:
         """Write journal records as memories; queue one compile with the last of them."""
         scope = call.admin_scope(request)
         check_count("records", request.records, most=MAX_RECORDS)
-        given = await read_each("records", request.records, _memory, chars=lambda one: len(one.text))
-        done = await self._upkeep.import_records(scope, given, has_more=request.has_more)
+        new_memories = await read_each("records", request.records, _memory, chars=lambda one: len(one.text))
+        done = await self._upkeep.import_records(scope, new_memories, has_more=request.has_more)
         return pb.BootstrapImportResponse(
             created_count=done.created,
             updated_count=done.updated,
@@ -201,36 +201,36 @@ class CompileService:
         return write.reads(*await self._upkeep.reads(scope, since=since))
 
 
-def _memory(field: str, given: pb.JournalRecord) -> NewMemory:
-    check_count(f"{field}.tags", given.tags, most=MAX_NAMES)
-    tags = [read_text(f"{field}.tags", one, min_chars=1, max_chars=MAX_NAME_CHARS) for one in given.tags]
-    journal_id = read_id(f"{field}.journal_id", given.journal_id, is_optional=True)
+def _memory(field: str, record: pb.JournalRecord) -> NewMemory:
+    check_count(f"{field}.tags", record.tags, most=MAX_NAMES)
+    tags = [read_text(f"{field}.tags", one, min_chars=1, max_chars=MAX_NAME_CHARS) for one in record.tags]
+    journal_id = read_id(f"{field}.journal_id", record.journal_id, is_optional=True)
     metadata: dict[str, Any] = {}
-    if given.HasField("place"):
-        metadata["place"] = _place(f"{field}.place", given.place)
+    if record.HasField("place"):
+        metadata["place"] = _place(f"{field}.place", record.place)
     if tags:
         metadata["tags"] = tags
     if journal_id:
         metadata["journal_id"] = journal_id
-    happened = given.HasField("occurred_time")
+    happened = record.HasField("occurred_time")
     return NewMemory(
-        text=read_text(f"{field}.text", given.text, min_chars=1, max_chars=MAX_TEXT_CHARS),
-        memory_id=read_id(f"{field}.record_id", given.record_id),
-        occurred_at=read_time(f"{field}.occurred_time", given.occurred_time) if happened else None,
+        text=read_text(f"{field}.text", record.text, min_chars=1, max_chars=MAX_TEXT_CHARS),
+        memory_id=read_id(f"{field}.record_id", record.record_id),
+        occurred_at=read_time(f"{field}.occurred_time", record.occurred_time) if happened else None,
         document_id=journal_id,
         metadata=metadata,
     )
 
 
-def _place(field: str, given: pb.JournalPlace) -> dict[str, Any]:
-    check_count(f"{field}.alternate_names", given.alternate_names, most=MAX_NAMES)
-    place: dict[str, Any] = {"name": read_text(f"{field}.name", given.name, min_chars=1, max_chars=MAX_NAME_CHARS)}
-    for name, value in (("city", given.city), ("address", given.address)):
+def _place(field: str, message: pb.JournalPlace) -> dict[str, Any]:
+    check_count(f"{field}.alternate_names", message.alternate_names, most=MAX_NAMES)
+    place: dict[str, Any] = {"name": read_text(f"{field}.name", message.name, min_chars=1, max_chars=MAX_NAME_CHARS)}
+    for name, value in (("city", message.city), ("address", message.address)):
         if value:
             place[name] = read_text(f"{field}.{name}", value, max_chars=MAX_NAME_CHARS)
-    if given.alternate_names:
+    if message.alternate_names:
         place["alternate_names"] = [
             read_text(f"{field}.alternate_names", one, min_chars=1, max_chars=MAX_NAME_CHARS)
-            for one in given.alternate_names
+            for one in message.alternate_names
         ]
     return place

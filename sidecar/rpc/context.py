@@ -107,8 +107,8 @@ class ContextService:
         scope = call.scope(request)
         check_count("turns", request.turns, most=MAX_TURNS)
         read = partial(turns.read_turn, now=self._parts.clocks.now())
-        given = await read_each("turns", request.turns, read, chars=turns.chars_of)
-        appended = await self._threads.append(scope, request.thread_id, request.title, given)
+        new_turns = await read_each("turns", request.turns, read, chars=turns.chars_of)
+        appended = await self._threads.append(scope, request.thread_id, request.title, new_turns)
         return pb.AppendTurnsResponse(
             turn_ids=[str(turn_id) for turn_id in appended.turn_ids], appended_count=appended.new_count
         )

@@ -69,14 +69,14 @@ class CostService:
     async def put_budget(self, request: pb.PutBudgetRequest, call: Call) -> pb.PutBudgetResponse:
         """Create or change a budget."""
         require_admin(call.identity)
-        given = request.budget
+        budget = request.budget
         wanted = BudgetRequest(
-            given.name,
-            _COVERS.get(given.covers, ""),
-            given.ref,
-            _PERIODS.get(given.period, ""),
-            given.limit_usd,
-            tuple(given.percents),
+            budget.name,
+            _COVERS.get(budget.covers, ""),
+            budget.ref,
+            _PERIODS.get(budget.period, ""),
+            budget.limit_usd,
+            tuple(budget.percents),
         )
         await self._costs.put_budget(call.tenant(request), wanted)
         return pb.PutBudgetResponse()

@@ -118,14 +118,14 @@ class DecayService:
         return pb.ListAttestationsResponse(attestations=map(_write_attestation, found))
 
     def _policy(self, request: pb.ExplainDecayRequest | pb.ScheduleDecayRequest) -> DecayPolicy:
-        given = self._decay.policy
+        defaults = self._decay.policy
         return DecayPolicy(
-            age_days=request.age_days if request.HasField("age_days") else given.age_days,
-            most_sources=request.most_sources or given.most_sources,
-            most_salience=request.most_salience if request.HasField("most_salience") else given.most_salience,
-            most_reads=request.most_reads if request.HasField("most_reads") else given.most_reads,
-            most_share=request.most_share if request.HasField("most_share") else given.most_share,
-            read_days=request.read_days if request.HasField("read_days") else given.read_days,
+            age_days=request.age_days if request.HasField("age_days") else defaults.age_days,
+            most_sources=request.most_sources or defaults.most_sources,
+            most_salience=request.most_salience if request.HasField("most_salience") else defaults.most_salience,
+            most_reads=request.most_reads if request.HasField("most_reads") else defaults.most_reads,
+            most_share=request.most_share if request.HasField("most_share") else defaults.most_share,
+            read_days=request.read_days if request.HasField("read_days") else defaults.read_days,
         )
 
 

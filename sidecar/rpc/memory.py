@@ -57,8 +57,8 @@ class MemoryService:
         scope = call.scope(request)
         check_count("memories", request.memories, most=MAX_MEMORIES)
         read = partial(_read, most_trusted=_most_trusted(call))
-        given = await read_each("memories", request.memories, read, chars=lambda one: len(one.text))
-        retained, outcome = await self._memories.retain(scope, given)
+        new_memories = await read_each("memories", request.memories, read, chars=lambda one: len(one.text))
+        retained, outcome = await self._memories.retain(scope, new_memories)
         return pb.RetainResponse(
             memory_ids=retained.memory_ids,
             created_count=retained.created_count,
@@ -183,26 +183,28 @@ def _most_trusted(call: Call) -> AuthorityTier:
     return AuthorityTier.USER if call.identity.role is Role.ADMIN else AuthorityTier.AGENT
 
 
-def _read(field: str, given: pb.NewMemory, *, most_trusted: AuthorityTier) -> NewMemory:
-    happened = given.HasField("occurred_time")
+def _read(field: str, message: pb.NewMemory, *, most_trusted: AuthorityTier) -> NewMemory:
+    happened = message.HasField("occurred_time")
     precision = (
-        read_choice(f"{field}.valid_precision", given.valid_precision, _PRECISIONS) if given.valid_precision else None
+        read_choice(f"{field}.valid_precision", message.valid_precision, _PRECISIONS)
+        if message.valid_precision
+        else None
     )
     memory = NewMemory(
-        text=given.text,
-        memory_id=given.memory_id,
-        occurred_at=read_time(f"{field}.occurred_time", given.occurred_time) if happened else None,
-        document_id=given.document_id,
-        metadata=read_struct(f"{field}.metadata", given.metadata, max_bytes=MAX_METADATA_BYTES),
-        turn_ids=tuple(given.turn_ids),
-        memory_type=given.memory_type or None,
-        status=read_choice(f"{field}.status", given.status, _STATUSES) if given.status else None,
-        confidence=given.confidence if given.HasField("confidence") else None,
-        authority=given.authority or None,
-        domains=tuple(dict.fromkeys(given.domains)) or None,
-        is_pinned=given.pinned if given.HasField("pinned") else None,
-        valid_from=_read_bound(field, given, "valid_from_time", precision),
-        stated_until=_read_bound(field, given, "valid_until_time", precision),
+        text=message.text,
+        memory_id=message.memory_id,
+        occurred_at=read_time(f"{field}.occurred_time", message.occurred_time) if happened else None,
+        document_id=message.document_id,
+        metadata=read_struct(f"{field}.metadata", message.metadata, max_bytes=MAX_METADATA_BYTES),
+        turn_ids=tuple(message.turn_ids),
+        memory_type=message.memory_type or None,
+        status=read_choice(f"{field}.status", message.status, _STATUSES) if message.status else None,
+        confidence=message.confidence if message.HasField("confidence") else None,
+        authority=message.authority or None,
+        domains=tuple(dict.fromkeys(message.domains)) or None,
+        is_pinned=message.pinned if message.HasField("pinned") else None,
+        valid_from=_read_bound(field, message, "valid_from_time", precision),
+        stated_until=_read_bound(field, message, "valid_until_time", precision),
         valid_precision=precision,
     )
     check_memory(field, memory, most_trusted=most_trusted)
@@ -211,14 +213,14 @@ def _read(field: str, given: pb.NewMemory, *, most_trusted: AuthorityTier) -> Ne
 
 def _read_bound(
     field: str,
-    given: pb.NewMemory,
+    message: pb.NewMemory,
     name: Literal["valid_from_time", "valid_until_time"],
     precision: ValidPrecision | None,
 ) -> datetime | None:
     """Return a bound of the validity, rounded down to its precision; None if it is not given."""
-    if not given.HasField(name):
+    if not message.HasField(name):
         return None
-    moment = read_time(f"{field}.{name}", getattr(given, name))
+    moment = read_time(f"{field}.{name}", getattr(message, name))
     return storable((precision or ValidPrecision.INSTANT).floor(moment))
 
 

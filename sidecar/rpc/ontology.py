@@ -69,10 +69,10 @@ class OntologyService:
     ) -> pb.DraftOntologyChangesResponse:
         """Draft changes, an exported ontology, or the one that comes with the sidecar."""
         tenant_id = call.admin_tenant(request)
-        given = [name for name in ("changes", "content", "seed") if getattr(request, name)]
-        if len(given) != 1:
-            problem = f"comes with {given[0]}" if given else "is empty, and so is everything else"
-            raise InvalidArgument(given[1] if given else "changes", problem, "send one of changes, content and seed")
+        names = [name for name in ("changes", "content", "seed") if getattr(request, name)]
+        if len(names) != 1:
+            problem = f"comes with {names[0]}" if names else "is empty, and so is everything else"
+            raise InvalidArgument(names[1] if names else "changes", problem, "send one of changes, content and seed")
         return pb.DraftOntologyChangesResponse(
             change_set=written.change_set_view(await self._draft(tenant_id, request, call.identity.subject))
         )

@@ -128,9 +128,9 @@ class Visit:
         """The owner whose data are shown. Raises InvalidArgument while an admin has named no owner."""
         return resolve_scope(self.identity, "", self.session.owner)
 
-    def filtered_agent(self, asked: str) -> str:
+    def filtered_agent(self, agent_id: str) -> str:
         """Return the agent to filter by: an agent's own, or the one that an admin names; empty for all."""
-        return asked if self.is_admin else self.identity.agent_id
+        return agent_id if self.is_admin else self.identity.agent_id
 
     async def page(self, template: str, **values: Any) -> Response:
         """Return a page, rendered in the console's thread: a large one takes longer than a turn may be delayed."""
@@ -187,13 +187,13 @@ async def _audited(path: str, visit: Visit, work: Work) -> Response:
     """Return the page, and record an audit entry if such requests are audited."""
     desk, request, session = visit.desk, visit.request, visit.session
     form = await _form(request, session)
-    asked = replace(visit, form=form)
+    form_visit = replace(visit, form=form)
     if desk.audit is None or not is_noted(visit.identity, path):
-        return await work(asked)
+        return await work(form_visit)
     object_ids = named({**request.path_params, **form})
     method = f"{request.method} {path}"
     with Noting(desk.audit, visit.identity, "console", method, owner=session.owner, named=object_ids) as noted:
-        response = await work(asked)
+        response = await work(form_visit)
         noted.outcome = OK if response.status_code < HTTPStatus.BAD_REQUEST else str(response.status_code)
         return response
 

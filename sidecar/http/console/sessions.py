@@ -42,9 +42,9 @@ class ConsoleSession:
         taken, self.notes = self.notes, []
         return taken
 
-    def is_csrf_token(self, given: str) -> bool:
+    def is_csrf_token(self, token: str) -> bool:
         """Return whether a form sent this session's CSRF token."""
-        return hmac.compare_digest(self.csrf_token.encode(), given.encode(errors="replace"))
+        return hmac.compare_digest(self.csrf_token.encode(), token.encode(errors="replace"))
 
 
 class Sessions:

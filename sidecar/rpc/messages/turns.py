@@ -15,24 +15,24 @@ from sidecar.v1 import items_pb2
 from store.content.threads import NewTurn, StoredTurn
 
 
-def chars_of(given: pb.NewTurn) -> int:
+def chars_of(turn: pb.NewTurn) -> int:
     """Return the characters of a sent turn's text and of the tool results among its parts."""
-    return len(given.text) + sum(len(part.tool_result.content) for part in given.parts)
+    return len(turn.text) + sum(len(part.tool_result.content) for part in turn.parts)
 
 
-def read_turn(field: str, given: pb.NewTurn, *, now: datetime) -> NewTurn:
+def read_turn(field: str, message: pb.NewTurn, *, now: datetime) -> NewTurn:
     """Return a turn to append, its tokens not counted yet. Raises InvalidArgument naming the part that is wrong."""
-    check_count(f"{field}.parts", given.parts, most=MAX_PARTS)
+    check_count(f"{field}.parts", message.parts, most=MAX_PARTS)
     turn = NewTurn(
-        client_turn_id=given.client_turn_id,
-        role=given.role,
-        text=given.text,
-        said_at=read_time(f"{field}.said_time", given.said_time) if given.HasField("said_time") else now,
+        client_turn_id=message.client_turn_id,
+        role=message.role,
+        text=message.text,
+        said_at=read_time(f"{field}.said_time", message.said_time) if message.HasField("said_time") else now,
         o200k_tokens=0,
         cl100k_tokens=0,
-        speaker=given.speaker,
-        parts=tuple(_read_part(f"{field}.parts[{place}]", part) for place, part in enumerate(given.parts)),
-        is_imported=given.is_imported,
+        speaker=message.speaker,
+        parts=tuple(_read_part(f"{field}.parts[{place}]", part) for place, part in enumerate(message.parts)),
+        is_imported=message.is_imported,
     )
     check_turn(field, turn)
     return turn

@@ -265,8 +265,8 @@ def _origins(origins: Iterable[str]) -> list[pb.LinkOrigin.ValueType]:
     return [pb.LinkOrigin.Value(f"LINK_ORIGIN_{origin.upper()}") for origin in origins]
 
 
-def _id(given: UUID | None) -> str:
-    return "" if given is None else str(given)
+def _id(value: UUID | None) -> str:
+    return "" if value is None else str(value)
 
 
 def _moment(written: str | None) -> Timestamp | None:

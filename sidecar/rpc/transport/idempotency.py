@@ -33,7 +33,7 @@ class _Check:
 
 
 @dataclass(slots=True)
-class _Given(Generic[T]):
+class _Entry(Generic[T]):
     digest: bytes
     answer: asyncio.Task[T]
     began_s: float
@@ -59,7 +59,7 @@ class RepeatedAnswers(Generic[K, T]):
         self._clock = clock
         self._size_of = size_of
         self._capacity, self._capacity_bytes = capacity, capacity_bytes
-        self._given: OrderedDict[K, _Given[T]] = OrderedDict()
+        self._entries: OrderedDict[K, _Entry[T]] = OrderedDict()
         self._size_bytes = 0
 
     async def once(
@@ -71,64 +71,64 @@ class RepeatedAnswers(Generic[K, T]):
         again. Raises RequestIdReused if the key was used for another request.
         """
         arrived_s = self._clock()
-        while (given := self._given.get(key)) is not None and given.began_s + _KEEP_S >= self._clock():
-            if given.digest != digest:
+        while (entry := self._entries.get(key)) is not None and entry.began_s + _KEEP_S >= self._clock():
+            if entry.digest != digest:
                 raise RequestIdReused
-            answer = await self._answer(key, given)
-            if await self._still_stands(given, stands, arrived_s):
+            answer = await self._answer(key, entry)
+            if await self._still_stands(entry, stands, arrived_s):
                 return answer
-            self._forget(key, given)
+            self._forget(key, entry)
         return await self._answer(key, self._begin(key, digest, work))
 
     def forget(self, is_concerned: Callable[[K], bool] = lambda _: True) -> None:
         """Drop the answers of matching keys. Running requests still answer the callers that wait for them."""
-        for key, given in list(self._given.items()):
+        for key, entry in list(self._entries.items()):
             if is_concerned(key):
-                self._forget(key, given)
+                self._forget(key, entry)
 
-    async def _answer(self, key: K, given: _Given[T]) -> T:
+    async def _answer(self, key: K, entry: _Entry[T]) -> T:
         """Await the answer; the last caller to leave cancels it."""
-        given.waiting_count += 1
+        entry.waiting_count += 1
         try:
-            return await asyncio.shield(given.answer)
+            return await asyncio.shield(entry.answer)
         finally:
-            given.waiting_count -= 1
-            if not given.waiting_count and not given.answer.done():
-                self._forget(key, given)
-                given.answer.cancel()
+            entry.waiting_count -= 1
+            if not entry.waiting_count and not entry.answer.done():
+                self._forget(key, entry)
+                entry.answer.cancel()
 
-    async def _still_stands(self, given: _Given[T], stands: Stands, arrived_s: float) -> bool:
+    async def _still_stands(self, entry: _Entry[T], stands: Stands, arrived_s: float) -> bool:
         """Return whether the answer is valid for a caller that arrived at `arrived_s`; concurrent callers share a check."""
-        if given.check is None or given.check.began_s < arrived_s:
+        if entry.check is None or entry.check.began_s < arrived_s:
             now_s = self._clock()
-            given.check = _Check(now_s, asyncio.ensure_future(stands(now_s - given.began_s)))
-        return await asyncio.shield(given.check.outcome)
+            entry.check = _Check(now_s, asyncio.ensure_future(stands(now_s - entry.began_s)))
+        return await asyncio.shield(entry.check.outcome)
 
-    def _begin(self, key: K, digest: bytes, work: Callable[[], Awaitable[T]]) -> _Given[T]:
+    def _begin(self, key: K, digest: bytes, work: Callable[[], Awaitable[T]]) -> _Entry[T]:
         async def answered() -> T:
             return await work()
 
-        given = _Given(digest, asyncio.create_task(answered()), self._clock())
-        if key in self._given:
-            self._forget(key, self._given[key])
-        self._given[key] = given
-        given.answer.add_done_callback(lambda _: self._settled(key, given))
+        entry = _Entry(digest, asyncio.create_task(answered()), self._clock())
+        if key in self._entries:
+            self._forget(key, self._entries[key])
+        self._entries[key] = entry
+        entry.answer.add_done_callback(lambda _: self._settled(key, entry))
         self._make_room()
-        return given
+        return entry
 
-    def _settled(self, key: K, given: _Given[T]) -> None:
-        if given.answer.cancelled() or given.answer.exception() is not None:
-            self._forget(key, given)
-        elif self._given.get(key) is given:
-            given.size_bytes = self._size_of(given.answer.result())
-            self._size_bytes += given.size_bytes
+    def _settled(self, key: K, entry: _Entry[T]) -> None:
+        if entry.answer.cancelled() or entry.answer.exception() is not None:
+            self._forget(key, entry)
+        elif self._entries.get(key) is entry:
+            entry.size_bytes = self._size_of(entry.answer.result())
+            self._size_bytes += entry.size_bytes
             self._make_room()
 
     def _make_room(self) -> None:
-        while len(self._given) > self._capacity or self._size_bytes > self._capacity_bytes:
-            self._forget(*next(iter(self._given.items())))
+        while len(self._entries) > self._capacity or self._size_bytes > self._capacity_bytes:
+            self._forget(*next(iter(self._entries.items())))
 
-    def _forget(self, key: K, given: _Given[T]) -> None:
-        if self._given.get(key) is given:
-            del self._given[key]
-            self._size_bytes -= given.size_bytes
+    def _forget(self, key: K, entry: _Entry[T]) -> None:
+        if self._entries.get(key) is entry:
+            del self._entries[key]
+            self._size_bytes -= entry.size_bytes

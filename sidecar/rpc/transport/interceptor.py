@@ -173,9 +173,9 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpc
         metadata = public_metadata(context.invocation_metadata())
         async with options.admission.slot(identity.tenant_id, identity.queue_key):
             call = Call(identity, path, ends_at_s, loop.time, metadata, self._stopping)
-            asked = _parse(method, request)
-            with self._audited(call, asked):
-                async with aclosing(method.behaviour(asked, call)) as messages:
+            parsed = _parse(method, request)
+            with self._audited(call, parsed):
+                async with aclosing(method.behaviour(parsed, call)) as messages:
                     while True:
                         async with asyncio.timeout_at(ends_at_s):
                             message = await anext(messages, None)

@@ -88,7 +88,7 @@ async def list_scopes(visit: Visit) -> Response:
 async def show_job(visit: Visit) -> Response:
     """Show one job: its changes by subject, its refusals with reasons, and its cost."""
     job = await visit.services.compiles.job(visit.scope, read_id(visit, "job_id"))
-    told = {
+    sections = {
         heading: {name: job.metrics[name] for name in names if job.metrics.get(name)}
         for heading, names in _TOLD.items()
     }
@@ -98,7 +98,7 @@ async def show_job(visit: Visit) -> Response:
         for name, value in job.metrics.items()
         if name not in grouped and not isinstance(value, dict | list) and value not in ("", 0, False)
     }
-    shown = {"reasons": _grouped(job, _REASONS), "told": told, "rest": rest, "behind": _grouped(job, _BEHIND)}
+    shown = {"reasons": _grouped(job, _REASONS), "sections": sections, "rest": rest, "behind": _grouped(job, _BEHIND)}
     return await visit.page("job.html", job=job, is_under_way=job.status in UNDER_WAY, **shown)
 
 

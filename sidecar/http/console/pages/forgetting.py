@@ -29,7 +29,7 @@ async def show_form(visit: Visit) -> Response:
     """Show the form for the target; `memory_id` fills it in."""
     visit.require_admin()
     return await visit.page(
-        "forget.html", given={**_NOTHING, "memory_id": visit.query.get("memory_id", "")}, report=None
+        "forget.html", fields={**_NOTHING, "memory_id": visit.query.get("memory_id", "")}, report=None
     )
 
 
@@ -37,7 +37,7 @@ async def preview(visit: Visit) -> Response:
     """Show the effects of a forgetting, or the hits of a word. Changes nothing."""
     visit.require_admin()
     report = await visit.services.memories.forgetting.forget(visit.scope, _target(visit), is_dry_run=True)
-    return await visit.page("forget.html", given=_given(visit), report=report)
+    return await visit.page("forget.html", fields=_fields_of(visit), report=report)
 
 
 async def forget(visit: Visit) -> Response:
@@ -48,22 +48,22 @@ async def forget(visit: Visit) -> Response:
         raise InvalidArgument("phrase", "has no hit ticked", "tick what to forget")
     report = await visit.services.memories.forgetting.forget(visit.scope, target)
     visit.tell("Forgotten. The database's files lose it with the next purge.")
-    return await visit.page("forget.html", given=_NOTHING, report=report)
+    return await visit.page("forget.html", fields=_NOTHING, report=report)
 
 
-def _given(visit: Visit) -> dict[str, str]:
+def _fields_of(visit: Visit) -> dict[str, str]:
     return {name: visit.form.get(name, "").strip() for name in _FIELDS}
 
 
 def _target(visit: Visit) -> Target:
-    given = _given(visit)
+    fields = _fields_of(visit)
     return Target(
-        memory_id=given["memory_id"],
-        document_id=given["document_id"],
-        thread_id=given["thread_id"],
-        since=_instant("since", given["since"]),
-        until=_instant("until", given["until"]),
-        word=given["phrase"],
+        memory_id=fields["memory_id"],
+        document_id=fields["document_id"],
+        thread_id=fields["thread_id"],
+        since=_instant("since", fields["since"]),
+        until=_instant("until", fields["until"]),
+        word=fields["phrase"],
         confirmed=tuple(name.removeprefix(_CONFIRM) for name in visit.form if name.startswith(_CONFIRM)),
     )
 

@@ -67,10 +67,10 @@ async def _rolled_back(visit: Visit, *, is_dry: bool) -> Rollback:
 
 
 async def _shown(visit: Visit, effect: Rollback | None = None) -> Response:
-    given = {"origin": visit.form.get("origin", ""), "prefix": visit.form.get("prefix", "")}
+    fields = {"origin": visit.form.get("origin", ""), "prefix": visit.form.get("prefix", "")}
     focus, known_by = visit.query.get("focus", "")[:500], visit.query.get("known_by", "")
     _end_of(known_by)
-    shown = {"focus": focus, "known_by": known_by, "scope": visit.scope, "effect": effect, "given": given}
+    shown = {"focus": focus, "known_by": known_by, "scope": visit.scope, "effect": effect, "fields": fields}
     return await visit.page("graph.html", **shown, origins=_ORIGINS, prefixes=_PREFIXES)
 
 

@@ -30,8 +30,8 @@ def routes(desk: Desk) -> list[BaseRoute]:
 async def show_spending(visit: Visit) -> Response:
     """Show the spending of the owner's turns, or for an admin that of the whole tenant."""
     now = visit.desk.clocks.now()
-    asked = visit.query.get("days", "")
-    days = int(asked) if asked in {str(one) for one in _DAYS} else 7
+    days_text = visit.query.get("days", "")
+    days = int(days_text) if days_text in {str(one) for one in _DAYS} else 7
     by = visit.query.get("by", "day")
     by = by if by in {*KEYS, "source"} else "day"
     is_whole = visit.is_admin and visit.query.get("of") == "tenant"

@@ -45,13 +45,13 @@ async def show_thread(visit: Visit) -> Response:
     position = int(place) if place.isdecimal() and len(place) < 9 else 0
     said = await visit.services.threads.turns(scope, thread_id, limit=_SAID_ROWS + 1, after=position)
     made = await _made(visit, thread_id, said, is_first=position == 0)
-    told = sorted(
+    timeline = sorted(
         [("turn", turn.said_at, 0, turn) for turn in said[:_SAID_ROWS]]
         + [("made", one.created_at, 1, (one, account_cost(one), account_stripes(one))) for one in made],
         key=lambda row: row[1:3],
     )
     values = {
-        "told": told,
+        "timeline": timeline,
         "more": said[_SAID_ROWS - 1].position if len(said) > _SAID_ROWS else None,
         "earlier": max(0, position - _SAID_ROWS) if position else None,
         "most_chars": None if visit.query.get("whole") == "1" else _MOST_CHARS,

@@ -51,8 +51,8 @@ async def list_turns(visit: Visit) -> Response:
     found = await visit.services.costs.turns(visit.scope, filters, limit=_ROWS + 1, before=after(visit, UUID))
     rows = [(row, account_cost(row)) for row in found[:_ROWS]]
     last = rows[-1][0] if len(found) > _ROWS else None
-    asked = {name: value for name, value in visit.query.items() if name != "after"}
-    values = {"filters": filters, "asked": asked, "sources": [*Source], "is_older": "after" in visit.query}
+    query = {name: value for name, value in visit.query.items() if name != "after"}
+    values = {"filters": filters, "query": query, "sources": [*Source], "is_older": "after" in visit.query}
     return await visit.page("turns.html", rows=rows, last=last, **values)
 
 
