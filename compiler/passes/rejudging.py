@@ -47,6 +47,7 @@ async def plan_rejudging(
     if not wanted:
         return None
     texts = await deps.substrate.fetch(access.scope, wanted)
+    judged = [rejudging.with_quoted(one, texts) for one in judged]
     decided = await asyncio.to_thread(lambda: [_decided(one, texts, deps) for one in judged])
     async with access.reading() as connection:
         items = await _changes(connection, access.scope, judged, decided, rules.pages)

@@ -48,7 +48,6 @@ from compiler.plan.proposal import (
     Rollup,
     SectionPromotion,
 )
-from compiler.plan.text.kin import kind_of
 from compiler.plan.text.markdown import escape, first_sentence, heading, one_line, plain_key, slug, unescape
 from compiler.plan.text.sentences import sentences
 
@@ -221,11 +220,11 @@ def _better_summary(
 
 
 def _held(subject: Subject) -> Iterable[HeldName]:
-    """Yield the subject's name, and the word for kin that it is, which later memories may have without the name."""
+    """Yield the subject's title, and its other names, which later memories may have without it: `Mme Lefort`, `my sister`."""
     kind = PageType.TOPIC if subject.kind is NameKind.THEME else PageType.ENTITY
     yield HeldName(subject.title, kind, "", tuple(sorted(subject.memories)))
     for name in sorted(subject.names):
-        if kind_of(plain_key(name)) and plain_key(name) != plain_key(subject.title):
+        if plain_key(name) != plain_key(subject.title):
             yield HeldName(name, kind, "", tuple(sorted(subject.named_in.get(name, ()))))
 
 

@@ -102,12 +102,12 @@ async def write(connection: Connection, scope: Scope, items: Sequence[Item], opt
     pages = len(changes.pages_found_anew) + len(changes.pages)
     counters.update(pages_written=pages, sections_written=len(changes.sections))
     counters.update(sources_written=len(changes.sources), aliases_written=len(changes.aliases))
-    counters.update(await _write_mentions(connection, scope, folded.mentions, ids, options.now))
     await page_writes.write_texts(connection, scope, changes, revision=options.revision, now=options.now)
     counters.update(await _write_links(connection, scope, folded.links, ids, options.now))
     freed = await _freed(connection, scope, [standing.ids[key] for key in folded.deleted], options.known)
     for key in folded.deleted:
         await removals.delete_page(connection, scope, standing.ids[key], now=options.now)
+    counters.update(await _write_mentions(connection, scope, folded.mentions, ids, options.now))
     counters["rulings_written"] = await _write_rulings(connection, scope, folded, options.now)
     counters["hubs_scored"] = await page_writes.score_hubs(
         connection, scope, [ids[key] for key in folded.scored if key in ids]

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from compiler.plan.contract import BatchMemory, Mention, Page, PageKey, PageType
 from compiler.plan.judging.rejudging import (
     NameClues,
     NameFamily,
+    clues_in,
     is_judged,
     is_made_by_hand,
     may_be_called,
     parts,
     roots,
 )
+from compiler.plan.names.same_names import is_titled, surname
+from compiler.plan.text.kin import all_keys
 from compiler.plan.text.markdown import plain_key
 from compiler.state.row_mapping import load, mentions
 from compiler.state.substrates import MemorySubstrate
@@ -24,8 +27,9 @@ from store.scope import Scope
 from store.wiki import candidates
 
 _EACH = 20
-_MOST_BEARERS = 200
+_MOST_BEARERS = 2_000
 _MOST_PART_MEMORIES = 50
+_MOST_ROUNDS = 3
 _NO_CLUES = NameClues()
 
 
@@ -51,45 +55,132 @@ async def read(
 ) -> tuple[NameFamily, ...]:
     """Return the families that the names (plain keys) are of, each with two names or more; they share no page.
 
-    By the `clues`, the names that end with a surname are looked at too, a word for kin and the name that it is given are one
-    family, and a page that is titled as a city, and is no city's, is a family also alone.
+    All names that end with one surname are one family, also where the surname is that of a name which only another name of
+    the family leads to. By the `clues`, and by what earlier memories say, a word for kin and the name that it is given are
+    one family; a page that is titled as a city, and is no city's, is a family also alone.
 
     A family is of the names that begin with the same words, if these are a name too or the one word's plural is. A name of one
     word joins the family of a longer one with that word if a memory of it has the longer one in another spelling, or shows the
     word to be a surname.
     """
-    bearers = await candidates.names_ending(connection, scope, sorted(clues.surnames), limit=_MOST_BEARERS)
-    given = sorted({*names, *map(plain_key, bearers)})
+    clues = await _with_kin(connection, scope, frozenset(names), substrate, clues)
+    surnamed: dict[str, list[str]] = {}
+    known = sorted(names)
+    found: tuple[NameFamily, ...] = ()
+    for _ in range(_MOST_ROUNDS):
+        more = await _surnamed(connection, scope, known, substrate, clues)
+        if found and more.keys() <= surnamed.keys():
+            break
+        surnamed = {**more, **surnamed}
+        found = await _families(connection, scope, sorted(names), surnamed, substrate, clues)
+        known = sorted({*names, *(name for family in found for name in family.names)})
+    earlier = await candidates.settled_sightings(connection, scope, sorted({key for one in found for key in one.keys}))
+    return tuple(_with_earlier(one, earlier) for one in found)
+
+
+async def _with_kin(
+    connection: Connection, scope: Scope, names: Set[str], substrate: MemorySubstrate, clues: NameClues
+) -> NameClues:
+    """Return the clues with the held words for kin to which earlier memories gave one of the names."""
+    held = mentions(await candidates.mentions(connection, scope, sorted(all_keys())))
+    wanted = {id_ for one in held if len(ids := _seen_in(one)) <= _MOST_PART_MEMORIES for id_ in ids}
+    texts = await substrate.fetch(scope, sorted(wanted)) if wanted else {}
+    given = {(word, name) for word, name in clues_in(texts.values()).kin if name in names}
+    return replace(clues, kin=clues.kin | given)
+
+
+def _seen_in(mention: Mention) -> set[str]:
+    return {one.source.memory_id for one in mention.sightings}
+
+
+async def _families(
+    connection: Connection,
+    scope: Scope,
+    names: Sequence[str],
+    surnamed: Mapping[str, Sequence[str]],
+    substrate: MemorySubstrate,
+    clues: NameClues,
+) -> tuple[NameFamily, ...]:
+    """Return the families of the names and of all that end with one of the surnames; the latter are one family by surname."""
+    given = sorted({*names, *(name for every in surnamed.values() for name in every)})
     words = await _borne(connection, scope, sorted({word for name in given for word in roots(name)}))
     later = {word: [name for name in given if word in parts(name)] for name in given for word in parts(name)}
     alone = await _borne(connection, scope, sorted(later))
-    kin = {one for pair in clues.kin for one in pair}
-    exact = {*alone, *(name for word in alone for name in later[word]), *clues.cities, *kin}
+    told = {*clues.cities, *(one for pair in clues.kin for one in pair), *surnamed}
+    exact = {
+        *alone,
+        *(name for word in alone for name in later[word]),
+        *told,
+        *(one for every in surnamed.values() for one in every),
+    }
     holders = await _holders(connection, scope, words, exact)
     by_name = {name: holder for holder in holders for name in holder.names}
-    joined = [
-        (word, name)
-        for word in alone
-        if word in by_name and len(by_name[word].memory_ids) <= _MOST_PART_MEMORIES
-        for name in later[word]
-        if name in by_name and by_name[name] is not by_name[word]
-    ]
-    wanted = {memory_id for word, _ in joined for memory_id in by_name[word].memory_ids}
-    texts = await substrate.fetch(scope, sorted(wanted)) if wanted else {}
-    joined = [(word, name) for word, name in joined if may_be_called(name, word, _of(by_name[word], texts))]
+    joined = await _called(scope, {word: later[word] for word in alone}, by_name, substrate)
     joined += [(word, name) for word, name in sorted(clues.kin) if word in by_name and name in by_name]
+    for word, every in sorted(surnamed.items()):
+        there = [name for name in (word, *every) if name in by_name]
+        joined += [(there[0], name) for name in there[1:]]
     known = {word for word in words if any(word in roots(name) for name in by_name)}
-    pages = [holder.page for holder in holders if holder.page is not None]
-    acted = await candidates.acted_on(connection, scope, [(page.key.type.value, page.key.slug) for page in pages])
-    kept = {PageKey(PageType(kind), slug) for kind, slug in acted}
-    kept |= {page.key for page in pages if is_made_by_hand(page)}
+    kept = await _kept(connection, scope, [holder.page for holder in holders if holder.page is not None])
     telling = {
         page.key: clues.cities[plain_key(page.title)]
-        for page in pages
+        for page in (holder.page for holder in holders if holder.page is not None)
         if page.key.type is PageType.ENTITY and page.key not in kept and plain_key(page.title) in clues.cities
     }
     groups = _grouped(holders, known, joined, telling)
-    return tuple(_family(group, frozenset(kept), telling) for group in groups)
+    return tuple(_family(group, kept, telling) for group in groups)
+
+
+async def _called(
+    scope: Scope, later: Mapping[str, Sequence[str]], by_name: Mapping[str, _Holder], substrate: MemorySubstrate
+) -> list[tuple[str, str]]:
+    """Return the pairs of a word that is a name and a longer name with it that it may stand for, by the word's memories."""
+    pairs = [
+        (word, name)
+        for word, longer in later.items()
+        if word in by_name and len(by_name[word].memory_ids) <= _MOST_PART_MEMORIES
+        for name in longer
+        if name in by_name and by_name[name] is not by_name[word]
+    ]
+    wanted = {memory_id for word, _ in pairs for memory_id in by_name[word].memory_ids}
+    texts = await substrate.fetch(scope, sorted(wanted)) if wanted else {}
+    return [(word, name) for word, name in pairs if may_be_called(name, word, _of(by_name[word], texts))]
+
+
+async def _kept(connection: Connection, scope: Scope, pages: Sequence[Page]) -> frozenset[PageKey]:
+    """Return the pages that an operator acted on, or that hold more than their memories give."""
+    acted = await candidates.acted_on(connection, scope, [(page.key.type.value, page.key.slug) for page in pages])
+    by_operator = {PageKey(PageType(kind), slug) for kind, slug in acted}
+    return frozenset(by_operator | {page.key for page in pages if is_made_by_hand(page)})
+
+
+async def _surnamed(
+    connection: Connection, scope: Scope, names: Iterable[str], substrate: MemorySubstrate, clues: NameClues
+) -> dict[str, list[str]]:
+    """Return the surnames among the last words of the names, each with all names that end with it.
+
+    A word is one if a name has it after a form of address (`Frau Salomon`), or if a memory has it after a title.
+    """
+    own = frozenset(names)
+    asked = {*clues.surnames, *(name.rpartition(" ")[2] for name in own)}
+    bearers = await candidates.names_ending(connection, scope, sorted(asked), limit=_MOST_BEARERS)
+    ending: dict[str, list[str]] = {}
+    for name in sorted({*bearers, *(name for name in own if " " in name)}):
+        ending.setdefault(name.rpartition(" ")[2], []).append(name)
+    sure = {word for word, every in ending.items() if word in clues.surnames or any(map(surname, every))}
+    held = await _holders(connection, scope, (), ending.keys() - sure)
+    alone = {
+        word: one for one in held for word in one.names & ending.keys() if len(one.memory_ids) <= _MOST_PART_MEMORIES
+    }
+    wanted = {memory_id for one in alone.values() for memory_id in one.memory_ids}
+    texts = await substrate.fetch(scope, sorted(wanted)) if wanted else {}
+    sure |= {word for word, one in alone.items() if is_titled(word, (memory.text for memory in _of(one, texts)))}
+    return {word: ending[word] for word in sorted(sure & ending.keys())}
+
+
+def _with_earlier(family: NameFamily, earlier: Mapping[str, Collection[str]]) -> NameFamily:
+    """Return the family with the memories in which its pages' names were seen before these had a page."""
+    return replace(family, earlier=frozenset(id_ for key in family.keys for id_ in earlier.get(key, ())))
 
 
 def _of(holder: _Holder, texts: Mapping[str, BatchMemory]) -> list[BatchMemory]:

@@ -156,8 +156,7 @@ async def names_ending(connection: Connection, scope: Scope, words: Sequence[str
     """Return up to `limit` folded names, of pages or held, that end with one of the folded words after a space."""
     if not words:
         return []
-    endings = [f"% {word}" for word in words if word.isalnum()]
-    return [row["name"] for row in await _sql.names_ending(connection, **scope.key, endings=endings, limit=limit)]
+    return [row["name"] for row in await _sql.names_ending(connection, **scope.key, words=_lines(words), limit=limit)]
 
 
 async def acted_on(connection: Connection, scope: Scope, keys: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -272,6 +271,14 @@ async def naming(connection: Connection, scope: Scope, memory_ids: Sequence[str]
 async def mentions(connection: Connection, scope: Scope, keys: Sequence[str]) -> list[Any]:
     """Return the open mentions of these folded names, one row per sighting."""
     found: list[Any] = await _sql.open_mentions(connection, **scope.key, keys=_lines(keys))
+    return found
+
+
+async def settled_sightings(connection: Connection, scope: Scope, keys: Sequence[str]) -> dict[str, list[str]]:
+    """Return the memories in which folded names were seen before they got a page, by name."""
+    found: dict[str, list[str]] = {}
+    for row in await _sql.settled_sightings(connection, **scope.key, keys=_lines(keys)) if keys else ():
+        found.setdefault(row["alias_normalized"], []).append(row["memory_id"])
     return found
 
 

@@ -209,6 +209,15 @@ LEFT JOIN LATERAL (
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = s.memory_id LIMIT 1) l ON true
 ORDER BY m.alias_normalized, s.seen_at, s.memory_id;
 
+-- name: settled_sightings
+-- The memories in which names that have a page now were seen before. The folded names are given one per line.
+WITH asked AS MATERIALIZED (SELECT unnest(string_to_array(:keys::text, chr(10))) AS alias)
+SELECT m.alias_normalized, s.memory_id FROM wiki_unresolved_mentions m
+JOIN wiki_mention_sightings s ON s.tenant_id = m.tenant_id AND s.mention_id = m.mention_id
+WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.status = 'promoted'
+    AND m.alias_normalized IN (SELECT alias FROM asked)
+ORDER BY m.alias_normalized, s.memory_id;
+
 -- name: keys_of_mentions
 -- The folded names of open mentions.
 SELECT alias_normalized FROM wiki_unresolved_mentions
@@ -272,12 +281,14 @@ CROSS JOIN LATERAL (
 ORDER BY r.beginning, m.alias_normalized;
 
 -- name: names_ending
--- Names of pages and open mentions that end with one of some words, given as patterns.
+-- Names of pages and open mentions of several words, of which the last is one of some words, given one per line.
+WITH asked AS MATERIALIZED (SELECT unnest(string_to_array(:words::text, chr(10))) AS word)
 SELECT alias AS name FROM wiki_page_aliases
-WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND alias LIKE ANY (:endings::text[])
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND alias LIKE '% %' AND split_part(alias, ' ', -1) IN (SELECT word FROM asked)
 UNION
 SELECT alias_normalized FROM wiki_unresolved_mentions
-WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'open' AND alias_normalized LIKE ANY (:endings::text[])
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'open' AND alias_normalized LIKE '% %'
+    AND split_part(alias_normalized, ' ', -1) IN (SELECT word FROM asked)
 ORDER BY name LIMIT :limit;
 
 -- name: pages_acted_on

@@ -6,6 +6,7 @@ of all memories of these names makes of them, so that pages depend on the set of
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -44,6 +45,7 @@ from compiler.plan.text.words import NO_NAMES
 MOST_MEMORIES = 300
 
 _SHORTEST_WORD = 3
+_DAY = re.compile(r"^\d{4} \d\d \d\d ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,20 +64,28 @@ class NameFamily:
     """The pages and held names that begin with the same words, one of which is these words alone, or a plural of one word.
 
     Or a page with the name of a city, which was no city to the memories that made it. `kept` are pages that must stay as they
-    are, `telling` the memories whose metadata tells that a name of the family is a city.
+    are, `telling` the memories whose metadata tells that a name of the family is a city, `earlier` those in which a name of the
+    pages was seen before it had a page, `quoted` the pages that say nothing but sentences of their memories.
     """
 
     pages: tuple[Page, ...] = ()
     mentions: tuple[Mention, ...] = ()
     kept: frozenset[PageKey] = frozenset()
     telling: frozenset[str] = frozenset()
+    earlier: frozenset[str] = frozenset()
+    quoted: frozenset[PageKey] = frozenset()
 
     @property
     def memory_ids(self) -> frozenset[str]:
         """The memories that the pages cite, those in which the names were seen, and those that tell of a city."""
         cited = {source.memory_id for page in self.pages for source in page.cited()}
         seen = {one.source.memory_id for mention in self.mentions for one in mention.sightings}
-        return frozenset(cited | seen | self.telling)
+        return frozenset(cited | seen | self.telling | self.earlier)
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The keys under which the pages' names are stored."""
+        return frozenset(alias.key for page in self.pages for alias in page.aliases)
 
     @property
     def names(self) -> frozenset[str]:
@@ -141,6 +151,20 @@ def is_made_by_hand(page: Page) -> bool:
     return has_past or any(alias.origin != "compiler" for alias in page.aliases)
 
 
+def with_quoted(family: NameFamily, memories: Mapping[str, BatchMemory]) -> NameFamily:
+    """Return the family with those of its pages that only quote its memories."""
+    own = [memories[one] for one in sorted(family.memory_ids) if one in memories]
+    return replace(family, quoted=frozenset(page.key for page in family.pages if _is_quoted(page, own)))
+
+
+def _is_quoted(page: Page, memories: Iterable[BatchMemory]) -> bool:
+    """Return whether every line of the page is a sentence of one of the memories."""
+    texts = [plain_key(memory.text) for memory in memories]
+    lines = (plain_key(line) for section in page.sections for line in past.plain(section.body_md).split("\n"))
+    said = [_DAY.sub("", line) for line in lines if line]
+    return all(any(holds(line, text) for text in texts) for line in said)
+
+
 def batch_of(family: NameFamily, memories: Mapping[str, BatchMemory]) -> LeafBatch:
     """Return the batch of all memories of a family over an empty wiki, in which every name of the family is known."""
     every = sorted((memories[one] for one in family.memory_ids if one in memories), key=_by_time)
@@ -158,8 +182,9 @@ def changes(
 ) -> tuple[Item, ...]:
     """Return the items that make the family's pages those of the decision, which was made over an empty wiki.
 
-    A page whose name now belongs to another is folded into that one: its names lead there. Pages that are `kept`, and
-    those of a name that the decision does not have, stay. `around` are the family's pages with those that lead to them
+    A page whose name now belongs to another is folded into that one: its names lead there. One that only quotes, and for whose
+    name the memories are not enough, is withdrawn: its name is held. Pages that are `kept`, and those of a name that the
+    decision does not have, stay. `around` are the family's pages with those that lead to them
     and all that these list, `taken` the active pages of other names, `stated` the edges of these pages by hand, which a folded
     page leaves to the other.
     """
@@ -171,6 +196,8 @@ def changes(
     }
     made = {key: page for key, page in made.items() if key not in taken}
     folded = dict(_folded(family, made))
+    by_hand = {end for link in stated for end in (link.source, link.target)}
+    withdrawn = _unproven(family, decision) - made.keys() - folded.keys() - family.kept - by_hand
     items: list[Item] = []
     for key, page in sorted(made.items()):
         there = standing.get(key)
@@ -183,6 +210,8 @@ def changes(
         items.extend(_left(key, target, stated))
         items.extend(upkeep.delete(gone, around))
         items.extend(_led(gone, made[target]))
+    for key in sorted(withdrawn):
+        items.extend(upkeep.delete(standing[key], around))
     if not items:
         return ()
     named = {name: key for key, page in made.items() for name in (alias.key for alias in page.aliases)}
@@ -204,13 +233,24 @@ def _folded(family: NameFamily, made: Mapping[PageKey, Page]) -> Iterator[tuple[
             yield page.key, best
 
 
+def _unproven(family: NameFamily, decision: PlanDecision) -> set[PageKey]:
+    """Return the pages that only quote, and whose title the decision holds as a name."""
+    held = {plain_key(item.mention.alias) for item in decision.items if isinstance(item, HoldMention)}
+    return {page.key for page in family.pages if page.key in family.quoted and plain_key(page.title) in held}
+
+
 def _names(page: Page) -> set[str]:
     return {plain_key(page.title), *(plain_key(alias.display) for alias in page.aliases)}
 
 
 def _differ(page: Page, made: Page) -> bool:
+    """Return whether the pages cite other memories, on the whole or in their sections, have other names or open otherwise."""
     cited, wanted = ({source.memory_id for source in one.cited()} for one in (page, made))
-    return cited != wanted or _names(page) != _names(made)
+    told, telling = (
+        {source.memory_id for section in one.sections for source in section.sources} for one in (page, made)
+    )
+    opens, opening = (past.plain(one.summary) for one in (page, made))
+    return cited != wanted or told != telling or opens != opening or _names(page) != _names(made)
 
 
 def _rewritten(page: Page, made: Page) -> Iterator[Item]:

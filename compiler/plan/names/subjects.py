@@ -23,7 +23,7 @@ from compiler.plan.text.kin import introductions, is_owned, kind_of
 from compiler.plan.text.markdown import alias_keys, plain_key
 from compiler.plan.text.persons import addressed, greeted
 from compiler.plan.text.sentences import sentences
-from compiler.plan.text.words import ADDRESSES, GENERIC, PERSONAL, THIRD_PERSON
+from compiler.plan.text.words import ADDRESSES, GENERIC, HONORIFICS, PERSONAL, THIRD_PERSON
 
 SHORTEST_NICKNAME = 3
 OFTEN_TOGETHER = 3
@@ -287,7 +287,7 @@ def _seen(memories: Iterable[BatchMemory], known: Collection[str]) -> dict[str, 
     for memory, names in every:
         for one in (*names, *spotted(memory.text, lookout), *_themes(memory)):
             key = main_key(plain_key(one.name))
-            if key and (one.kind is NameKind.THEME or one.is_told or not is_form(key)):
+            if key and (one.kind is NameKind.THEME or one.is_told or not (is_form(key) or key in HONORIFICS)):
                 found.setdefault(key, Subject(key)).see(one, memory)
     return found
 

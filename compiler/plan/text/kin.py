@@ -57,6 +57,11 @@ def keys_of(kind: str) -> tuple[str, ...]:
     return tuple(key for key, one in _kinds().items() if one == kind)
 
 
+def all_keys() -> tuple[str, ...]:
+    """Return the plain keys of all names of kin, in a fixed order."""
+    return tuple(_kinds())
+
+
 def is_owned(key: str) -> bool:
     """Return whether a plain key names kin by a possessive: `my sister`."""
     return " " in key and bool(kind_of(key))

@@ -118,8 +118,11 @@ mari femme copain copine voisin voisine patron
 hija hijo suegro suegra cunado cunada filha filho sogro sogra cunhado cunhada tochter sohn schwager schwagerin
 """
 _ADDRESSES = """
-aunt auntie uncle miss doctor professor don dona dom senhor senhora senor senora senorita frau herr madame mme monsieur mlle
-signor signora doctora doutor doutora dottore dottoressa sr sra tante oncle tia tio zia zio
+aunt auntie uncle miss doctor professor don dona dom doctora doutor doutora dottore dottoressa tante oncle tia tio zia zio
+"""
+# Those that are never a name alone.
+_HONORIFICS = """
+senhor senhora senor senora senorita frau herr madame mme monsieur mlle signor signora sr sra
 """
 
 _THIRD_PERSON = """
@@ -210,7 +213,8 @@ PREDICATES = frozenset((_PREDICATES + _PERSONAL).split())
 INTERJECTIONS = frozenset(_INTERJECTIONS.split())
 NAMING = frozenset(_NAMING.split())
 TITLES = frozenset(["dr", "dra", "prof", "mr", "mrs", "ms", "sr", "sra", "srta", "hr", "fr", "mme", "ing"])
-ADDRESSES = frozenset(_ADDRESSES.split())
+HONORIFICS = frozenset(_HONORIFICS.split())
+ADDRESSES = HONORIFICS | frozenset(_ADDRESSES.split())
 NAME_OPENERS = frozenset(["New", "Big"])
 GENERIC = frozenset((_VENUES + _COMPANIES).split())
 INSERTED = frozenset(["and", "by", "hotel", "hotels", "inn", "of", "suites", "the"])

@@ -20,7 +20,7 @@ from store.text.texts import text_hash
 
 # What each version makes of the demo's journal: pages, hubs, what is left when every third memory is forgotten, what becomes
 # of it when every third is written anew, and two prompts.
-DIGESTS = {20: "ed1aca29013e96fbcbdd2772ae0624b4981b8ce28aadaa5161e16166a83f9caa"}
+DIGESTS = {21: "3a7c6c128fb91b7485d90bde63573e2e241cdefb94cdc0c4ad52ee7cfd15f971"}
 ANEW = BatchMemory(
     "", "On Friday Priya rowed to the island and back.", text_hash("anew"), datetime(2026, 6, 1, tzinfo=UTC)
 )

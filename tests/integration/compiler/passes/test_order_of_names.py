@@ -1,0 +1,119 @@
+"""Without a model a person's page does not depend on which of the person's names came first."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from datetime import timedelta
+
+import orjson
+import pytest
+
+from compiler.operations.replay import replay
+from store.content.memories import NewMemory
+from store.db.postgres import Pools
+from store.scope import Scope
+from tests.support.compiler.called_people import said
+from tests.support.compiler.compiling import (
+    HOUSEMATE,
+    NOW,
+    SCOPE,
+    Clock,
+    capped,
+    compiled,
+    engine_on,
+    wiki_of,
+    wish,
+    write,
+)
+
+CASES = {
+    "surname alone last": (
+        "Berit Salomon hat eine neue Nummer.",
+        "Frau Salomon möchte früher anfangen.",
+        "Berit bringt die Noten mit.",
+        "Salomon hat abgesagt.",
+    ),
+    "first name alone last": (
+        "Doña Salcedo trajo las llaves nuevas.",
+        "Marta Salcedo canta en el coro.",
+        "Doña Salcedo arregló la puerta.",
+        "Marta canta en el coro.",
+    ),
+    "a second title makes the first ambiguous": (
+        "Ich habe Professor Berit Salomon die Bücher zurückgegeben.",
+        "Professor Salomon singt jetzt im Tenor.",
+        "Frau Salomon bringt am Freitag die Noten für den Chor.",
+    ),
+    "a name of a page that is folded": (
+        "Ms. Reuter called about the results.",
+        "I gave Dr. Reuter the keys back.",
+        "Dr. Olivia Reuter is fixing the roof.",
+        "Hanna Reuter said the price is too high.",
+        "The recipe is from Hanna Reuter and it was good.",
+        "Yesterday I met Ms. Reuter at the station.",
+    ),
+    "a memory of a name that was settled": (
+        "La receta es de Uribe y salió bien.",
+        "La receta es de Señora Uribe y salió bien.",
+        "Señora Uribe arregló la puerta.",
+    ),
+    "a name held under another": (
+        "J'ai rendu les livres à Mme Lefort lundi.",
+        "J'ai rendu les livres à Amélie Lefort lundi.",
+        "Garnier veut commencer plus tôt.",
+        "Hier j'ai vu Lefort au marché.",
+    ),
+    "a sister who is named once": (
+        "My sister Tarkin wants to repaint the kitchen.",
+        "Osier's door is green.",
+        "Yesterday Tarkin was full of people.",
+    ),
+    "a form of address before a title": (
+        "Gestern hat Frau Dr. Salomon angerufen und abgesagt.",
+        "Das Rezept ist von Frau Dr. Salomon und es war gut.",
+        "Frau Dr. Malte Salomon singt jetzt im Tenor.",
+        "Frau Dr. Malte Salomon möchte, dass wir früher anfangen.",
+    ),
+}
+
+
+async def compiled_in(pools: Pools, entries: Sequence[NewMemory], *, size: int, jobs: int, scope: Scope) -> set[str]:
+    """Compile the memories in jobs of as many each, in batches of a size, and return what `told` tells of the wiki."""
+    clock = Clock()
+    share = -(-len(entries) // jobs)
+    for start in range(0, len(entries), share):
+        await write(pools, list(entries[start : start + share]), scope=scope)
+        clock.move(minutes=6)
+        await wish(pools, now=clock(), scope=scope)
+        await compiled(pools, engine_on(pools, settings=capped(record_page_size=size), clock=clock), scope=scope)
+    return told(await wiki_of(pools, scope=scope))
+
+
+def told(wiki: dict[str, bytes]) -> set[str]:
+    """Return the pages with their titles, openings, names, lines and citations, and the links."""
+    found = {name for name in wiki if name.startswith("link ")}
+    for name, body in wiki.items():
+        page = orjson.loads(body) if name.startswith("page ") else None
+        if page is not None:
+            found |= {f"{name} title {page['title']}", f"{name} opens {page['summary']}"}
+            found |= {f"{name} named {one['key']}" for one in page["aliases"]}
+            for section in page["sections"]:
+                found |= {f"{name} says {line}" for line in section["body_md"].split("\n")}
+                found |= {f"{name} cites {one['memory_id']}" for one in section["sources"]}
+    return found
+
+
+@pytest.mark.parametrize(("size", "jobs", "seed"), [(50, 99, 0), (50, 2, 0), (1, 1, 1), (50, 99, 2), (2, 2, 3)])
+@pytest.mark.parametrize("texts", [*CASES.values(), *map(said, range(8))], ids=[*CASES, *map(str, range(8))])
+async def test_a_person_is_one_page_whichever_name_came_first(
+    pools: Pools, texts: tuple[str, ...], size: int, jobs: int, seed: int
+) -> None:
+    entries = [NewMemory(text, f"m{at:03}", NOW - timedelta(days=30 - at)) for at, text in enumerate(texts)]
+    whole = await compiled_in(pools, entries, size=50, jobs=1, scope=HOUSEMATE)
+    if seed:
+        random.Random(seed).shuffle(entries)
+    found = await compiled_in(pools, entries, size=size, jobs=min(jobs, len(entries)), scope=SCOPE)
+    assert found ^ whole == set()
+    replayed = await replay(engine_on(pools), pools.background, SCOPE)
+    assert (replayed.differences, replayed.unreplayable) == ((), 0)
