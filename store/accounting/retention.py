@@ -36,15 +36,15 @@ class KeptSince:
 async def owners_to_prune(connection: Connection, since: KeptSince, *, after: Scope | None, limit: int) -> list[Scope]:
     """Return at most `limit` owners after the given one that have older rows, in the order of their ids."""
     key = (after or Scope(_FIRST, _FIRST)).key
-    given = {"receipts": since.receipts, "accounts": since.accounts, "log": since.log, "jobs": since.jobs}
-    rows = await _sql.owners_to_prune(connection, **given, **key, limit=limit)
+    parameters = {"receipts": since.receipts, "accounts": since.accounts, "log": since.log, "jobs": since.jobs}
+    rows = await _sql.owners_to_prune(connection, **parameters, **key, limit=limit)
     return [Scope(row["tenant_id"], row["owner_id"]) for row in rows]
 
 
 async def tenants_to_prune(connection: Connection, since: KeptSince, *, after: UUID | None, limit: int) -> list[UUID]:
     """Return at most `limit` tenants after the given one that have older rows of their own, in the order of their ids."""
-    given = {"accounts": since.accounts, "jobs": since.jobs, "tenant_id": after or _FIRST}
-    return [row["tenant_id"] for row in await _sql.tenants_to_prune(connection, **given, limit=limit)]
+    parameters = {"accounts": since.accounts, "jobs": since.jobs, "tenant_id": after or _FIRST}
+    return [row["tenant_id"] for row in await _sql.tenants_to_prune(connection, **parameters, limit=limit)]
 
 
 async def delete_old(connection: Connection, scope: Scope, since: KeptSince) -> int:
@@ -58,9 +58,9 @@ async def delete_old(connection: Connection, scope: Scope, since: KeptSince) -> 
     if since.log is not None:
         count += await _delete_old_log(connection, scope, since.log)
     if since.jobs is not None:
-        given = {**scope.key, "before": since.jobs, "limit": _AT_ONCE}
+        parameters = {**scope.key, "before": since.jobs, "limit": _AT_ONCE}
         for delete in (_sql.delete_old_compile_jobs, _sql.delete_old_background_jobs, _sql.delete_old_decay_jobs):
-            count += await delete(connection, **given)
+            count += await delete(connection, **parameters)
     return count
 
 
@@ -71,19 +71,19 @@ async def delete_old_of_tenant(connection: Connection, tenant_id: UUID, since: K
         count += await _sql.delete_old_spend(connection, tenant_id=tenant_id, before_day=_day(since.accounts))
         count += await _sql.delete_old_alerts(connection, tenant_id=tenant_id, before=since.accounts)
     if since.jobs is not None:
-        given = {"tenant_id": tenant_id, "before": since.jobs, "limit": _AT_ONCE}
+        parameters = {"tenant_id": tenant_id, "before": since.jobs, "limit": _AT_ONCE}
         for delete in (_sql.delete_rejected_change_sets, _sql.delete_old_reprocess_jobs):
-            count += await delete(connection, **given)
+            count += await delete(connection, **parameters)
     return count
 
 
 async def _delete_old_log(connection: Connection, scope: Scope, before: datetime) -> int:
     """Delete old batches, and mark the first that is left; and the answers that they were planned with."""
-    given = {**scope.key, "before": before, "limit": _AT_ONCE}
-    batches = int(await _sql.delete_old_batches(connection, **given))
+    parameters = {**scope.key, "before": before, "limit": _AT_ONCE}
+    batches = int(await _sql.delete_old_batches(connection, **parameters))
     if batches:
         await _sql.mark_pruned(connection, **scope.key)
-    return batches + int(await _sql.delete_old_answers(connection, **given))
+    return batches + int(await _sql.delete_old_answers(connection, **parameters))
 
 
 def _day(moment: datetime) -> str:

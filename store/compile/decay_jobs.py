@@ -167,8 +167,8 @@ async def expired_principles(
     """Return the expired ones of the given accepted principles, or of all: each id, and when it expired. A principle expires
     `age_days` days after it was said, or when it ceases to hold if that is earlier.
     """
-    asked = {"memory_ids": list(memory_ids), "age_days": age_days, "now": now}
-    rows = await _sql.expired_principles(connection, **scope.key, **asked)
+    parameters = {"memory_ids": list(memory_ids), "age_days": age_days, "now": now}
+    rows = await _sql.expired_principles(connection, **scope.key, **parameters)
     return [{"memory_id": row["memory_id"], "expired_at": row["expired_at"].isoformat()} for row in rows]
 
 

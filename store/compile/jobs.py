@@ -355,10 +355,10 @@ def _traceparent() -> str:
 
 
 def _job(row: Any) -> Job:
-    given = row["input"]
+    payload = row["input"]
     options = JobOptions(
-        given.get("model_id", ""), tuple(given.get("mention_ids", ())), given.get("may_archive_many", False)
+        payload.get("model_id", ""), tuple(payload.get("mention_ids", ())), payload.get("may_archive_many", False)
     )
     status, trigger = JobStatus(row["status"]), Trigger(row["trigger"])
-    traceparent = given.get("traceparent", "")
+    traceparent = payload.get("traceparent", "")
     return value_of(Job, row, status=status, trigger=trigger, options=options, traceparent=traceparent)

@@ -289,8 +289,8 @@ async def recall(
     if not summaries:
         return found
     behind = await supersessions.sources_of(connection, scope, summaries)
-    told = [(one, behind.get(one.memory_id, ((), ()))) for one in found.texts]
-    return replace(found, texts=tuple(one._replace(sources=both[0], events=both[1]) for one, both in told))
+    with_sources = [(one, behind.get(one.memory_id, ((), ()))) for one in found.texts]
+    return replace(found, texts=tuple(one._replace(sources=both[0], events=both[1]) for one, both in with_sources))
 
 
 def memory_id(scope: Scope, text: str) -> str:
@@ -303,10 +303,10 @@ async def _drawn_from_tools(connection: Connection, scope: Scope, prepared: Prep
     wanted = {
         memory_id: one.turn_ids for memory_id, one, _ in prepared.rows if one.turn_ids and ORIGIN not in one.metadata
     }
-    asked = {turn_id for turn_ids in wanted.values() for turn_id in turn_ids if _UUID.fullmatch(turn_id)}
-    if not asked:
+    uuids = {turn_id for turn_ids in wanted.values() for turn_id in turn_ids if _UUID.fullmatch(turn_id)}
+    if not uuids:
         return set()
-    rows = await _sql.roles_of_turns(connection, **scope.key, turn_ids=sorted(asked))
+    rows = await _sql.roles_of_turns(connection, **scope.key, turn_ids=sorted(uuids))
     roles = {row["turn_id"]: row["role"] for row in rows}
     said = {memory_id: {roles.get(one.lower()) for one in turn_ids} for memory_id, turn_ids in wanted.items()}
     return {memory_id for memory_id, by in said.items() if "tool" in by and "user" not in by}

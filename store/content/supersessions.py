@@ -113,10 +113,10 @@ async def source_turns(
     connection: Connection, scope: Scope, turn_ids: Sequence[str], *, chars: int
 ) -> list[SourceTurn]:
     """Return the owner's turns with these ids that exist, in order of time, each with its first `chars` characters."""
-    asked = sorted({one.lower() for one in turn_ids if _UUID.fullmatch(one)})
-    if not asked:
+    ids = sorted({one.lower() for one in turn_ids if _UUID.fullmatch(one)})
+    if not ids:
         return []
-    rows = await _sql.source_turns(connection, **scope.key, turn_ids=asked, chars=chars)
+    rows = await _sql.source_turns(connection, **scope.key, turn_ids=ids, chars=chars)
     return [value_of(SourceTurn, row) for row in rows]
 
 
@@ -124,8 +124,8 @@ async def sources_of(
     connection: Connection, scope: Scope, statuses: Mapping[str, str]
 ) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
     """Return the memories and the turns that summaries stand for, by id; `statuses` has the status of each summary."""
-    given = {"memory_ids": list(statuses), "statuses": list(statuses.values())}
-    rows = await _sql.sources_of_memories(connection, **scope.key, **given)
+    parameters = {"memory_ids": list(statuses), "statuses": list(statuses.values())}
+    rows = await _sql.sources_of_memories(connection, **scope.key, **parameters)
     return {row["memory_id"]: (tuple(row["sources"]), tuple(row["events"])) for row in rows}
 
 

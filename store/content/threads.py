@@ -175,10 +175,10 @@ async def write(
         last_turn_at=last_turn_at,
         now=now,
     )
-    asked = [turn.client_turn_id for turn in turns]
+    client_turn_ids = [turn.client_turn_id for turn in turns]
     known = {
         row["client_turn_id"]: row["turn_id"]
-        for row in await _sql.known_turns(connection, **key, client_turn_ids=asked)
+        for row in await _sql.known_turns(connection, **key, client_turn_ids=client_turn_ids)
     }
     first = {one.turn.client_turn_id: one for one in reversed(prepared) if one.turn.client_turn_id not in known}
     new = list(first.values())[::-1]
@@ -189,7 +189,7 @@ async def write(
         added_bytes = await storage.of_turns(connection, scope, [ids[turn_id] for turn_id in first])
         await storage.add(connection, scope, added_bytes, quota_bytes=quota_bytes)
     turn_count = head["turn_count"] + len(new)
-    return Appended(tuple(ids[client_turn_id] for client_turn_id in asked), len(new), turn_count)
+    return Appended(tuple(ids[client_turn_id] for client_turn_id in client_turn_ids), len(new), turn_count)
 
 
 async def _insert(

@@ -111,8 +111,8 @@ async def edges_at(
 
 async def hold_edges(connection: Connection, scope: Scope, reasons: Mapping[UUID, str], *, now: datetime) -> int:
     """Write why edges are held, and return how many changed."""
-    ids, told = list(reasons), list(reasons.values())
-    return int(await _sql.hold_edges(connection, **scope.key, link_ids=ids, reasons=told, now=now))
+    ids, texts = list(reasons), list(reasons.values())
+    return int(await _sql.hold_edges(connection, **scope.key, link_ids=ids, reasons=texts, now=now))
 
 
 async def pages_after(

@@ -139,8 +139,10 @@ async def passages_of(
     """Return the summaries and the first sections, `each` a page, of given pages; how often words occur is not counted."""
     if not page_ids:
         return Recalled()
-    asked = {name: value for name, value in wanted.parameters().items() if name in {"words", "embedder_no", "vectors"}}
-    rows = await _sql.passages_of_pages(connection, **scope.key, page_ids=list(page_ids), each=each, **asked)
+    parameters = {
+        name: value for name, value in wanted.parameters().items() if name in {"words", "embedder_no", "vectors"}
+    }
+    rows = await _sql.passages_of_pages(connection, **scope.key, page_ids=list(page_ids), each=each, **parameters)
     return recalled([(*row[:4], None, *row[4:]) for row in map(tuple, rows)], _passages)
 
 
