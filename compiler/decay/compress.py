@@ -212,8 +212,8 @@ async def _sources_of(connection: Connection, scope: Scope, summary_id: str, *, 
     edges = await supersessions.live_from(connection, scope, [summary_id], SupersessionReason.COMPRESSED)
     wanted = [edge.superseded_id for edge in edges if edge.superseded_id not in without]
     held = await memories.lock(connection, scope, wanted)
-    told = await episodes.of_summary(connection, scope, summary_id)
-    return [_source(held[one]) for one in wanted if one in held] + [_episode_source(one) for one in told if one.text]
+    sources = await episodes.of_summary(connection, scope, summary_id)
+    return [_source(held[one]) for one in wanted if one in held] + [_episode_source(one) for one in sources if one.text]
 
 
 def _source(memory: Memory) -> DecaySource:

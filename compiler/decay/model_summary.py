@@ -67,13 +67,13 @@ async def written(writer: SummaryModel, sources: Sequence[DecaySource], spend: S
         await spend(error.answer)
         raise
     await spend(answer)
-    told = [(one.get("number"), kept_text(str(one.get("claim", "")))) for one in _claims(answer.parsed)]
-    if [number for number, _ in told] != list(range(1, len(sources) + 1)):
+    claims = [(one.get("number"), kept_text(str(one.get("claim", "")))) for one in _claims(answer.parsed)]
+    if [number for number, _ in claims] != list(range(1, len(sources) + 1)):
         raise CompressionRefused("the model left out a source, or added one")
-    for source, (number, claim) in zip(sources, told, strict=True):
+    for source, (number, claim) in zip(sources, claims, strict=True):
         if not claim.strip() or len(claim) > len(source.claim):
             raise CompressionRefused(f"the model wrote nothing for source {number}, or made it longer")
-    lines = [" ".join(claim.split()) for _, claim in told]
+    lines = [" ".join(claim.split()) for _, claim in claims]
     return ModelWords(DECAY_SUMMARY_CLAIM_SEPARATOR.join(lines), tuple(source.claim for source in sources))
 
 

@@ -66,8 +66,8 @@ async def supersede(
     if memory_id in distinct:
         raise SupersessionRefused(f"memory {memory_id!r} cannot take its own place")
     if above := [one for one in distinct if AuthorityTier.parse(held[one].authority) > cause.most_trusted]:
-        told = f"{held[above[0]].authority}, above the caller's {cause.most_trusted.name.title()}"
-        raise SupersessionRefused(f"memory {above[0]!r} has the authority {told}; an operator may supersede it")
+        authority = f"{held[above[0]].authority}, above the caller's {cause.most_trusted.name.title()}"
+        raise SupersessionRefused(f"memory {above[0]!r} has the authority {authority}; an operator may supersede it")
     for one in distinct:
         if await supersessions.leads_to(connection, scope, one, [memory_id]):
             raise SupersessionRefused(f"memory {one!r} took the place of {memory_id!r}; restore that first")
@@ -115,13 +115,13 @@ def edit_of(edit: NewMemory, superseded: Iterable[Memory]) -> NewMemory:
     Its authority is the least trusted of all, its confidence at most a superseded summary's, and it is a candidate if one of them
     is: rewording gives no memory more authority, and accepts none.
     """
-    given = list(superseded)
-    doubts = [one.confidence for one in given if one.source_events]
-    is_candidate = any(one.status is MemoryStatus.CANDIDATE for one in given)
+    replaced = list(superseded)
+    doubts = [one.confidence for one in replaced if one.source_events]
+    is_candidate = any(one.status is MemoryStatus.CANDIDATE for one in replaced)
     return replace(
         edit,
         authority=least_trusted(
-            [edit.authority or AuthorityTier.AGENT.name.title(), *(one.authority for one in given)]
+            [edit.authority or AuthorityTier.AGENT.name.title(), *(one.authority for one in replaced)]
         ),
         confidence=min([1.0 if edit.confidence is None else edit.confidence, *doubts]),
         status=MemoryStatus.CANDIDATE if is_candidate else edit.status,

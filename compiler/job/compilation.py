@@ -158,11 +158,11 @@ async def _plan_and_commit(run: Run, batch: ReadBatch) -> None:
 
 
 async def _plan(run: Run, memories: tuple[BatchMemory, ...]) -> Planned:
-    asked, is_linking = mention_uuids(run.job), run.flags.deterministic_linking_enabled
-    if not memories and not asked:
+    mention_ids, is_linking = mention_uuids(run.job), run.flags.deterministic_linking_enabled
+    if not memories and not mention_ids:
         return Planned()
     run.checkpoint("frozen")
-    planned = await leaf.plan_leaf(run.access, run.deps, memories, mention_ids=asked, is_linking=is_linking)
+    planned = await leaf.plan_leaf(run.access, run.deps, memories, mention_ids=mention_ids, is_linking=is_linking)
     run.checkpoint("planned")
     return planned
 
@@ -208,11 +208,11 @@ async def _is_on(run: Run) -> bool:
     if own is None or not own.is_compiled:
         run.figures["flags"] = {"wiki_compile_enabled": False}
         return False
-    given = run.settings.flags
+    defaults = run.settings.flags
     run.flags = Flags(
-        given.aggregation_pass_enabled if own.aggregation is None else own.aggregation,
-        given.deterministic_linking_enabled if own.linking is None else own.linking,
-        given.unread_pause_s if own.unread_pause_s is None else own.unread_pause_s,
+        defaults.aggregation_pass_enabled if own.aggregation is None else own.aggregation,
+        defaults.deterministic_linking_enabled if own.linking is None else own.linking,
+        defaults.unread_pause_s if own.unread_pause_s is None else own.unread_pause_s,
     )
     run.figures["flags"] = {
         "wiki_compile_enabled": True,

@@ -74,8 +74,8 @@ def outcome_of(error: Exception, run: Run) -> Result:
     if isinstance(error, _HOPELESS) or run.job.attempt >= patience.max_attempts:
         return Result(Ending(JobStatus.FAILED, name, figures))
     # A provider's message may quote the memories, and no forgetting reaches a log.
-    told = None if isinstance(error, ModelsError) else error
-    log.warning("job_failed", extra={"error": type(error).__name__, "attempt": run.job.attempt}, exc_info=told)
+    logged_error = None if isinstance(error, ModelsError) else error
+    log.warning("job_failed", extra={"error": type(error).__name__, "attempt": run.job.attempt}, exc_info=logged_error)
     delay_s = patience.retry_delay_s * 2 ** max(0, run.job.attempt - 1)
     return Result(waiting, resume_at=now + timedelta(seconds=delay_s))
 

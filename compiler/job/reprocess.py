@@ -135,8 +135,8 @@ async def _part(deps: ReprocessDeps, scope: Scope, job: ReprocessJob, known: Voc
             return None
         if done.counters:
             await scopes.bump_revision(connection, scope, now=now)
-            told = {"ontology": known.version, "governed": [list(after), list(done.last)]}
-            await batches.log_applied(connection, scope, await _logged(connection, scope, row, told, now), now=now)
+            options = {"ontology": known.version, "governed": [list(after), list(done.last)]}
+            await batches.log_applied(connection, scope, await _logged(connection, scope, row, options, now), now=now)
         job = replace(
             job,
             continuation=_written(_Reached(scope.owner_id, done.last)),
@@ -187,8 +187,8 @@ async def _end(
 
 
 def _reached(job: ReprocessJob) -> _Reached:
-    told = job.continuation
-    return _Reached(UUID(told["owner"]), (told["type"], told["slug"])) if told else _Reached()
+    state = job.continuation
+    return _Reached(UUID(state["owner"]), (state["type"], state["slug"])) if state else _Reached()
 
 
 def _written(reached: _Reached) -> dict[str, str]:

@@ -126,7 +126,7 @@ class _WatchedPlanner:
     async def probe(self) -> None:
         await self._answered(self.planner.probe())
 
-    async def _answered(self, asked: Awaitable[T]) -> T:
-        answer = await asked
+    async def _answered(self, call: Awaitable[T]) -> T:
+        answer = await call
         self.move()
         return answer

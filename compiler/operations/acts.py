@@ -85,11 +85,13 @@ async def report_sentence(
     there = next((one for one in known if one.page == page.key and one.ref == reporting.ref_of(sentence)), None)
     if there is not None:
         return there
-    told = reporting.find(page, sentence)
-    section = next((one for one in page.sections if one.slug == told.section), None)
+    reported = reporting.find(page, sentence)
+    section = next((one for one in page.sections if one.slug == reported.section), None)
     sources = section.sources if section is not None else page.summary_sources
-    memory_id = reporting.source_of(told.text, sources, texts) or (sources[0].memory_id if len(sources) == 1 else "")
-    items = reporting.report(page, told, memory_id, texts)
+    memory_id = reporting.source_of(reported.text, sources, texts) or (
+        sources[0].memory_id if len(sources) == 1 else ""
+    )
+    items = reporting.report(page, reported, memory_id, texts)
     await enact(connection, scope, items, now=now)
     return next(item.ruling for item in items if isinstance(item, WriteRuling))
 

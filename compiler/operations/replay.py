@@ -261,12 +261,12 @@ class _Replay:
                 self.reached = None if reached is None else (reached[0], reached[1], reached[2])
             return planned
         kept = {entry.memory_id for entry in batch.entries if entry.outcome is MemoryOutcome.APPLIED}
-        asked = tuple(UUID(one) for one in options.get("mention_ids", ()))
+        mention_ids = tuple(UUID(one) for one in options.get("mention_ids", ()))
         shown = tuple(memory for memory in memories if memory.memory_id in kept)
-        if "failed" in options or not (shown or asked):
+        if "failed" in options or not (shown or mention_ids):
             return Planned()
         near = tuple(PageKey(PageType(kind), slug) for kind, slug in options.get("near", ()))
-        return await leaf.plan_leaf(access, run.deps, shown, mention_ids=asked, is_linking=is_linking, near=near)
+        return await leaf.plan_leaf(access, run.deps, shown, mention_ids=mention_ids, is_linking=is_linking, near=near)
 
     async def _looked(self, batch: Batch, run: Run, memories: tuple[BatchMemory, ...]) -> Planned | None:
         """Return the plan for an aggregation's window; a plan without changes if the batch had passed over it."""

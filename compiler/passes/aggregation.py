@@ -41,8 +41,8 @@ async def plan_aggregation(
     The option `reached` is set to the place to go on from if there are more pages.
     """
     async with access.reading() as connection:
-        told = await views.told_by_tags(connection, access.scope, look)
-    earlier = sorted(set(told) - {memory.memory_id for memory in memories})[:MOST_CITED]
+        tagged = await views.told_by_tags(connection, access.scope, look)
+    earlier = sorted(set(tagged) - {memory.memory_id for memory in memories})[:MOST_CITED]
     more = await deps.substrate.fetch(access.scope, earlier) if earlier else {}
     every = (*memories, *(more[one] for one in earlier if one in more))
     async with access.reading() as connection:

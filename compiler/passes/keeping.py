@@ -51,8 +51,8 @@ async def _places(connection: Connection, scope: Scope, every: Sequence[KeptEdge
     titles = dict(end for one in every for end in one.ends)
     rules = await views.ruled_by_operators(connection, scope)
     merged = {key: rules.end(key) for key in titles}
-    asked = sorted({*titles, *merged.values()})
-    identities = await candidates.identities(connection, scope, [(key.type.value, key.slug) for key in asked])
+    keys = sorted({*titles, *merged.values()})
+    identities = await candidates.identities(connection, scope, [(key.type.value, key.slug) for key in keys])
     existing = {key_of(one) for one in identities}
     names = sorted({name for key, title in titles.items() if merged[key] not in existing for name in alias_keys(title)})
     borne: dict[str, set[PageKey]] = {}
@@ -69,8 +69,8 @@ async def _places(connection: Connection, scope: Scope, every: Sequence[KeptEdge
 
 async def _stated(connection: Connection, scope: Scope, sources: Iterable[PageKey]) -> set[tuple[object, ...]]:
     """Return the identities of what operators stated of edges from some pages."""
-    asked = [(key.type.value, key.slug) for key in sorted(sources)]
-    page_ids = [one.page_id for one in await candidates.identities(connection, scope, asked)]
+    paths = [(key.type.value, key.slug) for key in sorted(sources)]
+    page_ids = [one.page_id for one in await candidates.identities(connection, scope, paths)]
     return {one.identity for one in await surroundings.edges_by_hand(connection, scope, page_ids)}
 
 

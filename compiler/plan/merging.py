@@ -64,8 +64,8 @@ def rename(page: Page, display: str, bearers: Iterable[PageKey]) -> tuple[Item, 
     if title == page.title:
         return ()
     named = replace(page, title=title)
-    given = Alias(fold(title), title, MANUAL)
-    return (RenamePage(page.key, title), *_rulings(named, (*page.aliases, given), taken=frozenset()))
+    alias = Alias(fold(title), title, MANUAL)
+    return (RenamePage(page.key, title), *_rulings(named, (*page.aliases, alias), taken=frozenset()))
 
 
 def _rulings(page: Page, names: Iterable[Alias], *, taken: Collection[str]) -> Iterator[WriteRuling]:
@@ -74,9 +74,9 @@ def _rulings(page: Page, names: Iterable[Alias], *, taken: Collection[str]) -> I
     yield WriteRuling(Ruling(RulingKind.TITLE, page.key, text=page.title, memory_ids=behind))
     for alias in names:
         if alias.key not in taken:
-            told = tuple(sorted({one.memory_id for one in alias.sources})) or behind
+            memory_ids = tuple(sorted({one.memory_id for one in alias.sources})) or behind
             yield WriteRuling(
-                Ruling(RulingKind.NAME, page.key, alias.key, alias.display, alias.origin, memory_ids=told)
+                Ruling(RulingKind.NAME, page.key, alias.key, alias.display, alias.origin, memory_ids=memory_ids)
             )
 
 

@@ -80,10 +80,12 @@ def words_of(sentence: str) -> frozenset[str]:
     return content_words(plain_key(unescape(sentence)))
 
 
-def report(page: Page, told: Told, memory_id: str, texts: Mapping[str, str]) -> tuple[Item, ...]:
+def report(page: Page, reported: Told, memory_id: str, texts: Mapping[str, str]) -> tuple[Item, ...]:
     """Return the items by which the sentence leaves the page, with the citations of memories that nothing else there rests on."""
     ids = (memory_id,) if memory_id else ()
-    ruling = Ruling(RulingKind.SENTENCE, page.key, ref_of(told.text), told.text, told.section, memory_ids=ids)
+    ruling = Ruling(
+        RulingKind.SENTENCE, page.key, ref_of(reported.text), reported.text, reported.section, memory_ids=ids
+    )
     written: list[Item] = [WriteRuling(ruling)]
     refs = frozenset({ruling.ref})
     for section in page.sections:

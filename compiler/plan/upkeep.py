@@ -61,12 +61,12 @@ def name(page: Page, display: str, *, is_shared: bool = False) -> tuple[Item, ..
     With a name that is shared with other pages, later memories that use it do not all go to this page. Raises ActRefused for a
     name without anything to compare by.
     """
-    key, given = fold(display), " ".join(display.split())
+    key, alias = fold(display), " ".join(display.split())
     if not is_name(display):
         raise ActRefused("alias", "holds no letter or digit; send a name")
     behind = tuple(sorted({one.memory_id for one in page.cited()}))
-    ruling = Ruling(RulingKind.NAME, page.key, key, given, SHARED if is_shared else MANUAL, memory_ids=behind)
-    return (WriteAlias(page.key, Alias(key, given, "manual")), WriteRuling(ruling))
+    ruling = Ruling(RulingKind.NAME, page.key, key, alias, SHARED if is_shared else MANUAL, memory_ids=behind)
+    return (WriteAlias(page.key, Alias(key, alias, "manual")), WriteRuling(ruling))
 
 
 def is_name(display: str) -> bool:

@@ -119,7 +119,7 @@ class ModelPlanner:
     meter: CostMeter
     now: Callable[[], datetime]
     max_memory_chars: int = 120_000
-    on_question: Callable[[ModelQuestion], None] = lambda asked: None
+    on_question: Callable[[ModelQuestion], None] = lambda question: None
 
     @property
     def name(self) -> str:
@@ -133,23 +133,23 @@ class ModelPlanner:
         return Proposed(splitting.join(part.proposal for part in parts), rejections)
 
     async def _plan_part(self, batch: LeafBatch) -> Proposed:
-        asked = await asyncio.to_thread(prompt.leaf, batch)
+        question = await asyncio.to_thread(prompt.leaf, batch)
         seen = {memory.memory_id for memory in (*batch.memories, *batch.earlier, *batch.standing)}
         seen |= {source.memory_id for page in batch.pages for source in page.cited()}
         seen |= {one.source.memory_id for mention in batch.mentions for one in mention.sightings}
-        return _read(await self._ask(asked, _LEAF, seen), asked)
+        return _read(await self._ask(question, _LEAF, seen), question)
 
     async def write_section(self, draft: Draft) -> str:
         """Return the section's text. Raises a ProviderError, CostCeilingReached."""
-        asked = prompt.section(draft)
+        question = prompt.section(draft)
         seen = {memory.memory_id for memory in draft.memories} | {one.memory_id for one in draft.section.sources}
-        return (await self._ask(asked, _SECTION, seen)).text.strip()
+        return (await self._ask(question, _SECTION, seen)).text.strip()
 
     async def plan_aggregation(self, view: AggregationView) -> Proposed:
         """Return the hubs, rollups and promotions that the model proposes. Raises a ProviderError, CostCeilingReached."""
-        asked = await asyncio.to_thread(prompt.aggregation, view)
+        question = await asyncio.to_thread(prompt.aggregation, view)
         seen = {source.memory_id for page in view.pages for source in page.cited()} | view.evidence.keys()
-        return _read(await self._ask(asked, _AGGREGATION, seen), asked)
+        return _read(await self._ask(question, _AGGREGATION, seen), question)
 
     async def probe(self) -> None:
         """Ask for a plan and a section about a harmless memory, bypassing the cache. Raises a ProviderError,
@@ -157,23 +157,23 @@ class ModelPlanner:
         """
         section = Section("overview", "Overview", "Had lunch at Cafe Luna.")
         draft = Draft(PageKey(PageType.ENTITY, "maria-silva"), "Maria Silva", section, "", (_HARMLESS,))
-        for asked, of_pass in ((prompt.leaf(LeafBatch((_HARMLESS,))), _LEAF), (prompt.section(draft), _SECTION)):
+        for question, of_pass in ((prompt.leaf(LeafBatch((_HARMLESS,))), _LEAF), (prompt.section(draft), _SECTION)):
             await self._check()
-            await self._bought(self._request(asked, of_pass), asked, of_pass)
+            await self._bought(self._request(question, of_pass), question, of_pass)
 
-    def _request(self, asked: Prompt, of_pass: str) -> ConverseRequest:
+    def _request(self, question: Prompt, of_pass: str) -> ConverseRequest:
         return ConverseRequest(
             self.model_id,
-            asked.system,
-            asked.user,
+            question.system,
+            question.user,
             self.costs.section_output_tokens if of_pass == _SECTION else self.costs.planner_output_tokens,
             self.costs.call_deadline_s,
-            AnswerSchema(asked.name, asked.schema, schema.PLAN) if asked.schema is not None else None,
-            prompt_version=asked.version,
+            AnswerSchema(question.name, question.schema, schema.PLAN) if question.schema is not None else None,
+            prompt_version=question.version,
         )
 
-    async def _ask(self, asked: Prompt, of_pass: str, seen: set[str]) -> ConverseAnswer:
-        request = self._request(asked, of_pass)
+    async def _ask(self, question: Prompt, of_pass: str, seen: set[str]) -> ConverseAnswer:
+        request = self._request(question, of_pass)
         key = answer_key(request)
         kept = await self._kept(key, seen)
         if kept is not None:
@@ -181,7 +181,7 @@ class ModelPlanner:
             self.on_question(ModelQuestion(request, of_pass, self.now(), kept, is_kept=True))
             return kept
         await self._check()
-        answer = await self._bought(request, asked, of_pass)
+        answer = await self._bought(request, question, of_pass)
         await self._keep(key, answer, seen, of_pass)
         return answer
 
@@ -192,12 +192,12 @@ class ModelPlanner:
                 self.meter.today_usd = await answers.spent(connection, self.access.scope, now=self.now())
         self.meter.check()
 
-    async def _bought(self, request: ConverseRequest, asked: Prompt, of_pass: str) -> ConverseAnswer:
+    async def _bought(self, request: ConverseRequest, question: Prompt, of_pass: str) -> ConverseAnswer:
         began_at = self.now()
         try:
             answer = await self.model.converse(request)
-            if asked.schema is not None:
-                _read(answer, asked)
+            if question.schema is not None:
+                _read(answer, question)
         except AnswerUnusable as error:
             self.on_question(ModelQuestion(request, of_pass, began_at, error.answer, type(error).__name__))
             self.meter.count(error.answer, of_pass, is_of_use=False)
@@ -243,9 +243,9 @@ class ModelPlanner:
         await costs.add_compile_call(connection, scope, call, now=now)
 
 
-def _read(answer: ConverseAnswer, asked: Prompt) -> Proposed:
+def _read(answer: ConverseAnswer, question: Prompt) -> Proposed:
     """Return the proposal in an answer. Raises MalformedOutput if nothing of it can be read."""
-    proposal, rejections = validate.read(answer.parsed, asked.handles)
+    proposal, rejections = validate.read(answer.parsed, question.handles)
     if not validate.is_plan(answer.parsed, proposal):
         reasons = ", ".join(sorted({one.reason for one in rejections}))
         raise MalformedOutput(answer, f"no item of the plan could be read: {reasons}")

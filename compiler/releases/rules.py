@@ -96,19 +96,19 @@ def matches(rule: ReleaseRule, memory: Memory) -> bool:
 
 def tags_of(memory: Memory) -> tuple[str, ...]:
     """Return the memory's tags: those of its metadata, and its domains."""
-    told = memory.metadata.get("tags")
-    many = told if isinstance(told, list | tuple) else [told]
+    tags = memory.metadata.get("tags")
+    many = tags if isinstance(tags, list | tuple) else [tags]
     return (*(one for one in many if isinstance(one, str)), *memory.domains)
 
 
 def tier_of(memory: Memory) -> TrustTier:
     """Return how far the memory is trusted: as the lowest of its sources."""
-    told = {Origin.TOOL: TrustTier.EXTERNAL, Origin.WEBHOOK: TrustTier.EXTERNAL, Origin.DOCUMENT: TrustTier.KNOWLEDGE}
+    tiers = {Origin.TOOL: TrustTier.EXTERNAL, Origin.WEBHOOK: TrustTier.EXTERNAL, Origin.DOCUMENT: TrustTier.KNOWLEDGE}
     said = AuthorityTier.parse(memory.authority)
     by_authority = {AuthorityTier.USER: TrustTier.RELATIONSHIP, AuthorityTier.AGENT: TrustTier.COMPILED}
     found = [by_authority.get(said, TrustTier.EXTERNAL)]
-    if (origin := origin_of(memory.metadata)) in told:
-        found.append(told[origin])
+    if (origin := origin_of(memory.metadata)) in tiers:
+        found.append(tiers[origin])
     if memory.document_id:
         found.append(TrustTier.KNOWLEDGE)
     if memory.source_episodes or memory.source_events or (memory.turn_ids and said is not AuthorityTier.USER):
@@ -165,7 +165,7 @@ def _exact(text: str) -> str:
     return unicodedata.normalize("NFC", text)
 
 
-def _is_same(given: object, wanted: str) -> bool:
-    if isinstance(given, bool):
-        return wanted == str(given).lower()
-    return isinstance(given, str | int | float) and _exact(str(given)) == _exact(wanted)
+def _is_same(value: object, wanted: str) -> bool:
+    if isinstance(value, bool):
+        return wanted == str(value).lower()
+    return isinstance(value, str | int | float) and _exact(str(value)) == _exact(wanted)

@@ -173,12 +173,12 @@ async def _verdicts(
 
 
 def _judged(
-    asked: Iterable[GovernedEdge], every: Iterable[GovernedEdge], known: Vocabulary
+    edges: Iterable[GovernedEdge], every: Iterable[GovernedEdge], known: Vocabulary
 ) -> dict[GovernedEdge, HeldReason]:
     """Return why each edge that is asked for is held; `every` are all that compete with them for their ends."""
     claims = [_claim(one) for one in every if one.is_active and not _reason(one, known)]
     over = over_cardinality(claims, known)
-    distinct = {one.link_id: one for one in asked}
+    distinct = {one.link_id: one for one in edges}
     return {
         one: HeldReason.CARDINALITY if link_id in over else _reason(one, known) for link_id, one in distinct.items()
     }

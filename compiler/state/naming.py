@@ -41,8 +41,8 @@ async def naming_after(
     found = await views.names_of(connection, scope, wanted)
     for item in items:
         if isinstance(item, CreatePage) and item.page.key in wanted:
-            given = (item.page.title, *(alias.display for alias in item.page.aliases))
-            found[item.page.key] = (*found.get(item.page.key, ()), *given)
+            names = (item.page.title, *(alias.display for alias in item.page.aliases))
+            found[item.page.key] = (*found.get(item.page.key, ()), *names)
         elif isinstance(item, WriteAlias) and item.page in wanted and item.alias.sources:
             found[item.page] = (*found.get(item.page, ()), item.alias.display)
     return links.Naming(about, found)

@@ -31,8 +31,8 @@ async def candidates_of(
     if not rows:
         return ()
     people = await load(connection, scope, {row["person_id"] for row in rows})
-    told = await candidates.outlines(connection, scope, sorted({row["found_id"] for row in rows}))
-    shown = {row["page_id"]: outline(row) for row in told}
+    outlines = await candidates.outlines(connection, scope, sorted({row["found_id"] for row in rows}))
+    shown = {row["page_id"]: outline(row) for row in outlines}
     cited: dict[UUID, set[CitedMemory]] = {}
     for row in rows:
         cited.setdefault(row["found_id"], set()).add(CitedMemory(row["source_ref"], b""))

@@ -107,9 +107,9 @@ async def leaf_batch(
     shown = await asyncio.to_thread(
         lambda: lookup.choose(active, sought, budget_tokens=budget_tokens, count=looking.count, akin=akin)
     )
-    asked = await candidates.mention_keys(connection, scope, mention_ids) if mention_ids else []
-    held = mentions(await candidates.mentions(connection, scope, sorted({*sought.keys, *asked})))
-    chosen = lookup.choose_mentions(held, most=max(sight.max_mentions, len(asked)))
+    mention_keys = await candidates.mention_keys(connection, scope, mention_ids) if mention_ids else []
+    held = mentions(await candidates.mentions(connection, scope, sorted({*sought.keys, *mention_keys})))
+    chosen = lookup.choose_mentions(held, most=max(sight.max_mentions, len(mention_keys)))
     near = tuple(sorted(by_id[page_id] for page_id in found.near if page_id in by_id))
     return LeafBatch(memories, shown[: sight.max_candidates], chosen, near=near)
 
@@ -157,8 +157,8 @@ async def matches(connection: Connection, scope: Scope, names: Names) -> Matches
     """Return the pages that have the names or similar ones, with every such page whole."""
     exact = await candidates.by_aliases(connection, scope, names.keys)
     known = {alias for alias, _ in exact}
-    asked = sorted({name for _, name in names.similar if name not in known})
-    alike = await candidates.by_likeness(connection, scope, asked, least=SIMILARITY, each=_LIKE_EACH)
+    similar = sorted({name for _, name in names.similar if name not in known})
+    alike = await candidates.by_likeness(connection, scope, similar, least=SIMILARITY, each=_LIKE_EACH)
     longer = await candidates.by_beginnings(connection, scope, names.prefixes, each=_LONGER_EACH)
     rules = await ruled_by_operators(connection, scope)
     wanted = sorted({*names.pages, *rules.ends(names.keys, names.pages)})
@@ -236,8 +236,8 @@ async def links_of(connection: Connection, scope: Scope, memory_ids: Sequence[st
 
 async def names_of(connection: Connection, scope: Scope, pages: Iterable[PageKey]) -> dict[PageKey, tuple[str, ...]]:
     """Return the title and all other names of each of the pages that exist."""
-    asked = [(key.type.value, key.slug) for key in sorted(pages)]
-    rows = await candidates.names_of(connection, scope, asked) if asked else []
+    paths = [(key.type.value, key.slug) for key in sorted(pages)]
+    rows = await candidates.names_of(connection, scope, paths) if paths else []
     return {PageKey(PageType(row["type"]), row["slug"]): (row["title"], *row["displays"]) for row in rows}
 
 
@@ -293,10 +293,10 @@ async def aggregation_view(
     if not changed and (look.is_for_change or not waiting):
         return None, None
     above = await candidates.rollups_of(connection, scope, changed)
-    told = parents.merge_candidates(
+    tagged_candidates = parents.merge_candidates(
         parents.from_memories(memories), () if look.is_whole else parents.themes_tagged(memories)
     )
-    recent, found, lean = await _recent(connection, scope, changed, above, told, look)
+    recent, found, lean = await _recent(connection, scope, changed, above, tagged_candidates, look)
     found = await tagged.with_all_pages(connection, scope, found)
     titles = sorted({key for one in found for key in alias_keys(one.title)})
     named = [page_id for _, page_id in await candidates.by_aliases(connection, scope, titles)]
@@ -366,8 +366,8 @@ async def _others(
         key for page in pages for one in page.sections if one.aggregation for key in one.aggregation.linked_pages
     }
     wanted |= set(named)
-    asked = [(key.type.value, key.slug) for key in sorted(wanted - shown)]
-    known = await candidates.identities(connection, scope, asked)
+    paths = [(key.type.value, key.slug) for key in sorted(wanted - shown)]
+    known = await candidates.identities(connection, scope, paths)
     standing = await load(connection, scope, [one.page_id for one in known])
     return tuple(page for page in standing.pages.values() if page.is_active)
 

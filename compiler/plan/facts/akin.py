@@ -29,9 +29,10 @@ def akin(memories: Iterable[BatchMemory], earlier: Iterable[BatchMemory]) -> tup
     """
     words = {one.memory_id: (one, content_words(one.text)) for one in earlier}
     spread = Counter(word for _, own in words.values() for word in own)
-    asked = [content_words(one.text) for one in memories]
+    contents = [content_words(one.text) for one in memories]
     scores = {
-        memory_id: max((_score(own, one, spread) for one in asked), default=0) for memory_id, (_, own) in words.items()
+        memory_id: max((_score(own, one, spread) for one in contents), default=0)
+        for memory_id, (_, own) in words.items()
     }
     kept: list[BatchMemory] = []
     left = bounds.STANDING_CHARS
@@ -43,6 +44,6 @@ def akin(memories: Iterable[BatchMemory], earlier: Iterable[BatchMemory]) -> tup
     return tuple(sorted(kept, key=lambda one: (one.occurred_at, one.memory_id)))
 
 
-def _score(own: frozenset[str], asked: frozenset[str], spread: Counter[str]) -> float:
-    shared = sorted(own & asked)
+def _score(own: frozenset[str], words: frozenset[str], spread: Counter[str]) -> float:
+    shared = sorted(own & words)
     return sum(1 / spread[word] for word in shared) if len(shared) > 1 else 0.0

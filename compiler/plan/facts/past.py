@@ -45,8 +45,8 @@ def origin(memory: BatchMemory) -> Origin:
 
 def origin_of(metadata: Mapping[str, Any]) -> Origin:
     """Return the origin that a memory's metadata names, as `origin` does."""
-    given = (metadata.get(key) for key in ORIGIN_KEYS)
-    origins = (_ORIGINS.get(one.strip().casefold()) for one in given if isinstance(one, str))
+    values = (metadata.get(key) for key in ORIGIN_KEYS)
+    origins = (_ORIGINS.get(one.strip().casefold()) for one in values if isinstance(one, str))
     return next((one for one in origins if one is not None), Origin.USER)
 
 

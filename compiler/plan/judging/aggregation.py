@@ -70,8 +70,8 @@ def decide(
     for one in proposal.rollups:
         passing.take_rollup(one)
     passing.refresh()
-    for asked in proposal.section_promotions:
-        passing.promote(asked)
+    for section_promotion in proposal.section_promotions:
+        passing.promote(section_promotion)
     passing.write()
     passing.link(proposal.links)
     passing.score_hubs()
@@ -244,13 +244,13 @@ class _Pass:
         )
         return replace(section, body_md=body, aggregation=counted)
 
-    def promote(self, asked: SectionPromotion) -> None:
+    def promote(self, proposed: SectionPromotion) -> None:
         """Record a section's promotion if it was a candidate before this pass and its score still suffices."""
-        page = self._page(asked.page)
-        slug = writing.section_slug(asked.section_slug)
+        page = self._page(proposed.page)
+        slug = writing.section_slug(proposed.section_slug)
         standing = self._standing(page, slug) if page else None
         if page is None or standing is None or standing.aggregation is None:
-            self.gathering.reject("unknown_section", f"{asked.page.path}#{asked.section_slug}")
+            self.gathering.reject("unknown_section", f"{proposed.page.path}#{proposed.section_slug}")
             return
         section = self.rollups.get((page.key, slug), standing)
         now = section.aggregation or standing.aggregation
@@ -260,18 +260,20 @@ class _Pass:
         ):
             self.gathering.reject("section_not_ready", f"{page.key.path}#{slug}")
             return
-        key = self.merger.key_of(asked.new_page)
+        key = self.merger.key_of(proposed.new_page)
         if (
             key is None
             or key.type is not PageType.TOPIC
-            or self._is_there(key, asked.new_page.title)
+            or self._is_there(key, proposed.new_page.title)
             or key in self._ancestors(page.key)
         ):
-            self.gathering.reject("promoted_page_exists" if key else "page_without_name", asked.new_page.title)
+            self.gathering.reject("promoted_page_exists" if key else "page_without_name", proposed.new_page.title)
             return
-        child = self._promoted_page(key, asked, section)
+        child = self._promoted_page(key, proposed, section)
         self.promoted.append((page.key, child))
-        body = rollup.stub(asked.parent_summary, asked.highlights[:MAX_HIGHLIGHTS], title=child.title, promoted=key)
+        body = rollup.stub(
+            proposed.parent_summary, proposed.highlights[:MAX_HIGHLIGHTS], title=child.title, promoted=key
+        )
         done = replace(now, promotion_status=PromotionStatus.PROMOTED, promoted_page=key)
         self.rollups[page.key, slug] = replace(section, body_md=body, children=(), aggregation=done)
         self.gathering.count("sections_promoted")
@@ -281,12 +283,14 @@ class _Pass:
         planned = {hub.key for hub in self.hubs.values()} | {child.key for _, child in self.promoted}
         return key in planned or self._page(key) is not None or self.merger.has(PageType.TOPIC, title)
 
-    def _promoted_page(self, key: PageKey, asked: SectionPromotion, section: Section) -> Page:
-        title = markdown.one_line(asked.new_page.title)[: markdown.MAX_NAME_CHARS]
+    def _promoted_page(self, key: PageKey, proposed: SectionPromotion, section: Section) -> Page:
+        title = markdown.one_line(proposed.new_page.title)[: markdown.MAX_NAME_CHARS]
         fresh = Aggregation(observed_tags=section.aggregation.observed_tags if section.aggregation else ())
         moved = self._rendered(replace(section, aggregation=fresh))
         aliases = tuple(Alias(one, title, sources=section.sources) for one in markdown.alias_keys(title))
-        summary = paging.short(markdown.one_line(asked.new_page.summary or asked.parent_summary), bounds.SUMMARY_CHARS)
+        summary = paging.short(
+            markdown.one_line(proposed.new_page.summary or proposed.parent_summary), bounds.SUMMARY_CHARS
+        )
         return Page(key, title, summary, section.sources if summary else (), aliases=aliases, sections=(moved,))
 
     def write(self) -> None:

@@ -86,8 +86,8 @@ def left_behind(view: StaleView, items: Iterable[Item]) -> tuple[str, ...]:
     """Return the memories that remain although their page is removed; they are read again to find another page."""
     deleted = {item.page for item in items if isinstance(item, DeletePage)}
     gone = [page for page in view.pages if page.key in deleted and page.is_active and renamed(view, page) is None]
-    told = {one.memory_id for page in gone for one in _told(page)}
-    return tuple(sorted(told & view.memories.keys() - view.gone))
+    memory_ids = {one.memory_id for page in gone for one in _told(page)}
+    return tuple(sorted(memory_ids & view.memories.keys() - view.gone))
 
 
 def _told(page: Page) -> Iterator[CitedMemory]:

@@ -184,12 +184,12 @@ class _Finisher:
             return whole, sources if whole else ()
         kept = markup.harmless(paging.short(markdown.one_line(mended), bounds.SUMMARY_CHARS // 2))
         own = facts.own_words((self.titles.get(page, ""),))
-        told = facts.gist(facts.read(kept), own)
+        gist = facts.gist(facts.read(kept), own)
         texts = {one: self.memories.get(one.memory_id) for one in sources}
         left = tuple(
             one
             for one, memory in texts.items()
-            if not memory or facts.shared(told, facts.gist(facts.read(memory.text), own))
+            if not memory or facts.shared(gist, facts.gist(facts.read(memory.text), own))
         )
         return kept, left or sources
 

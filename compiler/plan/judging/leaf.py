@@ -174,9 +174,9 @@ class _Leaf:
         proposed = [alias for update in together for alias in update.aliases]
         names = naming.aliases(page, proposed, citable=self.citable, cited=cited)
         self.gathering.add(WriteAlias(page.key, alias) for alias in names)
-        told = [tag for update in together for tag in (*update.tags, *self._type_tags(update))]
-        told += tags_at(page, (alias.name for alias in proposed), self.citable, cited)
-        tags = naming.tags(page, told, citable=self.citable)
+        proposed_tags = [tag for update in together for tag in (*update.tags, *self._type_tags(update))]
+        proposed_tags += tags_at(page, (alias.name for alias in proposed), self.citable, cited)
+        tags = naming.tags(page, proposed_tags, citable=self.citable)
         self.gathering.add(WriteTag(page.key, tag) for tag in tags)
 
     def _create(self, key: PageKey, proposed: ProposedPage) -> None:

@@ -38,10 +38,12 @@ def requirement(
     a city requires one of its words.
     """
     key = plain_key(title)
-    given = {plain_key(one) for one in cities} - {""}
+    city_keys = {plain_key(one) for one in cities} - {""}
     runs = _runs(key)
-    is_whole = key != "" and (key in {*given, *map(plain_key, names)} or bool(theme_of(key)))
-    keys = (key,) if is_whole else tuple(sorted({one for one in runs if one in given or gazetteer.is_known_city(one)}))
+    is_whole = key != "" and (key in {*city_keys, *map(plain_key, names)} or bool(theme_of(key)))
+    keys = (
+        (key,) if is_whole else tuple(sorted({one for one in runs if one in city_keys or gazetteer.is_known_city(one)}))
+    )
     return MemberRequirement(keys, frozenset() if keys else frozenset(map(_stem, content_words(key))))
 
 

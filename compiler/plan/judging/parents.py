@@ -113,8 +113,8 @@ def city_in_summary(summary: str) -> str:
 
 def section_for(types: Iterable[str]) -> str:
     """Return the slug of a hub's section for members of these types."""
-    given = {one.casefold() for one in types}
-    return next((section for section, known in _SECTIONS if not given.isdisjoint(known)), PLACES)
+    kinds = {one.casefold() for one in types}
+    return next((section for section, known in _SECTIONS if not kinds.isdisjoint(known)), PLACES)
 
 
 def section_of(page: Page, candidate: ParentCandidate) -> str:

@@ -105,8 +105,8 @@ class _Reader:
         if not alias:
             self._reject("mention_without_name")
             return None
-        given = value.get("source_ref", value.get("source_refs"))
-        refs = self._memories([given] if isinstance(given, str) else given)
+        refs_value = value.get("source_ref", value.get("source_refs"))
+        refs = self._memories([refs_value] if isinstance(refs_value, str) else refs_value)
         return HeldName(alias, _page_type(value.get("suggestedType")), _text(value, "context"), refs)
 
     def promotion(self, value: Mapping[str, Any]) -> MentionPromotion | None:
@@ -157,8 +157,8 @@ class _Reader:
 
     def section_promotion(self, value: Mapping[str, Any]) -> SectionPromotion | None:
         page = self._page(value.get("pageId"))
-        given = value.get("newPage")
-        seed = self.new_page(given) if isinstance(given, Mapping) else None
+        new_page = value.get("newPage")
+        seed = self.new_page(new_page) if isinstance(new_page, Mapping) else None
         if page is None or seed is None:
             if page is not None:
                 self._reject("promotion_without_page", page.path)
@@ -181,8 +181,8 @@ class _Reader:
 
     def _names(self, value: Mapping[str, Any]) -> tuple[ProposedName, ...]:
         found = []
-        given = value.get("aliases")
-        for one in given if isinstance(given, list) else ():
+        aliases = value.get("aliases")
+        for one in aliases if isinstance(aliases, list) else ():
             if isinstance(one, Mapping):
                 found.append(ProposedName(_name(one, "alias"), self._refs(one)))
             elif isinstance(one, str):
@@ -192,9 +192,9 @@ class _Reader:
     def _refs(self, value: Mapping[str, Any]) -> tuple[str, ...]:
         return self._memories(value.get("source_refs"))
 
-    def _memories(self, given: object) -> tuple[str, ...]:
+    def _memories(self, values: object) -> tuple[str, ...]:
         found: dict[str, None] = {}
-        for one in given if isinstance(given, list) else ():
+        for one in values if isinstance(values, list) else ():
             memory_id = self.handles.memories.get(normal(one))
             if memory_id is None:
                 self._reject("unknown_memory", str(one)[:80])
@@ -202,24 +202,24 @@ class _Reader:
                 found[memory_id] = None
         return tuple(found)
 
-    def _page(self, given: object) -> PageKey | None:
-        page = self.handles.pages.get(normal(given))
+    def _page(self, handle: object) -> PageKey | None:
+        page = self.handles.pages.get(normal(handle))
         if page is None:
-            self._reject("unknown_page", str(given)[:80])
+            self._reject("unknown_page", str(handle)[:80])
         return page
 
-    def _hub(self, given: object) -> PageKey | None:
-        if isinstance(given, str) and given.strip().lower().startswith(NEW):
-            made = slug(given.strip()[len(NEW) :])
-            return PageKey(PageType.TOPIC, made) if made else self._page(given)
-        return self._page(given)
+    def _hub(self, handle: object) -> PageKey | None:
+        if isinstance(handle, str) and handle.strip().lower().startswith(NEW):
+            made = slug(handle.strip()[len(NEW) :])
+            return PageKey(PageType.TOPIC, made) if made else self._page(handle)
+        return self._page(handle)
 
     def _objects(self, value: Mapping[str, Any], name: str) -> Iterator[Mapping[str, Any]]:
-        given = value.get(name)
-        if given is not None and not isinstance(given, list):
+        entries = value.get(name)
+        if entries is not None and not isinstance(entries, list):
             self._reject("not_an_array", name)
             return
-        for one in given or ():
+        for one in entries or ():
             if isinstance(one, Mapping):
                 yield one
             else:
@@ -230,8 +230,8 @@ class _Reader:
 
 
 def _text(value: Mapping[str, Any], name: str) -> str:
-    given = value.get(name)
-    return given.replace("\x00", "") if isinstance(given, str) else ""
+    text = value.get(name)
+    return text.replace("\x00", "") if isinstance(text, str) else ""
 
 
 def _name(value: Mapping[str, Any], name: str) -> str:
@@ -239,12 +239,12 @@ def _name(value: Mapping[str, Any], name: str) -> str:
     return one_line(strip_wikilinks(_text(value, name)))
 
 
-def _texts(given: object) -> Iterator[str]:
-    for one in given if isinstance(given, list) else ():
+def _texts(values: object) -> Iterator[str]:
+    for one in values if isinstance(values, list) else ():
         if isinstance(one, str) and one.strip():
             yield one.strip()
 
 
-def _page_type(given: object) -> PageType | None:
-    name = given.strip().lower() if isinstance(given, str) else ""
+def _page_type(value: object) -> PageType | None:
+    name = value.strip().lower() if isinstance(value, str) else ""
     return PageType(name) if name in set(map(str, PageType)) else None

@@ -60,8 +60,8 @@ def within_bound(page: Page, sections: tuple[ProposedSection, ...]) -> tuple[Pro
         is_there = one.slug in standing or one.is_verbatim
         free -= not is_there
         (kept if is_there or free >= 0 else over).append(one)
-    told = (replace(one, slug="more", heading="More", body_md=f"**{one.heading}**\n\n{one.body_md}") for one in over)
-    return coalesced((*kept, *told)) if over else sections
+    parts = (replace(one, slug="more", heading="More", body_md=f"**{one.heading}**\n\n{one.body_md}") for one in over)
+    return coalesced((*kept, *parts)) if over else sections
 
 
 def section_slug(text: str) -> str:

@@ -148,10 +148,10 @@ def _of_summary(page: Page, *, is_placed: bool) -> Iterator[_Signal]:
     if is_placed and (kind := place_kind(page.summary)):
         yield _Signal(kind, is_strong=True)
         return
-    told = _IS_A.search(line)
-    if told is None or plain_key(line[: told.start()]) not in {plain_key(one.display) for one in page.aliases}:
+    match = _IS_A.search(line)
+    if match is None or plain_key(line[: match.start()]) not in {plain_key(one.display) for one in page.aliases}:
         return
-    words = _NOUNS_END.split(line[told.end() :], maxsplit=1)[0].split()
+    words = _NOUNS_END.split(line[match.end() :], maxsplit=1)[0].split()
     for start in range(max(0, len(words) - MOST_WORDS), len(words)):
         yield _Signal(" ".join(words[start:]))
 
@@ -159,8 +159,8 @@ def _of_summary(page: Page, *, is_placed: bool) -> Iterator[_Signal]:
 def _of_tags(page: Page, known: Vocabulary, structure: str) -> Iterator[_Signal]:
     """Yield the plain tags that say what the page is, the narrowest type first."""
     cited = {source.memory_id for section in page.sections for source in section.sources}
-    told = known.entity(structure) if structure else None
-    base = told.slug if told is not None and is_approved(told) else ""
+    entity = known.entity(structure) if structure else None
+    base = entity.slug if entity is not None and is_approved(entity) else ""
     found = []
     for tag in page.tags:
         one = None if ":" in tag.name or len(tag.sources) < len(cited) / 2 else known.entity(tag.name)

@@ -31,8 +31,8 @@ def asked_of(page: Page, section_slug: str, known: Vocabulary) -> tuple[str, ...
     typing = typing_of(page, known)
     found = templates(typing.slug, known) if typing.slug else ()
     wanted = next((one for one in found if one.slug == base(section_slug)), None)
-    told = (wanted.prompt, wanted.guidance) if wanted is not None else ()
-    return tuple(one[:MOST_CHARS] for one in told if one.strip())
+    texts = (wanted.prompt, wanted.guidance) if wanted is not None else ()
+    return tuple(one[:MOST_CHARS] for one in texts if one.strip())
 
 
 def _entity(one: EntityType, known: Vocabulary) -> dict[str, Any]:
@@ -44,7 +44,7 @@ def _entity(one: EntityType, known: Vocabulary) -> dict[str, Any]:
         }
         for template in templates(one.slug, known)
     ]
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "entity_type": one.slug,
         "name": one.name,
         "means": one.description[:MOST_CHARS],
@@ -52,4 +52,4 @@ def _entity(one: EntityType, known: Vocabulary) -> dict[str, Any]:
         "also": list(one.aliases),
         "sections": sections,
     }
-    return {name: value for name, value in told.items() if value}
+    return {name: value for name, value in fields.items() if value}

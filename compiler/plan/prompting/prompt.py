@@ -81,10 +81,10 @@ def leaf(batch: LeafBatch) -> Prompt:
         parts.insert(2, _part("EARLIER", (_memory(by_id[one.memory_id], one) for one in standing)))
     if batch.known is None:
         return Prompt(wording.LEAF, "\n\n".join(parts), LEAF_VERSION, "leaf_plan", schema.LEAF, handles)
-    told = _part("ONTOLOGY", map(_json, terms.lines(batch.known)))
+    ontology = _part("ONTOLOGY", map(_json, terms.lines(batch.known)))
     return Prompt(
         f"{wording.LEAF}\n{wording.LEAF_ONTOLOGY}",
-        "\n\n".join([told, *parts]),
+        "\n\n".join([ontology, *parts]),
         f"{LEAF_VERSION}+{ONTOLOGY_VERSION}",
         "leaf_plan",
         schema.governed_leaf(batch.known.edge_types()),
@@ -106,9 +106,9 @@ def section(draft: Draft) -> Prompt:
     ]
     if not draft.asked:
         return Prompt(wording.SECTION, "\n\n".join(parts), SECTION_VERSION)
-    asked = _part("WANTED", [_json({"text": one}) for one in draft.asked])
+    guidance = _part("WANTED", [_json({"text": one}) for one in draft.asked])
     version = f"{SECTION_VERSION}+{ONTOLOGY_VERSION}"
-    return Prompt(f"{wording.SECTION}\n{wording.SECTION_ONTOLOGY}", "\n\n".join([asked, *parts]), version)
+    return Prompt(f"{wording.SECTION}\n{wording.SECTION_ONTOLOGY}", "\n\n".join([guidance, *parts]), version)
 
 
 def aggregation(view: AggregationView) -> Prompt:

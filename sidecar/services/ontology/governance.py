@@ -229,8 +229,8 @@ class Governance:
             self._check_eyes(known, items, author)
             base = await _ontology(connection, tenant_id)
             made = changes.apply(base, views.changes_of(items))
-            impact = seen.impact if seen.change_set.revision == known.revision else {}
-            return await self._apply(connection, tenant_id, (known, items), (base, made), author=author, impact=impact)
+            counts = seen.impact if seen.change_set.revision == known.revision else {}
+            return await self._apply(connection, tenant_id, (known, items), (base, made), author=author, counts=counts)
 
     async def reject(self, tenant_id: UUID, change_set_id: UUID, *, author: str) -> ChangeSetView:
         """Reject an open change set; no scan proposes its items again. A repeat changes nothing.
@@ -278,7 +278,7 @@ class Governance:
         between: tuple[Ontology, Ontology],
         *,
         author: str,
-        impact: Mapping[str, int],
+        counts: Mapping[str, int],
     ) -> OntologyVersion:
         (known, items), (base, ontology), now = approved, between, self._now()
         made = OntologyVersion(ontology.version, author, now, known.change_set_id)
@@ -289,7 +289,7 @@ class Governance:
         await change_sets.reject_fingerprints(connection, tenant_id, renamed, author=author, now=now)
         ending = ChangeSetEnding(ChangeSetStatus.APPROVED, author, now, made.version)
         await change_sets.close(connection, tenant_id, known.change_set_id, ending)
-        wish = ReprocessWish(base.version, made.version, known.change_set_id, impact)
+        wish = ReprocessWish(base.version, made.version, known.change_set_id, counts)
         await reprocess_jobs.queue_reprocess(connection, tenant_id, wish, now=now)
         await reprocess.wake(connection, tenant_id, now=now)
         return made
