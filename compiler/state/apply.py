@@ -150,8 +150,8 @@ async def _govern(
 
 async def _standing(connection: Connection, scope: Scope, items: Sequence[Item]) -> Stored:
     """Return the pages that the items name, in their present state."""
-    asked = [(key.type.value, key.slug) for key in reducer.keys_of(items)]
-    named = await candidates.identities(connection, scope, asked)
+    paths = [(key.type.value, key.slug) for key in reducer.keys_of(items)]
+    named = await candidates.identities(connection, scope, paths)
     return await load(connection, scope, [one.page_id for one in named])
 
 
@@ -163,8 +163,8 @@ async def _ids(connection: Connection, scope: Scope, standing: Stored, folded: F
         wanted |= {child for section in page.sections for child in section.children}
         wanted |= {key for one in page.sections if one.aggregation is not None for key in one.aggregation.linked_pages}
     ids = dict(standing.ids)
-    asked = sorted(wanted - ids.keys() - folded.pages.keys())
-    found = await candidates.identities(connection, scope, [(key.type.value, key.slug) for key in asked])
+    keys = sorted(wanted - ids.keys() - folded.pages.keys())
+    found = await candidates.identities(connection, scope, [(key.type.value, key.slug) for key in keys])
     ids.update({key_of(one): one.page_id for one in found})
     ids.update({key: page_uuid(scope, key.type.value, key.slug) for key in folded.pages if key not in ids})
     return ids

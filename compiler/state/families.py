@@ -85,8 +85,8 @@ async def _with_kin(
     held = mentions(await candidates.mentions(connection, scope, sorted(all_keys())))
     wanted = {id_ for one in held if len(ids := _seen_in(one)) <= _MOST_PART_MEMORIES for id_ in ids}
     texts = await substrate.fetch(scope, sorted(wanted)) if wanted else {}
-    given = {(word, name) for word, name in clues_in(texts.values()).kin if name in names}
-    return replace(clues, kin=clues.kin | given)
+    pairs = {(word, name) for word, name in clues_in(texts.values()).kin if name in names}
+    return replace(clues, kin=clues.kin | pairs)
 
 
 def _seen_in(mention: Mention) -> set[str]:
@@ -102,15 +102,17 @@ async def _families(
     clues: NameClues,
 ) -> tuple[NameFamily, ...]:
     """Return the families of the names and of all that end with one of the surnames; the latter are one family by surname."""
-    given = sorted({*names, *(name for every in surnamed.values() for name in every)})
-    words = await _borne(connection, scope, sorted({word for name in given for word in roots(name)}))
-    later = {word: [name for name in given if word in parts(name)] for name in given for word in parts(name)}
+    known_names = sorted({*names, *(name for every in surnamed.values() for name in every)})
+    words = await _borne(connection, scope, sorted({word for name in known_names for word in roots(name)}))
+    later = {
+        word: [name for name in known_names if word in parts(name)] for name in known_names for word in parts(name)
+    }
     alone = await _borne(connection, scope, sorted(later))
-    told = {*clues.cities, *(one for pair in clues.kin for one in pair), *surnamed}
+    clue_names = {*clues.cities, *(one for pair in clues.kin for one in pair), *surnamed}
     exact = {
         *alone,
         *(name for word in alone for name in later[word]),
-        *told,
+        *clue_names,
         *(one for every in surnamed.values() for one in every),
     }
     holders = await _holders(connection, scope, words, exact)
@@ -162,8 +164,8 @@ async def _surnamed(
     A word is one if a name has it after a form of address (`Frau Salomon`), or if a memory has it after a title.
     """
     own = frozenset(names)
-    asked = {*clues.surnames, *(name.rpartition(" ")[2] for name in own)}
-    bearers = await candidates.names_ending(connection, scope, sorted(asked), limit=_MOST_BEARERS)
+    surnames = {*clues.surnames, *(name.rpartition(" ")[2] for name in own)}
+    bearers = await candidates.names_ending(connection, scope, sorted(surnames), limit=_MOST_BEARERS)
     ending: dict[str, list[str]] = {}
     for name in sorted({*bearers, *(name for name in own if " " in name)}):
         ending.setdefault(name.rpartition(" ")[2], []).append(name)
@@ -189,26 +191,26 @@ def _of(holder: _Holder, texts: Mapping[str, BatchMemory]) -> list[BatchMemory]:
 
 async def _borne(connection: Connection, scope: Scope, words: Sequence[str]) -> list[str]:
     """Return the words that are names of themselves, or whose plurals are."""
-    asked = sorted({*words, *(f"{word}s" for word in words)})
-    found = {name for name, _ in await candidates.bearing(connection, scope, asked)}
-    found |= set(await candidates.held_among(connection, scope, asked))
+    spellings = sorted({*words, *(f"{word}s" for word in words)})
+    found = {name for name, _ in await candidates.bearing(connection, scope, spellings)}
+    found |= set(await candidates.held_among(connection, scope, spellings))
     return [word for word in words if word in found or f"{word}s" in found]
 
 
 async def _holders(connection: Connection, scope: Scope, words: Sequence[str], exact: Set[str]) -> list[_Holder]:
     """Return the pages and held names that have one of the exact names, or that begin with one of the words."""
-    asked = sorted({*words, *(f"{word}s" for word in words), *exact})
-    if not asked:
+    spellings = sorted({*words, *(f"{word}s" for word in words), *exact})
+    if not spellings:
         return []
     longer = await candidates.by_beginnings(connection, scope, words, each=_EACH)
     held_longer = await candidates.mentions_by_beginnings(connection, scope, words, each=_EACH)
     begun = {word for word, _, _ in longer} | {word for word, _ in held_longer}
-    asked = [one for one in asked if one in begun or " " not in one or one in exact]
-    bearing = await candidates.bearing(connection, scope, asked)
+    spellings = [one for one in spellings if one in begun or " " not in one or one in exact]
+    bearing = await candidates.bearing(connection, scope, spellings)
     page_ids = {page_id for _, _, page_id in longer} | {one.page_id for _, one in bearing}
     standing = await load(connection, scope, page_ids)
     keys = {name for _, name in held_longer}
-    held = mentions(await candidates.mentions(connection, scope, sorted({*keys, *asked})))
+    held = mentions(await candidates.mentions(connection, scope, sorted({*keys, *spellings})))
     pages = [page for _, page in sorted(standing.pages.items()) if page.is_active and is_judged(page)]
     found = [_Holder(frozenset(_names(page)), page=page) for page in pages]
     return [*found, *(_Holder(frozenset({plain_key(one.alias)}), mention=one) for one in held)]
@@ -253,8 +255,8 @@ def _family(
     group = tuple(group)
     pages = sorted((one.page for one in group if one.page is not None), key=lambda page: page.key)
     held = sorted((one.mention for one in group if one.mention is not None), key=lambda mention: mention.key)
-    told = frozenset(memory_id for page in pages for memory_id in telling.get(page.key, ()))
-    return NameFamily(tuple(pages), tuple(held), kept, told)
+    telling_ids = frozenset(memory_id for page in pages for memory_id in telling.get(page.key, ()))
+    return NameFamily(tuple(pages), tuple(held), kept, telling_ids)
 
 
 async def ids_of(connection: Connection, scope: Scope, keys: Iterable[PageKey]) -> list[UUID]:

@@ -11,7 +11,7 @@ from compiler.plan.contract import BatchMemory, LinkKind, LinkOrigin, PageKey, W
 from compiler.plan.edge_types import TypedEdge
 from compiler.plan.edges.statements import StatedEdge, may_state, statements
 from compiler.plan.names.locating import city_of, place_name
-from compiler.plan.names.spotting import NameKind, speaker_of, told
+from compiler.plan.names.spotting import NameKind, declared, speaker_of
 from compiler.plan.text.markdown import plain_key
 from store.text.texts import fold
 
@@ -37,7 +37,7 @@ def typed_edges(
             yield _link(place, city, TypedEdge("located_in", said_at=memory.occurred_at), memory)
         if len(pages) + (city is not None) > 1 and may_state(memory.text):
             names = [name for page in pages.values() for name in page]
-            people = {one.name for one in told(memory) if one.kind is NameKind.PERSON}
+            people = {one.name for one in declared(memory) if one.kind is NameKind.PERSON}
             speaker = _speaker(memory)
             for stated in statements(memory.text, names, speaker=speaker, people=people):
                 source, target = owners.get(plain_key(stated.subject)), owners.get(plain_key(stated.object))

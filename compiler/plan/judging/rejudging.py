@@ -36,7 +36,7 @@ from compiler.plan.names.locating import city_of
 from compiler.plan.names.naming import holds
 from compiler.plan.names.ruled import known_as
 from compiler.plan.names.same_names import is_titled, main_key, surname, titled
-from compiler.plan.names.spotting import runs, told
+from compiler.plan.names.spotting import declared, runs
 from compiler.plan.names.themes import theme_of
 from compiler.plan.text.kin import introductions, keys_of
 from compiler.plan.text.markdown import alias_keys, plain_key
@@ -97,7 +97,7 @@ class NameFamily:
 
 def names_in(memories: Iterable[BatchMemory]) -> frozenset[str]:
     """Return the plain keys of the memories' names, and the keys under which these are held (`soo-jin bae`)."""
-    spotted = (one for memory in memories for one in (*told(memory), *runs(memory.text)))
+    spotted = (one for memory in memories for one in (*declared(memory), *runs(memory.text)))
     keys = (key for one in spotted for key in (plain_key(one.name), *alias_keys(one.name)))
     return frozenset(name for key in keys for name in (key, main_key(key))) - {""}
 
@@ -246,11 +246,11 @@ def _names(page: Page) -> set[str]:
 def _differ(page: Page, made: Page) -> bool:
     """Return whether the pages cite other memories, on the whole or in their sections, have other names or open otherwise."""
     cited, wanted = ({source.memory_id for source in one.cited()} for one in (page, made))
-    told, telling = (
+    section_ids, made_section_ids = (
         {source.memory_id for section in one.sections for source in section.sources} for one in (page, made)
     )
     opens, opening = (past.plain(one.summary) for one in (page, made))
-    return cited != wanted or told != telling or opens != opening or _names(page) != _names(made)
+    return cited != wanted or section_ids != made_section_ids or opens != opening or _names(page) != _names(made)
 
 
 def _rewritten(page: Page, made: Page) -> Iterator[Item]:

@@ -127,9 +127,9 @@ def _decided(sentence: str, *, is_tagged: bool) -> str:
         return rest[again.end() :] if again and _is_own(rest, rest[: again.start()]) else rest
     if marker and _is_own(sentence, said[: marker.start()]):
         decided = said[marker.end() :]
-        _, colon, told = decided.partition(": ")
-        if colon and _COMMITTED.search(told) and not FIRST_PERSON.isdisjoint(plain_key(told).split()[:1]):
-            return told
+        _, colon, clause = decided.partition(": ")
+        if colon and _COMMITTED.search(clause) and not FIRST_PERSON.isdisjoint(plain_key(clause).split()[:1]):
+            return clause
         return "" if _EVERYDAY.match(decided) and not _LASTING.search(decided) else decided
     if henceforth:
         before, after = said[: henceforth.start()], said[henceforth.end() :]

@@ -80,11 +80,11 @@ _CONTACT = re.compile(
 
 def definition(sentence: str, keys: Collection[str]) -> int:
     """Return how far a sentence, or a clause of it, says what the subject is: 6 if it does, 3 if it begins with the subject."""
-    told = sentence.removeprefix(f"{speaker_of(sentence)}: ")
-    said = _without_longer(plain_key(told), sentence, keys)
+    text = sentence.removeprefix(f"{speaker_of(sentence)}: ")
+    said = _without_longer(plain_key(text), sentence, keys)
     clauses = [said, *map(plain_key, _owned(sentence)), *_clauses(sentence)]
     found = max((_defined(clause, key) for clause in clauses for key in keys), default=0)
-    marked = " ".join(word if word in _STOPS else plain_key(word) for word in _MARK.sub(_marked, told).split())
+    marked = " ".join(word if word in _STOPS else plain_key(word) for word in _MARK.sub(_marked, text).split())
     return max(found, *(_beside(marked, key) for key in keys)) if found < KIND else found
 
 
@@ -131,8 +131,8 @@ def _begins_with(said: str, key: str) -> bool:
 
 def _owned(sentence: str) -> tuple[str, ...]:
     """Return the sentence with what is somebody's as `the`, if anything is: `Petra is Harrier's lead` tells what she is."""
-    told = _OWNER.sub("the ", sentence)
-    return (told,) if told != sentence else ()
+    replaced = _OWNER.sub("the ", sentence)
+    return (replaced,) if replaced != sentence else ()
 
 
 def _clauses(sentence: str) -> Iterator[str]:
@@ -147,9 +147,9 @@ def _clauses(sentence: str) -> Iterator[str]:
     label = plain_key(every[0]).split()
     is_note = label[:1] and len(label) <= _LABEL_WORDS and (len(label) > 1 or label[0] not in NO_NAMES)
     if is_note and label[-1] not in PREDICATES:
-        told = _NAME_ALONE.split(_TITLE.sub("", every[2]), maxsplit=1)[0]
-        if not speaker_of(sentence) or len(told.split()) <= _NAME_WORDS:
-            names = _CONTACT.split(told, maxsplit=1)[0].split()
+        value = _NAME_ALONE.split(_TITLE.sub("", every[2]), maxsplit=1)[0]
+        if not speaker_of(sentence) or len(value.split()) <= _NAME_WORDS:
+            names = _CONTACT.split(value, maxsplit=1)[0].split()
             yield f"{_LABELLED} {plain_key(' '.join(names))}" if all(one[0].isupper() for one in names) else ""
 
 

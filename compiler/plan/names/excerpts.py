@@ -10,7 +10,7 @@ from compiler.plan.contract import BatchMemory, Page
 from compiler.plan.facts import past
 from compiler.plan.lexicon.common_words import COMMON_WORDS
 from compiler.plan.names.naming import is_named
-from compiler.plan.names.spotting import NameKind, acts, is_talk, runs, speaker_of, told
+from compiler.plan.names.spotting import NameKind, acts, declared, is_talk, runs, speaker_of
 from compiler.plan.names.themes import area_of, theme_of, themes_in
 from compiler.plan.proposal import ProposedSection
 from compiler.plan.text.change import content_words
@@ -144,7 +144,7 @@ def excerpt(memory: BatchMemory, keys: Collection[str]) -> tuple[str, ...]:
     is_said = is_talk(memory.text)
     is_note = not is_said and not any(map(theme_of, keys))
     least = 1 if is_note else LEAST_WORDS
-    kinds = {one.kind for one in told(memory) if plain_key(one.name) in keys}
+    kinds = {one.kind for one in declared(memory) if plain_key(one.name) in keys}
     if is_note:
         naming = tuple(one for one in _with_following(every, keys) if _is_telling(one, keys, least))
         telling = [one for one in every if _is_telling(one, keys)]

@@ -60,8 +60,8 @@ def place_name(memory: BatchMemory) -> str:
 def city_of(memory: BatchMemory) -> str:
     """Return the city in the memory's metadata: its place's, else its own; empty if unknown."""
     place = memory.metadata.get("place")
-    told = place.get("city") if isinstance(place, Mapping) else None
-    for city in (told, memory.metadata.get("place_city"), memory.metadata.get("city")):
+    place_city = place.get("city") if isinstance(place, Mapping) else None
+    for city in (place_city, memory.metadata.get("place_city"), memory.metadata.get("city")):
         if isinstance(city, str) and city.strip():
             return city.strip()
     return ""

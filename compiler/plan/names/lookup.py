@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from compiler.plan.contract import BatchMemory, Mention, Page, PageKey
 from compiler.plan.names.same_names import main_name
-from compiler.plan.names.spotting import runs, told
+from compiler.plan.names.spotting import declared, runs
 from compiler.plan.names.themes import themes_in
 from compiler.plan.text.kin import keys_of, kind_of
 from compiler.plan.text.markdown import alias_keys, first_sentence, plain_key
@@ -64,7 +64,7 @@ def names_in(memories: Iterable[BatchMemory]) -> Sought:
     for at, memory in enumerate(memories):
         bit, plain = 1 << at, plain_key(memory.text)
         texts.append(f" {plain} ")
-        for one in (*told(memory), *runs(memory.text)):
+        for one in (*declared(memory), *runs(memory.text)):
             kin = keys_of(kind_of(plain_key(one.name)))
             found = tuple(dict.fromkeys((*alias_keys(one.name), *alias_keys(main_name(one.name)), *kin)))
             keys.update(dict.fromkeys(found))

@@ -197,8 +197,8 @@ def merger(matches: Matches, pages: Iterable[Page] = (), *, gazetteer: Gazetteer
         for alias in page.aliases if page.is_active else ():
             _add(by_asked.setdefault((Way.EXACT, alias.key), []), Match(alias.key, Way.EXACT, alias.key, page.key))
     ordered = {
-        asked: tuple(sorted(found, key=lambda match: (match.page, match.alias)) if len(found) > 1 else found)
-        for asked, found in by_asked.items()
+        key: tuple(sorted(found, key=lambda match: (match.page, match.alias)) if len(found) > 1 else found)
+        for key, found in by_asked.items()
     }
     return Merger(known, ordered, gazetteer, matches.rulings)
 

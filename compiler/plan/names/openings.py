@@ -139,8 +139,8 @@ def fitness(sentence: str, keys: Collection[str]) -> int:
     elif is_own and speaker:
         found -= 1
     found -= 0 if founds(sentence, frozenset(keys)) else 2
-    told = 0 if is_theme else definition(sentence, keys)
-    is_short = told < KIND and len(content_words(sentence)) < _SHORTEST_WORDS
+    score = 0 if is_theme else definition(sentence, keys)
+    is_short = score < KIND and len(content_words(sentence)) < _SHORTEST_WORDS
     found -= 2 if len(sentence) > _LONGEST or is_short else 0
     found -= 1 if sentence.rstrip().endswith("!") else 0
     if is_theme:
@@ -148,7 +148,7 @@ def fitness(sentence: str, keys: Collection[str]) -> int:
         is_told = bool(opens) and not speaker and said.startswith(plain_key(opens[0].name))
         is_reported = bool(opens) and acts(plain_key(opens[0].name), said, _SAYING)
         return found + (-2 if is_reported else 1 if is_told else 0) + (2 if _is_liking(said, words) else 0)
-    return found + told
+    return found + score
 
 
 def _is_liking(said: str, words: Collection[str]) -> bool:

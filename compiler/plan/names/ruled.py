@@ -49,8 +49,8 @@ class Rulings:
 
     def ends(self, names: Iterable[str], pages: Iterable[PageKey]) -> frozenset[PageKey]:
         """Return the pages that the names and pages lead to."""
-        given = (key for name in names for key in self.names.get(name, ()))
-        return frozenset(self.end(key) for key in (*given, *pages))
+        keys = (key for name in names for key in self.names.get(name, ()))
+        return frozenset(self.end(key) for key in (*keys, *pages))
 
     def titled(self, key: PageKey, proposed: ProposedPage) -> ProposedPage:
         """Return the proposal under the title that an operator gave the page, its own title becoming a name."""
@@ -63,14 +63,14 @@ class Rulings:
     def named(self, page: Page) -> Page:
         """Return the page with the names that operators gave it."""
         known = {alias.key for alias in page.aliases if alias.origin != "compiler"}
-        given = [
+        aliases = [
             Alias(key, name, MANUAL, next((one.sources for one in page.aliases if one.key == key), ()))
             for name in self.manual.get(page.key, ())
             for key in alias_keys(name)
             if key not in known
         ]
-        kept = (one for one in page.aliases if one.key not in {alias.key for alias in given})
-        return replace(page, aliases=(*kept, *given)) if given else page
+        kept = (one for one in page.aliases if one.key not in {alias.key for alias in aliases})
+        return replace(page, aliases=(*kept, *aliases)) if aliases else page
 
 
 def rulings(every: Iterable[Ruling]) -> Rulings:
@@ -98,7 +98,7 @@ def rulings(every: Iterable[Ruling]) -> Rulings:
     return Rulings(
         titles,
         {name: tuple(sorted(keys)) for name, keys in names.items()},
-        {key: tuple(sorted(given)) for key, given in manual.items()},
+        {key: tuple(sorted(texts)) for key, texts in manual.items()},
         merged,
         {key: tuple(one) for key, one in unsaid.items()},
     )

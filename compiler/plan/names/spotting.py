@@ -151,7 +151,7 @@ def acts(key: str, text: str, verbs: Collection[str] = ()) -> bool:
     return False
 
 
-def told(memory: BatchMemory) -> Iterator[Spotted]:
+def declared(memory: BatchMemory) -> Iterator[Spotted]:
     """Yield the names in the memory's metadata, and the speaker before a colon at the text's start, else the owner's kin."""
     speaker = speaker_of(memory.text)
     if not speaker and origin(memory) is Origin.USER:

@@ -15,7 +15,7 @@ from compiler.plan.lexicon.common_words import COMMON_WORDS
 from compiler.plan.lexicon.ordinary_words import is_ordinary
 from compiler.plan.names.same_names import country, is_titled, main_key, main_name, surname
 from compiler.plan.names.spelling import stand_apart
-from compiler.plan.names.spotting import NameKind, Spotted, acts, known_names, runs, speaker_of, spotted, told
+from compiler.plan.names.spotting import NameKind, Spotted, acts, declared, known_names, runs, speaker_of, spotted
 from compiler.plan.names.themes import is_form, themes_in
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.plan.text.german_nouns import is_german_compound, is_german_noun
@@ -74,8 +74,8 @@ class Subject:
         if country(self.key):
             return main_name(self.key)
         counts: Counter[str] = Counter()
-        given = [name for name in self.names if not is_owned(plain_key(name))]
-        for name in given or self.names:
+        unowned = [name for name in self.names if not is_owned(plain_key(name))]
+        for name in unowned or self.names:
             counts[plain_key(name)] += self.names[name]
         best = min(counts, key=lambda key: (-counts[key], key))
         full = [key for key in counts if key.startswith(f"{best} ") and _is_person_like(key)]
@@ -83,7 +83,7 @@ class Subject:
             best = min(full, key=lambda key: (-counts[key], -len(key), key))
         spellings = (name for name in self.names if plain_key(name) == best)
         title = min(spellings, key=lambda name: (-_capitals(name), -self.names[name], name))
-        return title if given else f"{title[0].upper()}{title[1:]}"
+        return title if unowned else f"{title[0].upper()}{title[1:]}"
 
     @property
     def _may_be_person(self) -> bool:
@@ -111,8 +111,10 @@ def subjects(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES) -> list[Subj
     pages = _pages(batch.pages)
     held = {main_key(plain_key(mention.alias)): mention for mention in batch.mentions}
     every = (*batch.memories, *batch.earlier)
-    given = {plain_key(name) for memory in every for _, name in introductions(memory.text)}
-    found = _seen(batch.memories, {*map(plain_key, (*pages, *(mention.alias for mention in batch.mentions))), *given})
+    introduced = {plain_key(name) for memory in every for _, name in introductions(memory.text)}
+    found = _seen(
+        batch.memories, {*map(plain_key, (*pages, *(mention.alias for mention in batch.mentions))), *introduced}
+    )
     earlier = {memory.memory_id: memory for memory in batch.earlier}
     for key, subject in found.items():
         subject.page = pages.get(key)
@@ -121,7 +123,7 @@ def subjects(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES) -> list[Subj
         if gazetteer.is_known_city(key) and subject.kind is NameKind.THING and not _is_person(subject):
             subject.kind = NameKind.CITY
         subject.is_sure |= subject.page is not None
-    for key in given.intersection(found):
+    for key in introduced.intersection(found):
         found[key].is_sure, found[key].kind = True, NameKind.PERSON
     several = {key for key in sorted(found) if kind_of(key) and _introduce(found, key)}
     for subject in found.values():
@@ -158,18 +160,21 @@ def _introduce(found: dict[str, Subject], key: str) -> bool:
     Return whether memories give several names: then the word may mean either, and is joined with none.
     """
     kin, kind = found[key], kind_of(key)
-    given = [
+    introduced = [
         (name, memory) for memory in kin.memories.values() for own, name in introductions(memory.text) if own == kind
     ]
-    told = {plain_key(name): (name, memory) for name, memory in given}
-    names = {*told, *(other for other in found if kind_of(other.partition(" ")[0]) == kind and _is_person_like(other))}
+    by_key = {plain_key(name): (name, memory) for name, memory in introduced}
+    names = {
+        *by_key,
+        *(other for other in found if kind_of(other.partition(" ")[0]) == kind and _is_person_like(other)),
+    }
     whole = [name for name in names if not any(other.startswith(f"{name} ") for other in names)]
     if len(whole) != 1:
         return len(whole) > 1
     people = [one for other, one in found.items() if f"{other} ".startswith(f"{whole[0]} ")]
     bearer = found.get(whole[0]) or (people[0] if len(people) == 1 else None)
     if bearer is None:
-        kin.see(Spotted(told[whole[0]][0]), told[whole[0]][1])
+        kin.see(Spotted(by_key[whole[0]][0]), by_key[whole[0]][1])
     elif kin.page in (None, bearer.page):
         bearer.take(kin)
         bearer.is_sure, bearer.kind = True, NameKind.PERSON
@@ -261,7 +266,7 @@ def _called(subjects: Iterable[Subject]) -> set[str]:
 
 def names_of(memory: BatchMemory) -> list[Spotted]:
     """Return the names and themes of a memory, without names that are only known from elsewhere."""
-    return [*told(memory), *runs(memory.text), *_themes(memory)]
+    return [*declared(memory), *runs(memory.text), *_themes(memory)]
 
 
 def _themes(memory: BatchMemory) -> Iterable[Spotted]:
@@ -281,7 +286,7 @@ def _pages(pages: Iterable[Page]) -> dict[str, Page]:
 
 
 def _seen(memories: Iterable[BatchMemory], known: Collection[str]) -> dict[str, Subject]:
-    every = [(memory, list(told(memory))) for memory in memories]
+    every = [(memory, list(declared(memory))) for memory in memories]
     lookout = known_names({*known, *(plain_key(one.name) for _, names in every for one in names)})
     found: dict[str, Subject] = {}
     for memory, names in every:

@@ -224,8 +224,8 @@ def _every() -> tuple[tuple[str, _Form], ...]:
     found: list[tuple[str, _Form]] = []
     for group, lines in enumerate(THEME_GROUPS):
         for title, _, forms in (line.partition(":") for line in lines):
-            given = [(one.rstrip("?").replace("_", " "), not one.endswith("?")) for one in forms.split()]
+            pairs = [(one.rstrip("?").replace("_", " "), not one.endswith("?")) for one in forms.split()]
             own = plain_key(title)
-            named = [(own, True)] if own and own not in dict(given) else []
-            found.extend((words, _Form(title, group, is_clear)) for words, is_clear in (*named, *given))
+            named = [(own, True)] if own and own not in dict(pairs) else []
+            found.extend((words, _Form(title, group, is_clear)) for words, is_clear in (*named, *pairs))
     return tuple(found)
