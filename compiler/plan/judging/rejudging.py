@@ -183,10 +183,10 @@ def changes(
     """Return the items that make the family's pages those of the decision, which was made over an empty wiki.
 
     A page whose name now belongs to another is folded into that one: its names lead there. One that only quotes, and for whose
-    name the memories are not enough, is withdrawn: its name is held. Pages that are `kept`, and those of a name that the
-    decision does not have, stay. `around` are the family's pages with those that lead to them
-    and all that these list, `taken` the active pages of other names, `stated` the edges of these pages by hand, which a folded
-    page leaves to the other.
+    name the memories are not enough, is withdrawn, unless a list has it or an edge by hand: its name is held. Pages that are
+    `kept`, and those of a name that the decision does not have, stay. `around` are the family's pages with those that lead to
+    them and all that these list, `taken` the active pages of other names, `stated` the edges of these pages by hand, which a
+    folded page leaves to the other.
     """
     standing = {page.key: page for page in family.pages}
     made = {
@@ -196,8 +196,9 @@ def changes(
     }
     made = {key: page for key, page in made.items() if key not in taken}
     folded = dict(_folded(family, made))
-    by_hand = {end for link in stated for end in (link.source, link.target)}
-    withdrawn = _unproven(family, decision) - made.keys() - folded.keys() - family.kept - by_hand
+    needed = {end for link in stated for end in (link.source, link.target)}
+    needed |= {child for page in around.values() for section in page.sections for child in section.children}
+    withdrawn = _unproven(family, decision) - made.keys() - folded.keys() - family.kept - needed
     items: list[Item] = []
     for key, page in sorted(made.items()):
         there = standing.get(key)
