@@ -59,7 +59,7 @@ class Row:
     `name` is the set of the conversation asked, if any. `unmarked` is the vector of the message `without_marks`, `form` and
     `words` are what tells whether it is personal. `blind` is how little the embedder knows its language, `likeness` how like it
     the memory or page most like it is, and `told_by_words` what `told` is without vectors. `breadth` is the message's, fitted
-    without the conversation asked (see `fitting_breadth`).
+    without the conversation asked (see `fitting_breadth`), `leaning` how far it leans on its thread.
     """
 
     group: str
@@ -79,6 +79,7 @@ class Row:
     likeness: float = 0.0
     told_by_words: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     breadth: float = 0.0
+    leaning: float = 0.0
 
     def of(self, kind: str) -> NDArray[np.bool_]:
         """Return which candidates are of a kind."""
@@ -408,7 +409,7 @@ def _share_held(row: Row) -> float:
 
 
 def _recalled(scale: Scale, row: Row) -> dict[str, float]:
-    return recall_features(calibrated(scale, row).tolist(), row.likeness)
+    return recall_features(calibrated(scale, row).tolist(), row.likeness, row.leaning)
 
 
 def _message_odds(row: Row, with_vector: _MessageModel, by_words: _MessageModel) -> float:

@@ -81,6 +81,7 @@ def row(recorded: Recorded, breadth: float = 0.0) -> Row:
         likest(likenesses, candidates),
         rank.features_of_kinds(reading, bare, rank.weigh_all(reading, bare)),
         (1 - weighed.leaning) * breadth,
+        weighed.leaning,
     )
 
 

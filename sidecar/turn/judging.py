@@ -50,7 +50,7 @@ def judge(reports: Sequence[SourceReport], reading: Reading) -> Judged:
     ordered = tuple(_ordered(report, judgements_of.get(id(report.candidates), {})) for report in reports)
     found = (item.relevance for report in ordered if report.source is not Source.WORKSPACE for item in report.items)
     like = likest(likenesses, fit) if reading.has_vector else share_held(fit) / 2
-    asks = asking(reading.score, found, like, has_vector=reading.has_vector)
+    asks = asking(reading.score, found, like, ranked.leaning, has_vector=reading.has_vector)
     return Judged(ordered, ranked.leaning, Prospects(asks, ranked.holds))
 
 

@@ -85,28 +85,33 @@ def message_score(text: str, vector: Sequence[float] | None, blind: float = 0.0)
     return (1 - blind) * by_vector + blind * by_words
 
 
-def asking(score: float, relevances: Iterable[float], likeness: float, *, has_vector: bool) -> float:
-    """Return the probability that a message of this `message_score` asks for anything, given all that recall brought and how like
-    the message the memory or page most like it is, 0 if that is not known; without a vector, half of `judging.share_held`.
+def asking(score: float, relevances: Iterable[float], likeness: float, leaning: float, *, has_vector: bool) -> float:
+    """Return the probability that a message of this `message_score` asks for anything, given all that recall brought, how like
+    the message the memory or page most like it is, 0 if that is not known (without a vector, half of `judging.share_held`), and
+    how far it leans on its thread, 0 to 1.
     """
-    features = recall_features(relevances, likeness) | {"message": score}
+    features = recall_features(relevances, likeness, leaning) | {"message": score}
     return probability(ASKS if has_vector else ASKS_BY_WORDS, features)
 
 
-def recall_features(relevances: Iterable[float], likeness: float) -> dict[str, float]:
+def recall_features(relevances: Iterable[float], likeness: float, leaning: float) -> dict[str, float]:
     """Return what recall brought, in log odds: the best relevance, the fifth best, or of fewer than five the best, and the log of
-    their sum; and the likeness within 0 and 0.5.
+    their sum; the likeness within 0 and 0.5; and how far the message leans, alone and times that log: what its thread brings
+    tells less of the message itself.
     """
     best = sorted(relevances, reverse=True)
     first = best[0] if best else 0.0
     fifth = (
         best[_FIFTH] if len(best) > _FIFTH else first
     )  # one answer among three texts stands as clear as among a hundred
+    total = math.log(sum(best) + 1e-3)
     return {
         "best": _log_odds(first),
         "fifth": _log_odds(fifth),
-        "sum": math.log(sum(best) + 1e-3),
+        "sum": total,
         "likeness": min(max(likeness, 0.0), _MOST_LIKENESS),
+        "leaning": leaning,
+        "leaning_sum": leaning * total,
     }
 
 

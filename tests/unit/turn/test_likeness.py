@@ -123,8 +123,12 @@ def test_the_thread_counts_only_for_a_message_that_leans_on_it() -> None:
         background=(0.2, 0.2),
         thread=InThread({"weber": 0.5}, first_position=1, repeated=0.0),
     )
-    (told,) = judged([[0.1], [0.9]], in_thread)
-    assert told[FEATURE] in {round(-0.1 - LEAST, 4), round(0.7 - LEAST, 4)}
+    alone, leaning = (
+        judged([[0.1], [0.9]], replace(in_thread, parts=(replace(part, text=text),) * 2))[0][FEATURE]
+        for text in ("Which doctor did Marta Lopez see in Porto in 2024?", "And who was that?")
+    )
+    assert alone == round(-0.1 - LEAST, 4)
+    assert 0.7 - aloofness(0.0, 1.0) <= leaning <= 0.7 - LEAST
 
 
 @pytest.mark.parametrize(("spend", "least"), [("frugal", 0.2), ("balanced", 0.0)])

@@ -136,12 +136,13 @@ def test_worth_is_relevance_times_holds_over_the_root_of_the_tokens() -> None:
 
 
 def test_recall_is_told_by_its_best_relevances_and_their_sum() -> None:
-    told = recall_features([0.1, 0.5, 0.2], 0.7)
+    told = recall_features([0.1, 0.5, 0.2], 0.7, 0.5)
     assert told["best"] == pytest.approx(0.0)
     assert told["fifth"] == told["best"], "of fewer than five"
-    assert recall_features([0.1, 0.5, 0.2, 0.3, 0.4], 0.0)["fifth"] == pytest.approx(-2.1972, abs=1e-3)
+    assert recall_features([0.1, 0.5, 0.2, 0.3, 0.4], 0.0, 0.0)["fifth"] == pytest.approx(-2.1972, abs=1e-3)
     assert told["likeness"] == 0.5
-    assert 0 <= asking(35.0, [], 0.0, has_vector=True) <= 1
+    assert told["leaning_sum"] == pytest.approx(told["sum"] / 2)
+    assert 0 <= asking(35.0, [], 0.0, 0.0, has_vector=True) <= 1
 
 
 @pytest.mark.parametrize(
@@ -192,5 +193,10 @@ def test_a_vector_counts_less_the_less_the_embedder_knows_the_language() -> None
 
 
 def test_a_memory_like_the_message_makes_it_likelier_that_the_message_asks() -> None:
-    unlike, like, more, most = (asking(-1.0, [0.3], one, has_vector=True) for one in (-0.4, 0.2, 0.5, 0.9))
-    assert asking(-1.0, [0.3], 0.0, has_vector=True) == unlike < like < more == most
+    unlike, like, more, most = (asking(-1.0, [0.3], one, 0.0, has_vector=True) for one in (-0.4, 0.2, 0.5, 0.9))
+    assert asking(-1.0, [0.3], 0.0, 0.0, has_vector=True) == unlike < like < more == most
+
+
+def test_much_that_the_thread_brings_does_not_show_that_the_message_asks() -> None:
+    alone, leaning = (asking(-1.0, [0.9] * 5, 0.0, far, has_vector=True) for far in (0.0, 1.0))
+    assert leaning < alone
