@@ -35,6 +35,7 @@ PERSONAL_FORM = ("own", "length")
 EDGES = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 _RIDGE, _GATE_RIDGE = 10.0, 1.0
+_LEANING_RIDGE = 30.0  # leaning tells follow-ups from remarks only as far as the talks fitted on are like others
 _PERSONAL_RIDGE, _WORDS_RIDGE, _LEAST_QUESTIONS, _LEAST_WEIGHT = 30.0, 4.0, 3, 0.1
 _IMPERSONAL = frozenset({DOCUMENTS, REWRITTEN, KNOWLEDGE})
 _OWN = frozenset({ASKING, LIFE, KNOWLEDGE})
@@ -401,7 +402,8 @@ def _gate(rows: Sequence[Row], scale: Scale, *, by_vector: bool) -> RankerWeight
         models = _message_model(shown, by_vector=True), _message_model(shown, by_vector=False)
         scores |= {id(row): _message_odds(row, *models) for row in asked if _fold_of(row.message) == number}
     table = [_recalled(scale, row) | {"message": scores[id(row)]} for row in asked]
-    return _logistic(table, [row.group != TALK for row in asked], even=True)
+    ridge = np.array([_LEANING_RIDGE if name.startswith("leaning") else _GATE_RIDGE for name in table[0]])
+    return _logistic(table, [row.group != TALK for row in asked], ridge, even=True)
 
 
 def _share_held(row: Row) -> float:
@@ -421,13 +423,19 @@ def _message_odds(row: Row, with_vector: _MessageModel, by_words: _MessageModel)
     return (1 - row.blind) * of_vector + row.blind * of_words
 
 
-def _logistic(table: Sequence[Mapping[str, float]], labels: Sequence[bool], *, even: bool = False) -> RankerWeights:
+def _logistic(
+    table: Sequence[Mapping[str, float]],
+    labels: Sequence[bool],
+    ridge: float | _Matrix = _GATE_RIDGE,
+    *,
+    even: bool = False,
+) -> RankerWeights:
     """Return a logistic model of named features; with `even`, the rarer kind of label counts as much as the other."""
     names, given = list(table[0]), np.array(labels, np.float64)
     columns = np.array([[one[name] for name in names] for one in table])
     middle, spread = columns.mean(axis=0), np.maximum(columns.std(axis=0), 1e-9)
     weights = np.where(given > 0, 1.0, given.sum() / max(1.0, (1 - given).sum()) if even else 1.0)
-    fitted = logistic.fit((columns - middle) / spread, given, weights, _GATE_RIDGE)
+    fitted = logistic.fit((columns - middle) / spread, given, weights, ridge)
     of = fitted[:-1] / spread
     return RankerWeights(
         round(float(fitted[-1] - (of * middle).sum()), 4), dict(zip(names, of.round(4).tolist(), strict=True))

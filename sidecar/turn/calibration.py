@@ -130,29 +130,29 @@ MESSAGE_BY_WORDS: Final = RankerWeights(
 """The same without a vector."""
 
 ASKS: Final = RankerWeights(
-    bias=-0.7353,
+    bias=-0.8174,
     of={
-        "best": 0.358,
-        "fifth": 0.1415,
-        "sum": 0.0682,
-        "likeness": 13.8024,
-        "leaning": -1.2195,
-        "leaning_sum": -1.7463,
-        "message": 1.0547,
+        "best": 0.3539,
+        "fifth": 0.1748,
+        "sum": -0.2245,
+        "likeness": 12.3499,
+        "leaning": -0.8493,
+        "leaning_sum": -0.8062,
+        "message": 1.0436,
     },
 )
 """Whether a message asks for something, by how it reads and by what recall brings back."""
 
 ASKS_BY_WORDS: Final = RankerWeights(
-    bias=-0.6028,
+    bias=-0.6918,
     of={
-        "best": 0.3397,
-        "fifth": 0.2085,
-        "sum": 0.0935,
-        "likeness": 6.5726,
-        "leaning": -0.9414,
-        "leaning_sum": -1.4202,
-        "message": 1.0564,
+        "best": 0.3437,
+        "fifth": 0.2167,
+        "sum": -0.1237,
+        "likeness": 6.1724,
+        "leaning": -0.7148,
+        "leaning_sum": -0.7998,
+        "message": 1.0655,
     },
 )
 """The same for messages read without a vector."""
