@@ -108,7 +108,12 @@ async def make_template() -> None:
     await everywhere(f"ALTER DATABASE {template} ALLOW_CONNECTIONS false")
 
 
+_FUNCTIONS = (
+    "SELECT string_agg(oid::regprocedure || md5(prosrc), ' ' ORDER BY oid) FROM pg_proc"
+    " WHERE pronamespace = 'public'::regnamespace"
+)
 _free: list[str] = []  # databases of this process that no test uses
+_functions: dict[str, str] = {}  # of each copy as it was made
 
 
 @asynccontextmanager
@@ -126,12 +131,26 @@ async def _copy() -> str:
         f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy",
         *(f"ALTER DATABASE {name} SET {setting}" for setting in _SETTINGS),
     )
-    return at(os.environ[URL], name)
+    dsn = at(os.environ[URL], name)
+    _functions[dsn] = await _functions_of(dsn)
+    return dsn
+
+
+async def _functions_of(dsn: str) -> str:
+    connection = await asyncpg.connect(dsn)
+    try:
+        found: str = await connection.fetchval(_FUNCTIONS)
+    finally:
+        await connection.close()
+    return found
 
 
 async def _put_back(dsn: str) -> None:
-    """Keep an emptied database for the next test; drop one whose tables a test changed."""
+    """Keep an emptied database for the next test; drop one whose tables or functions a test changed."""
     name = urlsplit(dsn).path[1:]
+    if await _functions_of(dsn) != _functions[dsn]:
+        await everywhere(f"DROP DATABASE {name} WITH (FORCE)")
+        return
     stop = (
         f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}' AND pid <> pg_backend_pid()"
     )
