@@ -57,10 +57,18 @@ async def set_status(
     Takes the next number of the owner's feed. The confidence and the authority stay.
     """
     change_seq = await feed.hold(connection, scope) + 1
-    decided = {"status": decision.status.value, "changed_by": decision.changed_by, "rule": decision.rule, "now": now}
-    old = await _sql.set_status(connection, **scope.key, memory_id=memory_id, change_seq=change_seq, **decided)
+    change = {**scope.key, "memory_id": memory_id, "change_seq": change_seq, "now": now}
+    old = await _sql.set_status(connection, **change, status=decision.status.value)
     if old is None:
         return None
+    await _sql.record_status_change(
+        connection,
+        **change,
+        old_status=old,
+        new_status=decision.status.value,
+        changed_by=decision.changed_by,
+        rule=decision.rule,
+    )
     await feed.advance(connection, scope, 1)
     return MemoryStatus(old)
 

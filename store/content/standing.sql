@@ -1,17 +1,17 @@
 -- name: set_status<!
--- Changes a memory's status with the feed's next number, and records the change; returns the old status, or nothing.
+-- Changes a memory's status with the feed's next number; returns the old status, or nothing.
 WITH old AS (
     SELECT status FROM memories
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = :memory_id AND status <> :status FOR UPDATE
-), changed AS (
-    UPDATE memories m SET status = :status, change_seq = :change_seq, updated_at = :now FROM old
-    WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.memory_id = :memory_id
-), recorded AS (
-    INSERT INTO memory_status_changes (tenant_id, owner_id, memory_id, change_seq, old_status, new_status, changed_by, rule,
-        changed_at)
-    SELECT :tenant_id, :owner_id, :memory_id, :change_seq, old.status, :status, :changed_by, :rule, :now FROM old
 )
-SELECT status FROM old;
+UPDATE memories m SET status = :status, change_seq = :change_seq, updated_at = :now FROM old
+WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.memory_id = :memory_id
+RETURNING old.status;
+
+-- name: record_status_change!
+-- Records a change of a memory's status.
+INSERT INTO memory_status_changes (tenant_id, owner_id, memory_id, change_seq, old_status, new_status, changed_by, rule, changed_at)
+VALUES (:tenant_id, :owner_id, :memory_id, :change_seq, :old_status, :new_status, :changed_by, :rule, :now);
 
 -- name: list_status_changes
 -- The changes of a memory's status, oldest first.

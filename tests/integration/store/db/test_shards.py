@@ -160,6 +160,26 @@ async def test_conflict_updates_depend_on_their_own_row_alone(schema: Connection
     assert looked_at > 10
 
 
+def is_copied(node: dict[str, Any]) -> bool:
+    """Return whether a node inserts rows that it reads, with no word on conflicts, into a distributed table."""
+    return (
+        node.get("Operation") == "Insert"
+        and node.get("Relation Name") in DISTRIBUTED
+        and "Conflict Resolution" not in node
+        and any(inner["Node Type"] not in ("Result", "Values Scan") for inner in node["Plans"])
+    )
+
+
+async def test_no_rows_are_copied_into_a_distributed_table(schema: Connection) -> None:
+    # A cluster sends INSERT … SELECT without ON CONFLICT by COPY, which row security refuses.
+    looked_at = 0
+    for query in queries.all_queries():
+        if query.operation is not Operation.SCRIPT and re.search(r"\bINSERT\s+INTO\b", query.sql):
+            looked_at += 1
+            assert not any(map(is_copied, nodes(await plan_of(schema, query)))), query.name
+    assert looked_at > 80
+
+
 async def test_every_query_names_its_tenant_for_every_distributed_table(schema: Connection) -> None:
     found: dict[str, list[str]] = {}
     looked_at = 0
