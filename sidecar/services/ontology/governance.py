@@ -1,6 +1,7 @@
 """The life of a tenant's ontology: changes are drafted, reviewed item by item, and approved into the next version, or rejected.
 
-Every act is one transaction that holds the tenant's ontology alone. `changes` decides validity.
+Every act is one transaction that holds the tenant's ontology alone, and its result is read in another: a database that is spread
+over servers refuses to count the use of terms in a transaction that wrote. `changes` decides validity.
 """
 
 from __future__ import annotations
@@ -103,9 +104,12 @@ class Governance:
 
     async def view(self, tenant_id: UUID, change_set_id: UUID) -> ChangeSetView:
         """Return a change set with its items, their evidence, what each would change, and its impact. Raises NotFound."""
+        return await self._with_impact(tenant_id, await self._view(tenant_id, change_set_id))
+
+    async def _view(self, tenant_id: UUID, change_set_id: UUID) -> ChangeSetView:
+        """Return a change set for review, without its impact. Raises NotFound."""
         async with tenant_scoped(self._pool, tenant_id, read_only=True) as connection:
-            found = await views.view(connection, tenant_id, await _get(connection, tenant_id, change_set_id))
-        return await self._with_impact(tenant_id, found)
+            return await views.view(connection, tenant_id, await _get(connection, tenant_id, change_set_id))
 
     async def _with_impact(self, tenant_id: UUID, found: ChangeSetView) -> ChangeSetView:
         """Return a change set for review with what its approval would change, from a dry run of the typing."""
@@ -143,8 +147,8 @@ class Governance:
                 made = await _open(connection, tenant_id, change_set_id)
                 if author != made.drafted_by:
                     items = [replace(one, edited_by=author, editors=(author,)) for one in items]
-            drafted = await self._add(connection, tenant_id, made, items, base)
-        return await self._with_impact(tenant_id, drafted)
+            await self._add(connection, tenant_id, made, items, base)
+        return await self.view(tenant_id, made.change_set_id)
 
     async def draft_seed(self, tenant_id: UUID) -> ChangeSetView:
         """Propose the ontology that the package ships, as far as the tenant does not have it; a repeat gets the same set.
@@ -153,13 +157,12 @@ class Governance:
         """
         async with tenant_scoped(self._pool, tenant_id) as connection:
             await self._hold(connection, tenant_id)
-            waiting = await change_sets.open_of(connection, tenant_id, ChangeOrigin.SEED)
-            if waiting is not None:
-                drafted = await views.view(connection, tenant_id, await _get(connection, tenant_id, waiting))
-            else:
+            drafted_id = await change_sets.open_of(connection, tenant_id, ChangeOrigin.SEED)
+            if drafted_id is None:
                 made = self._new_set(ChangeOrigin.SEED, "The ontology that comes with the sidecar", "seed")
-                drafted = await self._draft_terms(connection, tenant_id, made, exchange.seed())
-        return await self._with_impact(tenant_id, drafted)
+                await self._draft_terms(connection, tenant_id, made, exchange.seed())
+                drafted_id = made.change_set_id
+        return await self.view(tenant_id, drafted_id)
 
     async def import_text(self, tenant_id: UUID, text: str, *, author: str) -> ChangeSetView:
         """Draft the terms of an exported ontology that are missing or different in the one in force. Terms that it lacks stay.
@@ -170,8 +173,8 @@ class Governance:
         async with tenant_scoped(self._pool, tenant_id) as connection:
             await self._hold(connection, tenant_id)
             made = self._new_set(ChangeOrigin.IMPORT, "An imported ontology", author)
-            drafted = await self._draft_terms(connection, tenant_id, made, imported)
-        return await self._with_impact(tenant_id, drafted)
+            await self._draft_terms(connection, tenant_id, made, imported)
+        return await self.view(tenant_id, made.change_set_id)
 
     async def export_text(self, tenant_id: UUID, version: int = 0, form: str = "json") -> str:
         """Return a version as a text (`json` or `jsonld`), the one in force for 0. Raises NotFound, InvalidArgument."""
@@ -188,7 +191,7 @@ class Governance:
         """
         async with tenant_scoped(self._pool, tenant_id) as connection:
             await self._hold(connection, tenant_id)
-            known = await _open(connection, tenant_id, change_set_id, revision=revision)
+            await _open(connection, tenant_id, change_set_id, revision=revision)
             items = await change_sets.items(connection, tenant_id, change_set_id)
             item = next((one for one in items if one.item_id == ruling.item_id), None)
             if item is None:
@@ -204,7 +207,7 @@ class Governance:
             else:
                 await change_sets.allow_fingerprints(connection, tenant_id, [item.fingerprint])
             await change_sets.touch(connection, tenant_id, change_set_id)
-            return await views.view(connection, tenant_id, await _get(connection, tenant_id, known.change_set_id))
+        return await self._view(tenant_id, change_set_id)
 
     async def approve(self, tenant_id: UUID, change_set_id: UUID, *, author: str, revision: int = 0) -> OntologyVersion:
         """Make the next version of the items that were not rejected, and queue the reprocess. A repeat returns that version.
@@ -247,7 +250,7 @@ class Governance:
                 await change_sets.reject_fingerprints(connection, tenant_id, prints, author=author, now=now)
                 ending = ChangeSetEnding(ChangeSetStatus.REJECTED, author, now)
                 await change_sets.close(connection, tenant_id, change_set_id, ending)
-            return await views.view(connection, tenant_id, await _get(connection, tenant_id, change_set_id))
+        return await self._view(tenant_id, change_set_id)
 
     async def roll_back(self, tenant_id: UUID, version: int, *, author: str) -> OntologyVersion:
         """Make a new version equal to an older one, without terms for 0, and queue the reprocess. A repeat returns it.
@@ -294,19 +297,17 @@ class Governance:
         await reprocess.wake(connection, tenant_id, now=now)
         return made
 
-    async def _draft_terms(
-        self, connection: Connection, tenant_id: UUID, made: ChangeSet, proposed: Ontology
-    ) -> ChangeSetView:
+    async def _draft_terms(self, connection: Connection, tenant_id: UUID, made: ChangeSet, proposed: Ontology) -> None:
         base = await _ontology(connection, tenant_id)
         items = drafting.items_of(base, proposed, made.origin)
         if not items:
             raise FailedPrecondition("the ontology", "has all of these terms as they are: there is nothing to draft")
         await change_sets.insert(connection, tenant_id, made)
-        return await self._add(connection, tenant_id, made, items, base)
+        await self._add(connection, tenant_id, made, items, base)
 
     async def _add(
         self, connection: Connection, tenant_id: UUID, made: ChangeSet, new: Sequence[ChangeItem], base: Ontology
-    ) -> ChangeSetView:
+    ) -> None:
         """Add items to a change set that is open, if the whole is valid."""
         there = await change_sets.items(connection, tenant_id, made.change_set_id)
         if len(there) + len(new) > self._most_items:
@@ -324,7 +325,6 @@ class Governance:
         await change_sets.add_items(connection, tenant_id, made.change_set_id, placed)
         if there:
             await change_sets.touch(connection, tenant_id, made.change_set_id)
-        return await views.view(connection, tenant_id, await _get(connection, tenant_id, made.change_set_id))
 
     async def _hold(self, connection: Connection, tenant_id: UUID) -> None:
         await tenants.ensure_tenant(connection, tenant_id, now=self._now())

@@ -86,7 +86,8 @@ async def test_every_owner_finds_brain_pages_that_cite_copies(world: BrainWorld,
         ("wiki_section_children", "parent_page_id, child_page_id"),
     ):
         joined = (
-            f"SELECT count(DISTINCT owner_id) FROM wiki_pages p WHERE p.page_id IN (l.{ends.replace(', ', ', l.')})"
+            "SELECT count(DISTINCT owner_id) FROM wiki_pages p WHERE p.tenant_id = l.tenant_id"
+            f" AND p.page_id IN (l.{ends.replace(', ', ', l.')})"
         )
         assert not await connection.fetch(f"SELECT 1 FROM {table} l WHERE ({joined}) > 1"), "no row joins two owners"
     await connection.close()

@@ -31,8 +31,9 @@ TIERS = ("Derived", "Candidate", "Agent", "User", "someone")
 LIVE = """
     SELECT s.memory_id, s.superseded_id, s.reason, coalesce(n.valid_from, n.occurred_at) AS starts, n.status AS by,
         o.status, o.stated_until
-    FROM memory_supersessions s JOIN memories n ON n.owner_id = s.owner_id AND n.memory_id = s.memory_id
-    JOIN memories o ON o.owner_id = s.owner_id AND o.memory_id = s.superseded_id
+    FROM memory_supersessions s
+    JOIN memories n ON n.tenant_id = s.tenant_id AND n.owner_id = s.owner_id AND n.memory_id = s.memory_id
+    JOIN memories o ON o.tenant_id = s.tenant_id AND o.owner_id = s.owner_id AND o.memory_id = s.superseded_id
     WHERE s.undone_at IS NULL ORDER BY s.created_at, s.memory_id, s.superseded_id"""
 
 
