@@ -125,7 +125,7 @@ def test_example_source_uses_types_that_exist() -> None:
 
 def test_log_table_lists_exactly_the_events_of_the_code() -> None:
     told = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
-    table = told[told.index("## What the log says") : told.index("## Health, metrics, traces")]
+    table = told[told.index("## Log events") : told.index("## Health, metrics, traces")]
     shown = {
         event for cell in re.findall(r"^\| (`.*?) \| ", table, re.MULTILINE) for event in re.findall(r"`(\w+)`", cell)
     }
