@@ -1,6 +1,6 @@
-"""The views a planner is shown: a batch's memories with the pages around them, or the pages that hubs are made of.
+"""The input views of planners: a batch's memories with the pages around them, or the pages that hubs are made of.
 
-Values only, fixed before planning, so that the same view always gives the same plan.
+Immutable values, fixed before planning, so that the same view always gives the same plan.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from compiler.plan.vocabulary import Vocabulary
 class LeafBatch:
     """Memories to read, in feed order, with candidate pages and open mentions.
 
-    `earlier` holds memories read before and quoted by a shown mention; they can be cited too. `near` are the pages that only
-    vector search found. Vectors change over time, so a replay needs this list. `known` is the ontology in force. `standing` are
-    memories that the shown pages cite and that may say otherwise than the batch's: a model is shown their texts. `said_at` is
-    when the memories behind the shown pages' summaries were said.
+    `earlier` holds memories of earlier batches that an open mention quotes; they can be cited too. `near` are the pages that
+    only vector search found. Vectors change over time, so a replay needs this list. `known` is the ontology in force. `standing`
+    are memories that the shown pages cite and that may contradict the batch's memories: a model is shown their texts. `said_at`
+    maps the ids of the memories behind the shown pages' summaries to the times at which they were said.
     """
 
     memories: tuple[BatchMemory, ...]
@@ -35,7 +35,7 @@ class LeafBatch:
 
 @dataclass(frozen=True, slots=True)
 class MemoryEvidence:
-    """A memory as an aggregation needs it: how to cite it, and when it happened."""
+    """The parts of a memory that an aggregation needs: its citation and its time."""
 
     source: CitedMemory
     occurred_at: datetime
@@ -61,13 +61,13 @@ class ParentCandidate:
 
 @dataclass(frozen=True, slots=True)
 class AggregationView:
-    """What the aggregation looks at.
+    """The input of an aggregation pass.
 
-    `pages` are the recently changed pages, whole, with the hubs that candidates and rollups name. `others` are the further
-    active pages in their rollups (title, summary and tags suffice); a child in neither no longer exists. `changed` are the keys
-    of all changed pages, those that no hub concerns included: their hubness is counted again. `evidence` has every
-    memory that the pages' sections and the candidates cite, by id. `inbound` counts reference links to a page. `parents` is the
-    scope's whole hierarchy, child to parent.
+    `pages` are the recently changed pages, complete, and the hubs that candidates and rollups name. `others` are the other
+    active pages in their rollups (title, summary and tags suffice); a child in neither list no longer exists. `changed` has the
+    keys of all changed pages, including those without a hub: their hubness is computed again. `evidence` has every memory that
+    the pages' sections and the candidates cite, by id. `inbound` counts reference links to a page. `parents` is the scope's
+    whole hierarchy, child to parent.
     """
 
     pages: tuple[Page, ...]
@@ -84,8 +84,8 @@ class StaleView:
     """Pages and mentions that cite edited (`changed`) or deleted (`gone`) memories.
 
     `memories` has the present text of every cited memory that still exists. `links` are the causes of links whose `ref` is an
-    edited or deleted memory. `around` are the pages that lead to those citing a deleted memory, and all that these list: they
-    are rendered again if one of them loses its summary or is removed.
+    edited or deleted memory. `around` are the pages that link to a page citing a deleted memory, and all pages that these
+    list: they are rendered again if a page that they list loses its summary or is removed.
     """
 
     pages: tuple[Page, ...]
@@ -98,5 +98,5 @@ class StaleView:
 
     @property
     def seen_memory_ids(self) -> frozenset[str]:
-        """The memories whose words may stand in the result."""
+        """The ids of the memories whose words the result may contain."""
         return frozenset({*self.memories, *(one.memory_id for page in self.around for one in page.cited())} - self.gone)

@@ -1,6 +1,6 @@
-"""How much a plan may write, and the continuation sections that take the rest. Reasons: docs/decisions.md.
+"""Size limits of a plan, and the continuation sections that hold the overflow. Reasons: docs/decisions.md.
 
-A section that is full goes on in sections of its own, `notes__2`, `notes__3`: a planner's own slug never has two underscores.
+A full section continues in sections of its own, `notes__2`, `notes__3`: a planner's own slug never has two underscores.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _CONTINUED = re.compile(r"(.+)__(\d{1,4})")
 
 def base(section_slug: str) -> str:
     """Return the slug of the section that this one continues, or the slug itself."""
-    found = _CONTINUED.fullmatch(section_slug)
-    return found[1] if found else section_slug
+    match = _CONTINUED.fullmatch(section_slug)
+    return match[1] if match else section_slug
 
 
 def number(section_slug: str) -> int:
     """Return the place of a section among its continuations: 1 for the section itself."""
-    found = _CONTINUED.fullmatch(section_slug)
-    return int(found[2]) if found else 1
+    match = _CONTINUED.fullmatch(section_slug)
+    return int(match[2]) if match else 1
 
 
 def continuation(section_slug: str, at: int) -> str:

@@ -1,4 +1,4 @@
-"""Which memories a batch may cite. A source exists only if a planner cited that memory; nothing here adds one."""
+"""The memories that a batch may cite. A source exists only if a planner cited that memory; nothing here adds one."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Citable:
     memories: Mapping[str, BatchMemory]
 
     def cite(self, memory_ids: Iterable[str]) -> tuple[CitedMemory, ...]:
-        """Return the cited sources that are allowed, sorted; none without a citation."""
-        found = {one: self.sources[one] for one in memory_ids if one in self.sources}
-        return tuple(sorted(found.values(), key=_BY_MEMORY))
+        """Return the allowed ones among the cited sources, sorted by memory id; empty if nothing is cited."""
+        allowed = {one: self.sources[one] for one in memory_ids if one in self.sources}
+        return tuple(sorted(allowed.values(), key=_BY_MEMORY))
 
     def unknown(self, memory_ids: Iterable[str]) -> tuple[Rejection, ...]:
         """Return a rejection for each cited memory that was not shown."""
@@ -32,12 +32,12 @@ class Citable:
 
     def texts(self, memory_ids: Iterable[str]) -> tuple[BatchMemory, ...]:
         """Return the cited memories whose text is available, ordered by time and id."""
-        found = {one: self.memories[one] for one in memory_ids if one in self.memories}
-        return tuple(sorted(found.values(), key=lambda memory: (memory.occurred_at, memory.memory_id)))
+        cited = {one: self.memories[one] for one in memory_ids if one in self.memories}
+        return tuple(sorted(cited.values(), key=lambda memory: (memory.occurred_at, memory.memory_id)))
 
 
 def citable(batch: LeafBatch) -> Citable:
-    """Return the sources that a planner of the batch may cite: its memories, those its mentions quote, and those shown again."""
+    """Return the sources that a planner of the batch may cite: its memories, those that its mentions quote, and standing ones."""
     quoted = {
         sighting.source.memory_id: sighting.source for mention in batch.mentions for sighting in mention.sightings
     }
@@ -51,5 +51,5 @@ def source_of(memory: BatchMemory) -> CitedMemory:
 
 
 def united(standing: Iterable[CitedMemory], cited: Iterable[CitedMemory]) -> tuple[CitedMemory, ...]:
-    """Return both together, sorted: one source per memory, with the newer hash if it is cited again."""
+    """Return the union of the sources, sorted by memory id: one source per memory, with the newer hash if it is cited again."""
     return tuple(sorted({source.memory_id: source for source in (*standing, *cited)}.values(), key=_BY_MEMORY))

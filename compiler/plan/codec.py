@@ -1,6 +1,6 @@
 """Encodes a plan's items as JSON and decodes them, with hashes in hex and times in ISO 8601.
 
-Decoding accepts only what this module encoded; anything else raises InvalidPlan, which names the place.
+Decoding accepts only values that this module encoded; any other value raises InvalidPlan, which names its path.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def dump(items: Iterable[Item]) -> list[dict[str, Any]]:
 
 
 def dump_json(items: Iterable[Item]) -> bytes:
-    """Return the result of `dump` as JSON text, much faster: every batch's plan is stored."""
+    """Return the result of `dump` as JSON text. Much faster than `dump`, for plans are stored with every batch."""
     return orjson.dumps([_tagged(item) for item in items], default=_plain)
 
 
@@ -56,18 +56,18 @@ def _tagged(item: Item) -> dict[str, Any]:
 
 
 def _plain(value: object) -> object:
-    """Encode what orjson does not: hashes, and mappings other than dict."""
+    """Encode types that orjson does not support: hashes and mappings other than dict."""
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, Mapping):
         return dict(value)
-    raise TypeError(f"a plan holds no {type(value).__name__}")
+    raise TypeError(f"a plan cannot hold a {type(value).__name__}")
 
 
 def _read_item(value: Mapping[str, Any]) -> Item:
     kind = _KINDS.get(str(value.get("item"))) if isinstance(value, Mapping) else None
     if kind is None:
-        raise InvalidPlan(f"no item is of the kind {value.get('item') if isinstance(value, Mapping) else value!r}")
+        raise InvalidPlan(f"unknown item kind {value.get('item') if isinstance(value, Mapping) else value!r}")
     read: Item = _read(kind, {name: one for name, one in value.items() if name != "item"}, kind.__name__)
     return read
 
@@ -105,17 +105,17 @@ def _read(hint: Any, value: Any, path: str) -> Any:
     try:
         return _read_plain(hint, value)
     except (TypeError, ValueError) as error:
-        raise InvalidPlan(f"{path} is not what was written") from error
+        raise InvalidPlan(f"{path} was not written by this version") from error
 
 
 def _read_fields(kind: Any, value: Any, path: str) -> Any:
     hints = _hints(kind)
     if not isinstance(value, Mapping) or not hints.keys() >= value.keys():
-        raise InvalidPlan(f"{path} is not what was written")
+        raise InvalidPlan(f"{path} was not written by this version")
     try:
         return kind(**{name: _read(hints[name], one, f"{path}.{name}") for name, one in value.items()})
     except TypeError as error:
-        raise InvalidPlan(f"{path} is not what was written") from error
+        raise InvalidPlan(f"{path} was not written by this version") from error
 
 
 def _read_plain(hint: Any, value: Any) -> Any:

@@ -23,7 +23,7 @@ from compiler.plan.kinds import (
     RulingKind,
 )
 
-# Names of another module that importers find here; those defined below need no entry.
+# Re-exported names of another module; those defined below need no entry.
 __all__ = ["EndReason", "LinkKind", "LinkOrigin", "PageKey", "PageType", "PromotionStatus", "Ruling", "RulingKind"]
 
 
@@ -49,7 +49,7 @@ class CitedMemory:
 
 @dataclass(frozen=True, slots=True)
 class Aggregation:
-    """What is known of a rollup section: the evidence for its promotion. `promotion_score` is 0 to 1."""
+    """The state of a rollup section: the evidence for its promotion. `promotion_score` is 0 to 1."""
 
     linked_pages: tuple[PageKey, ...] = ()
     supporting_record_count: int = 0
@@ -63,7 +63,7 @@ class Aggregation:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section, present or planned: `sources` are all that it cites. A rollup has children and aggregation."""
+    """A section, present or planned: `sources` are all its citations. A rollup has children and aggregation."""
 
     slug: str
     heading: str
@@ -161,7 +161,7 @@ class RemoveSection:
 
 @dataclass(frozen=True, slots=True)
 class WriteSummary:
-    """Write a page's summary with all its sources; empty if nothing is left to say."""
+    """Write a page's summary with all its sources; an empty summary removes it."""
 
     page: PageKey
     summary: str
@@ -223,7 +223,7 @@ class WriteLink:
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """What makes two causes the same: all but what a typed edge says besides its type and beginning."""
+        """The fields by which two causes are equal: all, but of a typed edge only its type and `valid_from`."""
         edge = (self.edge.type, self.edge.valid_from) if self.edge else None
         return (self.source, self.target, self.kind, self.origin, self.context, self.ref, edge)
 
@@ -281,7 +281,7 @@ class IgnoreMention:
 
 @dataclass(frozen=True, slots=True)
 class RenamePage:
-    """Give a page another title, which becomes an operator's name of it. Its key stays."""
+    """Give a page another title, which becomes a manual name of it. Its key stays."""
 
     page: PageKey
     title: str
@@ -289,7 +289,7 @@ class RenamePage:
 
 @dataclass(frozen=True, slots=True)
 class TitlePage:
-    """Give a page the title that the language of its text asks for; the one before stays a name of it. Its key stays."""
+    """Give a page the title for the language of its text; the earlier title stays a name of it. Its key stays."""
 
     page: PageKey
     title: str
@@ -305,24 +305,24 @@ class DropAlias:
 
 @dataclass(frozen=True, slots=True)
 class WriteRuling:
-    """Write a ruling, in place of one of the same kind, page and `ref`."""
+    """Write a ruling. It replaces a ruling of the same kind, page and `ref`."""
 
     ruling: Ruling
 
 
 @dataclass(frozen=True, slots=True)
 class DropRuling:
-    """Take a ruling back."""
+    """Revoke a ruling."""
 
     ruling: Ruling
 
 
 @dataclass(frozen=True, slots=True)
 class EndMemory:
-    """End a memory where a newer one begins, which takes its place; `evidence` are the newer memory's own words that say so.
+    """End a memory at the beginning of a newer one that replaces it; `evidence` is a quotation of the newer memory.
 
-    It names memories, as the plan read them, and changes no page: the ended memory is read again, and its pages then tell it as
-    past.
+    It names memories with the hashes that the plan read, and changes no page: the ended memory is read again, and its pages then
+    state it as past.
     """
 
     newer: CitedMemory
@@ -346,10 +346,10 @@ Item = _OfPages | _OfNames | _OfLinks | WriteRuling | DropRuling | EndMemory
 class Draft:
     """A section whose text has yet to be written, from its cited memories alone.
 
-    `existing_md` is the present text, empty for a rebuild: the writer then sees only what the sources say now. A section
-    without a slug is the page's summary. `names` are the page's names, its title among them. `standing` are the sources of the
+    `existing_md` is the present text, empty for a rebuild: the writer then sees only the present texts of the sources. A section
+    without a slug is the page's summary. `names` are the page's names, including its title. `standing` are the sources of the
     present text; `marked` are lines of it that a rebuild keeps next to the new text. `elsewhere` are lines of the page's other
-    sections, which a planner that quotes does not repeat. `asked` is what the ontology in force asks of the section.
+    sections, which an extractive planner does not repeat. `asked` are prompt and guidance of the section's facet template.
     """
 
     page: PageKey
@@ -366,7 +366,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A part of a proposal that was not accepted: `reason` is a snake_case word, `subject` what it was about."""
+    """A part of a proposal that was not accepted: `reason` is a snake_case word, `subject` the rejected name, id or key."""
 
     reason: str
     subject: str = ""
@@ -376,8 +376,8 @@ class Rejection:
 class PlanDecision:
     """A pass's decision: items in order, drafts of texts still to be written, rejections, and counters.
 
-    A draft belongs to the WriteSection, or the CreatePage's section, of the same page and slug; a summary's to the WriteSummary
-    of its page. `proposed` are the sections whose text the planner itself gave, so that no writer is asked.
+    A draft belongs to the WriteSection or CreatePage section of the same page and slug; a summary's draft belongs to the
+    WriteSummary of its page. `proposed` are the sections whose text the planner itself wrote, so that no writer is called.
     """
 
     items: tuple[Item, ...] = ()

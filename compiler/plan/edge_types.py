@@ -1,4 +1,4 @@
-"""The types of edges between pages, and what an edge says besides its type."""
+"""The types of edges between pages, and the attributes of a typed edge."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EDGE_TYPES: Final[Mapping[str, str]] = {
 }
 
 SOLE_TYPES: Final = frozenset({"works_at", "married_to"})
-"""Types of which a page has one edge at a time: a later statement of another ends what was said before."""
+"""Types of which a page has one edge at a time: a later statement of such an edge ends the earlier one."""
 
 _DATE = re.compile(r"\d{4}(?:-\d\d){0,2}", re.ASCII)
 _SLUG = re.compile(r"[a-z][a-z0-9_]{0,63}")
@@ -28,11 +28,11 @@ _SLUG = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 @dataclass(frozen=True, slots=True)
 class TypedEdge:
-    """One statement of a typed edge: true from `valid_from` until just before `valid_until`, open where None.
+    """One statement of a typed edge, valid from `valid_from` until just before `valid_until`; None means no bound.
 
-    `since` and `until` are the period as it was said, empty if it was not; `said_at` is the time of the statement, which decides
-    between statements of one edge; `confidence` is 0 to 1. `is_sole` says that it ends what was said before of the same page and
-    type. Type and `valid_from` are part of the edge's identity.
+    `since` and `until` are the period in the words of the statement, empty if it names none; `said_at` is the time of the
+    statement, which orders statements of the same edge; `confidence` is 0 to 1. `is_sole` means that this statement ends earlier
+    edges of the same page and type. Type and `valid_from` are part of the edge's identity.
     """
 
     type: str
@@ -46,7 +46,7 @@ class TypedEdge:
 
 
 def first_moment(date: str) -> datetime | None:
-    """Return the first moment (UTC) of a day, month or year as YYYY-MM-DD, YYYY-MM or YYYY; None for anything else."""
+    """Return the first moment (UTC) of a day, month or year (YYYY-MM-DD, YYYY-MM or YYYY); None for any other text."""
     if not _DATE.fullmatch(date):
         return None
     try:

@@ -1,4 +1,4 @@
-"""A decision while it is being made."""
+"""The builder of a pass's decision."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from compiler.plan.contract import Draft, Item, PlanDecision, Rejection
 
 @dataclass(slots=True)
 class Gathering:
-    """Items, drafts, texts proposed by the plan itself, rejections and counters, in order."""
+    """Collected items, drafts, sections with the planner's own text, rejections and counters, in order."""
 
     items: list[Item] = field(default_factory=list)
     drafts: list[Draft] = field(default_factory=list)
@@ -20,7 +20,7 @@ class Gathering:
     counters: Counter[str] = field(default_factory=Counter)
 
     def reject(self, reason: str, subject: str = "") -> None:
-        """Record something that is not accepted."""
+        """Record a rejection."""
         self.rejections.append(Rejection(reason, subject))
 
     def count(self, key: str, by: int = 1) -> None:

@@ -1,4 +1,4 @@
-"""Intake filter: drops noise before it costs anything, with a reason for each dropped memory."""
+"""Intake filter: drops noise before planning, with a reason for each dropped memory."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _DANGLING = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class IntakeRules:
-    """What is dropped. `patterns` are further regular expressions of noise, searched in the folded text."""
+    """The kinds of memories to drop. `patterns` are further regular expressions of noise, searched in the folded text."""
 
     min_content_words: int = 2
     drop_self_reference: bool = True
@@ -63,7 +63,7 @@ def sift(
 
 
 def _noise(memory: BatchMemory, rules: IntakeRules) -> str:
-    """Return why the memory is noise, empty if it is not. A memory with a place or names in its metadata is never a fragment."""
+    """Return why the memory is noise, empty if it is not. A memory with metadata is never a fragment."""
     words = content_words(memory.text)
     if not words:
         return EMPTY

@@ -1,4 +1,4 @@
-"""The keys and kinds of pages, links and rulings; `compiler.plan.contract` has them too."""
+"""The keys and kinds of pages, links and rulings; `compiler.plan.contract` re-exports them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class PageType(StrEnum):
-    """What a page is about; it determines the page's default sections."""
+    """The kind of a page's subject; it determines the page's default sections."""
 
     ENTITY = "entity"
     TOPIC = "topic"
@@ -15,7 +15,7 @@ class PageType(StrEnum):
 
 
 class PromotionStatus(StrEnum):
-    """How far a section is towards a page of its own. PROMOTED and SUPPRESSED stay until an operator acts."""
+    """The progress of a section towards a page of its own. PROMOTED and SUPPRESSED stay until an operator acts."""
 
     NONE = "none"
     CANDIDATE = "candidate"
@@ -56,14 +56,14 @@ class PageKey:
 
 
 class EndReason(StrEnum):
-    """Why a memory ends: a newer one sets it right, or says what holds instead."""
+    """Why a memory ends: a newer one says that it was wrong, or that something else is true now."""
 
     CORRECTED = "corrected"
     CONTRADICTED = "contradicted"
 
 
 class RulingKind(StrEnum):
-    """What a ruling is about."""
+    """The subject of a ruling."""
 
     TITLE = "title"
     NAME = "name"
@@ -73,10 +73,10 @@ class RulingKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """An operator's act that later compiles keep. If all of `memory_ids` are forgotten, so is the ruling.
+    """An operator's decision that later compiles keep. If all of `memory_ids` are forgotten, so is the ruling.
 
-    `text` is the page's title, a name of it (`ref` its key, `detail` its origin), or a sentence that it does not say (`ref` its
-    key, `detail` its section's slug). MERGED means that the page is a part of `into`.
+    `text` is the page's title, a name of it (`ref` its key, `detail` its origin), or a sentence that the page must not contain
+    (`ref` its key, `detail` its section's slug). MERGED means that the page was merged into `into`.
     """
 
     kind: RulingKind

@@ -1,7 +1,9 @@
-"""An operator's renaming and merging of pages as items, and how a merge is taken back.
+"""Items of an operator's rename, merge and unmerge of pages.
 
-A renamed page keeps its key, so every link to it stays. A merged page is archived with its texts, and what leads to it leads to
-the page that it became a part of. Rulings make later compiles do the same.
+A renamed page keeps its key, so every link to it stays. A merged page is archived with its texts, and links and lists that led
+to it lead to the page that it was merged into. Rulings make later compiles do the same.
+
+In this module `gone` is the page that is merged away and `into` the page that receives its contents.
 """
 
 from __future__ import annotations
@@ -45,14 +47,14 @@ from store.text.texts import fold
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """The items that take a merge back, and the memories to read again because it is not known which page they speak of."""
+    """The items that undo a merge, and the memories to read again because it is unknown which of the pages they belong to."""
 
     items: tuple[Item, ...]
     again: tuple[str, ...] = ()
 
 
 def rename(page: Page, display: str, bearers: Iterable[PageKey]) -> tuple[Item, ...]:
-    """Return the items that give the page a title. `bearers` are the pages with that name. Raises ActRefused."""
+    """Return the items that give the page a title. `bearers` are the pages that have the title as a name. Raises ActRefused."""
     title = markdown.one_line(display)
     if not is_name(title):
         raise ActRefused("title", "holds no letter or digit; send a name")
@@ -69,7 +71,7 @@ def rename(page: Page, display: str, bearers: Iterable[PageKey]) -> tuple[Item, 
 
 
 def _rulings(page: Page, names: Iterable[Alias], *, taken: Collection[str]) -> Iterator[WriteRuling]:
-    """Yield the rulings that the page has its title and names, but for names that other pages have."""
+    """Yield the rulings that keep the page's title and its names, except names that other pages have."""
     behind = tuple(sorted({one.memory_id for one in page.cited()}))
     yield WriteRuling(Ruling(RulingKind.TITLE, page.key, text=page.title, memory_ids=behind))
     for alias in names:
@@ -88,8 +90,8 @@ def merge(
     *,
     taken: Collection[str] = (),
 ) -> tuple[Item, ...]:
-    """Return the items that make a page a part of another. `around` are the pages that lead to it and all that these and both
-    list, `links` the causes of its links, `taken` its names that further pages have. Raises ActRefused.
+    """Return the items that merge `gone` into `into`. `around` are the pages that lead to `gone`, and all pages that these and
+    both pages list; `links` are the causes of the links of `gone`, `taken` its names that other pages have. Raises ActRefused.
     """
     if gone.key == into.key:
         raise ActRefused("into", "is the same page; send two pages")
@@ -116,7 +118,7 @@ def merge(
 
 
 def _parents(gone: Page, into: Page, around: Mapping[PageKey, Page]) -> Iterator[Item]:
-    """Yield the hierarchy without the page: its children go to the other, which takes its place if it has none."""
+    """Yield the hierarchy without `gone`: its children move to `into`, which takes its place if it has no parent."""
     if gone.parent is not None:
         yield SetParent(gone.key, None)
     above = gone.parent if gone.parent != into.key else None
@@ -128,7 +130,7 @@ def _parents(gone: Page, into: Page, around: Mapping[PageKey, Page]) -> Iterator
 
 
 def _moved(gone: Page, into: Page, around: Mapping[PageKey, Page]) -> Iterator[WriteSection]:
-    """Yield the other page's sections with what the page's sections say and list."""
+    """Yield the sections of `into` with the lines and children of the sections of `gone`."""
     standing = {section.slug: section for section in into.sections}
     claimed = {key for section in into.sections for key in section.children}
     used = {one.slug for page in (gone, into) for one in page.sections}
@@ -141,13 +143,13 @@ def _moved(gone: Page, into: Page, around: Mapping[PageKey, Page]) -> Iterator[W
         if there is not None and (there.aggregation is None) != (section.aggregation is None):
             section = replace(section, slug=f"{one.slug[:40]}_{gone.key.slug[:20]}".replace("-", "_"))
             there = standing.get(section.slug)
-        joined = section if there is None else _joined(there, section, around)
-        joined = _to(joined, gone.key, into.key, around, own=True)
-        yield from (WriteSection(into.key, part) for part in _within(joined, used))
+        joined = section if there is None else _union(there, section, around)
+        joined = _redirect(joined, gone.key, into.key, around, own=True)
+        yield from (WriteSection(into.key, part) for part in _split(joined, used))
 
 
-def _within(section: Section, used: Collection[str]) -> Iterator[Section]:
-    """Yield the section as parts of whole lines within the bound. A list of pages is paged by the next compile."""
+def _split(section: Section, used: Collection[str]) -> Iterator[Section]:
+    """Yield the section as parts of at most SECTION_CHARS, split at line ends. A list of pages is paged by the next compile."""
     if section.aggregation is not None or len(section.body_md) <= bounds.SECTION_CHARS:
         yield section
         return
@@ -164,8 +166,8 @@ def _within(section: Section, used: Collection[str]) -> Iterator[Section]:
         yield replace(section, slug=slug, heading=heading, body_md=part)
 
 
-def _joined(there: Section, more: Section, around: Mapping[PageKey, Page]) -> Section:
-    """Return a section that says and lists what both do."""
+def _union(there: Section, more: Section, around: Mapping[PageKey, Page]) -> Section:
+    """Return the union of two sections: lines, children, sources and tags of both."""
     sources = united(there.sources, more.sources)
     if there.aggregation is not None and more.aggregation is not None:
         children = tuple(sorted({*there.children, *more.children}))
@@ -181,7 +183,7 @@ def _joined(there: Section, more: Section, around: Mapping[PageKey, Page]) -> Se
 
 
 def _names(gone: Page, into: Page) -> Iterator[Item]:
-    """Yield the other page with the page's names and tags, and its summary if it has none."""
+    """Yield the names and tags of `gone` as those of `into`, and its summary if `into` has none."""
     names = {alias.key: alias for alias in into.aliases}
     for alias in gone.aliases:
         there = names.get(alias.key)
@@ -199,19 +201,19 @@ def _names(gone: Page, into: Page) -> Iterator[Item]:
 def _redirected(
     gone: PageKey, into: Page, around: Mapping[PageKey, Page], *, skipped: Collection[str]
 ) -> Iterator[WriteSection]:
-    """Yield the sections that led to the page, leading to the other."""
+    """Yield the sections that led to `gone`, now leading to `into`."""
     for key in sorted(around):
         page = around[key]
         if key == gone or not page.is_active:
             continue
         for section in page.sections:
-            changed = _to(section, gone, into.key, around, own=key == into.key)
+            changed = _redirect(section, gone, into.key, around, own=key == into.key)
             if changed != section and not (key == into.key and section.slug in skipped):
                 yield WriteSection(key, changed)
 
 
-def _to(section: Section, gone: PageKey, into: PageKey, around: Mapping[PageKey, Page], *, own: bool) -> Section:
-    """Return the section with the other page in place of the page; on the other page itself without either."""
+def _redirect(section: Section, gone: PageKey, into: PageKey, around: Mapping[PageKey, Page], *, own: bool) -> Section:
+    """Return the section with `into` in place of `gone`; with neither if the section is `into`'s own."""
     children = tuple(dict.fromkeys(into if key == gone else key for key in section.children))
     known = section.aggregation
     if known is not None:
@@ -231,7 +233,7 @@ def _to(section: Section, gone: PageKey, into: PageKey, around: Mapping[PageKey,
 
 
 def _links(gone: PageKey, into: PageKey, links: Iterable[WriteLink]) -> Iterator[Item]:
-    """Yield the page's links as the other's; those of the hierarchy are made with it."""
+    """Yield the links of `gone` as links of `into`. Hierarchy links are skipped: SetParent makes them."""
     for link in links:
         if link.kind is not LinkKind.REFERENCE:
             continue
@@ -244,16 +246,16 @@ def _links(gone: PageKey, into: PageKey, links: Iterable[WriteLink]) -> Iterator
 def unmerge(
     gone: Page | None, merged: Ruling, into: Page, links: Sequence[WriteLink], standing: Sequence[Ruling]
 ) -> Undone:
-    """Return what takes a merge back: the page with the texts it had, and the other page without them.
+    """Return the items that undo a merge: `gone` with the texts it had, and `into` without them.
 
-    `gone` is the archived page, None if a rebuild has deleted it: then all that the other page cites is read again. `links` are
-    the causes of the other page's links, `standing` all rulings.
+    `gone` is the archived page, None if a rebuild has deleted it: then all memories that `into` cites are read again. `links`
+    are the causes of the links of `into`, `standing` all rulings.
     """
     names = {one.ref for one in standing if one.kind is RulingKind.NAME and one.page == merged.page}
     own = {one.ref for one in standing if one.kind is RulingKind.NAME and one.page == into.key}
     own |= set(markdown.alias_keys(into.title))
     lent = [alias for alias in into.aliases if alias.key in names - own]
-    items: list[Item] = [DropRuling(merged), *_taken_back(merged, into, standing)]
+    items: list[Item] = [DropRuling(merged), *_revoked(merged, into, standing)]
     items.extend(DropAlias(into.key, alias.key) for alias in lent)
     if gone is None:
         items.extend(RemoveSection(into.key, one.slug) for one in into.sections if one.aggregation is None)
@@ -264,19 +266,19 @@ def unmerge(
     kept = {one.memory_id for alias in into.aliases if alias.key in own for one in alias.sources}
     again = behind | later
     for section in into.sections:
-        left = _without(_once(section, gone, into), gone, (behind | later) - kept, own)
-        if left is None or (later & {one.memory_id for one in section.sources}):
+        rest = _without(_deduplicated(section, gone, into), gone, (behind | later) - kept, own)
+        if rest is None or (later & {one.memory_id for one in section.sources}):
             items.append(RemoveSection(into.key, section.slug))
             again |= {one.memory_id for one in section.sources}
-        elif left not in into.sections:
-            items.append(WriteSection(into.key, left))
+        elif rest not in into.sections:
+            items.append(WriteSection(into.key, rest))
     items.extend(DropLink(one) for one in links if one.ref in behind and one.kind is LinkKind.REFERENCE)
     items.append(ScoreHubs(tuple(sorted({into.key, gone.key}))))
     return Undone(tuple(items), tuple(sorted(again)))
 
 
-def _taken_back(merged: Ruling, into: Page, standing: Sequence[Ruling]) -> Iterator[DropRuling]:
-    """Yield the rulings that came with the merge alone: the names of pages that are not renamed, nor merged otherwise.
+def _revoked(merged: Ruling, into: Page, standing: Sequence[Ruling]) -> Iterator[DropRuling]:
+    """Yield the drops of title and name rulings that only the merge made: pages that were also renamed or merged keep theirs.
 
     Names that an operator gave by hand stay.
     """
@@ -292,8 +294,8 @@ def _taken_back(merged: Ruling, into: Page, standing: Sequence[Ruling]) -> Itera
             yield from (DropRuling(one) for one in named if (key, one.ref) not in by_hand)
 
 
-def _once(section: Section, gone: Page, into: Page) -> Section:
-    """Return the section without lines that came with the merge though another section of the page had them before.
+def _deduplicated(section: Section, gone: Page, into: Page) -> Section:
+    """Return the section without lines that came with the merge and that another section of the page had before.
 
     Their memories are read again, so a citation that another line needs comes back.
     """
@@ -310,9 +312,9 @@ def _once(section: Section, gone: Page, into: Page) -> Section:
 
 
 def _without(section: Section, gone: Page, leaving: Collection[str], own: Collection[str]) -> Section | None:
-    """Return the section without what the page says and lists, but for lines with the other page's `own` names.
+    """Return the section without the lines and children of `gone`, except lines with one of the `own` names of `into`.
 
-    None if nothing is left, or if it was rewritten since.
+    None if nothing is left, or if the section was rewritten after the merge.
     """
     if section.aggregation is not None:
         listed = {key for one in gone.sections for key in one.children}

@@ -1,6 +1,6 @@
-"""A planner's proposal: the arrays of its answer, as values. `leaf` and `aggregation` judge it; nothing is trusted before that.
+"""A planner's proposal: the arrays of its answer, as values. It is untrusted until `leaf` or `aggregation` has judged it.
 
-Memories are named by id and pages by key; the reader of a model's answer has already resolved its handles.
+Memories are named by id and pages by key: the handles of a model's answer are already resolved.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ class ProposedName:
 
 @dataclass(frozen=True, slots=True)
 class PageUpdate:
-    """Sections, names and tags for an existing page. Its summary is used only if the page has none, or if it `opens` better.
+    """Sections, names and tags for an existing page. `summary` is used only if the page has none, or if `opens` is true.
 
-    `entity_type` is what the page is by the ontology in force, empty if the planner says nothing.
+    `opens` means that `summary` is a better opening than the present one. `entity_type` is the page's entity type in the
+    ontology in force, empty if the planner proposes none.
     """
 
     page: PageKey
@@ -52,10 +53,10 @@ class PageUpdate:
 
 @dataclass(frozen=True, slots=True)
 class ProposedPage:
-    """A page to create. `memory_ids` prove its summary and nothing else; `slug` is used if the title gives none.
+    """A page to create. `memory_ids` are the sources of its summary alone; `slug` is used if none can be made of the title.
 
-    `city` is the location of a place whose memories name one: the same name in two cities means two places. `entity_type` is
-    what it is by the ontology in force, empty if the planner says nothing.
+    `city` is the location of a place, if its memories name one: the same name in two cities means two places. `entity_type` is
+    the page's entity type in the ontology in force, empty if the planner proposes none.
     """
 
     type: PageType
@@ -72,7 +73,7 @@ class ProposedPage:
 
 @dataclass(frozen=True, slots=True)
 class HeldName:
-    """A name that does not get a page yet; `context` is prose around it."""
+    """A name that does not get a page yet; `context` is the text around it."""
 
     alias: str
     suggested_type: PageType | None
@@ -93,7 +94,7 @@ class MentionPromotion:
 class ProposedLink:
     """A link between two pages that exist or are being created; `context` is the reason.
 
-    With an `edge_type` it is also a typed edge that the cited memories state, with its period as they say it.
+    With an `edge_type` it is also a typed edge that the cited memories state, with its period in their words.
     """
 
     source: PageKey
@@ -107,7 +108,7 @@ class ProposedLink:
 
 @dataclass(frozen=True, slots=True)
 class ProposedEnd:
-    """A memory that a newer one corrects or contradicts; `quote` are the newer one's words that say so."""
+    """A memory (`superseded_id`) that a newer one (`memory_id`) corrects or contradicts; `quote` is the newer one's passage."""
 
     memory_id: str
     superseded_id: str
@@ -119,7 +120,7 @@ class ProposedEnd:
 class Rollup:
     """A hub's section that lists `children`; without children it is prose, `body_md`.
 
-    One that `is_whole` lists these and no others, also if there are none: what the section listed before goes.
+    With `is_whole`, `children` is the complete list, even if empty: children that the section listed before are removed.
     """
 
     page: PageKey
@@ -135,7 +136,7 @@ class Rollup:
 
 @dataclass(frozen=True, slots=True)
 class SectionPromotion:
-    """A dense section that gets a page of its own; `parent_summary` and `highlights` stay in its place."""
+    """A dense section that gets a page of its own; `parent_summary` and `highlights` replace it on the parent page."""
 
     page: PageKey
     section_slug: str
@@ -149,7 +150,8 @@ class SectionPromotion:
 class Proposal:
     """A planner's whole answer.
 
-    A leaf planner fills all but the rollups and section promotions; an aggregation planner the new pages (hubs), links and these.
+    A leaf planner fills all fields but rollups and section promotions; an aggregation planner fills new pages (hubs), links,
+    rollups and section promotions.
     """
 
     updates: tuple[PageUpdate, ...] = ()

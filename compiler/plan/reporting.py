@@ -1,7 +1,7 @@
-"""Sentences that a reader reported as wrong: which one is meant, what leaves the page, and what later plans may not write.
+"""Sentences that a reader reported as wrong: finding one, removing it from its page, and keeping it out of later plans.
 
-A sentence is known by its words: markup, case and punctuation do not matter. Its citation is quarantined on its page only; the
-memory stays as it is.
+A sentence is identified by its words: markup, case and punctuation do not matter. Its citation is removed from its page only;
+the memory stays as it is.
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ _DAY = re.compile(r"^\d{4}-\d{2}-\d{2}: ")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """A sentence of a page, as its markdown has it: in the section of that slug, the summary for an empty one."""
+class PageSentence:
+    """A sentence of a page as markdown. `section` is the slug of its section, empty for the summary."""
 
     section: str
     text: str
 
 
 def ref_of(sentence: str) -> str:
-    """Return the key of a sentence: 32 hex digits made of its words."""
+    """Return the key of a sentence: the first 32 hex digits of the SHA-256 of its words."""
     return sha256(_key(sentence).encode()).hexdigest()[:_REF_CHARS]
 
 
-def find(page: Page, sentence: str) -> Told:
-    """Return the sentence of the page that is meant: with the same words, or the only one that holds them. Raises ActRefused."""
+def find(page: Page, sentence: str) -> PageSentence:
+    """Return the page's sentence with the same words, or else the only one that contains them in a row. Raises ActRefused."""
     wanted = _key(sentence)
-    every = list(_said(page))
+    every = list(_page_sentences(page))
     equal = [one for one in every if wanted and _key(one.text) == wanted]
     found = equal or [one for one in every if wanted and f" {wanted} " in f" {_key(one.text)} "]
     if not found or len({_key(one.text) for one in found}) > 1:
@@ -76,12 +76,16 @@ def source_of(sentence: str, sources: Iterable[CitedMemory], texts: Mapping[str,
 
 
 def words_of(sentence: str) -> frozenset[str]:
-    """Return the words that a sentence tells something with, without markup."""
+    """Return the content words of a sentence, without markup."""
     return content_words(plain_key(unescape(sentence)))
 
 
-def report(page: Page, reported: Told, memory_id: str, texts: Mapping[str, str]) -> tuple[Item, ...]:
-    """Return the items by which the sentence leaves the page, with the citations of memories that nothing else there rests on."""
+def report(page: Page, reported: PageSentence, memory_id: str, texts: Mapping[str, str]) -> tuple[Item, ...]:
+    """Return the items that remove the sentence from the page.
+
+    They also remove the citation of `memory_id`, if no other sentence of the same text rests on that memory. `texts` has the
+    texts of cited memories by id.
+    """
     ids = (memory_id,) if memory_id else ()
     ruling = Ruling(
         RulingKind.SENTENCE, page.key, ref_of(reported.text), reported.text, reported.section, memory_ids=ids
@@ -89,12 +93,12 @@ def report(page: Page, reported: Told, memory_id: str, texts: Mapping[str, str])
     written: list[Item] = [WriteRuling(ruling)]
     refs = frozenset({ruling.ref})
     for section in page.sections:
-        left = _left(section, refs, ids, texts)
-        if left is None:
+        rest = _without(section, refs, ids, texts)
+        if rest is None:
             written.append(RemoveSection(page.key, section.slug))
-        elif left != section:
-            written.append(WriteSection(page.key, left))
-    summary = _silenced(page.summary, refs)
+        elif rest != section:
+            written.append(WriteSection(page.key, rest))
+    summary = _without_sentences(page.summary, refs)
     if summary != page.summary:
         kept = _cited(summary, page.summary_sources, ids, texts)
         written.append(WriteSummary(page.key, summary, kept if summary else ()))
@@ -102,7 +106,10 @@ def report(page: Page, reported: Told, memory_id: str, texts: Mapping[str, str])
 
 
 def restore(page: Page | None, ruling: Ruling, source: CitedMemory | None) -> tuple[Item, ...]:
-    """Return the items that put a sentence back at its section's end, or as the summary; without either, only the ruling ends."""
+    """Return the items that revoke the ruling and put its sentence back: at its section's end, or as an empty summary's text.
+
+    If the page, the section or the place of the summary is gone, only the ruling is revoked.
+    """
     items: list[Item] = [DropRuling(ruling)]
     cited = () if source is None else (source,)
     section = next((one for one in page.sections if one.slug == ruling.detail), None) if page else None
@@ -119,14 +126,16 @@ def restore(page: Page | None, ruling: Ruling, source: CitedMemory | None) -> tu
 def silenced(
     items: Sequence[Item], unsaid: Mapping[PageKey, tuple[Ruling, ...]], memories: Mapping[str, BatchMemory]
 ) -> tuple[Item, ...]:
-    """Return a plan's items without the sentences that were reported on their pages."""
+    """Return a plan's items without sentences that were reported on their pages. `unsaid` are the SENTENCE rulings by page."""
     if not unsaid:
         return tuple(items)
     texts = {memory_id: memory.text for memory_id, memory in memories.items()}
-    return tuple(one for item in items for one in _allowed(item, unsaid, texts))
+    return tuple(one for item in items for one in _without_reported(item, unsaid, texts))
 
 
-def _allowed(item: Item, unsaid: Mapping[PageKey, tuple[Ruling, ...]], texts: Mapping[str, str]) -> Iterator[Item]:
+def _without_reported(
+    item: Item, unsaid: Mapping[PageKey, tuple[Ruling, ...]], texts: Mapping[str, str]
+) -> Iterator[Item]:
     key = item.page.key if isinstance(item, CreatePage) else getattr(item, "page", None)
     rulings = unsaid.get(key, ()) if isinstance(key, PageKey) else ()
     refs = frozenset(one.ref for one in rulings)
@@ -134,15 +143,15 @@ def _allowed(item: Item, unsaid: Mapping[PageKey, tuple[Ruling, ...]], texts: Ma
     if not refs:
         yield item
     elif isinstance(item, WriteSection):
-        left = _left(item.section, refs, ids, texts)
-        yield replace(item, section=left) if left else RemoveSection(item.page, item.section.slug)
+        rest = _without(item.section, refs, ids, texts)
+        yield replace(item, section=rest) if rest else RemoveSection(item.page, item.section.slug)
     elif isinstance(item, WriteSummary):
-        summary = _silenced(item.summary, refs)
+        summary = _without_sentences(item.summary, refs)
         yield replace(item, summary=summary, sources=_cited(summary, item.sources, ids, texts) if summary else ())
     elif isinstance(item, CreatePage):
         page = item.page
-        sections = (_left(one, refs, ids, texts) for one in page.sections)
-        summary = _silenced(page.summary, refs)
+        sections = (_without(one, refs, ids, texts) for one in page.sections)
+        summary = _without_sentences(page.summary, refs)
         kept = _cited(summary, page.summary_sources, ids, texts) if summary else ()
         written = tuple(one for one in sections if one is not None)
         if not written and not summary:
@@ -152,9 +161,9 @@ def _allowed(item: Item, unsaid: Mapping[PageKey, tuple[Ruling, ...]], texts: Ma
         yield item
 
 
-def _left(section: Section, refs: Collection[str], ids: Sequence[str], texts: Mapping[str, str]) -> Section | None:
-    """Return the section without the sentences; None if nothing is left."""
-    body = _silenced(section.body_md, refs)
+def _without(section: Section, refs: Collection[str], ids: Sequence[str], texts: Mapping[str, str]) -> Section | None:
+    """Return the section without the sentences of these keys; None if nothing is left."""
+    body = _without_sentences(section.body_md, refs)
     if section.aggregation is not None or body == section.body_md:
         return section
     sources = _cited(body, section.sources, ids, texts)
@@ -164,17 +173,17 @@ def _left(section: Section, refs: Collection[str], ids: Sequence[str], texts: Ma
 def _cited(
     body: str, sources: tuple[CitedMemory, ...], ids: Sequence[str], texts: Mapping[str, str]
 ) -> tuple[CitedMemory, ...]:
-    """Return the sources without the memories of the sentences that no other sentence of the text rests on."""
+    """Return the sources without those of the memories `ids` on which no sentence of the text rests."""
     released = {
         one.memory_id
         for one in sources
         if one.memory_id in ids
-        and not any(source_of(said, (one,), texts) for line in body.split("\n") for said in _pieces(line))
+        and not any(source_of(sentence, (one,), texts) for line in body.split("\n") for sentence in _pieces(line))
     }
     return tuple(one for one in sources if one.memory_id not in released)
 
 
-def _silenced(text: str, refs: Collection[str]) -> str:
+def _without_sentences(text: str, refs: Collection[str]) -> str:
     """Return the text without the sentences of these keys, and without lines that they leave empty."""
     if _refs(text).isdisjoint(refs):
         return text
@@ -195,15 +204,15 @@ def _refs(text: str) -> set[str]:
     return {ref_of(one) for line in lines for one in (line, *_pieces(line))}
 
 
-def _said(page: Page) -> Iterator[Told]:
-    """Yield the sentences and lines of the page, sections first."""
+def _page_sentences(page: Page) -> Iterator[PageSentence]:
+    """Yield the sentences of the page, and its lines of several sentences, sections first."""
     for section in page.sections:
         for line in section.body_md.split("\n") if section.aggregation is None else ():
             pieces = _pieces(line)
-            yield from (Told(section.slug, one) for one in pieces)
+            yield from (PageSentence(section.slug, one) for one in pieces)
             if len(pieces) > 1:
-                yield Told(section.slug, line.removeprefix(_MARKER))
-    yield from (Told("", one) for one in _pieces(page.summary))
+                yield PageSentence(section.slug, line.removeprefix(_MARKER))
+    yield from (PageSentence("", one) for one in _pieces(page.summary))
 
 
 def _pieces(line: str) -> list[str]:

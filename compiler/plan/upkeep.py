@@ -1,6 +1,6 @@
-"""An operator's acts on pages, as items: when a page is removed, everything that leads to it is removed too.
+"""Items of an operator's acts on pages. When a page is removed, all links and list entries that lead to it are removed too.
 
-Pages come in whole; items come out in the order in which they are applied.
+Input pages are complete; items are returned in the order in which they are applied.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _BLANK = frozenset("\u115f\u1160\u3164\uffa0")
 
 
 class ActRefused(ValueError):
-    """The page or section does not allow this act; the error says why, and what to do instead."""
+    """The page or section does not allow this act; the message says why and what to do instead."""
 
     def __init__(self, subject: str, problem: str) -> None:
         super().__init__(f"{subject}: {problem}")
@@ -56,10 +56,10 @@ class ActRefused(ValueError):
 
 
 def name(page: Page, display: str, *, is_shared: bool = False) -> tuple[Item, ...]:
-    """Return the items that give a page a name, and the ruling that it keeps it after a rebuild.
+    """Return the items that give a page a name, with the ruling that keeps the name after a rebuild.
 
-    With a name that is shared with other pages, later memories that use it do not all go to this page. Raises ActRefused for a
-    name without anything to compare by.
+    If the name is shared with other pages, later memories that use it do not all go to this page. Raises ActRefused for a name
+    without a letter or digit.
     """
     key, alias = fold(display), " ".join(display.split())
     if not is_name(display):
@@ -70,14 +70,14 @@ def name(page: Page, display: str, *, is_shared: bool = False) -> tuple[Item, ..
 
 
 def is_name(display: str) -> bool:
-    """Return whether the name has something visible to compare by: a letter or a digit."""
+    """Return whether the name has a visible letter or digit."""
     return any(sign.isalnum() and sign not in _BLANK for sign in fold(display))
 
 
 def edge(
     source: PageKey, target: PageKey, said: TypedEdge, types: Collection[str] = EDGE_TYPES
 ) -> tuple[WriteLink, ...]:
-    """Return the items that state a typed edge by hand, of one of the types. Raises ActRefused."""
+    """Return the items that state a typed edge by hand; its type must be one of `types`. Raises ActRefused."""
     _check_edge(source, target, said, types)
     return (_by_hand(source, target, said),)
 
@@ -85,7 +85,7 @@ def edge(
 def drop_edge(
     source: PageKey, target: PageKey, said: TypedEdge, types: Collection[str] = EDGE_TYPES
 ) -> tuple[DropLink, ...]:
-    """Return the items that take back what was stated by hand of a typed edge. Raises ActRefused."""
+    """Return the items that remove a typed edge stated by hand; one that the compiler found stays. Raises ActRefused."""
     _check_edge(source, target, said, types)
     return (DropLink(_by_hand(source, target, said)),)
 
@@ -104,14 +104,14 @@ def _by_hand(source: PageKey, target: PageKey, said: TypedEdge) -> WriteLink:
 
 
 def archive(gone: Page, around: Mapping[PageKey, Page]) -> tuple[Item, ...]:
-    """Return the items that archive a page and undo its promotion. `around` are the active pages that lead to it, and all that
-    their sections list.
+    """Return the items that archive a page and undo its promotion. `around` are the active pages that lead to it, and all pages
+    that their sections list.
     """
     return (*_freed(gone), ArchivePage(gone.key), *unlink(gone.key, around))
 
 
 def delete(gone: Page, around: Mapping[PageKey, Page]) -> tuple[Item, ...]:
-    """Return the items that delete a page, after those that remove what leads to it, including the pages it promoted."""
+    """Return the items that delete a page: first those that detach its children and remove the links and list entries to it."""
     orphans = [SetParent(page.key, None) for page in _sorted(around) if page.parent == gone.key]
     return (*_freed(gone), *orphans, *unlink(gone.key, around), DeletePage(gone.key))
 
@@ -121,7 +121,7 @@ def _freed(gone: Page) -> tuple[Item, ...]:
 
 
 def unlink(gone: PageKey, around: Mapping[PageKey, Page]) -> Iterator[Item]:
-    """Yield sections without anything that leads to a page: lists without it, its links as plain names, no promotion to it."""
+    """Yield the sections that led to a page, changed: lists without it, links to it as plain names, promotions to it undone."""
     for page in _sorted(around):
         if page.key == gone or not page.is_active:
             continue
@@ -132,7 +132,7 @@ def unlink(gone: PageKey, around: Mapping[PageKey, Page]) -> Iterator[Item]:
 
 
 def suppress(page: Page, slug: str) -> tuple[Item, ...]:
-    """Return the items that keep a section from promotion. Raises ActRefused if it is no list of pages, or promoted already."""
+    """Return the items that keep a section from promotion. Raises ActRefused if it lists no pages or is promoted already."""
     section = _listing(page, slug)
     assert section.aggregation is not None
     if section.aggregation.promotion_status is PromotionStatus.PROMOTED:
@@ -142,9 +142,9 @@ def suppress(page: Page, slug: str) -> tuple[Item, ...]:
 
 
 def undo(page: Page, slug: str, around: Mapping[PageKey, Page]) -> tuple[Item, ...]:
-    """Return the items that undo a promotion. `around` holds the promoted page, what leads to it, and what the section lists.
+    """Return the items that undo a promotion. Idempotent. Raises ActRefused if nothing was promoted.
 
-    Idempotent. Raises ActRefused if nothing was promoted.
+    `around` has the promoted page, the pages that lead to it, and the pages that the section lists.
     """
     section = _listing(page, slug)
     assert section.aggregation is not None
@@ -185,7 +185,7 @@ def named(items: Iterable[Item]) -> tuple[PageKey, ...]:
 
 
 def cited(items: Iterable[Item]) -> frozenset[str]:
-    """Return every memory that the items cite, or that one of their links came from."""
+    """Return the ids of all memories that the items cite or that caused their links."""
     found: set[str] = set()
     for item in items:
         match item:
@@ -238,7 +238,7 @@ def _without(section: Section, gone: PageKey, around: Mapping[PageKey, Page]) ->
 
 
 def _listed_again(section: Section, known: Aggregation, around: Mapping[PageKey, Page]) -> Section:
-    """Return a promoted section as its former list of pages, kept from promotion."""
+    """Return a promoted section as its former list of pages, suppressed so that it is not promoted again."""
     there = [around[key] for key in (section.children or known.linked_pages) if key in around]
     listed = [page for page in there if page.is_active]
     return replace(

@@ -1,4 +1,4 @@
-"""An ontology as it is looked up: its types by every name that means them, and what each is a kind of."""
+"""Lookup tables of an ontology: its types by name, the broader types of each, and its facets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ MOST_BROADER = 16
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """An ontology with its names as keys. Of types with one name, an approved one comes first, then one with that slug."""
+    """An ontology with lookup tables by name key. Of types with the same name, approved ones win, then the one with that slug.
+
+    `broader` has the broader types of each entity type, nearest first; `facets` the approved facet templates of each.
+    """
 
     ontology: Ontology
     entities: Mapping[str, EntityType] = field(default_factory=dict)
@@ -31,27 +34,27 @@ class Vocabulary:
         return self.ontology.version
 
     def entity(self, name: str) -> EntityType | None:
-        """Return the entity type that a word or phrase means, whatever its lifecycle; None for none."""
+        """Return the entity type with this slug, name or alias, in any lifecycle; None if there is none."""
         return self.entities.get(name_key(name))
 
     def relationship(self, name: str) -> RelationshipType | None:
-        """Return the relationship type that a slug or phrase means, whatever its lifecycle; None for none."""
+        """Return the relationship type with this slug, name or alias, in any lifecycle; None if there is none."""
         return self.relationships.get(name_key(name))
 
     def is_kind_of(self, slug: str, wanted: Iterable[str]) -> bool:
-        """Return whether a type is one of the wanted ones or a kind of one."""
+        """Return whether a type is one of the wanted types or a subtype of one."""
         kinds = {slug, *self.broader.get(slug, ())}
         return not kinds.isdisjoint(wanted)
 
     def edge_types(self) -> tuple[str, ...]:
-        """Return the slugs that a planner may write: the built-in ones that are not deprecated, then the approved ones."""
+        """Return the edge types that a planner may write: first the built-in ones that the ontology does not withhold."""
         own = {one.slug: one for one in self.ontology.relationship_types}
         built_in = (name for name in EDGE_TYPES if name not in own or is_approved(own[name]))
         return tuple(dict.fromkeys((*built_in, *sorted(one.slug for one in own.values() if is_approved(one)))))
 
 
 def vocabulary(ontology: Ontology) -> Vocabulary:
-    """Return the ontology ready for look-up."""
+    """Return the ontology with its lookup tables."""
     types = {one.slug: one for one in ontology.entity_types}
     facets: dict[str, list[FacetTemplate]] = {}
     for template in sorted(ontology.facet_templates, key=lambda one: (one.position, one.slug)):
@@ -67,7 +70,7 @@ def vocabulary(ontology: Ontology) -> Vocabulary:
 
 
 def name_key(name: str) -> str:
-    """Return the key under which a name of a type is found: `Art_Gallery` and `art gallery` are one."""
+    """Return the lookup key of a type's name: `Art_Gallery` and `art gallery` have the same one."""
     return plain_key(name.replace("_", " "))
 
 
@@ -90,7 +93,7 @@ def _by_name(types: Iterable[_Named]) -> dict[str, _Named]:
 
 
 def _broader(slug: str, types: Mapping[str, EntityType]) -> Iterator[str]:
-    """Yield what a type is a kind of, nearest first; a cycle ends at its beginning."""
+    """Yield the broader types of a type, nearest first, at most MOST_BROADER; a cycle ends where it began."""
     seen = {slug}
     while slug in types and len(seen) <= MOST_BROADER:
         slug = types[slug].broad_type

@@ -1,4 +1,4 @@
-"""Edges that operators stated, put back after a rebuild: where their pages are now, and which still wait for one."""
+"""Edges that operators stated, restored after a rebuild: finding their pages, and keeping the edges whose pages are missing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class KeptEdge:
         return (self.link.source, self.titles[0]), (self.link.target, self.titles[1])
 
     def is_meant(self, named: tuple[str, str], said: TypedEdge) -> bool:
-        """Return whether it is the edge of that type and beginning between pages of these paths, slugs or titles."""
+        """Return whether it is an edge of the same type and `valid_from` between pages with these paths, slugs or titles."""
         edge = self.link.edge
         are_its = (
             name in {key.path, f"{key.type}/{key.slug}", key.slug} or fold(name) == fold(title)
@@ -35,14 +35,14 @@ class KeptEdge:
 def place_of(
     key: PageKey, merged_into: PageKey, existing: Collection[PageKey], bearers: Iterable[PageKey]
 ) -> PageKey | None:
-    """Return the page that a page is now: itself, what it was merged into, or the only one that has its title as a name.
+    """Return the present page for an earlier page: the one it was merged into, or the only bearer of its title.
 
-    Of several with that name, the only one of its type. None if there is no such page.
+    `bearers` are the pages that have the title as a name; of several, the only one of its type. None if there is no such page.
     """
     if merged_into in existing:
         return merged_into
-    found = set(bearers)
-    same = {one for one in found if one.type is key.type} or found
+    every = set(bearers)
+    same = {one for one in every if one.type is key.type} or every
     return same.pop() if len(same) == 1 else None
 
 
@@ -51,7 +51,8 @@ def put_back(
 ) -> tuple[tuple[WriteLink, ...], tuple[KeptEdge, ...]]:
     """Return the links to write, and the edges that need not be kept any more.
 
-    `places` are the pages that are there again, `stated` the identities of what operators have stated since, which stays.
+    `places` maps the pages of the kept edges to the present pages, `stated` are the identities of edges that operators stated
+    after the rebuild: these are not written again.
     """
     written: list[WriteLink] = []
     settled: list[KeptEdge] = []

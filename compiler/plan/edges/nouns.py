@@ -1,6 +1,6 @@
 """The nouns of the phrases that state typed edges, by language: roles of people, kinds of places, works and things.
 
-Those of other languages than English are patterns, for their endings.
+Nouns of languages other than English are patterns, because their endings vary.
 """
 
 from __future__ import annotations
@@ -80,4 +80,4 @@ _OTHERS = (
 )
 NOUNS = frozenset((*ROLES, *PLACES, *THINGS, *WORKS))
 BEGINNINGS = tuple(re.split(r"[\[(?]", word, maxsplit=1)[0].lower() for words in _OTHERS for word in words)
-"""How the nouns of other languages begin, in small letters."""
+"""The beginnings of the nouns of other languages, in lower case."""

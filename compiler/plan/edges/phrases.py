@@ -1,7 +1,7 @@
 """The phrases that state a typed edge between two names, by language: data only.
 
-Each stands between a subject and an object as a whole. Flags: the object comes first (`<`), it is about the past (`†`), the first
-name must be a person's (`p`). Phrases in the first person have the speaker as their subject.
+A phrase is the whole text between a subject and an object. Flags: the object comes first (`<`), the statement is about the past
+(`†`), the first name must be a person's (`p`). Phrases in the first person have the speaker as their subject.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _any(words: Sequence[str]) -> str:
     return f"(?:[a-zà-ÿ]+ )?(?:{'|'.join(words)})(?: [a-zà-ÿ]+)?"
 
 
-# A text without a word that begins like this, or is one of the nouns, has no phrase.
+# A text has a phrase only if one of its words begins with one of these stems or is one of the nouns.
 STEMS = (*stems(), *BEGINNINGS)
 
 PHRASES: Final[Sequence[tuple[str, str, str]]] = (
@@ -211,7 +211,7 @@ PHRASES: Final[Sequence[tuple[str, str, str]]] = (
     ("married_to", "†", r"ha divorziato da"),
 )  # fmt: skip
 
-# Phrases of which a part follows the second name: “Hugo and Marta | got married”, “hat bei Nordwind | gearbeitet”.
+# Phrases with a part after the second name: “Hugo and Marta | got married”, “hat bei Nordwind | gearbeitet”.
 FRAMES: Final[Sequence[tuple[str, str, str, str]]] = (
     ("married_to", "", "and", r"(?:(?:just )?got married|are (?:happily |now )?married|have been married)(?! to)"),
     ("married_to", "†", "and", r"(?:got divorced|are divorced|have divorced)"),
@@ -237,7 +237,7 @@ FRAMES: Final[Sequence[tuple[str, str, str, str]]] = (
     ("member_of", "†", r"ist aus (?:dem|der)", "ausgetreten"),
 )  # fmt: skip
 
-# An edge that ended and the one that took its place: what stands before the first object, and between the two.
+# An edge that ended and the one that replaced it: the phrase before the first object, and the phrase between the two objects.
 CHANGES: Final[Sequence[tuple[str, str, str]]] = (
     ("works_at", (r"(?:left|has left|quit|resigned from|was laid off (?:from|by))"
      r"(?: (?:his|her|their) (?:old )?(?:job|post|position) (?:at|with))?"),

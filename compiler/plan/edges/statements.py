@@ -1,7 +1,7 @@
-"""Statements of typed edges in a text, by rule: two names and a phrase between them that says how they hang together.
+"""Statements of typed edges in a text, by rule: two names and a phrase between them that states their relation.
 
-The phrase is everything that stands between the names, so what is only near a verb is not taken; questions, doubts and
-negations say nothing.
+The phrase is the whole text between the names, so that a name merely near a verb is not an object. Questions, doubts and
+negations state nothing.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _NAME_GOES_ON = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class EdgePeriod:
-    """The time of a statement: from and until as dates and as said; empty where it says nothing."""
+    """The period of a statement, as dates and in its words; None and empty where it names no date."""
 
     valid_from: datetime | None = None
     valid_until: datetime | None = None
@@ -68,8 +68,8 @@ class EdgePeriod:
 
 @dataclass(frozen=True, slots=True)
 class StatedEdge:
-    """One edge that a text states, between names as written. `is_past` means that it no longer holds when it is said, `is_sole`
-    that it holds beside no other of its subject and type."""
+    """One edge that a text states, between names as written. `is_past` means that it no longer holds at the time of the text,
+    `is_sole` that it is the only edge of its subject and type."""
 
     subject: str
     type: str
@@ -80,7 +80,7 @@ class StatedEdge:
 
 
 def may_state(text: str) -> bool:
-    """Return whether a text has a word of any phrase; most texts have none, and need no look at their names."""
+    """Return whether a text has a word of any phrase. Most texts have none, so their names need not be searched."""
     words = set(_WORD.findall(text.lower()))
     return not NOUNS.isdisjoint(words) or any(word.startswith(STEMS) for word in words)
 
@@ -88,9 +88,9 @@ def may_state(text: str) -> bool:
 def statements(
     text: str, names: Collection[str], *, speaker: str = "", people: Collection[str] = ()
 ) -> Iterator[StatedEdge]:
-    """Yield the edges that a text states between the names, each name as it stands there.
+    """Yield the edges that a text states between the names, each name as written in the text.
 
-    `speaker` is the name for “I”; `people` are those of the names that are known to be persons.
+    `speaker` is the name for “I”; `people` are the names that are known to be persons.
     """
     known = _pattern(tuple(sorted({one for one in names if len(one) >= MIN_NAME_CHARS})))
     if known is None:
@@ -101,20 +101,20 @@ def statements(
         spans = [found.span() for found in known.finditer(sentence)]
         for at, (start, end) in enumerate(spans):
             if at and (framed := _framed(sentence, spans[at - 1], (start, end), people)):
-                yield _alone(framed, sentence)
+                yield _with_is_sole(framed, sentence)
                 continue
             if _NAME_GOES_ON.match(sentence, end) and not _POSSESSION.match(sentence, end):
                 continue
             if at > 1 and (changed := _changed(sentence, spans[at - 2 : at + 1], people)):
                 yield from changed
             elif at and (stated := _between(sentence, spans[at - 1], (start, end), people)):
-                yield _alone(stated, sentence)
+                yield _with_is_sole(stated, sentence)
             elif speaker and (own := _own(sentence, (start, end), speaker)):
-                yield _alone(own, sentence)
+                yield _with_is_sole(own, sentence)
 
 
-# Two hundred patterns take a tenth of a second to compile, and most processes never read a statement: each list waits for its
-# first use.
+# Two hundred patterns take a tenth of a second to compile, and most processes never read a statement: each list is compiled at
+# its first use.
 @cache
 def _phrases() -> list[tuple[str, str, re.Pattern[str]]]:
     return [(kind, flags, re.compile(rf"{_WHO}\s*{text}{_GAP}{_ARTICLE}")) for kind, flags, text in PHRASES]
@@ -173,7 +173,7 @@ def _between(
 def _framed(
     sentence: str, subject: tuple[int, int], named: tuple[int, int], people: Collection[str]
 ) -> StatedEdge | None:
-    """Return the edge that words between two neighbouring names and behind the second one state together."""
+    """Return the edge that the words between two neighbouring names and the words after the second one state together."""
     if not _OPENING.search(sentence[: subject[0]]):
         return None
     for kind, flags, between, after in _frames():
@@ -185,7 +185,7 @@ def _framed(
 def _edge(
     kind: str, flags: str, names: tuple[str, str], people: Collection[str], period: EdgePeriod
 ) -> StatedEdge | None:
-    """Return the edge that a phrase states of two names; None if one of them cannot be an end of it."""
+    """Return the edge that a phrase states between two names; None if one of the names does not fit the phrase."""
     source, target = reversed(names) if "<" in flags else names
     if (kind == "authored" and target in people) or ("p" in flags and source not in people):
         return None
@@ -195,7 +195,7 @@ def _edge(
 def _changed(
     sentence: str, spans: Sequence[tuple[int, int]], people: Collection[str]
 ) -> tuple[StatedEdge, StatedEdge] | None:
-    """Return the edge that ended and the one that took its place, of three neighbouring names: “left Helios to work at Luz”."""
+    """Return the ended edge and the one that replaced it, of three neighbouring names: “left Helios to work at Luz”."""
     (start, end), before, after = spans
     subject, ended, begun = (sentence[slice(*one)] for one in spans)
     if not _OPENING.search(sentence[:start]) or ended == begun or {ended, begun} & {*people}:
@@ -205,22 +205,22 @@ def _changed(
             if kind == "located_in" and subject in people:
                 return None
             now = StatedEdge(subject, kind, begun, period=_period(sentence[after[1] :]))
-            return StatedEdge(subject, kind, ended, is_past=True), _alone(now, sentence)
+            return StatedEdge(subject, kind, ended, is_past=True), _with_is_sole(now, sentence)
     return None
 
 
-def _alone(stated: StatedEdge, sentence: str) -> StatedEdge:
-    """Return the edge, as the only one of its subject and type if it is of such a type, goes on, and nothing says “also”."""
+def _with_is_sole(stated: StatedEdge, sentence: str) -> StatedEdge:
+    """Return the edge with `is_sole` set: the type is a sole one, the edge has not ended, and the sentence has no “also”."""
     is_over = stated.is_past or stated.period.valid_until is not None
     is_sole = stated.type in SOLE_TYPES and not is_over and not _BESIDE.search(sentence)
     return replace(stated, is_sole=is_sole)
 
 
 def _own(sentence: str, named: tuple[int, int], speaker: str) -> StatedEdge | None:
-    """Return the edge that the speaker states of himself or herself."""
+    """Return the edge that the speaker states in the first person."""
     for kind, flags, phrase in _first_person():
-        found = phrase.search(sentence[: named[0]])
-        if found and _OPENING.search(sentence[: found.start()]):
+        match = phrase.search(sentence[: named[0]])
+        if match and _OPENING.search(sentence[: match.start()]):
             return StatedEdge(speaker, kind, sentence[slice(*named)], "†" in flags, _period(sentence[named[1] :]))
     return None
 

@@ -1,6 +1,6 @@
-"""The typed edges that memories state, as links: between the pages that they feed, and from places to their cities.
+"""Links for the typed edges that memories state: between the pages that cite them, and from places to their cities.
 
-Like every link without a model they are a function of the memories and of the pages that cite them.
+Like all links made without a model, they depend only on the memories and on the pages that cite them.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def typed_edges(
 ) -> Iterator[WriteLink]:
     """Yield the typed edges of the memories, each with its memory as evidence.
 
-    `named` has, for a memory's id, the pages that cite it after the batch with all their names; `parents` has the topic page of
-    a folded title.
+    `named` maps a memory's id to the pages that cite it after the batch, with all their names; `parents` maps a folded title to
+    its topic page.
     """
     for memory in memories:
         pages = named.get(memory.memory_id, {})
@@ -51,12 +51,12 @@ def is_of_rules(link: WriteLink) -> bool:
 
 
 def _owners(pages: Mapping[PageKey, Iterable[str]]) -> dict[str, PageKey]:
-    """Return the page of each name that only one of the pages has."""
-    found: dict[str, set[PageKey]] = {}
+    """Return the page of each plain name that exactly one of the pages has."""
+    bearers: dict[str, set[PageKey]] = {}
     for page, names in pages.items():
         for name in names:
-            found.setdefault(plain_key(name), set()).add(page)
-    return {name: next(iter(keys)) for name, keys in found.items() if name and len(keys) == 1}
+            bearers.setdefault(plain_key(name), set()).add(page)
+    return {name: next(iter(keys)) for name, keys in bearers.items() if name and len(keys) == 1}
 
 
 def _speaker(memory: BatchMemory) -> str:
@@ -65,7 +65,7 @@ def _speaker(memory: BatchMemory) -> str:
 
 
 def _edge(stated: StatedEdge, memory: BatchMemory) -> TypedEdge:
-    """Return the edge as said; what is told as past ended when it was said, at the latest."""
+    """Return the stated edge. An edge stated as past ends at the time of the memory at the latest."""
     period = stated.period
     until = period.valid_until or (memory.occurred_at if stated.is_past else None)
     if period.valid_from is not None and until is not None and until <= period.valid_from:

@@ -1,4 +1,4 @@
-"""Which memories read before may say otherwise than a batch's: those that share its words, the rarest first."""
+"""Earlier memories that may contradict a batch's memories: those that share its words, rare words counting most."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST_SOUGHT = 200
 
 
 def sought(pages: Iterable[Page], own: Collection[str]) -> tuple[str, ...]:
-    """Return the memories that the pages' sections cite, but for the batch's own: at most 200, by page, in order of id."""
+    """Return the ids of memories that the pages' sections cite, except those in `own`: at most 200, by page, in order of id."""
     found: dict[str, None] = {}
     for page in pages:
         cited = {source.memory_id for section in page.sections for source in section.sources}
@@ -22,10 +22,10 @@ def sought(pages: Iterable[Page], own: Collection[str]) -> tuple[str, ...]:
 
 
 def akin(memories: Iterable[BatchMemory], earlier: Iterable[BatchMemory]) -> tuple[BatchMemory, ...]:
-    """Return the earlier memories that share most with the batch's, in order of time; each shares at least two words.
+    """Return the earlier memories most similar to the batch's, in order of time; each shares at least two words with one of them.
 
-    A shared word counts more the fewer of the earlier memories have it. At most 16 with 8,000 characters together; one that does
-    not fit is left out, never cut. The order in which they come in does not matter.
+    The score of a pair is the sum of 1/n over its shared words, where n earlier memories have the word. At most 16 memories with
+    8,000 characters together; one that does not fit is left out, never cut. The order of the input does not matter.
     """
     words = {one.memory_id: (one, content_words(one.text)) for one in earlier}
     spread = Counter(word for _, own in words.values() for word in own)
@@ -35,12 +35,12 @@ def akin(memories: Iterable[BatchMemory], earlier: Iterable[BatchMemory]) -> tup
         for memory_id, (_, own) in words.items()
     }
     kept: list[BatchMemory] = []
-    left = bounds.STANDING_CHARS
+    remaining_chars = bounds.STANDING_CHARS
     for memory_id in sorted((one for one, score in scores.items() if score), key=lambda one: (-scores[one], one)):
         memory = words[memory_id][0]
-        if len(memory.text) <= left and len(kept) < bounds.STANDING_MEMORIES:
+        if len(memory.text) <= remaining_chars and len(kept) < bounds.STANDING_MEMORIES:
             kept.append(memory)
-            left -= len(memory.text)
+            remaining_chars -= len(memory.text)
     return tuple(sorted(kept, key=lambda one: (one.occurred_at, one.memory_id)))
 
 

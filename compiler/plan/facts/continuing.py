@@ -1,7 +1,7 @@
-"""A section that is full goes on in continuation sections; each cites the sources of what it says.
+"""Splits an overlong section into continuation sections; each cites the sources of its own text.
 
-Quoted lines are continued without end. Of a written text, what the last continuation cannot hold is left out, oldest past lines
-first, and sources of which nothing is left are released.
+Quoted lines continue in as many sections as they need. A written text has a limited number of continuations: text beyond them is
+dropped, oldest past lines first, and sources of dropped text alone are no longer cited.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ _COMMON = 50
 
 @dataclass(frozen=True, slots=True)
 class Continuing:
-    """How a section of a page goes on: the texts of cited memories, the page's own words, and whether lines are quoted."""
+    """Splits the sections of a page. `memories` are cited memories by id, `own` the words of the page's names.
+
+    `finish` turns a piece of text into its final form; `is_quoted` means that the lines are quotations.
+    """
 
     memories: Mapping[str, BatchMemory]
     own: frozenset[str]
@@ -29,7 +32,7 @@ class Continuing:
     is_quoted: bool
 
     def parts(self, section: Section, pieces: Sequence[str], later: Sequence[Section]) -> tuple[Section, ...]:
-        """Return the section and the continuations that change. `pieces` is its final text, `later` its continuations."""
+        """Return the section and the continuations that change. `pieces` is its final text, `later` its present continuations."""
         last = later[-1] if later else None
         break_ = "\n" if self.is_quoted else "\n\n"
         known = {line for part in later for line in part.body_md.split("\n") if self._is_kept_once(line)}
@@ -44,7 +47,7 @@ class Continuing:
             texts = [*texts[: room - 1], *([fitting] if fitting else [])]
         cited = self._divided(section.sources, last.sources if last else (), (pieces[0], *texts), dropped)
         elsewhere = {one.memory_id for part in later[:-1] for one in part.sources}
-        here = _Telling(pieces[:1], self.own, is_quoted=self.is_quoted)
+        here = _SourceFinder(pieces[:1], self.own, is_quoted=self.is_quoted)
         kept = tuple(
             one for one in cited[0] if one.memory_id not in elsewhere or here.places(self.memories.get(one.memory_id))
         )
@@ -66,7 +69,7 @@ class Continuing:
         return paging.pieces(text, self.finish)
 
     def _fitting(self, text: str) -> str:
-        """Return what one section can hold of a text: without its oldest past lines, then its beginning."""
+        """Return a text shortened to one section: without its oldest past lines, then cut at the end."""
         present, marked = past.split(text)
         while marked and len(text) > bounds.SECTION_CHARS:
             marked = marked[1:]
@@ -76,24 +79,24 @@ class Continuing:
     def _divided(
         self, own: Iterable[CitedMemory], of_last: Iterable[CitedMemory], texts: Sequence[str], dropped: str
     ) -> list[tuple[CitedMemory, ...]]:
-        """Return the sources of each text. A source of none of them stays where it was cited, unless dropped text told it."""
-        telling = _Telling([*texts, dropped], self.own, is_quoted=self.is_quoted)
-        found: list[list[CitedMemory]] = [[] for _ in texts]
+        """Return the sources of each text. A source of none stays where it was cited, unless it is a source of dropped text."""
+        finder = _SourceFinder([*texts, dropped], self.own, is_quoted=self.is_quoted)
+        divided: list[list[CitedMemory]] = [[] for _ in texts]
         pool = {one.memory_id: (one, 0) for one in own}
         pool |= {one.memory_id: (one, min(1, len(texts) - 1)) for one in of_last if one.memory_id not in pool}
         for source, home in pool.values():
-            at = telling.places(self.memories.get(source.memory_id))
+            at = finder.places(self.memories.get(source.memory_id))
             for place in [one for one in at if one < len(texts)] if at else [home]:
-                found[place].append(source)
+                divided[place].append(source)
         # A text without a source would outlive the memories it came from.
         every = united((), (source for source, _ in pool.values()))
-        return [united((), sources) or every for sources in found]
+        return [united((), sources) or every for sources in divided]
 
 
-class _Telling:
-    """Which of some texts tell a memory: by a quoted sentence, by a fact, or by a third of a sentence's words.
+class _SourceFinder:
+    """Finds the texts that rest on a memory: they quote a sentence, have a fact, or share a third of a sentence's words.
 
-    A word of more than 50 sentences says nothing about where a memory is told, and would make long texts slow.
+    Words of more than 50 sentences are ignored: they do not tell texts apart and would make long texts slow.
     """
 
     def __init__(self, texts: Sequence[str], own: frozenset[str], *, is_quoted: bool) -> None:
@@ -110,7 +113,7 @@ class _Telling:
                 self._holding.setdefault(token, []).append(place)
 
     def places(self, memory: BatchMemory | None) -> list[int]:
-        """Return the texts that tell the memory, none for one that is unknown."""
+        """Return the indexes of the texts that rest on the memory, sorted; none for an unknown memory."""
         if memory is None:
             return []
         said = facts.read(memory.text)
@@ -135,5 +138,5 @@ def _plain(text: str) -> str:
 
 
 def long_texts(texts: Iterable[str]) -> bool:
-    """Return whether one of the texts may be too long once its names are links."""
+    """Return whether one of the texts may exceed SECTION_CHARS once its names are links."""
     return any(len(text) + 55 * text.count("**") > bounds.SECTION_CHARS for text in texts)

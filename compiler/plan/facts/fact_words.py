@@ -1,7 +1,7 @@
 """Words that change a fact, by language: negations, months, days of the week and spelled-out numbers. Data only, folded.
 
-English, German, Portuguese, Spanish and French negations come from `store.text.words`, whose table decides stored signatures and
-therefore may not grow; the other languages are added here.
+English, German, Portuguese, Spanish and French negations come from `store.text.words`. That table must not grow, because stored
+signatures depend on it; the other languages are added here.
 """
 
 from __future__ import annotations

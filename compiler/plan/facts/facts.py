@@ -1,6 +1,6 @@
 """The facts of a sentence that a rewording must not change: numbers, dates, names, and negations.
 
-Words are compared, not meanings. In doubt a fact counts as lost: the old line is then kept.
+Words are compared, not meanings. A doubtful fact counts as lost: the old line is then kept.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ _KANA = re.compile("[\u3041-\u309f]+")
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A part of a sentence: `stems` are the beginnings of its content words; `numbers`, `dates` and `names` its facts.
+    """A part of a sentence: `stems` are the first letters of its content words; `numbers`, `dates` and `names` its facts.
 
-    `dates` and `months` are each also among the numbers; `wholes` are numbers written with separators, verbatim.
+    `dates` and `months` are subsets of `numbers`; `wholes` are numbers written with separators, verbatim.
     """
 
     stems: frozenset[str]
@@ -75,7 +75,7 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """The kinds of facts that another text changes or drops. `by` is the sentence that contradicts."""
+    """The kinds of facts that another text changes or drops. `by` is the contradicting sentence, `foreign` are its new facts."""
 
     kinds: frozenset[str] = frozenset()
     by: Sentence | None = None
@@ -103,9 +103,9 @@ def common_words(texts: Iterable[str]) -> frozenset[str]:
 
 
 def lost(old: Sentence, new: Sequence[Sentence], own: frozenset[str] = frozenset()) -> Loss:
-    """Return which facts of a sentence the new text changes or drops; none if it still states them.
+    """Return which facts of a sentence the new text changes or drops; an empty Loss if it still states them all.
 
-    `own` are the words of the page's own names: leaving them out changes nothing.
+    `own` are the words of the page's own names: dropping them loses nothing.
     """
     if any(_holds(one, old) for one in new):
         return Loss()
@@ -117,7 +117,7 @@ def lost(old: Sentence, new: Sequence[Sentence], own: frozenset[str] = frozenset
 
 
 def contradiction(old: Sentence, new: Sequence[Sentence]) -> Loss:
-    """Return which facts of a sentence are contradicted by the clauses that share most of its words."""
+    """Return the facts of a sentence that are contradicted by the clauses that share most words with it."""
     if any(_holds(one, old) for one in new):
         return Loss()
     kinds: set[str] = set()
@@ -125,11 +125,11 @@ def contradiction(old: Sentence, new: Sequence[Sentence]) -> Loss:
     found: list[Sentence] = []
     for kind in (NUMBER, NAME):
         closest = _nearest(old.whole, new, kind) if _of(old.whole, kind) else []
-        strange = [_strange(_of(old.whole, kind), one, clause, kind) for one, clause in closest]
-        if strange and all(one is not None for one in strange) and any(strange):
+        replaced = [_replacing_facts(_of(old.whole, kind), one, clause, kind) for one, clause in closest]
+        if replaced and all(one is not None for one in replaced) and any(replaced):
             kinds.add(DATE if kind == NUMBER and old.whole.dates else kind)
-            found += [one for (one, _), some in zip(closest, strange, strict=True) if some]
-            foreign |= {fact for some in strange for fact in some or ()}
+            found += [one for (one, _), some in zip(closest, replaced, strict=True) if some]
+            foreign |= {fact for some in replaced for fact in some or ()}
     for part in old.clauses:
         closest = _nearest(part, new, NUMBER)
         if closest and all(clause.is_negated != part.is_negated for _, clause in closest):
@@ -143,8 +143,8 @@ def contradiction(old: Sentence, new: Sequence[Sentence]) -> Loss:
     return Loss(frozenset(kinds), found[0] if found else None, frozenset(foreign))
 
 
-def _strange(facts: frozenset[str], one: Sentence, clause: Clause, kind: str) -> frozenset[str] | None:
-    """Return the facts that a clause, or its sentence, has instead of these; None if it has these."""
+def _replacing_facts(facts: frozenset[str], one: Sentence, clause: Clause, kind: str) -> frozenset[str] | None:
+    """Return the facts that a clause, or its sentence, has in place of `facts`; None if the clause has `facts`."""
     if facts <= _of(clause, kind):
         return None
     there = _of(one.whole, kind)
@@ -180,7 +180,7 @@ def gist(found: Iterable[Sentence], own: frozenset[str] = frozenset()) -> Gist:
 
 
 def shared(one: Gist, other: Gist) -> int:
-    """Return how much two texts have in common; a fact counts as much as three words."""
+    """Return the overlap of two texts: shared stems plus three times the shared facts."""
     return len(one.stems & other.stems) + 3 * len(one.facts & other.facts)
 
 
@@ -215,7 +215,7 @@ def _dropped(old: Sentence, new: Sequence[Sentence], own: frozenset[str]) -> fro
 
 
 def _nearest(old: Clause, new: Sequence[Sentence], kind: str) -> list[tuple[Sentence, Clause]]:
-    """Return the clauses that share most words with another, apart from facts of that kind; none if they share too few."""
+    """Return the clauses that share most words with `old`, ignoring its facts of this kind; none below a third of its words."""
     facts = {_stem(one) for one in _of(old, kind)}
     context = (old.stems - facts) or old.stems
     counted = [(len(context & clause.stems), one, clause) for one in new for clause in one.clauses]
@@ -225,7 +225,7 @@ def _nearest(old: Clause, new: Sequence[Sentence], kind: str) -> list[tuple[Sent
 
 
 def _is_reordered(old: Clause, new: Clause) -> bool:
-    """Return whether a date has its parts in another order: the third of May instead of the fifth of March."""
+    """Return whether the new clause has the parts of a date in another order: the third of May for the fifth of March."""
     if old.months and new.months and not old.months <= new.months:
         return True
     gone = {tuple(sorted(numerals.parts_of(one))) for one in old.wholes - new.wholes}
@@ -237,7 +237,7 @@ def _of(clause: Clause, kind: str) -> frozenset[str]:
 
 
 def _holds(one: Sentence, part: Sentence) -> bool:
-    """Return whether a sentence has the words of another in order, and negates nothing that the other does not."""
+    """Return whether a sentence contains the words of `part` in a row, with the same negation unless the words are equal."""
     return part.words in one.words and (one.words == part.words or one.whole.is_negated == part.whole.is_negated)
 
 
@@ -308,7 +308,7 @@ def _clause(plain: str, *, opens_plain: bool) -> Clause:
 
 @dataclass(frozen=True, slots=True)
 class _Token:
-    """What a token says by itself. Only one that may count needs the tokens around it."""
+    """The readings of a token without its context. Only if `may_count` are the tokens around it needed."""
 
     word: str
     may_count: bool
@@ -325,7 +325,7 @@ def _token(token: str) -> _Token:
 
 
 def _counted(fact: str, known: Collection[str]) -> str:
-    """Return a number as recorded; a repeated number is marked, as in the third of the third month."""
+    """Return the key under which a number is recorded; a repeated number gets a suffix, as in the third of the third month."""
     return next(one for at in range(1, len(known) + 2) if (one := f"{fact}#{at}" if at > 1 else fact) not in known)
 
 

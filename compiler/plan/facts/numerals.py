@@ -39,7 +39,10 @@ def key(token: str) -> str:
 
 
 def numbers(token: str, word: str, around: Sequence[str]) -> tuple[list[tuple[str, bool]], str]:
-    """Return the numbers of a token, each with whether it belongs to a date, and the token itself if separators join them."""
+    """Return the numbers of a token, each with whether it is part of a date; and the token, if it is a date with separators.
+
+    `word` is the token's `key`, `around` the token with its neighbours.
+    """
     if UNSPACED.search(token):
         runs = [_bare(one) for one in _RUN.findall(token)]
         return [(one, False) for one in (*runs, *(str(_han(one)) for one in _HAN_NUMBER.findall(token)))], ""
@@ -57,13 +60,13 @@ def numbers(token: str, word: str, around: Sequence[str]) -> tuple[list[tuple[st
 
 
 def may_count(token: str, word: str) -> bool:
-    """Return whether `numbers` may find something in a token, whatever stands around it."""
+    """Return whether `numbers` may find a number in a token, whatever its neighbours are."""
     is_word = token.isascii() and not any(map(str.isdigit, token)) and word not in NUMBERS
     return not is_word or word in MONTHS or word in DAYS or _joined(word) != 0
 
 
 def _spelled(word: str, around: Sequence[str]) -> list[tuple[str, bool]]:
-    """Return the number of a word; of two words for one number, as in twenty-two, the first gives the sum."""
+    """Return the number of a word. In a number of two words (twenty-two), the first word has the sum and the second none."""
     values = [NUMBERS.get(key(one), 0) for one in around]
     at = next(place for place, one in enumerate(around) if key(one) == word)
     if at and _are_one(values[at - 1], values[at]):
@@ -102,7 +105,7 @@ def _digits(token: str, word: str) -> tuple[list[tuple[str, bool]], str]:
 
 
 def months(token: str, word: str) -> frozenset[str]:
-    """Return the numbers of the months that a token names, or holds in a date that starts with its year."""
+    """Return the numbers of the months that a token names, or that it contains in a date that starts with its year."""
     named = {str(MONTHS[word])} if word in MONTHS else set()
     dated = {_bare(found[1]) for found in _YEAR_FIRST.finditer(token)}
     counted = {
@@ -127,7 +130,7 @@ def _is_date(token: str, parts: Sequence[str]) -> bool:
 
 def _bare(digits: str) -> str:
     sign = "-" if digits.startswith("-") else ""
-    # A gate code of zeros is a number too; strip leading zeros only if it may be a date or a count.
+    # Leading zeros are part of a code (0042); strip them only from numbers of two digits, which may be dates or counts.
     bare = digits.lstrip("-")
     return sign + (bare.lstrip("0") or "0" if len(bare) <= 2 else bare)
 

@@ -60,7 +60,7 @@ def split(markdown: str) -> tuple[str, tuple[str, ...]]:
 
 
 def join(present: str, kept: Iterable[str]) -> str:
-    """Return the present text with the kept lines, each once, without those that it repeats."""
+    """Return the present text with the kept lines, each once, without kept lines that the present text repeats."""
     said = {one.words for one in read(plain(present))}
     lines = [line for line in dict.fromkeys(kept) if not any(one.words in said for one in read(said_in(line)))]
     listed = "\n".join(lines)
@@ -78,7 +78,7 @@ def claimed(said: str, memory: BatchMemory) -> str:
 
 
 def inert(markdown: str) -> str:
-    """Return the markdown with lines that look like kept lines escaped: they read the same but are not kept."""
+    """Return the markdown with lines that look like kept lines escaped: they render the same but are not kept lines."""
     if "Earlier (" not in markdown and "Claimed (" not in markdown:
         return markdown
     return "\n".join(line.replace("(", "\\(", 1) if _MARK.fullmatch(line) else line for line in markdown.split("\n"))

@@ -1,8 +1,8 @@
-"""What a rewritten section keeps of the text it replaces.
+"""Keeps facts of a section's old text when the section is rewritten.
 
 A sentence with a number, date, name or negation that the new text changes or drops is kept as a past line with its day and
-origin. A memory of a tool, document or webhook does not replace a user's statement: the user's sentence stays, the other is
-kept apart as a claim. A source stays cited while the section holds something of it. Words are compared, not meanings.
+origin. A memory of a tool, document or webhook does not replace a user's statement: the user's sentence stays, and the other is
+kept apart as a claim. A source stays cited while the section has a word or fact of it. Words are compared, not meanings.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ _COUNTED_AS = {
 
 
 def sought(decision: PlanDecision) -> frozenset[str]:
-    """Return the memories whose texts `keep` needs: those that rewritten sections cite."""
+    """Return the ids of the memories whose texts `keep` needs: those that the old texts of rewritten sections cite."""
     return frozenset(source.memory_id for draft in (*decision.drafts, *decision.proposed) for source in draft.standing)
 
 
 def keep(
     decision: PlanDecision, bodies: Bodies, memories: Mapping[str, BatchMemory], shown: Sequence[BatchMemory] = ()
 ) -> tuple[PlanDecision, Bodies]:
-    """Return the decision and its texts with what a rewrite must keep; counters say how much was kept, and for which facts.
+    """Return the decision and its texts with the lines that a rewrite must keep; counters count kept lines by reason.
 
-    `memories` are those that present texts cite, in their present state; one that is missing or edited stays cited. `shown` are
-    all memories shown to the planner, which may have taken words from one and cited another.
+    `memories` are the present memories that the old texts cite; a missing or edited one stays cited. `shown` are all memories
+    shown to the planner, which may have taken words from one and cited another.
     """
     kept, counters = dict(bodies), Counter(decision.counters)
     released: dict[tuple[PageKey, str], frozenset[str]] = {}
@@ -70,7 +70,10 @@ def keep(
 
 @dataclass(slots=True)
 class _Rewrite:
-    """One section whose text is replaced."""
+    """The rewrite of one section. `standing` are memories of its old sources, `own` the words of the page's title.
+
+    `foreign` are shown memories that do not come from the user.
+    """
 
     draft: Draft
     standing: Mapping[str, BatchMemory]
@@ -81,7 +84,7 @@ class _Rewrite:
     newest: Sequence[tuple[BatchMemory, Gist]] = ()
 
     def __post_init__(self) -> None:
-        # From the present text only: a name in lower case in a new memory must not make it a common word.
+        # Only from the old text and its sources: a name in lower case in a new memory must not make it a common word.
         texts = (past.plain(self.draft.existing_md), *(memory.text for memory in self._known()))
         self.common = facts.common_words(texts)
         newest = sorted(self._known(), key=lambda one: (one.occurred_at, one.memory_id), reverse=True)
@@ -96,31 +99,31 @@ class _Rewrite:
         if not body.strip() and present:
             self.counters["rewrites_left_empty"] += 1
             body = present
-        body, lines = self._against(body, self._lost(present, body))
+        body, lines = self._with_lost(body, self._lost(present, body))
         body, claims = self._claims_apart(body)
         if self.draft.section.slug == _SUMMARY:
             return body
         return past.join(body, (*marked, *lines, *claims))
 
     def released(self, body: str) -> frozenset[str]:
-        """Return the memories that the section cited and no longer holds anything of."""
+        """Return the ids of memories that the old text cited and of which the new text has no word or fact."""
         if not self.draft.existing_md:
             return frozenset()
         texts = (self.draft.existing_md, body)
         before, after = (facts.gist(self._read(text), self.own) for text in texts)
         again = {memory.memory_id for memory in self.draft.memories}
-        gists = {memory.memory_id: said for memory, said in self.newest}
+        gists = {memory.memory_id: gist for memory, gist in self.newest}
         gone = set()
         for source in self.draft.standing:
-            said = gists.get(source.memory_id)
-            if said is None or source.memory_id in again:
+            gist = gists.get(source.memory_id)
+            if gist is None or source.memory_id in again:
                 continue
-            if facts.shared(before, said) and not facts.shared(after, said):
+            if facts.shared(before, gist) and not facts.shared(after, gist):
                 gone.add(source.memory_id)
         return frozenset(gone)
 
     def _lost(self, present: str, body: str) -> list[tuple[str, Sentence, Loss]]:
-        """Return the sentences of the present text with facts that the new one lacks, each with its line."""
+        """Return the sentences of the present text that lose facts in the new text: the line to keep, the sentence, its loss."""
         new = self._read(body)
         again = {one.words for one in new}
         is_long = len(self._read(present)) * len(new) > MOST_COMPARED
@@ -135,8 +138,8 @@ class _Rewrite:
                     found.append((line if len(said) == 1 else f"- {escape(one.text)}", one, loss))
         return found
 
-    def _against(self, body: str, lost: Iterable[tuple[str, Sentence, Loss]]) -> tuple[str, list[str]]:
-        """Return the body with the user's sentences that stay, and the past lines and claims to keep with it."""
+    def _with_lost(self, body: str, lost: Iterable[tuple[str, Sentence, Loss]]) -> tuple[str, list[str]]:
+        """Return the body with the lost sentences of the user put back, and the past lines and claims to keep with it."""
         stays: list[str] = []
         lines: list[str] = []
         for line, one, loss in lost:
@@ -153,7 +156,7 @@ class _Rewrite:
         return "\n\n".join(part for part in ("\n".join(stays), body) if part.strip()), lines
 
     def _is_the_users(self, loss: Loss) -> bool:
-        """Return whether the change comes from the user: a memory of theirs says it, or none of another origin does."""
+        """Return whether the user made the change: a cited memory of the user says it, or no memory of another origin does."""
         theirs = [one for one in self.draft.memories if past.origin(one) is Origin.USER]
         others = self._others()
         if any(facts.says(one.text, loss) for one in theirs):
@@ -161,7 +164,7 @@ class _Rewrite:
         return bool(theirs) and not any(facts.says(one.text, loss) for one in others)
 
     def _claims_apart(self, body: str) -> tuple[str, list[str]]:
-        """Return the body with the user's sentences that another origin contradicts restored, and the claims kept apart."""
+        """Return the body with the user's sentences that another origin contradicts put back, and the claims kept apart."""
         every = {one.memory_id: one for one in (*self._known(), *self.draft.memories)}
         theirs = [one for one in every.values() if past.origin(one) is Origin.USER]
         others = [one for one in (*self._known(), *self._others()) if past.origin(one) is not Origin.USER]
@@ -219,7 +222,7 @@ class _Rewrite:
 
 
 def _without_sentence(body: str, one: Sentence) -> str:
-    """Return the body without one sentence; other sentences of its line stay."""
+    """Return the body without a sentence; other sentences of its line stay."""
     lines = body.split("\n")
     for at, line in enumerate(lines):
         said: Sequence[Sentence] = facts.read(past.plain(line))

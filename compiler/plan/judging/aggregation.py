@@ -85,7 +85,10 @@ def whole(view: AggregationView) -> AggregationView:
 
 @dataclass(slots=True)
 class _Pass:
-    """An aggregation in progress: hubs to create, and the new state of rollups. `continued` are pages as stored, in parts."""
+    """An aggregation in progress: hubs to create, and the new state of rollups.
+
+    `continued` are the stored pages whose lists have continuations, `ended` maps the keys of proposed hubs to their final keys.
+    """
 
     view: AggregationView
     merger: Merger
@@ -123,7 +126,7 @@ class _Pass:
         self.ended[own] = self.ended[key] = key
 
     def clear(self, proposed: Rollup) -> None:
-        """Empty the list of a section whose whole list is proposed, before any is taken: a page may move between sections."""
+        """Empty a section whose complete list is proposed. It precedes all `take_rollup`: a page may move between sections."""
         page = self._page(proposed.page) if proposed.is_whole else None
         standing = self._standing(page, proposed.section_slug) if page is not None else None
         known = standing.aggregation if standing is not None else None
@@ -132,7 +135,7 @@ class _Pass:
             self.rollups[page.key, standing.slug] = empty
 
     def take_rollup(self, proposed: Rollup) -> None:
-        """Record a rollup: its present children, and the proposed ones that verify and that no other section has."""
+        """Record a rollup: its present children, and the proposed ones that are verified and in no other section."""
         page = self._page(proposed.page)
         if page is None:
             self.gathering.reject("unknown_page", proposed.page.path)
@@ -188,7 +191,7 @@ class _Pass:
         return taken
 
     def refresh(self) -> None:
-        """Record every existing rollup that was not proposed, without children that are gone or no longer verify."""
+        """Record every existing rollup, without children that are gone or no longer verified; drop hubs with few children."""
         for page in sorted(self.view.pages, key=lambda page: page.key):
             lists = [one for one in page.sections if one.aggregation is not None and one.children]
             required = self._required(page) if lists else MemberRequirement()
@@ -245,7 +248,7 @@ class _Pass:
         return replace(section, body_md=body, aggregation=counted)
 
     def promote(self, proposed: SectionPromotion) -> None:
-        """Record a section's promotion if it was a candidate before this pass and its score still suffices."""
+        """Record a section's promotion if it was a candidate before this pass and its score still reaches the threshold."""
         page = self._page(proposed.page)
         slug = writing.section_slug(proposed.section_slug)
         standing = self._standing(page, slug) if page else None
@@ -279,7 +282,7 @@ class _Pass:
         self.gathering.count("sections_promoted")
 
     def _is_there(self, key: PageKey, title: str) -> bool:
-        """Return whether a topic has the key or the title, or this pass promotes it already."""
+        """Return whether a topic has the key or the title, or this pass already creates it."""
         planned = {hub.key for hub in self.hubs.values()} | {child.key for _, child in self.promoted}
         return key in planned or self._page(key) is not None or self.merger.has(PageType.TOPIC, title)
 
@@ -362,7 +365,7 @@ class _Pass:
         return planned or next((one for one in page.sections if one.slug == slug), None)
 
     def _left(self, key: PageKey, slug: str) -> Aggregation:
-        """Return what is kept of a list whose hub leaves the archive: whether an operator suppressed it."""
+        """Return the aggregation of a list whose hub is restored from the archive: empty, but still suppressed if it was."""
         archived = self.merger.pages.get(key)
         left = next((one.aggregation for one in archived.sections if one.slug == slug), None) if archived else None
         is_suppressed = left is not None and left.promotion_status is PromotionStatus.SUPPRESSED

@@ -1,7 +1,7 @@
-"""Pages removed with their memories, and the removal of what leads to them: list entries, links and promotions.
+"""Pages removed with their memories, and the removal of the list entries, links and promotions that lead to them.
 
 A page is removed when every memory it cites is gone and one of them was forgotten. A page whose name occurred only in forgotten
-memories continues under another of its names, and is removed if it has none.
+memories is renamed to another of its names, and is removed if it has none.
 """
 
 from __future__ import annotations
@@ -37,22 +37,22 @@ def ending(view: StaleView) -> frozenset[PageKey]:
 
 
 def present(view: StaleView, sources: Iterable[CitedMemory]) -> tuple[BatchMemory, ...]:
-    """Return the cited memories that exist, by time and id."""
+    """Return the cited memories that exist, ordered by time and id."""
     ids = {one.memory_id for one in sources} - view.gone
-    found = [view.memories[one] for one in ids if one in view.memories]
-    return tuple(sorted(found, key=lambda memory: (memory.occurred_at, memory.memory_id)))
+    memories = [view.memories[one] for one in ids if one in view.memories]
+    return tuple(sorted(memories, key=lambda memory: (memory.occurred_at, memory.memory_id)))
 
 
 def _ends(view: StaleView, page: Page) -> bool:
     cited = tuple(page.cited())
     if not any(one.memory_id in view.gone for one in cited):
         return False
-    left = present(view, cited)
-    return not left or not _is_named(view, page, left)
+    remaining = present(view, cited)
+    return not remaining or not _is_named(view, page, remaining)
 
 
-def _is_named(view: StaleView, page: Page, left: Collection[BatchMemory]) -> bool:
-    """Return whether the page may keep its title: its source exists, or other words of the page contain it."""
+def _is_named(view: StaleView, page: Page, remaining: Collection[BatchMemory]) -> bool:
+    """Return whether the page may keep its title: its source exists, or the remaining memories contain all its words."""
     keys = set(markdown.alias_keys(page.title))
     if any(alias.key in keys and alias.origin == "manual" for alias in page.aliases):
         return True
@@ -62,7 +62,7 @@ def _is_named(view: StaleView, page: Page, left: Collection[BatchMemory]) -> boo
     if page.key.type is not PageType.ENTITY and present(view, proof):
         return True
     words = markdown.plain_key(page.title).split()
-    return all(any(naming.stands_in(word, memory) for memory in left) for word in words)
+    return all(any(naming.stands_in(word, memory) for memory in remaining) for word in words)
 
 
 def witnesses(view: StaleView, page: Page) -> tuple[BatchMemory, ...]:
@@ -73,8 +73,8 @@ def witnesses(view: StaleView, page: Page) -> tuple[BatchMemory, ...]:
 
 def renamed(view: StaleView, page: Page) -> Page | None:
     """Return the page under another of its names that occurs in a remaining memory; None if there is none."""
-    left = present(view, page.cited())
-    names = [one.display for one in page.aliases if any(naming.stands_in(one.display, memory) for memory in left)]
+    remaining = present(view, page.cited())
+    names = [one.display for one in page.aliases if any(naming.stands_in(one.display, memory) for memory in remaining)]
     name = next((one for one in names if (key := markdown.slug(one)) and key != page.key.slug), "")
     if not page.is_active or not name:
         return None
@@ -83,14 +83,14 @@ def renamed(view: StaleView, page: Page) -> Page | None:
 
 
 def left_behind(view: StaleView, items: Iterable[Item]) -> tuple[str, ...]:
-    """Return the memories that remain although their page is removed; they are read again to find another page."""
+    """Return the ids of remaining memories whose page is removed; they are read again to find another page."""
     deleted = {item.page for item in items if isinstance(item, DeletePage)}
     gone = [page for page in view.pages if page.key in deleted and page.is_active and renamed(view, page) is None]
-    memory_ids = {one.memory_id for page in gone for one in _told(page)}
+    memory_ids = {one.memory_id for page in gone for one in _sources(page)}
     return tuple(sorted(memory_ids & view.memories.keys() - view.gone))
 
 
-def _told(page: Page) -> Iterator[CitedMemory]:
+def _sources(page: Page) -> Iterator[CitedMemory]:
     yield from page.summary_sources
     yield from (source for section in page.sections if section.aggregation is None for source in section.sources)
 
@@ -98,9 +98,9 @@ def _told(page: Page) -> Iterator[CitedMemory]:
 def leave(
     items: Sequence[Item], pages: Mapping[PageKey, Page], ended: Collection[PageKey], *, faded: Collection[PageKey]
 ) -> tuple[Item, ...]:
-    """Return the items together with their effects on the surrounding pages: removed pages, and lists rendered again.
+    """Return the items with their effects on the surrounding pages: removed pages, and lists rendered again.
 
-    `pages` are the surrounding pages after the items, `faded` those whose summary is being rewritten.
+    `pages` are the surrounding pages after the items, `ended` the pages to remove, `faded` those whose summary is rewritten.
     """
     listed = {key: page for key, page in pages.items() if key not in ended}
     written = {(item.page, item.section.slug): item.section for item in items if isinstance(item, WriteSection)}
@@ -122,7 +122,7 @@ def leave(
 def without(
     section: Section, ended: Collection[PageKey], pages: Mapping[PageKey, Page], *, faded: Collection[PageKey] = ()
 ) -> Section:
-    """Return the section without anything that leads to removed pages; a list is rendered again if one of its pages changed."""
+    """Return the section without links, entries and promotions to removed pages; a list with a changed page is rendered again."""
     linked_to = set(markdown.references([section.body_md]).pages)
     body = (
         markdown.drop_bad_links(section.body_md, linked_to - set(ended)) if linked_to & set(ended) else section.body_md
@@ -143,7 +143,7 @@ def without(
 
 
 def stub(known: Aggregation, pages: Mapping[PageKey, Page]) -> str:
-    """Return the text in place of a promoted section: the first of its pages, and where to read on."""
+    """Return the stub of a promoted section: its first pages, and a link to the promoted page."""
     assert known.promoted_page is not None
     lines = [rollup.line(pages[key]) for key in known.linked_pages if key in pages and pages[key].is_active]
     title = pages[known.promoted_page].title
@@ -158,7 +158,7 @@ def _rendered(known: Aggregation, shown: Iterable[PageKey], pages: Mapping[PageK
 
 
 def _farewell(pages: Mapping[PageKey, Page], ended: Collection[PageKey]) -> Iterator[Item]:
-    """Yield the removals of pages, children before parents, after nothing is under them."""
+    """Yield the removals of pages, children before parents; first, children that stay lose their parent."""
     for page in _sorted(pages.values()):
         if page.parent in ended and page.key not in ended:
             yield SetParent(page.key, None)

@@ -1,6 +1,6 @@
-"""Judges which memories a plan may end. What only the rows tell, such as trust, is judged again when the plan is applied.
+"""Judges which memories a plan may end. Facts that only the rows have, such as trust, are judged when the plan is applied.
 
-The rule that finds contradictions by itself would propose here too, with its own evidence; there is none yet.
+Only a model proposes them: there is no rule yet that finds contradictions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MOST_READ = 100
 
 @dataclass(frozen=True, slots=True)
 class EndStanding:
-    """What the rows say of a memory: its rank of trust, when what it says begins, and the hash of its text."""
+    """The stored facts of a memory: its rank of trust, the time from which it is valid, and the hash of its text."""
 
     trust_rank: int
     starts_at: datetime
@@ -33,8 +33,8 @@ class EndStanding:
 def judge(proposed: Sequence[ProposedEnd], citable: Citable, gathering: Gathering) -> None:
     """Collect the memories that end, each pair once, in order of their ids; reject the others one by one.
 
-    Both memories were shown, have a word in common, and the newer one says the quoted words. A plan that ends more than 10 is
-    believed in none: a model that finds everything outdated is wrong.
+    Accepted are pairs of shown memories with a common word, where the newer one contains the quoted words. If the plan ends more
+    than 10 memories, or proposes more than 100 pairs, all are rejected: a model that finds everything outdated is wrong.
     """
     accepted: dict[tuple[str, str], EndMemory] = {}
     for one in proposed[:_MOST_READ]:
@@ -59,10 +59,11 @@ def refusal(
     *,
     most_trusted: int,
 ) -> str:
-    """Return why a plan may not end the memory as the rows stand, empty if it may.
+    """Return why the present rows forbid a plan to end the memory, empty if they allow it.
 
-    Both memories are as the plan read them. It is trusted as far as the memory that it quotes, and at most `most_trusted`. The
-    newer memory begins after the other. What an operator undid stays undone.
+    Both memories must be unchanged since the plan read them. The plan's trust is that of the newer memory, at most
+    `most_trusted`; the older memory may not have more. The newer memory must begin after the older one. Pairs that an operator
+    undid (`undone`) are refused.
     """
     newer, older = standing.get(item.newer.memory_id), standing.get(item.older.memory_id)
     if newer is None or older is None:
@@ -77,7 +78,7 @@ def refusal(
 
 
 def _read(one: ProposedEnd, citable: Citable) -> tuple[str, str]:
-    """Return why the proposal is refused, empty if it is not, and the quoted passage as the newer memory has it."""
+    """Return why the proposal is refused, empty if it is not, and the quoted passage verbatim from the newer memory."""
     newer, older = (citable.memories.get(memory_id) for memory_id in (one.memory_id, one.superseded_id))
     if newer is None or older is None:
         return UNKNOWN_MEMORY, ""
@@ -90,7 +91,7 @@ def _read(one: ProposedEnd, citable: Citable) -> tuple[str, str]:
 
 
 def _passage(quote: str, memory: BatchMemory) -> str:
-    """Return the quoted words as they stand in the memory's text, white space and case apart; empty if they do not."""
+    """Return the quoted words as written in the memory's text, ignoring white space and case; empty if it lacks them."""
     words = quote.split()
     if sum(map(len, words)) < _SHORTEST_QUOTE:
         return ""

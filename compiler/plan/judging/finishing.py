@@ -1,5 +1,5 @@
 """The last step before the store: put texts in place, remove wiki syntax, link names, drop bad links, turn HTML, images and
-disallowed links into text, and continue what is too long. Code is left unchanged.
+disallowed links into text, and split overlong sections. Code blocks and spans are left unchanged.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ SUMMARY = ""
 
 
 def references(decision: PlanDecision, bodies: Bodies) -> markdown.References:
-    """Return the names and pages in the decision's texts and the written bodies, for the caller to look up for `finish`."""
+    """Return the names and pages that the texts and bodies refer to. The caller looks them up for `finish`."""
     return markdown.references((*bodies.values(), *_texts(decision.items)))
 
 
 def sought(decision: PlanDecision, bodies: Bodies, pages: Iterable[Page]) -> frozenset[str]:
-    """Return the memories whose texts `finish` needs: those cited by sections and summaries that are too long."""
+    """Return the ids of the memories whose texts `finish` needs: those cited by overlong sections and summaries."""
     standing = {page.key: page for page in pages}
     found: set[str] = set()
     for key, section in _sections(decision.items):
@@ -66,11 +66,11 @@ def finish(
     pages: Iterable[Page] = (),
     memories: Mapping[str, BatchMemory] | None = None,
 ) -> tuple[Item, ...]:
-    """Return the decision's items with their final texts, none longer than its bound.
+    """Return the decision's items with their final texts, each within its size limit.
 
     `bodies` are the written drafts by page and section slug ("" is a summary), `known` the pages by folded alias, `existing`
-    further pages that texts may link to, `pages` the present pages, whose continuations take more, `memories` those of `sought`.
-    A draft without a body keeps the proposed text; an empty body removes its section. Idempotent.
+    further pages that texts may link to, `pages` the present pages, whose continuations take overflow, `memories` those of
+    `sought`. A draft without a body keeps the proposed text; an empty body removes its section. Idempotent.
     """
     made = {item.page.key for item in decision.items if isinstance(item, CreatePage)}
     own = {
@@ -103,7 +103,7 @@ class _Finisher:
     done: dict[tuple[PageKey, str], Section] = field(default_factory=dict)
 
     def begin(self, items: Iterable[Item], pages: Iterable[Page]) -> None:
-        """Take the sections as they are once the items are applied, apart from what is continued."""
+        """Record the sections as they will be after the items, before overflow is split off."""
         for page in pages:
             self.titles[page.key] = page.title
             self.sections.update({(page.key, one.slug): one for one in page.sections})
@@ -137,7 +137,7 @@ class _Finisher:
             yield item
 
     def _parts(self, page: PageKey, section: Section) -> tuple[Section, ...]:
-        """Return the section with its final text, then the continuations that this changes."""
+        """Return the section with its final text, then the continuations that change with it."""
         place = (page, section.slug)
         if place in self.done:
             return (self.done[place],)
@@ -177,7 +177,7 @@ class _Finisher:
     def _summary(
         self, page: PageKey, summary: str, sources: tuple[CitedMemory, ...]
     ) -> tuple[str, tuple[CitedMemory, ...]]:
-        """Return a summary within its bound, and the sources of what it still says."""
+        """Return a summary of at most SUMMARY_CHARS, and the sources of its remaining text."""
         mended = markdown.drop_bad_links(markdown.strip_wikilinks(summary), ())
         whole = markup.harmless(markdown.one_line(mended))
         if len(whole) <= bounds.SUMMARY_CHARS:
@@ -186,12 +186,12 @@ class _Finisher:
         own = facts.own_words((self.titles.get(page, ""),))
         gist = facts.gist(facts.read(kept), own)
         texts = {one: self.memories.get(one.memory_id) for one in sources}
-        left = tuple(
+        remaining = tuple(
             one
             for one, memory in texts.items()
             if not memory or facts.shared(gist, facts.gist(facts.read(memory.text), own))
         )
-        return kept, left or sources
+        return kept, remaining or sources
 
 
 def _heading(heading: str) -> str:
@@ -207,7 +207,7 @@ def _sections(items: Iterable[Item]) -> Iterator[tuple[PageKey, Section]]:
 
 
 def written(items: Iterable[Item]) -> Iterator[tuple[PageKey, str]]:
-    """Yield the pages whose texts the items write, each with the slug of the section, empty for the summary."""
+    """Yield each written text as its page and the slug of its section, empty for the summary."""
     for item in items:
         if isinstance(item, CreatePage | WriteSummary):
             yield (item.page.key if isinstance(item, CreatePage) else item.page), SUMMARY

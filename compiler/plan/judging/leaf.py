@@ -129,7 +129,7 @@ class _Leaf:
         self.new = {key: self.new[key] for key in sorted(first, key=lambda one: first[one])}
 
     def _twin(self, key: PageKey, page: ProposedPage) -> PageKey | None:
-        """Return the new page that the proposal belongs to; None for none. A key that an operator ruled is of one page."""
+        """Return the new page that the proposal belongs to; None if there is none. A key that a ruling names is one page's."""
         if self.merger.rulings.page_of(page) == key:
             return key if key in self.new else None
         return self.planned.twin(page)

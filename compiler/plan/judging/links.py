@@ -51,7 +51,7 @@ def parent_titles(memories: Iterable[BatchMemory]) -> tuple[str, ...]:
 
 
 def may_be_typed(memory: BatchMemory) -> bool:
-    """Return whether a memory may state a typed edge: it was made at a place in a city, or its text has a phrase's word."""
+    """Return whether a memory may state a typed edge: its metadata has a place in a city, or its text has a phrase's word."""
     return bool(place_name(memory) and city_of(memory)) or may_state(memory.text)
 
 
@@ -83,8 +83,8 @@ def emit(
 ) -> PlanDecision:
     """Return the memories' links as items, with counters for every stage.
 
-    `fed` maps a memory's id to the pages that cite it after the batch, `parents` a folded title to its topic page; `naming` is
-    the same after the batch. `standing` are present links of these memories; those that they no longer give are dropped.
+    `fed` maps a memory's id to the pages that cite it after the batch, `parents` a folded title to its topic page; `naming` has
+    the named pages after the batch. `standing` are present links of these memories; those not found again are dropped.
     """
     every = tuple(memories)
     gathering = Gathering()
@@ -156,7 +156,7 @@ def _to_parents(
 
 
 def _pairs(pages: Iterable[PageKey], gathering: Gathering) -> Iterator[tuple[PageKey, PageKey]]:
-    """Yield the pairs of a memory's entity pages in both directions, by slug, at most ten in whole pairs."""
+    """Yield the pairs of a memory's entity pages in both directions, by slug: at most ten links, always both directions."""
     entities = sorted({page for page in pages if page.type is PageType.ENTITY}, key=lambda page: (page.slug, page.type))
     if len(entities) > 1:
         gathering.count("co_mention_memories")

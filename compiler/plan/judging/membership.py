@@ -22,7 +22,7 @@ MIN_CHILDREN = 3
 
 @dataclass(frozen=True, slots=True)
 class MemberRequirement:
-    """What a child must show: all of `keys` (a city, a journal, a tag), and one of `words` if there are any."""
+    """The evidence that a child must have: all of `keys` (a city, a journal, a tag), and one of `words` if there are any."""
 
     keys: tuple[str, ...] = ()
     words: frozenset[str] = frozenset()
@@ -33,9 +33,9 @@ def requirement(
 ) -> MemberRequirement:
     """Return the requirement for children of a hub with this title, given the names of candidates and of cities.
 
-    If a candidate's name or a theme is the whole title, that name; else every city in the title. Other names in the title
-    require nothing: a tag that appears later does not define the members of a hub with that word in its title. A title without
-    a city requires one of its words.
+    If the whole title is a candidate's name, a city or a theme, it is the only key; else every city in the title is a key. Other
+    names in the title require nothing: a tag that appears later does not define the members of a hub with that word in its title.
+    A title without a city requires one of its words.
     """
     key = plain_key(title)
     city_keys = {plain_key(one) for one in cities} - {""}
@@ -48,7 +48,7 @@ def requirement(
 
 
 def may_join(candidates: Collection[ParentCandidate], pages: Iterable[Page]) -> frozenset[PageKey]:
-    """Return the pages that a hub of one of the candidates may list: those with its tag, or its title in theirs."""
+    """Return the pages that a hub of one of the candidates may list: those with its tag, or with its title in their own."""
     slugs = {one.slug for one in candidates}
     titles = {plain_key(one.title) for one in candidates}
     unspaced = [one for one in titles if not one.isascii()]
@@ -68,7 +68,7 @@ def cities_told(candidates: Iterable[ParentCandidate], pages: Iterable[Page]) ->
 
 
 def shows(child: Page, required: MemberRequirement) -> bool:
-    """Return whether the page shows what is required. A hub without a requirement has no members."""
+    """Return whether the page has the required evidence. A hub without a requirement has no members."""
     if not required.keys and not required.words:
         return False
     texts = (plain_key(child.title), plain_key(child.summary))

@@ -1,4 +1,4 @@
-"""Each sentence stands once on a page: in the section that has it, else in the most telling of those that are proposed."""
+"""Keeps each sentence once on a page: in the section that has it, else in the most specific proposed section."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class _Words(NamedTuple):
     day: str
 
     def covers(self, other: _Words) -> bool:
-        """Return whether this line says all that the other does; of a day only what is of the same day."""
+        """Return whether this line has all sentences of the other, and the same day if the other has one."""
         return other.said <= self.said and other.day in ("", self.day)
 
 
 @dataclass(slots=True)
 class Lines:
-    """Lines of a page, found by what they say."""
+    """An index of a page's lines by their sentences."""
 
     _by_sentence: dict[str, list[tuple[str, str, _Words]]] = field(default_factory=lambda: defaultdict(list))
 
@@ -43,16 +43,16 @@ class Lines:
             self._by_sentence[one].append((slug, line, words))
 
     def place(self, line: str) -> tuple[str, str] | None:
-        """Return the section of the first line that says all that this one does, and that line; None if none does."""
+        """Return the section and text of the first line that covers this one; None if there is none."""
         words = _words(line)
         rarest = min((self._by_sentence.get(one, ()) for one in words.said), key=len, default=())
         return next(((slug, other) for slug, other, said in rarest if said.covers(words)), None)
 
 
 def once(page: Page, sections: Iterable[ProposedSection], citable: Citable) -> tuple[ProposedSection, ...]:
-    """Return the proposed sections without quoted lines that stand elsewhere on the page or in a more telling proposed section.
+    """Return the proposed sections without quoted lines that are elsewhere on the page or in a more specific proposed section.
 
-    The section that has such a line cites the memory that says it again. Sections that are not verbatim stay as they are.
+    The section that keeps such a line also cites the memory of the duplicate. Sections that are not verbatim stay as they are.
     """
     every = tuple(sections)
     quoted = [one for one in every if one.is_verbatim]
@@ -82,7 +82,7 @@ def once(page: Page, sections: Iterable[ProposedSection], citable: Citable) -> t
 
 
 def elsewhere(page: Page, slug: str) -> tuple[str, ...]:
-    """Return the lines that stand in the page's other sections and not in the one with this slug."""
+    """Return the lines of the page's other sections that the section with this slug does not cover."""
     own = Lines()
     every = [(one.slug, line) for one in page.sections if one.aggregation is None for line in _lines(one.body_md)]
     for _, line in (one for one in every if one[0] == slug):
@@ -91,7 +91,7 @@ def elsewhere(page: Page, slug: str) -> tuple[str, ...]:
 
 
 def without(lines: Iterable[str], said: Collection[str]) -> tuple[str, ...]:
-    """Return the lines, each once, that none of the other lines says."""
+    """Return the lines, each once, that no line of `said` covers."""
     found = Lines()
     for line in said:
         found.add("", line)
@@ -100,7 +100,7 @@ def without(lines: Iterable[str], said: Collection[str]) -> tuple[str, ...]:
 
 @dataclass(slots=True)
 class _Kept:
-    """What is left of a proposed section."""
+    """The remaining lines and citations of a proposed section."""
 
     slug: str
     heading: str
@@ -112,7 +112,7 @@ class _Kept:
 
 
 def _standing(page: Page, wanted: Collection[str]) -> Lines:
-    """Return the lines of the page's sections that may say one of the wanted lines."""
+    """Return the lines of the page's sections that may cover one of the wanted lines."""
     found = Lines()
     sought = [min(said, key=len) for line in wanted if (said := _words(line).said)]
     for section in page.sections:
@@ -124,21 +124,21 @@ def _standing(page: Page, wanted: Collection[str]) -> Lines:
 
 
 def _rank(section: ProposedSection) -> int:
-    """Return how little a section's heading tells of its lines: the overview less than an area of life, a month least."""
+    """Return how unspecific a section is: 0 for an area of life, 1 for the overview, 2 for the notes of a month."""
     return next((at for at, slug in enumerate(_LEAST_TELLING, 1) if section.slug.startswith(slug)), 0)
 
 
 def _remaining(
     section: ProposedSection, kept: Collection[str], moved: Collection[str], citable: Citable
 ) -> Iterator[str]:
-    """Yield the memories that the section cites, without those that only say what was moved to other sections."""
+    """Yield the ids of memories that the section still cites: all but those of which all lines moved to other sections."""
     left = {one for line in kept for one in _saying(line, section, citable)}
     gone = {one for line in moved for one in _saying(line, section, citable)}
     yield from (one for one in section.memory_ids if one in left or one not in gone)
 
 
 def _saying(line: str, section: ProposedSection, citable: Citable) -> tuple[str, ...]:
-    """Return the section's memories that hold the line's sentences; all that it cites if none does."""
+    """Return the ids of the section's memories that contain the line's sentences; all that it cites if none does."""
     said = _words(line).said
     found = []
     for memory in citable.texts(section.memory_ids):

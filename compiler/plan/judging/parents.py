@@ -23,7 +23,7 @@ PERSON = "person"
 PERIOD = "period"
 PLACES = "places"
 LISTS_OF_PEOPLE = ("topics", "decisions", "people_and_things")
-"""The sections of a person's page that list others."""
+"""The sections of a person's page that list other pages."""
 
 _SECTIONS = (
     ("coffee", ("cafe", "coffee", "coffee_shop")),
@@ -65,7 +65,7 @@ def from_pages(pages: Iterable[Page]) -> tuple[ParentCandidate, ...]:
 
 
 def themes_tagged(memories: Iterable[BatchMemory]) -> tuple[ParentCandidate, ...]:
-    """Return the themes that a memory is tagged with, even one alone: their hubs are looked at again over all pages."""
+    """Return the themes that at least one memory is tagged with: their hubs are judged again over all pages."""
     return tuple(
         one for one in from_memories(memories, least=1) if one.kind == "tag" and theme_of(plain_key(one.title))
     )
@@ -118,9 +118,9 @@ def section_for(types: Iterable[str]) -> str:
 
 
 def section_of(page: Page, candidate: ParentCandidate) -> str:
-    """Return the slug of the section for a page in a candidate's hub, by what the page is.
+    """Return the slug of the section for a page in a candidate's hub, by the page's type and tags.
 
-    A city lists under places only what its tags say is one: a person whom one met there is no place.
+    A city lists an entity under places only if its tags say that it is a place: a person met there is not.
     """
     if candidate.kind == PERSON:
         topics, decisions, others = LISTS_OF_PEOPLE

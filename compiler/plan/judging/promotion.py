@@ -1,4 +1,4 @@
-"""When a section is dense enough for its own page: arithmetic on what is known of the section."""
+"""Scores whether a section is dense enough for a page of its own: arithmetic on the section's evidence."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Names that may stand for one another, judged anew over all their memories at once: `Stanford` and `Stanford University`.
+"""Judges names that may stand for one another again, over all their memories at once: `Stanford` and `Stanford University`.
 
-What a batch makes of such a name depends on the names that came before it. The result here does not: it is what one batch
-of all memories of these names makes of them, so that pages depend on the set of memories and not on their order.
+The result of a batch for such a name depends on the names before it. The result here does not: it is that of a single batch with
+all memories of these names, so that pages depend on the set of memories and not on their order.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ _DAY = re.compile(r"^\d{4} \d\d \d\d ")
 
 @dataclass(frozen=True, slots=True)
 class NameClues:
-    """What memories tell of names, as plain keys: cities with the memories whose metadata has them, surnames after a title, and
-    words for kin with the names that they are given (`my sister`, `ana`).
+    """Clues about names, as plain keys: cities with the ids of memories whose metadata has them, surnames after a title, and
+    pairs of a word for kin and a name (`my sister`, `ana`).
     """
 
     cities: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -61,11 +61,11 @@ class NameClues:
 
 @dataclass(frozen=True, slots=True)
 class NameFamily:
-    """The pages and held names that begin with the same words, one of which is these words alone, or a plural of one word.
+    """Pages and held names that begin with the same words; one of them is these words alone, or their plural.
 
-    Or a page with the name of a city, which was no city to the memories that made it. `kept` are pages that must stay as they
-    are, `telling` the memories whose metadata tells that a name of the family is a city, `earlier` those in which a name of the
-    pages was seen before it had a page, `quoted` the pages that say nothing but sentences of their memories.
+    A family is also a page with the name of a city, made from memories that did not know it as a city. `kept` are pages that must
+    stay as they are, `telling` the memories whose metadata says that a name of the family is a city, `earlier` the memories in
+    which a name of the pages was seen before it had a page, `quoted` the pages that only quote their memories.
     """
 
     pages: tuple[Page, ...] = ()
@@ -77,7 +77,7 @@ class NameFamily:
 
     @property
     def memory_ids(self) -> frozenset[str]:
-        """The memories that the pages cite, those in which the names were seen, and those that tell of a city."""
+        """The ids of the memories that the pages cite, that contain the names, or that name the city."""
         cited = {source.memory_id for page in self.pages for source in page.cited()}
         seen = {one.source.memory_id for mention in self.mentions for one in mention.sightings}
         return frozenset(cited | seen | self.telling | self.earlier)
@@ -96,14 +96,14 @@ class NameFamily:
 
 
 def names_in(memories: Iterable[BatchMemory]) -> frozenset[str]:
-    """Return the plain keys of the memories' names, and the keys under which these are held (`soo-jin bae`)."""
+    """Return the plain keys of the memories' names, and the keys under which mentions store them (`soo-jin bae`)."""
     spotted = (one for memory in memories for one in (*declared(memory), *runs(memory.text)))
     keys = (key for one in spotted for key in (plain_key(one.name), *alias_keys(one.name)))
     return frozenset(name for key in keys for name in (key, main_key(key))) - {""}
 
 
 def clues_in(memories: Iterable[BatchMemory]) -> NameClues:
-    """Return what the memories tell of their names."""
+    """Return the clues in the memories about their names."""
     cities: dict[str, set[str]] = {}
     surnames: set[str] = set()
     kin: set[tuple[str, str]] = set()
@@ -116,7 +116,7 @@ def clues_in(memories: Iterable[BatchMemory]) -> NameClues:
 
 
 def roots(name: str) -> tuple[str, ...]:
-    """Return the beginnings whose family a plain key is of: its first words, and the word of which it may be the plural."""
+    """Return the beginnings of the families that a plain key belongs to: its first words, and the singular of a plural."""
     words = name.split()
     first = words[0] if words else ""
     is_plural = len(words) == 1 and first.endswith("s") and len(first) > _SHORTEST_WORD
@@ -131,8 +131,10 @@ def parts(name: str) -> tuple[str, ...]:
 
 
 def may_be_called(name: str, word: str, memories: Sequence[BatchMemory]) -> bool:
-    """Return whether a word, with these memories, may stand for a longer plain key: one of them has all words of it, one after
-    another, or the word is a surname, after a title there or after a form of address in the key.
+    """Return whether a word of these memories may stand for a longer plain key.
+
+    That is so if one of the memories contains the key, or if the word is a surname: after a title in a memory, or after a form
+    of address in the key.
     """
     if any(holds(name, plain_key(memory.text)) for memory in memories) or surname(name) == word:
         return True
@@ -146,13 +148,13 @@ def is_judged(page: Page) -> bool:
 
 
 def is_made_by_hand(page: Page) -> bool:
-    """Return whether the page holds more than its memories give at once: names not the compiler's, a parent, earlier facts."""
+    """Return whether the page has content that its memories cannot give again: manual or imported names, kept past lines."""
     has_past = any(past.split(section.body_md)[1] for section in page.sections)
     return has_past or any(alias.origin != "compiler" for alias in page.aliases)
 
 
 def with_quoted(family: NameFamily, memories: Mapping[str, BatchMemory]) -> NameFamily:
-    """Return the family with those of its pages that only quote its memories."""
+    """Return the family with `quoted` set: its pages that only quote its memories."""
     own = [memories[one] for one in sorted(family.memory_ids) if one in memories]
     return replace(family, quoted=frozenset(page.key for page in family.pages if _is_quoted(page, own)))
 
@@ -166,7 +168,7 @@ def _is_quoted(page: Page, memories: Iterable[BatchMemory]) -> bool:
 
 
 def batch_of(family: NameFamily, memories: Mapping[str, BatchMemory]) -> LeafBatch:
-    """Return the batch of all memories of a family over an empty wiki, in which every name of the family is known."""
+    """Return a batch of all memories of a family over an empty wiki, with every name of the family as a known mention."""
     every = sorted((memories[one] for one in family.memory_ids if one in memories), key=_by_time)
     held = {one.key: replace(one, sightings=()) for one in family.mentions}
     known = {key: Mention(key, key) for key in sorted(family.names)}
@@ -180,13 +182,12 @@ def changes(
     taken: Collection[PageKey] = (),
     stated: Collection[WriteLink] = (),
 ) -> tuple[Item, ...]:
-    """Return the items that make the family's pages those of the decision, which was made over an empty wiki.
+    """Return the items that turn the family's pages into those of the decision, which was made over an empty wiki.
 
-    A page whose name now belongs to another is folded into that one: its names lead there. One that only quotes, and for whose
-    name the memories are not enough, is withdrawn, unless a list has it or an edge by hand: its name is held. Pages that are
-    `kept`, and those of a name that the decision does not have, stay. `around` are the family's pages with those that lead to
-    them and all that these list, `taken` the active pages of other names, `stated` the edges of these pages by hand, which a
-    folded page leaves to the other.
+    A page whose name now belongs to another page is folded into it: its names and the edges by hand (`stated`) move there. A page
+    that only quotes, and whose name has too few memories for a page, is withdrawn unless a list or an edge by hand has it: its
+    name is held. Pages in `kept`, and pages whose name the decision does not have, stay. `around` are the family's pages, the
+    pages that lead to them and all that these list; `taken` the active pages of other names.
     """
     standing = {page.key: page for page in family.pages}
     made = {
@@ -208,9 +209,9 @@ def changes(
             items.extend(_rewritten(there, page))
     for key, target in sorted(folded.items()):
         gone = standing[key]
-        items.extend(_left(key, target, stated))
+        items.extend(_moved_edges(key, target, stated))
         items.extend(upkeep.delete(gone, around))
-        items.extend(_led(gone, made[target]))
+        items.extend(_moved_names(gone, made[target]))
     for key in sorted(withdrawn):
         items.extend(upkeep.delete(standing[key], around))
     if not items:
@@ -222,7 +223,7 @@ def changes(
 
 
 def _folded(family: NameFamily, made: Mapping[PageKey, Page]) -> Iterator[tuple[PageKey, PageKey]]:
-    """Yield the pages that were made no more, each with the page that took its place: its name's, or its memories'."""
+    """Yield the pages that the decision no longer makes, each with its replacement: the page with its name, or its memories."""
     for page in family.pages:
         if page.key in made or page.key in family.kept:
             continue
@@ -245,17 +246,17 @@ def _names(page: Page) -> set[str]:
 
 
 def _differ(page: Page, made: Page) -> bool:
-    """Return whether the pages cite other memories, on the whole or in their sections, have other names or open otherwise."""
+    """Return whether the pages differ in cited memories (of the page or its sections), in names or in summary."""
     cited, wanted = ({source.memory_id for source in one.cited()} for one in (page, made))
     section_ids, made_section_ids = (
         {source.memory_id for section in one.sections for source in section.sources} for one in (page, made)
     )
-    opens, opening = (past.plain(one.summary) for one in (page, made))
-    return cited != wanted or section_ids != made_section_ids or opens != opening or _names(page) != _names(made)
+    summary, made_summary = (past.plain(one.summary) for one in (page, made))
+    return cited != wanted or section_ids != made_section_ids or summary != made_summary or _names(page) != _names(made)
 
 
 def _rewritten(page: Page, made: Page) -> Iterator[Item]:
-    """Yield what makes a page say what it says in `made`."""
+    """Yield the items that give a page the contents of `made`."""
     slugs = {section.slug for section in made.sections}
     yield from (RemoveSection(page.key, one.slug) for one in page.sections if one.slug not in slugs)
     yield from (WriteSection(page.key, section) for section in made.sections)
@@ -266,8 +267,8 @@ def _rewritten(page: Page, made: Page) -> Iterator[Item]:
     yield from (WriteTag(page.key, tag) for tag in made.tags)
 
 
-def _led(gone: Page, target: Page) -> Iterator[Item]:
-    """Yield the folded page's names as names of its target, with the slug that it had; none if its title means another thing."""
+def _moved_names(gone: Page, target: Page) -> Iterator[Item]:
+    """Yield the folded page's names and slug as names of its target; none if the target does not have its title as a name."""
     known = {alias.key for alias in target.aliases}
     if plain_key(gone.title) not in _names(target):
         return
@@ -277,8 +278,8 @@ def _led(gone: Page, target: Page) -> Iterator[Item]:
     yield from (WriteAlias(target.key, alias) for key, alias in sorted(every.items()) if key not in known)
 
 
-def _left(gone: PageKey, target: PageKey, stated: Iterable[WriteLink]) -> Iterator[WriteLink]:
-    """Yield the edges that operators stated of a folded page as those of its target."""
+def _moved_edges(gone: PageKey, target: PageKey, stated: Iterable[WriteLink]) -> Iterator[WriteLink]:
+    """Yield a folded page's edges by hand as edges of its target."""
     for link in stated:
         if gone in (link.source, link.target):
             ends = (target if end == gone else end for end in (link.source, link.target))
@@ -288,7 +289,7 @@ def _left(gone: PageKey, target: PageKey, stated: Iterable[WriteLink]) -> Iterat
 
 
 def _held(family: NameFamily, decision: PlanDecision, named: Collection[str]) -> Iterator[Item]:
-    """Yield the names of the family that have no page now but had one."""
+    """Yield the holds of names of the family that had a page and have none now."""
     held = {one.key for one in family.mentions}
     for item in decision.items:
         if (

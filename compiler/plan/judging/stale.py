@@ -1,7 +1,7 @@
-"""What edited or forgotten memories fed: exactly that is rebuilt from the remaining memories, or emptied.
+"""Rebuilds or empties exactly the content that came from edited or forgotten memories.
 
-The writer of a rebuilt section sees the remaining memories and never the old text. A page that rested on forgotten memories
-alone is deleted with its name; a page whose memories were all edited away is archived.
+The writer of a rebuilt section sees the remaining memories and never the old text. A page that rested only on forgotten memories
+is deleted with its name; a page whose edited memories no longer support it is archived.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from compiler.plan.text.rollup import rolled_up
 def decide(view: StaleView, *, is_quoting: bool = False) -> PlanDecision:
     """Return the changes of the view's pages and mentions, with drafts of the texts to rewrite.
 
-    For a planner that `is_quoting`, an edited memory stays only in the texts that quote what it says now.
+    With `is_quoting` (an extractive planner), an edited memory stays only in texts that quote its new text.
     """
     stale = _Stale(view, {page.key: page for page in (*view.around, *view.pages)}, is_quoting=is_quoting)
     ended = departing.ending(view)
@@ -175,7 +175,7 @@ class _Stale:
         return bool(memories)
 
     def _opening(self, page: Page) -> tuple[BatchMemory, ...]:
-        """Return the memory that a quoting planner opens the page with, of all that its texts cite; none for a decision."""
+        """Return the memory of the page's opening line by a quoting planner, of all that its texts cite; none for a decision."""
         if page.key.type is PageType.DECISION:
             return ()
         keys = frozenset(map(markdown.plain_key, page_names(page))) - {""}
@@ -207,9 +207,10 @@ class _Stale:
         return departing.present(self.view, sources)
 
     def _speaking(self, page: Page, sources: Iterable[CitedMemory]) -> tuple[BatchMemory, ...]:
-        """Return the cited memories that exist, without edited ones that no longer name an entity's, a theme's or a named page.
+        """Return the cited memories that exist, without edited ones that no longer name the page's subject.
 
-        A topic is named if all memories that were not edited name it: a city, but not what a model calls some memories together.
+        A topic is held to its name only if it is a theme or if all unedited memories name it: a city is, a model's summary title
+        of several memories is not.
         """
         present = self._present(sources)
         if theme := theme_of(markdown.plain_key(known_as(page))):

@@ -1,4 +1,4 @@
-"""The titles of themes and countries, in the language of what their pages say."""
+"""The titles of themes and countries, in the language of their pages' lines."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from compiler.plan.text.page_words import language_of
 
 
 def in_their_language(view: AggregationView) -> tuple[AggregationView, tuple[TitlePage, ...]]:
-    """Return the view with the titles of themes and countries in the language of most lines of their pages, and the items that
-    give them these. A title by hand stays, and a country's is one that its page's memories have.
+    """Return the view with the titles of themes and countries in the language of most lines of their pages, and the TitlePage
+    items for it. A manual title stays; a country gets a title only if it is one of the page's names.
     """
     found = {page.key: title for page in view.pages if (title := _in_its_language(page)) != page.title}
     pages = tuple(replace(page, title=found.get(page.key, page.title)) for page in view.pages)

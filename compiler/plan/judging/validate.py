@@ -1,6 +1,6 @@
-"""Reads a model's answer: resolves handles, and drops whatever cannot be read, each with a reason.
+"""Reads a model's answer: resolves handles, and rejects unreadable items, each with a reason.
 
-Items are judged one by one. An answer whose proposals are all unreadable is no plan.
+Items are read one by one. An answer whose proposals are all unreadable is no plan.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def read(answer: object, handles: Handles) -> tuple[Proposal, tuple[Rejection, .
 
 
 def is_plan(answer: object, proposal: Proposal) -> bool:
-    """Return whether an answer is usable: nothing was proposed, or some of it could be read."""
+    """Return whether an answer is usable: it proposes nothing, or some of it is readable."""
     return proposal != Proposal() or not (
         isinstance(answer, Mapping) and any(answer.get(name) for name in schema.ARRAYS)
     )

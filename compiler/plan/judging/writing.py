@@ -1,4 +1,4 @@
-"""Decides how a proposed section meets the present one: kept, extended, or given to a writer.
+"""Decides how a proposed section changes the present one: kept, extended, or given to a writer.
 
 A section that is not proposed keeps its bytes, and existing text is never replaced without a writer.
 """
@@ -32,7 +32,7 @@ class Writing:
 def coalesced(sections: Iterable[ProposedSection]) -> tuple[ProposedSection, ...]:
     """Return the sections with equal slugs merged, in order of appearance, with normalised slugs.
 
-    What is proposed for a continuation is for the section that it continues.
+    A proposal for a continuation counts as one for the section that it continues.
     """
     found: dict[str, ProposedSection] = {}
     for one in sections:
@@ -51,7 +51,7 @@ def coalesced(sections: Iterable[ProposedSection]) -> tuple[ProposedSection, ...
 
 
 def within_bound(page: Page, sections: tuple[ProposedSection, ...]) -> tuple[ProposedSection, ...]:
-    """Return the sections so that the page keeps to SECTIONS: further ones of a written answer become parts of one, `more`."""
+    """Return the sections so that the page has at most SECTIONS: the excess of a written answer is joined in one, `more`."""
     standing = {bounds.base(one.slug) for one in page.sections}
     free = bounds.SECTIONS - 1 - len(standing)
     kept: list[ProposedSection] = []
@@ -65,12 +65,12 @@ def within_bound(page: Page, sections: tuple[ProposedSection, ...]) -> tuple[Pro
 
 
 def section_slug(text: str) -> str:
-    """Return the slug of a section: as of pages, with underscores for dashes, at most 60 characters."""
+    """Return the slug of a section: like that of a page, with underscores for dashes, at most 60 characters."""
     return slug(text)[:MAX_SECTION_SLUG_CHARS].strip("-").replace("-", "_")
 
 
 def write(page: Page, proposed: ProposedSection, *, citable: Citable, gathering: Gathering) -> Writing | None:
-    """Return what to write for a proposed section of the page, or None; rejections are collected with their reasons."""
+    """Return the section to write for a proposed one, None if nothing changes or it is rejected; rejections are collected."""
     gathering.rejections.extend(citable.unknown(proposed.memory_ids))
     cited = citable.cite(proposed.memory_ids)
     body = markup.outside_code(proposed.body_md, strip_wikilinks).strip()

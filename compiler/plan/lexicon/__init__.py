@@ -1,1 +1,1 @@
-"""Words of many languages that rules know: data only, and no decision."""
+"""Words of many languages that the rules use: data only, no decisions."""

@@ -1,4 +1,4 @@
-"""Words that are rather written in lower case: data only. One of them alone, capitalised, is not enough for a name.
+"""Words that are mostly written in lower case: data only. One of them alone, capitalised, is not enough for a name.
 
 Those among the 16,000 most frequent tokens of the o200k tokenizer (MIT licence) whose capitalised form is a less frequent token.
 """

@@ -1,6 +1,6 @@
 """The names of countries in English, German, Spanish, Portuguese and French, one country a line: data only.
 
-Countries with the same name in all of them, and names that are words or names of persons too (Georgia, Jordan), are left out.
+Left out are countries with the same name in all five, and names that are also words or names of persons (Georgia, Jordan).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Words that say who or what somebody or something is, folded, by what they do and by language: data only.
+"""Words of sentences that define a person or thing, folded, by role and by language: data only.
 
 An underscore stands for a space.
 """
@@ -106,7 +106,7 @@ next clause
   french: et mais
 """
 
-# What ends an earlier definition, by language, as patterns over folded words.
+# Patterns over folded words that end an earlier definition, by language.
 ENDINGS = {
     "english": (
         r"(?:left|leaves)(?! (?:for \S+ for|an?|my|his|her|their|me|us|it|early|late|at)\b)",

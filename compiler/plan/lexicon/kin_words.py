@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-# The possessives of the first person that may stand before them; before the colon the feminine and the masculine one that a name
-# begins with.
+# After the colon, the possessives of the first person that may precede a word for kin; before it, the feminine and the masculine
+# one with which a name begins.
 POSSESSIVES = {
     "english": "my my: my our user's users",
     "german": "meine mein: mein meine meiner meinen meinem meines unser unsere unserer unseren unserem unseres",
@@ -12,7 +12,7 @@ POSSESSIVES = {
     "portuguese": "minha meu: minha meu nossa nosso",
     "italian": "mia mio: mia mio nostra nostro",
 }
-# Kin, f or m, and the words for them in each language.
+# Kinds of kin, f or m, and the words for them in each language.
 KIN = """
 mother f
   english mum mom mother mam mummy mommy mama | german mutter mama mutti mami | french mère mere maman
@@ -43,30 +43,30 @@ aunt f
 uncle m
   english uncle | german onkel | french oncle | spanish tío tio | portuguese tio | italian zio
 """
-# Words that are names without a possessive, with a capital.
+# Words that, with a capital, are names without a possessive.
 NAMES = """
 mother: Mum Mom Mummy Mommy Mama Mami Mutti Maman Mamá Mamã Mamãe Mamma
 father: Dad Daddy Papa Vati Papá Papai Papà Babbo
 grandmother: Grandma Granny Oma Omi Mamie Mémé Abuela Yaya Nonna
 grandfather: Grandpa Grandad Granddad Opa Opi Papy Pépé Abuelo Yayo Nonno
 """
-# The same of words that are other words, too, without an accent or a gender: their names have a possessive.
+# The same for words that, without their accent or gender, are also other words: their names have a possessive.
 AMBIGUOUS = """
 mother: Mãe
 father: Pai
 grandmother: Avó Vovó
 grandfather: Avô Vovô
 """
-# What may stand before one of them in lower case: `lunch with mum`.
+# Words that may precede such a name in lower case: `lunch with mum`.
 BEFORE = """
 with for to from and called told asked visited saw met calling visiting mit für von und bei con para y de com e di
 avec pour et chez appelé appelée appeler appelle vu voir
 """
-# Words before such a name that make it another's, or a word like others: `her Mum`, `the Pope`.
+# Words before such a name that make it the kin of others or an ordinary noun: `her Mum`, `the Pope`.
 NOT_BEFORE = """
 the a an her his their your another every each some el la le il les lo un una une uno um uma ein eine einer einem einen sein seine
 seiner seinen seinem ihr ihre ihrer ihren ihrem dein deine deiner deinen deinem euer eure su sus tu tus sua seu suas seus tua teu
 son sa ses leur ton ta votre suo suoi tuo del della o
 """
-# Words after which a possessive one is something else: `my mother tongue`, `my brother in law`.
+# Words that change the meaning of a word for kin before them: `my mother tongue`, `my brother in law`.
 NOT_AFTER = "tongue company jokes board ship site"

@@ -1,4 +1,4 @@
-"""Words that are rather written in lower case, in any language: one that only opens sentences is no name.
+"""Words that are mostly written in lower case, in any language: one that only opens sentences is no name.
 
 `ordinary_words.txt` has those among the 140,000 most frequent tokens of the o200k tokenizer (MIT licence) whose capitalised form
 is a less frequent token or none, folded, without those of `common_words`.
@@ -11,7 +11,7 @@ from importlib.resources import files
 
 from compiler.plan.lexicon.common_words import COMMON_WORDS
 
-# Forms of verbs, which open notes (`Repotted the fern`, `Fuimos al mercado`) and are too many for a list.
+# Endings of verb forms that open notes (`Repotted the fern`, `Fuimos al mercado`); there are too many forms to list.
 _VERB_ENDS = (
     "ed",
     "ing",
@@ -32,7 +32,7 @@ _VERB_ENDS = (
 
 
 def is_ordinary(key: str) -> bool:
-    """Return whether a folded word is one that is rather written in lower case, or ends as verbs do."""
+    """Return whether a folded word is mostly written in lower case, or has a verb's ending."""
     return key in COMMON_WORDS or key in _listed() or key.endswith(_VERB_ENDS)
 
 

@@ -3,7 +3,7 @@
 A line holds a title and its forms, folded as plain keys: a space separates forms, an underscore stands for a space within one.
 A form of several words wins over one of its words. Words that often mean something else are left out;
 forms without a title are phrases in which a form means something else. A number in a form is written 0.
-A form with a question mark means other things too, and counts only where its sentence shows that it is meant.
+A form with a question mark has other meanings too, and counts only if its sentence shows that the theme is meant.
 """
 
 from __future__ import annotations
@@ -351,16 +351,16 @@ _GROUPS = {
     "Travel": _TRAVEL,
     "": FIGURES_OF_SPEECH,
 }
-# The titles of the groups, as headings of what a person does.
+# The titles of the groups, used as headings of a person's areas of life.
 AREAS = tuple(_GROUPS)
 THEME_GROUPS = tuple(tuple(part.replace("\n  ", " ").strip().split("\n")) for part in _GROUPS.values())
 # Groups whose words also stand for an amount: a mountain of work, a family of five.
 MEASURE_GROUPS = frozenset(map(AREAS.index, ("Nature and animals", "Family and community", "Hopes")))
-# Kin, friends and hopes, of which everybody speaks in passing, whatever the talk is about.
+# Themes that are often mentioned in passing, whatever the subject: kin, friends and hopes.
 EVERYONES = frozenset(
     ["Family", "Children", "Parents", "Siblings", "Grandparents", "Friendship", "Community", "Goals and dreams"]
 )
-# Groups of everyday life: everybody eats, works, travels and falls ill, not everybody paints.
+# Groups of everyday life, shared by most people: food, work, travel, health; unlike painting.
 EVERYDAY_GROUPS = frozenset(
     map(
         AREAS.index,

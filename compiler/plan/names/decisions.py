@@ -1,4 +1,4 @@
-"""Decisions that a memory tells of: what was decided, when, and why if it says so."""
+"""Decisions in a memory: their content, their time and, if stated, their reason."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _HENCEFORTH = re.compile(
     r"|(?:von|ab)\s(?:nun|jetzt|heute)\san|d[ée]sormais|[àa]\spartir\sde\smaintenant)\b\W*",
     re.IGNORECASE,
 )
-# Behind these words a German sentence has its verb before its subject, so that the rest alone is no title.
+# After these words a German sentence has its verb before its subject, so that the rest alone is no title.
 _INVERTING = re.compile(r"\W*(?:ab|von) (?:jetzt|sofort|heute|nun)\b", re.IGNORECASE)
 _DOUBTFUL = re.compile(
     r"\b(?:if|whether|should|would|could|might|may|when|once|until|before)\b[^.;]{0,30}\b(?:decid|cho[so]se|opt)"
@@ -58,7 +58,7 @@ _SUPPOSING = re.compile(
     r"\b(?:i|we) (?:guess|think|believe|suppose|assume|heard|hear|say|said)\b"
     r"|\b(?:creo|supongo|acho|suponho|(?:ich )?glaube|je crois)\b"
 )
-# A pronoun that no noun of the same clause explains, so that the clause alone is no title.
+# A pronoun without a noun in the same clause to refer to: the clause alone is no title.
 _UNEXPLAINED = re.compile(
     r"^(?:(?!\b(?:an?|the|my|our|his|her|their|your|\d+)\b).)*\b(?:it|them|one(?=$|\s(?:and|or|for|of\s(?:my|our))\b))(?:\W|$)",
     re.IGNORECASE,
@@ -100,7 +100,7 @@ _CLAUSE_END = re.compile(
 
 
 def decisions(memory: BatchMemory) -> Iterator[ProposedPage]:
-    """Yield a page for each decision of the memory, at most one a sentence."""
+    """Yield a page for each decision of the memory, at most one per sentence."""
     every = sentences(memory.text)
     is_tagged = "decision" in tags_of(memory)
     for at, sentence in enumerate(every):
@@ -115,7 +115,7 @@ def decisions(memory: BatchMemory) -> Iterator[ProposedPage]:
 
 
 def _decided(sentence: str, *, is_tagged: bool) -> str:
-    """Return the words that say what was decided; empty if the sentence decides nothing, or only what to do that day."""
+    """Return the words of the decision; empty if the sentence decides nothing, or only a thing of the day (`go out`)."""
     said = sentence.removeprefix(f"{speaker_of(sentence)}: ")
     if _DOUBTFUL.search(said):
         return ""
@@ -140,9 +140,9 @@ def _decided(sentence: str, *, is_tagged: bool) -> str:
 
 
 def _is_own(sentence: str, before: str) -> bool:
-    """Return whether the words before `decided` name the decider: the writer, or whom the sentence begins with.
+    """Return whether the words before `decided` name the decider: the writer, or a name at the beginning of the sentence.
 
-    In a conversation only what the speaker decides counts. A sentence without a subject is the writer's own.
+    In a conversation only the speaker's own decisions count. A sentence without a subject is the writer's own.
     """
     words = plain_key(before).split()
     if not _OTHERS.isdisjoint(words[-4:]):

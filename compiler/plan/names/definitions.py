@@ -1,4 +1,4 @@
-"""How far a sentence says who or what its subject is, in several languages."""
+"""Scores how well a sentence defines its subject, in several languages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from store.text.words import STOP_WORDS
 
 
 def _table() -> dict[str, str]:
-    """Return the words of all languages as the alternatives of a pattern, by what they do."""
+    """Return the words of all languages by their role, as alternatives of a pattern."""
     found: dict[str, list[str]] = {}
     for line in definition_words.WORDS.strip().split("\n"):
         if not line.startswith(" "):
@@ -25,7 +25,7 @@ def _table() -> dict[str, str]:
 
 
 KIND = 6
-"""What a sentence counts that says what its subject is."""
+"""The score of a sentence that defines its subject."""
 
 _ANY = _table()
 _IS, _TITLES, _AN, _MY = _ANY["is"], _ANY["before a name"], _ANY["article"], _ANY["possessive"]
@@ -33,7 +33,7 @@ _NO_OFFICE = frozenset(_ANY["no office"].split("|")) | STOP_WORDS
 _LABEL_WORDS = 4
 _NAME_WORDS = 3
 
-# Signs in a marked sentence: the subject's name, a label, a comma or opening bracket (what a name is may follow), another stop.
+# Signs in a marked sentence: the subject's name, a label, a comma or opening bracket (a definition may follow), another stop.
 _NAME, _LABELLED = "\x04", "\x01"
 _COMMA, _STOP = _STOPS = ("\x02", "\x03")
 _WORD = rf"[^{_COMMA}{_STOP}\s]+"
@@ -52,7 +52,7 @@ _IS_KIND = re.compile(
 )
 _KIND_IS = re.compile(rf"(?:\S+ ){{1,5}}(?:{_ANY['is called']}) {_CALLED}")
 _LABELS = re.compile(rf"{_LABELLED} (?:\S+ ){{0,2}}{_NAME}(?: \S+)?")
-# `Jon left the firm`, which ends what an earlier definition says of him, and not `Jon will retire`.
+# `Jon left the firm` ends an earlier definition of him; `Jon will retire` does not.
 _BEGINS = re.compile(rf"(?:\S+ ){{0,1}}{_NAME}")
 _ENDED = re.compile(rf"\b(?:{'|'.join(one for every in definition_words.ENDINGS.values() for one in every)})\b")
 _COMING = re.compile(rf"\b(?:{_ANY['will be']})\b")
@@ -79,7 +79,7 @@ _CONTACT = re.compile(
 
 
 def definition(sentence: str, keys: Collection[str]) -> int:
-    """Return how far a sentence, or a clause of it, says what the subject is: 6 if it does, 3 if it begins with the subject."""
+    """Return how well a sentence or its best clause defines the subject, 0 to 6: 6 for a definition, 3 if it begins with it."""
     text = sentence.removeprefix(f"{speaker_of(sentence)}: ")
     said = _without_longer(plain_key(text), sentence, keys)
     clauses = [said, *map(plain_key, _owned(sentence)), *_clauses(sentence)]
@@ -89,12 +89,12 @@ def definition(sentence: str, keys: Collection[str]) -> int:
 
 
 def _marked(stop: re.Match[str]) -> str:
-    """Return the sign for a stop: one for a comma or an opening bracket, behind which may stand what a name is, else another."""
+    """Return the sign for a stop: one for a comma or an opening bracket, after which a definition may follow, else another."""
     return f" {_COMMA if stop[0] in ',(' else _STOP} "
 
 
 def _beside(said: str, key: str) -> int:
-    """Return how far the words beside a name say what it is, 0 to 6: `Jon, an architect`, `our baker, Jon, came`, `my boss Jon`.
+    """Return how well the words beside a name define it, 0, 5 or 6: `Jon, an architect`, `our baker, Jon, came`, `my boss Jon`.
 
     `said` has a sign for each stop.
     """
@@ -113,7 +113,7 @@ def _signed(said: str, key: str) -> str:
 
 
 def clause(said: str, keys: Collection[str]) -> str:
-    """Return the clause of a sentence that is about the subject, if the sentence begins with another: all of it otherwise.
+    """Return the clause of a sentence that is about the subject, if the sentence begins with another subject; else the sentence.
 
     `Adyen takes cards; Stripe is only used in Brazil.` says of Stripe that it is only used in Brazil.
     """
@@ -130,15 +130,15 @@ def _begins_with(said: str, key: str) -> bool:
 
 
 def _owned(sentence: str) -> tuple[str, ...]:
-    """Return the sentence with what is somebody's as `the`, if anything is: `Petra is Harrier's lead` tells what she is."""
+    """Return the sentence with possessive names replaced by `the`, if it has any: `Petra is Harrier's lead` defines Petra."""
     replaced = _OWNER.sub("the ", sentence)
     return (replaced,) if replaced != sentence else ()
 
 
 def _clauses(sentence: str) -> Iterator[str]:
-    """Yield the later clauses of a sentence, and as a definition what stands behind a label: `New DBA: Tomasz`.
+    """Yield the later clauses of a sentence, and the text after a label as a definition: `New DBA: Tomasz`.
 
-    A label that may be a speaker has only a name behind it.
+    After a label that may be a speaker, only a name counts.
     """
     every = _CLAUSE.split(sentence)
     yield from map(plain_key, every[2::2])
@@ -154,7 +154,7 @@ def _clauses(sentence: str) -> Iterator[str]:
 
 
 def _without_longer(said: str, sentence: str, keys: Collection[str]) -> str:
-    """Return the words without longer names of other things that hold the subject's: `Acropolis Museum`, of the Acropolis."""
+    """Return the words without longer names of other things that contain the subject's: `Acropolis Museum` for the Acropolis."""
     for name in (plain_key(one.name) for one in runs(sentence)):
         if name not in keys and any(holds(key, name) for key in keys):
             said = said.replace(name, " . ")
@@ -167,7 +167,7 @@ def _defined(said: str, key: str) -> int:
         return 0
     if said.startswith(f"{_LABELLED} "):
         return KIND if _LABELS.fullmatch(said) else 0
-    if _says_what(said):
+    if _is_definition(said):
         return KIND
     if _HAS_STATE.match(said) or _IS_FROM.match(said):
         return 4
@@ -179,7 +179,7 @@ def _defined(said: str, key: str) -> int:
     return 3 if _OPENS.match(said) else 1
 
 
-def _says_what(said: str) -> bool:
-    """Return whether the words say what the name is, who it is that is something, or that it is no more what it was."""
+def _is_definition(said: str) -> bool:
+    """Return whether the words say what the name is, name the bearer of a role, or end an earlier definition."""
     is_ended = _BEGINS.match(said) and _ENDED.search(said) and not _COMING.search(said)
     return bool(is_ended or _IS_KIND.match(said) or _KIND_IS.match(said))

@@ -1,4 +1,4 @@
-"""Which sentences of a memory are about a subject, verbatim, and the section for each."""
+"""Selects the sentences of a memory that are about a subject, verbatim, and the section for each."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ _RELATIVE = re.compile(
     r"|ontem|hoje|amanha|ha \w+ (?:dias|semanas|meses|anos)|gestern|heute|(?:letzte|nachste|vorige)[nmrs]? \w+|neulich"
     r"|hier|aujourdhui|demain|(?:semaine|mois|annee) (?:derniere?|prochaine?))\b"
 )
-# What a pronoun begins here is of no subject.
+# A pronoun at the beginning of these phrases refers to no subject.
 _OF_NOTHING = re.compile(
     r"(?:it|its|es) (?:is |was |has been |had |will |all |hat |war |ist |wird )?(?:really |so |very |sehr )?"
     r"(?:rain|snow|hail|pour|storm|cold|hot|warm|sunny|late|early|dark|nice|fun|great|good|turned? out|turns out|seems|looks like"
@@ -83,7 +83,7 @@ _OF_NOTHING = re.compile(
 _OWN, _OTHER = "\x01", "\x02"
 _ROW = re.compile(r"[\x01\x02](?: (?:(?:and|or|the|y|e|und|et|o|ou) )*[\x01\x02]){2,}")
 _LONG_UNSPACED = 8
-# What follows a name that does nothing: `Metacam for dogs`.
+# Words after a name that is not the subject of a verb: `Metacam for dogs`.
 _NO_VERBS = CONNECTORS | frozenset(
     [
         "for",
@@ -110,7 +110,7 @@ _NO_VERBS = CONNECTORS | frozenset(
 _BULLET = re.compile(r"^(?:[-*•–—]\s+)+|^\d{1,2}\)\s+")  # `1. June` may be a date
 _OWNER = re.compile(r"(?<=\w)['’]s\b")
 _ASIDE = re.compile(r"[\[(*].*[\])*]\W*", re.DOTALL)
-# What only answers the other speaker, praise, advice or an echo, says nothing new, and often of the wrong person.
+# A mere answer to the other speaker (praise, advice, an echo) says nothing new, and is often about the wrong person.
 _ECHO = re.compile(
     r"^(?:(?:i|im|id|ive|so|really|just|we)\s)*(?:am\s)?(?:so\s|really\s|very\s|totally\s|truly\s|also\s)*"
     r"(?:glad|happy|sorry|sure|proud|excited|thrilled|hope|hoping|bet|guess|wish|love|admire|appreciate|respect|see|understand|know"
@@ -134,11 +134,11 @@ _AGREEING = frozenset(["indeed", "truly", "definitely", "certainly", "absolutely
 
 
 def excerpt(memory: BatchMemory, keys: Collection[str]) -> tuple[str, ...]:
-    """Return the memory's sentences about the subject with these keys: those that name it and carry content.
+    """Return the memory's sentences about the subject with these keys: those that name it and have content.
 
-    In a note, a sentence with those that go on about it is one (`Petra leads the squad. She is out on Mondays.`). If only the
-    metadata names the subject, return the most informative sentence; for the speaker, one in which they speak of themselves.
-    Questions and what only answers another speaker never count.
+    In a note, a sentence and the following ones about the same subject are one excerpt (`Petra leads the squad. She is out on
+    Mondays.`). If only the metadata names the subject, return the most informative sentence; for the speaker, one in which they
+    speak of themselves. Questions and mere answers to another speaker never count.
     """
     every = sentences(memory.text)
     is_said = is_talk(memory.text)
@@ -160,11 +160,11 @@ def excerpt(memory: BatchMemory, keys: Collection[str]) -> tuple[str, ...]:
 
 
 def _with_following(every: Sequence[str], keys: Collection[str]) -> Iterator[str]:
-    """Yield the sentences that name the subject, each with up to two that follow and go on about it."""
+    """Yield the sentences that name the subject, each joined with up to two following ones about it."""
     at = taken = 0
     while at < len(every):
         group = [every[at]] if _names(every[at], keys) else []
-        if group and at > taken and _hangs(every[at], keys):
+        if group and at > taken and _needs_previous(every[at], keys):
             group.insert(0, every[at - 1])
         at += 1
         while group and at < len(every) and len(group) <= MOST_FOLLOWING and _goes_on(every[at], keys):
@@ -177,22 +177,22 @@ def _with_following(every: Sequence[str], keys: Collection[str]) -> Iterator[str
             yield " ".join(group)
 
 
-def _hangs(sentence: str, keys: Collection[str]) -> bool:
-    """Return whether a sentence is understood only after the one before it: it begins with a pronoun, or says little."""
+def _needs_previous(sentence: str, keys: Collection[str]) -> bool:
+    """Return whether a sentence needs the one before it to be understood: it begins with a pronoun, or has little content."""
     words = plain_key(sentence).split()
     return words[0] in THIRD_PERSON or not _is_telling(sentence, keys, least=2)
 
 
 def naming(said: str, keys: Collection[str]) -> str:
-    """Return the first of the sentences of an excerpt that names the subject; all of them if none does."""
+    """Return the first sentence of an excerpt that names the subject; the whole excerpt if none does."""
     return next((one for one in sentences(said) if _names(one, keys)), said)
 
 
 def _goes_on(sentence: str, keys: Collection[str]) -> bool:
-    """Return whether a sentence that follows one about a subject goes on about it.
+    """Return whether a sentence after one about the subject is still about it.
 
-    So it does if it begins with a pronoun; else unless it names the subject itself, speaks in the first person, begins with
-    another name or label, or asks.
+    True if it begins with a pronoun. Else false if it names the subject itself (it is then an excerpt of its own), is in the
+    first person, begins with another name or a label, or is a question.
     """
     words = plain_key(sentence).split()
     if _is_question(sentence) or _names(sentence, keys) or not words or _BULLET.match(sentence):
@@ -211,7 +211,7 @@ def _goes_on(sentence: str, keys: Collection[str]) -> bool:
 
 
 def attributed(said: tuple[str, ...], memory: BatchMemory) -> tuple[str, ...]:
-    """Return the sentences with the speaker before those in the first person, as the memory itself names the speaker."""
+    """Return the sentences, those in the first person prefixed with the speaker that the memory names."""
     speaker = speaker_of(memory.text)
     return tuple(f"{speaker}: {one}" if speaker and _needs_speaker(one) else one for one in said)
 
@@ -225,9 +225,10 @@ def _names(sentence: str, keys: Collection[str]) -> bool:
 
 
 def founds(sentence: str, keys: Set[str]) -> bool:
-    """Return whether the sentence says something of the subject: not only as an example among three names or more.
+    """Return whether the sentence is about the subject, and does not only list it as an example among three names or more.
 
-    Who was where with whom is said of each of them. Of a long sentence with four names or more only the first is the subject.
+    A sentence in the first person or with `with` is about all its names. A long sentence with four names or more is about the
+    first only.
     """
     marked = plain_key(sentence)
     names = list(dict.fromkeys(key for key in (plain_key(one.name) for one in runs(sentence)) if key))
@@ -245,9 +246,9 @@ def founds(sentence: str, keys: Set[str]) -> bool:
 
 
 def line(sentence: str, memory: BatchMemory) -> str:
-    """Return a memory's sentence as a line of a section; with its day if it tells the time by the day it was said.
+    """Return a memory's sentence as a line of a section, prefixed with its day if the sentence is relative to it.
 
-    A list's mark before the sentence is left out.
+    A list marker before the sentence is left out.
     """
     sentence = bare(sentence)
     day = f"{memory.occurred_at:%Y-%m-%d}: " if tells_day(sentence) else ""
@@ -255,12 +256,12 @@ def line(sentence: str, memory: BatchMemory) -> str:
 
 
 def tells_day(sentence: str) -> bool:
-    """Return whether a sentence counts from the day on which it was said: by a word such as `yesterday`, or by a change."""
+    """Return whether a sentence is relative to its day: it has a word such as `yesterday`, or one for a change."""
     return bool(_RELATIVE.search(plain_key(sentence)))
 
 
 def bare(sentence: str) -> str:
-    """Return a sentence without a list's mark before it."""
+    """Return a sentence without a list marker before it."""
     return _BULLET.sub("", sentence)
 
 
@@ -297,7 +298,7 @@ def arrange(
 
 @dataclass(frozen=True, slots=True)
 class _Room:
-    """The sizes of a page's sections, and the headings of those that were chosen."""
+    """The sizes of a page's sections in characters, and the headings of the chosen sections."""
 
     sizes: Mapping[str, int]
     headings: dict[str, str]
@@ -323,7 +324,7 @@ def _slug_and_heading(memory: BatchMemory, sentence: str, keys: Collection[str],
 
 
 def _without_kin(sentence: str, keys: Collection[str]) -> str:
-    """Return the sentence without the words for kin that mean the subject: these tell nothing of what it is about."""
+    """Return the sentence without the words for kin that mean the subject: they would choose the wrong section."""
     kinds = {kind_of(key) for key in keys} - {""}
     for one in reversed(kin_in(sentence) if kinds else ()):
         sentence = f"{sentence[: one.start]}{sentence[one.end :]}" if one.kind in kinds else sentence
@@ -337,7 +338,7 @@ def _theme(sentence: str) -> str:
 
 
 def _is_of_subject(sentence: str, keys: Collection[str]) -> bool:
-    """Return whether the sentence tells what the subject with these keys, no theme, says or does themselves."""
+    """Return whether the subject with these keys is no theme, and is the grammatical subject of the sentence."""
     speaker = speaker_of(sentence)
     said = plain_key(sentence.removeprefix(f"{speaker}: "))
     is_own = plain_key(speaker) in keys and speaks_of_self(said.split())
@@ -357,7 +358,7 @@ def _is_own(sentence: str) -> bool:
 
 
 def is_reply(sentence: str) -> bool:
-    """Return whether a sentence of a conversation only answers what the other said."""
+    """Return whether a sentence of a conversation is a mere answer to the other speaker."""
     said = plain_key(sentence.removeprefix(f"{speaker_of(sentence)}: "))
     words = said.split()
     while words and words[0] in INTERJECTIONS - FIRST_PERSON:

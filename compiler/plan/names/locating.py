@@ -25,9 +25,9 @@ def located(page: ProposedPage, citable: Citable) -> ProposedPage:
 
 
 def tags_at(page: Page, names: Iterable[str], citable: Citable, cited: Iterable[str]) -> tuple[ProposedName, ...]:
-    """Return the tags that cited memories give a page which has or gets the name of the place where they were made.
+    """Return the tags of cited memories made at a place with one of the page's names, present or new.
 
-    None is of another city than the page's.
+    Tags of another city than the page's are left out.
     """
     there = _made_at((page.title, *(alias.display for alias in page.aliases), *names), citable, cited)
     cities = [tag.name.removeprefix(CITY_TAG) for tag in page.tags if tag.name.startswith(CITY_TAG)]

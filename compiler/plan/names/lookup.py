@@ -1,6 +1,6 @@
-"""Candidates of a batch: what to look up, and which of the pages and mentions found a planner is shown.
+"""Candidates of a batch: the keys to look up, and the found pages and mentions that a planner is shown.
 
-The budget is fixed, so that a prompt costs the same over a hundred pages and over a hundred thousand.
+The budget is fixed, so that a prompt over a hundred pages costs the same as one over a hundred thousand.
 """
 
 from __future__ import annotations
@@ -26,11 +26,10 @@ _WORDS_EACH = 10
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """What to look up: `keys` are alias keys to match exactly (mentions too), `names` folded names to match by trigrams.
-    Sorted, each once.
+    """The keys of a lookup: `keys` are alias keys to match exactly (mentions too), `names` folded names to match by trigrams.
 
-    `texts` are the memories' words with a space around each, and `where` maps a key to the memories that contain it, one bit
-    each.
+    Both are sorted and unique. `texts` are the memories' words with a space around each; `where` maps a key to the memories that
+    contain it, as a bit set by index.
     """
 
     keys: tuple[str, ...]
@@ -39,15 +38,15 @@ class Sought:
     where: Mapping[str, int] = field(default_factory=dict)
 
     def naming(self, keys: Iterable[str]) -> int:
-        """Return the memories that contain one of the keys, one bit each."""
-        found = 0
+        """Return the memories that contain one of the keys, as a bit set by index."""
+        bits = 0
         for key in keys:
-            found |= self.where.get(key, 0) or self._spelled_out(key)
-        return found
+            bits |= self.where.get(key, 0) or self._spelled_out(key)
+        return bits
 
     def _spelled_out(self, key: str) -> int:
-        """Return the memories that contain a key not indexed as a run of words, because it is long or starts or ends
-        irregularly.
+        """Return the memories that contain a key, as a bit set. Searches only keys that `where` lacks: those of more than four
+        words, or with a stop word at either end.
         """
         words = key.split()
         if not words or (len(words) <= _MAX_GRAM_WORDS and STOP_WORDS.isdisjoint((words[0], words[-1]))):
@@ -56,7 +55,7 @@ class Sought:
 
 
 def names_in(memories: Iterable[BatchMemory]) -> Sought:
-    """Return the names that the memories may hold: from metadata and text, and runs of up to four words of the texts."""
+    """Return the names that the memories may contain: from metadata and text, and runs of up to four words of the texts."""
     keys: dict[str, None] = {}
     names: dict[str, None] = {}
     where: dict[str, int] = {}
@@ -83,17 +82,17 @@ def names_in(memories: Iterable[BatchMemory]) -> Sought:
 
 
 def unnamed(memories: Sequence[BatchMemory], sought: Sought, found: Iterable[str]) -> tuple[BatchMemory, ...]:
-    """Return the memories that contain none of the found keys; their pages have to be searched by words."""
+    """Return the memories that contain none of the found keys; their pages must be searched by words."""
     named = sought.naming(found)
     return tuple(memory for at, memory in enumerate(memories) if not named >> at & 1)
 
 
 def telling_words(memories: Iterable[BatchMemory], *, most: int = MAX_WORDS) -> list[list[str]]:
     """Return the words to search for each memory, longest first, up to `most` in all."""
-    texts, left = [], most
+    texts, remaining = [], most
     for memory in memories:
-        words = sorted(query_words(memory.text), key=lambda word: (-len(word), word))[: min(_WORDS_EACH, left)]
-        left -= len(words)
+        words = sorted(query_words(memory.text), key=lambda word: (-len(word), word))[: min(_WORDS_EACH, remaining)]
+        remaining -= len(words)
         texts.append(words)
     return texts
 
@@ -119,7 +118,7 @@ def choose(
     akin: Collection[PageKey] = (),
 ) -> tuple[Page, ...]:
     """Return the pages to show, best first, within the budget: those named in most memories, then those `akin` to memories that
-    name none, then the greatest hubs.
+    name no page, then those with the highest hub score.
 
     The order of `pages` does not matter. `count` counts the tokens of a text.
     """
@@ -127,12 +126,12 @@ def choose(
         pages, key=lambda page: (-_named_in(page, sought), page.key not in akin, -page.hubness_score, page.key)
     )
     shown: list[Page] = []
-    left = budget_tokens
+    remaining_tokens = budget_tokens
     for page in ranked:
         cost = count(outline(page))
-        if cost <= left:
+        if cost <= remaining_tokens:
             shown.append(page)
-            left -= cost
+            remaining_tokens -= cost
     return tuple(shown)
 
 

@@ -1,4 +1,4 @@
-"""Merge before create: whether a proposed page exists already under another name.
+"""Merge before create: decides whether a proposed page already exists under another name.
 
 The names to look up are collected first, the store answers in one query, and the answer is judged here.
 """
@@ -30,7 +30,7 @@ class Way(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What to look up in the scope, each sorted and unique.
+    """The keys to look up in the scope, each list sorted and unique.
 
     `keys`: aliases equal to these. `prefixes`: aliases that start with one of these and continue after a space, up to 50 each
     (more are ambiguous anyway). `similar`: aliases or folded titles of pages of that type with a trigram similarity of 0.85 or
@@ -45,7 +45,7 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A matching alias of an active page: what was `asked` for and how, the alias' key, and the page."""
+    """A matching alias of an active page: the looked-up key (`asked`) and how it matched, the alias' key, and the page."""
 
     asked: str
     way: Way
@@ -56,7 +56,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """The look-up's result: matches, every page, whole, that a match names or that has a looked-up key, and rulings."""
+    """The result of a lookup: the matches, the complete pages that matched or have a looked-up page key, and the rulings."""
 
     found: tuple[Match, ...] = ()
     pages: tuple[Page, ...] = ()
@@ -65,7 +65,7 @@ class Matches:
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """The page that a proposal stands for; without `way` a new one. `way` is exact, derived or fuzzy."""
+    """The existing page that a proposal stands for, and how it was found: `way` is exact, derived or fuzzy."""
 
     page: PageKey
     way: str = ""
@@ -73,7 +73,7 @@ class Resolution:
 
 @dataclass(frozen=True, slots=True)
 class Merger:
-    """Resolves proposed pages against the look-up's result."""
+    """Resolves proposed pages against the result of a lookup."""
 
     pages: Mapping[PageKey, Page]
     by_asked: Mapping[tuple[Way, str], tuple[Match, ...]]
@@ -81,11 +81,11 @@ class Merger:
     rulings: Rulings = field(default_factory=Rulings)
 
     def key_of(self, proposed: ProposedPage) -> PageKey | None:
-        """Return the key of the proposed page: the one that an operator gave its name to, else its own."""
+        """Return the key of the proposed page: that of the page to which a ruling gives its name, else the key of its title."""
         return self.rulings.page_of(proposed) or proposed_key(proposed)
 
     def resolve(self, proposed: ProposedPage) -> Resolution | None:
-        """Return the existing page that the proposal stands for, or None. A proposal that fits two pages is neither."""
+        """Return the existing page that the proposal stands for; None if there is none, or if the proposal fits two pages."""
         ruled = self.rulings.page_of(proposed)
         if ruled is not None:
             there = self.pages.get(ruled)
@@ -112,7 +112,7 @@ class Merger:
         return any(match.page.type is page_type for match in found)
 
     def page_of(self, key: str) -> PageKey | None:
-        """Return the only page with this alias key, or of several the one with that title; None if that is not unique."""
+        """Return the only page with this alias key, or of several the one with that title; None if neither is unique."""
         found = {match.page for match in self.by_asked.get((Way.EXACT, key), ())}
         return self._one({key}, found)
 
@@ -161,7 +161,7 @@ class Merger:
         return min(found) if len(found) == 1 else None
 
     def _same_place(self, proposed: ProposedPage, key: PageKey) -> bool:
-        """Return whether nothing places the two in different cities, or makes them different cities."""
+        """Return whether the two are not known to be in different cities, nor to be different cities."""
         page = self.pages[key]
         there = {tag.name.removeprefix(CITY_TAG) for tag in page.tags if tag.name.startswith(CITY_TAG)}
         city = slug(proposed.city) or slug(spelling.city_after_comma(proposed.title, self.gazetteer))

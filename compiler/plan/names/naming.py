@@ -1,4 +1,4 @@
-"""A page's names and tags: which proposed ones are proven, and by which sources."""
+"""Decides which proposed names and tags of a page are proven, and by which sources."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def aliases(
 ) -> tuple[Alias, ...]:
     """Return the aliases to write for the page: new ones, and those with new sources.
 
-    At most ALIASES of a page are the compiler's, its title apart. A name without citations is proven by the page's `cited`
+    A page has at most ALIASES aliases of the compiler, not counting its title. A name without citations is proven by the `cited`
     memories that contain it. An unproven name is left out, except the title.
     """
     standing = {alias.key: alias for alias in page.aliases}
@@ -44,7 +44,7 @@ def aliases(
 
 
 def tags(page: Page, proposed: Iterable[ProposedName], *, citable: Citable) -> tuple[Tag, ...]:
-    """Return the tags to write for the page, up to TAGS: those cited, if new or with new sources."""
+    """Return the tags to write for the page: cited ones that are new or have new sources. A page has at most TAGS."""
     standing = {tag.name: tag for tag in page.tags}
     found: dict[str, Tag] = {}
     for one in proposed:
@@ -63,8 +63,8 @@ def stands_in(name: str, memory: BatchMemory) -> bool:
 
 
 def is_named(key: str, text: str) -> bool:
-    """Return whether a text has the words of a plain key, also as a possessive (`Wren's recital`, `Annas Hund`), or in another
-    case (`Herrn Vogt`); of the owner's kin, whether it has any word for them.
+    """Return whether a text contains the words of a plain key, also as a possessive (`Wren's recital`, `Annas Hund`) or in
+    another case (`Herrn Vogt`). For a key of the owner's kin, whether it contains any word for them.
     """
     if kind := kind_of(key):
         return kind in kinds_in(text)
@@ -77,7 +77,7 @@ def is_named(key: str, text: str) -> bool:
 
 
 def holds(key: str, text_key: str) -> bool:
-    """Return whether the words of one key occur in the other; without spaces between words, anywhere in it."""
+    """Return whether a text's key contains the words of `key` in a row; a key that is not ASCII may also be part of a word."""
     return f" {key} " in f" {text_key} " or (not key.isascii() and key in text_key)
 
 

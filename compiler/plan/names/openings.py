@@ -1,4 +1,4 @@
-"""The sentence that a page opens with: the one that best says what its subject is."""
+"""Chooses the sentence that a page opens with: the best definition of its subject."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ love loves loved likes enjoy enjoys enjoyed favorite favourite passion passionat
 practice practices interested fan ama amo adoro encanta encantan gusta gustan gosta gosto liebt liebe mag gern gerne aime adore
 piace always usually every often weekly daily siempre sempre toujours immer suelo costumo aprendo lerne apprends
 """
-# `like` alone mostly compares: it tells what somebody likes only after who does.
+# `like` alone is mostly a comparison; it is a verb only after its subject.
 _LIKED = re.compile(
     r"\b(?:i|we|you|they|dont|doesnt|didnt)(?: (?!feel|felt|look|looks|am|are|was|were|do|just|sound|be|have|seem)\w+)? like\b"
 )
@@ -69,13 +69,13 @@ says said thinks asked told wants recommends suggests dice dijo diz disse sagt s
 _SAYING = frozenset(_SAYINGS.split())
 
 OLDEST = datetime.min.replace(tzinfo=UTC)
-"""The time of a sentence of which none is known."""
+"""The time of a sentence without a known time."""
 
 
 def opening_line(found: Iterable[tuple[BatchMemory, Sequence[str]]], keys: Collection[str]) -> tuple[str, BatchMemory]:
-    """Return the line that a page about the subject with these keys opens with, and its memory; a sentence must be found.
+    """Return the opening line of a page about the subject with these keys, and its memory. `found` needs at least one sentence.
 
-    For a place, what and where it is: else the best of the sentences.
+    The line of a place is its kind and city; of any other subject, the best sentence.
     """
     every = list(found)
     for memory, _ in every:
@@ -87,7 +87,7 @@ def opening_line(found: Iterable[tuple[BatchMemory, Sequence[str]]], keys: Colle
 
 
 def place_line(memory: BatchMemory, keys: Collection[str]) -> str:
-    """Return what and where the memory's place is, if the keys name that place."""
+    """Return the kind and city of the memory's place as a line (`Museum in Lisbon.`); empty if the keys do not name the place."""
     city = city_of(memory)
     if plain_key(place_name(memory)) not in keys or not city:
         return ""
@@ -96,19 +96,18 @@ def place_line(memory: BatchMemory, keys: Collection[str]) -> str:
 
 
 def opening(said: Iterable[str], keys: Collection[str], said_at: Mapping[str, datetime] | None = None) -> str:
-    """Return the sentence that says best what the subject with these keys is; empty without any.
+    """Return the sentence that best defines the subject with these keys; empty if there are no sentences.
 
-    `said_at` are the times at which they were said. Of equal ones that begin with the subject, or tell of a change, the newest
-    is best; then the one that names the subject
-    first, then the one nearest to a dozen words: never the first that came, so that the choice depends on the sentences and
-    their times alone.
+    `said_at` maps sentences to their times. Of sentences of equal `fitness` that begin with the subject or state a change, the
+    newest is best; then the one that names the subject earliest, then the one nearest to twelve words. The order of the input
+    does not matter.
     """
     times = said_at or {}
     return max(said, key=lambda one: _order(lead(one), times.get(one, OLDEST), keys), default="")
 
 
 def lead(said: str) -> str:
-    """Return what a page may open with of a sentence and those that go on about its subject: all if that is short."""
+    """Return the part of an excerpt that a page may open with: all of it up to 160 characters, else its first sentence."""
     every = sentences(said)
     return said if len(said) <= _LONGEST_LEAD or len(every) < 2 else every[0]
 
@@ -123,7 +122,7 @@ def _order(said: str, said_at: datetime, keys: Collection[str]) -> tuple[int, da
 
 
 def fitness(sentence: str, keys: Collection[str]) -> int:
-    """Return how well a page about the subject may open with the sentence; a definition counts most, an aside least."""
+    """Return how well the sentence suits as the opening of a page about the subject: high for a definition, low for an aside."""
     speaker = speaker_of(sentence)
     sentence = COPULA.sub(" est ", sentence)
     said = plain_key(sentence.removeprefix(f"{speaker}: "))
@@ -152,16 +151,16 @@ def fitness(sentence: str, keys: Collection[str]) -> int:
 
 
 def _is_liking(said: str, words: Collection[str]) -> bool:
-    """Return whether the words tell what somebody likes, learns or does regularly."""
+    """Return whether the words state what a person likes, learns or does regularly."""
     return not _LIKES_WORDS.isdisjoint(words) or bool(_LIKED.search(said))
 
 
 def weight(sentence: str, keys: Collection[str], *, is_talk: bool) -> int:
-    """Return how much the sentence says of a subject, from 0 to 3: nothing if it does not stand alone or names the subject in a
-    set phrase (`with friends and family`), 1 in passing, 2 if somebody tells what they like, learn or do regularly.
+    """Return how much the sentence says about a subject, 0 to 3.
 
-    In a conversation it must be of the speaker, or begin with the subject. A note says 3, unless it is of a theme that
-    everybody speaks of in passing.
+    0 if it is not understood alone, or names the subject only in a set phrase (`with friends and family`); in a conversation also
+    if it is neither about the speaker nor begins with the subject. 1 in passing; 2 if a person says what they like, learn or do
+    regularly. A sentence of a note is 3, unless the theme is one that is often mentioned in passing.
     """
     said = plain_key(sentence.removeprefix(f"{speaker_of(sentence)}: "))
     words = said.split()
@@ -177,7 +176,7 @@ def weight(sentence: str, keys: Collection[str], *, is_talk: bool) -> int:
 
 
 def _begins(words: Sequence[str], keys: Collection[str]) -> bool:
-    """Return whether the subject is among the first words; a longer name goes on after them."""
+    """Return whether the subject begins within the first three words; a longer name may continue after them."""
     said = " ".join(words)
     first = " ".join(words[:_OPENING_WORDS])
     return any(f" {said}".find(f" {key} ", 0, len(first) + len(key)) >= 0 for key in keys) or _has_theme(first, keys)
@@ -188,17 +187,17 @@ def _has_theme(said: str, keys: Collection[str]) -> bool:
 
 
 def _is_common(keys: Collection[str]) -> bool:
-    """Return whether the theme is one that everybody speaks of in passing: family, friends, hopes."""
+    """Return whether the theme is one that is often mentioned in passing: family, friends, hopes."""
     return any(theme_of(key) in EVERYONES for key in keys)
 
 
 def tells_of(sentence: str, keys: Collection[str]) -> bool:
-    """Return whether the sentence begins with the subject or says what it is or does, and does not only name it in passing."""
+    """Return whether the sentence begins with the subject, defines it or says what it does; false if it names it in passing."""
     return any(acts(key, sentence) for key in keys) or definition(COPULA.sub(" est ", sentence), keys) >= _BEGINS
 
 
 def is_fragment(said: Iterable[str], keys: Collection[str]) -> bool:
-    """Return whether the subject is named in the sentences as the end of one and the same phrase only: `the birds of Texas`."""
+    """Return whether the sentences name the subject only as the end of one and the same phrase: `the birds of Texas`."""
     name = "|".join(sorted(map(re.escape, keys), key=len, reverse=True))
     before = re.compile(rf"(?:(\S+) {_OF} )?\b(?:{name})\b")
     found = {match[1] for one in said for match in before.finditer(plain_key(one))}
@@ -206,11 +205,11 @@ def is_fragment(said: Iterable[str], keys: Collection[str]) -> bool:
 
 
 def is_loose(sentence: str) -> bool:
-    """Return whether the sentence points to one that went before it, so that alone it does not say what it is about."""
+    """Return whether the sentence refers to an earlier one, so that it is not understood alone."""
     return bool(_POINTING.match(plain_key(sentence.removeprefix(f"{speaker_of(sentence)}: "))))
 
 
 def _looseness(sentence: str, words: Collection[str]) -> int:
-    """Return how much a sentence hangs on others: 1 for a word like `it` or `there`, 1 for a `she` without a name."""
+    """Return how much a sentence depends on others, 0 to 2: 1 for a word like `it` or `there`, 1 for a `she` without a name."""
     found = 0 if _LOOSE.isdisjoint(words) else 1
     return found + (0 if _OTHERS.isdisjoint(words) or runs(sentence) else 1)

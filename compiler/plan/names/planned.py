@@ -1,4 +1,4 @@
-"""The pages that a plan itself creates, found by name as the store finds existing ones."""
+"""Lookup by name of the pages that a plan itself creates, by the store's rules for existing pages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_LONGER = 50
 
 @dataclass(slots=True)
 class PagesByName:
-    """Pages in memory with the store's look-up over their names: equal, longer, and similar by trigrams."""
+    """Pages in memory with the store's lookup over their names: equal, longer, and similar by trigrams."""
 
     pages: dict[PageKey, Page] = field(default_factory=dict)
     _equal_to: dict[str, set[PageKey]] = field(default_factory=lambda: defaultdict(set))
@@ -28,7 +28,7 @@ class PagesByName:
     _sharing: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     def add(self, page: Page) -> None:
-        """Add a page with its aliases, or more aliases of one that is there."""
+        """Add a page with its aliases, or further aliases of a page added before."""
         self.pages[page.key] = page
         for alias in page.aliases:
             self._equal_to[alias.key].add(page.key)
@@ -42,7 +42,7 @@ class PagesByName:
         return key in self._equal_to
 
     def look_up(self, wanted: Names) -> Matches:
-        """Return what the store would find."""
+        """Return the matches that the store's lookup would find among these pages."""
         found = {*self._equal(wanted), *self._longer(wanted), *self._similar(wanted)}
         return Matches(tuple(found), tuple(self.pages[key] for key in {match.page for match in found}))
 
@@ -68,7 +68,7 @@ class PagesByName:
 
 @dataclass(slots=True)
 class PlannedPages:
-    """The pages of a plan so far. A twin is found by the rules for existing pages, whichever of the two came first."""
+    """The pages of a plan so far. Twins are found by the rules for existing pages, in either order of the two."""
 
     gazetteer: Gazetteer = NO_PLACES
     _names: PagesByName = field(default_factory=PagesByName)
@@ -76,7 +76,7 @@ class PlannedPages:
     _seeking: dict[str, set[PageKey]] = field(default_factory=lambda: defaultdict(set))
 
     def add(self, key: PageKey, proposed: ProposedPage) -> None:
-        """Add a page under its key, or its new state."""
+        """Add a page under its key, or replace its earlier state."""
         self._proposed[key] = proposed
         self._names.add(_page(key, proposed))
         for one in (*spelling.derived_keys(proposed, self.gazetteer), *spelling.prefixes(proposed, self.gazetteer)):
@@ -87,7 +87,7 @@ class PlannedPages:
         return self._names.knows(key)
 
     def twin(self, proposed: ProposedPage) -> PageKey | None:
-        """Return the page that the proposal stands for, or that stands for it; None if there is not exactly one."""
+        """Return the page that the proposal resolves to, or that resolves to the proposal; None unless there is exactly one."""
         found = self._resolved(proposed, self._names)
         if found is not None:
             return found
@@ -100,7 +100,7 @@ class PlannedPages:
         return later.pop() if len(later) == 1 else None
 
     def _seekers(self, proposed: ProposedPage) -> set[PageKey]:
-        """Return the pages whose other spellings or longer names the proposal may be."""
+        """Return the pages of which the proposal may be another spelling or a longer name."""
         keys = spelling.exact_keys(proposed)
         starts = (key[:at] for key in keys for at, letter in enumerate(key) if letter == " ")
         return {page for one in (*keys, *starts) for page in self._seeking.get(one, ())}

@@ -1,4 +1,4 @@
-"""What operators ruled on names and pages: which page a name means, what it is titled, which pages are parts of others."""
+"""Operators' rulings on names and pages: the page that a name means, titles of pages, and merged pages."""
 
 from __future__ import annotations
 
@@ -9,13 +9,17 @@ from compiler.plan.contract import Alias, Page, PageKey, Ruling, RulingKind
 from compiler.plan.proposal import ProposedName, ProposedPage
 from compiler.plan.text.markdown import alias_keys, one_line, slug
 
-# Who gave a page its name, beside the compiler: an operator. A shared name is another page's too.
+# Origins of names that an operator gave. A shared name also belongs to other pages.
 MANUAL, SHARED = "manual", "shared"
 
 
 @dataclass(frozen=True, slots=True)
 class Rulings:
-    """An owner's rulings by what they are about. `names` are the pages that a folded name was given to, shared ones apart."""
+    """An owner's rulings by kind. `names` maps a folded name to the pages that it was given to, without shared names.
+
+    `manual` has the names that operators gave each page, shared ones included; `merged` maps a page to the one it was merged
+    into; `unsaid` has the SENTENCE rulings of each page.
+    """
 
     titles: Mapping[PageKey, str] = field(default_factory=dict)
     names: Mapping[str, tuple[PageKey, ...]] = field(default_factory=dict)
@@ -25,12 +29,12 @@ class Rulings:
 
     @property
     def pages(self) -> frozenset[PageKey]:
-        """Every page that a ruling is about."""
+        """All pages that a ruling names."""
         named = (key for keys in self.names.values() for key in keys)
         return frozenset((*self.titles, *self.manual, *self.merged, *self.merged.values(), *self.unsaid, *named))
 
     def end(self, key: PageKey) -> PageKey:
-        """Return the page that this one is a part of now, or the page itself."""
+        """Return the page at the end of the chain of merges, or the page itself."""
         seen = {key}
         while (into := self.merged.get(key)) is not None and into not in seen:
             key = into
@@ -38,7 +42,10 @@ class Rulings:
         return key
 
     def page_of(self, proposed: ProposedPage) -> PageKey | None:
-        """Return the page that an operator gave the proposal's title to; None if there is none, or several of other types."""
+        """Return the page to which a ruling gives the proposal's title; None if there is none or no single one.
+
+        Of several pages, those of the proposal's type take precedence.
+        """
         found = [key for name in alias_keys(proposed.title) for key in self.names.get(name, ())]
         same = {self.end(key) for key in found if key.type is proposed.type} or {self.end(key) for key in found}
         own = slug(proposed.title) or slug(proposed.slug)
@@ -48,12 +55,12 @@ class Rulings:
         return same.pop() if len(same) == 1 else None
 
     def ends(self, names: Iterable[str], pages: Iterable[PageKey]) -> frozenset[PageKey]:
-        """Return the pages that the names and pages lead to."""
+        """Return the pages that the names mean and the given pages, each followed through merges."""
         keys = (key for name in names for key in self.names.get(name, ()))
         return frozenset(self.end(key) for key in (*keys, *pages))
 
     def titled(self, key: PageKey, proposed: ProposedPage) -> ProposedPage:
-        """Return the proposal under the title that an operator gave the page, its own title becoming a name."""
+        """Return the proposal with the title that an operator gave the page; its own title becomes an alias."""
         title = self.titles.get(key)
         if title is None or title == one_line(proposed.title):
             return proposed
@@ -74,7 +81,7 @@ class Rulings:
 
 
 def rulings(every: Iterable[Ruling]) -> Rulings:
-    """Return the rulings by what they are about."""
+    """Return the rulings, grouped by kind."""
     titles: dict[PageKey, str] = {}
     names: dict[str, list[PageKey]] = {}
     manual: dict[PageKey, list[str]] = {}
@@ -105,6 +112,6 @@ def rulings(every: Iterable[Ruling]) -> Rulings:
 
 
 def known_as(page: Page) -> str:
-    """Return the name that the page got its slug from, which an operator's title does not replace."""
+    """Return the name from which the page's slug was made, also if an operator retitled the page."""
     names = (alias.display for alias in page.aliases if slug(alias.display) == page.key.slug)
     return page.title if slug(page.title) == page.key.slug else next(names, page.title)

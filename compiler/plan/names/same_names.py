@@ -1,4 +1,4 @@
-"""Names that are one name in other forms: a surname after a title, a German genitive, and the names of a country."""
+"""Different forms of the same name: a surname after a title, a German genitive, and the names of a country."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def surname(key: str) -> str:
 
 
 def joint_of_place(words: Sequence[str]) -> int:
-    """Return where a person's name ends before that of a place: at `do`, of `Dona Amélia do Café Lírio`; 0 if it does not."""
+    """Return the index at which a person's name ends before a place's: that of `do` in `Dona Amélia do Café Lírio`; else 0."""
     if plain_key(words[0]) not in ADDRESSES:
         return 0
     every = range(1, len(words) - 1)
@@ -59,7 +59,7 @@ def joint_of_place(words: Sequence[str]) -> int:
 
 
 def is_genitive(word: str, after: Collection[str]) -> bool:
-    """Return whether a word of a German text is a name in the genitive, by up to two tokens after it: `Annas neuer Hund`."""
+    """Return whether a word of a German text is a name in the genitive, by the up to two tokens after it: `Annas neuer Hund`."""
     key = plain_key(word)
     if not word[:1].isupper() or not word.endswith("s") or word.endswith("ss") or len(key) <= _SHORTEST:
         return False
@@ -77,7 +77,7 @@ def is_genitive(word: str, after: Collection[str]) -> bool:
 
 @cached_if_short(4096)
 def genitives(text: str) -> frozenset[str]:
-    """Return the folded names, without their s, that stand in the genitive in a German text; none of another text's."""
+    """Return the folded names in the genitive in a German text, without their s; none for a text in another language."""
     words = _WORD.findall(text)
     if not any(word.endswith("s") and word[0].isupper() for word in words) or not is_german(map(str.lower, words)):
         return frozenset()
@@ -90,8 +90,8 @@ def country(key: str) -> str:
 
 
 def main_key(key: str) -> str:
-    """Return the plain key under which a name's subject stands: a country's English name, of one's own kin one of all the words
-    for them, else the key itself.
+    """Return the canonical plain key of a name's subject: a country's English name, the same word for all words for a relative,
+    else the key itself.
     """
     kind = kind_of(key)
     return keys_of(kind)[0] if kind else country(key) or key

@@ -98,11 +98,11 @@ def prefixes(page: ProposedPage, gazetteer: Gazetteer) -> tuple[str, ...]:
 
 
 def meant(key: str, aliases: Iterable[str], gazetteer: Gazetteer) -> set[str]:
-    """Return the longer names that a short one may stand for; more than one if ambiguous.
+    """Return the longer names that a short one may stand for; several if it is ambiguous.
 
-    First the only one that starts with it; else the only one followed by nothing but kinds of things; else one that all others
-    start with too. If none starts with it, the only one with its words in order. A name followed by a city or a number is a
-    branch and does not count.
+    In this order: the only one that starts with it; the only one that adds only kinds of things; the one that all others start
+    with; all that start with it. If none starts with it, those that have its words in order. A name that adds a city or a number
+    is a branch and does not count.
     """
     every = sorted({one for one in aliases if not _is_branch(_rest(key, one), gazetteer)})
     bare = {one: one.removeprefix("the ") for one in every}
@@ -118,7 +118,7 @@ def meant(key: str, aliases: Iterable[str], gazetteer: Gazetteer) -> set[str]:
 
 
 def is_misspelled(one: str, other: str) -> bool:
-    """Return whether two keys differ as typos do: word for word by at most two letters, never by a digit."""
+    """Return whether two keys differ only by a typo: at most two words differ, each by at most two edits, never in a digit."""
     ours, theirs = one.split(), other.split()
     if len(ours) != len(theirs):
         return one.replace(" ", "") == other.replace(" ", "")
@@ -147,8 +147,8 @@ def _edits(one: str, other: str) -> int:
 
 
 def stand_apart(short: str, longer: str, texts: Iterable[str]) -> bool:
-    """Return whether a text, as a plain key, has both names, of which the longer adds only a kind to the shorter: then they are
-    two things, like the Acropolis and the Acropolis Museum.
+    """Return whether two names are of two things, like the Acropolis and the Acropolis Museum: the longer adds only a kind to the
+    shorter, and one of the texts (plain keys) contains both.
     """
     added = longer.removeprefix(short).split() if f"{longer} ".startswith(f"{short} ") else []
     if not added or not all(word in GENERIC for word in added):
@@ -162,7 +162,7 @@ def _is_telling(words: list[str]) -> bool:
 
 
 def _is_branch(rest: list[str], gazetteer: Gazetteer) -> bool:
-    """Return whether the rest of a name holds a number or ends in a city."""
+    """Return whether the rest of a name contains a digit or ends in a city."""
     ends = (" ".join(rest[at:]) for at in range(len(rest)))
     return any(map(str.isdigit, "".join(rest))) or any(gazetteer.is_known_city(one) for one in ends)
 

@@ -61,8 +61,8 @@ class NameKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Spotted:
-    """A name in a memory. `is_told` means from metadata; `is_initial` that it may be a common word with a capital; `is_noun` that
-    it may be a noun of a German text.
+    """A name in a memory. `is_told` means certain, as from metadata; `is_initial` that it may be a common word with a capital;
+    `is_noun` that it may be a noun of a German text.
     """
 
     name: str
@@ -112,9 +112,9 @@ _APART = frozenset(["&"])
 
 
 def speaker_of(text: str) -> str:
-    """Return the name before a colon at the text's start; empty if there is none, or if a word of it is no name.
+    """Return the name before a colon at the text's start; empty if there is none, or if one of its words is not part of a name.
 
-    Of several words each has a capital or joins others: `Cert rotation owner: Imani` has no speaker.
+    Each of several words must have a capital or be a connector: `Cert rotation owner: Imani` has no speaker.
     """
     found = SPEAKER.match(text)
     words = found[1].split() if found else []
@@ -126,8 +126,8 @@ def speaker_of(text: str) -> str:
 
 @cached_if_short(4096)
 def is_talk(text: str) -> bool:
-    """Return whether the text is what a speaker said, and no note under a label (`Landlord: Mr Petersen`): somebody is spoken of
-    in the first person or to in the second, or asks or exclaims.
+    """Return whether the text is an utterance, not a note under a label (`Landlord: Mr Petersen`): it has a speaker and a word of
+    the first or second person, an interjection, a question or an exclamation.
     """
     speaker = speaker_of(text)
     words = plain_key(text.removeprefix(f"{speaker}: ")).split() if speaker else []
@@ -136,8 +136,8 @@ def is_talk(text: str) -> bool:
 
 
 def acts(key: str, text: str, verbs: Collection[str] = ()) -> bool:
-    """Return whether the text says what the name with this plain key is, does or has: a verb of the third person follows it, or
-    the sign of a possessive. With `verbs`, one of these follows.
+    """Return whether a verb of the third person or a possessive sign follows the name with this plain key in the text; of
+    `verbs`, if given, one of these.
     """
     if not verbs and any(plain_key(owner) == key for owner in _OWNERS.findall(text)):
         return True
@@ -184,7 +184,7 @@ def known_names(names: Iterable[str]) -> Known:
 def spotted(text: str, known: Known) -> list[Spotted]:
     """Return the names in a text: known ones, longest first, then runs of capitalised words in the rest.
 
-    A known name within a longer run is not it, so that a run means the same whichever names are known.
+    A known name within a longer run does not count, so that a run means the same whichever names are known.
     """
     tokens = _TOKEN.findall(text)
     spans = list(_spans(tokens))
@@ -232,7 +232,7 @@ def _listed(value: object, kind: NameKind) -> Iterator[Spotted]:
 
 
 def _spans(tokens: Iterable[str]) -> Iterator[tuple[int, int, Spotted]]:
-    """Yield the names that runs of capitalised words are, each with its first token and the one after its last."""
+    """Yield the names made of runs of capitalised words, each with the index of its first token and that after its last."""
     run: list[str] = []
     starts = initial = True
     before = called = ""
@@ -258,7 +258,7 @@ def _spans(tokens: Iterable[str]) -> Iterator[tuple[int, int, Spotted]]:
 
 
 def _named(run: list[str], at: int, *, is_initial: bool, is_named: bool = False) -> Iterator[tuple[int, int, Spotted]]:
-    """Yield the run that begins at a token as a name, without common words at its ends; nothing if only these are left.
+    """Yield the run that begins at token `at` as a name, without common words at its ends; nothing if no other words are left.
 
     Within a sentence, a capitalised common word belongs to the name (Under Armour), unless it is always capitalised.
     """
@@ -292,26 +292,26 @@ def _named(run: list[str], at: int, *, is_initial: bool, is_named: bool = False)
 
 
 def _is_labelled(tokens: Sequence[str], end: int, run: Sequence[str]) -> bool:
-    """Return whether a label is all that stands before a run that ends here, and no word of its clause after it."""
+    """Return whether the run that ends before token `end` is alone after a label: no word of its clause follows it."""
     length = end - len(run) - 1
     if length > MAX_LABEL_WORDS:
         return False
     label = tokens[:length]
     is_short = all(word[:1].isalnum() or word in _JOINING for word in label if word)
     if len(run) < 2 and all(word == _NO_TOKEN or word[0].isupper() for word in label):
-        return False  # a speaker, and what is said may begin with any word
+        return False  # a speaker, whose first word may be any word
     return is_short and not tokens[end][:1].isalpha() and COMMON_WORDS.isdisjoint(map(plain_key, run))
 
 
 def _is_opened(word: str) -> bool:
-    """Return whether a name may begin with `New` before this word: not before a kind of post or thing (`New DBA`)."""
+    """Return whether a name may begin with `New` before this word: not before a role or a common word (`New DBA`)."""
     return word.lower() not in CONNECTORS and not word.isupper() and plain_key(word) not in COMMON_WORDS
 
 
 def _in_german(found: Iterable[tuple[int, int, Spotted]], tokens: Sequence[str]) -> Iterator[tuple[int, int, Spotted]]:
     """Yield the names of a German text without its common nouns: `Malte`, of `mit Malte Schach gespielt`.
 
-    Nouns alone are doubtful, and so is a word alone that is a compound, opens a sentence or stands behind an article.
+    Doubtful (`is_noun`) are runs of nouns alone, and single words that are compounds, open a sentence or follow an article.
     """
     for first, last, one in found:
         words = list(map(without_noun, one.name.split()))
@@ -342,12 +342,12 @@ def _in_german(found: Iterable[tuple[int, int, Spotted]], tokens: Sequence[str])
 
 
 def _is_code(words: list[str]) -> bool:
-    """Return whether a word alone is too short for a name: a letter, or a letter with a digit."""
+    """Return whether a single word is too short for a name: one character, or two of which one is no letter."""
     return len(words) == 1 and (len(words[0]) < 2 or (len(words[0]) == 2 and not words[0].isalpha()))
 
 
 def _is_within(tokens: list[str], start: int, end: int) -> bool:
-    """Return whether a longer name goes on before or after these tokens, with or without a joining word."""
+    """Return whether these tokens are part of a longer name, with or without a connector between."""
     after = end + 1 if end < len(tokens) and tokens[end].lower() in CONNECTORS else end
     before = start - 2 if start and tokens[start - 1].lower() in CONNECTORS else start - 1
     is_owner = _bare(tokens[end - 1]) != tokens[end - 1]
@@ -377,7 +377,7 @@ def _key(token: str) -> str:
 
 @lru_cache(maxsize=8192)
 def _is_common(word: str) -> bool:
-    """Return whether the word is no name, or only joins names; of `Monday's` and `I'm`, the part before the apostrophe counts."""
+    """Return whether the word is not part of a name, or is a connector; of `Monday's`, the part before the apostrophe counts."""
     return word.lower() in CONNECTORS or any(
         plain_key(part) in NO_NAMES for part in (word, word.partition("'")[0], word.partition("’")[0])
     )
@@ -385,7 +385,7 @@ def _is_common(word: str) -> bool:
 
 @lru_cache(maxsize=8192)
 def _is_capitalised(word: str) -> bool:
-    """Return whether the word is no name but always capitalised: I, a day, a month, a title."""
+    """Return whether the word is not a name but always capitalised: I, a day, a month, a title."""
     return plain_key(word.partition("'")[0].partition("’")[0]) in ALWAYS_CAPITAL
 
 

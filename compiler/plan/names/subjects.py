@@ -56,7 +56,7 @@ class Subject:
             self.kind = one.kind
 
     def take(self, other: Subject, *, may_title: bool = True) -> None:
-        """Merge another subject's names and memories into this one; unless it `may_title`, the title is none of these names."""
+        """Merge another subject's names and memories into this one. If not `may_title`, its names do not count for the title."""
         for name, count in other.names.items():
             self.names.setdefault(name, 0)
             self.names[name] += min(count, 1) if name in other.named_in and may_title else 0
@@ -66,10 +66,10 @@ class Subject:
 
     @property
     def title(self) -> str:
-        """The name that occurs most often, or of a person the full name that begins with it, in the spelling with the most
-        capitals: `Vinland Saga`, not `vinland Saga`.
+        """The most frequent name, or a person's full name that begins with it, in the spelling with the most capitals: `Vinland
+        Saga`, not `vinland Saga`.
 
-        A country has its English name, in whatever language it was named, so that it has one page.
+        A country has its English name in every language, so that it has one page.
         """
         if country(self.key):
             return main_name(self.key)
@@ -104,9 +104,9 @@ def _capitals(name: str) -> int:
 
 
 def subjects(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES) -> list[Subject]:
-    """Return the subjects of the batch, by key; a held one with the earlier memories that it was seen in, though it has a page.
+    """Return the subjects of the batch, by key. Held names come with the earlier memories that contain them, even with a page.
 
-    Names that may be common words are returned too, uncertain, so that no sighting of theirs is lost.
+    Names that may be common words are returned too, not `is_sure`, so that no sighting of them is lost.
     """
     pages = _pages(batch.pages)
     held = {main_key(plain_key(mention.alias)): mention for mention in batch.mentions}
@@ -145,7 +145,7 @@ def subjects(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES) -> list[Subj
 
 
 def remembered(mention: Mention, earlier: Mapping[str, BatchMemory]) -> Subject:
-    """Return the subject of a held name that no new memory contains, with the memories that it was seen in."""
+    """Return the subject of a held name that no new memory contains, with the earlier memories that contain it."""
     subject = Subject(main_key(plain_key(mention.alias)))
     _recall(subject, mention, earlier)
     found = {subject.key: subject}
@@ -155,9 +155,9 @@ def remembered(mention: Mention, earlier: Mapping[str, BatchMemory]) -> Subject:
 
 
 def _introduce(found: dict[str, Subject], key: str) -> bool:
-    """Join kin with the name that a memory gives them (`my sister Ana`, `Oma Trude`), so that a person has one page under both.
+    """Join a word for kin with the name that a memory gives it (`my sister Ana`, `Oma Trude`), so that a person has one page.
 
-    Return whether memories give several names: then the word may mean either, and is joined with none.
+    Return whether memories give several names: the word may then mean any of them, and is joined with none.
     """
     kin, kind = found[key], kind_of(key)
     introduced = [
@@ -185,8 +185,8 @@ def _introduce(found: dict[str, Subject], key: str) -> bool:
 
 
 def _is_full_name(subject: Subject) -> bool:
-    """Return whether a name that only opens sentences is one nevertheless: several words, of which none is common, in three
-    memories, or in two of which one tells what it does. Only its first word could owe its capital to the sentence.
+    """Return whether a name that only opens sentences is certain all the same: it has several words, none common, and is in three
+    memories, or in two with a verb in one. Only its first word could owe its capital to the sentence.
     """
     words = subject.key.split()
     if len(words) < 2 or not COMMON_WORDS.isdisjoint(words):
@@ -196,8 +196,8 @@ def _is_full_name(subject: Subject) -> bool:
 
 
 def _first_alone(subject: Subject, found: Mapping[str, Subject]) -> Subject | None:
-    """Return the first word of a name of two that other memories have alone, if both tell what it does, so that they are a name
-    although both only open sentences: `Gary Pike is fixing the roof`, `Gary quoted 900`. None if they do not.
+    """Return the subject of the first of a name's two words, if other memories have it alone and a verb follows both: `Gary Pike
+    is fixing the roof`, `Gary quoted 900`. Both are then names although they only open sentences. None otherwise.
     """
     first, _, last = subject.key.partition(" ")
     alone = found.get(first)
@@ -208,10 +208,12 @@ def _first_alone(subject: Subject, found: Mapping[str, Subject]) -> Subject | No
 
 
 def _is_word_as_name(subject: Subject, certain: Iterable[str]) -> bool:
-    """Return whether a single word that may be no name is one: the first of a full name that is `certain`, or the
-    surname after a form of address if it acts, what acts in two
-    memories, or in one of three or as only people do, or a word of German texts in three. A word that is rather written in lower
-    case must act in two memories, and as only people do.
+    """Return whether a single doubtful word is a name.
+
+    It is if it is the first word of a full name that is `certain`, if it acts (a verb follows it) and is the surname in a certain
+    name with a form of address, or if it acts in two memories. One memory suffices if three have the word or if the verb is one
+    of people only. A possible noun of German texts needs three memories. A word that is mostly written in lower case must act in
+    two memories, once with a verb of people only.
     """
     is_common = subject.key in COMMON_WORDS or (subject.is_noun and is_german_noun(subject.key))
     is_common |= subject.key in THIRD_PERSON or len(subject.key) < SHORTEST_NICKNAME
@@ -237,7 +239,7 @@ def _is_word_as_name(subject: Subject, certain: Iterable[str]) -> bool:
 
 
 def _is_person(subject: Subject) -> bool:
-    """Return whether a memory tells that the name does what only people do: `Sofia wants refunds`."""
+    """Return whether a verb of people only follows the name in a memory: `Sofia wants refunds`."""
     return any(acts(subject.key, memory.text, PERSONAL) for memory in subject.memories.values())
 
 
@@ -249,7 +251,7 @@ def _is_person_like(key: str) -> bool:
 
 
 def _recall(subject: Subject, mention: Mention, earlier: Mapping[str, BatchMemory]) -> None:
-    """Add the earlier sightings of a held name, as they are read today."""
+    """Add the earlier sightings of a held name, read by the present rules."""
     for memory_id in (one.source.memory_id for one in mention.sightings):
         memory = earlier.get(memory_id)
         if memory is None:
@@ -265,7 +267,7 @@ def _called(subjects: Iterable[Subject]) -> set[str]:
 
 
 def names_of(memory: BatchMemory) -> list[Spotted]:
-    """Return the names and themes of a memory, without names that are only known from elsewhere."""
+    """Return the names and themes that a memory shows by itself, without known names."""
     return [*declared(memory), *runs(memory.text), *_themes(memory)]
 
 
@@ -274,9 +276,9 @@ def _themes(memory: BatchMemory) -> Iterable[Spotted]:
 
 
 def _pages(pages: Iterable[Page]) -> dict[str, Page]:
-    """Return the pages by their names' keys; of several with a name, the one with that title, else the first path.
+    """Return the pages by the keys of their names; of several with a name, the one with that title, else the first by key.
 
-    Decisions have no names: the title of one may be that of a thing (`Postgres 16`).
+    Decisions are left out: the title of a decision may be that of a thing (`Postgres 16`).
     """
     named = (one for one in pages if one.key.type is not PageType.DECISION)
     ordered = sorted(named, key=lambda one: one.key, reverse=True)
@@ -321,7 +323,7 @@ def _joined(found: dict[str, Subject]) -> dict[str, Subject]:
 
 
 def _bearer(key: str, subject: Subject, found: Mapping[str, Subject]) -> Subject | None:
-    """Return the only person whose surname the name is: with a title (`Dr. Reuter`) of a full name, alone of a `Señor Uribe`."""
+    """Return the only person with this surname: the full name for `Dr. Reuter`, `Señor Uribe` for `Uribe`; else None."""
     own = surname(key)
     if subject.kind not in (NameKind.THING, NameKind.PERSON) or " " in (own or key):
         return None
@@ -341,9 +343,9 @@ def _is_short(subject: Subject) -> bool:
 
 
 def _may_join(subject: Subject, longer: Subject) -> bool:
-    """Return whether a single word may stand for a longer name: two names seen once each prove no common subject.
+    """Return whether a single word may stand for a longer name. Two names seen once each do not prove a common subject.
 
-    A page, metadata or a person's full name is proof enough, and so is a verb that only a person does.
+    A page, metadata or a person's full name is enough proof, and so is a verb of people only.
     """
     if subject.kind is NameKind.THING and longer.kind is NameKind.THING and longer.page is None:
         is_kind_added = all(word in GENERIC for word in longer.key.split()[1:])
@@ -368,7 +370,7 @@ def _stand_apart(subject: Subject, longer: Subject) -> bool:
 
 
 def _is_plural(plural: Subject, subject: Subject) -> bool:
-    """Return whether one name is another in capitals with a small s: NFTs of NFT. CSS is no plural of CS."""
+    """Return whether a name is another one in capitals plus a small s: NFTs of NFT. CSS is not a plural of CS."""
     return any(name.isupper() and f"{name}s" in plural.names for name in subject.names)
 
 

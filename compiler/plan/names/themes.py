@@ -1,6 +1,6 @@
-"""Themes: activities, interests and subjects that a text speaks of in lower case, whatever form of the word it uses.
+"""Themes: activities, interests and subjects, found in texts by their words in lower case, in any form.
 
-A theme has one title in the wiki, so that its page does not hang on the language or the form that came first.
+A theme has one title in the wiki, so that its page does not depend on the language or the form that came first.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ e foi tem pode ajuda est sont etait peut aide
 _ADVERBS = frozenset(["really", "sure", "just", "always", "also", "truly", "definitely", "often"])
 _JOINING = INTERJECTIONS | frozenset(["and", "but", "because", "cause", "since", "how", "when", "y", "e", "und", "et"])
 _NO_NAMES = NO_NAMES | FIRST_PERSON
-# A title in quotation marks: no theme is meant by its words (`A Dance with Dragons`).
+# A title in quotation marks: its words are no themes (`A Dance with Dragons`).
 _TITLE = re.compile(r"[\"“„«]([^\W\d_][^\"”“»]{2,60})[\"”“»]|(?<!\w)['‘]([^\W\d_][^'’]{2,60})['’](?!\w)")
 _SIGNS = "\"'“”‘’([{*_#-—–"
 
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """What a form stands for: a theme of a group of themes. One that is not clear means other things too."""
+    """The meaning of a form: a theme and its group. A form that is not clear also has other meanings."""
 
     title: str
     group: int
@@ -55,7 +55,7 @@ class _Form:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A form in a sentence, and whether it is known to mean its theme there."""
+    """A form in a sentence, and whether it certainly means its theme there."""
 
     form: _Form
     is_meant: bool
@@ -63,10 +63,10 @@ class _Found:
 
 @lru_cache(maxsize=8192)
 def themes_in(text: str) -> tuple[str, ...]:
-    """Return the titles of the themes in a text, in order, each once, without those that only an aside in brackets names.
+    """Return the titles of the themes in a text, in order, each once, without themes named only in square brackets.
 
-    The longest form wins where two begin. A form of several meanings counts if the words around it or another theme of the same
-    group in its sentence show that it is meant.
+    The longest form wins where two begin. A form with several meanings counts if the words around it, or another theme of the
+    same group in its sentence, show that the theme is meant.
     """
     return tuple(dict.fromkeys(title for one in sentences(text) for title in _in_sentence(one)))
 
@@ -102,7 +102,7 @@ def _in_sentence(sentence: str) -> list[str]:
 
 @lru_cache(maxsize=8192)
 def _of_compound(word: str) -> _Form | None:
-    """Return what a German compound of a theme's noun and another is: singing, of a `Chorfahrt` or a `Kirchenchor`."""
+    """Return the theme of a German compound of a theme's noun and another noun: singing for `Chorfahrt` and `Kirchenchor`."""
     if len(word) < _SHORTEST_COMPOUND:
         return None
     for at in range(_SHORTEST_PART, len(word) - _SHORTEST_PART + 1):
@@ -115,9 +115,10 @@ def _of_compound(word: str) -> _Form | None:
 
 
 def _is_meant(words: list[str], start: int, end: int, begin: int) -> bool:
-    """Return whether the words around a form of several meanings show that it is the theme: those before it, or that it does
-    something, with no word before it that could make it another thing (`Nature helps`, not `human nature is`). What is said
-    begins at `begin`, after the speaker.
+    """Return whether the words around a form with several meanings show that the theme is meant.
+
+    Either a framing word stands before it, or a verb follows and no word before it could change its meaning (`Nature helps`, not
+    `human nature is`). The utterance begins at word `begin`, after the speaker.
     """
     if not _framing().isdisjoint(words[max(0, start - 2) : start]):
         return True
@@ -137,7 +138,7 @@ def _is_figure(words: list[str], start: int, end: int, form: _Form) -> bool:
 
 
 def _without_names(text: str) -> str:
-    """Return the text without runs of capitalised words: a form within a name is no theme (`Park Avenue`, `Hotel do Parque`)."""
+    """Return the text without runs of two or more capitalised words: a form in a name is no theme (`Park Avenue`)."""
     kept: list[str] = []
     run: list[str] = []
     pieces = (*text.split(), "")
@@ -153,7 +154,7 @@ def _without_names(text: str) -> str:
 
 
 def _untitled(found: re.Match[str]) -> str:
-    """Return quoted words as they are, unless they are a title: several words that begin with a capital and end no sentence."""
+    """Return quoted words, or a full stop in place of a title: several words that begin with a capital and end no sentence."""
     words = (found[1] or found[2]).split()
     is_title = len(words) > 1 and words[0][0].isupper() and words[-1][-1] not in ".!?…,"
     return " . " if is_title else found[0]
@@ -180,7 +181,7 @@ def theme_of(key: str) -> str:
 
 
 def is_everyday(title: str) -> bool:
-    """Return whether the theme is of everyday life, such as food, health or work, and no craft, sport or pastime."""
+    """Return whether the theme belongs to everyday life, such as food, health or work, unlike crafts, sports and pastimes."""
     return _areas().get(title, -1) in EVERYDAY_GROUPS
 
 
@@ -200,7 +201,7 @@ def _titles() -> dict[str, str]:
 
 
 def title_in(theme: str, language: str) -> str:
-    """Return a theme's title in a language; its own title where that has none."""
+    """Return a theme's title in a language; its English title if the language has none."""
     return THEME_TITLES.get(theme, {}).get(language, theme)
 
 
@@ -211,7 +212,7 @@ def _areas() -> dict[str, int]:
 
 @cache
 def _forms() -> dict[str, tuple[int, dict[str, _Form]]]:
-    """Return the forms by their first word, with the words of the longest one."""
+    """Return the forms by their first word, with the number of words of the longest one."""
     found: dict[str, dict[str, _Form]] = {}
     for words, form in _every():
         found.setdefault(words.split()[0], {}).setdefault(words, form)
@@ -220,7 +221,7 @@ def _forms() -> dict[str, tuple[int, dict[str, _Form]]]:
 
 @cache
 def _every() -> tuple[tuple[str, _Form], ...]:
-    """Return every form, as the plain key that it is, with what it means."""
+    """Return every form as a plain key, with its meaning."""
     found: list[tuple[str, _Form]] = []
     for group, lines in enumerate(THEME_GROUPS):
         for title, _, forms in (line.partition(":") for line in lines):

@@ -1,5 +1,5 @@
-"""Which typed edges an ontology lets stand. An edge that is held counts as an untyped reference, and is looked at again when the
-ontology or the type of a page changes.
+"""Decides which typed edges an ontology allows. An edge that it does not allow is held: it counts as an untyped reference, and is
+judged again when the ontology or the type of a page changes.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ _ONE_SOURCE = frozenset({Cardinality.ONE_TO_MANY, Cardinality.ONE_TO_ONE})
 
 @dataclass(frozen=True, slots=True)
 class EdgeClaim:
-    """An edge that wants its ends: `source` and `target` name pages in an order that no id decides.
+    """An edge that competes for its ends: `source` and `target` name the pages by sort keys that do not depend on ids.
 
-    It is true from `valid_from` to just before `valid_until`; `said_at` is when it was last said. A manual one is stated by hand.
+    It is true from `valid_from` to just before `valid_until`; `said_at` is the time of its latest statement. `is_manual` means
+    stated by hand.
     """
 
     link_id: UUID
@@ -37,15 +38,14 @@ class EdgeClaim:
 
     @property
     def begins(self) -> datetime:
-        """When it began; when it was said where that is not known and it has no end."""
+        """The beginning of the edge; if it is unknown and the edge has no end, the time of its statement."""
         return self.valid_from or (self.said_at if self.valid_until is None else None) or _FIRST
 
 
 def held_reason(edge_type: str, source: PageTyping, target: PageTyping, known: Vocabulary) -> HeldReason:
-    """Return why an edge of a type is held between pages of these types; NONE if it stands.
+    """Return why an edge of a type is held between pages of these types; NONE if it is allowed.
 
-    A built-in type that the ontology does not name stands between any pages. A page without a type fits every end: nothing
-    is known that speaks against it.
+    A built-in type that the ontology does not name is allowed between any pages. A page without a type fits every end.
     """
     found = known.relationship(edge_type)
     if found is None:
@@ -70,10 +70,10 @@ def limited_types(known: Vocabulary) -> frozenset[str]:
 
 
 def over_cardinality(claims: Iterable[EdgeClaim], known: Vocabulary) -> set[UUID]:
-    """Return the edges that are one more than their type allows an end at one time; `claims` are all edges of these ends.
+    """Return the ids of edges that exceed the cardinality of their type at an end; `claims` are all edges of these ends.
 
-    One stated by hand comes first, then the one that began last, then the one said last. Whether an edge is over follows from the
-    edges of its own two ends alone.
+    Edges by hand take precedence, then those that began later, then those stated later. Whether an edge is in excess depends
+    only on the edges of its own two ends.
     """
     taken: dict[tuple[str, str, str], list[EdgeClaim]] = {}
     over: set[UUID] = set()
@@ -98,7 +98,7 @@ def _seconds(moment: datetime) -> float:
 
 
 def _limited_ends(claim: EdgeClaim, one: RelationshipType) -> Iterable[tuple[str, str, str]]:
-    """Yield the ends that may have one edge of the type. One that is its own inverse has no direction."""
+    """Yield the ends that may have only one edge of the type. A type that is its own inverse has no direction."""
     has_direction = name_key(one.inverse) != name_key(one.name)
     if one.cardinality in _ONE_TARGET:
         yield one.slug, "from" if has_direction else "", claim.source
@@ -113,8 +113,8 @@ def _clash(one: EdgeClaim, other: EdgeClaim) -> bool:
 
 
 def proposed_type(name: str, known: Vocabulary | None) -> str:
-    """Return the edge type that a planner's word means: a built-in one, the relationship type of this slug, name or alias, else a
-    well-formed slug as it is, to be held. Empty for anything else, and without an ontology for anything not built in.
+    """Return the edge type that a planner's word means: a built-in type, the relationship type with this slug, name or alias, or
+    a well-formed slug unchanged, to be held. Empty for any other word, and without an ontology for all but built-in types.
     """
     if known is None or name in EDGE_TYPES:
         return name if name in EDGE_TYPES else ""

@@ -1,4 +1,4 @@
-"""The entity type of a page, by rule, from what the page itself shows. No model is asked, and the same page gives the same type.
+"""The entity type of a page, by rule, from its own content. No model is called, and the same page always gives the same type.
 
 The page's signals are read in this order, and the first that means an approved type of the ontology (by slug, name or alias)
 decides:
@@ -6,14 +6,14 @@ decides:
 1. a tag `type:<name>`, which a planner writes with its sources;
 2. the kind in the summary's first sentence: `Museum in Lisbon.` of a page with a city, or `<title> is a small museum`, longest
    phrase first;
-3. a plain tag that at least half of the page's memories prove, if its type is a kind of what the page is by 4, where that is
-   approved; the narrowest type first;
-4. what the page is by its structure: a person speaks in lines of the page, or has sections of relations or preferences; a page
+3. a plain tag that at least half of the page's memories have, if its type is a subtype of the type by 4 where that is approved;
+   the narrowest type first;
+4. the page's structure: a page in which the subject speaks, or with sections of relations or preferences, is a person; a page
    with a city is a place; a page of decisions is a decision.
 
-Topics have a type by 1 and 2 only. A page without a signal has none, and passes as it is. A signal of 1, of a place's kind, or of
-a person or a place that means no approved type is held: the page stays as it is, and the name waits with its reason. An ontology
-without entity types, to which a tenant went back, holds only the types that pages had.
+Topics get a type by 1 and 2 only. A page without a signal has no type. If a signal of 1, of a place's kind, or of a person or
+place by 4 means no approved type, its name is held with the reason and the page stays as it is. Under an ontology without entity
+types, to which a tenant went back, only the earlier types of pages are held.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ _NOUNS_END = re.compile(
 
 
 class HeldReason(StrEnum):
-    """Why a page's type or an edge's is held.
+    """Why the type of a page or an edge is held.
 
-    It is in no version, not in force any more, between pages of other types, or one edge more than its type allows an end.
+    It was never approved, is no longer in force, connects pages of other types, or exceeds the cardinality of its type.
     """
 
     NONE = ""
@@ -64,7 +64,7 @@ class HeldReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PageTyping:
-    """The approved type of a page, or what is `held` instead of one and why. All empty: the page has no signal."""
+    """The approved type of a page, or the name that is `held` in its place and why. All empty: the page has no signal."""
 
     slug: str = ""
     held: str = ""
@@ -73,7 +73,7 @@ class PageTyping:
 
 @dataclass(frozen=True, slots=True)
 class _Signal:
-    """A name for the page's type. A `strong` one is held if it means no approved type."""
+    """A name for the page's type. A strong signal is held if it means no approved type."""
 
     name: str
     is_strong: bool = False
@@ -83,7 +83,7 @@ UNTYPED = PageTyping()
 
 
 def typing_of(page: Page, known: Vocabulary, before: PageTyping = UNTYPED) -> PageTyping:
-    """Return the type of a page. `before` is its present one: a type that is approved no longer is held as withdrawn."""
+    """Return the type of a page. `before` is its present type, which is held as withdrawn if it is no longer approved."""
     held: PageTyping | None = None
     for signal in _signals(page, known):
         found = known.entity(signal.name)
@@ -101,7 +101,7 @@ def _held(signal: _Signal, found: EntityType | None) -> PageTyping:
 
 
 def _withdrawn(before: PageTyping, known: Vocabulary) -> PageTyping:
-    """Return what a page without a signal has: the type that it had, held while no version in force approves it, else nothing."""
+    """Return the typing of a page without a signal: its earlier type, held as long as it is not approved again, else UNTYPED."""
     was = before.slug or (before.held if before.reason is HeldReason.WITHDRAWN else "")
     found = known.entity(was) if was else None
     if not was or (found is not None and is_approved(found)):
@@ -126,7 +126,7 @@ def _signals(page: Page, known: Vocabulary) -> Iterator[_Signal]:
 
 
 def _structure(page: Page, *, has_city: bool) -> str:
-    """Return what an entity page is by its structure: a person, a place, or empty."""
+    """Return the type of an entity page by its structure: person, place, or empty."""
     title = plain_key(page.title)
     lines = (line for section in page.sections for line in section.body_md.split("\n"))
     if title and any(plain_key(speaker_of(unescape(line.removeprefix("- ")))) == title for line in lines):
@@ -137,13 +137,13 @@ def _structure(page: Page, *, has_city: bool) -> str:
 
 
 def place_kind(summary: str) -> str:
-    """Return the kind of place that a summary's first sentence names, `Museum` of `Museum in Lisbon.`; empty for none."""
+    """Return the kind of place that a summary's first sentence names, `Museum` of `Museum in Lisbon.`; empty if it names none."""
     placed = _PLACED.fullmatch(one_line(first_sentence(unescape(summary))))
     return placed[1] if placed and plain_key(placed[1]) != PLACE else ""
 
 
 def _of_summary(page: Page, *, is_placed: bool) -> Iterator[_Signal]:
-    """Yield the kinds that the first sentence tells, the longest phrase first."""
+    """Yield the kinds that the first sentence names, the longest phrase first."""
     line = one_line(first_sentence(unescape(page.summary)))
     if is_placed and (kind := place_kind(page.summary)):
         yield _Signal(kind, is_strong=True)
@@ -157,7 +157,7 @@ def _of_summary(page: Page, *, is_placed: bool) -> Iterator[_Signal]:
 
 
 def _of_tags(page: Page, known: Vocabulary, structure: str) -> Iterator[_Signal]:
-    """Yield the plain tags that say what the page is, the narrowest type first."""
+    """Yield the plain tags that name a type of the page, the narrowest type first."""
     cited = {source.memory_id for section in page.sections for source in section.sources}
     entity = known.entity(structure) if structure else None
     base = entity.slug if entity is not None and is_approved(entity) else ""

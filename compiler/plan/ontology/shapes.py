@@ -1,4 +1,4 @@
-"""How the approved facet templates of a page's type shape it: the order and the headings of its sections. Its texts stay."""
+"""Order and headings of a page's sections by the approved facet templates of its type. The texts are not changed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _Places = Mapping[str, tuple[int, FacetTemplate]]
 
 @dataclass(frozen=True, slots=True)
 class SectionShape:
-    """How a section is shown: its place from 0, and its heading. None and empty: as the planner made it."""
+    """How a section is shown: its position from 0, and its heading. None and empty mean: as the planner made it."""
 
     slug: str
     position: int | None = None
@@ -24,7 +24,7 @@ class SectionShape:
 
 
 def templates(entity_type: str, known: Vocabulary) -> tuple[FacetTemplate, ...]:
-    """Return the templates of a type in order: its own, then those of what it is a kind of; of one slug, the nearest."""
+    """Return the templates of a type in order: its own, then those of its broader types; for one slug, the nearest type's."""
     found: dict[str, FacetTemplate] = {}
     for slug in (entity_type, *known.broader.get(entity_type, ())):
         for one in known.facets.get(slug, ()):
@@ -33,7 +33,7 @@ def templates(entity_type: str, known: Vocabulary) -> tuple[FacetTemplate, ...]:
 
 
 def shape(page: Page, typing: PageTyping, known: Vocabulary) -> tuple[SectionShape, ...]:
-    """Return how each section of a page is shown: those with a template first, in its order, the others after, in their own.
+    """Return how each section of a page is shown: first those with a template, in template order, then the others in their order.
 
     Positions are given to all sections of a page, or to none.
     """

@@ -1,4 +1,4 @@
-"""What a planner is told of an ontology: its approved terms as values, one a line, in the order of their slugs."""
+"""The part of an ontology that a planner is shown: its approved terms as values, one per line, ordered by slug."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def lines(known: Vocabulary) -> Iterator[dict[str, Any]]:
 
 
 def asked_of(page: Page, section_slug: str, known: Vocabulary) -> tuple[str, ...]:
-    """Return what the template of a page's section asks and advises; nothing without one."""
+    """Return the prompt and the guidance of the facet template of a page's section, at most 400 characters each."""
     typing = typing_of(page, known)
     found = templates(typing.slug, known) if typing.slug else ()
     wanted = next((one for one in found if one.slug == base(section_slug)), None)

@@ -74,7 +74,7 @@ def _without_country(parts: list[str]) -> tuple[list[str], str]:
 
 
 def _coded_region(parts: list[str]) -> bool:
-    """Return whether a part is a region's code with a postcode, as in `Austin, TX 78702`: then the city is before it."""
+    """Return whether a part is a region's code with a postcode, as in `Austin, TX 78702`: the city is then before it."""
     stripped = [(part, _TRAILING_CODE.sub("", part)) for part in parts[1:]]
     return any(one != part and _REGION_CODE.fullmatch(one) for part, one in stripped)
 

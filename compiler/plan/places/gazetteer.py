@@ -33,14 +33,14 @@ class Gazetteer(Protocol):
 
 
 class NoPlaces:
-    """Knows no place."""
+    """A gazetteer without places."""
 
     def city(self, key: str, qualifier: str = "") -> int:
         """Return 0."""
         return 0
 
     def names(self, city: int) -> Collection[str]:
-        """Return nothing."""
+        """Return an empty collection."""
         return ()
 
     def is_known_city(self, key: str) -> bool:

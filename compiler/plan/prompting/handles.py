@@ -1,4 +1,4 @@
-"""Short names for what a model is shown: P1 is a page, M1 a held name, R1 a memory. A model never sees an id."""
+"""Short names for the objects in a prompt: P1 is a page, M1 a held name, R1 a memory. A model never sees an id."""
 
 from __future__ import annotations
 
@@ -28,6 +28,6 @@ def number(letter: str, values: Iterable[str]) -> dict[str, str]:
 
 
 def normal(handle: object) -> str:
-    """Return a handle in normal form, from spellings like `[R07]` and ` r7 `; empty for anything else."""
+    """Return a handle in normal form, from spellings like `[R07]` and ` r7 `; empty for any other value."""
     shape = _SHAPE.fullmatch(handle.strip().upper()) if isinstance(handle, str) else None
     return f"{shape[1]}{shape[2]}" if shape else ""

@@ -1,7 +1,7 @@
 """The prompts. The same batch gives the same bytes: no clock, no random id, no storage order.
 
 External text (memories, page contents, proposals, names, headings) is shown as JSON lines. It cannot end its line, start a part
-of the prompt or contain what a chat template reads as the end of a turn.
+of the prompt or contain a mark that a chat template reads as the end of a turn.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ AGGREGATION_VERSION = "aggregation-2"
 
 VERSIONS = (LEAF_VERSION, SECTION_VERSION, AGGREGATION_VERSION)
 
-# Joined to a version where the tenant has an ontology.
+# Appended to the version of a prompt that has an ontology.
 ONTOLOGY_VERSION = "ontology-1"
 
 SUMMARY_CHARS = 200
@@ -43,8 +43,8 @@ TAGS_SHOWN = 8
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A question to a model: `schema` is its answer's schema (None: plain text), called `name`; `version` is that of its
-    wording.
+    """A request to a model: `schema` is the schema of its answer (None for plain text) and `name` the schema's name; `version` is
+    that of the wording.
     """
 
     system: str
@@ -56,7 +56,7 @@ class Prompt:
 
 
 def leaf(batch: LeafBatch) -> Prompt:
-    """Return the question for a leaf batch, with its handles."""
+    """Return the prompt for a leaf batch, with its handles."""
     pages = sorted(batch.pages, key=lambda page: page.key)
     mentions = choose_mentions(batch.mentions)
     quoted = {one.source.memory_id for mention in mentions for one in mention.sightings[-QUOTES_SHOWN:]}
@@ -93,7 +93,7 @@ def leaf(batch: LeafBatch) -> Prompt:
 
 
 def section(draft: Draft) -> Prompt:
-    """Return the question for a section's text; for a section without a slug, for the page's summary in one sentence."""
+    """Return the prompt for a section's text; for a section without a slug, for the page's summary in one sentence."""
     wanted = {"page": draft.title, "section": draft.section.heading or "summary: one sentence that says what this is"}
     parts = [
         _part("SECTION", [_json(wanted)]),
@@ -112,7 +112,7 @@ def section(draft: Draft) -> Prompt:
 
 
 def aggregation(view: AggregationView) -> Prompt:
-    """Return the question for an aggregation, with its handles."""
+    """Return the prompt for an aggregation, with its handles."""
     pages = sorted(view.pages, key=lambda page: page.key)
     cited = {one for candidate in view.candidates for one in candidate.memory_ids if one in view.evidence}
     memories = number("R", sorted(cited))

@@ -1,6 +1,6 @@
 """JSON schemas of a model's answers: every property required, no other allowed, as strict outputs demand.
 
-Any answer with one of a plan's arrays is a plan (`PLAN`): it is read item by item, and a bad item is dropped alone.
+Any answer with one of a plan's arrays is a plan (`PLAN`): it is read item by item, and only bad items are dropped.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ LEAF: Final[Schema] = _object(
 
 
 def governed_leaf(edge_types: Iterable[str]) -> Schema:
-    """Return the schema of a leaf plan under an ontology: pages name their entity types, links its relationships."""
+    """Return the schema of a leaf plan under an ontology: pages have an entity type, and links may have these edge types."""
     page = _object(**{**_PAGE, "entityType": _TEXT})
     update = _object(**{**_PAGE_UPDATE["properties"], "entityType": _TEXT})
     promotion = _object(**{**_PROMOTION["properties"], "entityType": _TEXT})

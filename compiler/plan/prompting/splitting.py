@@ -1,4 +1,4 @@
-"""Splits a batch that is too long for one prompt. No memory is truncated: a long one becomes several pieces with its id."""
+"""Splits a batch that is too long for one prompt. No memory is truncated: a long one becomes several pieces with the same id."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from compiler.plan.proposal import Proposal
 def split(batch: LeafBatch, *, max_chars: int) -> tuple[LeafBatch, ...]:
     """Return the batch as batches with at most `max_chars` characters of memories each, in order.
 
-    Each has all pages and mentions. A batch that fits is returned whole.
+    Each has all pages and mentions. A batch that fits is returned unchanged.
     """
     groups: list[list[BatchMemory]] = [[]]
-    left = max_chars
+    remaining_chars = max_chars
     for piece in (piece for memory in batch.memories for piece in _pieces(memory, max_chars)):
-        if len(piece.text) > left and groups[-1]:
+        if len(piece.text) > remaining_chars and groups[-1]:
             groups.append([])
-            left = max_chars
+            remaining_chars = max_chars
         groups[-1].append(piece)
-        left -= len(piece.text)
+        remaining_chars -= len(piece.text)
     return (batch,) if len(groups) == 1 else tuple(replace(batch, memories=tuple(group)) for group in groups)
 
 
 def join(proposals: Iterable[Proposal]) -> Proposal:
-    """Return the proposals for the parts of a batch as one, in order."""
+    """Return one proposal with the contents of the proposals for the parts of a batch, in order."""
     every = tuple(proposals)
     return Proposal(
         updates=tuple(one for proposal in every for one in proposal.updates),

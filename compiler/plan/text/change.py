@@ -1,4 +1,4 @@
-"""Whether a proposed text says something that the present one does not.
+"""Decides whether a proposed text differs in meaning from the present one.
 
 Words are compared: a changed number, date or name is always a change, however long the surrounding text.
 """
@@ -21,10 +21,10 @@ _WORD = re.compile(r"\d+(?:[.,:/-]\d+)*|\w+(?:['’]\w+)*")
 
 
 def is_meaningful(existing_md: str, proposed_md: str) -> bool:
-    """Return whether the proposed text is worth a writer's work.
+    """Return whether the proposed text differs enough from the existing one to call a writer.
 
-    An empty proposal is no change; any proposal for an empty text is one. Otherwise it is a change if a number, a capitalised
-    word or a negation differs, or more than 5 % of the words.
+    An empty proposal does not; any proposal for an empty text does. Otherwise a number, a capitalised word or a negation must
+    differ, or more than 5 % of the words.
     """
     existing, proposed = _words(existing_md), _words(proposed_md)
     if existing == proposed or not proposed:
@@ -42,7 +42,7 @@ def shares_content(text: str, other: str) -> bool:
 
 
 def are_unrelated(text: str, others: Iterable[str]) -> list[bool]:
-    """Return of each of the others whether it shares no content word with the text, though both have some."""
+    """Return for each of the others whether both it and the text have content words, but none in common."""
     words = content_words(text)  # read once: the text may be a section with hundreds of citations
     return [bool(words and own) and words.isdisjoint(own) for own in map(content_words, others)]
 

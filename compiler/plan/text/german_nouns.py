@@ -1,7 +1,7 @@
-"""German common nouns and the words around them, folded: data with the questions that are asked of it.
+"""German common nouns and the words around them, folded: data, and the predicates over it.
 
-German writes nouns with a capital, which makes no name of them. A longer word that ends in one of at least four letters is a
-compound, and a common noun as well (`Wasseranschluss`).
+In German every noun has a capital, so that a capital does not mark a name. A longer word that ends in a noun of at least four
+letters is a compound, and a common noun too (`Wasseranschluss`).
 """
 
 from __future__ import annotations
@@ -77,13 +77,13 @@ _NAME_ENDS = """
 berg feld bach stadt mann heim wald hof dorf stein land hafen brand wein haus baum kamp ring eisen kreuz turm hahn grund bruch
 blatt winter sommer silber huhn mais born vogel koch kern wolke horn eder
 """
-# Nouns that are forms of themes, and say in a compound that it is of the theme.
+# Nouns that are forms of themes; a compound with one belongs to the theme.
 _THEMES = """
 back badminton basketball buch chor chorsingen film flote foto fussball garten geige gitarre handball hockey judo karate
 klavier kletter koch konzert kunst lauf malerei museum musik orchester reiten ruder schach schlagzeug schwimm schwimmen segel
 skat ski strick tanz tennis theater topfer trompete turnen volleyball wander yoga
 """
-# Words of no other language, and words that only together tell of the language.
+# Words that prove German alone, and words that prove it only together.
 _STRONG = """
 aber auch auf aus bei beim bis bleibt damit dass diesmal durch fehlt fährt gegen gibt hast immer konnte können liefert liegt
 läuft morgens möchten muss müssen nachts nächsten schickt schon sehr soll steht trotzdem über unter verlangt vielleicht während
@@ -141,14 +141,14 @@ _DETERMINERS = frozenset(_BEFORE_NOUNS.split())
 
 
 def is_german(words: Iterable[str]) -> bool:
-    """Return whether the words, in lower case, are of a German text: one of them is of no other language, or two are German."""
+    """Return whether the words, in lower case, are German: one is in no other language, or two are typical of German."""
     every = frozenset(words)
     weak, telling = len(_WEAK_WORDS & every), len(_TELLING & every)
     return not _STRONG_WORDS.isdisjoint(every) or weak > 1 or telling > 1
 
 
 def determines(word: str) -> bool:
-    """Return whether a German noun stands behind the word, in lower case, and rather no person: an article, a number."""
+    """Return whether a German common noun follows the word, in lower case, more often than a name: an article, a number."""
     return word.isdigit() or word in _DETERMINERS
 
 
@@ -166,12 +166,12 @@ def is_german_theme(key: str) -> bool:
 
 
 def is_no_surname(key: str) -> bool:
-    """Return whether the folded word is one of these nouns that nobody is called: of a theme (`Schach`), or a long one."""
+    """Return whether the folded word is one of these nouns and never a surname: a theme's (`Schach`), or a long one."""
     return key in _OF_THEMES or (len(key) >= _LONGEST_SURNAME and key in GERMAN_NOUNS - _SURNAMES)
 
 
 def is_german_compound(key: str) -> bool:
-    """Return whether the folded word ends in one of these nouns or as abstract nouns do."""
+    """Return whether the folded word ends in one of these nouns or in a suffix of abstract nouns."""
     if len(key) >= _SHORTEST_ABSTRACT and key.endswith(_SUFFIXES):
         return True
     return key.endswith(_HEADS) and any(
@@ -180,7 +180,7 @@ def is_german_compound(key: str) -> bool:
 
 
 def name_in(words: Sequence[str], keys: Sequence[str], *, is_initial: bool) -> tuple[int, int]:
-    """Return where the name in a German run begins and ends: behind nouns that join it, articles and offices, before nouns."""
+    """Return the start and end of the name in a German run: after leading nouns, articles and offices, before trailing nouns."""
     start, end = 0, len(words)
     while is_initial and start < end - 1 and determines(words[start].lower()):
         start += 1
@@ -202,7 +202,7 @@ def _last_word(key: str) -> str:
 
 
 def without_noun(word: str) -> str:
-    """Return the name in a compound with a hyphen: `Kiebitz`, of `Kiebitz-Abschaltung`."""
+    """Return the name in a hyphenated compound: `Kiebitz` for `Kiebitz-Abschaltung`; else the word."""
     name, hyphen, noun = word.rpartition("-")
     key = plain_key(noun)
     return name if hyphen and name and (is_german_noun(key) or is_german_compound(key)) else word

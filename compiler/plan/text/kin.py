@@ -1,4 +1,4 @@
-"""The owner's own kin in a text: words that are used as names (`Mum`), and words behind a possessive (`my sister`)."""
+"""Finds the owner's kin in a text: words for kin used as names (`Mum`), and after a possessive (`my sister`)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _OF = re.compile(r"\s+(?:von|of|de|do|da|di|du)\s+[^\W\d_a-z]")
 
 
 class Kin(NamedTuple):
-    """A word for kin in a text: whose kind it is (`sister`), the name that it makes, and its place."""
+    """A word for kin in a text: its kind (`sister`), the name made of it, and its position."""
 
     kind: str
     name: str
@@ -37,7 +37,7 @@ class Kin(NamedTuple):
 
 @cached_if_short(4096)
 def kin_in(text: str) -> tuple[Kin, ...]:
-    """Return the owner's kin that a text names, in order; none of another's (`her Mum`, `Sam's sister`)."""
+    """Return the owner's kin that a text names, in order; not the kin of others (`her Mum`, `Sam's sister`)."""
     found = [*_owned(text), *_named(text)]
     return tuple(sorted(found, key=lambda one: one.start))
 
@@ -48,12 +48,12 @@ def kinds_in(text: str) -> frozenset[str]:
 
 
 def kind_of(key: str) -> str:
-    """Return the kind of kin that a plain key names (`mother`, of `mum` and `my mother`); empty for none."""
+    """Return the kind of kin that a plain key names (`mother` for `mum` and `my mother`); empty if it names none."""
     return _kinds().get(key, "")
 
 
 def keys_of(kind: str) -> tuple[str, ...]:
-    """Return the plain keys of all names of a kind of kin, the one that stands for it first."""
+    """Return the plain keys of all names of a kind of kin, the canonical one first."""
     return tuple(key for key, one in _kinds().items() if one == kind)
 
 
@@ -63,13 +63,13 @@ def all_keys() -> tuple[str, ...]:
 
 
 def is_owned(key: str) -> bool:
-    """Return whether a plain key names kin by a possessive: `my sister`."""
+    """Return whether a plain key names kin with a possessive: `my sister`."""
     return " " in key and bool(kind_of(key))
 
 
 @cached_if_short(4096)
 def introductions(text: str) -> tuple[tuple[str, str], ...]:
-    """Return the names that a text gives kin, each behind its kind: `my sister Ana`, `Ana is my sister`."""
+    """Return the pairs of a kind of kin and a name that a text states: `my sister Ana`, `Ana is my sister`."""
     found = []
     for one in kin_in(text):
         if not is_owned(plain_key(one.name)):
@@ -82,7 +82,7 @@ def introductions(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def _personal(name: str) -> str:
-    """Return the words of a name up to the first that is none."""
+    """Return the leading words of a name, up to the first word that cannot be part of a personal name."""
     kept: list[str] = []
     for word in name.split():
         key = plain_key(word)
@@ -126,14 +126,14 @@ def _named(text: str) -> Iterator[Kin]:
 
 
 def _is_longer(after: str) -> bool:
-    """Return whether a longer name goes on in the text after a word for a parent: `Pai Kitchen`, and not `Mama Kuchen`."""
+    """Return whether a word for a parent begins a longer name, by the text after it: `Pai Kitchen`, and not `Mama Kuchen`."""
     following = _CAPITAL.match(after)
     key = plain_key(following[1]) if following else ""
     return bool(key) and key not in NO_NAMES and not is_german_noun(key)
 
 
 def _is_called(text: str, found: re.Match[str]) -> bool:
-    """Return whether a name that opens a sentence only calls somebody: `Opa, tudo bem`."""
+    """Return whether a name that opens a text is only a form of address: `Opa, tudo bem`."""
     return not text[: found.start()].strip() and text[found.end() : found.end() + 1] == ","
 
 
@@ -200,7 +200,7 @@ def _kinds() -> dict[str, str]:
 
 @cache
 def _patterns() -> dict[str, re.Pattern[str]]:
-    """Return by language what finds a possessive with a word for kin: `meines Bruders` too."""
+    """Return the pattern for a possessive with a word for kin, by language: `meines Bruders` too."""
     found = {}
     for language, words in _words().items():
         possessives = "|".join(kin_words.POSSESSIVES[language].partition(":")[2].split())

@@ -1,4 +1,4 @@
-"""Names and markdown: slugs, keys to compare names by, wiki links in and out of a text.
+"""Names and markdown: slugs, comparison keys of names, adding and removing wiki links.
 
 Rewriting happens once a text has its final words, and is idempotent.
 """
@@ -18,7 +18,7 @@ from store.text.texts import fold
 MAX_SLUG_CHARS = 80
 MAX_NAME_CHARS = 120
 
-# C++ and C# are not C: a plus or a hash behind a word belongs to it.
+# C++ and C# are not C: a plus or a hash after a word belongs to it.
 _SIGN = re.compile(r"(?<=[^\W_])(?:\+\+?|#)(?![\w+#])")
 _SIGNED_WORD = re.compile(rf"[^\W_]+(?:{_SIGN.pattern})?")
 _SIGN_NAMES = {"+": " plus", "++": " plus plus", "#": " sharp"}
@@ -71,7 +71,7 @@ def plain_key(name: str) -> str:
 
 
 def alias_keys(name: str) -> tuple[str, ...]:
-    """Return the keys under which a page with this name is found: folded, and without punctuation if that differs."""
+    """Return the alias keys of a page with this name: folded, and without punctuation if that differs."""
     return tuple(key for key in dict.fromkeys((alias_key(name), plain_key(name))) if key)
 
 
@@ -103,7 +103,7 @@ def strip_wikilinks(markdown: str) -> str:
 
 
 def bold_names(bodies: Iterable[str]) -> tuple[str, ...]:
-    """Return the folded names in bold, which may be pages, as they are displayed, sorted."""
+    """Return the names in bold as they are displayed, folded and sorted; each may be the name of a page."""
     return tuple(sorted({_bold_key(found) for body in bodies for found in _BOLD.finditer(body)}))
 
 

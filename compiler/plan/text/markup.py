@@ -16,11 +16,9 @@ from markdown_it.token import Token
 
 from compiler.plan.text.markdown import escape
 
-# Parsing hostile markdown takes quadratic time: a longer text with anything doubtful is escaped whole.
+# Parsing hostile markdown takes quadratic time: a longer text with any risky sign is escaped as a whole.
 MOST_PARSED_CHARS = 20_000
-# For each bracket that begins no link the parser looks through the rest of the text: more than so many are escaped.
-MOST_LOOSE_BRACKETS = 100
-# For each bracket that begins no link the parser looks through the rest of the text: more than so many are escaped.
+# For each bracket that begins no link the parser scans the rest of the text: if a text has more of them, all are escaped.
 MOST_LOOSE_BRACKETS = 100
 
 _WIKI = r"/wiki/(?:entity|topic|decision)/[a-z0-9-]+"
@@ -45,7 +43,7 @@ def harmless(markdown: str) -> str:
     bare = markdown.replace("\x00", "")
     if len(bare) > MOST_PARSED_CHARS:
         return _plain(bare)
-    made = outside_code(bare, _undone)
+    made = outside_code(bare, _escaped)
     return made if _is_harmless(made) else _plain(bare)
 
 
@@ -65,7 +63,7 @@ def is_allowed(target: str) -> bool:
     return _ALLOWED.fullmatch(target) is not None and _ALLOWED.fullmatch(plain) is not None
 
 
-def _undone(masked: str) -> str:
+def _escaped(masked: str) -> str:
     """Return masked markdown with HTML, images and disallowed links escaped."""
     pieces: list[str] = []
     opened: list[int] = []
@@ -81,7 +79,7 @@ def _undone(masked: str) -> str:
         elif sign.startswith("]"):
             opener = opened.pop() if opened else None
             target = _TARGET.match(masked, found.start() + 1) if sign == "](" else None
-            if target is not None and opener is not None and pieces[opener] == "[" and _leads_on(target):
+            if target is not None and opener is not None and pieces[opener] == "[" and _is_allowed_target(target):
                 sign, done = masked[found.start() : target.end()], target.end()
             elif sign != "]":
                 sign = f"\\{sign}"
@@ -102,7 +100,7 @@ def _close(pieces: list[str], opener: int | None) -> None:
         pieces[opener] = pieces[opener].replace("[", "\\[")
 
 
-def _leads_on(target: re.Match[str]) -> bool:
+def _is_allowed_target(target: re.Match[str]) -> bool:
     return is_allowed(target[1] if target[1] is not None else target[2])
 
 
@@ -186,11 +184,11 @@ def _parser() -> MarkdownIt:
 
 @cache
 def _judge(*, is_table: bool) -> MarkdownIt:
-    """Return a parser that accepts HTML and every link, to find what is left of them."""
+    """Return a parser that accepts HTML and every link, to find remaining ones."""
     made = MarkdownIt("commonmark", {"html": True})
-    made.validateLink = partial(_lets_through)  # type: ignore[method-assign]
+    made.validateLink = partial(_accept_any)  # type: ignore[method-assign]
     return made.enable("table") if is_table else made
 
 
-def _lets_through(url: str) -> bool:
+def _accept_any(url: str) -> bool:
     return True

@@ -1,4 +1,4 @@
-"""The words of its own that a page has, in the language of what it quotes."""
+"""The words that the compiler itself puts on a page (headings, dates), in the language of the quoted text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class PageWords:
     months: tuple[str, ...]
 
     def noted(self, when: datetime) -> str:
-        """Return the sentence that tells when a decision was noted."""
+        """Return the sentence that gives the day on which a decision was noted."""
         return self.day.format(day=when.day, month=self.months[when.month - 1], year=when.year)
 
 
@@ -34,7 +34,7 @@ def words_of(text: str) -> PageWords:
 
 
 def heading_in(heading: str, language: str) -> str:
-    """Return the heading of a section, or a month and year, in a language; as it is where none is known."""
+    """Return the heading of a section, or a month and year, in a language; unchanged if there is no translation."""
     month, _, year = heading.partition(" ")
     if year.isdigit() and month in _WORDS["english"].months:
         return f"{_WORDS[language].months[_WORDS['english'].months.index(month)].capitalize()} {year}"
@@ -42,9 +42,9 @@ def heading_in(heading: str, language: str) -> str:
 
 
 def language_of(text: str) -> str:
-    """Return english, german, spanish, portuguese or french: the language of most of the text's telling words.
+    """Return the language with most function words and endings in the text: english, german, spanish, portuguese or french.
 
-    Of two with as many German is it if the text is; else English, if it is one of them; else Portuguese if its letters tell.
+    In a tie: German if `is_german`; else English if it is among the best; else Portuguese if it is and the text has its letters.
     """
     words = plain_key(text).split()
     found = {name: sum(word in own.split() for word in words) for name, own in _FUNCTION_WORDS.items()}
@@ -66,7 +66,7 @@ def _words(headings: str, decisions: str, day: str, months: str) -> PageWords:
     return PageWords(named, decisions, day, tuple(months.split()))
 
 
-# Words that mostly one of the languages uses so, folded, and what its words end in.
+# Folded words that are typical of one of the languages, and typical endings of its words.
 _FUNCTION_WORDS = {
     "english": "the and to we will is are of our for with from it that on not instead i have has was be as by at go",
     "german": "der die das und wir ist sind nicht mit fur zum zur ich ein eine im den dem uns auf haben hat meine ab jetzt",

@@ -1,4 +1,4 @@
-"""Divides a text that is too long into pieces at the best border: a paragraph, a line, a sentence, a word."""
+"""Divides an overlong text at the best boundary: a paragraph, a line, a sentence, a word."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def pieces(markdown: str, finish: Callable[[str], str], most: int = SECTION_CHAR
 
 
 def cut(markdown: str, most: int) -> list[str]:
-    """Return the text in pieces of at most `most` characters. A code block that is divided is closed and opened again."""
+    """Return the text in pieces of at most `most` characters. A divided code block is closed and opened again."""
     found: list[str] = []
     rest = markdown
     while len(rest) > most:
@@ -41,7 +41,7 @@ def cut(markdown: str, most: int) -> list[str]:
 
 
 def short(text: str, most: int) -> str:
-    """Return the beginning of one line of plain text or markdown: whole sentences, else whole words and an ellipsis."""
+    """Return a line shortened to at most `most` characters: whole sentences, else whole words and an ellipsis."""
     if len(text) <= most:
         return text
     ends = [found.end() for found in _SENTENCE_END.finditer(text[:most])]
@@ -52,7 +52,7 @@ def short(text: str, most: int) -> str:
 
 
 def _border(text: str, most: int) -> int:
-    """Return where to divide; the fence that a divided code block needs still fits."""
+    """Return the index at which to divide, leaving room for the closing fence of a divided code block."""
     room = max(1, most - 12) if most > 100 else most
     head = text[: room + 1]
     paragraph, newline = head.rfind("\n\n"), head.rfind("\n")

@@ -1,4 +1,4 @@
-"""Whom a text speaks of and to: whether its words are of the one who says them, and whom they address."""
+"""Persons in a text by grammar: words of the first person, and names used as a form of address."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _GREETED = re.compile(
 
 
 def speaks_of_self(words: Iterable[str]) -> bool:
-    """Return whether one of the folded words is in the first person: `im` is not, in a German text."""
+    """Return whether one of the folded words is in the first person. In a German text `im` is not."""
     found = FIRST_PERSON.intersection(words := frozenset(words))
     return bool(found) and (bool(found - _ALSO_GERMAN) or not is_german(words))
 
@@ -33,5 +33,5 @@ def addressed(text: str) -> frozenset[str]:
 
 @cached_if_short(4096)
 def greeted(text: str) -> frozenset[str]:
-    """Return the keys of names in a greeting, or at the end of a clause: no adverb before a comma is among them."""
+    """Return the keys of names after a greeting, or after a comma at the end of a clause. Stricter than `addressed`."""
     return frozenset(plain_key(name) for name in _GREETED.findall(text) if name[0].isupper())

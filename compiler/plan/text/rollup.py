@@ -1,4 +1,4 @@
-"""A rollup's body: its children as a list of links, one line each, always rendered the same way. A long list is continued."""
+"""Renders a rollup's body: its children as a list of links, one line each. A long list continues in further sections."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def whole(page: Page) -> Page:
 
 
 def parts(section: Section, children: Mapping[PageKey, Page]) -> tuple[Section, ...]:
-    """Return a rendered list as sections within their bound: the first with the aggregation, each with its own children.
+    """Return a rendered list as sections of at most SECTION_CHARS: the first keeps the aggregation, each has its own children.
 
-    A source stays with the first unless a child of another part cites it.
+    A source stays with the first section unless a child in another one cites it.
     """
     if len(section.body_md) <= bounds.SECTION_CHARS or section.aggregation is None or not section.children:
         return (section,)
@@ -70,15 +70,15 @@ def parts(section: Section, children: Mapping[PageKey, Page]) -> tuple[Section, 
             room = bounds.SECTION_CHARS - len(line(child)) - 1
         grouped[-1].append(child)
     made: list[Section] = []
-    left = {source.memory_id: source for source in section.sources}
+    unassigned = {source.memory_id: source for source in section.sources}
     for at, some in enumerate(grouped[1:], 2):
         keys = tuple(child.key for child in some)
         cited = {source.memory_id for child in some for source in child.cited()}
-        own = tuple(left.pop(one) for one in sorted(cited & left.keys()))
+        own = tuple(unassigned.pop(one) for one in sorted(cited & unassigned.keys()))
         slug, heading = bounds.continuation(section.slug, at), bounds.heading(section.heading, at)
         made.append(Section(slug, heading, render(some), own, keys, Aggregation(linked_pages=keys)))
     first = tuple(child.key for child in grouped[0])
-    return (replace(section, body_md=render(grouped[0]), sources=tuple(left.values()), children=first), *made)
+    return (replace(section, body_md=render(grouped[0]), sources=tuple(unassigned.values()), children=first), *made)
 
 
 def ordered(children: Iterable[Page]) -> list[Page]:
@@ -87,7 +87,7 @@ def ordered(children: Iterable[Page]) -> list[Page]:
 
 
 def stub(summary: str, highlights: Iterable[str], *, title: str, promoted: PageKey) -> str:
-    """Return what stays of a promoted section: its summary, highlights and a link to the page."""
+    """Return the text that replaces a promoted section: its summary, highlights and a link to the page."""
     said = (paging.short(one.strip().removeprefix("-").strip(), bounds.HIGHLIGHT_CHARS) for one in highlights)
     bullets = "\n".join(f"- {one}" for one in said if one.strip(" -"))
     parts = [paging.short(summary.strip(), bounds.SUMMARY_CHARS), bullets, f"See: [{escape(title)}]({promoted.path})"]

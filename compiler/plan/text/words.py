@@ -120,7 +120,7 @@ hija hijo suegro suegra cunado cunada filha filho sogro sogra cunhado cunhada to
 _ADDRESSES = """
 aunt auntie uncle miss doctor professor don dona dom doctora doutor doutora dottore dottoressa tante oncle tia tio zia zio
 """
-# Those that are never a name alone.
+# Forms of address that are never a name alone.
 _HONORIFICS = """
 senhor senhora senor senora senorita frau herr madame mme monsieur mlle signor signora sr sra
 """
@@ -130,7 +130,7 @@ he hes his him she shes her hers it its they theyre theyve their them
 er sie es ihr ihre ihren ihrem ihrer sein seine seinen seinem seiner ihm ihn dessen deren dieser diese dieses
 ella ellos ellas su sus le les ela ele eles elas dela dele deles delas seu sua seus suas elle il ils elles son sa ses leur
 """
-# Those of them that only people do.
+# Verbs in the third person with only people as subjects.
 _PERSONAL = """
 wants wanted likes liked loves loved hates prefers says said told thinks asked called lives lived plays played studies teaches
 feels wrote bought visited retired
@@ -150,7 +150,7 @@ escreveu
 prometeu odeia sugere contou trabalha
 recommande enseigne propose croit pense etudie chante demande appelle promet deteste adore travaille habite
 """
-# What a sentence may begin with before `of` somebody: `Casamento da Luísa`.
+# Nouns at the beginning of a sentence, before `of` and a person: `Casamento da Luísa`.
 _OCCASIONS = """
 casamento aniversario boda cumpleanos reuniao reunion visita festa fiesta entrega pedido proposta propuesta pagamento pago
 consulta
