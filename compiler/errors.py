@@ -5,11 +5,12 @@ CompileError
 ├── PlanSuperseded          the wiki was written since the plan was made
 ├── JobCancelled            an operator cancelled the job
 ├── CostCeilingReached      `.is_for_today`
-├── ListingUnsafe           a sweep would archive too much, or got no full listing
+├── ListingUnsafe           reconciliation would archive too many pages, or got no complete listing
 ├── MemoriesUnavailable     the memory service did not answer
 ├── ModelFailing            the model fails for a harmless memory too
-├── CompressionRefused      the sources of a summary are not ones to compress
-└── SupersessionRefused     a memory cannot take the place of another
+├── CompressionRefused      the memories cannot be compressed into a summary
+├── SupersessionRefused     a memory cannot supersede another
+└── NotCompiledYet          an import's memories are not compiled yet
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from inspect import cleandoc
 
 
 class CompileError(Exception):
-    """The compile could not go on."""
+    """The compile could not continue."""
 
     def __init__(self, detail: str = "") -> None:
         message = " ".join(cleandoc(type(self).__doc__ or type(self).__name__).split())
@@ -61,7 +62,7 @@ class CompressionRefused(CompileError):
 
 
 class SupersessionRefused(CompileError):
-    """The memory cannot take the place of the others."""
+    """The memory cannot supersede the others."""
 
 
 class MemoriesUnavailable(CompileError):
@@ -69,4 +70,4 @@ class MemoriesUnavailable(CompileError):
 
 
 class NotCompiledYet(CompileError):
-    """The memories of the import are not compiled yet; their places are named after that."""
+    """The memories of the import are not compiled yet; their places are named once they are."""

@@ -1,4 +1,4 @@
-"""Limits and costs of a compile: values with their defaults. Nothing here reads an environment."""
+"""Limits and costs of a compile: values with their defaults. Nothing here reads the environment."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from models.language.language import DEFAULT_MODEL_ID
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """Caps at which a job stops; its continuation goes on from there.
+    """Caps at which a job stops; its successor continues from there.
 
     `max_aggregation_pages` applies when a model is paid, `max_free_aggregation_pages` when the aggregation costs
     nothing.
@@ -50,7 +50,10 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """How much of the wiki a batch is shown, and the most characters of memories in one prompt."""
+    """Limits of the part of the wiki that a batch is shown, and the most characters of memories in one prompt.
+
+    `likeness` and `nearness` are the least trigram and vector similarity (0 to 1) of candidate pages.
+    """
 
     candidate_budget_tokens: int = 12_000
     max_candidates: int = 80
@@ -66,7 +69,7 @@ WHOLE_SIGHT = Sight(candidate_budget_tokens=10_000_000, max_candidates=2_000, ma
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """Lease, retries and the limits of a sweep that no operator confirmed.
+    """Lease, retries, and the limits of a reconciliation that no operator confirmed.
 
     With `extractive_takes_over`, a job whose model fails is finished by the extractive planner.
     """

@@ -31,9 +31,9 @@ MOST_REJUDGED = 3
 
 
 async def aggregate(run: Run, *, is_linking: bool) -> None:
-    """Aggregate, then link the memories to hubs, each unless the job has done it already.
+    """Aggregate, then link the memories to hubs; the job does each only once.
 
-    Linking is skipped once a cap ended the job, the cap of aggregated pages included.
+    Linking is skipped if a cap ended the job, including the cap of aggregated pages.
     """
     async with run.access.reading() as connection:
         since = await batches.aggregated_before(connection, run.access.scope, run.job.job_id)
@@ -48,8 +48,8 @@ async def aggregate(run: Run, *, is_linking: bool) -> None:
         await _until_done(run, since, partial(leaf.plan_links, run.access))
 
 
-async def judge_anew(run: Run, *, is_linking: bool) -> None:
-    """Judge related names anew, until nothing changes: pages then do not depend on the order of the memories."""
+async def rejudge(run: Run, *, is_linking: bool) -> None:
+    """Judge related names again until nothing changes, so that pages do not depend on the order of the memories."""
     async with run.access.reading() as connection:
         since = await batches.aggregated_before(connection, run.access.scope, run.job.job_id)
 
@@ -62,9 +62,9 @@ async def judge_anew(run: Run, *, is_linking: bool) -> None:
 
 
 async def put_back_edges(run: Run) -> None:
-    """Put back the edges that operators stated before a rebuild, as far as their pages are there again.
+    """Put back the edges that operators stated before a rebuild and whose pages exist again.
 
-    Not before a plan that a cap left is applied: it would be superseded.
+    Not while the rest of a plan that a cap cut is waiting: it would be superseded.
     """
     if _is_cut(run):
         return
@@ -82,7 +82,7 @@ async def put_back_edges(run: Run) -> None:
 
 
 async def _look(run: Run, since: int, *, is_linking: bool) -> bool:
-    """Aggregate the next window of changed pages; False if nothing was done or a cap cut the plan."""
+    """Aggregate the next window of changed pages; return False if nothing was done or a cap cut the plan."""
     _, reached, is_failed = await _reached(run)
     behind = reached or (run.row.aggregated_revision, "", "")
     look = Look(behind, run.most_aggregated, is_linking, is_for_change=is_failed, is_whole=not run.is_free)
@@ -90,9 +90,9 @@ async def _look(run: Run, since: int, *, is_linking: bool) -> bool:
 
 
 async def _promote(run: Run, since: int) -> bool:
-    """Promote the sections that the last aggregation found ready; False once nothing changes any more.
+    """Promote the sections that the last aggregation found ready; return False once nothing changes any more.
 
-    Without this, when a section is promoted would depend on the number of jobs.
+    Without this, the time of a section's promotion would depend on the number of jobs.
     """
     look = Look((run.row.aggregated_revision, "", ""), run.most_aggregated, is_linking=False)
 
@@ -105,9 +105,9 @@ async def _promote(run: Run, since: int) -> bool:
 
 
 async def _planned(run: Run, look: Look, memories: tuple[BatchMemory, ...]) -> Planned | None:
-    """Plan the aggregation of a window. If these pages cannot be planned, return a plan that passes over them.
+    """Plan the aggregation of a window. If that fails because of its pages, return a plan that passes over them.
 
-    Otherwise each later job would pay to ask about them again and never reach the pages after them.
+    Otherwise each later job would pay for the same failure again and never reach the pages after them.
     """
     try:
         return await aggregation.plan_aggregation(run.access, run.deps, memories, look)
@@ -126,7 +126,7 @@ async def _reached(run: Run) -> tuple[UUID | None, Place | None, bool]:
 
 
 def _is_cut(run: Run) -> bool:
-    """Return whether a cap left part of a plan, which must be applied before anything else; the cap of records leaves none."""
+    """Return whether a cap cut a plan, whose rest must be applied before anything else. The cap of records cuts none."""
     return run.figures["cap_hit"] not in ("", "records")
 
 
@@ -136,7 +136,7 @@ async def _until_done(
     plan: Callable[[tuple[BatchMemory, ...]], Awaitable[Planned | None]],
     kind: BatchKind = BatchKind.AGGREGATION,
 ) -> bool:
-    """Plan and apply; plan anew from the memories that are left when the wiki changed in between.
+    """Plan and apply; if the wiki changed in between, plan again from the remaining memories.
 
     Return False if there was nothing to do, or the plan was superseded every time.
     """
@@ -155,7 +155,7 @@ async def _until_done(
 
 
 async def _memories_since(run: Run, since: int) -> tuple[BatchMemory, ...]:
-    """Return the memories that batches read after `since`, each once, without those that are gone."""
+    """Return the memories that batches read after `since`, each once, without deleted ones."""
     async with run.access.reading() as connection:
         read = await batches.memories_since(connection, run.access.scope, since, limit=MOST_MEMORIES)
     texts = await run.deps.substrate.fetch(run.access.scope, read)

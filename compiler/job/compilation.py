@@ -1,8 +1,8 @@
 """One compile job from claim to outcome: first forgotten memories, then batches of new ones, then the aggregation.
 
 A batch is read, planned and committed before the next. All state of a job is in its `Run`; a worker can run several
-scopes' jobs at once. A batch that cannot be planned is halved until the failing memory is alone. That memory is set
-aside with its reason, unless the model fails for any memory: then the job fails (`quarantine.py`).
+scopes' jobs at once. A batch whose planning fails is halved until the failing memory is alone. That memory is set
+aside with its reason; if the model fails for every memory, the job fails instead (`quarantine.py`).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _GONE_AT_ONCE = 200
 
 @dataclass(frozen=True, slots=True)
 class BatchDeps:
-    """A planner for one job, and what it spends."""
+    """A planner for one job, and its spending."""
 
     planner: Planner
     spending: JobSpending = field(default_factory=NothingSpent)
@@ -51,7 +51,7 @@ class BatchDeps:
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """What a compile depends on: the source of memories, planners, limits. `checkpoint` is called at each step.
+    """The dependencies of a compile: the source of memories, planners, limits. `checkpoint` is called with each step's name.
 
     With `has_models`, a job may name the model that plans it.
     """
@@ -68,7 +68,7 @@ class Engine:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A job that a worker claimed, and the scope's row with the fence that the claim raised."""
+    """A claimed job, and the scope's row with the fence of the claim."""
 
     job: Job
     row: ScopeRow
@@ -106,7 +106,7 @@ async def _work(run: Run) -> None:
 
 
 async def _compile_next(run: Run) -> bool:
-    """Read, plan and commit a batch; False when nothing is left. A batch whose plan was superseded is read again."""
+    """Read, plan and commit a batch; return False if none is left. A batch whose plan was superseded is read again."""
     try:
         batch = await reading.read(run)
         if batch is None:
@@ -122,7 +122,7 @@ async def _compile_next(run: Run) -> bool:
 
 
 async def _take(run: Run, batch: ReadBatch) -> None:
-    """Plan and commit a batch. One that fails is halved until the failing memory is alone, which is set aside."""
+    """Plan and commit a batch. If it fails it is halved; a memory that fails alone is set aside."""
     error = await _error_of(_plan_and_commit(run, batch))
     if error is None:
         run.figures["records_skipped"] += len(batch.page.memories) - len(batch.fresh)
@@ -168,7 +168,7 @@ async def _plan(run: Run, memories: tuple[BatchMemory, ...]) -> Planned:
 
 
 def _sifted(run: Run, fresh: tuple[BatchMemory, ...]) -> tuple[tuple[BatchMemory, ...], tuple[LedgerEntry, ...]]:
-    """Return the memories worth reading and the ledger rows of all; a memory that crashes workers is quarantined unread."""
+    """Return the memories worth reading, and the ledger rows of all; memories that crash workers are quarantined unread."""
     kept, dropped = intake.sift(fresh)
     reasons = {one.memory_id: one.reason for one in dropped}
     if run.row.crashes >= run.settings.patience.crashes_before_halving + 2:
@@ -177,9 +177,9 @@ def _sifted(run: Run, fresh: tuple[BatchMemory, ...]) -> tuple[tuple[BatchMemory
 
 
 async def _rebuild_edited(run: Run, batch: ReadBatch) -> None:
-    """Rebuild what edited memories fed.
+    """Rebuild the content that came from edited memories.
 
-    They are recorded with their new texts but unread, so that a job after a crash does not rebuild again.
+    The ledger records their new texts, but as unread, so that a job after a crash does not rebuild again.
     """
     noted = (replace(entry(one), content_hash=b"") for one in batch.fresh if one.memory_id in batch.edited)
     frozen = Frozen(BatchKind.STALE, run.row.cursor, run.row.read_through, tuple(noted))
@@ -188,9 +188,9 @@ async def _rebuild_edited(run: Run, batch: ReadBatch) -> None:
 
 
 async def _read_again(run: Run) -> None:
-    """Read the batch again after its plan was superseded, because its memories may be forgotten by now.
+    """Go back to read the batch again after its plan was superseded: its memories may be forgotten by now.
 
-    If a sweep rewound the cursor, reading starts there: the sweep found missed memories.
+    If reconciliation rewound the cursor, reading starts there, because it found missed memories.
     """
     await run.superseded()
     if run.position > run.row.cursor:
@@ -202,7 +202,7 @@ async def _read_again(run: Run) -> None:
 
 
 async def _is_on(run: Run) -> bool:
-    """Read the flags in force; False if compile is off for the tenant."""
+    """Read the flags in force; return False if compile is off for the tenant."""
     async with run.access.reading() as connection:
         own = await tenants.compile_flags(connection, run.access.scope.tenant_id)
     if own is None or not own.is_compiled:
@@ -237,7 +237,7 @@ async def _apply_stored(run: Run) -> None:
 
 
 async def _rebuild_gone(run: Run) -> None:
-    """Rebuild what forgotten memories fed."""
+    """Rebuild the content that came from forgotten memories."""
     while not run.is_capped:
         async with run.access.reading() as connection:
             gone = await ledger.gone(connection, run.access.scope, limit=_GONE_AT_ONCE)
@@ -248,7 +248,7 @@ async def _rebuild_gone(run: Run) -> None:
 
 
 async def _rebuild(run: Run, gone: frozenset[str], entries: tuple[LedgerEntry, ...]) -> None:
-    """Plan and apply without moving the cursor; plan anew when the wiki changed in between."""
+    """Plan and apply without moving the cursor; plan again if the wiki changed in between."""
     for _ in range(MOST_SUPERSEDED):
         planned = await leaf.plan_stale(run.access, run.deps, changed=frozenset(), gone=gone)
         try:
@@ -268,7 +268,7 @@ async def _note_read(run: Run, page: FeedPage) -> None:
 
 async def _close(run: Run) -> None:
     if run.deps.planner.name == extractive.NAME:
-        await closing.judge_anew(run, is_linking=run.flags.deterministic_linking_enabled)
+        await closing.rejudge(run, is_linking=run.flags.deterministic_linking_enabled)
     if run.figures["cap_hit"] in ("", "records"):
         await _aggregate(run)
     await closing.put_back_edges(run)
@@ -298,7 +298,7 @@ async def _settled(run: Run) -> Result:
 
 
 async def _error_of(work: Awaitable[None]) -> Exception | None:
-    """Do the work and return the error that ended it, if any, so that the job's failure becomes its outcome."""
+    """Await the work and return the error that ended it, if any, so that a job's failure becomes its outcome."""
     try:
         await work
     except Exception as error:  # noqa: BLE001  # see the docstring

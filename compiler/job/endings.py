@@ -1,7 +1,7 @@
 """Applies the ends of memories that a plan decided, in the transaction that applies the plan.
 
-Each becomes an edge of supersession that names the job and the newer memory's words. What follows from it is read by the job's
-next batch: the ended memory, and with it the pages that it feeds.
+Each becomes a supersession edge with the job and the quoted words of the newer memory. The job's next batch reads the ended
+memory again, and rebuilds the pages that cite it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from store.db.queries import Connection
 from store.scope import Scope, is_brain
 
 MOST_TRUSTED = AuthorityTier.AGENT
-"""A plan is an agent's word: no memory of a user ends by it."""
+"""A plan has the authority of an agent: it ends no memory of a user."""
 
 
 def ends_of(items: Iterable[Item]) -> tuple[EndMemory, ...]:
@@ -32,7 +32,7 @@ def ends_of(items: Iterable[Item]) -> tuple[EndMemory, ...]:
 
 
 def barred(scope: Scope, substrate: MemorySubstrate) -> str:
-    """Return where no plan ends a memory: in another service, and in a Brain, whose copies follow their memories; else empty."""
+    """Return why plans end no memories in the scope: `other_service`, or `brain`, whose copies follow memories; else empty."""
     if substrate.feed(scope).is_timed:
         return "other_service"
     return "brain" if is_brain(scope.owner_id) else ""
@@ -41,9 +41,9 @@ def barred(scope: Scope, substrate: MemorySubstrate) -> str:
 async def apply(
     connection: Connection, scope: Scope, ends: tuple[EndMemory, ...], *, job_id: UUID | None, now: datetime
 ) -> tuple[int, Counter[str]]:
-    """End the memories that may end, and return how many edges were written, and how many ends were refused, by reason.
+    """End the memories that may end. Return the number of edges written, and the number of refused ends by reason.
 
-    The caller holds the owner's feed. One that the same memory ended already is left alone.
+    The caller holds the owner's feed. Pairs that already have a live edge are skipped.
     """
     standing = await _standing(connection, scope, sorted({memory_id for one in ends for memory_id in one.pair}))
     known = await supersessions.ends_between(connection, scope, [one.pair for one in ends])
@@ -66,7 +66,7 @@ async def apply(
 
 
 async def _standing(connection: Connection, scope: Scope, memory_ids: list[str]) -> dict[str, EndStanding]:
-    """Return how the memories stand, locked, but for those that a compile does not read any more."""
+    """Lock the memories and return their stored facts, without memories that a compile no longer reads."""
     held = await memories.lock(connection, scope, memory_ids)
     read = {one.memory_id: one.text_hash for one in await feed.by_ids(connection, scope, memory_ids)}
     return {

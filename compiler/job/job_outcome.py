@@ -1,4 +1,4 @@
-"""The outcome of a job after an error: it waits, stops at a ceiling or fails; or its batch is made smaller."""
+"""The outcome of a job after an error: it waits, stops at a ceiling or fails, or its batch is made smaller."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def outcome_of(error: Exception, run: Run) -> Result:
         return Result(waiting, resume_at=now + timedelta(seconds=delay_s), counts_as_attempt=False)
     if isinstance(error, _HOPELESS) or run.job.attempt >= patience.max_attempts:
         return Result(Ending(JobStatus.FAILED, name, figures))
-    # A provider's message may quote the memories, and no forgetting reaches a log.
+    # A provider's message may quote memories, and forgetting does not reach logs.
     logged_error = None if isinstance(error, ModelsError) else error
     log.warning("job_failed", extra={"error": type(error).__name__, "attempt": run.job.attempt}, exc_info=logged_error)
     delay_s = patience.retry_delay_s * 2 ** max(0, run.job.attempt - 1)
@@ -86,14 +86,14 @@ def handed_back(resume_at: datetime) -> Result:
 
 
 def is_of_aggregation(error: Exception) -> bool:
-    """Return whether an aggregation's error is only recorded, rather than ending the job or making it wait."""
+    """Return whether an error of the aggregation is only recorded, and neither ends the job nor makes it wait."""
     if isinstance(error, StoreError):
         return isinstance(error, ConstraintViolated | UnstorableValue)
     return not isinstance(error, LeaseLost | JobCancelled | CostCeilingReached | Throttled | ModelUnavailable)
 
 
 def is_poison(error: Exception) -> bool:
-    """Return whether the memories may be the cause, so that a smaller batch may pass."""
+    """Return whether the batch's memories may be the cause of the error, so that a smaller batch may succeed."""
     if isinstance(error, StoreError):
         return isinstance(error, ConstraintViolated | UnstorableValue)
     if isinstance(error, InvalidRequest):

@@ -1,4 +1,4 @@
-"""A job's metrics. Every key is there from the start, so that a zero is a figure and not a gap. Counters only grow."""
+"""A job's metrics. Every key exists from the start, so that a missing count is shown as 0. Counters only grow."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from compiler.plan.contract import Rejection
 from compiler.plan.edge_types import EDGE_TYPES
 
-# Counts of rows written or of calls made, never of attempts to write.
+# Counts of rows written and of calls made; writes that failed do not count.
 _COUNTS = (
     "records_read",
     "records_skipped",
@@ -113,7 +113,7 @@ def add_rejections(metrics: dict[str, Any], rejections: Iterable[Rejection]) -> 
 
 
 def merged(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the metrics with another batch's added: numbers are summed, also under headings; texts and flags are replaced."""
+    """Return the metrics with `more` added: numbers are summed, also under headings; texts and flags are replaced."""
     result = dict(before)
     for name, value in more.items():
         known = result.get(name)

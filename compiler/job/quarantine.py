@@ -1,8 +1,8 @@
-"""Memories that fail to plan even alone. They are set aside once it is known that they are the cause, and not the model.
+"""Memories whose planning fails even alone. They are quarantined once it is certain that they, not the model, are the cause.
 
 After three failures with the same reason, or at the end of the job, the planner is probed with a harmless memory. If
-that fails too, the job fails and sets nothing aside. A batch that is planned successfully in between proves the same as
-the probe.
+that fails too, the job fails and quarantines nothing. A batch that is planned successfully in between is as good a proof
+as the probe.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ MODEL_FAULTS = ("MalformedOutput", "ModelRefused", "OutputTruncated")
 
 
 async def take(run: Run, error: Exception, batch: ReadBatch) -> None:
-    """Hold a memory that failed alone, or set it aside. Raises ModelFailing, PlanSuperseded.
+    """Hold a memory that failed alone, or quarantine it. Raises ModelFailing, PlanSuperseded.
 
-    A memory from the reread queue is decided on at once: the cursor does not pass it, so it would be read again
+    A memory of the reread queue is decided at once: the cursor does not pass it, so that it would be read again
     immediately.
     """
     reason = type(error).__name__
@@ -43,7 +43,7 @@ async def take(run: Run, error: Exception, batch: ReadBatch) -> None:
 
 
 async def settle(run: Run) -> None:
-    """Set the held memories aside if the planner's probe succeeds. Raises ModelFailing, PlanSuperseded."""
+    """Quarantine the held memories if the planner's probe succeeds. Raises ModelFailing, PlanSuperseded."""
     if run.held:
         await _probe(run)
         await set_aside(run)
@@ -70,7 +70,7 @@ async def _probe(run: Run) -> None:
 
 
 def go_on_without_model(run: Run, error: ModelFailing) -> None:
-    """Switch the job to the extractive planner; its metrics record that."""
+    """Switch the job to the extractive planner, and record the failure in its metrics."""
     failed = f"{run.deps.planner.name}: {error.detail}"
     planner = ExtractivePlanner(run.deps.gazetteer)
     run.figures.update(planner=planner.name, planner_failed=failed)
@@ -78,7 +78,7 @@ def go_on_without_model(run: Run, error: ModelFailing) -> None:
 
 
 def entry(memory: BatchMemory, reason: str = "") -> LedgerEntry:
-    """Return a memory's ledger row: applied; with a reason filtered; or quarantined if it crashed the worker."""
+    """Return a memory's ledger row: filtered if there is a reason, quarantined if that is `crashed_the_worker`, else applied."""
     outcome = MemoryOutcome.FILTERED if reason else MemoryOutcome.APPLIED
     if reason == "crashed_the_worker":
         outcome = MemoryOutcome.QUARANTINED

@@ -1,6 +1,6 @@
-"""Reads the next batch of a job: memories queued to be read again, then those of the feed after the cursor.
+"""Reads the next batch of a job: memories of the reread queue, then those of the feed after the cursor.
 
-A memory is queued when no feed lists it: the page with its name was deleted, or an operator retries it.
+A memory is queued if it must be read again although no feed lists it: its page was deleted, or an operator retries it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from store.compile.ledger import LedgerEntry, MemoryOutcome
 
 @dataclass(frozen=True, slots=True)
 class ReadBatch:
-    """Memories as read, their ledger rows by id, and those that are new or changed since."""
+    """A page of the feed, the ledger rows of its memories by id, and the memories that are new or changed since (`fresh`)."""
 
     page: FeedPage
     known: Mapping[str, LedgerEntry]
@@ -25,12 +25,12 @@ class ReadBatch:
 
     @property
     def has_gone(self) -> bool:
-        """Whether a memory was forgotten and written again: its old words must go before it is read."""
+        """Whether a memory was forgotten and written again: its old words must be removed before it is read."""
         return any(one.outcome is MemoryOutcome.GONE for one in self.known.values())
 
     @property
     def edited(self) -> frozenset[str]:
-        """The memories whose texts changed since they were compiled."""
+        """The ids of memories whose texts changed after they were compiled."""
         return frozenset(
             one.memory_id
             for one in self.fresh
@@ -39,14 +39,14 @@ class ReadBatch:
 
 
 async def read(run: Run) -> ReadBatch | None:
-    """Return the next batch; None when nothing is left to read or a cap ended the job. Raises the memory service's errors."""
+    """Return the next batch; None if nothing is left to read or a cap ended the job. Raises the memory service's errors."""
     if run.is_capped or run.is_drained:
         return None
-    left = run.records_left()
-    if not left:
+    remaining = run.records_left()
+    if not remaining:
         run.cap("records")
         return None
-    limit = min(_most(run), left, run.limit or left)
+    limit = min(_most(run), remaining, run.limit or remaining)
     page = await _queued(run, limit) if run.has_rereads else None
     if page is None:
         run.has_rereads = False
@@ -65,13 +65,16 @@ def fresh(memories: Iterable[BatchMemory], known: Mapping[str, LedgerEntry]) -> 
 
 
 def _most(run: Run) -> int:
-    """Return the most memories in a batch: one after several workers crashed over it."""
+    """Return the most memories in a batch: 1 after several workers crashed on it."""
     is_crashing = run.row.crashes >= run.settings.patience.crashes_before_halving
     return 1 if is_crashing else run.settings.caps.record_page_size
 
 
 async def _queued(run: Run, limit: int) -> FeedPage | None:
-    """Return at most `limit` queued memories as they are now, without moving the feed position; None if none is left."""
+    """Return at most `limit` memories of the reread queue, without moving the feed position; None if none is left.
+
+    Queued memories that no longer exist are written off.
+    """
     scope = run.access.scope
     while True:
         async with run.access.reading() as connection:

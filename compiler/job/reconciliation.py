@@ -1,7 +1,7 @@
-"""The sweep: reconciles the ledger with the memory service's full listing, for changes that no feed reports.
+"""Reconciles the ledger with the memory service's full listing, for changes that no feed reports.
 
-It finds deleted memories, memories under a new id, and memories the feed missed. An incomplete or empty listing proves
-nothing. Archiving a large share of a wiki needs an operator's confirmation.
+It finds deleted memories, memories under a new id, and memories that the feed missed. An incomplete or empty listing is no
+proof of deletions. Archiving a large share of a wiki needs an operator's confirmation.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SWEEP = "sweep"
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """How many memories are gone, have a new id, and were missed or edited without notice."""
+    """The numbers of memories that are gone, that have a new id, and that were missed or edited without notice."""
 
     gone: int = 0
     renamed: int = 0
@@ -37,11 +37,11 @@ class Swept:
 async def sweep(engine: Engine, pool: Pool, scope: Scope, *, may_archive_many: bool = False) -> Swept:
     """Reconcile the ledger with the service's listing, mark gone and missed memories, and queue the job that repairs the pages.
 
-    Raises ListingUnsafe if the listing proves nothing, or would empty too many pages without an operator's
+    Raises ListingUnsafe if the listing is incomplete or empty, or if it would empty too many pages without an operator's
     confirmation.
     """
     async with scoped(pool, scope, role=DatabaseRole.WORKER, read_only=True) as connection:
-        before = await ledger.read_all(connection, scope)  # the listing may lack memories compiled meanwhile
+        before = await ledger.read_all(connection, scope)  # the listing may lack memories compiled after it began
     listing = await engine.substrate.listing(scope)
     if not listing.is_complete:
         raise ListingUnsafe("the listing was incomplete")
@@ -80,7 +80,7 @@ async def sweep(engine: Engine, pool: Pool, scope: Scope, *, may_archive_many: b
 def _renamed(
     known: Mapping[str, LedgerEntry], gone: list[str], listed: Mapping[str, ListingRow]
 ) -> list[tuple[str, str]]:
-    """Return (old id, new id) of memories that came back under another id, matched by document and text."""
+    """Return pairs (old id, new id) of memories listed under another id, matched by document and text."""
     new: dict[tuple[str, bytes], list[str]] = {}
     for memory_id in sorted(listed.keys() - known.keys()):
         one = listed[memory_id]

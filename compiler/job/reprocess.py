@@ -1,8 +1,8 @@
-"""Reprocess jobs: they bring every page of a tenant to the ontology in force, owner by owner and some pages at a time.
+"""Reprocess jobs: they apply the ontology in force to every page of a tenant, owner by owner, some pages at a time.
 
-Each part is one transaction: the pages, their place in the log, and how far the job came. A worker that dies leaves the job to be
-claimed again when its lease ends, and the next goes on after the last part; the fence shuts out one that lost its claim. What a
-page becomes follows from the page and the ontology alone, so that a part done again changes nothing.
+Each part is one transaction: the pages, their batch in the log, and the job's progress. If a worker dies, the job is claimed
+again after its lease ends, and continues after the last part; the fence shuts out a worker that lost its claim. The result for a
+page depends only on the page and the ontology, so that doing a part again changes nothing.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _FIRST: Place = ("", "")
 
 @dataclass(frozen=True, slots=True)
 class ReprocessDeps:
-    """What a runner needs. `checkpoint` is called with the name of each step, `on_end` with each job that ended."""
+    """Dependencies of a runner. `checkpoint` is called with the name of each step, `on_end` with each job that ended."""
 
     pool: Pool
     now: Callable[[], datetime]
@@ -49,7 +49,7 @@ class ReprocessDeps:
 
 @dataclass(frozen=True, slots=True)
 class _Reached:
-    """Where a job is: the owner whose pages it does, and the place of the last one done."""
+    """The progress of a job: its present owner, and the place of the last page done."""
 
     owner_id: UUID | None = None
     place: Place = _FIRST
@@ -61,26 +61,26 @@ def tenant_scope(tenant_id: UUID) -> Scope:
 
 
 async def wake(connection: Connection, tenant_id: UUID, *, now: datetime, not_before: datetime | None = None) -> None:
-    """Let a worker look for the tenant's reprocess jobs; call it last in a transaction of the tenant, such as queued one."""
+    """Queue a background job that runs the tenant's reprocess jobs. Call it last in a tenant's transaction that queued one."""
     scope = tenant_scope(tenant_id)
     await enter_owner(connection, scope.owner_id)
     await background.enqueue(connection, scope, KIND, "", now=now, not_before=not_before)
 
 
 async def run_due_jobs(deps: ReprocessDeps, tenant_id: UUID) -> None:
-    """Run the tenant's due jobs, at most some thousand pages, and let a worker look again for what is left.
+    """Run the tenant's due jobs, at most PAGES_A_TURN pages, and queue another run for the rest.
 
     Raises LeaseLost if another worker took a job over.
     """
-    left = PAGES_A_TURN
-    while left > 0:
+    remaining_pages = PAGES_A_TURN
+    while remaining_pages > 0:
         async with tenant_scoped(deps.pool, tenant_id, role=DatabaseRole.WORKER) as connection:
             lease = ReprocessLease(deps.holder, deps.lease_s)
             job = await reprocess_jobs.claim(connection, tenant_id, lease, now=deps.now())
         if job is None:
             break
         deps.checkpoint("claimed")
-        left -= await _run(deps, tenant_id, job, left)
+        remaining_pages -= await _run(deps, tenant_id, job, remaining_pages)
     now = deps.now()
     async with tenant_scoped(deps.pool, tenant_id, role=DatabaseRole.WORKER) as connection:
         if (due := await reprocess_jobs.next_due(connection, tenant_id)) is not None:
@@ -88,7 +88,7 @@ async def run_due_jobs(deps: ReprocessDeps, tenant_id: UUID) -> None:
 
 
 async def _run(deps: ReprocessDeps, tenant_id: UUID, job: ReprocessJob, most: int) -> int:
-    """Do the job until it ends or so many pages are done, and return how many were."""
+    """Run the job until it ends or `most` pages are done; return the number of pages done."""
     began = job.continuation_offset
     known = await _known(deps, tenant_id, job)
     if known is None or job.attempt > ATTEMPTS:
@@ -115,14 +115,14 @@ async def _run(deps: ReprocessDeps, tenant_id: UUID, job: ReprocessJob, most: in
 
 
 async def _known(deps: ReprocessDeps, tenant_id: UUID, job: ReprocessJob) -> Vocabulary | None:
-    """Return the ontology to bring pages to; None if the job's is not in force any more."""
+    """Return the job's ontology; None if it is not in force any more."""
     async with tenant_scoped(deps.pool, tenant_id, role=DatabaseRole.WORKER) as connection:
         found = await versions.newest_ontology(connection, tenant_id)
     return vocabulary(found) if found is not None and found.version == job.to_version else None
 
 
 async def _part(deps: ReprocessDeps, scope: Scope, job: ReprocessJob, known: Vocabulary) -> ReprocessJob | None:
-    """Bring the owner's next pages to the ontology, and return the job as it then is; None if no page is left."""
+    """Apply the ontology to the owner's next pages and return the updated job; None if no page is left."""
     after, now = _reached(job).place, deps.now()
     async with scoped(deps.pool, scope, role=DatabaseRole.WORKER) as connection:
         if not await reprocess_jobs.hold(connection, scope.tenant_id, job):

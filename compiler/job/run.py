@@ -51,7 +51,7 @@ class JobSpending(Protocol):
 
 
 class NothingSpent:
-    """The spending of a planner that costs nothing."""
+    """The spending of a planner without costs."""
 
     def take(self) -> dict[str, Any]:
         """Return no figures."""
@@ -60,7 +60,7 @@ class NothingSpent:
 
 @dataclass(frozen=True, slots=True)
 class Frozen:
-    """What a batch reads, fixed before planning: the cursor's new position and the ledger rows to write."""
+    """The part of a batch that is fixed before planning: the cursor's new position and the ledger rows to write."""
 
     kind: BatchKind
     cursor_to: str
@@ -70,7 +70,7 @@ class Frozen:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A memory that failed alone, with the reason and the feed page it was read in."""
+    """A memory that failed alone, with the reason and the feed page in which it was read."""
 
     reason: str
     reading: FeedPage
@@ -79,12 +79,12 @@ class Held:
 
 @dataclass(slots=True)
 class Run:
-    """One claim of one job: everything that changes while it runs.
+    """One claim of one job, with all state that changes while it runs.
 
     `row` is the scope's row as this worker last read it, `figures` the job's metrics. `position` is the feed position up
     to which memories were read. Of a batch that failed, `suspects` memories remain to be read again, `limit` at a time.
-    `held` are those that failed alone. With `has_ended`, a plan ended memories, which are then read again. A replay applies each
-    plan under the ontology that it was made for, and ends no memory.
+    `held` are those that failed alone. `has_ended` means that a plan ended memories, which must be read again. A replay
+    (`is_replay`) applies each plan under the ontology that it was made for, and ends no memory.
     """
 
     access: Access
@@ -141,7 +141,7 @@ class Run:
         self.is_drained, self.suspects, self.limit = False, 0, 0
 
     def passed(self, reading: FeedPage, count: int) -> None:
-        """Go on after the `count` memories of a feed page."""
+        """Move the position past the `count` memories of a feed page."""
         self.superseded_in_a_row = 0
         self.suspects = self.limit = max(0, self.suspects - count)
         self.position = max(reading.cursor, self.position)
@@ -149,7 +149,7 @@ class Run:
         self.has_ended = False
 
     def halve(self, count: int) -> None:
-        """Read the `count` memories of the last batch again, at first the first half."""
+        """Arrange to read the `count` memories of the last batch again, the first half first."""
         self.suspects, self.limit = count, count // 2
 
     def cap(self, name: str) -> None:
@@ -230,7 +230,7 @@ class Run:
                 row = await self._finish(connection, batch)
             else:
                 await self._keep_rest(connection, batch, row, applied.taken)
-            # If a cap held back even the first item, nothing is counted: the continuation starts the batch.
+            # If a cap stopped even the first item, nothing is counted: the next job starts the batch.
             is_begun = bool(applied.taken) or not items
             counters = {**applied.counters, "memories_ended": ended}
             figures = self._with(batch, counters) if is_begun else dict(self.figures)
@@ -257,7 +257,7 @@ class Run:
 
     @property
     def _endless(self) -> str:
-        """Where no plan ends a memory, or an empty text."""
+        """Why this job ends no memories: `replay` or the reason of `endings.barred`; empty if it may end them."""
         return "replay" if self.is_replay else endings.barred(self.access.scope, self.deps.substrate)
 
     async def _date(self, notes: Notes) -> None:
@@ -267,7 +267,7 @@ class Run:
                 await forgotten.date(connection, self.access.scope, notes, clock=self.now)
 
     async def _open(self, connection: Connection, batch: Batch) -> ScopeRow:
-        """Return the scope's row, locked, its revision raised."""
+        """Lock the scope's row, raise its revision and return it."""
         scope, stand = self.access.scope, ExpectedState(self.row.fence, batch.cursor_from, batch.revision)
         row = await scopes.open_apply(connection, scope, stand, now=self.now())
         if row is not None:
@@ -279,14 +279,14 @@ class Run:
         raise PlanSuperseded
 
     async def _check_ontology(self, connection: Connection, batch: Batch) -> None:
-        """Raise PlanSuperseded unless the plan was made for the ontology in force, which then is the job's."""
+        """Raise PlanSuperseded unless the ontology in force is that of the plan and of the job."""
         planned_for, now = int(batch.options.get("ontology", 0)), self.deps.known.version if self.deps.known else 0
         newest = now if self.is_replay else await versions.newest(connection, self.access.scope.tenant_id)
         if newest != planned_for or now != planned_for:
             raise PlanSuperseded
 
     async def _keep_rest(self, connection: Connection, batch: Batch, row: ScopeRow, items_taken: int) -> None:
-        """Keep the items that a cap left, and mark the batch's memories as unread until they are applied."""
+        """Keep the items beyond a cap, and mark the batch's memories as unread until they are applied."""
         scope, taken, revision = self.access.scope, batch.items_applied + items_taken, row.wiki_revision
         await batches.keep_rest(connection, scope, batch.batch_seq, items_applied=taken, revision=revision)
         await ledger.write(connection, scope, _unread(batch), now=self.now())
@@ -302,7 +302,7 @@ class Run:
         return await scopes.reach(connection, scope, cursor=batch.cursor_to, read_through=batch.read_through)
 
     def _apply_options(self, batch: Batch) -> ApplyOptions:
-        """Return how a batch is applied: all its parts, however caps cut it, change pages at the same revision."""
+        """Return the options for applying a batch. All parts of a batch that caps cut change pages at the same revision."""
         caps = self.settings.caps
         limits = RemainingCaps(
             caps.max_new_pages_per_job - int(self.figures["pages_created"]),
@@ -330,7 +330,7 @@ class Run:
         return await jobs.record(connection, self.access.scope, self.job.job_id, figures)
 
     async def superseded(self) -> None:
-        """Discard the stored plan; the next is made at the present revision."""
+        """Discard the stored plan, and read the scope's row and the ontology for the next one."""
         self.figures["plans_superseded"] += 1
         async with self.access.writing() as connection:
             row = await scopes.hold(connection, self.access.scope, self.row.fence)
@@ -341,14 +341,14 @@ class Run:
         await self.read_ontology()
 
     async def read_ontology(self) -> None:
-        """Plan for the ontology in force from now on."""
+        """Read the ontology in force and plan under it from now on."""
         async with self.access.reading() as connection:
             found = await versions.newest_ontology(connection, self.access.scope.tenant_id)
         if found is None or self.deps.known is None or found.version != self.deps.known.version:
             self.govern(vocabulary(found) if found else None)
 
     def govern(self, known: Vocabulary | None) -> None:
-        """Plan for this ontology from now on."""
+        """Plan under this ontology from now on."""
         self.deps = replace(self.deps, known=known)
 
     @property
@@ -378,13 +378,13 @@ def _count_reasons(figures: dict[str, Any], rejections: Sequence[Rejection]) -> 
 
 
 def _unread(batch: Batch) -> list[LedgerEntry]:
-    """Return ledger rows that mark the memories of a cut plan as unread, so that an edit in the meantime is noticed.
+    """Return ledger rows that mark the memories of a cut plan as unread, so that an edit before its rest is applied is noticed.
 
     A memory at or before the cursor would not come from the feed again, so it goes to the reread queue.
     """
     is_edit, is_behind = batch.kind is BatchKind.STALE, batch.cursor_to == batch.cursor_from
-    left = [one for one in batch.entries if one.outcome is not MemoryOutcome.GONE]
-    unread = [replace(one, content_hash=b"", text_hash=b"" if is_edit else one.text_hash) for one in left]
+    existing = [one for one in batch.entries if one.outcome is not MemoryOutcome.GONE]
+    unread = [replace(one, content_hash=b"", text_hash=b"" if is_edit else one.text_hash) for one in existing]
     return [entry_of(one, outcome=MemoryOutcome.OWED) for one in unread] if is_behind and not is_edit else unread
 
 
@@ -394,5 +394,5 @@ def entry_of(entry: LedgerEntry, *, outcome: MemoryOutcome, reason: str = "") ->
 
 
 def mention_uuids(job: Job) -> tuple[UUID, ...]:
-    """Return the ids of held names that the job was asked to look at."""
+    """Return the ids of held names in the job's options."""
     return tuple(UUID(one) for one in job.options.mention_ids)

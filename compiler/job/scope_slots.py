@@ -1,4 +1,4 @@
-"""The scopes that a worker has under way at once, and which of them wait for a server that does not answer."""
+"""The scopes that a worker works on at once, limiting how many may wait for a server that does not answer."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class ScopeSlot:
-    """A scope under way. `moved_at` is when its compile last moved, on the loop's clock; None until it first does.
+    """A scope that a worker works on. `moved_at` is the time of the compile's last progress on the loop's clock; None before any.
 
-    `work` is the compile's task, `is_released` set once the worker gives the place up because nothing moves.
+    `work` is the compile's task; `is_released` is set once the worker gives up the slot because of a stall.
     """
 
     scope: Scope
@@ -35,7 +35,7 @@ class ScopeSlot:
     is_released: bool = False
 
     def move(self) -> bool:
-        """Record that the compile moves, and return whether this is the first time."""
+        """Record progress of the compile, and return whether it is the first."""
         is_first = self.moved_at is None
         self.moved_at = asyncio.get_running_loop().time()
         return is_first
@@ -43,9 +43,9 @@ class ScopeSlot:
 
 @dataclass(slots=True)
 class ScopeSlots:
-    """At most `most` scopes at once. Compiles that wait for `stall_s` without an answer keep at most half of the places.
+    """At most `most` scopes at once. Compiles that made no progress for `stall_s` keep at most half of the slots.
 
-    A compile counts as waiting until its first answer, so that a server that hangs never gets more than half to begin with.
+    A compile counts as waiting until its first answer, so that a server that hangs never takes more than half of the slots.
     """
 
     most: int
@@ -54,12 +54,12 @@ class ScopeSlots:
 
     @property
     def half(self) -> int:
-        """How many places may wait for servers."""
+        """The number of slots that may wait for servers."""
         return max(1, self.most // 2)
 
     @property
     def is_full(self) -> bool:
-        """Whether every place is taken."""
+        """Whether every slot is taken."""
         return len(self.taken) >= self.most
 
     def may_compile(self) -> bool:
@@ -68,31 +68,31 @@ class ScopeSlots:
         return waiting < self.half
 
     def to_release(self) -> list[ScopeSlot]:
-        """Return the compiles to hand back: the newest of those that have stalled, beyond half of the places."""
+        """Return the compiles to hand back: the newest of the stalled ones, beyond half of the slots."""
         stalled = [one for one in self.taken.values() if one.is_compile and self._is_stalled(one)]
         stalled.sort(key=lambda one: one.began_at)
         return [one for one in stalled[self.half :] if not one.is_released]
 
     def in_turn(self, hints: Iterable[Hint]) -> list[Hint]:
-        """Return the hints of scopes that are not under way, tenants with the fewest places first."""
+        """Return the hints of scopes without a slot, tenants with the fewest slots first."""
         held = Counter(scope.tenant_id for scope in self.taken)
         free = (hint for hint in hints if hint.scope not in self.taken)
         return sorted(free, key=lambda hint: held[hint.scope.tenant_id])
 
-    def _is_stalled(self, place: ScopeSlot) -> bool:
-        since = place.began_at if place.moved_at is None else place.moved_at
+    def _is_stalled(self, slot: ScopeSlot) -> bool:
+        since = slot.began_at if slot.moved_at is None else slot.moved_at
         return asyncio.get_running_loop().time() - since >= self.stall_s
 
 
-def watched(engine: Engine, place: ScopeSlot, on_first: Callable[[], None]) -> Engine:
-    """Return the engine, telling the place of every checkpoint and every answer of the planner; the first calls `on_first`."""
+def watched(engine: Engine, slot: ScopeSlot, on_first: Callable[[], None]) -> Engine:
+    """Return the engine, made to record checkpoints and planner's answers as progress of the slot; the first calls `on_first`."""
 
     def move() -> None:
-        if place.move():
+        if slot.move():
             on_first()
 
     def passed(at: str) -> None:
-        if at != "frozen":  # reached before the model is asked
+        if at != "frozen":  # passed before the model is called
             move()
         engine.checkpoint(at)
 
@@ -105,7 +105,7 @@ def watched(engine: Engine, place: ScopeSlot, on_first: Callable[[], None]) -> E
 
 @dataclass(frozen=True, slots=True)
 class _WatchedPlanner:
-    """A planner that tells of each answer, and of each refusal."""
+    """A planner that reports progress after each answer."""
 
     planner: Planner
     move: Callable[[], None]

@@ -1,7 +1,7 @@
-"""The worker: finds scopes with work, holds each by lease and fence, does one of its jobs, and settles it; several at once.
+"""The worker: finds scopes with work, holds each by lease and fence, runs one of its jobs, and settles it; several at once.
 
 Notices wake it; polling is the fallback. The heartbeat runs on the event loop while planning runs on threads. A worker that lost
-its lease stops at once, and the fence rejects anything it still tries to write."""
+its lease stops at once, and the fence rejects its later writes."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ _MOST_DOUBLINGS = 6
 class WorkerSettings:
     """The worker's lease holder name, waiting times, and how many scopes it works on at once.
 
-    `rebuild_every_s` is the interval of the search for lost hints, `stall_s` how long a compile may wait for an answer
-    before it counts as held up.
+    `rebuild_every_s` is the interval of the search for lost hints, `stall_s` the time without an answer after which a
+    compile counts as stalled.
     """
 
     holder: str
@@ -62,7 +62,7 @@ class WorkerSettings:
 
 @dataclass(slots=True)
 class Worker:
-    """Does jobs until stopped. `handlers` do background jobs by kind; `on_finished` gets each finished job and its ending."""
+    """Runs jobs until stopped. `handlers` run background jobs by kind; `on_finished` is called with each job and its ending."""
 
     pool: Pool
     engine: Engine
@@ -72,30 +72,30 @@ class Worker:
     woken: asyncio.Event = field(default_factory=asyncio.Event)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     _rebuilt_at: datetime | None = None
-    _places: ScopeSlots = field(init=False)
+    _slots: ScopeSlots = field(init=False)
     _doing: set[asyncio.Task[None]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self._places = ScopeSlots(self.settings.scopes_at_once, self.settings.stall_s)
+        self._slots = ScopeSlots(self.settings.scopes_at_once, self.settings.stall_s)
 
     def wake(self) -> None:
         """Look for work now."""
         self.woken.set()
 
     def stop(self) -> None:
-        """Claim nothing more; finish work under way, or hand it back after the grace period."""
+        """Claim no more jobs; finish running ones, or hand them back after the grace period."""
         self.stopping.set()
         self.woken.set()
 
     async def run(self) -> None:
-        """Work until `stop`, on several scopes at once; then wait until all have ended or were handed back."""
+        """Run jobs of several scopes at once until `stop`; then wait until all have ended or were handed back."""
         try:
             while not self.stopping.is_set():
                 self.woken.clear()
-                for place in self._places.to_release():
-                    self._release(place)
+                for slot in self._slots.to_release():
+                    self._release(slot)
                 try:
-                    has_begun = not self._places.is_full and await self._begin_one()
+                    has_begun = not self._slots.is_full and await self._begin_one()
                 except DatabaseUnavailable as error:
                     log.warning("worker_waits", extra={"error": type(error).__name__})
                     has_begun = False
@@ -111,16 +111,16 @@ class Worker:
             await asyncio.gather(*self._doing, return_exceptions=True)
 
     async def _begin_one(self) -> bool:
-        """Begin a job of a due scope; False if there is none to begin now."""
-        for hint in self._places.in_turn(await self._due()):
+        """Begin a job of a due scope; return False if there is none to begin now."""
+        for hint in self._slots.in_turn(await self._due()):
             if self.stopping.is_set():
                 return False
             now = self.engine.now()
-            doing = await self._taken(hint, may_compile=self._places.may_compile())
+            doing = await self._taken(hint, may_compile=self._slots.may_compile())
             if doing is None:
                 continue
-            place, work = doing
-            self._places.taken[hint.scope] = place
+            slot, work = doing
+            self._slots.taken[hint.scope] = slot
             task = asyncio.create_task(self._do(hint, work, now))
             task.add_done_callback(lambda _: self.woken.set())
             self._doing.add(task)
@@ -132,10 +132,10 @@ class Worker:
             await work
             await self._settle_hint(hint, now)
         finally:
-            del self._places.taken[hint.scope]
+            del self._slots.taken[hint.scope]
 
     def _reap(self) -> None:
-        """Forget what has ended. Raises what failed, unless the database is only gone for now: leases then run out."""
+        """Remove finished tasks and raise their errors, except DatabaseUnavailable: the leases of such jobs run out."""
         for task in [one for one in self._doing if one.done()]:
             self._doing.discard(task)
             try:
@@ -143,15 +143,15 @@ class Worker:
             except DatabaseUnavailable as error:
                 log.warning("worker_waits", extra={"error": type(error).__name__})
 
-    def _release(self, place: ScopeSlot) -> None:
-        """Hand a compile back that has waited too long for an answer, so that others get its place."""
-        place.is_released = True
+    def _release(self, slot: ScopeSlot) -> None:
+        """Hand back a compile that has waited too long for an answer, so that another scope gets its slot."""
+        slot.is_released = True
         log.warning("compile_held_up", extra={"stall_s": self.settings.stall_s})
-        if place.work is not None:
-            place.work.cancel()
+        if slot.work is not None:
+            slot.work.cancel()
 
     async def work_once(self) -> bool:
-        """Do one job of one scope, and return whether there was one."""
+        """Run one job of one scope, and return whether there was one."""
         for hint in await self._due():
             if self.stopping.is_set():
                 return False
@@ -168,14 +168,14 @@ class Worker:
             return await ready.due(connection, now=now, limit=_TRIED_AT_ONCE)
 
     async def drain(self) -> int:
-        """Do jobs until none is due, and return how many: for demos, commands and tests."""
+        """Run jobs until none is due, and return their number: for demos, commands and tests."""
         count = 0
         while await self.work_once():
             count += 1
         return count
 
     async def drain_scope(self, scope: Scope) -> bool:
-        """Do the scope's jobs until none is due; return whether none is left, since another worker may be running one."""
+        """Run the scope's jobs until none is due; return whether none is left (another worker may be running one)."""
         while await self._follow(Hint(scope, self.engine.now())):
             pass
         async with scoped(self.pool, scope, role=DatabaseRole.WORKER, read_only=True) as connection:
@@ -189,7 +189,7 @@ class Worker:
                 await self.woken.wait()
 
     async def _follow(self, hint: Hint) -> bool:
-        """Do a job of the hinted scope; False if another worker holds the scope or there is no job."""
+        """Run a job of the hinted scope; return False if another worker holds the scope or there is no job."""
         now = self.engine.now()
         doing = await self._taken(hint)
         if doing is not None:
@@ -200,14 +200,14 @@ class Worker:
     async def _taken(
         self, hint: Hint, *, may_compile: bool = True
     ) -> tuple[ScopeSlot, Coroutine[Any, Any, None]] | None:
-        """Claim a job of the hinted scope and return what does it; None if there is none, which moves the hint."""
+        """Claim a job of the hinted scope and return its slot and its work; if there is none, move the hint and return None."""
         now = self.engine.now()
         began_at = asyncio.get_running_loop().time()
         claim = await self._claim(hint.scope) if may_compile else None
         if claim is not None:
             await self._serve(hint)
-            place = ScopeSlot(hint.scope, is_compile=True, began_at=began_at)
-            return place, self._compile(claim, place)
+            slot = ScopeSlot(hint.scope, is_compile=True, began_at=began_at)
+            return slot, self._compile(claim, slot)
         other = await self._claim_other(hint.scope)
         if other is not None:
             await self._serve(hint)
@@ -236,17 +236,17 @@ class Worker:
                 await scopes.release(connection, scope, row.fence, now=now)
                 return None
             if self.engine.substrate.feed(scope).is_timed and job.parent_job_id is None:
-                # A caller cannot tell how far a timed feed goes, so cover every request until now.
+                # A caller does not know the end of a timed feed, so that the job covers every request until now.
                 await scopes.mark_dirty(connection, scope, through=dirty_now(now), now=now)
             if is_taken_over:
                 await scopes.count_crash(connection, scope, now=now)
                 row = await scopes.read(connection, scope) or row
         return Claim(job, row)
 
-    async def _compile(self, claim: Claim, place: ScopeSlot) -> None:
-        scope = place.scope
+    async def _compile(self, claim: Claim, slot: ScopeSlot) -> None:
+        scope = slot.scope
         access = PooledAccess(self.pool, scope)
-        work = place.work = asyncio.create_task(self._work(access, claim, watched(self.engine, place, self.wake)))
+        work = slot.work = asyncio.create_task(self._work(access, claim, watched(self.engine, slot, self.wake)))
         beat = asyncio.create_task(self._beat(scope, claim.row.fence, work))
         stop = asyncio.create_task(self._break_off(work))
         try:
@@ -258,10 +258,10 @@ class Worker:
             own = asyncio.current_task()
             if own is None or own.cancelling():
                 raise
-            if not self.stopping.is_set() and not place.is_released:
+            if not self.stopping.is_set() and not slot.is_released:
                 log.warning("lease_lost", extra={"job_id": str(claim.job.job_id)})
                 return
-            wait_s = self.engine.settings.patience.throttled_delay_s if place.is_released else 0.0
+            wait_s = self.engine.settings.patience.throttled_delay_s if slot.is_released else 0.0
             result = handed_back(self.engine.now() + timedelta(seconds=wait_s))
         finally:
             beat.cancel()
@@ -271,7 +271,7 @@ class Worker:
         await self._settle(scope, claim, result)
 
     async def _work(self, access: PooledAccess, claim: Claim, engine: Engine) -> Result:
-        """Do the job. If an operator confirmed archiving many pages, sweep first."""
+        """Run the job. If an operator confirmed archiving many pages, reconcile first."""
         if claim.job.options.may_archive_many and claim.job.parent_job_id is None:
             try:
                 await sweep(engine, self.pool, access.scope, may_archive_many=True)

@@ -1,4 +1,4 @@
-"""Plan the aggregation pass: look at recently changed pages together and decide hubs, rollups and promotions.
+"""Plans the aggregation pass, which decides hubs, rollups and promotions over the recently changed pages.
 
 It runs after a job's batches; its failure never fails the leaf work.
 """
@@ -38,10 +38,10 @@ async def plan_aggregation(
 ) -> Planned | None:
     """Return the plan for the window of changed pages; None if there are none.
 
-    The option `reached` is set to the place to go on from if there are more pages.
+    If there are more pages, the option `reached` is set to the place at which to continue.
     """
     async with access.reading() as connection:
-        tagged = await views.told_by_tags(connection, access.scope, look)
+        tagged = await views.memories_of_tags(connection, access.scope, look)
     earlier = sorted(set(tagged) - {memory.memory_id for memory in memories})[:MOST_CITED]
     more = await deps.substrate.fetch(access.scope, earlier) if earlier else {}
     every = (*memories, *(more[one] for one in earlier if one in more))
@@ -65,7 +65,7 @@ async def plan_aggregation(
 
 
 async def pass_over(access: Access, look: Look, reason: str) -> Planned:
-    """Return a plan that leaves the window's pages unchanged; they are looked at again when they next change."""
+    """Return a plan that leaves the window's pages unchanged; they are aggregated when they next change."""
     async with access.reading() as connection:
         _, reached = await views.window(connection, access.scope, look)
     return Planned(counters={"aggregation_failed": 1}, options={**_options(look, reached), "failed": reason})
@@ -81,7 +81,7 @@ def _seen(view: AggregationView) -> frozenset[str]:
 
 
 async def _hub_links(access: Access, deps: LeafDeps, items: Iterable[Item], shown: tuple[Page, ...]) -> PlanDecision:
-    """Return links to hubs, from the memories that their new children's sections cite, if unchanged since."""
+    """Return links to the hubs of the items, by the memories that their new children cite and that are unchanged since."""
     standing = {page.key: page for page in shown}
     joined = [(hub, children) for item in items for hub, children in _joining(item, standing)]
     children = {child for _, some in joined for child in some}

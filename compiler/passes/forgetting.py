@@ -1,8 +1,8 @@
-"""Removal of what was kept of forgotten memories: when they are forgotten, and again when the pages they fed are rebuilt.
+"""Removes stored traces of forgotten memories: when they are forgotten, and again when the pages they fed are rebuilt.
 
-In between, a turn may have read those pages and a model may have answered a question asked earlier. Both times are
-noted, so that a receipt written afterwards for a turn that read before keeps none of the memories' words. `rebuild` leaves
-nothing in between: it rebuilds the pages in the transaction that forgets.
+Between the two, a turn may read those pages and a model may answer an earlier request. Both times are noted, so that a receipt
+written afterwards, for a turn that read before, keeps none of the memories' words. `rebuild` closes this gap: it rebuilds the
+pages in the transaction that forgets.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ _AT_ONCE = 200
 async def forget(
     connection: Connection, scope: Scope, memory_ids: Sequence[str], *, now: datetime, is_built_in: bool = True
 ) -> Notes:
-    """Delete what was kept of the memories, and mark what they fed for the next job; the caller has deleted the memories.
+    """Delete stored traces of the memories, and mark their pages for the next job; the caller has deleted the memories.
 
-    Memories whose place they took are current again. Supersedes a plan under way, so that none of their words is written any
+    Memories that they superseded are current again. A plan under way is superseded, so that none of their words is written any
     more. The caller enqueues the job, and passes the returned notes to `forgotten.date` after the commit.
     """
     if not memory_ids:
         return ()
     await scopes.lock(connection, scope, now=now)
-    notes = await _let_go(connection, scope, memory_ids)
+    notes = await _delete_traces(connection, scope, memory_ids)
     await _mark(connection, scope, memory_ids, now=now)
     if is_built_in:
         settled = await standing.settle(connection, scope, None, now=now)
@@ -57,9 +57,9 @@ async def forget(
 
 
 async def rebuild(connection: Connection, scope: Scope, memory_ids: Sequence[str], *, now: datetime) -> Notes:
-    """Rebuild what forgotten memories fed, in this transaction and without a model; `forget` was called for them before.
+    """Rebuild the pages of forgotten memories in this transaction, without a model. Call `forget` for them before.
 
-    A section that is left holds the other memories' own sentences. Each part of the work is logged as a batch. The caller
+    A remaining section consists of sentences of its other memories. Each part of the work is logged as a batch. The caller
     passes the returned notes to `forgotten.date` after the commit.
     """
     access = OpenTransactionAccess(connection, scope)
@@ -97,7 +97,7 @@ async def rebuild(connection: Connection, scope: Scope, memory_ids: Sequence[str
 
 
 async def withdraw(connection: Connection, scope: Scope, memory_ids: Sequence[str], *, now: datetime) -> None:
-    """Mark what the memories fed for the next job, as `forget` does, for memories that stay but are no longer accepted.
+    """Mark the memories' pages for the next job, as `forget` does, for memories that stay but are no longer accepted.
 
     Receipts keep their words. The caller enqueues the job.
     """
@@ -108,9 +108,9 @@ async def withdraw(connection: Connection, scope: Scope, memory_ids: Sequence[st
 
 
 async def settle(connection: Connection, scope: Scope, memory_ids: Sequence[str], items: Iterable[Item]) -> Notes:
-    """Delete what was kept of the memories since they were forgotten, and of the pages that the items delete.
+    """Delete traces of the memories stored since they were forgotten, and traces of the pages that the items delete.
 
-    Called in the transaction that applies the items, before they are applied. The caller passes the returned notes to
+    Call it in the transaction that applies the items, before they are applied. The caller passes the returned notes to
     `forgotten.date` after the commit.
     """
     deleted = [item.page for item in items if isinstance(item, DeletePage)]
@@ -118,17 +118,17 @@ async def settle(connection: Connection, scope: Scope, memory_ids: Sequence[str]
         await batches.forget_names(connection, scope, [(key.slug, key.path) for key in deleted])
     if deleted and memory_ids:
         await kept_edges.drop_on_pages(connection, scope, [(key.type.value, key.slug) for key in deleted])
-    return await _let_go(connection, scope, memory_ids) if memory_ids else ()
+    return await _delete_traces(connection, scope, memory_ids) if memory_ids else ()
 
 
 async def restate(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> None:
-    """Delete quotes of edited memories under settled names: a plan quotes anew only under open names."""
+    """Delete quotes of edited memories under settled names: a plan updates quotes only under open names."""
     if memory_ids:
         await upkeep.forget_settled_sightings(connection, scope, memory_ids)
         await rulings.forget_sentences(connection, scope, memory_ids)
 
 
-async def _let_go(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> Notes:
+async def _delete_traces(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> Notes:
     page_ids = await upkeep.pages_resting_on(connection, scope, memory_ids)
     notes = await forgotten.note(connection, scope, memory_ids, page_ids)
     known = await ledger.read(connection, scope, memory_ids)

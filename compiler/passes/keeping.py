@@ -1,4 +1,4 @@
-"""Typed edges that operators stated by hand outlive a rebuild: they are kept while their pages are gone, and put back.
+"""Keeps typed edges stated by hand across a rebuild: they are stored while their pages are gone, and then put back.
 
 Every function takes a connection inside a scoped transaction; callers of writes hold the scope's row.
 """
@@ -23,7 +23,7 @@ from store.wiki.kept_edges import KeptEdgeRow, KeptKey
 
 
 async def put_back(connection: Connection, scope: Scope, *, now: datetime) -> int:
-    """Put back the kept edges whose pages are there again, and return how many; an operator's act, for replay."""
+    """Put back the kept edges whose pages exist again, and return their number. Logged as an operator's act, for replay."""
     every = await waiting(connection, scope)
     if not every:
         return 0
@@ -37,17 +37,17 @@ async def put_back(connection: Connection, scope: Scope, *, now: datetime) -> in
 
 
 async def waiting(connection: Connection, scope: Scope) -> list[KeptEdge]:
-    """Return the edges that wait for their pages."""
+    """Return the kept edges, whose pages are missing."""
     return [_edge(row) for row in await kept_edges.listed(connection, scope)]
 
 
 async def release(connection: Connection, scope: Scope, links: Iterable[WriteLink]) -> int:
-    """Keep these edges no longer, and return how many were kept."""
+    """Delete these edges from the kept ones, and return the number deleted."""
     return await kept_edges.release(connection, scope, [_key(link) for link in links if link.edge is not None])
 
 
 async def _places(connection: Connection, scope: Scope, every: Sequence[KeptEdge]) -> dict[PageKey, PageKey]:
-    """Return the pages that the edges' pages are now, without those that are not there."""
+    """Return the present page for each page of the edges; pages without one are left out."""
     titles = dict(end for one in every for end in one.ends)
     rules = await views.ruled_by_operators(connection, scope)
     merged = {key: rules.end(key) for key in titles}
@@ -68,7 +68,7 @@ async def _places(connection: Connection, scope: Scope, every: Sequence[KeptEdge
 
 
 async def _stated(connection: Connection, scope: Scope, sources: Iterable[PageKey]) -> set[tuple[object, ...]]:
-    """Return the identities of what operators stated of edges from some pages."""
+    """Return the identities of the edges by hand from some pages."""
     paths = [(key.type.value, key.slug) for key in sorted(sources)]
     page_ids = [one.page_id for one in await candidates.identities(connection, scope, paths)]
     return {one.identity for one in await surroundings.edges_by_hand(connection, scope, page_ids)}

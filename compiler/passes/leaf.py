@@ -1,4 +1,4 @@
-"""Plan one leaf batch: read candidates, ask for a proposal, judge it, write sections, add links.
+"""Plans one leaf batch: reads candidates, gets a proposal, judges it, writes sections, adds links.
 
 Nothing is written to the wiki here. The same memories over the same wiki give the same items.
 """
@@ -51,7 +51,7 @@ from store.text.texts import fold
 
 @dataclass(frozen=True, slots=True)
 class LeafDeps:
-    """What planning needs besides a transaction: planner, memories, token counter and limits, and the ontology in force."""
+    """Dependencies of planning besides a transaction. `known` is the ontology in force."""
 
     planner: Planner
     substrate: MemorySubstrate
@@ -65,8 +65,8 @@ class LeafDeps:
 class Planned:
     """The result of a pass: items, counters and rejections.
 
-    `seen` are the memories whose words may stand in the items, `options` what a replay of the pass needs besides the
-    memories.
+    `seen` are the ids of memories whose words the items may contain, `options` the inputs of the pass that a replay needs besides
+    the memories.
     """
 
     items: tuple[Item, ...] = ()
@@ -79,7 +79,7 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class _Standing:
-    """The present pages, the memories whose texts decide on sources, and the sentences that pages may not say."""
+    """The present pages, the memories whose texts decide on sources, and the rulings on sentences that pages must not contain."""
 
     pages: tuple[Page, ...]
     memories: Mapping[str, BatchMemory]
@@ -95,7 +95,7 @@ async def plan_leaf(
     is_linking: bool = True,
     near: tuple[PageKey, ...] | None = None,
 ) -> Planned:
-    """Return the plan for the memories. Raises what the planner raises.
+    """Return the plan for the memories. Raises the planner's errors.
 
     `near` are the pages that vector search found when the batch was first planned; None searches.
     """
@@ -126,7 +126,7 @@ async def plan_leaf(
 
 
 async def plan_stale(access: Access, deps: LeafDeps, *, changed: frozenset[str], gone: frozenset[str]) -> Planned:
-    """Return the plan that rebuilds what edited and forgotten memories fed."""
+    """Return the plan that rebuilds the content that came from edited (`changed`) and forgotten (`gone`) memories."""
     async with access.reading() as connection:
         view = await views.stale_view(connection, access.scope, changed=changed, gone=gone, substrate=deps.substrate)
     decision = await asyncio.to_thread(stale.decide, view, is_quoting=deps.planner.name == extractive.NAME)
@@ -164,7 +164,7 @@ async def finished(
 
 
 async def write_drafts(deps: LeafDeps, drafts: Sequence[Draft]) -> dict[tuple[PageKey, str], str]:
-    """Return the drafts' texts by page and section, written concurrently up to the limit.
+    """Return the drafts' texts by page and section. At most `writers_at_once` are written concurrently.
 
     After a failure no further draft is started, but those under way finish: they are paid for, and their answers are
     cached.
@@ -197,9 +197,9 @@ async def _written(
     shown: Sequence[BatchMemory] = (),
     pages: Sequence[Page] = (),
 ) -> tuple[PlanDecision, Bodies]:
-    """Return the decision with its drafts' texts, and with the facts of the previous texts that must not be lost."""
+    """Return the decision and its drafts' texts, both with the facts that a rewrite must keep from the previous texts."""
     if deps.known is not None:
-        decision = replace(decision, drafts=tuple(_asked(draft, pages, deps.known) for draft in decision.drafts))
+        decision = replace(decision, drafts=tuple(_guided(draft, pages, deps.known) for draft in decision.drafts))
     bodies = await write_drafts(deps, decision.drafts)
     if not decision.drafts and not decision.proposed:
         return decision, bodies
@@ -208,8 +208,8 @@ async def _written(
     return await asyncio.to_thread(rewriting.keep, decision, bodies, memories, shown)
 
 
-def _asked(draft: Draft, pages: Sequence[Page], known: Vocabulary) -> Draft:
-    """Return the draft with what the ontology asks of its section."""
+def _guided(draft: Draft, pages: Sequence[Page], known: Vocabulary) -> Draft:
+    """Return the draft with the ontology's guidance for its section."""
     page = next((one for one in pages if one.key == draft.page), None)
     return draft if page is None else replace(draft, asked=terms.asked_of(page, draft.section.slug, known))
 
@@ -232,7 +232,7 @@ async def _batch(
 
 
 async def _standing_memories(access: Access, deps: LeafDeps, batch: LeafBatch) -> tuple[BatchMemory, ...]:
-    """Return the memories behind the shown pages that the batch's memories may end; none of another service's or in a Brain."""
+    """Return the memories cited by the shown pages that the batch's memories may end; none in a Brain or another service."""
     if deps.substrate.feed(access.scope).is_timed or is_brain(access.scope.owner_id):
         return ()
     sought = akin.sought(batch.pages, {memory.memory_id for memory in batch.memories})
@@ -258,7 +258,7 @@ async def _decided(
 async def _standing(
     access: Access, deps: LeafDeps, decision: PlanDecision, bodies: Bodies, pages: Sequence[Page]
 ) -> _Standing:
-    """Return what finishing needs besides the decision."""
+    """Return the inputs of finishing besides the decision."""
     cited = await asyncio.to_thread(finishing.sought, decision, bodies, pages)
     touched = {key for key, _ in finishing.written(decision.items)}
     async with access.reading() as connection:
@@ -285,9 +285,9 @@ async def _finished(
 
 
 async def _linked(connection: Connection, scope: Scope, batch: LeafBatch, items: Sequence[Item]) -> PlanDecision:
-    """Return the deterministic links of the batch's memories, and of earlier ones that a new page cites, after the items.
+    """Return the deterministic links, as of after the items, of the batch's memories and of earlier ones that the items cite.
 
-    The pairs of an earlier memory are chosen anew among all its pages; those not chosen any more are dropped.
+    The pairs of an earlier memory are chosen again among all its pages; those not chosen any more are dropped.
     """
     writing = list(citing(items))
     cited = {memory_id for _, memory_ids in (*writing, *named_by(items)) for memory_id in memory_ids}

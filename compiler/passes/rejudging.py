@@ -1,4 +1,4 @@
-"""Judge anew the names that may stand for one another, once a job's batches are done. It calls no model."""
+"""Judges names that may stand for one another again, after a job's batches. It calls no model."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from store.text.texts import fold
 async def plan_rejudging(
     access: Access, deps: LeafDeps, memories: tuple[BatchMemory, ...], *, is_linking: bool
 ) -> Planned | None:
-    """Return the plan that makes the pages of related names what one batch of all their memories would; None without change.
+    """Return the plan that gives related names the pages that one batch of all their memories gives; None without a change.
 
-    Only names related to one of the memories' names are looked at. Families of more than MOST_MEMORIES memories stay.
+    Only names related to a name in `memories` are judged. Families of more than MOST_MEMORIES memories stay as they are.
     """
     names = await asyncio.to_thread(rejudging.names_in, memories)
     clues = await asyncio.to_thread(rejudging.clues_in, memories)
@@ -74,7 +74,7 @@ def _decided(family: NameFamily, memories: Mapping[str, BatchMemory], deps: Leaf
 
 
 def _is_ruled(family: NameFamily, rules: Rulings) -> bool:
-    """Return whether an operator ruled on a page or a name of the family: then it stays."""
+    """Return whether a ruling names a page or a name of the family, which then stays as it is."""
     return not rules.pages.isdisjoint(page.key for page in family.pages) or not family.names.isdisjoint(rules.names)
 
 
@@ -85,9 +85,9 @@ async def _changes(
     decided: Iterable[PlanDecision],
     ruled: frozenset[PageKey],
 ) -> tuple[Item, ...]:
-    """Return the finished items of all families, in which names are linked and nothing leads to a folded page.
+    """Return the finished items of all families, with names linked and without links to folded pages.
 
-    Pages that an operator `ruled` on are not made.
+    Pages that a ruling names (`ruled`) are not made.
     """
     items: list[Item] = []
     for family, decision in zip(judged, decided, strict=True):
@@ -130,6 +130,6 @@ async def _linked(
         for memory_id in memory_ids & memories.keys():
             fed.setdefault(memory_id, set()).add(key)
     gone = {item.page for item in items if isinstance(item, DeletePage)}
-    left = [one for one in standing if one.source not in gone and one.target not in gone]
+    remaining = [one for one in standing if one.source not in gone and one.target not in gone]
     naming = await naming_after(connection, scope, every, items, gone=gone)
-    return await asyncio.to_thread(links.emit, every, fed, titles, left, naming)
+    return await asyncio.to_thread(links.emit, every, fed, titles, remaining, naming)

@@ -1,1 +1,1 @@
-"""What proposes a plan: a language model, or the extractive planner with its gazetteer."""
+"""Planners: a language model, or the extractive planner with its gazetteer."""

@@ -1,6 +1,6 @@
 """The planner that needs no model: names by rule, pages where two memories agree, sentences quoted verbatim.
 
-Deterministic and offline. Its reach is modest: it finds names as they are written and invents nothing.
+Deterministic and offline. It finds names only as they are written, and writes no text of its own.
 """
 
 from __future__ import annotations
@@ -83,15 +83,15 @@ def plan_leaf(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES) -> Proposal
             promoted.append(MentionPromotion(mention.key, _page(subject, found), "seen in two memories"))
         else:
             new.append(_page(subject, found))
-    promoted.extend(_left_over(held.values(), earlier))
+    promoted.extend(_promoted_without_new(held.values(), earlier))
     new.extend(page for memory in batch.memories for page in decisions(memory))
     return Proposal(tuple(updates), tuple(new), tuple(mentions), tuple(promoted))
 
 
 def write_section(draft: Draft) -> str:
-    """Return the section's text: the present text plus the proposed lines, or the sentences that the memories still have.
+    """Return the section's text: the present text plus the proposed lines; for a rebuild, the memories' sentences about the page.
 
-    A summary is the first of these sentences. Empty if no memory speaks of the page any more.
+    A summary is the best of these sentences. Empty if no memory has a sentence about the page.
     """
     if draft.existing_md or draft.section.body_md:
         return added_lines(draft.existing_md, draft.section.body_md)
@@ -103,7 +103,7 @@ def write_section(draft: Draft) -> str:
 
 
 def quote(draft: Draft) -> str:
-    """Return a rebuilt section in its memories' own sentences: those that name the page, else all."""
+    """Return the text of a rebuilt section as quotations of its memories: the sentences about the page, else all sentences."""
     if written := write_section(draft):
         return written
     found = [(sentence, memory) for memory in draft.memories for sentence in sentences(memory.text)]
@@ -113,11 +113,11 @@ def quote(draft: Draft) -> str:
 
 
 def _is_enough(subject: Subject, found: list[tuple[BatchMemory, tuple[str, ...]]]) -> bool:
-    """Return whether enough memories speak of the subject, and one of them in a sentence that can be read alone.
+    """Return whether the subject's memories suffice for a page, and one of them has a sentence that is understood alone.
 
-    A sentence that only counts the name among others says nothing of it. A few capital letters are often no name but a kind
-    (`a USB stick`), so they take as many memories as a theme. A theme is named in passing more often than a name, one of
-    everyday life most often, so its sentences are weighed too.
+    A sentence that only lists the name among others does not count. A few capital letters are often a kind and no name (`a USB
+    stick`), so they need as many memories as a theme. A theme, most of all one of everyday life, is often named in passing, so
+    its sentences are weighted as well.
     """
     is_letters = subject.kind is NameKind.THING and _is_letters(subject.title)
     is_theme = subject.kind is NameKind.THEME
@@ -133,7 +133,7 @@ def _is_enough(subject: Subject, found: list[tuple[BatchMemory, tuple[str, ...]]
     if not is_theme:
         is_plain = subject.kind is NameKind.THING
         is_few = is_plain and not subject.is_told and sum(map(bool, saying)) < MIN_TOLD_IN_PASSING
-        if is_few and not any(_tells_of(one, subject.keys) for said in saying for one in said):
+        if is_few and not any(_is_about(one, subject.keys) for said in saying for one in said):
             return False
         return any(weights) and not (is_plain and is_fragment((one for _, said in found for one in said), subject.keys))
     if not is_everyday(subject.title):
@@ -141,8 +141,8 @@ def _is_enough(subject: Subject, found: list[tuple[BatchMemory, tuple[str, ...]]
     return sum(weights) >= (MIN_EVERYDAY_WEIGHT if max(weights) > 1 else MIN_PASSING_WEIGHT)
 
 
-def _tells_of(sentence: str, keys: Collection[str]) -> bool:
-    """Return whether the sentence tells of the subject, or how it hangs together with another name: `Ana works at Helios`."""
+def _is_about(sentence: str, keys: Collection[str]) -> bool:
+    """Return whether the sentence is about the subject, or states its relation to another name: `Ana works at Helios`."""
     if tells_of(sentence, keys):
         return True
     names = {one.name for one in runs(sentence)} if may_state(sentence) else ()
@@ -187,7 +187,7 @@ def _alias(subject: Subject, name: str) -> ProposedName:
 
 
 def _summary(subject: Subject, found: list[tuple[BatchMemory, tuple[str, ...]]]) -> tuple[str, str]:
-    """Return a line about the subject and its memory's id: for a place what and where it is, else a sentence that names it."""
+    """Return the opening line about the subject as markdown, and the id of its memory."""
     text, memory = opening_line(found, subject.keys)
     return escape(text), memory.memory_id
 
@@ -198,9 +198,10 @@ def _better_summary(
     found: list[tuple[BatchMemory, tuple[str, ...]]],
     said_at: Mapping[str, datetime],
 ) -> tuple[str, str]:
-    """Return a line that says better than the present summary what the subject is, with its memory's id; empty if none does.
+    """Return a line that defines the subject better than the present summary, and the id of its memory; else empty texts.
 
-    What and where a place is stays. `said_at` tells when a summary's memory was said: of equal lines the newer one is better.
+    The line with the kind and city of a place is never replaced. `said_at` maps the ids of the summary's memories to their times:
+    of equally good lines the newer one is better.
     """
     standing = one_line(unescape(page.summary))
     is_placed = _PLACED.fullmatch(standing) and any(tag.name.startswith(CITY_TAG) for tag in page.tags)
@@ -220,7 +221,7 @@ def _better_summary(
 
 
 def _held(subject: Subject) -> Iterable[HeldName]:
-    """Yield the subject's title, and its other names, which later memories may have without it: `Mme Lefort`, `my sister`."""
+    """Yield the subject's title and its other names, as later memories may have only these: `Mme Lefort`, `my sister`."""
     kind = PageType.TOPIC if subject.kind is NameKind.THEME else PageType.ENTITY
     yield HeldName(subject.title, kind, "", tuple(sorted(subject.memories)))
     for name in sorted(subject.names):
@@ -228,8 +229,10 @@ def _held(subject: Subject) -> Iterable[HeldName]:
             yield HeldName(name, kind, "", tuple(sorted(subject.named_in.get(name, ()))))
 
 
-def _left_over(mentions: Iterable[Mention], earlier: Mapping[str, BatchMemory]) -> Iterable[MentionPromotion]:
-    """Yield mentions that no new memory names but that have enough earlier memories."""
+def _promoted_without_new(
+    mentions: Iterable[Mention], earlier: Mapping[str, BatchMemory]
+) -> Iterable[MentionPromotion]:
+    """Yield the promotions of mentions that no new memory names and whose earlier memories suffice."""
     for mention in sorted(mentions, key=lambda one: one.key):
         subject = remembered(mention, earlier)
         found = _excerpts(subject)
@@ -254,12 +257,12 @@ def plan_aggregation(view: AggregationView) -> Proposal:
         if is_named and len(members) >= MIN_CHILDREN and (is_there or candidates[0].kind != PERSON):
             hubs.extend([] if is_there else [ProposedPage(PageType.TOPIC, title)])
             rollups.extend(_rollups(key, candidates, members))
-    rollups.extend(_ended(view, rollups))
+    rollups.extend(_emptied(view, rollups))
     return Proposal(new_pages=tuple(hubs), rollups=tuple(rollups), section_promotions=tuple(_promotions(view)))
 
 
-def _ended(view: AggregationView, proposed: Iterable[Rollup]) -> Iterable[Rollup]:
-    """Yield the lists of persons' pages that have no members any more."""
+def _emptied(view: AggregationView, proposed: Iterable[Rollup]) -> Iterable[Rollup]:
+    """Yield empty rollups for lists of persons' pages that have no members any more."""
     listed = {(one.page, one.section_slug) for one in proposed}
     for page in sorted(view.pages, key=lambda page: page.key):
         lists = (one for one in page.sections if one.aggregation is not None and one.slug in LISTS_OF_PEOPLE)
@@ -279,9 +282,9 @@ def _is_member(page: Page, candidates: Sequence[ParentCandidate], required: Memb
 
 
 def _belongs(page: Page, candidates: Sequence[ParentCandidate]) -> bool:
-    """Return whether a page belongs by title, tag or the form of its summary; a passing mention is not enough.
+    """Return whether a page belongs to a hub by its title, a tag or the candidates' own pages; a passing mention is not enough.
 
-    A memory's own tag says little of the place where it was made: at least half of the page's memories must have it.
+    A tag of a single memory says little about the page: at least half of the page's memories must have it.
     """
     slugs = {candidate.slug for candidate in candidates}
     if any(page.key in candidate.pages for candidate in candidates):
@@ -315,7 +318,7 @@ def _rollups(hub: PageKey, candidates: Sequence[ParentCandidate], members: Seque
 
 
 def _proving(page: Page, slugs: Collection[str]) -> set[str]:
-    """Return the memories that prove a page's membership: behind its tag, else behind its summary."""
+    """Return the ids of the memories that prove a page's membership: the sources of its tag, else those of its summary."""
     tagged = {source.memory_id for tag in page.tags if is_tag_of(tag.name, slugs) for source in tag.sources}
     return tagged or {source.memory_id for source in page.summary_sources}
 

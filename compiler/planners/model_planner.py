@@ -1,6 +1,6 @@
-"""The planner that asks a model: sends the plan's prompts, caches and counts answers, checks ceilings before each call.
+"""The planner that calls a model: sends the plan's prompts, caches and counts answers, checks ceilings before each call.
 
-The plan's validation reads every answer; nothing in it is trusted. A cached answer costs nothing.
+Every answer is untrusted and read by the plan's validation. A cached answer costs nothing.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _CALLS = {_LEAF: "planner_calls", _SECTION: "section_writer_calls", _AGGREGATION
 
 @dataclass(frozen=True, slots=True)
 class ModelQuestion:
-    """One question to a model: its start, and the answer or the error's name. `is_kept` marks an answer from the cache."""
+    """One request to a model: its start, and the answer or the error's name. `is_kept` marks an answer from the cache."""
 
     request: ConverseRequest
     of_pass: str
@@ -68,7 +68,7 @@ class CostMeter:
     figures: dict[str, Any] = field(default_factory=dict)
 
     def check(self) -> None:
-        """Raise CostCeilingReached if the next call is over a ceiling."""
+        """Raise CostCeilingReached if a ceiling is already reached, so that no further call is made."""
         most, daily = self.costs.per_job_usd, self.costs.per_tenant_day_usd
         if daily is not None and self.today_usd >= daily:
             raise CostCeilingReached("the tenant's ceiling for this day", is_for_today=True)
@@ -78,8 +78,8 @@ class CostMeter:
     def count(self, answer: ConverseAnswer, of_pass: str, *, is_kept: bool = False, is_of_use: bool = True) -> None:
         """Add an answer to the figures; a cached one only counts as remembered.
 
-        An unusable answer does not count towards the job's ceiling: the next job would buy it again and get no further.
-        It counts towards the day's.
+        An unusable answer counts towards the day's ceiling, but not the job's: a job that it stopped would buy it again in the
+        next job, and make no progress.
         """
         if is_kept:
             self._add("calls_remembered", 1)
@@ -110,7 +110,7 @@ class CostMeter:
 
 @dataclass(frozen=True, slots=True)
 class ModelPlanner:
-    """Asks `model` under `model_id` for one scope, which has its own cache of answers. `on_question` gets each question."""
+    """Calls `model` under `model_id` for one scope, which has its own cache of answers. `on_question` receives each request."""
 
     model: LanguageModel
     model_id: str
@@ -127,7 +127,7 @@ class ModelPlanner:
         return self.model_id
 
     async def plan_leaf(self, batch: LeafBatch) -> Proposed:
-        """Return the model's proposal; a long batch is asked in parts. Raises a ProviderError, CostCeilingReached."""
+        """Return the model's proposal; a long batch is sent in parts. Raises a ProviderError, CostCeilingReached."""
         parts = [await self._plan_part(part) for part in splitting.split(batch, max_chars=self.max_memory_chars)]
         rejections = tuple(one for part in parts for one in part.rejections)
         return Proposed(splitting.join(part.proposal for part in parts), rejections)
@@ -152,7 +152,7 @@ class ModelPlanner:
         return _read(await self._ask(question, _AGGREGATION, seen), question)
 
     async def probe(self) -> None:
-        """Ask for a plan and a section about a harmless memory, bypassing the cache. Raises a ProviderError,
+        """Request a plan and a section for a harmless memory, bypassing the cache. Raises a ProviderError,
         CostCeilingReached.
         """
         section = Section("overview", "Overview", "Had lunch at Cafe Luna.")
@@ -212,7 +212,7 @@ class ModelPlanner:
         return answer
 
     async def _kept(self, key: bytes, seen: set[str]) -> ConverseAnswer | None:
-        """Return the cached answer, recording the memories it was used with, so that forgetting one of them deletes it."""
+        """Return the cached answer. Records the memories it is now used with, so that forgetting one of them deletes it."""
         scope = self.access.scope
         async with self.access.reading() as connection:
             kept = await answers.get(connection, scope, key)
@@ -227,7 +227,7 @@ class ModelPlanner:
     async def _keep(self, key: bytes, answer: ConverseAnswer, seen: set[str], of_pass: str) -> None:
         scope = self.access.scope
         async with self.access.writing() as connection:
-            # Forgotten during the call; in a preview the ledger may have dropped the row already.
+            # A memory may have been forgotten during the call; in a preview the ledger may already have dropped its row.
             is_forgotten = await forgotten.lately(connection, scope, seen, now=self.now())
             await self._spend(connection, answer, of_pass)
             if not is_forgotten and not await _gone(connection, scope, seen):
@@ -244,7 +244,7 @@ class ModelPlanner:
 
 
 def _read(answer: ConverseAnswer, question: Prompt) -> Proposed:
-    """Return the proposal in an answer. Raises MalformedOutput if nothing of it can be read."""
+    """Return the proposal in an answer. Raises MalformedOutput if no item of it is readable."""
     proposal, rejections = validate.read(answer.parsed, question.handles)
     if not validate.is_plan(answer.parsed, proposal):
         reasons = ", ".join(sorted({one.reason for one in rejections}))

@@ -1,4 +1,4 @@
-"""The gazetteer for worker, preview, replay and demo. Loaded at the first question, off the event loop."""
+"""The gazetteer for worker, preview, replay and demo. Loaded at the first lookup, off the event loop."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from compiler.planners import gazetteer
 
 
 class PlacesOnDemand:
-    """Answers from the gazetteer. The first question takes a second or two to load it whole into memory."""
+    """A gazetteer that is loaded at the first lookup, which takes a second or two."""
 
     def city(self, key: str, qualifier: str = "") -> int:
         """Return the number of the city with this name; 0 if there is none."""

@@ -1,4 +1,4 @@
-"""Planners: the protocol, the extractive planner, which needs no model, and the fallback for texts that a model cannot write."""
+"""Planners: the protocol, the extractive planner without a model, and the fallback for texts that a model fails to write."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Proposed:
 
 
 class Planner(Protocol):
-    """Proposes what to make of memories. It writes nothing, and code checks all that it can of its proposals."""
+    """Proposes changes of the wiki for memories. It writes nothing, and its proposals are judged by code."""
 
     @property
     def name(self) -> str:
@@ -35,18 +35,18 @@ class Planner(Protocol):
         """Return a proposal for the batch. Raises a ProviderError."""
 
     async def write_section(self, draft: Draft) -> str:
-        """Return the section's text, empty if its memories say nothing about it. Raises a ProviderError."""
+        """Return the section's text, empty if its memories have nothing about it. Raises a ProviderError."""
 
     async def plan_aggregation(self, view: AggregationView) -> Proposed:
         """Return hubs, rollups and promotions for the view. Raises a ProviderError."""
 
     async def probe(self) -> None:
-        """Plan and write about a harmless memory, and keep nothing. Raises a ProviderError if even that fails."""
+        """Plan and write for a harmless memory, and discard the result. Raises a ProviderError if even that fails."""
 
 
 @dataclass
 class ExtractivePlanner:
-    """Compiles without a model: deterministic, verbatim, free. Its work runs on a thread."""
+    """The planner without a model: deterministic, verbatim, free. Its work runs on a thread."""
 
     gazetteer: Gazetteer = NO_PLACES
 
@@ -64,7 +64,7 @@ class ExtractivePlanner:
         return await asyncio.to_thread(extractive.write_section, draft)
 
     async def plan_aggregation(self, view: AggregationView) -> Proposed:
-        """Return the hubs that the candidates ask for."""
+        """Return hubs for the candidates, with their lists, and promotions of ready sections."""
         return Proposed(await asyncio.to_thread(extractive.plan_aggregation, view))
 
     async def probe(self) -> None:
@@ -73,9 +73,9 @@ class ExtractivePlanner:
 
 @dataclass
 class Rebuilder:
-    """Plans as `planner` does, but quotes the memories' own sentences where its model cannot write.
+    """Plans as `planner` does, but quotes the memories' own sentences if its model fails to write a section.
 
-    A page must not keep withdrawn statements just because the model fails on the rest. `quoted` counts such sections.
+    Otherwise a page would keep withdrawn statements whenever the model fails. `quoted` counts the quoted sections.
     """
 
     planner: Planner
@@ -91,7 +91,7 @@ class Rebuilder:
         return await self.planner.plan_leaf(batch)
 
     async def write_section(self, draft: Draft) -> str:
-        """Return the section's text. Raises a ProviderError that may pass with time, and a job's CostCeilingReached."""
+        """Return the section's text. Raises a ProviderError that a retry may avoid, and the job's CostCeilingReached."""
         try:
             return await self.planner.write_section(draft)
         except (AnswerUnusable, InvalidRequest, CostCeilingReached) as error:

@@ -1,1 +1,1 @@
-"""Rows in and out: the views that passes plan from, and how plans are applied."""
+"""Reading and writing rows: the views that passes plan from, and the application of plans."""

@@ -26,7 +26,7 @@ class Access(Protocol):
 
 
 class PooledAccess:
-    """Each transaction on a connection of the pool, in the worker's role."""
+    """Access that opens each transaction on a connection of the pool, in the worker's role."""
 
     def __init__(self, pool: Pool, scope: Scope) -> None:
         self._pool = pool
@@ -47,7 +47,7 @@ class PooledAccess:
 
 
 class OpenTransactionAccess:
-    """Everything in one open transaction that the caller rolls back: for previews and replays without effects."""
+    """Access that does everything in one open transaction of the caller, such as one that is rolled back for a preview."""
 
     def __init__(self, connection: Connection, scope: Scope) -> None:
         self._connection = connection

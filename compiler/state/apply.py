@@ -1,4 +1,4 @@
-"""Write the items that a plan or an operator decided as rows, set-based, inside the caller's transaction.
+"""Writes the items of a plan or an operator as rows, set-based, inside the caller's transaction.
 
 The caller holds the scope's row. Unchanged rows are not written again; counters count rows.
 """
@@ -49,7 +49,7 @@ UNLIMITED = RemainingCaps(new_pages=1_000_000, sections=1_000_000)
 
 @dataclass(frozen=True, slots=True)
 class ApplyOptions:
-    """How items are applied: caps, wiki revision and time, and the ontology in force."""
+    """The options of applying items: caps, wiki revision and time, and the ontology in force (`known`)."""
 
     limits: RemainingCaps
     revision: int
@@ -59,7 +59,7 @@ class ApplyOptions:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """How many items were applied, the cap that stopped them (empty if none), and the changed rows."""
+    """The number of items applied, the cap that stopped them (empty if none), and counters of changed rows."""
 
     taken: int
     cap: str = ""
@@ -122,7 +122,7 @@ async def write(connection: Connection, scope: Scope, items: Sequence[Item], opt
 
 
 async def _freed(connection: Connection, scope: Scope, deleted: Sequence[UUID], known: Vocabulary | None) -> set[UUID]:
-    """Return the pages that deleted ones have edges with whose type allows an end only one: another may stand there now."""
+    """Return the pages at the other ends of deleted pages' edges of limited types: another edge may be approved there now."""
     limited = limited_types(known) if known is not None and deleted else frozenset()
     found = await governed.edges_at(connection, scope, deleted, limited) if limited else []
     return {end for one in found for end in (one.source_id, one.target_id)} - {*deleted}
@@ -135,7 +135,7 @@ async def _govern(
     options: ApplyOptions,
     freed: Collection[UUID],
 ) -> Counter[str]:
-    """Bring the pages and typed edges that were written to the ontology in force."""
+    """Apply the ontology in force to the pages and typed edges that were written."""
     assert options.known is not None, "only an ontology governs"
     standing, folded, ids = done
     changed = {key: page for key, page in folded.pages.items() if standing.pages.get(key) is not page}
@@ -210,7 +210,7 @@ async def _write_links(
 
 
 async def _write_rulings(connection: Connection, scope: Scope, folded: Folded, now: datetime) -> int:
-    """Write and drop rulings; those on deleted pages go with them. Return how many changed."""
+    """Write and drop rulings, including those on deleted pages. Return the number of changed rows."""
     last = {(one.ruling.kind, one.ruling.page, one.ruling.ref): one for one in folded.rulings}
     dropped = [ruling_row(one.ruling) for one in last.values() if not isinstance(one, WriteRuling)]
     written = [ruling_row(one.ruling) for one in last.values() if isinstance(one, WriteRuling)]

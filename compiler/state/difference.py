@@ -1,4 +1,4 @@
-"""The rows in which pages differ before and after a plan. Pure; equal pages give no row."""
+"""Computes the rows in which pages differ before and after a plan. Pure; equal pages give no row."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ async def in_force(connection: Connection, scope: Scope) -> Vocabulary | None:
 async def log_act(
     connection: Connection, scope: Scope, before: ScopeRow, items: Sequence[Item], seen: Iterable[str], *, now: datetime
 ) -> None:
-    """Log items as an operator's batch, which a replay applies again; `seen` are the memories whose words may stand in them."""
+    """Log items as an operator's batch, which a replay applies again; `seen` are the memories whose words they may contain."""
     batch = Batch(
         batch_seq=await scopes.next_batch_seq(connection, scope, now=now),
         kind=BatchKind.OPERATOR,
@@ -61,7 +61,7 @@ async def log_act(
 
 
 async def _seen(connection: Connection, scope: Scope, items: Sequence[Item]) -> set[str]:
-    """Return the memories whose words may stand in the items, including in names of pages."""
+    """Return the ids of memories whose words the items may contain, including names of pages."""
     named, cited = upkeep.named(items), upkeep.cited(items)
     behind = await rows.memories_behind(connection, scope, [(key.type.value, key.slug) for key in named])
     held = [item.key for item in items if isinstance(item, IgnoreMention)]

@@ -1,4 +1,4 @@
-"""Pages and held names that may stand for one another, read by the words of the names."""
+"""Reads the families of pages and held names that may stand for one another, by the words of their names."""
 
 from __future__ import annotations
 
@@ -53,15 +53,15 @@ async def read(
     substrate: MemorySubstrate,
     clues: NameClues = _NO_CLUES,
 ) -> tuple[NameFamily, ...]:
-    """Return the families that the names (plain keys) are of, each with two names or more; they share no page.
+    """Return the families of the names (plain keys), each with two names or more; no page is in two families.
 
-    All names that end with one surname are one family, also where the surname is that of a name which only another name of
-    the family leads to. By the `clues`, and by what earlier memories say, a word for kin and the name that it is given are
-    one family; a page that is titled as a city, and is no city's, is a family also alone.
+    Names that begin with the same words are a family if these words are a name too, or if the plural of a single word is. A name
+    of one word joins the family of a longer name with that word if one of its memories contains the longer name in another
+    spelling, or shows that the word is a surname.
 
-    A family is of the names that begin with the same words, if these are a name too or the one word's plural is. A name of one
-    word joins the family of a longer one with that word if a memory of it has the longer one in another spelling, or shows the
-    word to be a surname.
+    All names that end with the same surname are one family, also if the surname is found only through another name of the family.
+    By the `clues` and by earlier memories, a word for kin and the name given to it are one family. An entity page titled as a
+    city is a family even alone.
     """
     clues = await _with_kin(connection, scope, frozenset(names), substrate, clues)
     surnamed: dict[str, list[str]] = {}
@@ -81,7 +81,7 @@ async def read(
 async def _with_kin(
     connection: Connection, scope: Scope, names: Set[str], substrate: MemorySubstrate, clues: NameClues
 ) -> NameClues:
-    """Return the clues with the held words for kin to which earlier memories gave one of the names."""
+    """Return the clues, extended by held words for kin to which earlier memories give one of the names."""
     held = mentions(await candidates.mentions(connection, scope, sorted(all_keys())))
     wanted = {id_ for one in held if len(ids := _seen_in(one)) <= _MOST_PART_MEMORIES for id_ in ids}
     texts = await substrate.fetch(scope, sorted(wanted)) if wanted else {}
@@ -101,7 +101,7 @@ async def _families(
     substrate: MemorySubstrate,
     clues: NameClues,
 ) -> tuple[NameFamily, ...]:
-    """Return the families of the names and of all that end with one of the surnames; the latter are one family by surname."""
+    """Return the families of the names and of all names that end with one of the surnames; the latter are one family each."""
     known_names = sorted({*names, *(name for every in surnamed.values() for name in every)})
     words = await _borne(connection, scope, sorted({word for name in known_names for word in roots(name)}))
     later = {
@@ -136,7 +136,7 @@ async def _families(
 async def _called(
     scope: Scope, later: Mapping[str, Sequence[str]], by_name: Mapping[str, _Holder], substrate: MemorySubstrate
 ) -> list[tuple[str, str]]:
-    """Return the pairs of a word that is a name and a longer name with it that it may stand for, by the word's memories."""
+    """Return the pairs of a one-word name and a longer name that it may stand for, by the memories of the word."""
     pairs = [
         (word, name)
         for word, longer in later.items()
@@ -150,7 +150,7 @@ async def _called(
 
 
 async def _kept(connection: Connection, scope: Scope, pages: Sequence[Page]) -> frozenset[PageKey]:
-    """Return the pages that an operator acted on, or that hold more than their memories give."""
+    """Return the pages that an operator acted on, or with content that their memories cannot give again."""
     acted = await candidates.acted_on(connection, scope, [(page.key.type.value, page.key.slug) for page in pages])
     by_operator = {PageKey(PageType(kind), slug) for kind, slug in acted}
     return frozenset(by_operator | {page.key for page in pages if is_made_by_hand(page)})
@@ -161,7 +161,7 @@ async def _surnamed(
 ) -> dict[str, list[str]]:
     """Return the surnames among the last words of the names, each with all names that end with it.
 
-    A word is one if a name has it after a form of address (`Frau Salomon`), or if a memory has it after a title.
+    A word is a surname if a name has it after a form of address (`Frau Salomon`), or if a memory has it after a title.
     """
     own = frozenset(names)
     surnames = {*clues.surnames, *(name.rpartition(" ")[2] for name in own)}
@@ -181,7 +181,7 @@ async def _surnamed(
 
 
 def _with_earlier(family: NameFamily, earlier: Mapping[str, Collection[str]]) -> NameFamily:
-    """Return the family with the memories in which its pages' names were seen before these had a page."""
+    """Return the family with `earlier` set: the memories in which names of its pages were seen before they had a page."""
     return replace(family, earlier=frozenset(id_ for key in family.keys for id_ in earlier.get(key, ())))
 
 
@@ -190,7 +190,7 @@ def _of(holder: _Holder, texts: Mapping[str, BatchMemory]) -> list[BatchMemory]:
 
 
 async def _borne(connection: Connection, scope: Scope, words: Sequence[str]) -> list[str]:
-    """Return the words that are names of themselves, or whose plurals are."""
+    """Return the words that are names by themselves, or whose plurals are."""
     spellings = sorted({*words, *(f"{word}s" for word in words)})
     found = {name for name, _ in await candidates.bearing(connection, scope, spellings)}
     found |= set(await candidates.held_among(connection, scope, spellings))
@@ -223,7 +223,7 @@ def _names(page: Page) -> Iterable[str]:
 def _grouped(
     holders: Sequence[_Holder], words: Iterable[str], joined: Iterable[tuple[str, str]], alone: Collection[PageKey]
 ) -> list[list[_Holder]]:
-    """Return the holders that share a word or were joined, in groups of two names or more, or of a page that may be `alone`."""
+    """Return groups of holders that share a word or were joined: groups of two names or more, or with a page in `alone`."""
     known = frozenset(words)
     links: dict[str, set[int]] = {}
     for at, holder in enumerate(holders):

@@ -1,6 +1,6 @@
-"""Brings pages to an ontology: their types, how their sections are shown, and which of their typed edges stand.
+"""Applies an ontology to pages: sets their types, the display of their sections, and which of their typed edges are held.
 
-What a page is follows from its present state and the ontology alone, so that doing it again changes nothing.
+The result depends only on a page's present state and the ontology, so that applying it again changes nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _AT_ONCE = 100
 
 @dataclass(frozen=True, slots=True)
 class PageWindow:
-    """At most `limit` pages after a place (type, slug), none beyond `through`."""
+    """At most `limit` pages after a place (type, slug), up to and including `through`."""
 
     after: tuple[str, str]
     limit: int
@@ -37,7 +37,7 @@ class PageWindow:
 
 @dataclass(frozen=True, slots=True)
 class GovernedPages:
-    """What bringing some pages to an ontology did: how many pages, the place of the last one, and what changed by counter."""
+    """The result of applying an ontology: the number of pages, the place of the last one, and counters of changes."""
 
     pages: int
     last: tuple[str, str]
@@ -47,7 +47,7 @@ class GovernedPages:
 async def govern_window(
     connection: Connection, scope: Scope, window: PageWindow, known: Vocabulary, *, now: datetime
 ) -> GovernedPages | None:
-    """Bring the pages of a window to the ontology; None if there is none. The caller holds the scope's row."""
+    """Apply the ontology to the pages of a window; return None if it has no pages. The caller holds the scope's row."""
     found = await governed.pages_after(connection, scope, window.after, limit=window.limit)
     wanted = [(page_id, place) for page_id, place in found if window.through is None or place <= window.through]
     if not wanted:
@@ -69,7 +69,7 @@ async def govern(
     linked: Collection[UUID] = (),
     now: datetime,
 ) -> Counter[str]:
-    """Bring written pages to the ontology, with their typed edges and those of `linked` pages; return what changed, by counter.
+    """Apply the ontology to written pages, their typed edges and those of `linked` pages. Return counters of changes.
 
     The caller holds the scope's row.
     """
@@ -93,10 +93,10 @@ async def govern(
 
 
 async def preview(connection: Connection, scope: Scope, known: Vocabulary, *, limit: int) -> GovernedPages | None:
-    """Return what bringing the owner's first `limit` pages to an ontology would change, and write nothing; None without pages.
+    """Return the changes that applying an ontology to the owner's first `limit` pages would make; None without pages.
 
-    The counters are `pages`, `sections` and `edges` that would change, and among these `pages_typed`, `pages_held` and
-    `edges_held`.
+    Nothing is written. The counters are the numbers of `pages`, `sections` and `edges` that would change, and among these
+    `pages_typed`, `pages_held` and `edges_held`.
     """
     after: tuple[str, str] = ("", "")
     typed: dict[UUID, PageTyping] = {}
@@ -149,7 +149,7 @@ def _retyped(edge: GovernedEdge, typed: Mapping[UUID, PageTyping]) -> GovernedEd
 async def _gate(
     connection: Connection, scope: Scope, page_ids: list[UUID], known: Vocabulary, now: datetime
 ) -> Counter[str]:
-    """Hold the pages' edges that the ontology does not let stand, and let the others stand."""
+    """Hold the pages' edges that the ontology does not allow, and release the others."""
     verdicts = await _verdicts(connection, scope, page_ids, known) if page_ids else {}
     changed = {edge.link_id: reason for edge, reason in verdicts.items() if reason != edge.held_reason}
     if changed:
@@ -162,11 +162,11 @@ async def _gate(
 async def _verdicts(
     connection: Connection, scope: Scope, page_ids: list[UUID], known: Vocabulary
 ) -> dict[GovernedEdge, HeldReason]:
-    """Return why each edge of the pages is held, and each that shares an end with one of them where ends may have one only."""
+    """Return why each edge of the pages is held (NONE if allowed), and each that competes with one of them for an end."""
     found = await governed.edges_at(connection, scope, page_ids)
     limited = limited_types(known)
     near = [one for one in found if one.edge_type in limited]
-    # The edges that may gain or lose an end by these, then those that compete for the other ends of these.
+    # First the edges that share an end with these, then those that compete for the other ends of the former.
     rivals = await governed.edges_at(connection, scope, _ends(near), limited) if near else []
     every = await governed.edges_at(connection, scope, _ends(rivals), limited) if rivals else []
     return _judged((*found, *rivals), every, known)
@@ -175,7 +175,7 @@ async def _verdicts(
 def _judged(
     edges: Iterable[GovernedEdge], every: Iterable[GovernedEdge], known: Vocabulary
 ) -> dict[GovernedEdge, HeldReason]:
-    """Return why each edge that is asked for is held; `every` are all that compete with them for their ends."""
+    """Return why each of the edges is held; `every` are all edges that compete with them for their ends."""
     claims = [_claim(one) for one in every if one.is_active and not _reason(one, known)]
     over = over_cardinality(claims, known)
     distinct = {one.link_id: one for one in edges}

@@ -1,4 +1,4 @@
-"""The pages that memories name, present and after items, with their names: what typed edges are stated between."""
+"""Reads the pages that memories name, at present or after items, with their names: the possible ends of typed edges."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from store.wiki import candidates
 
 
 async def pages_named(connection: Connection, scope: Scope, memories: Iterable[BatchMemory]) -> dict[str, set[PageKey]]:
-    """Return the pages that name each memory's subjects at present: with a section that cites it, or a name from it."""
+    """Return, by memory id, the pages of its subjects at present: those with a section that cites it, or with a name from it."""
     about: dict[str, set[PageKey]] = {}
     for row in await candidates.naming(
         connection, scope, [one.memory_id for one in memories if links.may_be_typed(one)]
@@ -30,7 +30,7 @@ async def naming_after(
     *,
     gone: Collection[PageKey] = (),
 ) -> links.Naming:
-    """Return the pages that the memories which may state a typed edge name, after the items, with the names of these pages."""
+    """Return the pages named, after the items, by those memories that may state a typed edge, with the names of these pages."""
     stating = {memory.memory_id for memory in memories if links.may_be_typed(memory)}
     about = await pages_named(connection, scope, memories)
     for key, memory_ids in named_by(items):
@@ -49,7 +49,7 @@ async def naming_after(
 
 
 def named_by(items: Iterable[Item]) -> Iterator[tuple[PageKey, set[str]]]:
-    """Yield the pages that the items write, with the memories that their sections cite or that name them."""
+    """Yield the pages that the items write, with the ids of the memories that their sections or names cite."""
     for item in items:
         if isinstance(item, CreatePage):
             sources = [*(source for one in item.page.sections for source in one.sources)]

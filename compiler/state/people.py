@@ -1,4 +1,4 @@
-"""Reads the people whose pages may list other pages: those that changed pages name in their summaries."""
+"""Reads the people whose pages may list other pages: the people named in the summaries of changed pages."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ _TRAITS = ("preferences", "relations", "visits")
 async def candidates_of(
     connection: Connection, scope: Scope, changed: Iterable[Page], listing: Iterable[UUID] = ()
 ) -> tuple[ParentCandidate, ...]:
-    """Return the people that the summaries of changed pages name, with all pages that such a person's memories open.
+    """Return a candidate for each person named in the summaries of changed pages, with the pages whose summaries cite a memory
+    of the person.
 
-    So are those of the pages `listing`, of which a list may have to be made anew.
+    `listing` are further pages of people, whose lists may have to be made again.
     """
     names = parents.names_in_summaries(changed)
     bearing = await candidates.bearing(connection, scope, names)

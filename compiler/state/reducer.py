@@ -1,8 +1,7 @@
-"""Applies items to pages in memory: the resulting pages, and how many items fit under the caps.
+"""Applies items to pages in memory: returns the resulting pages, and the number of items that fit under the caps.
 
-Pure: the pages that the items name come in with their present state and go out with their new one. An unchanged value
-stays the same object, so that writing the difference writes nothing twice. Links and mentions pass through; the store
-merges them.
+Pure: takes the present state of the pages that the items name and returns their new state. An unchanged value
+stays the same object, so that no unchanged row is written. Links and mentions pass through; the store merges them.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ TEMPLATES: Mapping[PageType, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class RemainingCaps:
-    """How many more pages may be created and sections rewritten."""
+    """The numbers of pages that may still be created and of sections that may still be rewritten."""
 
     new_pages: int
     sections: int
@@ -77,8 +76,8 @@ class RemainingCaps:
 class Folded:
     """The result of the items: new state of pages, changes of links and mentions in order, and the number of items taken.
 
-    `counters` count actual changes, not attempts. `cap` names the cap that stopped it, empty if none did. `scored` are
-    the pages whose hub score is computed after everything else is written. Rulings pass through.
+    `counters` count actual changes, not attempts. `cap` names the cap that stopped the reduction, empty if none did. `scored`
+    are the pages whose hub score is computed after everything else is written. Rulings pass through.
     """
 
     pages: Mapping[PageKey, Page]
@@ -155,7 +154,7 @@ class _Reduction:
     cap: str = ""
 
     def take(self, item: Item) -> bool:
-        """Apply one item; False if a cap is reached and nothing was done."""
+        """Apply one item; return False if a cap is reached and nothing was done."""
         match item:
             case CreatePage(page=page):
                 return self._create(page)
@@ -302,7 +301,7 @@ def hierarchy_links(parent: PageKey, child: PageKey) -> tuple[WriteLink, WriteLi
 
 
 def normal(page: Page) -> Page:
-    """Return the page with all unordered parts sorted, as it is compared and written; `fold` returns pages in this form."""
+    """Return the page in normal form, in which pages are compared and written: all unordered parts are sorted."""
     return replace(
         page,
         summary_sources=_sorted(page.summary_sources),
@@ -336,14 +335,14 @@ def _claimed_elsewhere(page: Page, slug: str) -> frozenset[PageKey]:
 
 
 def _handing_over(page: Page, section: Section) -> Page:
-    """Return the page after other parts of the same list have left its children to this part."""
+    """Return the page with the section's children removed from the other parts of the same list."""
     parts = {one.slug: one for one in page.sections if bounds.base(one.slug) == bounds.base(section.slug)}
     shared = {slug for slug, one in parts.items() if slug != section.slug and set(one.children) & set(section.children)}
-    left = set(section.children)
+    taken = set(section.children)
     return replace(
         page,
         sections=tuple(
-            replace(one, children=tuple(child for child in one.children if child not in left))
+            replace(one, children=tuple(child for child in one.children if child not in taken))
             if one.slug in shared
             else one
             for one in page.sections
@@ -360,7 +359,7 @@ def _title_alias(page: Page) -> Alias:
 
 
 def _titled(page: Page, item: RenamePage | TitlePage) -> Page:
-    """Return the page with the item's title, which becomes a name of it: an operator's if an operator gave it."""
+    """Return the page with the item's title, which also becomes an alias: a manual one for RenamePage."""
     origin, sources = ("manual", ()) if isinstance(item, RenamePage) else ("compiler", page.summary_sources)
     named = replace(page, title=item.title)
     return replace(named, aliases=_with_alias(named, Alias(folded_name(item.title), item.title, origin, sources)))
@@ -381,7 +380,7 @@ def _with_alias(page: Page, alias: Alias) -> tuple[Alias, ...]:
 
 
 def _with(page: Page, section: Section) -> tuple[Section, ...]:
-    """Return the page's sections with this one: in its old place, else where the type's template has it, else last."""
+    """Return the page's sections with this one: at its old position, else at that of the type's template, else last."""
     if any(one.slug == section.slug for one in page.sections):
         return tuple(section if one.slug == section.slug else one for one in page.sections)
     order = {slug: place for place, slug in enumerate(TEMPLATES[page.key.type])}

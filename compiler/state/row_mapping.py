@@ -85,7 +85,7 @@ def stored(rows: WikiRows, identities: Iterable[PageIdentity] = ()) -> Stored:
 
 
 def outline(row: Any) -> Page:
-    """Return an active page with nothing but its key, title, summary and tags."""
+    """Return an active page with only its key, title, summary and tags."""
     tags = tuple(Tag(name) for name in row["tags"])
     return normal(Page(PageKey(PageType(row["type"]), row["slug"]), row["title"], row["summary"], tags=tags))
 
@@ -205,7 +205,7 @@ def ruling_row(one: Ruling) -> RulingRow:
 
 
 def link_cause(row: Mapping[str, Any]) -> WriteLink:
-    """Return one cause of a link, with what it says of a typed edge."""
+    """Return one cause of a link, with its typed edge if it has one."""
     said = row["properties"]
     edge = TypedEdge(
         row["edge_type"],

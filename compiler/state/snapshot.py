@@ -1,4 +1,4 @@
-"""A wiki as text for comparison: its present state by key, without generated ids and times."""
+"""A snapshot of a wiki for comparison: its present state as JSON by key, without generated ids and times."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Sources of memories: the protocol of a memory service for a compile, and the built-in service on Postgres.
 
-A service whose feed is in commit order implements MemorySubstrate itself. A service that only knows when a memory was
-written implements TimedMemories; TimedSubstrate makes a safe feed of it.
+A service whose feed is in commit order implements MemorySubstrate itself. A service that only orders memories by time
+of write implements TimedMemories; TimedSubstrate makes a safe feed of it.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _LAST = datetime.max.replace(tzinfo=UTC) - timedelta(microseconds=1)
 class FeedPage:
     """Memories after a cursor, in feed order. `cursor` is the position after the last one; cursors compare as text.
 
-    `read_through` is how far the feed is read once these are processed, in the unit of the scope's `dirty_through`.
-    `is_drained` means that nothing more waits after them.
+    `read_through` is the feed position that is reached once these are processed, in the unit of the scope's
+    `dirty_through`. `is_drained` means that no more memories wait after them.
     """
 
     memories: tuple[BatchMemory, ...]
@@ -66,8 +66,8 @@ class TimedMemory:
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """How a service's feed counts. With `is_timed` it counts microseconds since 1970, and requests carry no position; a
-    write is read at the earliest `lag_s` later.
+    """The positions of a service's feed. With `is_timed` they are microseconds since 1970, and compile requests have none; a
+    write is read `lag_s` later at the earliest.
     """
 
     is_timed: bool = False
@@ -75,13 +75,13 @@ class Feed:
 
 
 class MemorySubstrate(Protocol):
-    """A memory service as a compile reads it. MemoriesUnavailable makes the job wait; nothing is lost."""
+    """The interface of a memory service to a compile. If a call raises MemoriesUnavailable, the job waits."""
 
     def feed(self, scope: Scope) -> Feed:
-        """Return how the owner's feed counts."""
+        """Return the kind of the owner's feed."""
 
     def resume(self, scope: Scope, cursor: str) -> str:
-        """Return where a job starts to read: at the cursor, or before it if late writes may have been committed there."""
+        """Return the position at which a job starts to read: the cursor, or an earlier one if late commits are possible."""
 
     async def changed_after(self, scope: Scope, cursor: str, *, limit: int) -> FeedPage:
         """Return at most `limit` memories written after the cursor; an empty cursor is the beginning."""
@@ -111,8 +111,8 @@ class TimedMemories(Protocol):
 class PostgresSubstrate:
     """The built-in memories. Each write has a number in its owner's feed, in commit order: no lag and no gap.
 
-    Each sentence of a memory that does not hold at all times says when it does, so that no page tells the past as present. This
-    names dates only, never the present: the same memory is read the same on any day.
+    Each sentence of a memory with a validity is marked with its dates, so that no page states the past as present. The marks
+    contain dates only and do not depend on the present day: the same memory always gives the same text.
     """
 
     def __init__(self, pool: Pool) -> None:
@@ -123,7 +123,7 @@ class PostgresSubstrate:
         return Feed()
 
     def resume(self, scope: Scope, cursor: str) -> str:
-        """Return the cursor itself, since nothing is committed before it; the beginning for another service's cursor."""
+        """Return the cursor itself, as commits are never before it; the beginning for another service's cursor."""
         return cursor if cursor.isdecimal() else ""
 
     async def changed_after(self, scope: Scope, cursor: str, *, limit: int) -> FeedPage:
@@ -152,7 +152,7 @@ class PostgresSubstrate:
 
 
 class OpenTransactionSubstrate(PostgresSubstrate):
-    """The built-in memories as one open transaction sees them, its own writes included; it is read by id alone."""
+    """The built-in memories as seen by one open transaction, including its own writes. Supports reading by id only."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -165,16 +165,16 @@ class OpenTransactionSubstrate(PostgresSubstrate):
 async def as_known_at(
     connection: Connection, scope: Scope, instants: Mapping[str, datetime]
 ) -> Mapping[str, BatchMemory]:
-    """Return built-in memories as `fetch` does, each with the end that was known at its instant."""
+    """Return built-in memories as `fetch` does, each with the end of validity that was known at its instant."""
     rows = await feed.by_ids_known_at(connection, scope, instants)
     return {row.memory_id: _memory(row) for row in rows}
 
 
 class TimedSubstrate:
-    """A safe feed over times of write, which by themselves would miss late commits.
+    """A safe feed over times of write, by which alone late commits would be missed.
 
     It is read up to `lag_s` ago, so that a late commit is still after the cursor. A job starts `overlap_s` before the
-    cursor, and the ledger skips memories already seen. The sweep finds commits that are later still.
+    cursor, and the ledger skips memories already seen. Reconciliation finds even later commits.
     """
 
     def __init__(

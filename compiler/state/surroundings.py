@@ -1,6 +1,6 @@
-"""Pages with the pages that lead to them and that they list, needed when one of them is deleted.
+"""Reads pages with the pages that lead to them and that they list, for deletions and merges.
 
-Reads only; `compiler/plan` decides what changes.
+Reads only; `compiler/plan` decides the changes.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ async def _named(connection: Connection, scope: Scope, keys: Iterable[PageKey]) 
 
 
 async def edges_by_hand(connection: Connection, scope: Scope, page_ids: Iterable[UUID]) -> tuple[WriteLink, ...]:
-    """Return what operators stated of the typed edges from or to some pages, each once."""
+    """Return the typed edges by hand from or to the pages, each once."""
     rows = [row for page_id in page_ids for row in await candidates.links_of_page(connection, scope, page_id)]
     stated = (one for one in map(link_cause, rows) if one.origin is LinkOrigin.MANUAL and one.edge is not None)
     return tuple(dict.fromkeys(stated))

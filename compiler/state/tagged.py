@@ -1,4 +1,4 @@
-"""The pages that bear the tag of a hub, changed ones or not: a hub is then of all its pages, however they came."""
+"""Reads all pages with the tag of a hub, changed or not, so that a hub lists all its pages in whatever order they came."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from store.wiki import candidates
 async def with_all_pages(
     connection: Connection, scope: Scope, found: tuple[ParentCandidate, ...]
 ) -> tuple[ParentCandidate, ...]:
-    """Return the candidates, those of periods with all active pages that have their tag."""
+    """Return the candidates; those of periods have all active pages with their tag."""
     tags = {f"{PERIOD_TAG}{one.slug}" for one in found if one.kind == PERIOD}
     pages: dict[str, set[PageKey]] = {}
     for tag, kind, slug in await candidates.tagged(connection, scope, sorted(tags)):
@@ -33,14 +33,14 @@ async def with_all_pages(
 async def memories_behind(
     connection: Connection, scope: Scope, changed: Sequence[UUID], *, has_themes: bool
 ) -> list[str]:
-    """Return the memories that prove a city or a journal of the pages; those of tags that name a theme if these are wanted."""
+    """Return the ids of memories that prove a city or a journal of the pages; with `has_themes`, also a theme by its tag."""
     rows = await candidates.outlines(connection, scope, changed) if has_themes else []
     themes = {tag for row in rows for tag in row["tags"] if names_theme(tag)}
     return await candidates.memories_of_tags(connection, scope, changed, [CITY_TAG, JOURNAL_TAG, *sorted(themes)])
 
 
 async def pages_of(connection: Connection, scope: Scope, found: Iterable[ParentCandidate]) -> set[PageKey]:
-    """Return the active pages with a tag of one of the candidates, people apart."""
+    """Return the active pages with a tag of one of the candidates, leaving out candidates of people."""
     tags = {tag for one in found if one.kind != PERSON for tag in hub_tags(one)}
     rows = await candidates.tagged(connection, scope, sorted(tags))
     return {PageKey(PageType(kind), slug) for _, kind, slug in rows}

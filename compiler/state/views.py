@@ -1,4 +1,4 @@
-"""The views that passes plan from: rows around a batch, read in a few queries and mapped to the plan's values.
+"""Reads the views that passes plan from: the rows around a batch, in a few queries, mapped to the plan's values.
 
 Candidates are searched by the memories' contents and cut to a budget, so that a batch costs the same in a small and a
 large wiki.
@@ -51,7 +51,7 @@ _Candidates = tuple[ParentCandidate, ...]
 
 @dataclass(frozen=True, slots=True)
 class Looking:
-    """How a batch reads the wiki: how much is shown, and how tokens are counted.
+    """The parameters of reading a batch: the limits of what is shown, and the function that counts tokens.
 
     `near` are the pages that vector search found, for a batch that is replayed; None searches.
     """
@@ -65,10 +65,10 @@ class Looking:
 class Look:
     """The window of an aggregation: at most `most` pages that changed after `since`.
 
-    With `is_linking`, the memories behind a new hub's children link them to it, whenever they were read. With
+    With `is_linking`, a new hub's children are linked to it by the memories that they cite, whenever these were read. With
     `is_for_change`, pages that only wait for promotion do not start an aggregation, because the last one failed. With
-    `is_whole`, every changed page is shown whole, for a model to judge; else only those that may change a hub are: the
-    extractive planner gives the same for both.
+    `is_whole`, every changed page is shown whole, for a model to judge; else only pages that may change a hub: the
+    extractive planner gives the same result for both.
     """
 
     since: Place
@@ -80,7 +80,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """Pages that a batch may be about, best first: `named` pages and hubs, `about` found by words, `near` by vectors."""
+    """Candidate pages of a batch, best first: `named` are named pages and hubs, `about` found by words, `near` by vectors."""
 
     named: list[UUID]
     about: list[UUID]
@@ -95,7 +95,7 @@ async def leaf_batch(
     *,
     mention_ids: Sequence[UUID] = (),
 ) -> LeafBatch:
-    """Return the batch with the candidate pages and held names; `earlier` is left for the caller to fetch."""
+    """Return the batch with the candidate pages and held names; the caller fetches `earlier`."""
     sight = looking.sight
     sought = await asyncio.to_thread(lookup.names_in, memories)
     found = await _candidates(connection, scope, memories, sought, looking)
@@ -117,7 +117,7 @@ async def leaf_batch(
 async def _candidates(
     connection: Connection, scope: Scope, memories: tuple[BatchMemory, ...], sought: Sought, looking: Looking
 ) -> _Found:
-    """Return the pages named, those with similar names and the top hubs; for memories that name none, the most relevant pages."""
+    """Return the pages named, those with similar names and the top hubs; for memories that name no page, the most relevant."""
     sight = looking.sight
     exact = await candidates.bearing(connection, scope, sought.keys)
     found = Counter(one.page_id for _, one in exact)
@@ -138,7 +138,7 @@ async def _candidates(
 
 
 def _likest(found: Sequence[Like]) -> list[Like]:
-    """Return the matches nearly as similar as the best for their name; a less similar page is rarely the one meant."""
+    """Return the matches nearly as similar as the best for their name; less similar pages are rarely meant."""
     best: dict[str, float] = {}
     for one in found:
         best[one.name] = max(one.likeness, best.get(one.name, 0.0))
@@ -154,7 +154,7 @@ async def _near(connection: Connection, scope: Scope, memories: Sequence[BatchMe
 
 
 async def matches(connection: Connection, scope: Scope, names: Names) -> Matches:
-    """Return the pages that have the names or similar ones, with every such page whole."""
+    """Return the matches of the names or similar ones, with the complete pages."""
     exact = await candidates.by_aliases(connection, scope, names.keys)
     known = {alias for alias, _ in exact}
     similar = sorted({name for _, name in names.similar if name not in known})
@@ -184,7 +184,7 @@ async def ruled_by_operators(connection: Connection, scope: Scope) -> ruled.Ruli
 
 
 async def named_pages(connection: Connection, scope: Scope, names: Sequence[str]) -> dict[str, PageKey]:
-    """Return the active page of each folded name; of several, the one with that title; otherwise the name is left out."""
+    """Return the active page of each folded name; of several pages, the one with that title. Ambiguous names are left out."""
     found = _meant(await candidates.bearing(connection, scope, names))
     return {alias: pages[0] for alias, pages in found.items() if len(pages) == 1}
 
@@ -201,13 +201,13 @@ def _meant(hits: Iterable[tuple[str, PageIdentity]]) -> dict[str, list[PageKey]]
 
 
 async def existing(connection: Connection, scope: Scope, pages: Iterable[PageKey]) -> frozenset[PageKey]:
-    """Return those of the pages that exist and are active."""
+    """Return the pages that exist and are active."""
     found = await candidates.identities(connection, scope, [(key.type.value, key.slug) for key in sorted(set(pages))])
     return frozenset(key_of(one) for one in found if one.is_active)
 
 
 async def feeding(connection: Connection, scope: Scope, memories: Iterable[BatchMemory]) -> dict[str, set[PageKey]]:
-    """Return the entity pages with a section that cites each memory at present."""
+    """Return, by memory id, the entity pages with a section that cites it at present."""
     return await _feeding(connection, scope, [one.memory_id for one in memories])
 
 
@@ -227,7 +227,7 @@ async def topics_titled(connection: Connection, scope: Scope, memories: Iterable
 
 
 async def links_of(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> tuple[WriteLink, ...]:
-    """Return the present links of each of the memories: between its pages, and the typed edges of the rules."""
+    """Return the present links of the memories: co-mentions between their pages, and the typed edges of the rules."""
     causes = (
         [link_cause(row) for row in await candidates.links_of_refs(connection, scope, memory_ids)] if memory_ids else []
     )
@@ -249,7 +249,7 @@ async def stale_view(
     gone: frozenset[str],
     substrate: MemorySubstrate,
 ) -> StaleView:
-    """Return what the edited and forgotten memories fed, with the present text of everything cited there."""
+    """Return the content that came from the edited and forgotten memories, with the present texts of all memories cited there."""
     ids = sorted(changed | gone)
     standing = await load(connection, scope, await candidates.citing(connection, scope, ids))
     keys = await candidates.mentions_seen_in(connection, scope, ids)
@@ -268,14 +268,14 @@ async def stale_view(
 
 
 async def window(connection: Connection, scope: Scope, look: Look) -> tuple[list[UUID], Place | None]:
-    """Return the changed pages to look at, and the place of the last one if there are more."""
+    """Return the ids of the changed pages of the window, and the place of the last one if there are more."""
     found = await candidates.changed_since(connection, scope, look.since, limit=look.most + 1)
     reached = found[look.most - 1][1] if len(found) > look.most else None
     return [page_id for page_id, _ in found[: look.most]], reached
 
 
-async def told_by_tags(connection: Connection, scope: Scope, look: Look) -> list[str]:
-    """Return the memories that prove a city or a journal of the changed pages, for their hubs; without a model a theme too."""
+async def memories_of_tags(connection: Connection, scope: Scope, look: Look) -> list[str]:
+    """Return the ids of memories that prove a city or a journal of the changed pages, for hubs; without a model also a theme."""
     changed, _ = await window(connection, scope, look)
     return await tagged.memories_behind(connection, scope, changed, has_themes=not look.is_whole)
 
@@ -285,8 +285,8 @@ async def aggregation_view(
 ) -> tuple[AggregationView | None, Place | None]:
     """Return the view for the aggregation, None if nothing changed and nothing waits for promotion.
 
-    Besides the changed pages it holds the hubs above them, the pages that candidates name, and the pages that
-    candidates' memories feed. The place of the last changed page is returned if there are more.
+    Besides the changed pages it has the hubs above them, the pages that candidates name, and the pages that cite
+    candidates' memories. The place of the last changed page is returned if there are more.
     """
     changed, reached = await window(connection, scope, look)
     waiting = await candidates.waiting_rollups(connection, scope, limit=look.most)
@@ -311,7 +311,7 @@ async def aggregation_view(
     )
     known = {page.key for page in (*pages, *others)}
     left = [page for key, page in sorted(lean.items()) if key not in known]
-    more = [*cited, *await _told_by_others(connection, scope, (*pages, *others), left)]
+    more = [*cited, *await _cited_elsewhere(connection, scope, (*pages, *others), left)]
     view = AggregationView(
         tuple(pages),
         found,
@@ -327,7 +327,7 @@ async def aggregation_view(
 async def _recent(
     connection: Connection, scope: Scope, changed: Sequence[UUID], above: Sequence[UUID], known: _Candidates, look: Look
 ) -> tuple[Stored, _Candidates, dict[PageKey, Page]]:
-    """Return the changed pages to show whole, the candidates of memories and pages, and the outlines of the other pages."""
+    """Return the changed pages to show whole, the candidates of memories and pages, and outlines of the other changed pages."""
     if look.is_whole:
         recent = await load(connection, scope, changed)
         return recent, parents.merge_candidates(known, parents.from_pages(recent.pages.values())), {}
@@ -347,10 +347,10 @@ async def _recent(
     return whole, found, {page.key: page for page in lean.values() if page.key not in whole.pages}
 
 
-async def _told_by_others(
+async def _cited_elsewhere(
     connection: Connection, scope: Scope, shown: Iterable[Page], left: Collection[Page]
 ) -> list[str]:
-    """Return the memories behind the shown pages' tags that the texts of pages left out cite."""
+    """Return the ids of memories that are sources of the shown pages' tags and that sections of the `left` pages cite."""
     tagged = sorted({source.memory_id for page in shown for tag in page.tags for source in tag.sources}) if left else []
     fed = await _feeding(connection, scope, tagged)
     keys = {page.key for page in left}

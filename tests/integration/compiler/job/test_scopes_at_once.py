@@ -134,7 +134,7 @@ async def test_a_lost_lease_ends_one_scope_and_not_the_other(
         await until(pools, lambda _: asked(site, "leaf_plan") >= 2)
         async with scoped(pools.background, SCOPES[0]) as connection:
             await connection.execute("UPDATE wiki_compile_cursors SET fence = fence + 1, lease_holder = 'thief'")
-        await until(pools, lambda _: len(worker._places.taken) <= 1)
+        await until(pools, lambda _: len(worker._slots.taken) <= 1)
         gate.open()
         await until(pools, lambda found: found[1] is JobStatus.SUCCEEDED)
     (mine,) = await all_jobs(pools, scope=SCOPES[0])
