@@ -139,10 +139,10 @@ def _module(by_embedder: Mapping[str, BreadthWeights], asked: int) -> str:
     return _MODULE.format(date=datetime.now(UTC).date(), asked=asked, breadths=told)
 
 
-_MODULE = '''"""How many texts hold the answer to a question: fitted numbers by `python -m bench breadth`; do not edit.
+_MODULE = '''"""Fitted weights of `breadth`. Written by `python -m bench breadth`; do not edit by hand.
 
 Fitted on {date} by `python -m bench breadth --data DIR --write-weights`, on {asked} questions of LoCoMo and REALTALK
-(measured on, never shipped).
+(used for fitting, never shipped).
 """
 
 from __future__ import annotations
@@ -156,5 +156,5 @@ from sidecar.turn.breadth import BreadthWeights
 BREADTHS: Final[Mapping[str, BreadthWeights]] = {{
 {breadths}}}
 # fmt: on
-"""By embedder, for the telling part of its vectors (`vector_parts.telling_part`)."""
+"""The weights by embedder, for the telling part of its vectors (`vector_parts.telling_part`)."""
 '''

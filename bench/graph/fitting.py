@@ -105,8 +105,8 @@ async def _sample(gatherer: Gatherer, owner: str, message: str, answer: str) -> 
     return [PathSample(table[led], labels[led])]
 
 
-_PROVENANCE = """The weights of ways (`is_reached` and `path_*`) were fitted apart on {date} by
-`python -m bench graph --write-weights`, with the others as they were: {questions} questions of two and three hops and remarks on
-generated corpora (`bench/graph`, seed {seeds}), without the wordings held back;
+_PROVENANCE = """The weights of paths (`is_reached` and `path_*`) were fitted separately on {date} by
+`python -m bench graph --write-weights`, with the others unchanged: {questions} questions of two and three hops and remarks on
+generated corpora (`bench/graph`, seed {seeds}), without the held-out wordings;
 {rows} texts to which typed edges lead. Ridge 10.
 """

@@ -465,7 +465,7 @@ def _table(weights: RankerWeights) -> str:
     return f"RankerWeights(\n    bias={weights.bias},\n    of={{\n{rows}    }},\n)"
 
 
-_MODULE = '''"""Fitted numbers beside the ranker's weights. Written by `python -m bench calibrate`; do not edit by hand.
+_MODULE = '''"""Fitted numbers other than the ranker's weights. Written by `python -m bench calibrate`; do not edit by hand.
 
 {provenance}
 """
@@ -480,32 +480,32 @@ from sidecar.turn.weights import RankerWeights
 
 CALIBRATION: Final[Mapping[str, RelevanceCurve]] = {{
 {curves}}}
-"""By kind of candidate: log odds as the ranker gives them, and those observed where the kind holds an answer."""
+"""By kind of candidate: the curve from the ranker's log odds to those observed when the kind holds an answer."""
 
 MESSAGE: Final = {message}
-"""How a message reads, with its vector: log odds that it asks for something."""
+"""The model of the log odds that a message asks for something, from its form; `MESSAGE_VECTOR` is added."""
 
 # fmt: off
 MESSAGE_VECTOR: Final[tuple[float, ...]] = (
     {vector}
 )
 # fmt: on
-"""What each dimension of the message's vector adds to these."""
+"""The coefficient of each dimension of the message's vector."""
 
 MESSAGE_BY_WORDS: Final = {by_words}
-"""The same without a vector."""
+"""The same model for messages without a vector."""
 
 ASKS: Final = {asks}
-"""Whether a message asks for something, by how it reads and by what recall brings back."""
+"""The model of the probability that a message asks for something, from `message_score` and `worth.recall_features`."""
 
 ASKS_BY_WORDS: Final = {asks_by_words}
-"""The same for messages read without a vector."""
+"""The same for messages without a vector."""
 
 HOLDS: Final[Mapping[str, RankerWeights]] = {{
 {holds}}}
-"""By kind of candidate, whether those that were found hold an answer; `holding` makes the features."""
+"""By kind of candidate: the model of the probability that the candidates hold an answer; `holding` makes the features."""
 
 HOLDS_BY_WORDS: Final[Mapping[str, RankerWeights]] = {{
 {holds_by_words}}}
-"""The same for messages read without a vector."""
+"""The same for messages without a vector."""
 '''

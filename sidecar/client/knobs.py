@@ -56,7 +56,7 @@ class UnknownKnob(ValueError):
         known = ", ".join((*OF_A_TURN, *(f"SOURCE.{knob}" for knob in OF_A_SOURCE)))
         near = get_close_matches(name, NAMES, n=1, cutoff=0.6)
         hint = f"did you mean {near[0]}?" if near else f"SOURCE is one of {', '.join(SOURCES)}"
-        super().__init__(f"{name[:100]!r} is no knob; known are {known} ({hint}).")
+        super().__init__(f"{name[:100]!r} is not a knob; known are {known} ({hint}).")
         self.name = name
 
 

@@ -1,7 +1,7 @@
-"""How many texts hold the answer to a question: fitted numbers by `python -m bench breadth`; do not edit.
+"""Fitted weights of `breadth`. Written by `python -m bench breadth`; do not edit by hand.
 
 Fitted on 2026-11-28 by `python -m bench breadth --data DIR --write-weights`, on 1149 questions of LoCoMo and REALTALK
-(measured on, never shipped).
+(used for fitting, never shipped).
 """
 
 from __future__ import annotations
@@ -77,4 +77,4 @@ BREADTHS: Final[Mapping[str, BreadthWeights]] = {
     )),
 }
 # fmt: on
-"""By embedder, for the telling part of its vectors (`vector_parts.telling_part`)."""
+"""The weights by embedder, for the telling part of its vectors (`vector_parts.telling_part`)."""

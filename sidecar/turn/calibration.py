@@ -1,4 +1,4 @@
-"""Fitted numbers beside the ranker's weights. Written by `python -m bench calibrate`; do not edit by hand.
+"""Fitted numbers other than the ranker's weights. Written by `python -m bench calibrate`; do not edit by hand.
 
 Command: `python -m bench calibrate --data DIR --scale 0.5 --only 5`, 11250 messages, 2026-11-28. The SHA-256 of
 the data begins 32bb1334f9eb73b7. Data: LoCoMo, REALTALK, chunking_evaluation, CANARD (measured on, never shipped), and
@@ -64,7 +64,7 @@ CALIBRATION: Final[Mapping[str, RelevanceCurve]] = {
         lead=0.4501,
     ),
 }
-"""By kind of candidate: log odds as the ranker gives them, and those observed where the kind holds an answer."""
+"""By kind of candidate: the curve from the ranker's log odds to those observed when the kind holds an answer."""
 
 MESSAGE: Final = RankerWeights(
     bias=-12.8739,
@@ -79,7 +79,7 @@ MESSAGE: Final = RankerWeights(
         "length": 3.0036,
     },
 )
-"""How a message reads, with its vector: log odds that it asks for something."""
+"""The model of the log odds that a message asks for something, from its form; `MESSAGE_VECTOR` is added."""
 
 # fmt: off
 MESSAGE_VECTOR: Final[tuple[float, ...]] = (
@@ -112,7 +112,7 @@ MESSAGE_VECTOR: Final[tuple[float, ...]] = (
     -1.0538, 0.9985, -1.9566, -0.6697, -0.8772, -0.104, -0.8724,
 )
 # fmt: on
-"""What each dimension of the message's vector adds to these."""
+"""The coefficient of each dimension of the message's vector."""
 
 MESSAGE_BY_WORDS: Final = RankerWeights(
     bias=-16.669,
@@ -127,7 +127,7 @@ MESSAGE_BY_WORDS: Final = RankerWeights(
         "length": 3.548,
     },
 )
-"""The same without a vector."""
+"""The same model for messages without a vector."""
 
 ASKS: Final = RankerWeights(
     bias=-0.8174,
@@ -141,7 +141,7 @@ ASKS: Final = RankerWeights(
         "message": 1.0436,
     },
 )
-"""Whether a message asks for something, by how it reads and by what recall brings back."""
+"""The model of the probability that a message asks for something, from `message_score` and `worth.recall_features`."""
 
 ASKS_BY_WORDS: Final = RankerWeights(
     bias=-0.6918,
@@ -155,7 +155,7 @@ ASKS_BY_WORDS: Final = RankerWeights(
         "message": 1.0655,
     },
 )
-"""The same for messages read without a vector."""
+"""The same for messages without a vector."""
 
 HOLDS: Final[Mapping[str, RankerWeights]] = {
     "fact": RankerWeights(
@@ -188,7 +188,7 @@ HOLDS: Final[Mapping[str, RankerWeights]] = {
         },
     ),
 }
-"""By kind of candidate, whether those that were found hold an answer; `holding` makes the features."""
+"""By kind of candidate: the model of the probability that the candidates hold an answer; `holding` makes the features."""
 
 HOLDS_BY_WORDS: Final[Mapping[str, RankerWeights]] = {
     "fact": RankerWeights(
@@ -219,4 +219,4 @@ HOLDS_BY_WORDS: Final[Mapping[str, RankerWeights]] = {
         },
     ),
 }
-"""The same for messages read without a vector."""
+"""The same for messages without a vector."""

@@ -1,4 +1,4 @@
-"""Turns the ranker's log odds into those that were observed for a kind of candidate."""
+"""Maps the ranker's log odds to the log odds that were observed for a kind of candidate."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ _Odds = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class RelevanceCurve:
-    """Log odds as given and as observed, rising: between the points a line, beyond them a shift.
+    """A rising curve from given to observed log odds: linear between its points, a constant shift beyond them.
 
-    `lead`, from 0 on, is the weight of `leads`.
+    `lead`, at least 0, is the weight of `leads`.
     """
 
     points: tuple[tuple[float, float], ...]
     lead: float = NO_LEAD
 
     def observed(self, odds: _Odds) -> _Odds:
-        """Return the observed log odds of one message's candidates of a kind, in the same order of size."""
+        """Return the observed log odds of all of one message's candidates of a kind. Their order by size stays the same."""
         raw, observed = np.array(self.points).T
         beyond = odds - np.clip(odds, raw[0], raw[-1])
         return np.asarray(np.interp(odds, raw, observed) + beyond + self.lead * leads(odds))
 
 
 def leads(odds: _Odds) -> _Odds:
-    """Return how far each candidate is ahead of the best other one, within bounds; 0 for one that is alone.
+    """Return how far each candidate is ahead of the best other candidate, -6 to 4; 0 for a single candidate.
 
-    An answer that stands alone is likelier than the ranker says, and one of many alike is less.
+    A candidate far ahead of the others is likelier to answer than the ranker estimates, and one of many similar ones less likely.
     """
     if len(odds) < 2:
         return np.zeros(len(odds))

@@ -1,6 +1,6 @@
-"""Cuts the middle out of a text to fit a number of tokens, and puts a mark in its place.
+"""Cuts the middle out of a text so that it fits a number of tokens, and puts a mark in its place.
 
-Used only for a last exchange larger than the whole pool. Beginning and end are kept because a long message usually states
+Used only for a last exchange larger than the whole pool. The beginning and end are kept because a long message usually states
 its subject and its request there.
 """
 
@@ -20,8 +20,9 @@ _SNAP_LINE_CHARS, _SNAP_WORD_CHARS, _SNAP_LETTER_CHARS = 160, 32, 32
 def cut_middle(text: str, limit_tokens: int, meter: TokenCounter, *, text_tokens: int) -> tuple[str, int]:
     """Return the text with its middle cut out, and its tokens: at most the limit, usually within 1/256 of it.
 
-    `text_tokens` is the count of the whole text, above the limit. If the limit cannot hold the mark, the text is empty.
-    Counts at most 12 candidate lengths, mostly near the limit, so that a megabyte of one letter stays linear.
+    `text_tokens` is the count of the whole text, above the limit. If the limit cannot hold the mark, the result is empty.
+    At most 12 candidate lengths are counted, mostly near the limit, so that the time stays linear even for a megabyte of one
+    letter.
     """
     best, best_tokens = CUT_MARK.strip(), meter.count([CUT_MARK.strip()])[0]
     if best_tokens > limit_tokens:
@@ -57,9 +58,9 @@ def _without_middle(text: str, kept_chars: int) -> str:
 def _end_of_head(text: str, at: int) -> int:
     """Return the end of the head, at most `at`: after a nearby line or word end, never inside a grapheme."""
     for sign, reach in (("\n", _SNAP_LINE_CHARS), (" ", _SNAP_WORD_CHARS)):
-        found = text.rfind(sign, at - min(reach, at // 8), at)
-        if found >= 0:
-            return found + 1
+        position = text.rfind(sign, at - min(reach, at // 8), at)
+        if position >= 0:
+            return position + 1
     for place in range(at, max(-1, at - _SNAP_LETTER_CHARS), -1):
         if not _is_inside_letter(text, place):
             return place
@@ -67,12 +68,12 @@ def _end_of_head(text: str, at: int) -> int:
 
 
 def _start_of_tail(text: str, at: int) -> int:
-    """Return the start of the tail, at least `at`, by the rule of `_end_of_head`."""
+    """Return the start of the tail, at least `at`, by the same rule as `_end_of_head`."""
     tail_chars = len(text) - at
     for sign, reach in (("\n", _SNAP_LINE_CHARS), (" ", _SNAP_WORD_CHARS)):
-        found = text.find(sign, at, at + min(reach, tail_chars // 8))
-        if found >= 0:
-            return found + 1
+        position = text.find(sign, at, at + min(reach, tail_chars // 8))
+        if position >= 0:
+            return position + 1
     for place in range(at, min(len(text) + 1, at + _SNAP_LETTER_CHARS)):
         if not _is_inside_letter(text, place):
             return place

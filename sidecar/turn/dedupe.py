@@ -1,7 +1,7 @@
 """Finds items that repeat others: by id, by text, or by lineage (drawn from the same turns, or cited by a page).
 
-This module only finds them. `ledger` decides which of two stays: an item is dropped only once one that says each of its
-sentences is in. One that is related by lineage alone is not dropped but put behind the others.
+This module only finds them; `ledger` decides which of two stays. It drops an item only once the context has another that holds
+each of its sentences. An item related only by lineage is not dropped but offered after all others.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _THREAD = Source.THREAD
 
 @dataclass(frozen=True, slots=True)
 class Kinship:
-    """Duplicates among items, by their places.
+    """The duplicates among items, by their indexes.
 
-    Items with the same text share a `kind`; `alike` maps a kind to the kinds that say each of its sentences, and `says` a kind to
-    those whose sentences it says. `covers` maps an item to the items it stands for. `turns` maps an item to the thread's turns
-    (in the window or among the items) that it was drawn from. `akin` holds every place that appears in any of these, or shares
-    its id with another.
+    Items with the same text share a `kind`. `alike` maps a kind to the kinds that hold each of its sentences, and `says` maps a
+    kind to the kinds whose sentences it holds. `covers` maps an item to the items it stands for. `turns` maps an item to the
+    thread's turns (in the window or among the items) that it was drawn from. `akin` holds every index that appears in any of
+    these, or whose id occurs more than once.
     """
 
     kinds: list[int]
@@ -40,36 +40,36 @@ class Kinship:
 
 
 def relate(items: Sequence[Item], turn_ids: Collection[str]) -> Kinship:
-    """Return how the items repeat each other, and the turns with these ids."""
+    """Return how the items repeat each other and the turns with these ids."""
     signed = _signatures(items)
     kinds = _kinds(signed)
     alike: dict[int, list[int]] = defaultdict(list)
-    said: dict[int, list[int]] = defaultdict(list)
+    says: dict[int, list[int]] = defaultdict(list)
     near = (
         (place, by) for one, other in _near_pairs(items, signed, kinds) for place, by in ((one, other), (other, one))
     )
-    left_chars = _MOST_COMPARED_CHARS
-    for place, by in dict.fromkeys(chain(near, _held_pairs(items, kinds))):
-        left_chars -= len(items[place].text) + len(items[by].text)
-        if left_chars < 0:
-            break  # hundreds of long texts that are made alike would hold up the turn for seconds
+    remaining_chars = _MOST_COMPARED_CHARS
+    for place, by in dict.fromkeys(chain(near, _contained_pairs(items, kinds))):
+        remaining_chars -= len(items[place].text) + len(items[by].text)
+        if remaining_chars < 0:
+            break  # comparing hundreds of long texts built to be similar would delay the turn by seconds
         if _says_all(items[by], items[place]):
             alike[kinds[place]].append(kinds[by])
-            said[kinds[by]].append(kinds[place])
+            says[kinds[by]].append(kinds[place])
     covers, turns = _covers(items), _drawn_from(items, turn_ids)
     akin = {*covers, *turns, *chain.from_iterable(covers.values())}
     ids = [item.id for item in items]
     if alike or len(set(kinds)) < len(kinds):
         sizes = Counter(kinds)
-        akin.update(place for place, kind in enumerate(kinds) if sizes[kind] > 1 or kind in alike or kind in said)
+        akin.update(place for place, kind in enumerate(kinds) if sizes[kind] > 1 or kind in alike or kind in says)
     if len(set(ids)) < len(ids):
         times = Counter(ids)
         akin.update(place for place, item_id in enumerate(ids) if times[item_id] > 1)
-    return Kinship(kinds, dict(alike), dict(said), covers, turns, frozenset(akin))
+    return Kinship(kinds, dict(alike), dict(says), covers, turns, frozenset(akin))
 
 
 def _says_all(one: Item, other: Item) -> bool:
-    """Return whether the first item says each sentence of the other. Turns fold only with equals: the thread is the record."""
+    """Return whether the first item holds each sentence of the other; for turns, also the reverse: the thread is the record."""
     is_turn = _THREAD in (one.source, other.source)
     return says(one.text, other.text) and (not is_turn or says(other.text, one.text))
 
@@ -88,7 +88,7 @@ def _kinds(signed: Sequence[Signature]) -> list[int]:
 
 
 def _near_pairs(items: Sequence[Item], signed: Sequence[Signature], kinds: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield pairs of items whose texts may be nearly the same, comparing only the first item of each kind."""
+    """Yield pairs of items whose texts may be nearly the same. Only the first item of each kind is compared."""
     firsts = _firsts(kinds)
     guards = [signed[place].guard for place in firsts]
     counted = Counter(guards)
@@ -112,8 +112,11 @@ def _near_pairs(items: Sequence[Item], signed: Sequence[Signature], kinds: Seque
                 by_band[band].append(place)
 
 
-def _held_pairs(items: Sequence[Item], kinds: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield pairs of a text and a longer one with a sentence that ends like its longest, the first item of each kind."""
+def _contained_pairs(items: Sequence[Item], kinds: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield pairs of a text and a longer text in which some sentence ends like the first text's longest sentence.
+
+    Only the first item of each kind is compared.
+    """
     places = [place for place in _firsts(kinds) if items[place].source is not _THREAD]
     ends = {place: sentence_ends(items[place].text) for place in places}
     by_end: dict[str, list[int]] = defaultdict(list)
@@ -126,7 +129,7 @@ def _held_pairs(items: Sequence[Item], kinds: Sequence[int]) -> Iterator[tuple[i
 
 
 def _firsts(kinds: Sequence[int]) -> list[int]:
-    """Return the first place of each kind. Kinds are numbered in order, so a new kind is higher than all before it."""
+    """Return the first index of each kind. Kinds are numbered in order, so a new kind is higher than all before it."""
     newest, firsts = -1, []
     for place, kind in enumerate(kinds):
         if kind > newest:
@@ -136,14 +139,14 @@ def _firsts(kinds: Sequence[int]) -> list[int]:
 
 
 def _covers(items: Sequence[Item]) -> dict[int, list[int]]:
-    """Return which items each item stands for. Turns are never covered: the thread is the record."""
-    standing = [place for place, item in enumerate(items) if item.stands_for]
+    """Return the indexes of the items that each item stands for. Turns are never covered: the thread is the record."""
+    covering = [place for place, item in enumerate(items) if item.stands_for]
     places: dict[str, list[int]] = defaultdict(list)
-    for place, item in enumerate(items if standing else ()):
+    for place, item in enumerate(items if covering else ()):
         if item.source is not _THREAD:
             places[item.id].append(place)
     covers = {}
-    for place in standing:
+    for place in covering:
         own_id = items[place].id
         covered = [other for ref in items[place].stands_for if ref != own_id for other in places.get(ref, ())]
         if covered:
@@ -152,9 +155,9 @@ def _covers(items: Sequence[Item]) -> dict[int, list[int]]:
 
 
 def _drawn_from(items: Sequence[Item], turn_ids: Collection[str]) -> dict[int, tuple[str, ...]]:
-    """Return for each item the thread's turns that it was drawn from: those it stands for, or itself if it is a turn.
+    """Return the thread's turns that each item was drawn from: the turns it stands for, or the item itself if it is a turn.
 
-    A turn must be in the window; items of other sources may also be drawn from older turns among the items.
+    For a turn, they must be in the window. Items of other sources may also be drawn from older turns among the items.
     """
     drawn: dict[int, tuple[str, ...]] = {}
     offered = {item.id for item in items if item.source is _THREAD}

@@ -13,7 +13,7 @@ from sidecar.turn.receipt_rows import decided_items
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One candidate with different outcomes. A decision of None means that it was not offered."""
+    """A candidate whose outcome differs. A decision of None means that the candidate was not offered."""
 
     source: Source
     item_id: str
@@ -53,7 +53,7 @@ def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> Difference:
 def _note(before: int, after: int) -> str:
     if before == after:
         return ""
-    return f"texts are written down by rules {before} in the one and by rules {after} in the other"
+    return f"the earlier context was rendered by version {before} of the rules and the later one by version {after}"
 
 
 _Key = tuple[Source, str, int]

@@ -1,6 +1,6 @@
-"""Search evidence of how well texts answer a question: their words, their vectors, and the texts around them.
+"""Computes search evidence of how well texts answer a question, from their words, their vectors, and the texts around them.
 
-Numbers in columns, the same for turns, facts and passages. `rank` turns them into a relevance.
+The columns are the same for turns, facts and passages. `rank` computes a relevance from them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class EvidenceUnusable(ValueError):
 
 
 class TextPositions(NamedTuple):
-    """The positions of texts: the group of each (a session, a document), and its place in it."""
+    """The positions of texts: each text's group (a session, a document), and its place in the group."""
 
     groups: Sequence[Hashable]
     places: Sequence[int]
@@ -41,9 +41,9 @@ class Evidence(NamedTuple):
     """Evidence for texts: one row per part of the question, one column per text; 0 to 1, cosines -1 to 1.
 
     `coverage` is the share of the words' weight that a text holds; `joint_coverage` counts its direct neighbours too.
-    `near_*` is the best of the direct neighbours, `local_*` the best within eight places, the text included. `answer_cosine` is
-    the product with the vector towards the part's answers, above the mean of these texts; 0 if it is not known. For a text
-    without a vector, `cosine` is NaN and the other cosines are 0.
+    `near_*` is the best of the direct neighbours, `local_*` the best within eight places, including the text itself.
+    `answer_cosine` is the cosine with the vector towards the part's answers, less the mean over these texts; 0 if unknown. For a
+    text without a vector, `cosine` is NaN and the other cosines are 0.
     """
 
     coverage: _Numbers
@@ -71,9 +71,9 @@ class Evidence(NamedTuple):
 
 
 def evidence_of(
-    recalled: Recalled[Text], query: RecallQuery, parts: Sequence[QuestionPart], standing: TextPositions | None = None
+    recalled: Recalled[Text], query: RecallQuery, parts: Sequence[QuestionPart], positions: TextPositions | None = None
 ) -> Evidence:
-    """Return the evidence of the texts recalled for this query. Without `standing`, texts have no neighbours.
+    """Return the evidence of the texts recalled for this query. Without `positions`, texts have no neighbours.
 
     Raises EvidenceUnusable.
     """
@@ -81,55 +81,63 @@ def evidence_of(
     idfs = dict(zip(query.words, _idfs(recalled, query.weights), strict=False))
     words_by_part = [frozenset(part.words) for part in parts]
     weights = [[idf if word in words_of else 0.0 for word, idf in idfs.items()] for words_of in words_by_part]
-    return weigh(recalled, weights, standing)._replace(answer_cosine=_answer_cosines(recalled.cosines, len(parts)))
+    return weigh(recalled, weights, positions)._replace(answer_cosine=_answer_cosines(recalled.cosines, len(parts)))
 
 
 def unknown_words(recalled: Recalled[Text], query: RecallQuery) -> frozenset[str]:
-    """Return the searched words that no text holds, of all that were searched."""
+    """Return the query's words that no text of the source holds."""
     counted = zip(query.words, recalled.frequencies, strict=False)
     return frozenset(word for word, count in counted if not count)
 
 
 def _answer_cosines(cosines: Sequence[Sequence[float]], parts: int) -> _Numbers:
-    """Return the cosines after those of the parts, each less its mean. A part without any has those of the whole message."""
+    """Return the cosines with the answer vectors, which follow those with the parts, each row less its mean.
+
+    A part without an answer vector gets the row of the whole message.
+    """
     answers = max(map(len, cosines), default=0) - parts
     if answers <= 0:
         return np.zeros((parts, len(cosines)))
-    known = _cosines([one[parts:] for one in cosines], answers)
-    centred = np.nan_to_num(known - np.nanmean(known, axis=1, keepdims=True))
+    rows = _cosines([text_cosines[parts:] for text_cosines in cosines], answers)
+    centred = np.nan_to_num(rows - np.nanmean(rows, axis=1, keepdims=True))
     return np.asarray(centred[[part if part < answers else 0 for part in range(parts)]], np.float64)
 
 
 def _idfs(recalled: Recalled[Text], shares: Sequence[float]) -> list[float]:
-    """Return each word's weight: its inverse frequency; of the thread's words that of the eight best, times their shares."""
-    own = sum(share >= 1.0 for share in shares) if shares else len(recalled.frequencies)
+    """Return each word's weight: the inverse frequency of the message's own words, then that of the thread's times its share.
+
+    All but the best eight of the thread's words get 0.
+    """
+    own_count = sum(share >= 1.0 for share in shares) if shares else len(recalled.frequencies)
     counts, total = recalled.frequencies, recalled.total
-    said = [
+    thread_weights = [
         idf * share if count and idf >= _LEAST_IDF else 0.0
-        for count, idf, share in zip(counts[own:], _idf(counts[own:], total), shares[own:], strict=False)
+        for count, idf, share in zip(
+            counts[own_count:], _idf(counts[own_count:], total), shares[own_count:], strict=False
+        )
     ]
-    best = sorted(range(len(said)), key=lambda place: (-said[place], place))[:_THREAD_WORDS]
+    best = sorted(range(len(thread_weights)), key=lambda place: (-thread_weights[place], place))[:_THREAD_WORDS]
     return [
-        *inverse_frequencies(counts[:own], total),
-        *(idf if place in best else 0.0 for place, idf in enumerate(said)),
+        *inverse_frequencies(counts[:own_count], total),
+        *(weight if place in best else 0.0 for place, weight in enumerate(thread_weights)),
     ]
 
 
 def of_shares(shares: Sequence[float], *, parts: int) -> Evidence:
-    """Return evidence for texts known only by the share of the words that each holds, the same for every part."""
+    """Return evidence for texts of which only the share of the question's words is known, the same for every part."""
     coverage = np.tile(np.array(shares, np.float64), (parts, 1))
-    nothing = np.zeros_like(coverage)
-    return Evidence(coverage, coverage, coverage, np.full_like(coverage, math.nan), nothing, nothing, nothing)
+    zeros = np.zeros_like(coverage)
+    return Evidence(coverage, coverage, coverage, np.full_like(coverage, math.nan), zeros, zeros, zeros)
 
 
 def _check(recalled: Recalled[Text]) -> None:
-    """Raise EvidenceUnusable for impossible values, which would otherwise pass unnoticed as no evidence."""
+    """Raise EvidenceUnusable for impossible values, which would otherwise pass unnoticed as missing evidence."""
     counted = (recalled.total, *recalled.frequencies)
     if not all(isinstance(count, int) and count >= 0 for count in counted):
-        raise EvidenceUnusable("a count is no number")
+        raise EvidenceUnusable("a count is not a natural number")
     matched = recalled.matched
     if matched and (min(matched) < 0 or max(matched) >> len(recalled.frequencies)):
-        raise EvidenceUnusable("a word was found that was not counted")
+        raise EvidenceUnusable("a match refers to a word that has no count")
     cosines = np.fromiter(chain.from_iterable(recalled.cosines), np.float64)
     if not (np.abs(cosines) <= MOST_COSINE).all():
         raise EvidenceUnusable("a cosine is not between -1 and 1")
@@ -141,36 +149,36 @@ def inverse_frequencies(frequencies: Collection[int], total: int) -> list[float]
     ln(1 + (N - n + 0.5) / (n + 0.5)), from Robertson and Zaragoza, The Probabilistic Relevance Framework, 2009.
     """
     idfs = _idf(frequencies, total)
-    telling = set(sorted(range(len(idfs)), key=lambda place: (-idfs[place], place))[:_WEIGHED_WORDS])
-    return [idf if place in telling else 0.0 for place, idf in enumerate(idfs)]
+    highest = set(sorted(range(len(idfs)), key=lambda place: (-idfs[place], place))[:_WEIGHED_WORDS])
+    return [idf if place in highest else 0.0 for place, idf in enumerate(idfs)]
 
 
 def _idf(frequencies: Iterable[int], total: int) -> list[float]:
-    return [math.log(1 + (max(total, found) - found + 0.5) / (found + 0.5)) for found in frequencies]
+    return [math.log(1 + (max(total, count) - count + 0.5) / (count + 0.5)) for count in frequencies]
 
 
 def weigh(
-    recalled: Recalled[Text], weights: Sequence[Sequence[float]], standing: TextPositions | None = None
+    recalled: Recalled[Text], weights: Sequence[Sequence[float]], positions: TextPositions | None = None
 ) -> Evidence:
-    """Return the evidence of each text, a row for each part of the question.
+    """Return the evidence of the texts, one row per part of the question.
 
     `weights` holds, for each part, the weight of each of the question's words: 0 for a word of another part.
     """
-    around = _Around(standing) if standing and recalled.texts else None
+    neighbours = _Neighbours(positions) if positions and recalled.texts else None
     held = _held(recalled.matched, len(weights[0]))
-    joint = around.either(held) if around else held
+    joint = neighbours.joined(held) if neighbours else held
     coverage, joint_coverage = _shares(held, weights), _shares(joint, weights)
     cosine = _cosines(recalled.cosines, len(weights))
     has_vector = ~np.isnan(cosine)
-    known, nothing = np.where(has_vector, cosine, 0.0), np.zeros_like(cosine)
-    if around is None:
-        return Evidence(coverage, joint_coverage, coverage, cosine, nothing, known, nothing)
-    local = around.best(coverage, _LOCAL_PLACES, coverage)
+    known, zeros = np.where(has_vector, cosine, 0.0), np.zeros_like(cosine)
+    if neighbours is None:
+        return Evidence(coverage, joint_coverage, coverage, cosine, zeros, known, zeros)
+    local = neighbours.best(coverage, _LOCAL_PLACES, coverage)
     if not has_vector.any():
-        return Evidence(coverage, joint_coverage, local, cosine, nothing, nothing, nothing)
-    near = around.best(known, 1, nothing) * has_vector
-    local_cosine = around.best(known, _LOCAL_PLACES, known) * has_vector
-    return Evidence(coverage, joint_coverage, local, cosine, near, local_cosine, nothing)
+        return Evidence(coverage, joint_coverage, local, cosine, zeros, zeros, zeros)
+    near = neighbours.best(known, 1, zeros) * has_vector
+    local_cosine = neighbours.best(known, _LOCAL_PLACES, known) * has_vector
+    return Evidence(coverage, joint_coverage, local, cosine, near, local_cosine, zeros)
 
 
 def _shares(held: _Bits, weights: Sequence[Sequence[float]]) -> _Numbers:
@@ -180,27 +188,27 @@ def _shares(held: _Bits, weights: Sequence[Sequence[float]]) -> _Numbers:
     return np.stack([np.minimum(numbers @ words / (words.sum() or 1.0), 1.0) for words in parts])
 
 
-class _Around:
+class _Neighbours:
     """Finds neighbouring texts by sorting on group and place, which puts neighbours next to each other."""
 
-    def __init__(self, standing: TextPositions) -> None:
+    def __init__(self, positions: TextPositions) -> None:
         groups: dict[Hashable, int] = {}
-        numbers = [groups.setdefault(group, len(groups)) for group in standing.groups]
+        numbers = [groups.setdefault(group, len(groups)) for group in positions.groups]
         # Keys of different groups are farther apart than any two places of one group.
-        keys = np.array(numbers, np.int64) * (1 << 40) + np.array(standing.places, np.int64)
+        keys = np.array(numbers, np.int64) * (1 << 40) + np.array(positions.places, np.int64)
         self._order = np.argsort(keys, kind="stable")
         ordered = keys[self._order]
         self._distances = [ordered[step:] - ordered[:-step] for step in range(1, _LOCAL_PLACES + 1)]
 
-    def either(self, held: _Bits) -> _Bits:
-        """Return the words that each text or a direct neighbour holds."""
-        ordered, either = held[self._order], np.empty_like(held)
+    def joined(self, held: _Bits) -> _Bits:
+        """Return which words each text or a direct neighbour holds."""
+        ordered, joined = held[self._order], np.empty_like(held)
         is_next = self._distances[0][:, None] == 1
         joint = ordered.copy()
         joint[:-1] |= ordered[1:] & is_next
         joint[1:] |= ordered[:-1] & is_next
-        either[self._order] = joint
-        return either
+        joined[self._order] = joint
+        return joined
 
     def best(self, values: _Numbers, reach: int, start: _Numbers) -> _Numbers:
         """Return the best of `start` and of the values up to `reach` places away on either side, row by row."""
@@ -225,5 +233,5 @@ def _cosines(cosines: Sequence[Sequence[float]], parts: int) -> _Numbers:
         return np.full((parts, len(cosines)), math.nan)
     if all(len(one) == parts for one in cosines):
         return np.array(cosines, np.float64).T
-    none = (math.nan,) * parts
-    return np.array([(*one, *none)[:parts] for one in cosines], np.float64).T
+    nans = (math.nan,) * parts
+    return np.array([(*one, *nans)[:parts] for one in cosines], np.float64).T

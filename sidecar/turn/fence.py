@@ -20,7 +20,7 @@ from sidecar.turn.lenient import LOOK_ALIKES, read, read_with_places
 
 _TAG_DIGITS = 6
 _BREAK = "_"
-_REMEMBERED, _REMEMBERED_CHARS = 8_192, 2_000
+_CACHE_SIZE, _CACHED_CHARS = 8_192, 2_000
 _MOST_PASSES = 4  # one is enough unless two imitations overlap
 
 _OPENERS = re.compile(rf"[<\[\]&%\\=+{re.escape(LOOK_ALIKES['<'] + LOOK_ALIKES['['] + LOOK_ALIKES[']'])}]")
@@ -32,7 +32,7 @@ _PLAIN_TAG = re.compile(r"<[ /]{0,8}context-[^<>\n]{0,200}>", re.IGNORECASE)
 def fence_tag(key: bytes, tenant_id: UUID | str, owner_id: UUID | str) -> str:
     """Return the fence tag of a scope: six decimal digits of an HMAC, the same for all its threads.
 
-    Digits are tokenized in threes, so that every tag costs the same; letters would make budgets depend on the key.
+    Tokenizers take digits in threes, so every tag costs the same; with letters, budgets would depend on the key.
     """
     scope = f"{len(str(tenant_id))}:{tenant_id}{owner_id}"
     number = int.from_bytes(hmac.digest(key, scope.encode(), hashlib.sha256)) % 10**_TAG_DIGITS
@@ -42,9 +42,9 @@ def fence_tag(key: bytes, tenant_id: UUID | str, owner_id: UUID | str) -> str:
 def bodies(texts: Sequence[str]) -> list[str]:
     """Return each text neutralised, indented and stripped, ready to follow a mark.
 
-    Caches short texts, since the same ones recur turn after turn.
+    Short texts are cached, since the same ones recur turn after turn.
     """
-    return [_remembered(text) if len(text) <= _REMEMBERED_CHARS else _body(text) for text in texts]
+    return [_cached_body(text) if len(text) <= _CACHED_CHARS else _body(text) for text in texts]
 
 
 def neutralise(text: str) -> str:
@@ -78,8 +78,8 @@ def indented(body: str) -> str:
     )
 
 
-@lru_cache(maxsize=_REMEMBERED)
-def _remembered(text: str) -> str:
+@lru_cache(maxsize=_CACHE_SIZE)
+def _cached_body(text: str) -> str:
     return _body(text)
 
 
@@ -88,7 +88,7 @@ def _body(text: str) -> str:
 
 
 def _is_plain(text: str) -> bool:
-    """Return whether the text certainly holds no imitation: a cheap check that settles most texts."""
+    """Return whether the text certainly holds no imitation. This cheap check settles most texts."""
     if _OPENERS.search(text):
         return False
     if text.isascii() and not _CONTROLS.search(text):
@@ -105,7 +105,7 @@ def _encodable(text: str) -> str:
 
 
 def _broken(text: str, forged: re.Pattern[str]) -> str:
-    """Return the text with an underscore in each imitation."""
+    """Return the text with an underscore inserted into each imitation."""
     for _ in range(_MOST_PASSES):
         if not forged.search(read(text)):
             break

@@ -1,4 +1,4 @@
-"""Rules for workspace files, whatever stores them: which are text, how large one may be, its words, and its item.
+"""Rules for workspace files, independent of where they are stored: which are text, their size limit, their words, their items.
 
 Pure; the sources read the files.
 """
@@ -27,7 +27,7 @@ _WORD: Final = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceFile:
-    """A text file of a workspace: its path there, its text, and when it was last changed. `level` is that of the workspace."""
+    """A text file of a workspace: its path in it, its text, and when it was last changed. `level` is the workspace's level."""
 
     path: str
     level: str
@@ -46,7 +46,7 @@ def words_of(text: str) -> frozenset[str]:
 
 
 def as_text(data: bytes) -> str | None:
-    """Return a file's text, or None for one that is binary or blank."""
+    """Return a file's text, or None if the file is binary or blank."""
     try:
         text = data.decode()
     except UnicodeDecodeError:
@@ -55,7 +55,7 @@ def as_text(data: bytes) -> str | None:
 
 
 def item_of(file: WorkspaceFile, coverage: float, rank: int, tenant_id: UUID) -> Item:
-    """Return a file as an item; `coverage` is the share of the question's words in it, 0 to 1, and becomes its relevance."""
+    """Return a file as an item. `coverage`, the share of the question's words that it holds (0 to 1), becomes its relevance."""
     return Item(
         id=f"file:{file.level}/{file.path}",
         source=Source.WORKSPACE,

@@ -41,19 +41,19 @@ __all__ = ["Fitted", "Fitting", "PromptTokens", "Share", "fit", "pool_of"]
 
 SUMMARY_ID = "thread-summary"
 SUMMARY_HEADER = "Earlier in this thread"
-_LEAST_POOL_TOKENS = 2_000  # in a smaller pool a summary costs more evidence than it adds
+_LEAST_POOL_TOKENS = 2_000  # in a smaller pool a summary displaces more evidence than it adds
 _SUMMARY_SHARE = 16
 DEFAULT_CACHE_MINIMUM_TOKENS = 1024
 
 _FORMS = (Form.FULL, Form.SUMMARY, Form.LEAD, None)
 
-# Matches no other text: a summary's duplicates are found by lineage, not by wording.
-_NO_KIN = Signature(-1, 0, b"")
+# Matches no other text: duplicates of a summary are found by lineage, not by wording.
+_UNIQUE_SIGNATURE = Signature(-1, 0, b"")
 
 
 @dataclass(frozen=True, slots=True)
 class Fitting:
-    """The whole input of a turn's fitting, except the meter."""
+    """The input of a turn's fitting, except the meter."""
 
     profile: Profile
     window_tokens: int
@@ -68,7 +68,7 @@ class Fitting:
 
     @property
     def prospects(self) -> Prospects:
-        """Whether the message asks for anything, and whether an answer was found; certain if it was not read."""
+        """The probabilities that the message asks for anything and that an answer was found; 1 if the message was not read."""
         return Prospects(self.reading.asks, self.reading.holds) if self.reading else Prospects()
 
 
@@ -91,7 +91,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A turn's context with every decision that led to it. Fates are in the order of the context, then the rest."""
+    """A turn's context with every decision that led to it. Fates of items in the context come first, in its order."""
 
     pool: TokenPool
     tokenizer: str
@@ -105,7 +105,7 @@ class Fitted:
 
     @property
     def has_found_nothing(self) -> bool:
-        """Whether no item is in the context but pinned ones."""
+        """Whether the context has no items other than pinned ones."""
         return not any(fate.form and not fate.item.is_pinned for fate in self.fates)
 
 
@@ -114,17 +114,17 @@ def fit(question: Fitting, meter: TokenCounter) -> Fitted:
     profile = question.profile
     pool = pool_of(profile, window_tokens=question.window_tokens, spent=question.spent, meter=meter)
     offers = gather(question.reports, profile, question.seen_item_ids, question.prospects)
-    said = question.history if profile.knobs(Source.THREAD).enabled else ()
-    thread = history.read(sendable(said, question.fence_tag, meter), meter)
+    turns = question.history if profile.knobs(Source.THREAD).enabled else ()
+    thread = history.read(sendable(turns, question.fence_tag, meter), meter)
     recall_tokens = min(pool.pool_tokens, profile.recall_tokens or pool.pool_tokens)
     stock = _stock(question, offers, thread, meter, pool_tokens=recall_tokens)
-    # A ratio learned from reports may make the notice larger than the smallest pool; then no item goes in either.
+    # A ratio learned from usage reports may make the notice too large for the smallest pool; then no item goes in either.
     has_notice = stock.prices.notice <= pool.pool_tokens // 2
     room_tokens = pool.pool_tokens - stock.prices.notice if has_notice else pool.pool_tokens
     ledger = Ledger(stock, room_tokens)
     ledger.pin(pool.pool_tokens // 2 if has_notice else 0)
     exchange = history.fit_exchange(thread, ledger.left_tokens, meter)
-    # A cut exchange takes the whole pool: the few tokens that the cut leaves stay unused.
+    # A cut exchange takes the whole pool; the few tokens that the cut frees stay unused.
     ledger.left_tokens = max(0, min(ledger.left_tokens - thread.exchange_tokens, recall_tokens)) if has_notice else 0
     shared = share(PoolDemand(stock, exchange, thread.older, recall_tokens), profile, ledger)
     before = question.spent.system_tokens + question.spent.tool_tokens
@@ -168,7 +168,7 @@ def _stock(question: Fitting, offers: Offers, thread: History, meter: TokenCount
 
 
 def _summary_item(question: Fitting, meter: TokenCounter, pool_tokens: int) -> Item | None:
-    """Return the newest lines of the thread's summary that fit its share of the pool, as an item for the turns they hold."""
+    """Return the newest lines of the thread's summary that fit its share of the pool, as an item that stands for their turns."""
     summary, profile = question.summary, question.profile
     is_wanted = profile.thread_summary and profile.knobs(Source.THREAD).enabled and pool_tokens >= _LEAST_POOL_TOKENS
     if summary is None or not is_wanted or not summary.text.strip():
@@ -177,7 +177,7 @@ def _summary_item(question: Fitting, meter: TokenCounter, pool_tokens: int) -> I
     first = 0 if summary.fault else _first_that_fits(lines, pool_tokens // _SUMMARY_SHARE, meter)
     if first == len(lines):
         return None
-    turn_ids = _held(summary.turn_ids, first, len(lines))
+    turn_ids = _turns_of_lines(summary.turn_ids, first, len(lines))
     return Item(
         id=SUMMARY_ID,
         source=Source.THREAD,
@@ -187,13 +187,13 @@ def _summary_item(question: Fitting, meter: TokenCounter, pool_tokens: int) -> I
         header=SUMMARY_HEADER,
         provenance=tuple(Ref("turn", turn_id) for turn_id in turn_ids) or (Ref("thread", SUMMARY_ID),),
         stands_for=turn_ids,
-        signature=_NO_KIN,
+        signature=_UNIQUE_SIGNATURE,
         fault=summary.fault,
     )
 
 
 def _first_that_fits(lines: Sequence[str], left_tokens: int, meter: TokenCounter) -> int:
-    """Return the index of the first of the newest lines that fit together; the number of lines if none fits."""
+    """Return the index of the oldest of the newest lines that fit together; the number of lines if none fits."""
     first = len(lines)
     for tokens in reversed(meter.count([f"{line}\n" for line in lines])):
         if tokens > left_tokens:
@@ -203,10 +203,10 @@ def _first_that_fits(lines: Sequence[str], left_tokens: int, meter: TokenCounter
     return first
 
 
-def _held(turn_ids: Sequence[str], first: int, count: int) -> tuple[str, ...]:
-    """Return the turns of the lines from `first`: a summary's turns are those of its last lines, one a line.
+def _turns_of_lines(turn_ids: Sequence[str], first: int, count: int) -> tuple[str, ...]:
+    """Return the turns of the lines from `first` on; a summary's turns are those of its last lines, one per line.
 
-    With more turns than lines it is not known which line holds which turn, so it stands for none.
+    With more turns than lines, it is unknown which line holds which turn, so the result is empty.
     """
     if len(turn_ids) > count:
         return ()
@@ -222,7 +222,7 @@ def _messages(exchange: Exchange, thread: History, shared: Shared) -> list[Messa
 def _rendered(
     ledger: Ledger, messages: Sequence[Message], page: RenderOptions, pool: TokenPool, meter: TokenCounter
 ) -> Rendering:
-    """Return the rendered context. While it exceeds the pool, the items taken in last are removed."""
+    """Return the rendered context. While it exceeds the pool, the items added last are removed."""
     rendering = render(ledger, messages, page, meter)
     while rendering.tokens > pool.pool_tokens and ledger.kept:
         ledger.withdraw(rendering.tokens - pool.pool_tokens)
@@ -231,7 +231,7 @@ def _rendered(
 
 
 def _fates(ledger: Ledger, rendering: Rendering, offers: Offers) -> tuple[Fate, ...]:
-    """Return every item's fate: those in the context in its order, then the others, best first."""
+    """Return every item's fate: items in the context in its order, then the others, best first, then the rejected ones."""
     stock, marks, tokens, stages = ledger.stock, rendering.marks, ledger.tokens, ledger.kept
     items, full, whole, lead = stock.items, stock.pieces.full, Decision.KEPT, Form.LEAD
     kept = [

@@ -1,6 +1,6 @@
-"""The patterns that no text may imitate: fences, marks, headers, role lines, and chat-template tokens.
+"""Patterns of the structures that no text may imitate: fences, marks, headers, role lines, and chat-template tokens.
 
-They match a text as `lenient` reads it: decoded, in lower case, with look-alikes replaced. Each match ends where an
+They match a text as `lenient` reads it: decoded, in lower case, with look-alikes replaced. Each match ends where an inserted
 underscore breaks the imitation.
 """
 
@@ -76,7 +76,7 @@ IN_MESSAGES: Final = re.compile(rf"{_FENCE}|{_BARRED}|{_TAGGED}|{_DOUBLE}|{_SQUA
 """Forbidden in the thread's messages. A message is not inside a fence, so marks and roles are allowed."""
 
 ROLES: Final = re.compile(_ROLE)
-"""Line starts that look like a role speaking."""
+"""Line starts that look like the label of a speaking role."""
 
 IN_FENCES: Final = re.compile(
     rf"{_FENCE}|{_BARRED}|{_TAGGED}|{_IN_A_ROLE}|{_DOUBLE}|{_SQUARE}|{_MARK}|{_ROLE}|{_HEADER}"

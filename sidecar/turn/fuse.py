@@ -1,7 +1,7 @@
 """Orders the items of all sources in one list.
 
-Scores of different backends are never compared. If every source gives calibrated relevances, items are ordered by what they are
-worth; otherwise by reciprocal rank fusion. The trained ranker sets the items' relevances before this.
+Scores of different backends are never compared. If every source gives calibrated relevances, items are ordered by worth (see
+`worth.worths`), otherwise by reciprocal rank fusion. The trained ranker has set the items' relevances before.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sidecar.turn.profile import Allocation, Profile
 from sidecar.turn.worth import worths
 
 _RRF_K = 60
-_HEARD = math.exp(-1)
+_REPEATED_FACTOR = math.exp(-1)
 _rank, _source = attrgetter("rank"), attrgetter("source")
 
 
@@ -27,7 +27,7 @@ def order(items: Sequence[Item], profile: Profile) -> list[Item]:
     Under POOLED, priority breaks ties. Remaining ties go by rank, then by position in `items`.
     """
     ranked, scores = _scored(items)
-    _yield_to_facts(ranked, scores, profile)
+    _demote_turns_behind_facts(ranked, scores, profile)
     if profile.allocation is Allocation.POOLED:
         priorities = {source: profile.knobs(source).priority for source in Source}
         keys = [(-score, priorities[item.source]) for item, score in zip(ranked, scores, strict=True)]
@@ -35,32 +35,33 @@ def order(items: Sequence[Item], profile: Profile) -> list[Item]:
     return [ranked[index] for index in sorted(range(len(ranked)), key=scores.__getitem__, reverse=True)]
 
 
-def _yield_to_facts(items: Sequence[Item], scores: list[float], profile: Profile) -> None:
-    """Lower the score of each turn that a fact offered earlier stands for: the fact already says it, if not verbatim."""
+def _demote_turns_behind_facts(items: Sequence[Item], scores: list[float], profile: Profile) -> None:
+    """Lower the score of each turn that an earlier fact stands for, since the fact holds its content, if not verbatim."""
     both = zip(items, scores, strict=True)
     facts = [(item, score) for item, score in both if item.stands_for and item.source is not Source.THREAD]
     if not facts:
         return
     scored = dict(zip([item.id for item in items], scores, strict=True))
     is_tiered = profile.allocation is Allocation.PRIORITY
-    told_twice: set[str] = set()
+    repeated_ids: set[str] = set()
     for item, score in facts:
         is_first = is_tiered and item.relevance >= profile.relevance_knee
-        told_twice.update(ref for ref in item.stands_for if ref in scored and (is_first or score >= scored[ref]))
-    for index, item in enumerate(items if told_twice else ()):
-        if item.source is Source.THREAD and item.id in told_twice:
-            scores[index] *= _HEARD
+        repeated_ids.update(ref for ref in item.stands_for if ref in scored and (is_first or score >= scored[ref]))
+    for index, item in enumerate(items if repeated_ids else ()):
+        if item.source is Source.THREAD and item.id in repeated_ids:
+            scores[index] *= _REPEATED_FACTOR
 
 
 def best(items: Sequence[Item], count: int) -> list[Item]:
-    """Return the best `count` items, best first. Ignores priorities: they must not decide which items compete."""
+    """Return the best `count` items, best first. Priorities are ignored, so that they do not decide which items compete."""
     ranked, scores = _scored(items)
     return [ranked[index] for index in sorted(range(len(ranked)), key=scores.__getitem__, reverse=True)[:count]]
 
 
 def is_calibrated(items: Sequence[Item], relevances: Sequence[float]) -> bool:
-    """Return whether every source of these items gives relevances. One whose items all have 0 does not, unless they were judged:
-    then nothing that it offers answers.
+    """Return whether every source of these items gives relevances.
+
+    A source whose items all have a relevance of 0 gives none, unless the ranker judged them: then none of its items answers.
     """
     sources = list(map(_source, items))
     judged = map(or_, map(bool, relevances), (item.features is not None for item in items))
@@ -76,7 +77,7 @@ def relevances(items: Sequence[Item]) -> list[float]:
 
 
 def item_worths(items: Sequence[Item], relevances: Sequence[float]) -> list[float]:
-    """Return what each item is worth (see `worth.worths`), given the items' `relevances`."""
+    """Return the worth of each item (see `worth.worths`), given the items' `relevances`."""
     holds = [item.features.holds if item.features else 1.0 for item in items]
     return worths(relevances, [item.text for item in items], holds)
 

@@ -17,11 +17,12 @@ from sidecar.turn.pairs import Paired, Unit, pair
 
 MESSAGE_TOKENS = 4
 _LEAST_CUT_TOKENS = 24
+_CUT_REASON = "the last exchange is larger than the pool; its middle is cut"
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A thread's sendable turns: the last exchange (oldest first), and the units before it (newest first)."""
+    """A thread's sendable turns: the last exchange (oldest unit first), and the units before it (newest first)."""
 
     exchange: tuple[Unit, ...]
     older: tuple[Unit, ...]
@@ -36,9 +37,9 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """The last exchange as sent. `cut` holds the ids of turns that miss a part, `gone` those of turns left out.
+    """The last exchange as sent. `cut` holds the ids of shortened turns, `gone` those of turns left out.
 
-    `turn_ids` holds the ids of all its turns in the order they get room: the first unit, then from the last backwards.
+    `turn_ids` holds the ids of all its turns in the order they get room: the first unit, then the others from the last backwards.
     """
 
     turns: tuple[HistoryTurn, ...]
@@ -64,25 +65,27 @@ class TurnFate:
 
 
 def read(turns: Sequence[HistoryTurn], meter: TokenCounter) -> History:
-    """Return the thread split at its last exchange: from the last turn in which the user speaks to the end."""
-    known = {turn.id: turn for turn in turns}
-    paired = pair([turn for turn in known.values() if not turn.fault])
-    units = _counted_as_paired(paired.units, known, meter)
+    """Return the thread split at its last exchange, which begins with the last turn in which the user speaks."""
+    by_id = {turn.id: turn for turn in turns}
+    paired = pair([turn for turn in by_id.values() if not turn.fault])
+    units = _counted_as_paired(paired.units, by_id, meter)
     opening = next((place for place in range(len(units) - 1, -1, -1) if _user_speaks(units[place])), len(units) - 1)
     split = max(0, opening)
-    return History(units[split:], units[:split][::-1], paired, tuple(turn for turn in known.values() if turn.fault))
+    return History(units[split:], units[:split][::-1], paired, tuple(turn for turn in by_id.values() if turn.fault))
 
 
 def _counted_as_paired(
     units: tuple[Unit, ...], before: Mapping[str, HistoryTurn], meter: TokenCounter
 ) -> tuple[Unit, ...]:
-    """Return the units with the tokens of turns whose parts were left out, or given an id, counted as they are now."""
+    """Return the units with the tokens counted again for turns whose parts were left out or given an id."""
     changed = [turn for unit in units for turn in unit.turns if tuple(turn.parts) != tuple(before[turn.id].parts)]
     if not changed:
         return units
     counts = meter.count([message_text(turn.text, turn.parts) for turn in changed])
-    now = {one.id: replace(one, tokens=count + MESSAGE_TOKENS) for one, count in zip(changed, counts, strict=True)}
-    turns = [tuple(now.get(turn.id, turn) for turn in unit.turns) for unit in units]
+    recounted = {
+        one.id: replace(one, tokens=count + MESSAGE_TOKENS) for one, count in zip(changed, counts, strict=True)
+    }
+    turns = [tuple(recounted.get(turn.id, turn) for turn in unit.turns) for unit in units]
     return tuple(Unit(one, sum(turn.tokens for turn in one)) for one in turns)
 
 
@@ -100,7 +103,7 @@ def message_text(text: str, parts: Sequence[Mapping[str, Any]]) -> str:
 
 
 def fit_exchange(history: History, pool_tokens: int, meter: TokenCounter) -> Exchange:
-    """Return the last exchange within the pool: whole if it fits, else with its middle cut.
+    """Return the last exchange fitted to the pool: whole if it fits, else with its middle cut.
 
     Cut turns are counted as sent. If they exceed the pool, the cut is repeated with a limit lower by the excess.
     """
@@ -120,10 +123,10 @@ def _cut_exchange(history: History, limit_tokens: int, meter: TokenCounter) -> E
     drafts = {turn.id: draft for turn, draft in zip(turns, _drafts(turns, meter), strict=True)}
     kept = _outer_units(history.exchange, drafts, limit_tokens - mark_tokens)
     has_gap = len(kept) < len(history.exchange)
-    left = [drafts[turn.id] for turn in _turns(kept)]
-    if sum(draft.least_tokens for draft in left) > limit_tokens - mark_tokens:
-        left = [left[0].bare()]
-    shortened = _cut_to_fit(left, limit_tokens - mark_tokens * has_gap, meter)
+    remaining = [drafts[turn.id] for turn in _turns(kept)]
+    if sum(draft.least_tokens for draft in remaining) > limit_tokens - mark_tokens:
+        remaining = [remaining[0].bare()]
+    shortened = _cut_to_fit(remaining, limit_tokens - mark_tokens * has_gap, meter)
     if has_gap:
         shortened[0] = shortened[0].marked(mark_tokens)
     return _as_exchange(history.exchange, shortened, meter)
@@ -134,11 +137,11 @@ def recent(
 ) -> int:
     """Return how many of the older units, given newest first, the window holds within both limits.
 
-    With steps it begins only where the thread's own tokens cross a multiple of `step_tokens` (or, where the limit on turns
-    comes first, its turns one of `step_turns`), so that it keeps its beginning for many turns; then it may hold less than
-    would fit.
+    With steps, the window begins only where the thread's tokens cross a multiple of `step_tokens`, or, if the limit on turns is
+    reached first, where its turns cross a multiple of `step_turns`. So the window keeps its beginning for many turns, but may
+    hold less than would fit.
     """
-    # Threads kept elsewhere do not tell how much was said before a turn.
+    # The tokens before a turn are unknown for threads that are stored elsewhere.
     is_aligned = step_tokens > 0 and any(unit.turns[0].tokens_before for unit in older)
     by_tokens = by_turns = tokens = turns = 0
     for count, unit in enumerate(older, start=1):
@@ -152,13 +155,13 @@ def recent(
             by_tokens = count
         if _crosses(first.position, [one.position for one in before], step_turns):
             by_turns = count
-    # Of a longer thread only as many turns are read as the window may hold.
+    # Only as many turns of a longer thread are read as the window may hold.
     is_cut = is_aligned and older[-1].turns[0].tokens_before > 0
     return max(by_tokens, by_turns) if is_cut else by_tokens
 
 
 def _crosses(place: int, before: Sequence[int], step: int) -> bool:
-    """Return whether a multiple of the step lies between the unit before, if any, and this one."""
+    """Return whether a multiple of the step lies between the previous unit, if any, and this one."""
     return place // step > before[0] // step if before else place == 0
 
 
@@ -167,10 +170,9 @@ def fates(history: History, exchange: Exchange, older_count: int) -> Iterator[Tu
     sent = {turn.id: turn for turn in exchange.turns}
     for turn in reversed(_turns(history.exchange)):
         if turn.id in exchange.gone:
-            yield TurnFate(turn, Decision.OVER_BUDGET, "the last exchange is larger than the pool; its middle is cut")
+            yield TurnFate(turn, Decision.OVER_BUDGET, _CUT_REASON)
         elif turn.id in exchange.cut:
-            reason = "the last exchange is larger than the pool; its middle is cut"
-            yield TurnFate(turn, Decision.SHORTENED, reason, sent[turn.id].tokens)
+            yield TurnFate(turn, Decision.SHORTENED, _CUT_REASON, sent[turn.id].tokens)
         else:
             yield _whole(sent[turn.id], "last exchange", history)
     for place, unit in enumerate(history.older):
@@ -180,7 +182,9 @@ def fates(history: History, exchange: Exchange, older_count: int) -> Iterator[Tu
             else:
                 yield TurnFate(turn, Decision.OVER_BUDGET, "the window of recent turns ends after it")
     for turn in history.paired.emptied:
-        yield TurnFate(turn, Decision.BELOW_CUTOFF, f"{history.paired.left_out[turn.id]}, and it says nothing else")
+        yield TurnFate(
+            turn, Decision.BELOW_CUTOFF, f"{history.paired.left_out[turn.id]}, and the turn has no other content"
+        )
     for turn in history.unusable:
         yield TurnFate(turn, Decision.UNUSABLE, turn.fault)
 
@@ -188,7 +192,7 @@ def fates(history: History, exchange: Exchange, older_count: int) -> Iterator[Tu
 def _whole(turn: HistoryTurn, reason: str, history: History) -> TurnFate:
     left_out = history.paired.left_out.get(turn.id)
     if left_out:
-        return TurnFate(turn, Decision.SHORTENED, f"{reason}; {left_out}, so that is left out", turn.tokens)
+        return TurnFate(turn, Decision.SHORTENED, f"{reason}; {left_out}, so it is left out", turn.tokens)
     return TurnFate(turn, Decision.KEPT, reason, turn.tokens)
 
 
@@ -220,7 +224,7 @@ class _Draft:
         return _Draft(self.turn, texts, (self.counts[0] + mark_tokens, *self.counts[1:]), self.fixed_tokens)
 
     def whole(self) -> HistoryTurn:
-        """Return the turn with the draft's texts and tokens."""
+        """Return the turn with the draft's texts, and their tokens as its count."""
         contents = iter(self.texts[1:])
         parts = tuple(part | {"content": next(contents)} if _is_cuttable(part) else part for part in self.turn.parts)
         return replace(self.turn, text=self.texts[0], parts=parts, tokens=self.fixed_tokens + sum(self.counts))
@@ -228,11 +232,11 @@ class _Draft:
 
 def _drafts(turns: Sequence[HistoryTurn], meter: TokenCounter) -> list[_Draft]:
     texts = [(turn.text, *(part["content"] for part in turn.parts if _is_cuttable(part))) for turn in turns]
-    counts = iter(meter.count([text for of_turn in texts for text in of_turn]))
+    counts = iter(meter.count([text for turn_texts in texts for text in turn_texts]))
     drafts = []
-    for turn, of_turn in zip(turns, texts, strict=True):
-        counted = tuple(next(counts) for _ in of_turn)
-        drafts.append(_Draft(turn, of_turn, counted, max(MESSAGE_TOKENS, turn.tokens - sum(counted))))
+    for turn, turn_texts in zip(turns, texts, strict=True):
+        counted = tuple(next(counts) for _ in turn_texts)
+        drafts.append(_Draft(turn, turn_texts, counted, max(MESSAGE_TOKENS, turn.tokens - sum(counted))))
     return drafts
 
 
@@ -243,16 +247,16 @@ def _is_cuttable(part: dict[str, Any]) -> bool:
 def _outer_units(units: Sequence[Unit], drafts: dict[str, _Draft], limit_tokens: int) -> list[Unit]:
     """Return the units that fit with every text cut to the minimum: the first, and as many of the last as fit."""
     costs = [sum(drafts[turn.id].least_tokens for turn in unit.turns) for unit in units]
-    left = limit_tokens - costs[0]
+    left_tokens = limit_tokens - costs[0]
     first_of_last = len(units)
-    while first_of_last > 1 and costs[first_of_last - 1] <= left:
+    while first_of_last > 1 and costs[first_of_last - 1] <= left_tokens:
         first_of_last -= 1
-        left -= costs[first_of_last]
+        left_tokens -= costs[first_of_last]
     return [units[0], *units[first_of_last:]]
 
 
 def _cut_to_fit(drafts: Sequence[_Draft], limit_tokens: int, meter: TokenCounter) -> list[_Draft]:
-    """Return the drafts with texts cut to one cap, the largest at which all fit."""
+    """Return the drafts with their texts cut to the largest common cap at which all fit."""
     cap = _even_cap([count for draft in drafts for count in draft.counts], limit_tokens - _fixed_tokens(drafts))
     return [_capped(draft, cap, meter) for draft in drafts]
 
@@ -263,12 +267,12 @@ def _fixed_tokens(drafts: Sequence[_Draft]) -> int:
 
 def _even_cap(counts: Sequence[int], limit_tokens: int) -> int:
     """Return the largest cap under which the counts sum to no more than the limit."""
-    left = max(0, limit_tokens)
+    left_tokens = max(0, limit_tokens)
     for place, count in enumerate(sorted(counts)):
-        share = left // (len(counts) - place)
+        share = left_tokens // (len(counts) - place)
         if count > share:
             return share
-        left -= count
+        left_tokens -= count
     return max(counts, default=0)
 
 

@@ -1,11 +1,11 @@
-"""Judges whether what a source offers holds an answer at all, before each text is judged beside the others.
+"""Judges whether a source's candidates hold an answer at all, before each candidate is compared with the others.
 
-The best of a few texts always looks relevant beside its like. So a relevance is a product:
+The best of a few texts always looks relevant next to the others. So a relevance is a product:
 
     p(text answers) = p(its kind holds an answer) * p(text answers | its kind holds an answer)
 
-The first factor, of a logistic model (`calibration.HOLDS`), reads features that do not depend on how many texts there are. The
-second is a curve (`calibration.CALIBRATION`), fitted where an answer is among the texts.
+The first factor comes from a logistic model (`calibration.HOLDS`) whose features do not depend on the number of texts. The
+second comes from a curve (`calibration.CALIBRATION`), fitted to messages with an answer among the texts.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _Numbers = NDArray[np.float64]
 def holding_features(
     odds: _Numbers, cosines: _Numbers, coverages: _Numbers, *, has_unknown_name: bool, leaning: float
 ) -> dict[str, float]:
-    """Return what the offered texts of a kind tell together: the best log odds, cosine and share of words with neighbours.
+    """Return features of all candidates of a kind together: their best log odds, cosine, and share of words with neighbours.
 
-    Beside them, whether the message names somebody or something that no stored text of the kind does, and how far it leans on its
-    thread: what goes on there was found before.
+    Two more features are of the message: whether it names a person or thing that no stored text of the kind names, and how far it
+    leans on its thread, whose topic was found before.
     """
     return {
         "best": float(odds.max()),
@@ -43,12 +43,17 @@ def holding_features(
     }
 
 
-def holdings(of_kinds: Mapping[str, Mapping[str, float]], weights: Mapping[str, RankerWeights]) -> dict[str, float]:
-    """Return the probability of each of these kinds that its texts hold an answer, given what its texts tell together.
+def holdings(
+    features_by_kind: Mapping[str, Mapping[str, float]], weights: Mapping[str, RankerWeights]
+) -> dict[str, float]:
+    """Return the probability that each kind's texts hold an answer, given its `holding_features`; 1 for a kind without weights.
 
-    Pages repeat memories, so beside facts they hold what those hold.
+    Pages repeat memories, so pages get the probability of facts if both are offered.
     """
-    holds = {kind: probability(weights[kind], one) if kind in weights else 1.0 for kind, one in of_kinds.items()}
+    holds = {
+        kind: probability(weights[kind], features) if kind in weights else 1.0
+        for kind, features in features_by_kind.items()
+    }
     return holds | ({_PAGE: holds[_FACT]} if _PAGE in holds and _FACT in holds else {})
 
 

@@ -64,10 +64,10 @@ class Decision(StrEnum):
 
 
 class Zone(StrEnum):
-    """The zones of a context, in the order in which they are sent: what changes goes last.
+    """The zones of a context, in the order in which they are sent: text that changes often goes last.
 
-    Stable blocks stand in the system prompt, the conversation's turns follow, and volatile blocks (what was recalled) stand
-    beside the user's message.
+    Stable blocks stand in the system prompt, the conversation's turns follow, and volatile blocks (recalled items) stand beside
+    the user's message.
     """
 
     STABLE = "stable"
@@ -97,7 +97,7 @@ class TokenCounter(Protocol):
         """Return the tokens of each item's mark (see `pieces`) followed by its line."""
 
     def count_joined(self, texts: Sequence[Sequence[str]]) -> list[int]:
-        """Return the tokens of each text, given in pieces that end with a newline or are an item's mark (see `pieces`)."""
+        """Return the tokens of each text, given in pieces. A piece is an item's mark or ends with a newline (see `pieces`)."""
 
 
 class Ref(NamedTuple):
@@ -109,7 +109,7 @@ class Ref(NamedTuple):
 
 
 class Item(NamedTuple):
-    """One candidate piece of context. A tuple because a turn makes hundreds.
+    """One candidate piece of context. It is a tuple because a turn makes hundreds.
 
     `rank` is its index in its source's order, from 0. `relevance` (0 to 1) is calibrated and comparable across sources; a
     source without relevances gives 0 to all. `header` names its container (a document, a page, a day), `group` is the
@@ -117,7 +117,7 @@ class Item(NamedTuple):
     is its first lines, empty if it has no shorter form. `stands_for` holds the ids of the items it covers (a wiki section:
     the memories it cites; an observation: its facts; a memory: its turns). `features` are the inputs of its relevance, once
     judged. `fault` says why it cannot be used; empty otherwise. An item that `is_pinned` does not compete. `confidence` (0 to 1)
-    and `authority` are a memory's own; None and empty if its source tells none.
+    and `authority` are those of a memory; None and empty if its source gives none.
     """
 
     id: str
@@ -142,21 +142,21 @@ class Item(NamedTuple):
 
 
 def columns_of(items: Sequence[Item]) -> dict[str, tuple[Any, ...]]:
-    """Return the fields of one or more items as columns, which is fastest for hundreds of items."""
+    """Return the fields of one or more items as columns; this is the fastest access for hundreds of items."""
     return dict(zip(Item._fields, zip(*items, strict=True), strict=True))
 
 
 def items_of(**columns: Iterable[Any]) -> tuple[Item, ...]:
-    """Return the items of columns, by the names of fields; a field without a column has its default in every item.
+    """Return the items made from columns, given by field name; a field without a column has its default in every item.
 
-    Hundreds of items are made this way in a third of the time that calling `Item` takes.
+    This takes a third of the time that calling `Item` takes for hundreds of items.
     """
     return tuple(map(_item, zip(*_in_order(columns), strict=False)))
 
 
 def _in_order(columns: Mapping[str, Iterable[Any]]) -> list[Iterable[Any]]:
-    if odd := columns.keys() - set(Item._fields):
-        raise TypeError(f"an item has no {', '.join(sorted(odd))}")
+    if unknown := columns.keys() - set(Item._fields):
+        raise TypeError(f"an item has no {', '.join(sorted(unknown))}")
     return [columns[name] if name in columns else repeat(Item._field_defaults[name]) for name in Item._fields]
 
 
@@ -165,10 +165,10 @@ _item = partial(tuple.__new__, Item)
 
 @dataclass(frozen=True, slots=True)
 class SourceReport:
-    """One source's answer: its items in its own rank order, or why there are none. Latency in milliseconds.
+    """One source's answer: its items in its own rank order, or the reason why there are none. Latency in milliseconds.
 
-    `is_partial` means that some part of the source, named in the reason, failed. `candidates` hold the evidence by which the
-    items' relevance is judged, if the source gives any. `reranked` are the ids that a tenant's own model put in this order.
+    `is_partial` means that some part of the source, named in the reason, failed. `candidates` hold the evidence from which the
+    items' relevance is computed, if the source gives any. `reranked` holds ids in the order that the tenant's own model chose.
     """
 
     source: Source
@@ -207,7 +207,7 @@ class HistoryTurn:
 
 @dataclass(frozen=True, slots=True)
 class HistorySummary:
-    """The rolling summary of a thread's older turns, through the turn at `through_position`. `fault` as for an item."""
+    """The rolling summary of a thread's older turns, up to the turn at `through_position`. `fault` is as for an item."""
 
     text: str
     through_position: int

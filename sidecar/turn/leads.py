@@ -1,4 +1,4 @@
-"""The lead of a text: its first lines, or those that hold a question's words, for items that are shortened."""
+"""Makes the lead of a text, for items that are shortened: its first lines, or the lines that hold a question's words."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ def lead(text: str, lines: int) -> str:
 
 
 def telling_lead(text: str, lines: int, words: Collection[str]) -> str:
-    """Return the `lines` lines of the text that hold most of a question's words, in their order; without any, its first lines.
+    """Return the `lines` lines of the text that hold most of a question's words, in their order; its first lines if none does.
 
-    Of lines with equally many, the earlier come first. Empty if the text has no shorter form.
+    Among lines with equally many words, earlier ones win. Empty if the text has no shorter form.
     """
     first = lead(text, lines)
     written = [line for line in text.splitlines() if line.strip()]
     if not first or len(written) <= lines:
         return first
     wanted = frozenset(words)
-    shares = [len(wanted & held) for held in _words_by_line(text)]
-    best = sorted(range(len(written)), key=lambda place: (-shares[place], place))[:lines]
-    telling = sorted(place for place in best if shares[place])
-    return "\n".join(written[place] for place in telling) if telling else first
+    counts = [len(wanted & held) for held in _words_by_line(text)]
+    best = sorted(range(len(written)), key=lambda place: (-counts[place], place))[:lines]
+    chosen = sorted(place for place in best if counts[place])
+    return "\n".join(written[place] for place in chosen) if chosen else first
 
 
 @lru_cache(maxsize=1024)

@@ -1,7 +1,7 @@
-"""Allocates the pool: the items in the context, their cost, the tokens left, and the items dropped as duplicates.
+"""Keeps the accounts of the pool: the items in the context, their cost, the tokens left, and the items dropped as duplicates.
 
-The only mutable state of a turn. It knows no priorities: `budget` decides the order of offers, the ledger whether an item
-fits.
+This is the only mutable state of a turn. It knows no priorities: `budget` decides the order of offers, and the ledger decides
+whether an item fits.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class NoRoom(NamedTuple):
 
 
 class Representative(NamedTuple):
-    """The item or turns that repeat an item: an id, and how they repeat it.
+    """The item or turns that cover an item: an id, and how they cover it.
 
-    `item_index` is the item's if it may itself be dropped, else -1; `text` is its text.
+    `item_index` is the covering item's index if it may itself be dropped, else -1; `text` is the covering text.
     """
 
     id: str
@@ -63,7 +63,7 @@ Step = tuple[str, Form, bool]
 
 
 class Ledger:
-    """Allocates a pool of tokens to items and turns. Items are named by their indexes in the stock."""
+    """Allocates a pool of tokens to items and turns. Items are identified by their indexes in the stock."""
 
     def __init__(self, stock: Stock, pool_tokens: int) -> None:
         self.stock = stock
@@ -99,9 +99,9 @@ class Ledger:
             self._stand_for(index, item)
 
     def offer(self, indexes: Iterable[int], stage: str, forms: Sequence[Form], limits: Sequence[int]) -> None:
-        """Take in each item that fits the pool and its source's limit, in the order of `indexes`.
+        """Add each item that fits the pool and its source's limit, in the order of `indexes`.
 
-        Skips items already in; drops those that the context already says, and defers those that it says in part.
+        Items already in are skipped, items that the context covers are dropped, and partly covered items are deferred.
         """
         items, pieces, prices, akin = self.stock.items, self.stock.pieces, self.stock.prices, self.stock.kinship.akin
         in_block, in_group, in_section = self._in_block, self._in_group, self._in_section
@@ -132,24 +132,24 @@ class Ledger:
             item_id = items[index].id
             taken((item_id, form, True))
             if index in akin:
-                self._speaks(index)
+                self._record_added(index)
             if source is thread and item_id in self._drawn:
                 self._see({item_id}, "stands verbatim in the context", spared=thread)
 
     def offer_deferred(self, stage: str, forms: Sequence[Form], limits: Sequence[int]) -> None:
-        """Take in each deferred item that fits and that the context still does not say. From here on none is deferred."""
+        """Add each deferred item that fits and that the context still does not cover. After this, no item is deferred."""
         self._defers = False
         self.offer(list(self.deferred), stage, forms, limits)
 
     def pin(self, limit_tokens: int) -> None:
-        """Take in the pinned items, whole, up to a limit. They count to no source's floor or ceiling, and no item drops them."""
+        """Add the pinned items in full, up to a limit. They count towards no floor or ceiling, and no item displaces them."""
         indexes = range(self.stock.pinned_count)
         self.offer(indexes, "pinned", [Form.FULL] * len(indexes), [limit_tokens] * len(indexes))
         self.pinned_tokens = sum(self.spent.values())
         self.spent = dict.fromkeys(Source, 0)
 
     def upgrade(self, indexes: Iterable[int], stage: str, limits: Sequence[int]) -> None:
-        """Replace leads by full texts wherever the difference fits."""
+        """Replace leads with full texts wherever the difference fits."""
         items, full, akin, whole = self.stock.items, self.stock.prices.full, self.stock.kinship.akin, Form.FULL
         for index in indexes:
             if index not in self.kept:
@@ -165,10 +165,10 @@ class Ledger:
             self.forms[index], self.tokens[index], self.kept[index] = whole, full[index], stage
             self.steps.append((item.id, whole, True))
             if index in akin:
-                self._speaks(index)
+                self._record_added(index)
 
     def show(self, turn_ids: Iterable[str], tokens: int) -> None:
-        """Take turns in verbatim, and drop the items drawn only from turns in view."""
+        """Add turns verbatim, and drop or defer the items drawn only from turns in view."""
         self.left_tokens -= tokens
         turn_ids = set(turn_ids)
         self._window |= turn_ids
@@ -183,21 +183,21 @@ class Ledger:
             if index in self.duplicates or index >= len(items) or items[index].source is spared:
                 continue
             if self._view.issuperset(turns):
-                self._yield(index, Representative(turns[0], how, text=self._text_of(turns)))
+                self._drop_or_defer(index, Representative(turns[0], how, text=self._text_of(turns)))
 
     def _text_of(self, turn_ids: Iterable[str]) -> str:
-        """Return what the turns say, a line each."""
+        """Return the texts of the turns, joined by newlines."""
         return "\n".join(self._turn_texts[one] for one in turn_ids if one in self._turn_texts)
 
     def withdraw(self, tokens: int) -> None:
-        """Remove items, newest first, until that many more tokens are free or none is left."""
+        """Remove items, the last added first, until `tokens` more are free or no item is left."""
         wanted = self.left_tokens + tokens
         for index in reversed(list(self.kept)):
             if self.left_tokens >= wanted:
                 return
             del self.kept[index]
             self._lose_sight(self.stock.items[index].id)
-            self.refusals[index] = NoRoom("once all was written out", self.tokens[index], 0, NO_LIMIT)
+            self.refusals[index] = NoRoom("after rendering", self.tokens[index], 0, NO_LIMIT)
             self._refund(index)
 
     def _lose_sight(self, item_id: str) -> None:
@@ -206,21 +206,21 @@ class Ledger:
             self._view.discard(item_id)
 
     def settle(self) -> None:
-        """Mark every item left out that the context now says as a duplicate."""
+        """Mark every absent item that the context now covers as a duplicate."""
         for index in sorted(self.stock.kinship.akin):
             if index < len(self.forms) and index not in self.kept:
                 self._drop_if_covered(index)
 
     def representative(self, index: int) -> Representative | None:
-        """Return what says a dropped item in the context; None if the item is not a duplicate."""
-        found = self.duplicates.get(index)
-        while found and found.item_index in self.duplicates:
-            found = self.duplicates[found.item_index]
-        return found if found and (found.item_index < 0 or found.item_index in self.kept) else None
+        """Return the representative in the context that covers a dropped item; None if the item is not a duplicate."""
+        by = self.duplicates.get(index)
+        while by and by.item_index in self.duplicates:
+            by = self.duplicates[by.item_index]
+        return by if by and (by.item_index < 0 or by.item_index in self.kept) else None
 
-    def _speaks(self, index: int) -> None:
-        """Record an item just taken in as said, which may push out those that it stands for; in full form, it also pushes out the
-        items whose sentences it says.
+    def _record_added(self, index: int) -> None:
+        """Record an item just added as said. It may displace the items that it stands for and, in full form, the items whose
+        sentences it holds.
         """
         item = self.stock.items[index]
         by = Representative(item.id, "says the same", index, item.text)
@@ -228,9 +228,9 @@ class Ledger:
         if self.forms[index] is Form.FULL:
             kinds = self.stock.kinship.kinds
             for kind in self.stock.kinship.says.get(kinds[index], ()):
-                said = self._said.get(kind)  # or what stands for it, which may say more
-                if said and said.item_index in self.kept and kinds[said.item_index] == kind:
-                    self._drop(said.item_index, by)
+                said_by = self._said.get(kind)  # may be another kind's item that covers it and holds more
+                if said_by and said_by.item_index in self.kept and kinds[said_by.item_index] == kind:
+                    self._drop(said_by.item_index, by)
         self._stand_for(index, item)
 
     def _refuse(self, index: int, form: Form, refusal: NoRoom) -> None:
@@ -238,21 +238,20 @@ class Ledger:
         self.steps.append((self.stock.items[index].id, form, False))
 
     def _say(self, index: int, by: Representative) -> None:
-        """Record the item's text and id as said."""
-        own = (
-            self.stock.items[index] if index < len(self.stock.items) else self.stock.seen[index - len(self.stock.items)]
-        )
-        self._said[own.id] = self._said[self.stock.kinship.kinds[index]] = by
+        """Record that the representative says the item's text and id."""
+        items, seen = self.stock.items, self.stock.seen
+        item = items[index] if index < len(items) else seen[index - len(items)]
+        self._said[item.id] = self._said[self.stock.kinship.kinds[index]] = by
 
     def _stand_for(self, index: int, item: Item) -> None:
-        """Record the items that an item stands for: those in whose sentences it says are removed, later ones wait.
+        """Record the items that an item stands for. Those in the context whose sentences it holds are dropped; later ones wait.
 
-        A shortened item stands only for those whose sentences its lead says.
+        A shortened item stands only for items whose sentences its lead holds.
         """
         kinship = self.stock.kinship
         is_lead = index < len(self.forms) and self.forms[index] is Form.LEAD
         by = Representative(item.id, "stands for it", index, item.lead if is_lead else item.text)
-        for covered in (one for one in kinship.covers.get(index, ()) if one < len(self.forms)):
+        for covered in (other for other in kinship.covers.get(index, ()) if other < len(self.forms)):
             is_said = (is_lead or covered in self.kept) and says(by.text, self._item(covered).text)
             if is_said or not is_lead:
                 self._stood_for[kinship.kinds[covered]] = by
@@ -260,9 +259,9 @@ class Ledger:
                 self._drop(covered, by)
 
     def _drop_if_covered(self, index: int) -> bool:
-        """Drop the item if the context says it, or defer it if the context says it in part; return whether it does.
+        """Drop the item if the context covers it, defer it if it is partly covered; return whether either happened.
 
-        A pinned item stays, whatever the context says.
+        A pinned item always stays.
         """
         if index < self.stock.pinned_count:
             return False
@@ -284,36 +283,36 @@ class Ledger:
             self._drop(index, by)
             return True
         by = self._in_context(self._stood_for.get(kind)) if item.source is not Source.THREAD else None
-        return self._yield(index, by) if by else False
+        return self._drop_or_defer(index, by) if by else False
 
     def _in_context(self, by: Representative | None) -> Representative | None:
-        """Return a representative that is still in the context, or what says it there; None if it left the context since.
+        """Return the representative if it, or an item that covers it, is still in the context; otherwise None.
 
-        No item is dropped for one that is gone, so that no two are dropped for each other.
+        So no item is dropped in favour of an item that has left, and no two items are dropped in favour of each other.
         """
         if by is None or by.item_index < 0 or by.item_index in self.kept:
             return by
         return by if self.representative(by.item_index) else None
 
     def _is_whole(self, by: Representative) -> bool:
-        """Return whether a representative is in the context in full, and not by its first lines."""
+        """Return whether a representative is in the context in full and not as a lead."""
         return by.item_index < 0 or self.forms[by.item_index] is not Form.LEAD
 
-    def _yield(self, index: int, by: Representative) -> bool:
-        """Drop the item if its representative says each of its sentences, otherwise defer it; return whether it is out."""
+    def _drop_or_defer(self, index: int, by: Representative) -> bool:
+        """Drop the item if its representative holds each of its sentences, otherwise defer it; return whether it is out."""
         if self._item(index).source is Source.THREAD or says(by.text, self._item(index).text):
             self._drop(index, by)
             return True
         return self._defer(index, by)
 
     def _defer(self, index: int, by: Representative) -> bool:
-        """Put the item behind all others, which are new to the context; return whether it is out."""
+        """Defer the item until all others, which are new to the context, were offered; return whether it is out."""
         if not self._defers or index < self.stock.pinned_count:
             return False
         self.deferred.setdefault(index, by)
         if self._remove(index):
-            own = (self.stock.items[index].id, self.stock.kinship.kinds[index])
-            for name in own:
+            names = (self.stock.items[index].id, self.stock.kinship.kinds[index])
+            for name in names:
                 if name in self._said and self._said[name].item_index == index:
                     del self._said[name]
         return True

@@ -1,6 +1,6 @@
 """Reads a text leniently: decodes encoded characters and folds look-alikes, widths, accents and invisible characters.
 
-Used only to detect imitations; no text is stored or sent in this form. Everything is linear in the text.
+Used only to detect imitations; no text is stored or sent in this form. The time is linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ _SEVEN = {"ADw": "<", "AFs": "[", "AHw": "|", "ACM": "#", "ADo": ":"}
 
 
 class _Signs(dict[int, str]):
-    """Maps a character to the signs it may be read as; filled on demand."""
+    """Maps a character's code to the signs that it may be read as. Filled on demand."""
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
@@ -103,7 +103,7 @@ _SIGNS[ord("\ue000")] = ENCODED_BREAK
 
 @dataclass(frozen=True, slots=True)
 class DecodedText:
-    """A text as read. `starts` and `ends` give the offsets in the original text that each sign comes from."""
+    """A text as read. `starts` and `ends` hold the offsets in the original text at which each sign's origin starts and ends."""
 
     signs: str
     starts: list[int]
@@ -116,7 +116,7 @@ def read(text: str) -> str:
 
 
 def read_with_places(text: str) -> DecodedText:
-    """Return the text as read, with the offsets in the original text that each sign comes from."""
+    """Return the text as read, with each sign's offsets in the original text."""
     chars, starts, ends = text, list(range(len(text))), list(range(1, len(text) + 1))
     for _ in range(_MOST_ROUNDS):
         pieces: list[str] = []
@@ -127,7 +127,7 @@ def read_with_places(text: str) -> DecodedText:
             pieces.append(chars[done : match.start()])
             from_starts += starts[done : match.start()]
             from_ends += ends[done : match.start()]
-            for char, start, end in _meant(match):
+            for char, start, end in _decoded_chars(match):
                 pieces.append(char)
                 from_starts.append(starts[start])
                 from_ends.append(ends[end - 1])
@@ -148,15 +148,15 @@ def _decoded(text: str) -> str:
     for _ in range(_MOST_ROUNDS):
         if not _MAY_BE_ENCODED.search(text):
             break
-        decoded = _ENCODED.sub(lambda match: "".join([char for char, _, _ in _meant(match)]), text)
+        decoded = _ENCODED.sub(lambda match: "".join([char for char, _, _ in _decoded_chars(match)]), text)
         if decoded == text:
             break
         text = decoded
     return text
 
 
-def _meant(match: re.Match[str]) -> Iterator[tuple[str, int, int]]:
-    """Yield the characters that a match encodes, each with start and end. Line breaks become U+E000."""
+def _decoded_chars(match: re.Match[str]) -> Iterator[tuple[str, int, int]]:
+    """Yield the characters that a match encodes, each with its start and end. Line breaks become U+E000."""
     kind, start, end = match.lastgroup, match.start(), match.end()
     assert kind is not None, "every alternative has a name"
     code = match[kind]
@@ -168,7 +168,7 @@ def _meant(match: re.Match[str]) -> Iterator[tuple[str, int, int]]:
 
 
 def _of_bytes(code: str, start: int) -> Iterator[tuple[str, int, int]]:
-    """Yield the characters of encoded bytes as UTF-8; an invalid byte stands for itself."""
+    """Yield the characters of encoded UTF-8 bytes; an invalid byte yields the character of its value."""
     digits = list(_BYTE.finditer(code))
     data = bytes(int(match[0], 16) for match in digits)
     place = 0

@@ -1,15 +1,15 @@
-"""Decides whether what is remembered of a person is like the question at all, however little else there is to choose from.
+"""Decides whether a memory is like the question at all, however few memories there are to choose from.
 
-The best of a few memories always looks relevant beside the others. Its likeness is compared with that of sentences about nothing
-in particular, in many languages: an embedder finds any two texts of a language alike that it hardly knows. A question that is not
-about somebody's own life ("How do I boil an egg?") needs a memory that is more like it. A turn of the same thread and a
-document need no such bar.
+The best of a few memories always looks relevant next to the others. So its likeness to the question is compared with that of
+neutral sentences in many languages, because an embedder finds any two texts alike in a language that it hardly knows. A question
+that is not about the user's own life ("How do I boil an egg?") requires more likeness. Turns of the same thread and documents
+have no such bar.
 
-Where those sentences are like any question, or its script is not Latin, the embedder does not know its language, and cosines tell
-little. There three things are added up, each as log odds: how relevant the memory is beside the others, how far the question is
-about somebody's own life, and how many of its words the memory holds in any form.
+If the neutral sentences are alike to any question, or the question's script is not Latin, the embedder does not know its language
+and cosines tell little. Then the likeness is the sum of three log odds: the memory's relevance among the others, how far the
+question is about the user's own life, and the share of its words that the memory holds in any form.
 
-A memory that is surely relevant is recalled even so: "How is the starter fed?" asks about one's own if a memory tells how.
+A memory of high relevance passes the bar even so: "How is the starter fed?" is about the user's life if a memory says how.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from sidecar.turn.items import Item, Source
 from sidecar.turn.worth import Spend
 
 FEATURE: Final = "likeness"
-"""The name of the feature: an item's cosine with the question, less the mean of the four sentences most like the question, less a
-fifth of the share of the question's words that it holds (a word in common makes any two texts look alike), less `aloofness`. In a
-language that the embedder does not know it is `likenesses_by_words`.
+"""The name of the feature: an item's cosine with the question, less the mean cosine of the four neutral sentences most like the
+question, less a fifth of the share of the question's words that the item holds (common words make any two texts look alike), less
+`aloofness`. In a language that the embedder does not know, it is `likenesses_by_words`.
 """
 
 LEAST_LIKENESS: Final = {Spend.FRUGAL: 0.2, Spend.BALANCED: 0.0, Spend.FULL: None}
-"""The least likeness of a memory or page, for the vectors of the built-in embedders; `python -m bench privacy` measures what
-passes.
+"""The least likeness of a recalled memory or page, for the built-in embedders; None is no bar. `python -m bench privacy` measures
+how many private memories pass.
 """
 
 _PERSONAL: Final = frozenset({Source.MEMORY, Source.WIKI})
 _NEAREST: Final = 4
-_OF_COSINE = 0.2  # how much a cosine rises with the share of words in common
+_COVERAGE_SLOPE = 0.2  # how much a cosine rises with the share of words in common
 _MOSTLY_LED = 0.65
-_IN_THREAD = 0.08
-# Backgrounds: 98 of 100 English questions are below the one, 92 of 100 others above the other.
+_THREAD_ALOOFNESS = 0.08
+# Backgrounds: 98 of 100 English questions are below the first, and 92 of 100 questions in other languages above the second.
 _KNOWN, _UNKNOWN = 0.3, 0.4
-_OF_RELEVANCE, _OF_WORDS, _MOST_PERSONAL, _PERSONAL_IN_THREAD = 0.5, 6.0, 2.5, 1.5
-_LEAST_ODDS, _ODDS_A_LIKENESS = 3.4, 12.0
+_RELEVANCE_WEIGHT, _WORDS_WEIGHT, _MOST_PERSONAL, _PERSONAL_IN_THREAD = 0.5, 6.0, 2.5, 1.5
+_LEAST_ODDS, _ODDS_PER_LIKENESS = 3.4, 12.0
 _NOT_LATIN: Final = re.compile("[^\\W\\d_\u0000-\u024f\u1e00-\u1eff]")
 _LETTER: Final = re.compile(r"[^\W\d_]")
 
@@ -52,8 +52,8 @@ _Vectors = NDArray[np.float64]
 
 
 class Bar(NamedTuple):
-    """How much more like a question a text must be: `least` for any question, and `slope` for each of the log odds, below
-    `personal_from`, that it is about somebody's own life.
+    """The extra likeness to a question that a text needs: `least` for any question, plus `slope` for each unit by which the log
+    odds that the question is about the user's own life are below `personal_from`.
     """
 
     personal_from: float
@@ -62,84 +62,88 @@ class Bar(NamedTuple):
 
 
 BARS: Final = {MINILM: Bar(2.5, 0.07, 0.02), MULTILINGUAL: Bar(2.5, 0.12, 0.06)}
-"""By embedder: where 2 of 100 private memories of `bench/privacy.json` pass, these keep the most answers there, and MiniLM's
-also the most memories that answer LoCoMo's questions.
+"""The bars by embedder. Among bars that 2 of 100 private memories of `bench/privacy.json` pass, these keep the most answers.
+MiniLM's also keeps the most memories that answer LoCoMo's questions.
 """
 
 
 def background(parts: _Vectors, sentences: _Vectors) -> tuple[float, ...]:
-    """Return how like each part of a question sentences about nothing in particular are: the mean of the four best cosines."""
+    """Return for each part of a question the mean of its four highest cosines with neutral sentences."""
     return tuple(np.sort(parts @ sentences.T, axis=1)[:, -_NEAREST:].mean(axis=1).round(4).tolist())
 
 
 def levels(parts: _Vectors, sentences: _Vectors) -> tuple[dict[str, float], ...]:
-    """Return for each part of a question, by language, how much less like it sentences of that language are than of its own.
+    """Return for each part of a question, by language, how far its cosines with neutral sentences in that language are below
+    those in its own language.
 
-    An embedder of many languages still finds texts of one language alike.
+    Even a multilingual embedder finds texts of the same language more alike.
     """
     cosines = (parts @ sentences.T).reshape(len(parts), len(LANGUAGES), -1)
-    of_languages = np.sort(cosines, axis=2)[:, :, -_NEAREST:].mean(axis=2)
-    below = (np.array(background(parts, sentences))[:, None] - of_languages).clip(0.0).round(4)
+    by_language = np.sort(cosines, axis=2)[:, :, -_NEAREST:].mean(axis=2)
+    below = (np.array(background(parts, sentences))[:, None] - by_language).clip(0.0).round(4)
     return tuple(dict(zip(LANGUAGES, row, strict=True)) for row in below.tolist())
 
 
-def likenesses(cosines: _Vectors, coverage: _Vectors, led: _Vectors, of_parts: Sequence[float]) -> _Vectors:
-    """Return each text's likeness, the best over the parts, given the parts' background; NaN without a vector.
+def likenesses(cosines: _Vectors, coverage: _Vectors, led: _Vectors, backgrounds: Sequence[float]) -> _Vectors:
+    """Return each text's likeness, the best over the parts, given the parts' `backgrounds`; NaN without a vector.
 
-    `led` is how much of the question typed edges to the text hold, 0 to 1; two thirds count for themselves.
+    `led` is the share of the question that the typed edges to each text hold, 0 to 1; from 0.65 on it is the least likeness.
     """
-    count = len(of_parts)
-    above = (cosines[:count] - np.array(of_parts)[:, None] - _OF_COSINE * coverage[:count]).max(axis=0)
+    count = len(backgrounds)
+    above = (cosines[:count] - np.array(backgrounds)[:, None] - _COVERAGE_SLOPE * coverage[:count]).max(axis=0)
     likeness = np.where(led >= _MOSTLY_LED, np.maximum(above, led), above)
     return np.asarray(np.where(np.isnan(cosines[0]), np.nan, likeness), np.float64)
 
 
 def aloofness(personal: float, leaning: float, *, embedder: str = MINILM) -> float:
-    """Return what is taken off every likeness because the message does not ask about somebody's own life, given the log odds
-    that it does. The embedder's `Bar` holds the numbers.
+    """Return the deduction from every likeness of a message, given the log odds `personal` that it is about the user's own life.
 
-    A message that leans on its thread is not known by itself: its likeness, to all that was said there, loses 0.08.
+    The numbers are in the embedder's `Bar`. To the extent that the message leans on its thread, the deduction is 0.08 instead,
+    since such a message cannot be judged by itself.
     """
     bar = BARS[embedder]
-    own = bar.least + bar.slope * max(0.0, bar.personal_from - personal)
-    return (1 - leaning) * own + leaning * _IN_THREAD
+    standalone = bar.least + bar.slope * max(0.0, bar.personal_from - personal)
+    return (1 - leaning) * standalone + leaning * _THREAD_ALOOFNESS
 
 
-def blindness(message: str, of_message: float) -> float:
-    """Return how little an embedder that was trained on English knows the language of a message, 0 to 1, given its background.
+def blindness(message: str, background: float) -> float:
+    """Return how little an embedder trained on English knows the language of a message, 0 to 1, given the message's background.
 
-    Of a script without a language in `SENTENCES` the background would tell nothing.
+    It is 1 if most letters are not Latin: for scripts without a language in `SENTENCES` the background tells nothing.
     """
     if 2 * len(_NOT_LATIN.findall(message)) > len(_LETTER.findall(message)):
         return 1.0
-    return min(1.0, max(0.0, (of_message - _KNOWN) / (_UNKNOWN - _KNOWN)))
+    return min(1.0, max(0.0, (background - _KNOWN) / (_UNKNOWN - _KNOWN)))
 
 
 def likenesses_by_words(
     relevances: Sequence[float], shares: Sequence[float], personal: float, leaning: float
 ) -> _Vectors:
-    """Return each text's likeness in a language that the embedder does not know, given its share of the question's words.
+    """Return each text's likeness in a language that the embedder does not know, given its share of the question's words:
 
-    (0.5 * log odds of its relevance + those that the message is about somebody's own life, within 2.5, + 6 * share - 3.4) / 12;
-    for a message that leans on its thread 1.5.
+    (0.5 * log odds of its relevance + personal + 6 * share - 3.4) / 12
+
+    `personal` are the log odds that the message is about the user's own life, clipped to -2.5 to 2.5. To the extent that the
+    message leans on its thread, 1.5 takes their place.
     """
     relevant = np.clip(np.array(relevances, np.float64), 1e-6, 1 - 1e-6)
-    own = min(_MOST_PERSONAL, max(-_MOST_PERSONAL, personal))
-    odds = _OF_RELEVANCE * np.log(relevant / (1 - relevant)) + (1 - leaning) * own + leaning * _PERSONAL_IN_THREAD
-    return np.asarray((odds + _OF_WORDS * np.array(shares) - _LEAST_ODDS) / _ODDS_A_LIKENESS, np.float64)
+    standalone = min(_MOST_PERSONAL, max(-_MOST_PERSONAL, personal))
+    by_relevance = _RELEVANCE_WEIGHT * np.log(relevant / (1 - relevant))
+    odds = by_relevance + (1 - leaning) * standalone + leaning * _PERSONAL_IN_THREAD
+    return np.asarray((odds + _WORDS_WEIGHT * np.array(shares) - _LEAST_ODDS) / _ODDS_PER_LIKENESS, np.float64)
 
 
 def likenesses_by_relevance(relevances: Sequence[float], blind: float = 0.0) -> _Vectors:
-    """Return the least likeness of memories of these relevances, 4 * relevance - 3 - `blind`: one of .75 is never too unlike for
-    `balanced`, nor one of .8 for `frugal`, unless the embedder hardly knows the language (`blindness`).
+    """Return a lower bound for the likenesses of memories of these relevances: 4 * relevance - 3 - `blind`.
 
-    Of 390 private memories beside another question in English one had .7 and none .8.
+    So a relevance of .75 always passes for `balanced` and .8 for `frugal`, unless the embedder hardly knows the language (see
+    `blindness`). Of 390 private memories offered to another question in English, one had a relevance of .7 and none of .8.
     """
     return 4 * np.array(relevances, np.float64) - 3 - blind
 
 
 def unlike(item: Item, spend: Spend) -> str:
-    """Return why an item is too unlike the question to be recalled; empty if it is not, or if that is not known."""
+    """Return the reason why an item is too unlike the question to be recalled; empty if it is not, or its likeness is unknown."""
     least = LEAST_LIKENESS[spend]
     if least is None or item.source not in _PERSONAL:
         return ""
@@ -150,7 +154,7 @@ def unlike(item: Item, spend: Spend) -> str:
 LANGUAGES: Final = (
     "en", "de", "pt", "es", "fr", "it", "nl", "pl", "sv", "ru", "tr", "ja", "zh", "ko", "ar", "hi"
 )  # fmt: skip
-"""The languages of `SENTENCES`, in their order."""
+"""The languages of `SENTENCES`, in the same order."""
 
 SENTENCES: Final = (
     "The neighbours painted their fence green last weekend.",
@@ -282,4 +286,4 @@ SENTENCES: Final = (
     "मेरा चचेरा भाई एक बैंड में तुरही बजाता है।",
     "रात को खिड़कियाँ बंद करना याद रखना।",
 )
-"""Sentences about nothing in particular: the same eight in sixteen languages."""
+"""Neutral sentences, about nothing in particular: the same eight in sixteen languages."""

@@ -33,9 +33,9 @@ class Offers:
 def gather(
     reports: Iterable[SourceReport], profile: Profile, seen_item_ids: frozenset[str], prospects: Prospects
 ) -> Offers:
-    """Return the offers under the profile. The result does not depend on the order of reports or their items.
+    """Return the offers under the profile. The result does not depend on the order of the reports or their items.
 
-    What is not worth its tokens does not compete.
+    Items that are not worth their tokens are rejected.
     """
     by_source: dict[Source, list[Item]] = {}
     refused: list[Fate] = []
@@ -44,7 +44,7 @@ def gather(
         if report.status is Status.TIMEOUT:
             late = [item for item in items if not item.is_pinned]
             refused += [Fate(item, Decision.LATE, "its source answered after the deadline") for item in late]
-            items = tuple(item for item in items if item.is_pinned)  # they were read apart, in time
+            items = tuple(item for item in items if item.is_pinned)  # pinned items were read separately, in time
         if any(map(_fault, items)):
             refused += [Fate(item, Decision.UNUSABLE, item.fault) for item in items if item.fault]
             items = tuple(item for item in items if not item.fault)
@@ -60,16 +60,16 @@ def gather(
         competing += _worth_it(source, admitted, profile, prospects, refused)
     if len(competing) > profile.max_items:
         chosen = best(competing, profile.max_items)
-        past = Counter(map(id, competing)) - Counter(map(id, chosen))
+        rejected = Counter(map(id, competing)) - Counter(map(id, chosen))
         reason = f"past the {profile.max_items} items that the profile lets compete (max_items)"
         by_identity = {id(item): item for item in competing}
-        refused += [Fate(by_identity[one], Decision.BELOW_CUTOFF, reason) for one in past.elements()]
+        refused += [Fate(by_identity[identity], Decision.BELOW_CUTOFF, reason) for identity in rejected.elements()]
         competing = chosen
     return Offers(pinned, order(competing, profile), refused)
 
 
 def _in_own_order(items: list[Item]) -> list[Item]:
-    """Return one source's items by rank. Items that share an id are ordered by their whole content."""
+    """Return one source's items by rank, then by id. Items that share an id are ordered by their whole content."""
     ranks = list(map(_rank, items))
     if all(map(lt, ranks, ranks[1:])):
         return items
@@ -89,10 +89,10 @@ def _admitted(
     competing = ranked[: knobs.top_k]
     admitted = [item for item in competing if item.id not in seen_item_ids and item.text and not item.text.isspace()]
     if len(admitted) < len(competing):
-        left = set(map(id, admitted))
-        refused += [_turned_away(item, seen_item_ids) for item in competing if id(item) not in left]
-    past = f"past the {knobs.top_k} items of {source} that may compete (top_k)"
-    refused += [Fate(item, Decision.BELOW_CUTOFF, past) for item in ranked[knobs.top_k :]]
+        admitted_identities = set(map(id, admitted))
+        refused += [_rejected(item, seen_item_ids) for item in competing if id(item) not in admitted_identities]
+    reason = f"past the {knobs.top_k} items of {source} that may compete (top_k)"
+    refused += [Fate(item, Decision.BELOW_CUTOFF, reason) for item in ranked[knobs.top_k :]]
     return admitted
 
 
@@ -101,8 +101,8 @@ def _worth_it(
 ) -> list[Item]:
     """Return the items worth their tokens; add the fates of the others to `refused`.
 
-    An item helps only if the message asks for anything, so its worth counts as far as that is likely. Files that were put in a
-    workspace are wanted, and a source without relevances cannot be judged.
+    An item helps only if the message asks for anything, so its worth is multiplied by that probability. Workspace files always
+    stay, because the user put them there, and so do items of a source without relevances, which cannot be judged.
     """
     rule = profile.rule
     if source is Source.WORKSPACE or not rule.least_worth or not is_calibrated(items, relevances(items)):
@@ -112,15 +112,15 @@ def _worth_it(
         reason = f"the message asks for nothing here: {prospects.asks:.3f} is below {rule.least_asking:g}"
         refused += [Fate(item, Decision.BELOW_WORTH, reason) for item in items]
         return []
-    kept, not_worth = [], f"is below {rule.least_worth:g}"
+    kept, below = [], f"is below {rule.least_worth:g}"
     below_worth = Decision.BELOW_WORTH
     item_relevances = relevances(items)
-    for item, relevance, alone in zip(items, item_relevances, item_worths(items, item_relevances), strict=True):
-        value = prospects.asks * alone
-        if value >= rule.least_worth and relevance >= rule.least_relevance:
+    for item, relevance, worth in zip(items, item_relevances, item_worths(items, item_relevances), strict=True):
+        expected_worth = prospects.asks * worth
+        if expected_worth >= rule.least_worth and relevance >= rule.least_relevance:
             kept.append(item)
-        elif value < rule.least_worth:
-            reason = f"its worth of {value:.6f} {not_worth}"
+        elif expected_worth < rule.least_worth:
+            reason = f"its worth of {expected_worth:.6f} {below}"
             refused.append(fate_of((item, below_worth, reason, None, 0, "", "", "")))
         else:
             reason = f"its relevance of {relevance:.3f} is below {rule.least_relevance:g}"
@@ -129,13 +129,13 @@ def _worth_it(
 
 
 def _is_unlike(item: Item, spend: Spend, refused: list[Fate]) -> bool:
-    """Return whether an item is too unlike the question; add its fate to `refused` if it is."""
+    """Return whether an item is too unlike the question; if so, add its fate to `refused`."""
     if reason := unlike(item, spend):
         refused.append(Fate(item, Decision.BELOW_WORTH, reason))
     return bool(reason)
 
 
-def _turned_away(item: Item, seen_item_ids: frozenset[str]) -> Fate:
+def _rejected(item: Item, seen_item_ids: frozenset[str]) -> Fate:
     if item.id in seen_item_ids:
         return Fate(item, Decision.ALREADY_SEEN, "the caller's history already holds it")
     return Fate(item, Decision.BELOW_CUTOFF, "it has no text")

@@ -1,7 +1,7 @@
-"""Pairs tool calls with their results and drops unpaired parts, which providers reject.
+"""Pairs tool calls with their results and drops unpaired parts.
 
-A provider rejects a call without its result, a result without its call, and any message between the two. So calls and
-results are paired in order, pairs are never separated, and unpaired parts are left out, with a reason.
+Providers reject a call without its result, a result without its call, and any message between the two. So calls and results
+are paired in order, pairs are never separated, and unpaired parts are left out, with a reason.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """A thread in units, oldest first; `left_out` maps a turn's id to what was left out of it and why."""
+    """A thread in units, oldest first. `left_out` maps a turn's id to the reason why a part of it was left out."""
 
     units: tuple[Unit, ...]
     left_out: dict[str, str]
@@ -35,16 +35,16 @@ class Paired:
 def pair(turns: Sequence[HistoryTurn]) -> Paired:
     """Return the turns, oldest first, as units whose calls and results are all paired.
 
-    Pairs without ids get one. A turn with nothing left goes into `emptied` and is in no unit.
+    A pair without an id gets one. A turn without remaining content goes into `emptied` instead of a unit.
     """
     ordered = sorted(turns, key=lambda turn: (turn.position, turn.id))
     if not any(turn.parts for turn in ordered):
         return Paired(tuple(Unit((turn,), turn.tokens) for turn in ordered), {})
     links = _links(ordered)
     left_out: dict[str, str] = {}
-    mended = [_mended(turn, index, links, left_out) for index, turn in enumerate(ordered)]
-    emptied = tuple(turn for turn, now in zip(ordered, mended, strict=True) if now is None)
-    return Paired(tuple(_units(mended, links)), left_out, emptied)
+    kept_turns = [_without_unpaired(turn, index, links, left_out) for index, turn in enumerate(ordered)]
+    emptied = tuple(turn for turn, now in zip(ordered, kept_turns, strict=True) if now is None)
+    return Paired(tuple(_units(kept_turns, links)), left_out, emptied)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,16 +85,18 @@ def _links(turns: Sequence[HistoryTurn]) -> dict[_Place, _Link]:
 
 
 def _take(calls: list[_Call], result_id: str) -> _Call | None:
-    """Remove and return the call that a result answers: the newest with its id, else the first if either has no id."""
-    same = next((call for call in reversed(calls) if result_id and call.id == result_id), None)
-    found = same or next((call for call in calls if not result_id or not call.id), None)
-    if found:
-        calls.remove(found)
-    return found
+    """Remove and return the call of a result: the newest with its id, else the first call if it or the result has no id."""
+    same_id = next((call for call in reversed(calls) if result_id and call.id == result_id), None)
+    taken = same_id or next((call for call in calls if not result_id or not call.id), None)
+    if taken:
+        calls.remove(taken)
+    return taken
 
 
-def _mended(turn: HistoryTurn, index: int, links: dict[_Place, _Link], left_out: dict[str, str]) -> HistoryTurn | None:
-    """Return the turn without its unpaired parts, or None if nothing is left; record the reason in `left_out`."""
+def _without_unpaired(
+    turn: HistoryTurn, index: int, links: dict[_Place, _Link], left_out: dict[str, str]
+) -> HistoryTurn | None:
+    """Return the turn without its unpaired parts, or None if nothing remains; record the reasons in `left_out`."""
     if not turn.parts:
         return turn
     parts: list[dict[str, Any]] = []

@@ -1,6 +1,6 @@
 """Finds the periods (ranges of days) that a question names.
 
-Uses only the words and today's date. Reads English, German, Portuguese, Spanish, French, Japanese and Chinese.
+Uses only the words and today's date. Supports English, German, Portuguese, Spanish, French, Japanese and Chinese.
 """
 
 from __future__ import annotations
@@ -73,16 +73,16 @@ _AFTER_DAYS, _YEAR_DAYS = 31, 365.25
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """Days from `first` to `last`, inclusive. `is_yearly` if no year was named: the same days of any year."""
+    """Days from `first` to `last`, inclusive. If `is_yearly`, no year was named: the same days of any year."""
 
     first: date
     last: date
     is_yearly: bool = False
 
     def nearness(self, day: date) -> float:
-        """Return how well a text of this day fits: 2 for a named day and the three after it, 1 inside a longer period.
+        """Return how well a text of this day fits, 0 to 2: 2 for a named day and the three after it, 1 inside a longer period.
 
-        People report an event after it, so days soon after fit a little; days before the period do not (0).
+        People report an event after it happened, so the 31 days after the period fit a little; days before it do not (0).
         """
         after = (day - self.last).days
         if self.is_yearly:
@@ -100,7 +100,7 @@ class Period:
 
 
 def named_in(text: str, today: date) -> tuple[Period, ...]:
-    """Return the periods that a text names, at most four."""
+    """Return the first four periods that a text names."""
     lowered = text.lower()
     found = dict.fromkeys(period for period in _all(lowered, today))
     return tuple(found)[:4]

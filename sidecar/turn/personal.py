@@ -1,10 +1,9 @@
-"""Judges whether a message asks about somebody's own life ("When does my lease end?"), and not what anybody may know ("How do I
-boil an egg?").
+"""Judges whether a message asks about the user's own life ("When does my lease end?") or for general knowledge ("How do I boil an
+egg?").
 
-By its words, by pairs of short ones, which are few in any language and tell most ("how", "did", "my", "a"), by first and last
-letters, which inflection leaves or makes, and by its vector, which tells most in the languages that the embedder knows.
-`python -m bench calibrate --personal` fits the weights to questions of our own in 28 languages (`bench/personal.json`), and to
-those of the data.
+The features are the message's form, its words (see `telling_words`), and its vector, which tells most in the languages that the
+embedder knows. `python -m bench calibrate --personal` fits the weights to our own questions in 28 languages
+(`bench/personal.json`) and to questions of public data sets.
 """
 
 from __future__ import annotations
@@ -32,11 +31,11 @@ FILES: Final = {
     MINILM: Path(__file__).with_name("personal_by_minilm.json"),
     MULTILINGUAL: Path(__file__).with_name("personal_by_multilingual.json"),
 }
-"""By embedder, the file of the fitted weights and where they come from."""
+"""By embedder, the file of the fitted weights and their origin."""
 
 OF_A_NAME: Final = 2.0
-"""What it adds to the log odds that a message asks about somebody's own life, for a text of that life which holds a name in the
-message and another of its words. `personal_score` cannot know whose names they are. A name alone may be the world's ("Atlas").
+"""An addend to the log odds that a message asks about the user's own life, for texts that hold a name in the message and another
+of its words. `personal_score` cannot know whether a name belongs to the user's life. A name alone may be a general one ("Atlas").
 """
 
 _NAMED_IN_CHARS, _LEAST_NAME_CHARS = 1_000, 2
@@ -44,8 +43,8 @@ _CAPITALISED: Final = re.compile(r"\b(?![a-zß-öø-ÿ\d_])\w+")
 
 
 class PersonalModel(NamedTuple):
-    """What tells questions about one's own life, as log odds: by the form of a message, for each dimension of the telling part of
-    its vector, and for each of its `telling_words`.
+    """A linear model of the log odds that a message asks about the user's own life. Its features are the message's form, the
+    telling part of its vector, and its `telling_words`.
     """
 
     form: RankerWeights
@@ -62,8 +61,9 @@ _FITTED: Final = {name: _read(path) for name, path in FILES.items()}
 
 
 def personal_score(reading: Reading, vector: Sequence[float], embedder: str) -> float:
-    """Return the log odds that a message asks about somebody's own life, given the telling part of its vector by this embedder
-    (`vector_parts.telling_part`). Names of people do not count.
+    """Return the log odds that a message asks about the user's own life. Names of speakers do not count.
+
+    `vector` is the telling part of its vector by this embedder (`vector_parts.telling_part`).
     """
     return personal_odds(_FITTED[embedder], message_form(reading), telling_words(reading), np.array(vector))
 
@@ -71,15 +71,17 @@ def personal_score(reading: Reading, vector: Sequence[float], embedder: str) -> 
 def personal_odds(
     model: PersonalModel, form: Mapping[str, float], words: frozenset[str], vector: NDArray[np.float64]
 ) -> float:
-    """Return the log odds by a model, given a message's form, its `telling_words` and the telling part of its vector."""
+    """Return a model's log odds, given a message's form, its `telling_words` and the telling part of its vector."""
     by_form = model.form.bias + sum(weight * form[name] for name, weight in model.form.of.items())
     by_words = sum(model.words.get(word, 0.0) for word in sorted(words))
     return float(by_form + by_words + np.dot(model.vector, vector))
 
 
 def hold_name(reading: Reading, texts: Sequence[str]) -> NDArray[np.bool_]:
-    """Return whether the beginning of each text holds a name in the message (`Reading.names`), with a capital and with or without
-    an ending "s", and a word of the message that is no name, in any form. Names of days and months do not count.
+    """Return whether each text holds a name in the message (`Reading.names`) and another of its words in any form.
+
+    Only the first 1,000 characters are searched for names. A name must be capitalised there and may have an ending "s". Names of
+    days and months do not count.
     """
     names = {spelling for spellings in reading.names for spelling in spellings}
     spelt = {one.removesuffix("s") for one in names - STOP_WORDS if not {one, one.removesuffix("s")} & CALENDAR_WORDS}
@@ -87,8 +89,8 @@ def hold_name(reading: Reading, texts: Sequence[str]) -> NDArray[np.bool_]:
     spelt = {one for one in spelt if len(one) >= _LEAST_NAME_CHARS}
     if not spelt or not others:
         return np.zeros(len(texts), np.bool_)
-    named = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(spelt)))})s?\b")
+    pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(spelt)))})s?\b")
     names_of = (" ".join(_CAPITALISED.findall(text[:_NAMED_IN_CHARS])) for text in texts)
-    is_named = [named.search(fold(capitalised)) is not None for capitalised in names_of]
-    is_told = [is_so and word_shares(others, [text])[0] > 0 for is_so, text in zip(is_named, texts, strict=True)]
-    return np.array(is_told, np.bool_)
+    is_named = [pattern.search(fold(capitalised)) is not None for capitalised in names_of]
+    has_both = [is_so and word_shares(others, [text])[0] > 0 for is_so, text in zip(is_named, texts, strict=True)]
+    return np.array(has_both, np.bool_)

@@ -14,7 +14,7 @@ LEAST_POOL_TOKENS = 64
 
 @dataclass(frozen=True, slots=True)
 class PromptTokens:
-    """The tokens not available for context: system prompt, tool definitions, answer, user message."""
+    """The tokens of the prompt that are not available for context: system prompt, tool definitions, answer, user message."""
 
     system_tokens: int = 0
     tool_tokens: int = 0
@@ -37,9 +37,9 @@ class TokenPool:
 
 
 def pool_of(profile: Profile, *, window_tokens: int, spent: PromptTokens, meter: TokenCounter) -> TokenPool:
-    """Return the pool: window − system − tools − answer − message − headroom, at most `budget_tokens`.
+    """Return the pool: window − system − tools − answer − message − headroom, at most the profile's `budget_tokens`.
 
-    Headroom is the meter's share of the window, rounded up. Raises PoolTooSmall under 64 tokens.
+    Headroom is the meter's `headroom_ratio` of the window, rounded up. Raises PoolTooSmall under 64 tokens.
     """
     terms = {
         "system_tokens": spent.system_tokens,

@@ -1,7 +1,7 @@
-"""The knobs of a turn: their bounds, their defaults, and how layers of knobs are merged.
+"""Defines the knobs of a turn: their bounds, their defaults, and how layers of knobs are merged.
 
 A layer is the subset of knobs that one level (tenant, template, agent, space, turn) sets, as plain JSON. Invalid values are
-refused here, by name, so that later code never checks a knob again.
+refused here, by name, so that later code need not check a knob again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ class InvalidKnob(InvalidArgument):
 
 
 class Allocation(StrEnum):
-    """How the pool is shared: by priority above a relevance knee, by priority alone, or by relevance alone."""
+    """How the pool is shared: by priority above a relevance knee (PRIORITY), by priority alone (SEED_ORDER), or by relevance
+    alone (POOLED).
+    """
 
     PRIORITY = "priority"
     SEED_ORDER = "seed_order"
@@ -35,7 +37,9 @@ class Allocation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SourceKnobs:
-    """One source's knobs. Priority 1 is first; a ceiling of None is no limit; `floor_share` caps the floor by the pool's size."""
+    """One source's knobs. Priority 1 is first. A ceiling of None is no limit. `floor_share` caps the floor by a share of the
+    pool.
+    """
 
     enabled: bool = True
     required: bool = False
@@ -51,10 +55,10 @@ class SourceKnobs:
 class Profile:
     """Every knob of a turn. `sources` holds one entry per source, in the order of `Source`.
 
-    `history_turns` bounds the window of recent turns; `history_tail_tokens` (or an eighth of the pool, if less; a sixteenth
-    under 4,000 tokens) bounds the part before the last exchange. Candidates below `relevance_knee` take part in no tier.
-    `budget_tokens` bounds the pool whatever the model's window; without it, `spend` bounds what is recalled. With
-    `thread_summary` the summary of older turns takes part.
+    `history_turns` bounds the window of recent turns; `history_tail_tokens` bounds its part before the last exchange, as does an
+    eighth of the pool (at least 1,024 tokens), or a sixteenth of a pool under 4,000 tokens. Candidates below `relevance_knee`
+    are offered after all tiers. `budget_tokens` bounds the pool for any model window; without it, `spend` bounds the recalled
+    tokens. `thread_summary` adds the summary of older turns to the candidates.
     """
 
     sources: tuple[SourceKnobs, ...]
@@ -73,12 +77,12 @@ class Profile:
 
     @property
     def rule(self) -> SpendRule:
-        """The numbers beneath `spend`. Seed order is literal: it judges nothing."""
+        """The thresholds of `spend`. In seed order there are none: nothing is judged."""
         return RULES[Spend.FULL if self.allocation is Allocation.SEED_ORDER else self.spend]
 
     @property
     def recall_tokens(self) -> int | None:
-        """The bound on what is recalled or older than the last exchange; none if the profile sets a budget."""
+        """The bound on the tokens of recalled items and turns before the last exchange; None if the profile sets a budget."""
         return self.rule.recall_tokens if self.budget_tokens is None else None
 
     def knobs(self, source: Source) -> SourceKnobs:
@@ -114,7 +118,7 @@ DEFAULTS = Profile(
 )
 """The built-in profile: default priorities, with small floors so that memory and wiki always get some room.
 
-In a narrow pool a page displaces more evidence than it adds, so the wiki's floor is a small share of the pool.
+In a small pool a page displaces more evidence than it adds, so the wiki's floor is at most 4 % of the pool.
 """
 
 
@@ -131,8 +135,8 @@ def parse_layer(mapping: Mapping[str, Any]) -> Layer:
 def merge(*layers: Layer) -> Profile:
     """Return the built-in profile with the layers on top; later layers win, knob by knob.
 
-    An inherited floor is lowered to a ceiling that another layer sets. A layer that sets a floor resets its share to 1 unless
-    it sets that too.
+    A floor above a ceiling from another layer is lowered to it. A layer that sets a floor resets `floor_share` to 1 unless it
+    sets that too.
     """
     turn: dict[str, Any] = {}
     sources: dict[Source, dict[str, Any]] = {}
@@ -164,7 +168,7 @@ def _parse_source(name: str, knobs: Any) -> dict[str, Any]:
 
 def _source(name: Any) -> Source:
     if not isinstance(name, str) or name not in _PLACES:
-        raise InvalidKnob(f"sources.{_cut(name)}", "is no source", f"use one of {', '.join(Source)}")
+        raise InvalidKnob(f"sources.{_cut(name)}", "is not a source", f"use one of {', '.join(Source)}")
     return Source(name)
 
 
@@ -175,7 +179,7 @@ def _check(known: Mapping[str, _Check], name: Any, value: Any, path: str) -> Any
     if not isinstance(name, str) or name not in known:
         near = get_close_matches(_cut(name), known, n=1)
         fix = f"did you mean {near[0]}?" if near else f"use one of {', '.join(known)}"
-        raise InvalidKnob(f"{path}{_cut(name)}", "is no knob", fix)
+        raise InvalidKnob(f"{path}{_cut(name)}", "is not a knob", fix)
     return known[name](f"{path}{name}", value)
 
 

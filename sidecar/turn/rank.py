@@ -1,7 +1,7 @@
 """Ranks candidates on one scale for all sources: the probability that a candidate holds the answer.
 
-A logistic model over named features; `weights` holds its coefficients and their origin. Sources' own scores are not
-compared here. `budget` decides which candidates fit.
+The ranker is a logistic model over named features; `weights` holds its coefficients and their origin. Sources' own scores are
+not used. `budget` decides which candidates fit.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ class CandidateKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Candidate texts in columns: the id of each one's item, its text, and its evidence.
+    """Candidate texts in columns: the id of each text's item, the text, and its evidence.
 
-    Turns have `speakers`. `days`, if known, is the day a text was said or is about. `trust`, if not 1 for all, is the share of
-    its relevance that each text keeps, for texts that are not confirmed. `odds`, if not 1 for all, multiply each text's odds,
-    for texts behind a summary: one that surely answers keeps almost all of its relevance. `walked` tells of each text how
-    typed edges lead to it, None where none do; empty if none lead to any.
-    `marks`, if known, are the marks of each text as they are stored beside it (see `store.text.marks`).
-    `unknown` are the searched words that no text of the source holds, candidate or not.
+    `speakers` is set for turns. `days`, if known, are the days on which the texts were said or which they are about. `trust`, if
+    not 1 for all, is the share of its relevance that each text keeps, for texts that are not confirmed. `odds`, if not 1 for all,
+    multiply the odds of each text, for texts behind a summary: a text of high relevance keeps almost all of it. `walked` holds
+    the features of the typed edges that lead to each text, None without any; it is empty if all are None.
+    `marks`, if known, are the marks stored beside each text (see `store.text.marks`).
+    `unknown` are the searched words that no text of the source holds, whether candidate or not.
     """
 
     kind: CandidateKind
@@ -73,7 +73,7 @@ class Candidates:
 
     def only(self, ids: Collection[str]) -> Candidates:
         """Return the candidates with these ids."""
-        is_kept = [one in ids for one in self.ids]
+        is_kept = [item_id in ids for item_id in self.ids]
         return Candidates(
             kind=self.kind,
             ids=list(compress(self.ids, is_kept)),
@@ -90,8 +90,8 @@ class Candidates:
 
 
 class Features(NamedTuple):
-    """What a candidate's relevance was computed from: numbers in the order of `NAMES`, the probability that its kind holds an
-    answer, and how like the question it is, if known (see `likeness`). The receipt names those of the few that it keeps.
+    """The inputs of a candidate's relevance: its features in the order of `NAMES`, the probability that its kind holds an answer,
+    and its likeness to the question, if known (see `likeness`). Receipts name the features of items in the context.
     """
 
     values: Sequence[float] = ()
@@ -101,11 +101,11 @@ class Features(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """The relevance of each candidate, 0 to 1, the numbers that it was computed from, and the probability that its kind holds an
-    answer.
+    """The relevance of each candidate (0 to 1), its features (`values`), and the probability that its kind holds an answer
+    (`held`).
 
-    `leaning` is how far the message leans on its thread, 0 to 1: the share of a relevance that its part in the thread decides.
-    `holds` is the probability that an answer is among the candidates.
+    `leaning` is how far the message leans on its thread, 0 to 1: the weight of its part in the thread in each relevance. `holds`
+    is the probability that an answer is among the candidates.
     """
 
     relevances: Sequence[float] = ()
@@ -115,13 +115,13 @@ class Ranked:
     holds: float = 0.0
 
     def features(self, likenesses: Iterable[float | None] = repeat(None)) -> list[Features]:
-        """Return the features of each candidate, with how like the question it is, if that is known."""
+        """Return the features of each candidate, with its likeness to the question if that is known."""
         return list(map(Features._make, zip(self.values, self.held, likenesses, strict=False)))
 
 
 class Weighed(NamedTuple):
-    """Candidates before calibration: their log odds, those for the message alone, the features that gave them, and how far the
-    message leans on its thread, 0 to 1.
+    """Candidates before calibration: their log odds, their log odds for the message alone, their features, and how far the
+    message leans on its thread (0 to 1).
     """
 
     odds: _Matrix
@@ -131,18 +131,18 @@ class Weighed(NamedTuple):
 
 
 def rank(reading: Reading, candidates: Sequence[Candidates]) -> Ranked:
-    """Return the relevance of all candidates, in their order: each one's best over the parts of the question.
+    """Return the relevance of all candidates, in their order: the best over the parts of the question.
 
-    A candidate without a vector is judged by its words alone. Both models give probabilities, so they compare. A message in its
-    thread is a part that counts as far as the message leans on the thread, and the others for the rest; what is best for the
-    message itself stays (`keeping_best`). Each relevance is calibrated by kind and multiplied with the probability that its kind
-    holds an answer (see `holding`).
+    A candidate without a vector is judged by its words alone. Both models give probabilities, so their results compare. The
+    message in its thread is a part, weighted by how far the message leans on the thread; the best of the other parts has the rest
+    of the weight. The best candidates for the message alone keep their relevance (see `keeping_best`). Each relevance is
+    calibrated by kind and multiplied by the probability that its kind holds an answer (see `holding`).
     """
     if not any(len(one.ids) for one in candidates):
         return Ranked()
     weighed = weigh_all(reading, candidates)
-    of_kinds = features_of_kinds(reading, candidates, weighed)
-    holds = _holds(reading, candidates, of_kinds)
+    features_by_kind = features_of_kinds(reading, candidates, weighed)
+    holds = _holds(reading, candidates, features_by_kind)
     held = np.concatenate([np.full(len(one.ids), holds.get(one.kind.value, 0.0)) for one in candidates])
     breadth = (1 - weighed.leaning) * reading.breadth
     relevances = _calibrated(weighed.odds, candidates, breadth)
@@ -163,25 +163,27 @@ def rank(reading: Reading, candidates: Sequence[Candidates]) -> Ranked:
 
 
 def _holds(
-    reading: Reading, candidates: Sequence[Candidates], of_kinds: Mapping[str, Mapping[str, float]]
+    reading: Reading, candidates: Sequence[Candidates], features_by_kind: Mapping[str, Mapping[str, float]]
 ) -> dict[str, float]:
-    """Return the probability of each kind that it holds an answer: by words for a kind none of whose texts has a vector yet, as
-    after a change of embedder; 1 by vectors that the fitted numbers do not know.
+    """Return the probability that each kind holds an answer.
+
+    A kind none of whose texts has a vector yet, as after a change of embedder, is judged by words. For vectors of an embedder
+    without fitted weights, the probability is 1.
     """
     seen = {one.kind.value for one in candidates if not np.isnan(one.evidence.cosine).all()}
     by_vectors = HOLDS if reading.has_vector else {}
-    fitted = [(kind, by_vectors if kind in seen else HOLDS_BY_WORDS) for kind in of_kinds]
-    return holdings(of_kinds, {kind: weights[kind] for kind, weights in fitted if kind in weights})
+    fitted = [(kind, by_vectors if kind in seen else HOLDS_BY_WORDS) for kind in features_by_kind]
+    return holdings(features_by_kind, {kind: weights[kind] for kind, weights in fitted if kind in weights})
 
 
 def _rows(table: _Matrix) -> list[Sequence[float]]:
-    """Return the rows of a table. Packed, because few are read again and a Python object per number takes as long as judging."""
+    """Return the rows of a table as packed arrays. Few are read again, and a list of floats would take as long as judging."""
     width, packed = table.shape[1], array("d", table.tobytes())
     return [packed[start : start + width] for start in range(0, len(packed), width)]
 
 
 def weigh_all(reading: Reading, candidates: Sequence[Candidates]) -> Weighed:
-    """Return one or more candidates as the ranker alone judges them."""
+    """Return one or more candidates as the ranker judges them, before calibration."""
     tables, logits = judged_parts(reading, candidates)
     own = logits[: len(reading.own_parts)]
     chosen, alone, leans = own.argmax(axis=0), _probabilities(own.max(axis=0)), 0.0
@@ -202,7 +204,7 @@ def _log_odds(relevances: _Matrix) -> _Matrix:
 def features_of_kinds(
     reading: Reading, candidates: Sequence[Candidates], weighed: Weighed
 ) -> dict[str, dict[str, float]]:
-    """Return for each kind what its candidates tell together (see `holding_features`)."""
+    """Return for each kind the features of its candidates taken together (see `holding_features`)."""
     kinds = np.repeat([one.kind.value for one in candidates], [len(one.ids) for one in candidates])
     cosine, coverage = NAMES.index("cosine"), NAMES.index("joint_coverage")
     by_kind = {}
@@ -220,14 +222,14 @@ def features_of_kinds(
 
 
 def judged_parts(reading: Reading, candidates: Sequence[Candidates]) -> tuple[list[_Matrix], _Matrix]:
-    """Return the features of each part of the question, and the log odds of each candidate for it: a row a part."""
+    """Return the feature table of each part of the question, and the log odds of each candidate: one row per part."""
     evidence = _evidence(candidates)
     tables, has_vector = _tables(reading, candidates, evidence), ~np.isnan(evidence.cosine)
     return tables, np.stack([_logits(table, has) for table, has in zip(tables, has_vector, strict=True)])
 
 
 def own_evidence(candidates: Sequence[Candidates]) -> OwnEvidence:
-    """Return what the candidates hold of the message itself, without its thread."""
+    """Return the candidates' evidence for the message itself, without its thread."""
     evidence = _evidence(candidates)
     is_fact = np.repeat([one.kind is CandidateKind.FACT for one in candidates], [len(one.ids) for one in candidates])
     return OwnEvidence(evidence.coverage[0], evidence.cosine[0], is_fact)
@@ -249,8 +251,8 @@ def _tables(reading: Reading, candidates: Sequence[Candidates], evidence: Eviden
 
 
 def _calibrated(log_odds: _Matrix, candidates: Sequence[Candidates], breadth: float) -> _Matrix:
-    """Return the probabilities that were observed for these log odds and kinds, where an answer was among the kind, to a question
-    of this breadth.
+    """Return the calibrated probabilities of these log odds by kind, for a question of this breadth, provided that the kind holds
+    an answer.
     """
     odds = log_odds.copy()
     kinds = np.repeat([one.kind.value for one in candidates], [len(one.ids) for one in candidates])
@@ -279,13 +281,13 @@ PATH_NAMES: Final = NAMES[NAMES.index("is_reached") :]
 
 
 def _searched(evidence: Evidence, sets_bar: NDArray[np.bool_]) -> dict[str, _Matrix]:
-    """Return the search features for one part, and each candidate's gap to the best of those in `sets_bar`.
+    """Return the search features for one part, with each candidate's gap to the best of the candidates in `sets_bar`.
 
     Pages do not set the bar while anything else competes, so that other items are judged the same with and without a wiki.
     """
     has_vector = ~np.isnan(evidence.cosine)
-    barred = has_vector & sets_bar
-    best_cosine = evidence.cosine[barred].max() if barred.any() else 0.0
+    sets_cosine_bar = has_vector & sets_bar
+    best_cosine = evidence.cosine[sets_cosine_bar].max() if sets_cosine_bar.any() else 0.0
     return {
         "coverage": evidence.coverage,
         "coverage_gap": evidence.coverage - evidence.coverage[sets_bar].max(),
@@ -300,7 +302,7 @@ def _searched(evidence: Evidence, sets_bar: NDArray[np.bool_]) -> dict[str, _Mat
 
 
 def _subjects(reading: Reading, candidates: Sequence[Candidates]) -> dict[str, _Matrix]:
-    """Return whether each candidate's speaker or subject is one that the question names, or another."""
+    """Return whether each candidate's speaker or subject is named in the question, or is somebody else."""
     about = (
         list(_about(reading, candidates)) if reading.named else [frozenset()] * sum(len(one.ids) for one in candidates)
     )
@@ -312,7 +314,7 @@ def _subjects(reading: Reading, candidates: Sequence[Candidates]) -> dict[str, _
 
 
 def _subject(about: frozenset[str], named: Collection[str], *, is_telling: bool) -> tuple[bool, bool]:
-    """Return whether these speakers are among the named ones, if that is telling, and whether none of them is."""
+    """Return whether any of these speakers is named (False unless `is_telling`), and whether there are some and none is named."""
     is_same = not about.isdisjoint(named)
     return is_same and is_telling, bool(about) and not is_same
 
@@ -336,21 +338,21 @@ def _written(reading: Reading, candidates: Sequence[Candidates]) -> dict[str, _M
     stored = [mark for one in candidates for mark in one.marks or [None] * len(one.texts)]
     length, is_question, times, names = forms_of(texts, stored)
     counts = [len(one.ids) for one in candidates]
-    of_kind = {kind: np.repeat([float(one.kind is kind) for one in candidates], counts) for kind in CandidateKind}
+    is_kind = {kind: np.repeat([float(one.kind is kind) for one in candidates], counts) for kind in CandidateKind}
     return {
         "in_period": np.concatenate([_nearness(reading, one) for one in candidates]),
         "length": length,
-        "is_question": is_question * of_kind[CandidateKind.TURN],
+        "is_question": is_question * is_kind[CandidateKind.TURN],
         "times": times,
         "names": names,
-        "is_fact": of_kind[CandidateKind.FACT],
-        "is_passage": of_kind[CandidateKind.PASSAGE],
-        "is_page": of_kind[CandidateKind.PAGE],
+        "is_fact": is_kind[CandidateKind.FACT],
+        "is_passage": is_kind[CandidateKind.PASSAGE],
+        "is_page": is_kind[CandidateKind.PAGE],
     }
 
 
 def _led_to(candidates: Sequence[Candidates]) -> dict[str, _Matrix]:
-    """Return how typed edges lead to each text."""
+    """Return the features of the typed edges that lead to each text."""
     every = [walked for one in candidates for walked in one.walked or repeat(None, len(one.ids))]
     columns = {name: np.zeros(len(every)) for name in PATH_NAMES}
     for place, walked in enumerate(every):

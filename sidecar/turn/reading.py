@@ -1,6 +1,6 @@
 """Parses a message: its questions without courtesies, their words, and the speakers and periods it names.
 
-Done once per turn, before the sources are asked. `rank` compares candidates with the result.
+This is done once per turn, before the sources are queried. `rank` compares candidates with the result.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from store.text.words import STOP_WORDS
 MAX_PARTS: Final = 4
 
 CERTAIN: Final = 35.0
-"""The log odds of what is not in doubt."""
+"""The log odds of a certain event."""
 
 _LONG_WORDS = 40
 _HEAD_CHARS, _TAIL_CHARS = 8_000, 2_000  # the question usually stands at either end of a pasted document
-_LEAST_SPELT, _LEAST_ALIKE = 5, 0.7  # of names in two spellings: letters, and their share in common
+_LEAST_SPELT, _LEAST_ALIKE = 5, 0.7  # for two spellings of a name: the letters of the shorter, and their similarity
 _UNSOUNDED, _DOUBLED = re.compile("[aeiouyh]"), re.compile(r"(.)\1+")
-_LEAST_CHARS = 7  # of a name and its misspelling together: shorter words are one edit from too many others
+_LEAST_CHARS = 7  # of a name and its misspelling together: shorter words are one edit away from too many others
 _SENTENCE = re.compile(r"[^.!?。！？\n]*(?:[.!?。！？]+(?=\s|$|[^\x00-\x7f])|[.!?](?=\S)[^.!?。！？\n]*)*")
 _QUESTION = re.compile(r"[?？]\W*$|か[。\s]*$")
 _WRAPPING = re.compile(r"^(?:>.*|\s*\[[\d\s:.,/TZ+-]{8,}\])", re.MULTILINE)
@@ -67,7 +67,7 @@ _GERMAN: Final = frozenset(_GERMAN_WORDS.split())
 
 @dataclass(frozen=True, slots=True)
 class QuestionPart:
-    """One part of a message. `text` is for embedding, without speakers' names; `words` are for search, with names."""
+    """One part of a message. `text` is embedded and has no names of speakers; `words` are searched and include names."""
 
     text: str
     words: tuple[str, ...]
@@ -75,9 +75,9 @@ class QuestionPart:
 
 @dataclass(frozen=True, slots=True)
 class InThread:
-    """The thread that a message is read with: `weights` of its words, below 1, and the position of its first turn read.
+    """The thread that a message is read with: the `weights` of its words, below 1, and the position of the first turn read.
 
-    `repeated` is the share of the message's own words that were said there, 0 to 1.
+    `repeated` is the share of the message's own words that occur in the thread, 0 to 1.
     """
 
     weights: Mapping[str, float]
@@ -87,16 +87,18 @@ class InThread:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A parsed message. The first part is the whole without courtesies; the others are its questions, if several.
+    """A parsed message. The first part is the whole without courtesies; the others are its questions, if there are several.
 
     `speakers` are the folded names of the thread's speakers, `named` those that the message names (one typo allowed), and
-    `name_words` the words of those names. `names` are the spellings of each other name in the message, as they are searched. With
-    `thread`, the last part is the message in its thread. `score` are the log odds that it asks for something, by how it reads
-    alone; `has_vector` says whether its vector was read for it. `background` is, for each part, how like it sentences about
-    nothing in particular are; empty if that is not known. `levels` is, for each part and language, how much less like it texts in
-    that language look than texts in its own; empty if the embedder knows one language. `blind` is how little the embedder knows
-    the message's language, 0 to 1 (see `likeness.blindness`). `personal` are the log odds that it asks about somebody's own life,
-    `breadth` tells how many texts hold its answer (see `breadth.breadth`), and `embedder` is whose vectors these are of.
+    `name_words` the words of those names. `names` holds the search spellings of every other name in the message. With `thread`,
+    the last part is the message in its thread.
+
+    `score` is the log odds that the message asks for something, judged by its text alone (`worth.message_score`); `has_vector`
+    says whether its vector was used for that. `background` is each part's cosine with neutral sentences (`likeness.background`);
+    empty if unknown. `levels` is, for each part and language, how far texts in that language are below texts in the message's own
+    (`likeness.levels`); empty if the embedder knows only one language. `blind` is how little the embedder knows the message's
+    language, 0 to 1 (`likeness.blindness`). `personal` is the log odds that the message asks about the user's own life, `breadth`
+    the log of the number of texts that hold its answer (`breadth.breadth`), and `embedder` the embedder of all these vectors.
     """
 
     parts: tuple[QuestionPart, ...]
@@ -128,10 +130,10 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class MessageReading:
-    """How a message was read, as receipts tell it: its parts, the words of its thread that were searched beside its own, and
-    how far it leans on the thread, 0 to 1.
+    """How a message was read, for receipts: its parts, the words of its thread that were searched in addition to its own, and how
+    far it leans on the thread (0 to 1).
 
-    `asks` is the probability that it asks for anything, `holds` that what was found holds an answer.
+    `asks` is the probability that it asks for anything, `holds` the probability that the candidates hold an answer.
     """
 
     parts: tuple[str, ...]
@@ -142,14 +144,14 @@ class MessageReading:
 
 
 def message_reading(reading: Reading, leaning: float, prospects: Prospects) -> MessageReading:
-    """Return how the message was read. Without leaning, words of the thread changed nothing and are left out."""
-    said = tuple(reading.thread.weights) if reading.thread and leaning else ()
+    """Return how the message was read. Without leaning, the thread's words had no effect and are left out."""
+    thread_words = tuple(reading.thread.weights) if reading.thread and leaning else ()
     parts = tuple(part.text for part in reading.own_parts)
-    return MessageReading(parts, said, leaning, round(prospects.asks, 4), round(prospects.holds, 4))
+    return MessageReading(parts, thread_words, leaning, round(prospects.asks, 4), round(prospects.holds, 4))
 
 
 def read(message: str, *, speakers: Sequence[str] = (), today: date) -> Reading:
-    """Return the parsed message. `speakers` are the thread's names. A message of courtesies alone is kept whole."""
+    """Return the parsed message. `speakers` are the thread's speakers by name. A message of only courtesies is kept whole."""
     if len(message) > _HEAD_CHARS + _TAIL_CHARS:
         message = f"{message[:_HEAD_CHARS]}\n{message[-_TAIL_CHARS:]}"
     sentences = [text for text in _sentences(_ROLE.sub("", _WRAPPING.sub(" ", message))) if not _COURTESY.match(text)]
@@ -173,7 +175,7 @@ def _sentences(text: str) -> Iterator[str]:
 
 
 def _questions(sentences: Sequence[str], whole: str) -> list[str]:
-    """Return the separate questions, if there are several or a long message would hide the only one."""
+    """Return the separate questions if there are several, or if a long message would drown the only one; otherwise none."""
     questions = [_LEAD_IN.sub("", text, count=1) for text in sentences if _QUESTION.search(text)]
     if len(questions) == 1:
         pieces = _SEAM.split(questions[0])
@@ -185,20 +187,20 @@ def _questions(sentences: Sequence[str], whole: str) -> list[str]:
 
 
 def _names(text: str, named: Collection[str]) -> tuple[tuple[str, ...], ...]:
-    """Return the spellings of the words that a capital inside a sentence shows to be names, but for those `named` already.
+    """Return the search spellings of words capitalised inside a sentence, which are names, except those in `named`.
 
-    German writes every noun with a capital, so there it shows nothing.
+    For a German text the result is empty, since German capitalises every noun.
     """
     names, before = list[tuple[str, ...]](), "."
     written = text.split()
     if not _GERMAN.isdisjoint(map(str.lower, written)):
         return ()
-    for one in written:
-        word = one.strip(_MARKS)
+    for token in written:
+        word = token.strip(_MARKS)
         is_inside = before[-1].islower() or before[-1] == ","
         if is_inside and word[:1].isupper() and word[1:2].islower() and _bare(word) not in named:
             names.append(tuple(query_words(_bare(word))))
-        before = one
+        before = token
     return tuple(dict.fromkeys(names))
 
 
@@ -208,7 +210,7 @@ def _bare(word: str) -> str:
 
 
 def _named(text: str, speakers: Iterable[str]) -> dict[str, str]:
-    """Return the words of the text that name a speaker, each with the speaker's folded name."""
+    """Return the words of the text that name a speaker, mapped to the speaker's folded name."""
     known = {word: fold(name) for name in speakers for word in fold(name).split() if len(word) > 1}
     named = {}
     for written in dict.fromkeys(_WORD.findall(text)) if known else ():
@@ -223,7 +225,7 @@ def _named(text: str, speakers: Iterable[str]) -> dict[str, str]:
 
 
 def _is_misspelt(word: str, name: str) -> bool:
-    """Return whether a word is the name with one letter wrong, or the same name as another language spells it ("Mohammed")."""
+    """Return whether a word is the name with one letter wrong, or the name in another language's spelling ("Mohammed")."""
     if len(name) + len(word) >= _LEAST_CHARS and is_one_edit(word, name):
         return True
     if min(len(word), len(name)) < _LEAST_SPELT or word[0] != name[0] or _sounds(word) != _sounds(name):
@@ -232,7 +234,7 @@ def _is_misspelt(word: str, name: str) -> bool:
 
 
 def _sounds(word: str) -> str:
-    """Return the consonants of a word, doubled ones once and without the mute h: spellings of one name share them."""
+    """Return a word's consonants without h and y, doubled ones once. All spellings of a name share them."""
     return _DOUBLED.sub(r"\1", _UNSOUNDED.sub("", word))
 
 

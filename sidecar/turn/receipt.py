@@ -1,7 +1,8 @@
-"""The receipt of an assembly: plain JSON of the request, the offers and the decisions, from which `fit` can run again.
+"""Writes and reads the receipt of an assembly: plain JSON of the request, the offers and the decisions, enough to run `fit`
+again.
 
-It names texts by their short hash in Base64; the texts are stored elsewhere, for a shorter time. The fence's tag is never
-written, only the id of its key. Hundreds of candidates make a receipt large: their rows leave out what is nothing.
+A receipt refers to texts by their short hash in Base64; the texts are stored elsewhere, for a shorter time. The fence's tag is
+never written, only the id of its key. Rows of candidates leave out empty fields, since there are hundreds of them.
 """
 
 from __future__ import annotations
@@ -43,13 +44,13 @@ from store.text.texts import hash_named, short_hash, text_name
 VERSION = 3
 """The version of the rendering rules. An older receipt is replayed by the current rules, and the difference notes it."""
 
-_BEFORE_SPEND = {"spend": "full"}  # receipts of earlier releases name no `spend`: all the room was used
+_BEFORE_SPEND = {"spend": "full"}  # receipts of earlier releases have no `spend`: they used all the room
 _PLACES = {source: place for place, source in enumerate(Source)}
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The receipt's inputs beside the fitting: the message, other request fields, profile version, fence key, meter ratio."""
+    """The receipt's inputs besides the fitting: the message, other request fields, profile version, fence key, meter ratio."""
 
     message: str
     fields: Mapping[str, Any]
@@ -68,9 +69,9 @@ class _Texts:
         """Store the text and return its name; an empty string for an empty text."""
         if not text:
             return ""
-        found = short_hash(text)
-        self.by_hash[found] = text
-        return text_name(found)
+        text_hash = short_hash(text)
+        self.by_hash[text_hash] = text
+        return text_name(text_hash)
 
 
 def write(asked: Asked, question: Fitting, fitted: Fitted) -> tuple[dict[str, Any], dict[bytes, str]]:
@@ -100,7 +101,7 @@ def _knobs(profile: Profile) -> dict[str, Any]:
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    """Return a slotted dataclass's fields without copying their values, as `asdict` would."""
+    """Return a slotted dataclass's fields; unlike `asdict`, this copies no values."""
     return {name: getattr(value, name) for name in value.__slots__}
 
 
@@ -127,7 +128,7 @@ def replay(details: Mapping[str, Any], texts: Mapping[bytes, str], *, fence_tag:
     missing = set(hashes.values()) - texts.keys()
     if missing:
         raise TextsDropped(len(missing))
-    known = {name: texts[found] for name, found in hashes.items()} | {"": ""}
+    known = {name: texts[text_hash] for name, text_hash in hashes.items()} | {"": ""}
     pool = details["pool"]
     return Fitting(
         profile=merge(parse_layer(_BEFORE_SPEND | details["profile"]["knobs"])),
@@ -149,7 +150,7 @@ def replay(details: Mapping[str, Any], texts: Mapping[bytes, str], *, fence_tag:
 
 
 def _prospects_of(details: Mapping[str, Any]) -> MessageReading | None:
-    """Return as much of how the message was read as a fitting needs; None in receipts of earlier releases."""
+    """Return the parts of the message's reading that a fitting needs; None for receipts of earlier releases."""
     row = details.get("reading")
     if not row or "asks" not in row:
         return None
@@ -169,14 +170,14 @@ def _reading(reading: MessageReading | None, texts: _Texts) -> dict[str, Any] | 
 
 
 def asked_hashes(details: Mapping[str, Any]) -> set[bytes]:
-    """Return the hashes of the message's text and of how it was read."""
+    """Return the hashes of the message's text and of the texts of its reading."""
     reading = details.get("reading") or {"parts": [], "thread_words": ""}
     names = {details["asked"]["message"], *reading["parts"], reading["thread_words"]}
     return {hash_named(name) for name in names if name}
 
 
 def reading_of(details: Mapping[str, Any], texts: Mapping[bytes, str]) -> MessageReading | None:
-    """Return how the message was read; None if that was not recorded, or a text has expired."""
+    """Return how the message was read; None if that was not recorded or a text has expired."""
     row = details.get("reading")
     if not row or asked_hashes(details) - texts.keys():
         return None
@@ -191,7 +192,7 @@ def _sources(question: Fitting, fitted: Fitted, texts: _Texts) -> list[dict[str,
     for fate in fitted.fates:
         fates[id(fate.item)].append(fate)
     shares = {share.source: _fields(share) for share in fitted.shares}
-    unasked = [SourceReport(source, Status.SKIPPED, reason="it was not asked") for source in Source]
+    unasked = [SourceReport(source, Status.SKIPPED, reason="it was not queried") for source in Source]
     known = {report.source for report in question.reports}
     reports = [*question.reports, *(report for report in unasked if report.source not in known)]
     rows = []
@@ -212,14 +213,14 @@ def _sources(question: Fitting, fitted: Fitted, texts: _Texts) -> list[dict[str,
 def _times(times: Sequence[datetime | None]) -> list[str | None]:
     """Return each time in ISO 8601, as `isoformat` gives it."""
     if all(at is None or at.tzinfo is None or at.tzinfo is UTC for at in times):
-        # Ten times as fast, but RFC 3339 cannot express offsets with seconds, hence only UTC and naive times.
+        # Ten times as fast, but only for UTC and naive times: RFC 3339 cannot express offsets with seconds.
         written: list[str | None] = orjson.loads(orjson.dumps(times))
         return written
     return [at.isoformat() if at else None for at in times]
 
 
 def _item_rows(fates: Sequence[Fate], texts: _Texts) -> list[dict[str, Any]]:
-    """Return a row for each fate. Columns are filled one by one: most hold nothing, and a row leaves out what is nothing."""
+    """Return a row for each fate, without empty fields. Fields are set column by column, since most columns are empty."""
     if not fates:
         return []
     items, decisions, reasons, forms, tokens, marks, into, _ = zip(*fates, strict=True)
@@ -276,7 +277,7 @@ def _history(question: Fitting, fitted: Fitted, texts: _Texts) -> dict[str, Any]
 
 
 def _summary_row(question: Fitting, fitted: Fitted, texts: _Texts) -> dict[str, Any] | None:
-    """Return the row of the summary, the only item that no source offered; None if it was not decided."""
+    """Return the row of the summary, the only item that no source offered; None if it has no fate."""
     offered = {id(item) for report in question.reports for item in report.items}
     fate = next((fate for fate in fitted.fates if id(fate.item) not in offered), None)
     return _item_rows([fate], texts)[0] if fate else None
@@ -352,7 +353,7 @@ def _item(source: Source, row: Mapping[str, Any], texts: Mapping[str, str]) -> I
 
 
 def _fault(row: Mapping[str, Any]) -> str:
-    """Return why the item or turn was unusable. A replay may be unable to detect it again, so the receipt's reason is used."""
+    """Return the reason why the item or turn was unusable, as recorded: a replay may be unable to detect it again."""
     return str(row["reason"]) if row["decision"] == Decision.UNUSABLE else ""
 
 

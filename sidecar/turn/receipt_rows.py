@@ -1,5 +1,4 @@
-"""The rows of a receipt's candidates: what they leave out, how features are named, and the one reader of them, whatever release
-wrote them."""
+"""The rows of a receipt's candidates: their defaults, their named features, and the only reader for rows of all releases."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ _LEFT_OUT: Final[Mapping[str, Any]] = {
     "mark": "",
     "into": "",
 }
-"""What a candidate's row says by leaving a field out. A rank left out is the row's place; earlier receipts leave nothing out."""
+"""The values of fields that a candidate's row leaves out. A missing rank is the row's index; earlier receipts have all fields."""
 
 
 def whole(details: Mapping[str, Any]) -> dict[str, Any]:
@@ -56,14 +55,14 @@ def decided_items(details: Mapping[str, Any]) -> Iterator[tuple[Source, Mapping[
 
 
 def whole_row(row: Mapping[str, Any], place: int) -> dict[str, Any]:
-    """Return the row with all its fields; `place` is its place among its source's rows."""
+    """Return the row with all its fields; `place` is its index among its source's rows."""
     return {**_LEFT_OUT, "rank": place, **row}
 
 
 def written_features(features: Features, *, is_whole: bool) -> list[list[Any]]:
-    """Return the features of an item in the context by name; of one outside it, the two that a replay asks for.
+    """Return the features of an item by name: all features if `is_whole` (in the context), otherwise the two that a replay needs.
 
-    Of four to five hundred candidates most are outside, and their features would be a quarter of the receipt.
+    Most of the 400 to 500 candidates are outside the context, and their other features would be a quarter of the receipt.
     """
     values, holds, like = features
     judged = [[HOLDS, holds]] if like is None else [[HOLDS, holds], [LIKENESS, like]]
@@ -74,7 +73,7 @@ def written_features(features: Features, *, is_whole: bool) -> list[list[Any]]:
 
 
 def read_features(written: Sequence[Sequence[Any]]) -> Features | None:
-    """Return the features that were written; None if there were none, as of an item that was not judged."""
+    """Return the features that were written; None if there were none, as for an item that was not judged."""
     if not written:
         return None
     named = {name: math.nan if value is None else value for name, value in written}

@@ -1,7 +1,7 @@
-"""Evidence for texts of remote searches, made in the turn: their words and their vectors, as for our own.
+"""Computes evidence for the texts of remote searches during the turn, from their words and vectors, as for stored texts.
 
-Remote scores are not comparable. `rank` judges these texts with the model that judges all others. Pure; the sources fetch the
-results, and the assembler their vectors.
+Remote scores are not comparable, so `rank` judges these texts with the same model as all others. Pure; the sources fetch the
+results, and the assembler fetches their vectors.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from store.content.recalling import MAX_WORDS, Recalled
 from store.text.texts import search_words
 
 MOST_EMBEDDED: Final = 40
-"""The remote texts of a turn that get a vector: the first of each source, in turns."""
+"""The number of a turn's remote texts that get a vector, taken from the sources in turn, best first."""
 
 _KINDS: Final = {Source.MEMORY: CandidateKind.FACT}
 _READ_CHARS: Final = 20_000
 _EMBEDDED_CHARS: Final = 2_000
 _THREAD_WORDS: Final = 8
-_OTHER_TEXTS: Final = 20  # texts that the search left out count as holding none of the words
+_OTHER_TEXTS: Final = 20  # an assumed number of texts that the search did not return, holding none of the words
 _LEAST_STEM: Final = 3
 _NO_DAY: Final = date.min  # far from every period that a question names
 _ENDINGS: Final = ("", "ing", "ings", "ed", "es", "s", "e")
@@ -47,7 +47,7 @@ def coverage(words: Sequence[str], text: str) -> float:
 
 
 def texts_to_embed(reports: Iterable[SourceReport], reading: Reading) -> list[str]:
-    """Return the beginnings of the remote texts that need a vector, the best of each source first."""
+    """Return the beginnings of the remote texts that need a vector: the best of each source first, at most 40."""
     ranked = zip_longest(*(_unjudged(report, reading) for report in reports))
     texts = dict.fromkeys(item.text[:_EMBEDDED_CHARS] for item in chain.from_iterable(ranked) if item is not None)
     return list(texts)[:MOST_EMBEDDED]
@@ -58,11 +58,11 @@ def with_evidence(
 ) -> tuple[SourceReport, ...]:
     """Return the reports with evidence for the items that had none.
 
-    `parts` are the unit vectors of the question's parts, `vectors` those of texts that `texts_to_embed` returned; a text
-    without one is judged by its words.
+    `parts` are the unit vectors of the question's parts, one per row; `vectors` are those of the texts that `texts_to_embed`
+    returned. A text without a vector is judged by its words.
     """
     return tuple(
-        replace(report, candidates=_beside(report.candidates, _candidates(items, reading, parts, vectors)))
+        replace(report, candidates=_merged(report.candidates, _candidates(items, reading, parts, vectors)))
         if (items := _unjudged(report, reading))
         else report
         for report in reports
@@ -76,7 +76,7 @@ def readable(text: str) -> str:
 
 
 def _unjudged(report: SourceReport, reading: Reading) -> list[Item]:
-    """Return the report's items that compete and have no evidence for this reading. Workspace files do not compete."""
+    """Return the report's items that compete and have no evidence for this reading. Workspace files and pinned items do not."""
     if report.source is Source.WORKSPACE or not report.items:
         return []
     candidates = report.candidates
@@ -100,14 +100,14 @@ def _candidates(
 def _evidence(
     items: Sequence[Item], reading: Reading, parts: _Numbers | None, vectors: Mapping[str, _Numbers]
 ) -> Evidence:
-    """Return the evidence of the items. How rare a word is where they come from is not known: it is guessed from them alone."""
-    said = reading.thread.weights if reading.thread else {}
-    own = reading.words
-    words = (*own, *sorted(said, key=lambda word: (-said[word], word))[:_THREAD_WORDS])[:MAX_WORDS]
+    """Return the evidence of the items. Word frequencies in the remote corpus are unknown and are estimated from the items."""
+    thread_weights = reading.thread.weights if reading.thread else {}
+    thread_words = sorted(thread_weights, key=lambda word: (-thread_weights[word], word))[:_THREAD_WORDS]
+    words = (*reading.words, *thread_words)[:MAX_WORDS]
     held = _held_words(words, [item.text for item in items])
     matched = [sum(1 << place for place, is_held in enumerate(one) if is_held) for one in held]
     idfs = inverse_frequencies([sum(column) for column in zip(*held, strict=True)], len(items) + _OTHER_TEXTS)
-    weighed = [(word, idf * said.get(word, 1.0)) for word, idf in zip(words, idfs, strict=True)]
+    weighed = [(word, idf * thread_weights.get(word, 1.0)) for word, idf in zip(words, idfs, strict=True)]
     weights = [[weight if word in part.words else 0.0 for word, weight in weighed] for part in reading.parts]
     cosines = [_cosines(parts, vectors.get(item.text[:_EMBEDDED_CHARS])) for item in items]
     return weigh(Recalled(tuple(items), tuple(matched), tuple(cosines)), weights)
@@ -119,8 +119,8 @@ def _cosines(parts: _Numbers | None, vector: _Numbers | None) -> Sequence[float]
     return [float(np.clip(cosine, -1.0, 1.0)) if math.isfinite(cosine) else 0.0 for cosine in parts @ vector]
 
 
-def _beside(known: Candidates | None, added: Candidates) -> Candidates:
-    """Return both as one: a source has one kind of candidates."""
+def _merged(known: Candidates | None, added: Candidates) -> Candidates:
+    """Return the known candidates with the added ones appended; a source has only one kind of candidates."""
     if known is None or len(known.evidence.coverage) != len(added.evidence.coverage):
         return added
     days = known.days or [_NO_DAY] * len(known.ids)
@@ -140,7 +140,7 @@ def _beside(known: Candidates | None, added: Candidates) -> Candidates:
 
 
 def _held_words(words: Sequence[str], texts: Iterable[str]) -> list[list[bool]]:
-    """Return for each text which of the words it holds, in any form with the same stem."""
+    """Return for each text a flag per word: whether the text holds the word in any form with the same stem."""
     stems, spellings = [_stem(word) for word in words], [_spellings(word) for word in words]
     none = [False] * len(words)
     held = []
@@ -148,7 +148,7 @@ def _held_words(words: Sequence[str], texts: Iterable[str]) -> list[list[bool]]:
         read = text[:_READ_CHARS]
         lowered = read.lower()
         if read.isascii() and not any(map(lowered.__contains__, stems)):
-            held.append(none)  # most texts: to cut them into words would take ten times as long
+            held.append(none)  # the case of most texts; splitting them into words would take ten times as long
             continue
         found = frozenset(search_words(read).split())
         held.append([not each.isdisjoint(found) for each in spellings])
@@ -156,12 +156,12 @@ def _held_words(words: Sequence[str], texts: Iterable[str]) -> list[list[bool]]:
 
 
 def _spellings(word: str) -> frozenset[str]:
-    """Return the words with the same stem. To ask for these is much faster than to stem every word of every text."""
+    """Return the forms with the same stem. Looking these up is much faster than stemming every word of every text."""
     stem = _stem(word)
     return frozenset(form for form in (stem + ending for ending in _ENDINGS) if _stem(form) == stem)
 
 
 def _stem(word: str) -> str:
-    """Return an English word without its ending, if enough is left of it; search does so by the database's dictionary."""
+    """Return an English word without its ending if at least three letters remain. Stored texts use the database's stemmer."""
     cut = _ENDING.sub("", word) if word.isascii() else word
     return cut if len(cut) >= _LEAST_STEM else word

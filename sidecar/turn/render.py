@@ -1,8 +1,8 @@
-"""Renders the context: the stable blocks, the turns as messages, and what was recalled, with the provider's cache points.
+"""Renders the context: the stable blocks, the turns as messages, and the recalled items, with the provider's cache points.
 
-What changes goes last, so that a provider's cache keeps what stands before it. Recalled items stand in groups (a document,
-a page, a day) with the best group last, beside the question; inside a group they keep the order in which they were written
-or said. To save tokens there is one fence per block, one header per group and section, and one mark per item.
+Text that changes often goes last, so that a provider's cache keeps the text before it. Recalled items stand in groups (a
+document, a page, a day) with the best group last, next to the question; inside a group they keep the order in which they were
+written or said. To save tokens there is one fence per block, one header per group and section, and one mark per item.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class CachePoint:
-    """A position where a provider's prompt cache is worth setting: the end of a zone, and the tokens of context before it."""
+    """A position where a provider's prompt cache pays off: the end of a zone, and the tokens of context before it."""
 
     zone: Zone
     tokens_before: int
@@ -58,7 +58,7 @@ class CachePoint:
 class Rendering:
     """The finished context. `order` lists its items by index in the stock; `marks` maps each index to its mark.
 
-    `stable_prefix_tokens` are those that stand before what was recalled: the stable blocks and the messages.
+    `stable_prefix_tokens` counts the tokens before the recalled items: the stable blocks and the messages.
     """
 
     blocks: tuple[SystemBlock, ...]
@@ -88,7 +88,7 @@ class RenderOptions:
 def render(ledger: Ledger, messages: Sequence[Message], page: RenderOptions, meter: TokenCounter) -> Rendering:
     """Return the ledger's items and the messages, rendered and counted as rendered.
 
-    The notice stands in every context, so that the system prompt stays the same when nothing is recalled.
+    The notice is in the context even without items, so that the system prompt stays the same when nothing is recalled.
     """
     drafts, order, marks = _draft_blocks(ledger, page)
     counts = meter.count_joined([lines for _, _, lines in drafts])
@@ -135,7 +135,7 @@ def _draft_blocks(ledger: Ledger, page: RenderOptions) -> tuple[list[_Draft], li
 
 
 def _stable_then_best_last(block: tuple[int, list[int]]) -> tuple[bool, int]:
-    """Return the sort key of a block; items have their indexes best first."""
+    """Return the sort key of a block: stable blocks first, then the block with the best item last."""
     number, indexes = block
     return BLOCKS[number].zone is not Zone.STABLE, -min(indexes)
 
@@ -166,9 +166,9 @@ def _mark(letter: str, number: int) -> tuple[str, str]:
 
 
 def _best_group_last(indexes: list[int], ledger: Ledger) -> list[int]:
-    """Return the indexes of one block by group, the group of the best item last, each in the order of reading or of time.
+    """Return the indexes of one block by group, the group of the best item last; inside a group by time or position.
 
-    A section stands once, where its first item does. Ties go by text, never by ids, which differ between installations.
+    A section appears once, at its first item. Ties are broken by text, never by ids, which differ between installations.
     """
     items, pieces = ledger.stock.items, ledger.stock.pieces
     best: dict[int, int] = {}
@@ -199,7 +199,7 @@ def _moment(at: datetime | None) -> float:
 
 
 def _cache_points(stable_tokens: int, turn_tokens: int, page: RenderOptions) -> tuple[CachePoint, ...]:
-    """Return the ends of the stable blocks and of the turns that have enough tokens before them."""
+    """Return those ends of the stable blocks and of the turns that have enough tokens before them to be cached."""
     ends = [(Zone.STABLE, stable_tokens), (Zone.TURNS, stable_tokens + turn_tokens)]
     return tuple(
         CachePoint(zone, tokens)

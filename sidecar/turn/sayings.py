@@ -1,4 +1,4 @@
-"""Decides whether one text says all that another says, so that the other may be left out without losing a sentence."""
+"""Decides whether one text holds every sentence of another, so that the other may be left out without losing a sentence."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from store.text.words import STOP_WORDS
 
 _SAME_FROM = 0.9
 _GRAM_WORDS = 3
-_MOST_CHARS = 20_000  # a longer text says no other: reading it would hold up the turn
+_MOST_CHARS = 20_000  # longer texts are not compared, because that would delay the turn
 _MOST_PAIRS = 10_000  # of sentences, for the same reason
-_REMEMBERED_CHARS = 2_000
+_CACHED_CHARS = 2_000
 _END_CHARS = 24
 _LINK = re.compile(r"\[([^\]\n]*)\]\([^)\n]*\)")
 _MARKUP = re.compile(r"[*_`#>]+")
-_LABEL = re.compile(r"^(?:- )?(?:\d{4}-\d\d-\d\d|[^\W\d_]+): ", re.MULTILINE)  # before what a speaker or a day says
+_LABEL = re.compile(r"^(?:- )?(?:\d{4}-\d\d-\d\d|[^\W\d_]+): ", re.MULTILINE)  # a speaker or a day before a statement
 _SPACES = re.compile(r"\s+")
 _WORD = re.compile(r"\w+")
 _ENDS = " .!?。！？؟…;,:\"'”’)"
@@ -32,18 +32,18 @@ _Gram = tuple[str, ...]
 def says(one: str, other: str) -> bool:
     """Return whether the first text says each sentence of the second.
 
-    A sentence is said word for word as a sentence, or by one that begins with the same word, holds nine tenths of its runs of
-    three words, has the same numbers, dates, negations and names, and asks if it asks: words before a statement may deny it
-    ("no", "if", "she doubts that"). A text without words is said where it stands.
+    A sentence is said if the first text has the same sentence, or one that begins with the same word, holds nine tenths of its
+    three-word runs, has the same numbers, dates, negations and names, and is a question only if it is one. The first word must
+    match because words before a statement may deny it ("no", "if", "she doubts that"). A text without words must occur verbatim.
     """
     if len(one) > _MOST_CHARS or len(other) > _MOST_CHARS:
         return False
-    is_short = len(one) + len(other) <= _REMEMBERED_CHARS
+    is_short = len(one) + len(other) <= _CACHED_CHARS
     return _says(one, other) if is_short else _says.__wrapped__(one, other)
 
 
 def says_some(one: str, other: str) -> bool:
-    """Return whether the first text says a sentence of the second."""
+    """Return whether the first text says at least one sentence of the second."""
     return any(says(one, sentence) for sentence in _sentences(other))
 
 
@@ -54,21 +54,21 @@ def _says(one: str, other: str) -> bool:
         return other.strip() in one
     unlabelled = _LABEL.sub("", whole)
     texts = dict.fromkeys((whole, _unwrapped(whole), unlabelled, _unwrapped(unlabelled)))
-    said = list(dict.fromkeys(chain.from_iterable(map(_sentences, texts))))
-    known = set(map(_bare, said))
+    sentences = list(dict.fromkeys(chain.from_iterable(map(_sentences, texts))))
+    known = set(map(_bare, sentences))
     for text in dict.fromkeys((wanted, _unwrapped(wanted))):
         missing = [sentence for sentence in _sentences(text) if _bare(sentence) not in known]
-        if len(missing) * len(said) <= _MOST_PAIRS and all(_is_said(one, said) for one in missing):
+        if len(missing) * len(sentences) <= _MOST_PAIRS and all(_is_said(lacking, sentences) for lacking in missing):
             return True
     return False
 
 
 @lru_cache(maxsize=4096)
 def sentence_ends(text: str) -> tuple[str, ...]:
-    """Return the last 24 characters of each of the text's sentences, without case and end marks, those of the longest first; none
+    """Return the last 24 characters of each sentence of the text, without case and end marks, the longest sentence's first; none
     if the text is too long to be compared.
 
-    A text that says another mostly has a sentence with the same end as the longest of the other's.
+    A text that says another usually has a sentence that ends like the other's longest.
     """
     if len(text) > _MOST_CHARS:
         return ()
@@ -77,7 +77,7 @@ def sentence_ends(text: str) -> tuple[str, ...]:
 
 
 def _plain(text: str) -> str:
-    """Return the text without links' targets and marks of emphasis, lines kept apart."""
+    """Return the text without link targets and emphasis marks, line by line."""
     return _MARKUP.sub("", _LINK.sub(r"\1", text))
 
 
@@ -93,12 +93,12 @@ def _sentences(text: str) -> tuple[str, ...]:
 
 
 def _unwrapped(text: str) -> str:
-    """Return the text on one line: a sentence may go on in the next."""
+    """Return the text on one line, since a sentence may continue on the next line."""
     return _SPACES.sub(" ", text)
 
 
 def _bare(sentence: str) -> str:
-    """Return the sentence without case and marks at its ends, but for a mark that makes it a question."""
+    """Return the sentence without case and the marks at its ends, except a question mark."""
     bare = sentence.strip(_ENDS).casefold()
     return f"{bare}?" if _asks(sentence) else bare
 
@@ -107,17 +107,17 @@ def _asks(sentence: str) -> bool:
     return not _QUESTION_MARKS.isdisjoint(sentence.rstrip(_CLOSING)[-1:])
 
 
-def _is_said(sentence: str, said: Sequence[str]) -> bool:
-    """Return whether one of these sentences says nearly the same."""
+def _is_said(sentence: str, others: Sequence[str]) -> bool:
+    """Return whether one of the others says nearly the same as the sentence (see `says`)."""
     wanted, first = _grams(sentence), _words(sentence)[0]
     least = _SAME_FROM * len(wanted)
-    near = (one for one in said if len(one) >= least and len(wanted & _grams(one)) >= least)
+    near = (other for other in others if len(other) >= least and len(wanted & _grams(other)) >= least)
     return any(
-        _words(one)[0] == first
-        and _asks(one) == _asks(sentence)
-        and not _differ_in_names(sentence, one)
-        and _same_guards(sentence, one)
-        for one in near
+        _words(other)[0] == first
+        and _asks(other) == _asks(sentence)
+        and not _differ_in_names(sentence, other)
+        and _same_guards(sentence, other)
+        for other in near
     )
 
 
@@ -128,7 +128,7 @@ def _same_guards(one: str, other: str) -> bool:
 
 @lru_cache(maxsize=8192)
 def _grams(sentence: str) -> frozenset[_Gram]:
-    """Return every run of three words; the words alone if there are fewer."""
+    """Return every run of three words; a single run of all words if there are fewer."""
     words = _words(sentence)
     runs = range(max(1, len(words) - _GRAM_WORDS + 1))
     return frozenset(tuple(words[start : start + _GRAM_WORDS]) for start in runs)

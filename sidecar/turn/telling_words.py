@@ -1,7 +1,8 @@
-"""The words by which a message tells what kind of message it is: whether it asks about somebody's own life (`personal`), or leans
-on its thread (`leaning`).
+"""Extracts the words of a message that show its kind: whether it asks about the user's own life (`personal`), or leans on its
+thread (`leaning`).
 
-Pairs of short words tell most, since they are few in any language ("how..my"), and beginnings and ends stand for inflection.
+Pairs of short words tell most ("how..my"), since any language has few short words. Beginnings and ends of words represent
+inflection.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ _END_CHARS, _LEAST_CHARS, _SHORT_CHARS, _MOST_SHORT = 3, 5, 4, 32
 
 
 def telling_words(reading: Reading) -> frozenset[str]:
-    """Return the folded words of a message, each two of its first 32 words of up to four letters, in their order
-    ("how..my"), and the `beginnings_and_ends` of its longer words; of a script without spaces signs and pairs of signs.
+    """Return the folded words of a message, every pair of its first 32 words of up to four letters, in their order ("how..my"),
+    and the `beginnings_and_ends` of its longer words. Words in a script without spaces give their signs and pairs of signs
+    instead.
     """
     written = _WORD.findall(fold(reading.parts[0].text))
     unspaced = [word for word in written if _UNSPACED.search(word)]
@@ -32,5 +34,5 @@ def telling_words(reading: Reading) -> frozenset[str]:
 
 
 def beginnings_and_ends(word: str) -> tuple[str, ...]:
-    """Return the first and the last three letters of a word of five or more, written as in dictionaries ("bab-", "-mın")."""
+    """Return the first and last three letters of a word of five or more, written as affixes ("bab-", "-mın"); else nothing."""
     return (f"{word[:_END_CHARS]}-", f"-{word[-_END_CHARS:]}") if len(word) >= _LEAST_CHARS else ()

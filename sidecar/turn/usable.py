@@ -1,4 +1,4 @@
-"""Keeps one item from failing a turn: an item that cannot be judged, counted or rendered is dropped, with a reason."""
+"""Keeps a single item from failing a turn: an item that cannot be judged, counted or rendered is dropped, with a reason."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Made = TypeVar("Made")
 def decide(question: Fitting, reading: Reading | None, meter: TokenCounter) -> tuple[Fitting, Fitted]:
     """Return the question with its items judged (if `reading` is given), and the fitted turn.
 
-    If that fails, items, turns and summary are tried separately. Those at fault get the decision UNUSABLE with a reason, and
-    the turn is decided without them. Raises PoolTooSmall.
+    If that fails, subsets of the items, turns and summary are tried to find the parts at fault. Those get the decision UNUSABLE
+    with a reason, and the turn is decided without them. Raises PoolTooSmall.
     """
     decided, _ = _tried(lambda: _decided(question, reading, meter))
     if decided is not None:
@@ -35,13 +35,13 @@ def decide(question: Fitting, reading: Reading | None, meter: TokenCounter) -> t
 
     faults = _at_fault(parts, fails, beside=None)
     sound = [part for part in parts if part not in faults]
-    if fails(sound):  # nothing is at fault by itself, but together they are
+    if fails(sound):  # these parts fail only together
         faults |= _at_fault(sound, fails, beside=())
     return _decided(_marked(question, faults), reading, meter)
 
 
 def _tried(work: Callable[[], Made]) -> tuple[Made | None, str]:
-    """Return the result of `work` and no reason, or None and why it failed."""
+    """Return the result of `work` and an empty reason, or None and the reason of its failure."""
     try:
         return work(), ""
     except PoolTooSmall:
@@ -62,14 +62,14 @@ def _at_fault(
 ) -> dict[_Part, str]:
     """Return the parts at fault with reasons, found by bisection.
 
-    Each half is tried together with the sound parts in `beside`, which grows by those that prove sound. With None each half
-    is tried alone, which is faster.
+    Each half is tried together with the sound parts in `beside`, which grows by the parts that prove sound. If `beside` is None,
+    each half is tried alone, which is faster.
     """
-    why = fails([*(beside or ()), *parts])
-    if not why or not parts:
+    reason = fails([*(beside or ()), *parts])
+    if not reason or not parts:
         return {}
     if len(parts) == 1:
-        return {parts[0]: why}
+        return {parts[0]: reason}
     half = len(parts) // 2
     first = _at_fault(parts[:half], fails, beside=beside)
     if beside is not None:

@@ -63,9 +63,9 @@ BY_VECTORS: Final = RankerWeights(
 )
 """For candidates with a vector.
 
-The weights of ways (`is_reached` and `path_*`) were fitted apart on 2026-11-23 by
-`python -m bench graph --write-weights`, with the others as they were: 228 questions of two and three hops and remarks on
-generated corpora (`bench/graph`, seed 102), without the wordings held back;
+The weights of paths (`is_reached` and `path_*`) were fitted separately on 2026-11-23 by
+`python -m bench graph --write-weights`, with the others unchanged: 228 questions of two and three hops and remarks on
+generated corpora (`bench/graph`, seed 102), without the held-out wordings;
 5245 texts to which typed edges lead. Ridge 10.
 
 """

@@ -1,8 +1,8 @@
-"""Tells how many of a question's words texts hold, in any language: inflected words count, and scripts without spaces by pairs of
-signs.
+"""Computes the share of a question's words that texts hold, in any language. Inflected forms count; scripts without spaces are
+compared by pairs of signs.
 
-The search counts a word only as it is written, but for English. Where vectors tell little, that would leave a question in
-Polish or Turkish without its answer.
+Except in English, the search matches words only as they are written. Where vectors tell little, a question in Polish or Turkish
+would then miss its answer.
 """
 
 from __future__ import annotations
@@ -22,18 +22,19 @@ _READ_CHARS: Final = 1_000
 _MOST_LETTERS: Final = 8
 _HEAD, _MOST_APART = 3, 3
 _YEAR_DIGITS: Final = 4
-_HIRAGANA: Final = re.compile("[\u3041-\u309f]")  # what inflects and joins words in Japanese
+_HIRAGANA: Final = re.compile("[\u3041-\u309f]")  # inflects and joins words in Japanese
 
 
 def word_shares(words: Sequence[str], texts: Sequence[str]) -> list[float]:
     """Return the share of the words' weight that each text holds, 0 to 1; `words` are search words without stop words.
 
-    A word weighs its letters, up to eight, and nothing below three; in a script without spaces pairs of signs weigh, those of
-    Japanese endings nothing. Words that only tell when ("March", "2017") or whose ("meine") weigh nothing beside others. A text
-    holds a word of which it has another form: the same beginning, at least half of both, and at most three letters more.
+    A word's weight is its number of letters, up to eight; words of fewer than three letters have none. In a script without
+    spaces, pairs of signs have weight, except pairs of hiragana, which are mostly Japanese endings. Function words ("meine") and
+    words for dates ("March", "2017") count only if there are no others. A text holds a word if it has any form of it: the two
+    share their first three letters or more, at least half of the longer word, and differ in at most its last three letters.
     """
     weights = {word: weight for word in map(fold, words) if (weight := _weight(word))}
-    weights = {word: one for word, one in weights.items() if not _tells_little(word)} or weights
+    weights = {word: weight for word, weight in weights.items() if not _tells_little(word)} or weights
     whole = sum(weights.values())
     if not whole:
         return [0.0] * len(texts)
@@ -52,7 +53,7 @@ def _weight(word: str) -> float:
 
 @lru_cache(maxsize=1_000)
 def _by_heads(text: str) -> Mapping[str, Sequence[str]]:
-    """Return the folded search words of a text's beginning, by their first three letters."""
+    """Return the folded search words of a text's first 1,000 characters, by their first three letters."""
     heads: dict[str, list[str]] = {}
     for word in set(search_words(fold(text[:_READ_CHARS])).split()):
         heads.setdefault(word[:_HEAD], []).append(word)
@@ -60,12 +61,12 @@ def _by_heads(text: str) -> Mapping[str, Sequence[str]]:
 
 
 def _holds(text: Mapping[str, Sequence[str]], word: str) -> bool:
-    found = text.get(word[:_HEAD], ())
-    return word in found or (len(word) >= _HEAD and any(_is_form(word, one) for one in found))
+    similar = text.get(word[:_HEAD], ())
+    return word in similar or (len(word) >= _HEAD and any(_is_form(word, other) for other in similar))
 
 
 def _is_form(one: str, other: str) -> bool:
-    """Return whether two words may be forms of one word; ("Marka", "Marek") are."""
+    """Return whether two words may be forms of the same word, such as "Marka" and "Marek"."""
     longer = max(len(one), len(other))
     common = sum(1 for _ in takewhile(bool, map(eq, one, other)))
     return common >= _HEAD and common >= longer - _MOST_APART and 2 * common >= longer

@@ -1,6 +1,7 @@
-"""Decides what is worth its tokens: whether a message asks for anything, and which items may help more than they cost.
+"""Judges whether a message asks for anything, and which items are worth their tokens.
 
-Both are judged before any room is shared out, whatever the pool and the priorities. `calibration` holds the fitted numbers.
+Both are judged before the pool is allocated, independently of its size and the priorities. `calibration` holds the fitted
+weights.
 """
 
 from __future__ import annotations
@@ -20,22 +21,22 @@ from sidecar.turn.weights import RankerWeights
 from store.text.texts import query_words
 
 _READ_CHARS: Final = 2_000
-_MOST_LIKENESS: Final = 0.5  # beyond it, a memory is surely like the question
-_BYTES_A_TOKEN, _LEAST_TOKENS = 4, 4
+_MOST_LIKENESS: Final = 0.5  # beyond it, a memory is certainly like the question
+_BYTES_PER_TOKEN, _LEAST_TOKENS = 4, 4
 _FIFTH = 4
 _WORD = re.compile(r"\w+")
 _QUESTION_MARKS: Final = frozenset("?？؟¿")
-# Particles that end a question where no mark need stand: Japanese, Chinese, Korean, Thai.
+# Particles that end a question in languages that need no question mark: Japanese, Chinese, Korean, Thai.
 _QUESTION_END: Final = re.compile(r"(?:か|かな|吗|嗎|呢|까|까요|나요|ไหม|มั้ย)\W*$")
-_CALLS: Final = frozenset("!！¡")
-# A year and a code ("BA-17", "P16", "4B") are part of a question, other digits are mostly sums. Units ("5km") stay with the sums.
+_EXCLAMATION_MARKS: Final = frozenset("!！¡")
+# Years and codes ("BA-17", "P16", "4B") are part of a question; other digits, also those before units ("5km"), are mostly sums.
 _YEAR_OR_CODE: Final = re.compile(
     r"(?<!\d)(?:1[5-9]|20)\d\d(?!\d)|(?<!\w)[A-Za-z\u00c0-\u04ff]+-?\d(?:[\w-]*\w)?|(?<!\w)\d+[A-Z](?!\w)"
 )
 
 
 class Spend(StrEnum):
-    """How much a turn may spend on what may help: little, what is worth it, or all the room there is."""
+    """How many tokens a turn may spend on recalled items: few, those that are worth it, or all the room there is."""
 
     FRUGAL = "frugal"
     BALANCED = "balanced"
@@ -44,11 +45,11 @@ class Spend(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SpendRule:
-    """The numbers beneath a choice of `Spend`.
+    """The thresholds of a `Spend`.
 
-    `least_worth` is the least of an item's worth (see `worths`) times the probability that the message asks for anything,
-    `least_relevance` the least of its relevance, and `least_asking` of that probability. `recall_tokens` bounds what is recalled
-    or older than the last exchange, if no budget is set.
+    `least_worth` is the threshold of an item's worth (see `worths`) times the probability that the message asks for anything,
+    `least_relevance` that of its relevance, and `least_asking` that of the probability. `recall_tokens` bounds recalled items
+    and turns before the last exchange if no budget is set.
     """
 
     least_worth: float
@@ -66,16 +67,16 @@ RULES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Prospects:
-    """How a message stands with what recall brought: the probability that it asks for anything, and that an answer is there."""
+    """The prospects of recall for a message: the probabilities that it asks for anything and that candidates hold an answer."""
 
     asks: float = 1.0
     holds: float = 1.0
 
 
 def message_score(text: str, vector: Sequence[float] | None, blind: float = 0.0) -> float:
-    """Return the log odds that a message asks for something, by how it reads alone: its form and, if given, its vector.
+    """Return the log odds that a message asks for something, judged by the message alone: its form and, if given, its vector.
 
-    A vector counts less in a language that the embedder hardly knows (`likeness.blindness`, 0 to 1).
+    The vector counts less the larger `blind` is, 0 to 1 (see `likeness.blindness`).
     """
     features = message_features(text)
     by_words = _score(MESSAGE_BY_WORDS, features)
@@ -86,24 +87,26 @@ def message_score(text: str, vector: Sequence[float] | None, blind: float = 0.0)
 
 
 def asking(score: float, relevances: Iterable[float], likeness: float, leaning: float, *, has_vector: bool) -> float:
-    """Return the probability that a message of this `message_score` asks for anything, given all that recall brought, how like
-    the message the memory or page most like it is, 0 if that is not known (without a vector, half of `judging.share_held`), and
-    how far it leans on its thread, 0 to 1.
+    """Return the probability that a message with this `message_score` asks for anything, given the results of recall.
+
+    `relevances` are those of all candidates. `likeness` is the highest likeness of a memory or page, 0 if unknown; without a
+    vector, half of `judging.share_held`. `leaning` is how far the message leans on its thread, 0 to 1.
     """
     features = recall_features(relevances, likeness, leaning) | {"message": score}
     return probability(ASKS if has_vector else ASKS_BY_WORDS, features)
 
 
 def recall_features(relevances: Iterable[float], likeness: float, leaning: float) -> dict[str, float]:
-    """Return what recall brought, in log odds: the best relevance, the fifth best, or of fewer than five the best, and the log of
-    their sum; the likeness within 0 and 0.5; and how far the message leans, alone and times that log: what its thread brings
-    tells less of the message itself.
+    """Return the features of the results of recall: the log odds of the best and the fifth best relevance (of the best, if there
+    are fewer than five), the log of the sum of relevances, the likeness clipped to 0 to 0.5, and the leaning, alone and times
+    that log.
+
+    The product is a feature because candidates that the thread brought tell less about the message itself.
     """
     best = sorted(relevances, reverse=True)
     first = best[0] if best else 0.0
-    fifth = (
-        best[_FIFTH] if len(best) > _FIFTH else first
-    )  # one answer among three texts stands as clear as among a hundred
+    # With fewer texts the best one counts twice, so that an answer is as clear among three texts as among a hundred.
+    fifth = best[_FIFTH] if len(best) > _FIFTH else first
     total = math.log(sum(best) + 1e-3)
     return {
         "best": _log_odds(first),
@@ -116,22 +119,22 @@ def recall_features(relevances: Iterable[float], likeness: float, leaning: float
 
 
 def worths(relevances: Sequence[float], texts: Sequence[str], holds: Sequence[float]) -> list[float]:
-    """Return what each item is worth: relevance * holds / sqrt(tokens).
+    """Return the worth of each item: relevance * holds / sqrt(tokens).
 
-    The relevance tells already how likely an answer is there at all (see `holding`), so that a floor of worth spends much where
-    much is likely, and little where nothing is. `holds` counts again, because silence costs less than what is beside the point.
-    At equal tokens a floor finds more than stopping when a sum of relevance, or a share of it, is left. Tokens are guessed from
-    bytes, so that no tokenizer decides.
+    The relevance already contains `holds`, the probability that the item's kind holds an answer (see `holding`), so a threshold
+    on worth admits much where answers are likely and little elsewhere. `holds` is applied twice because irrelevant items do more
+    harm than missing ones. Measured: at equal tokens, such a threshold finds more than stopping at a sum or share of relevance.
+    Tokens are estimated from bytes, so that the result does not depend on a tokenizer.
     """
     sizes = [len(text) if text.isascii() else len(text.encode(errors="replace")) for text in texts]
-    tokens = np.maximum(_LEAST_TOKENS, np.array(sizes, np.float64) / _BYTES_A_TOKEN)
+    tokens = np.maximum(_LEAST_TOKENS, np.array(sizes, np.float64) / _BYTES_PER_TOKEN)
     values: list[float] = (np.array(relevances) * np.array(holds) / np.sqrt(tokens)).tolist()
     return values
 
 
 def message_features(text: str) -> Mapping[str, float]:
-    """Return the form of a message: its marks, its counts of words, and the shares of letters and of digits, but for those of
-    years and codes.
+    """Return the features of a message's form: its punctuation, its counts of words, its length, and its shares of letters and of
+    digits. The digits of years and codes do not count.
     """
     read = text[:_READ_CHARS]
     words, telling = _WORD.findall(read), query_words(read)
@@ -143,7 +146,7 @@ def message_features(text: str) -> Mapping[str, float]:
         "telling_share": len(telling) / max(1, len(words)),
         "digits": sum(map(str.isdigit, _YEAR_OR_CODE.sub("", read))) / chars,
         "letters": sum(map(str.isalpha, read)) / chars,
-        "is_call": float(not _CALLS.isdisjoint(read)),
+        "is_call": float(not _EXCLAMATION_MARKS.isdisjoint(read)),
         "length": math.log(max(1, len(read.encode(errors="replace")))),
     }
 

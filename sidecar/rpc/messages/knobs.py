@@ -66,7 +66,7 @@ def _read_sources(field: str, profile: pb.Profile) -> dict[str, dict[str, Any]]:
     for place, entry in enumerate(profile.sources):
         source = _SOURCES.get(entry.source)
         if source is None:
-            raise InvalidArgument(f"{field}[{place}].source", "is no source", f"use one of {', '.join(Source)}")
+            raise InvalidArgument(f"{field}[{place}].source", "is not a source", f"use one of {', '.join(Source)}")
         if source.value in sources:
             raise InvalidArgument(f"{field}[{place}].source", f"names {source.value} again", "send one entry a source")
         sources[source.value] = _set_knobs(entry, _SOURCE_KNOBS)

@@ -100,7 +100,7 @@ def test_wrong_usage_exits_2_and_names_the_problem(arguments: list[str], capsys:
 def test_an_unknown_knob_is_named_with_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
     run(["profile", "set", "--level", "tenant", "knowledge.topk=1", "--token", "t"])
     line = capsys.readouterr().err
-    assert "'knowledge.topk' is no knob; known are spend" in line
+    assert "'knowledge.topk' is not a knob; known are spend" in line
     assert "did you mean knowledge.top_k?" in line
     assert line.count("\n") == 1
 

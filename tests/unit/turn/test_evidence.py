@@ -93,7 +93,7 @@ def test_values_that_search_cannot_return_are_refused() -> None:
     sound = Recalled(("x",), (0b1,), ((0.5,),), (1,), 3)
     garbage = {
         "cosine": [replace(sound, cosines=((cosine,),)) for cosine in (float("nan"), float("inf"), -1.5)],
-        "not counted": [replace(sound, frequencies=()), replace(sound, matched=(-1,))],
+        "has no count": [replace(sound, frequencies=()), replace(sound, matched=(-1,))],
         "a count is": [replace(sound, frequencies=(-1,)), replace(sound, total=None)],  # type: ignore[arg-type]
     }
     parts, query = [QuestionPart("x", ("x",))], RecallQuery(("x",), 10)

@@ -103,7 +103,7 @@ def test_every_source_has_a_row_and_every_candidate_its_decision() -> None:
         "stands_for": ["fact"],
         "at": "2024-05-01T00:00:00+00:00",
         "decision": "kept",
-        "reason": "what was left",
+        "reason": "remaining tokens",
         "form": "FULL",
         "mark": "m1",
     }
@@ -139,7 +139,7 @@ def test_receipt_has_turns_summary_and_zones() -> None:
     receipt = receipt_of(QUESTION)
     turns = receipt["history"]["turns"]
     assert [turn["decision"] for turn in turns] == ["shortened", "kept", "kept"]
-    assert turns[0]["reason"].endswith("its tool result has no call, so that is left out")
+    assert turns[0]["reason"].endswith("its tool result has no call, so it is left out")
     assert sum(turn["included_tokens"] for turn in turns) == receipt["rendered"]["zones"]["turns"]["tokens"]
     assert receipt["history"]["summary"]["turn_ids"] == ["turn:0"]
     assert sum(zone["tokens"] for zone in receipt["rendered"]["zones"].values()) == receipt["rendered"]["tokens"]
@@ -153,7 +153,9 @@ def test_receipt_of_earlier_rules_is_replayed_with_a_note_that_bytes_may_differ(
     again = replay(earlier, texts, fence_tag=QUESTION.fence_tag)
     difference = compare(earlier, receipt_of(again))
     assert (difference.changes, difference.first_changed_zone) == ((), "")
-    assert difference.note == "texts are written down by rules 1 in the one and by rules 3 in the other"
+    assert (
+        difference.note == "the earlier context was rendered by version 1 of the rules and the later one by version 3"
+    )
     assert not compare(written, receipt_of(again)).note
 
 
@@ -254,7 +256,7 @@ def test_replay_under_other_knobs_shows_what_would_differ() -> None:
     change = next(change for change in difference.changes if change.item_id == "m1")
     assert (change.before, change.after) == (Decision.KEPT, Decision.OVER_BUDGET)
     assert (change.before_form, change.after_form) == (Form.FULL, None)
-    assert change.reason.startswith("kept (what was left) → over_budget (")
+    assert change.reason.startswith("kept (remaining tokens) → over_budget (")
     assert difference.token_deltas[Source.MEMORY] < 0
     assert difference.first_changed_zone == "turns"
 

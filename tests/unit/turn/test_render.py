@@ -229,7 +229,7 @@ def test_meter_that_is_not_additive_never_exceeds_the_pool() -> None:
     assert 0 < result.rendering.tokens <= 160
     assert result.rendering.tokens == sum(WholeMeter().count([block.text for block in result.rendering.blocks]))
     out = [fate for fate in result.fates if fate.decision is Decision.OVER_BUDGET]
-    assert any("once all was written out" in fate.reason for fate in out)
+    assert any("after rendering" in fate.reason for fate in out)
     assert len(out) + sum(fate.form is Form.FULL for fate in result.fates) == 20
 
 
