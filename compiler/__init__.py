@@ -1,1 +1,1 @@
-"""The compile: turns new memories into better pages. Knows no gRPC and no process."""
+"""The compile: turns memories into wiki pages. Independent of gRPC and of the process."""

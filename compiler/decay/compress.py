@@ -1,6 +1,6 @@
 """Compression of candidate memories, or of episodes, into one summary memory, itself a candidate.
 
-The sources stay. Edges say which summary stands for them. Every function takes a connection inside a transaction of the scope
+The sources stay. Edges name the summary that replaces them. Every function takes a connection inside a transaction of the scope
 that is passed.
 """
 
@@ -29,7 +29,7 @@ MAX_SOURCES = 200
 
 @dataclass(frozen=True, slots=True)
 class ModelWords:
-    """A summary in a model's words, with the claims of the sources that the model was shown, in order."""
+    """A summary written by a model, with the claims of the sources that the model was shown, in order."""
 
     claim: str
     shown: tuple[str, ...]
@@ -37,7 +37,7 @@ class ModelWords:
 
 @dataclass(frozen=True, slots=True)
 class SummaryToMake:
-    """The new summary's id, the instant, the job that makes it if there is one, and a model's words if one wrote it."""
+    """The new summary's id, the instant, the job that makes it (if any), and the text of a model (if one wrote it)."""
 
     summary_id: str
     now: datetime
@@ -46,15 +46,15 @@ class SummaryToMake:
 
 
 Read = Callable[[Connection, Scope, Sequence[str]], Awaitable[tuple[list[DecaySource], str]]]
-"""Locks the sources and returns them with the id of the summary that stands for just these, or ""; or raises."""
+"""Locks the sources and returns them with the id of the summary of exactly these, or ""; or raises CompressionRefused."""
 
 
 async def compress_candidate_memories(
     connection: Connection, scope: Scope, memory_ids: Sequence[str], summary_id: str, *, now: datetime
 ) -> Memory:
-    """Compress candidates into one summary with the given new id, and return it. A source that is given again counts once.
+    """Compress candidates into one summary with the given new id, and return it. A repeated source counts once.
 
-    Sources that were compressed together already, in this order, return the summary that they have. Raises CompressionRefused,
+    If exactly these sources were compressed before, in this order, their existing summary is returned. Raises CompressionRefused,
     and writes nothing, for fewer than two sources, more than 200, and a source that does not exist, is not a candidate, or is
     in another summary.
     """
@@ -106,7 +106,7 @@ async def read_candidates(
     if missing := [one for one in distinct if one not in held]:
         raise CompressionRefused(f"the owner has no memory {missing[0]!r}")
     if others := [one for one in distinct if held[one].status is not MemoryStatus.CANDIDATE]:
-        raise CompressionRefused(f"memory {others[0]!r} is {held[others[0]].status}; only candidates are compressed")
+        raise CompressionRefused(f"memory {others[0]!r} is {held[others[0]].status}; only candidates can be compressed")
     known = await supersessions.live_to(connection, scope, distinct, SupersessionReason.COMPRESSED)
     edges = [(edge.memory_id, edge.superseded_id) for edge in known]
     return [_source(held[one]) for one in distinct], _known_summary("memory", distinct, edges)
@@ -115,13 +115,13 @@ async def read_candidates(
 async def read_episodes(
     connection: Connection, scope: Scope, episode_ids: Sequence[str]
 ) -> tuple[list[DecaySource], str]:
-    """Lock episodes and return them as sources, with the id of the summary of just these, or "". Raises CompressionRefused."""
+    """Lock episodes and return them as sources, with the id of the summary of exactly these, or "". Raises CompressionRefused."""
     distinct = _distinct(episode_ids)
     held = await episodes.lock(connection, scope, distinct)
     if missing := [one for one in distinct if one not in held]:
         raise CompressionRefused(f"the owner has no episode {missing[0]!r}")
     if empty := [one for one in distinct if not held[one].text]:
-        raise CompressionRefused(f"episode {empty[0]!r} tells nothing that lasts")
+        raise CompressionRefused(f"episode {empty[0]!r} has no text to summarise")
     known = await episodes.superseded(connection, scope, distinct)
     edges = [(edge.memory_id, edge.episode_id) for edge in known]
     return [_episode_source(held[one]) for one in distinct], _known_summary("episode", distinct, edges)
@@ -130,11 +130,11 @@ async def read_episodes(
 async def _compressed(
     connection: Connection, scope: Scope, ids: Sequence[str], made: SummaryToMake, read: Read
 ) -> tuple[list[DecaySource], Memory, bool]:
-    """Return the sources, their summary, and whether it was written now."""
+    """Return the sources, their summary, and whether it is new."""
     sources, known_id = await read(connection, scope, ids)
     if not known_id:
         if made.words and made.words.shown != tuple(one.claim for one in sources):
-            raise CompressionRefused("a source changed while the model wrote")
+            raise CompressionRefused("a source changed while the model wrote the summary")
         row = _new_memory(made.summary_id, summarise(sources, made.words.claim if made.words else None))
         await memories.retain(connection, scope, [row], now=made.now)
     summary_id = known_id or made.summary_id
@@ -149,12 +149,12 @@ def _distinct(ids: Sequence[str]) -> list[str]:
 
 
 def _known_summary(kind: str, wanted: Sequence[str], edges: Sequence[tuple[str, str]]) -> str:
-    """Return the summary whose sources are just the wanted ones, in their order; "" if none is in a summary."""
+    """Return the id of the summary of exactly the wanted sources, in their order; "" if none of them is in a summary."""
     if not edges:
         return ""
     if [source_id for _, source_id in edges] == list(wanted) and len({summary_id for summary_id, _ in edges}) == 1:
         return edges[0][0]
-    raise CompressionRefused(f"{kind} {edges[0][1]!r} is in the summary {edges[0][0]!r} already")
+    raise CompressionRefused(f"{kind} {edges[0][1]!r} is already in the summary {edges[0][0]!r}")
 
 
 async def remake_summaries(
@@ -166,11 +166,11 @@ async def remake_summaries(
     resting_ids: Iterable[str] = (),
     least_sources: int = 2,
 ) -> tuple[list[Memory], list[Memory]]:
-    """Make every summary that rests on the memories anew without them, and return the old rows: those remade, those to forget.
+    """Remake every summary that rests on the memories without them. Return the earlier rows: of remade ones, of those to forget.
 
-    Called before the memories are deleted. A summary with fewer than `least_sources` sources left is to be forgotten too, and
-    counts as forgotten for the summaries that rest on it; the caller deletes it. A remade one keeps its id, and is in its
-    sources' words though a model wrote it. `resting_ids` are summaries whose episodes changed.
+    Call it before the memories are deleted. A summary with fewer than `least_sources` remaining sources must be forgotten too,
+    and counts as forgotten for the summaries that rest on it; the caller deletes it. A remade summary keeps its id, and consists
+    of its sources' texts even if a model wrote it before. `resting_ids` are summaries whose episodes changed.
     """
     gone, remade, emptied = set(forgotten_ids), dict[str, Memory](), dict[str, Memory]()
     changed, more = list(forgotten_ids), set(resting_ids)
@@ -196,9 +196,9 @@ async def remake_summaries(
 async def remake_above(
     connection: Connection, scope: Scope, edited_ids: Sequence[str], *, now: datetime
 ) -> tuple[str, ...]:
-    """Make every summary that rests on the edited memories anew from what they say now, and return the ids of these summaries.
+    """Make every summary that rests on the edited memories again from their new texts, and return the ids of these summaries.
 
-    No summary then tells a text that its source no longer holds, or claims more trust than the source has left.
+    No summary then has a text that its source no longer has, or more trust than its sources.
     """
     edges = await supersessions.live_to(connection, scope, edited_ids, SupersessionReason.COMPRESSED)
     if not edges:

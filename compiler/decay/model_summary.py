@@ -1,6 +1,6 @@
 """Lets a language model write a summary: a shorter claim for each source, none dropped, in the order of the sources.
 
-An operator attests to the model and to the hash of the prompt; both stand in the request as they were attested.
+An operator attests to the model and to the hash of the prompt; the request has both exactly as attested.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ class SummaryModel:
 
 
 Spend = Callable[[ConverseAnswer], Awaitable[None]]
-"""Counts what an answer cost."""
+"""Records the cost of an answer."""
 
 
 async def written(writer: SummaryModel, sources: Sequence[DecaySource], spend: Spend) -> ModelWords:
-    """Return a summary of the sources in the model's words; `spend` is called with each paid answer.
+    """Return a summary of the sources written by the model; `spend` is called with each paid answer.
 
     Raises CompressionRefused for an answer that leaves out a source, adds one, or makes one longer; and a ModelsError.
     """

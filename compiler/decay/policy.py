@@ -1,4 +1,4 @@
-"""What decays, and together with what: a pure function of the candidates and the policy."""
+"""Chooses the candidates to compress, and groups them: a pure function of the candidates and the policy."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from store.text.texts import telling_weight
 
 @dataclass(frozen=True, slots=True)
 class DecayPolicy:
-    """Candidates older than `age_days` are compressed, `most_sources` at most in one summary and at least two.
+    """Candidates older than `age_days` are compressed, at least two and at most `most_sources` in one summary.
 
-    One stays that tells more than `most_salience` (its names, numbers and telling words), or that stood in more than
-    `most_reads` of a hundred contexts of the last `read_days` days. Of the rest those go that stood in the fewest contexts, then
-    those that tell least, then the oldest, until summaries stand for `most_share` percent of the text of all aged candidates.
-    Those of one document go together; without a document, those of one calendar month (UTC).
+    A candidate stays if its salience (by its names, numbers and content words) is above `most_salience`, or if it was in more
+    than `most_reads` percent of the contexts of the last `read_days` days. Of the rest, those in the fewest contexts are
+    compressed first, then those of least salience, then the oldest, until summaries replace `most_share` percent of the text of
+    all aged candidates. Candidates of one document are grouped; without a document, those of one calendar month (UTC).
     """
 
     age_days: int = 30
@@ -32,7 +32,7 @@ class DecayPolicy:
 
 @dataclass(frozen=True, slots=True)
 class DecayInput:
-    """What the policy knew of a source: its day, how much it tells, and in how many contexts it stood."""
+    """The inputs of the policy for a source: its day, its salience, and the number of contexts that contained it."""
 
     memory_id: str
     occurred_on: str
@@ -42,7 +42,7 @@ class DecayInput:
 
 @dataclass(frozen=True, slots=True)
 class DecayGroup:
-    """Candidates that go together, in order of time, and the bytes of text that they have and their summary saves."""
+    """Candidates to compress together, in order of time, the bytes of their texts, and the bytes that their summary saves."""
 
     inputs: tuple[DecayInput, ...]
     source_bytes: int
@@ -55,7 +55,7 @@ class DecayGroup:
 
 
 def groups(candidates: Sequence[AgedCandidate], policy: DecayPolicy) -> list[DecayGroup]:
-    """Return what goes together, in order of each group's first memory. A candidate that would be alone stays out."""
+    """Return the groups of candidates to compress, in order of each group's first memory. A single candidate is left out."""
     together: dict[str, list[AgedCandidate]] = defaultdict(list)
     for one in sorted(_chosen(candidates, policy), key=lambda one: (one.occurred_at, one.memory_id)):
         together[f"document {one.document_id}" if one.document_id else _month(one.occurred_at)].append(one)
@@ -65,7 +65,7 @@ def groups(candidates: Sequence[AgedCandidate], policy: DecayPolicy) -> list[Dec
 
 
 def _chosen(candidates: Sequence[AgedCandidate], policy: DecayPolicy) -> Iterator[AgedCandidate]:
-    """Yield what goes, least read first, while it fits the share; what stands behind summaries already counts in it."""
+    """Yield the candidates to compress, least read first, until the share is reached. Memories in summaries count towards it."""
     if not candidates:
         return
     behind = candidates[0].bytes_behind

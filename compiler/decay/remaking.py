@@ -1,4 +1,4 @@
-"""Makes a thread's episodes anew from its turns, with the summaries that rest on them.
+"""Makes a thread's episodes again from its turns, with the summaries that rest on them.
 
 Every function takes a connection inside a transaction of the scope that is passed.
 """
@@ -24,9 +24,9 @@ _LAST = datetime.max.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class RemadeEpisodes:
-    """The ids of the episodes that were made anew, and when the thread's open session ends if nothing more is said.
+    """The ids of the remade episodes, and the instant at which the thread's open session ends if no turn follows.
 
-    A session at the end of all times has no such instant.
+    `next_at` is None if there is no open session, or if its end would be after the latest possible time.
     """
 
     episode_ids: tuple[str, ...] = ()
@@ -36,9 +36,9 @@ class RemadeEpisodes:
 async def remake_episodes(
     connection: Connection, scope: Scope, thread_id: str, *, pause: timedelta, now: datetime
 ) -> RemadeEpisodes:
-    """Make the thread's episodes anew where its turns changed, with the summaries that rest on them; an episode keeps its id.
+    """Remake the thread's episodes whose turns changed, with the summaries that rest on them; an episode keeps its id.
 
-    Two episodes that late turns make one leave a summary of both with one source; it stays.
+    If late turns merge two episodes, a summary of both has one source left; it stays.
     """
     if not await episodes.lock_thread(connection, scope, thread_id):
         return RemadeEpisodes()
@@ -67,19 +67,19 @@ async def remake_episodes(
 async def forget_turns(
     connection: Connection, scope: Scope, turn_ids: Sequence[UUID], *, now: datetime
 ) -> frozenset[str]:
-    """Make the episodes with these turns anew without them, and return the ids of the summaries that rest on the episodes.
+    """Remake the episodes with these turns without them, and return the ids of the summaries that rest on the episodes.
 
-    Called before the turns are emptied or deleted. An episode without other turns is deleted; any other keeps its id. The
-    caller has the summaries made anew (`remake_summaries`).
+    Call it before the turns are emptied or deleted. An episode without other turns is deleted; any other keeps its id. The
+    caller remakes the summaries (`remake_summaries`).
     """
     gone = {str(one) for one in turn_ids}
     held = await episodes.holding(connection, scope, sorted(gone))
     edges = await episodes.superseded(connection, scope, [one.episode_id for one in held])
     for one in held:
-        left = [UUID(turn_id) for turn_id in one.turn_ids if turn_id not in gone]
-        if left:
-            text, _ = rolled("", (), await episodes.texts_of(connection, scope, one.thread_id, left))
-            kept = replace(one, text=text, turn_ids=tuple(map(str, left)), updated_at=now)
+        remaining = [UUID(turn_id) for turn_id in one.turn_ids if turn_id not in gone]
+        if remaining:
+            text, _ = rolled("", (), await episodes.texts_of(connection, scope, one.thread_id, remaining))
+            kept = replace(one, text=text, turn_ids=tuple(map(str, remaining)), updated_at=now)
             await episodes.put(connection, scope, kept)
         else:
             await episodes.delete(connection, scope, [one.episode_id])

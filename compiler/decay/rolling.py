@@ -1,4 +1,4 @@
-"""The summary of a thread's turns in their own words: a line for each turn that tells something that lasts. Pure."""
+"""Summarises a thread's turns in their own words: a line for each turn with lasting content. Pure."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _LEAST_WEIGHT = 3  # "Sure!" and "Sounds good to me" tell less
 
 
 def rolled(before: str, turn_ids: Sequence[str], turns: Iterable[OlderTurn]) -> tuple[str, Sequence[str]]:
-    """Return the summary with a line for each turn that tells something, and the turns of its last lines, one a line.
+    """Return the summary `before` with a line for each new turn with lasting content, and the turn ids of its last lines.
 
-    A turn's line is its sentence that tells most. If the summary is too long, the lines that tell least are dropped, the
+    A turn's line is its sentence of most weight. If the summary is too long, the lines of least weight are dropped, the
     oldest of them first. `turn_ids` are those of the last lines of `before`.
     """
     lines = before.splitlines()
@@ -42,7 +42,7 @@ def rolled(before: str, turn_ids: Sequence[str], turns: Iterable[OlderTurn]) -> 
 
 
 def _telling_sentence(text: str) -> str:
-    """Return the sentence of a turn that tells most that lasts; empty if none tells anything."""
+    """Return the sentence of a turn with the most weight; empty if none has enough."""
     line = one_line(text)
     sentences = [line[start:end] for start, end in sentence_spans(line, 0, len(line))]
     best = max(sentences, key=telling_weight, default="")

@@ -1,7 +1,7 @@
 """Runs decay jobs: claims one, compresses its sources or reviews its principles, and records the outcome.
 
-The claim is committed before the work, and the work and its outcome are one transaction: a process that dies leaves the job to
-be claimed again when its lease ends, and no summary is written twice.
+The claim is committed before the work, and the work and its outcome are one transaction: if a process dies, its job is claimed
+again after the lease ends, and no summary is written twice.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ PRINCIPLE_DAYS = 365
 
 @dataclass(frozen=True, slots=True)
 class DecayDeps:
-    """What a runner needs. `new_id` makes summaries' ids; principles are past their time after `principle_days`.
+    """Dependencies of a runner. `new_id` makes the ids of summaries; principles are due for review after `principle_days`.
 
-    `written` lets a model write a summary of the sources, after it has checked that an attestation allows it; it raises
+    `written` has a model write a summary of the sources, after checking that an attestation allows it; it raises
     CompressionRefused or a ModelsError. `methods` are the summary methods whose jobs are claimed, `on_end` is called with each
     job that ended. `checkpoint` is called with the name of each step, for tests that end the process there.
     """
@@ -54,9 +54,9 @@ class DecayDeps:
 
 
 async def run_decay_job(deps: DecayDeps, scope: Scope, job_id: UUID | None = None) -> DecayJob | None:
-    """Run one job: the given one, or the oldest that is due. None if there is none to claim.
+    """Run one job, the given or the oldest due one, and return it as it ended; None if there is none to claim.
 
-    Sources that cannot be compressed, and a model that fails, fail the job with the reason. Raises LeaseLost if another process
+    The job fails with the reason if its sources cannot be compressed or a model fails. Raises LeaseLost if another process
     took the job over.
     """
     now = deps.now()
@@ -85,11 +85,11 @@ async def run_decay_job(deps: DecayDeps, scope: Scope, job_id: UUID | None = Non
 
 
 async def _words(deps: DecayDeps, scope: Scope, job: DecayJob) -> ModelWords | None:
-    """Return what a model wrote, if the job's method asks for one. Holds no connection meanwhile."""
+    """Return a model's summary if the job's method is LLM, else None. Holds no connection during the model's call."""
     if job.summary_method is not SummaryMethod.LLM:
         return None
     if deps.written is None:
-        raise CompressionRefused("no model is set that could write the summary")
+        raise CompressionRefused("no model is configured to write the summary")
     read = read_episodes if job.kind is DecayKind.EPISODES else read_candidates
     async with scoped(deps.pool, scope, role=deps.role) as connection:
         sources, known_id = await read(connection, scope, job.source_ids)
@@ -99,7 +99,7 @@ async def _words(deps: DecayDeps, scope: Scope, job: DecayJob) -> ModelWords | N
 async def _done(
     deps: DecayDeps, connection: Connection, scope: Scope, job: DecayJob, words: ModelWords | None
 ) -> DecayJob:
-    """Do the job's work, and return the job as it ends."""
+    """Do the job's work, and return the completed job."""
     ended = replace(job, state=DecayJobState.COMPLETED, ended_at=deps.now())
     if job.kind is DecayKind.REVIEW:
         found = await decay_jobs.expired_principles(

@@ -1,4 +1,4 @@
-"""Where the sessions of a thread begin and end, and which episode each of them is: pure."""
+"""Splits a thread into sessions, and assigns an episode's id to each. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def closed_sessions(
 ) -> list[list[SaidTurn]]:
     """Return the sessions that have ended, in order of time; `said` and `closings` are in order of time.
 
-    A session ends where nothing is said for `pause`, and at each instant at which a caller closed it.
+    A session ends before a pause of at least `pause`, and at each instant at which a caller closed it.
     """
     if not said:
         return []
@@ -36,7 +36,7 @@ def named_sessions(
 ) -> dict[str, Sequence[SaidTurn]]:
     """Return the sessions by their episode's id: the id of the first known episode with one of its turns, or a new one.
 
-    `episode_of` tells the episode of each turn that is in one. A new id follows from the session's first turn.
+    `episode_of` maps a turn to its episode. A new id is derived from the session's first turn.
     """
     named: dict[str, Sequence[SaidTurn]] = {}
     known_ids = set(episode_of.values())

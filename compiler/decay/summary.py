@@ -1,6 +1,6 @@
 """The summary of several memories or episodes: a pure function of the sources and their order.
 
-A summary never claims more than its sources: it takes the lowest confidence and the least trusted authority, and it names
+A summary never has more trust than its sources: it takes the lowest confidence and the least trusted authority, and it names
 every memory or turn at the start of the chain.
 """
 
@@ -25,7 +25,7 @@ class DecaySource:
     """A memory or an episode's summary to compress.
 
     `episodes` and `events` name the episodes, and the turns or memories, that it was made from; both are empty for a memory
-    that was written as it is.
+    that was not made from others.
     """
 
     id: str
@@ -61,10 +61,10 @@ class DecaySummary:
 
 
 def summarise(sources: Sequence[DecaySource], claim: str | None = None, *, least_sources: int = 2) -> DecaySummary:
-    """Return the summary of the sources, in their order; a source that is given again counts once.
+    """Return the summary of the sources, in their order; a repeated source counts once.
 
-    The claims are joined by the separator and cut to 512 bytes of UTF-8, suffix included; a given `claim` takes their
-    place, cut alike. `occurred_at` is the newest source's. An origin other than the user's is kept, a tool's first.
+    The claims are joined by the separator and cut to 512 bytes of UTF-8, suffix included; a given `claim` replaces them, cut
+    to the same size. `occurred_at` is that of the newest source. `origin` is the least trusted origin of the sources.
     Raises ValueError for fewer than `least_sources`.
     """
     distinct = list({one.id: one for one in sources}.values())

@@ -1,11 +1,11 @@
 """Supersession: a memory that corrects or contradicts others ends them, and an undo makes them current again.
 
-What ended is not deleted: it holds until the start of the memory that took its place. Every function takes a connection inside a
-transaction of the scope that is passed.
+An ended memory is not deleted: it is valid until the start of the memory that superseded it. Every function takes a connection
+inside a transaction of the scope that is passed.
 
-Edges come from an operator, from an edit, or from a model's plan (`compiler/job/endings.py`). A rule that finds contradictions
-would propose them to the plan, with its own evidence; there is none yet. Typed edges of the wiki that an ended memory states are
-made again from its text when the compile reads it again: `follow` is where more could be brought in line.
+Edges come from an operator, from an edit, or from a model's plan (`compiler/job/endings.py`); no rule finds contradictions yet.
+Typed edges of the wiki that an ended memory states are made again from its text when the compile reads it again. Further effects
+of a supersession belong in `follow`.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ MAX_SUPERSEDED = 200
 
 @dataclass(frozen=True, slots=True)
 class SupersessionCause:
-    """Why memories are superseded: corrected or contradicted, with the evidence, by a job or not.
+    """Why memories are superseded: corrected or contradicted, with the evidence, and the job if one did it.
 
-    `most_trusted` is the tier of the word that says so: it ends no memory of a higher one.
+    `most_trusted` is the authority of the statement: it ends no memory of a higher tier.
     """
 
     reason: SupersessionReason
@@ -51,10 +51,11 @@ async def supersede(
     *,
     now: datetime,
 ) -> bool:
-    """Let a memory take the place of others, and return whether the wiki is to be compiled. What it superseded already stays so.
+    """Supersede memories by another one, and return whether the wiki must be compiled. Earlier supersessions by it stay.
 
-    Each of them holds until the memory's `valid_from`, else its `occurred_at`. Raises SupersessionRefused, and writes nothing,
-    for none or more than 200, and for a memory that does not exist, leads back to this one, or is above the cause's tier.
+    Each superseded memory is valid until the other's `valid_from`, else its `occurred_at`. Raises SupersessionRefused, and writes
+    nothing, for none or more than 200, and for a memory that does not exist, leads back to this one, or is above the cause's
+    tier.
     """
     distinct = list(dict.fromkeys(superseded_ids))
     if not 1 <= len(distinct) <= MAX_SUPERSEDED:
@@ -64,13 +65,13 @@ async def supersede(
     if missing := [one for one in (memory_id, *distinct) if one not in held]:
         raise SupersessionRefused(f"the owner has no memory {missing[0]!r}")
     if memory_id in distinct:
-        raise SupersessionRefused(f"memory {memory_id!r} cannot take its own place")
+        raise SupersessionRefused(f"memory {memory_id!r} cannot supersede itself")
     if above := [one for one in distinct if AuthorityTier.parse(held[one].authority) > cause.most_trusted]:
         authority = f"{held[above[0]].authority}, above the caller's {cause.most_trusted.name.title()}"
         raise SupersessionRefused(f"memory {above[0]!r} has the authority {authority}; an operator may supersede it")
     for one in distinct:
         if await supersessions.leads_to(connection, scope, one, [memory_id]):
-            raise SupersessionRefused(f"memory {one!r} took the place of {memory_id!r}; restore that first")
+            raise SupersessionRefused(f"memory {one!r} supersedes {memory_id!r}; restore {memory_id!r} first")
     known = {edge.superseded_id for edge in await supersessions.live_ends(connection, scope, memory_id)}
     edges = [
         Supersession(memory_id, one, now, cause.reason, place, cause.job_id, cause.evidence)
@@ -85,7 +86,7 @@ async def supersede(
 async def restore(
     connection: Connection, scope: Scope, memory_id: str, *, from_id: str | None = None, now: datetime
 ) -> bool:
-    """Undo what ended a memory, by one memory or by all, and return whether the wiki is to be compiled.
+    """Undo the supersession of a memory, by one memory or by all, and return whether the wiki must be compiled.
 
     The edges stay, with the instant of the undo. An end that the memory's writer stated stays too.
     """
@@ -95,10 +96,10 @@ async def restore(
 
 
 async def follow(connection: Connection, scope: Scope, memory_ids: Sequence[str], *, now: datetime) -> bool:
-    """Bring the memories in line with their edges, and return whether the wiki is to be compiled.
+    """Make the state of the memories follow from their edges, and return whether the wiki must be compiled.
 
-    The typed edges that they state end and come back with them. What an accepted summary covers leaves the wiki: pages cite the
-    summary, never both. Copies of what no longer stands leave the tenant's Brain.
+    The typed edges that they state end and return with them. Memories behind an accepted summary are withdrawn from the wiki:
+    pages cite the summary, never both. Copies of ended memories are withdrawn from the tenant's Brain.
     """
     settled = await standing.settle(connection, scope, memory_ids, now=now)
     await edge_ends.settle_stated_by(connection, scope, [one.memory_id for one in settled])
@@ -110,10 +111,10 @@ async def follow(connection: Connection, scope: Scope, memory_ids: Sequence[str]
 
 
 def edit_of(edit: NewMemory, superseded: Iterable[Memory]) -> NewMemory:
-    """Return the edit with no more trust than what it takes the place of.
+    """Return the edit with no more trust than the memories that it supersedes.
 
-    Its authority is the least trusted of all, its confidence at most a superseded summary's, and it is a candidate if one of them
-    is: rewording gives no memory more authority, and accepts none.
+    Its authority is the least trusted of all, its confidence at most that of a superseded summary, and it is a candidate if one
+    of them is: rewording a memory neither raises its authority nor accepts it.
     """
     replaced = list(superseded)
     doubts = [one.confidence for one in replaced if one.source_events]

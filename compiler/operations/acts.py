@@ -43,7 +43,7 @@ async def rename_page(connection: Connection, scope: Scope, row: PageRow, title:
 
 
 async def merge_pages(connection: Connection, scope: Scope, row: PageRow, into: PageRow, *, now: datetime) -> None:
-    """Make a page a part of another, which later compiles keep. The caller holds the scope's row. Raises ActRefused."""
+    """Merge a page into another, which later compiles keep. The caller holds the scope's row. Raises ActRefused."""
     around = await surroundings.around(connection, scope, [row.page_id, into.page_id], [row.path, into.path])
     links = [link_cause(one) for one in await candidates.links_of_page(connection, scope, row.page_id)]
     gone, kept = _standing(around, row), _standing(around, into)
@@ -56,11 +56,11 @@ async def merge_pages(connection: Connection, scope: Scope, row: PageRow, into: 
 async def undo_merge(
     connection: Connection, scope: Scope, merged: Ruling, standing: Sequence[Ruling], *, now: datetime
 ) -> int:
-    """Take a merge back: both pages are as they would be without it, once the next job has read their memories again.
+    """Undo a merge: both pages are as they would be without it, once the next job has read their memories again.
 
-    The caller holds the scope's row, passes all `standing` rulings, and queues the job. Return how many memories it will read.
+    The caller holds the scope's row, passes all `standing` rulings, and queues the job. Return the number of memories to reread.
     """
-    assert merged.into is not None, "a merged page is a part of another"
+    assert merged.into is not None, "a MERGED ruling names the other page"
     row = await browse.page_by_key(connection, scope, merged.into.type.value, merged.into.slug)
     if row is None:
         raise upkeep.ActRefused("page", "was deleted by another call; look again")
@@ -97,7 +97,7 @@ async def report_sentence(
 
 
 async def restore_sentence(connection: Connection, scope: Scope, reported: Ruling, *, now: datetime) -> None:
-    """Put a reported sentence back on its page, with its citation if the memory is still there."""
+    """Put a reported sentence back on its page, with its citation if the memory still exists."""
     await scopes.lock(connection, scope, now=now)
     row = await browse.page_by_key(connection, scope, reported.page.type.value, reported.page.slug)
     page = None if row is None else (await surroundings.pages(connection, scope, [row.page_id])).get(reported.page)
@@ -107,7 +107,7 @@ async def restore_sentence(connection: Connection, scope: Scope, reported: Rulin
 
 
 async def log_rulings(connection: Connection, scope: Scope, *, now: datetime) -> None:
-    """Log the present rulings as the first act of a log that was cleared, so that a replay has them too."""
+    """Log the present rulings as the first act of a cleared log, so that a replay has them too."""
     standing = [ruling(row) for row in await rulings.listed(connection, scope)]
     if standing:
         items = [WriteRuling(one) for one in standing]
@@ -118,7 +118,7 @@ async def log_rulings(connection: Connection, scope: Scope, *, now: datetime) ->
 async def write_edge(
     connection: Connection, scope: Scope, ends: tuple[PageRow, PageRow], said: TypedEdge, *, now: datetime
 ) -> None:
-    """State a typed edge between two pages, or state it anew. Raises ActRefused."""
+    """State a typed edge between two pages, or update it. Raises ActRefused."""
     source, target = map(_key, ends)
     known = await in_force(connection, scope)
     types = known.edge_types() if known else EDGE_TYPES
@@ -130,7 +130,7 @@ async def write_edge(
 async def drop_edge(
     connection: Connection, scope: Scope, ends: tuple[PageRow, PageRow], said: TypedEdge, *, now: datetime
 ) -> bool:
-    """Take back a typed edge that was stated by hand, and return whether it was there. Raises ActRefused."""
+    """Remove a typed edge that was stated by hand, and return whether it existed. Raises ActRefused."""
     source, target = map(_key, ends)
     known = await in_force(connection, scope)
     types = (*known.edge_types(), said.type) if known and is_edge_type(said.type) else EDGE_TYPES
@@ -143,9 +143,9 @@ async def drop_edge(
 async def drop_waiting_edge(
     connection: Connection, scope: Scope, named: tuple[str, str], said: TypedEdge, *, now: datetime
 ) -> bool:
-    """Take back a typed edge that waits for a page, and return whether there is one.
+    """Remove a kept typed edge that waits for a page, and return whether there was one.
 
-    `named` are its pages, each by the path, slug or title that it had.
+    `named` are its pages, each by its earlier path, slug or title.
     """
     await scopes.lock(connection, scope, now=now)
     waiting = await keeping.waiting(connection, scope)
@@ -153,14 +153,14 @@ async def drop_waiting_edge(
 
 
 async def archive_page(connection: Connection, scope: Scope, row: PageRow, *, now: datetime) -> None:
-    """Archive a page: remove it from reads and search, and remove everything that leads to it."""
+    """Archive a page: remove it from reads and search, and remove the links and list entries that lead to it."""
     await scopes.lock(connection, scope, now=now)
     around = await _around(connection, scope, row)
     await enact(connection, scope, upkeep.archive(_standing(around, row), around), now=now)
 
 
 async def delete_page(connection: Connection, scope: Scope, row: PageRow, *, now: datetime) -> None:
-    """Delete a page with its contents and everything that leads to it; a page already deleted is no error."""
+    """Delete a page with its contents and the links and list entries that lead to it; a page already deleted is no error."""
     await scopes.lock(connection, scope, now=now)
     around = await _around(connection, scope, row)
     if (page := around.get(_key(row))) is not None:
@@ -169,13 +169,13 @@ async def delete_page(connection: Connection, scope: Scope, row: PageRow, *, now
 
 
 async def ignore_mention(connection: Connection, scope: Scope, mention_id: UUID, *, now: datetime) -> bool:
-    """Ignore a held name, and return whether this id exists. Raises ActRefused for a name that has its page."""
+    """Ignore a held name, and return whether this id exists. Raises ActRefused for a name that has a page."""
     await scopes.lock(connection, scope, now=now)
     known = await rows.mention(connection, scope, mention_id)
     if known is None:
         return False
     if known[1] == "promoted":
-        raise upkeep.ActRefused("mention_id", "has its page already; archive or delete that page instead")
+        raise upkeep.ActRefused("mention_id", "already has a page; archive or delete that page instead")
     if known[1] == "open":
         await enact(connection, scope, [IgnoreMention(known[0])], now=now)
     return True

@@ -1,6 +1,6 @@
 """The nightly lint of a wiki: its defects, and held names seen often enough to get a page.
 
-Nothing of the wiki is repaired here; only its count of pages is made anew. The names' ids are passed on in a compile job, so that
+It repairs nothing in the wiki except its stored count of pages. The ids of these names are passed on in a compile job, so that
 they get pages even without new memories.
 """
 
@@ -33,7 +33,7 @@ _AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True)
 class LintFindings:
-    """The findings, at most 100 of a kind; the count of each kind; and the job for ripe names, if one was queued."""
+    """The findings, at most 100 of a kind; the count of each kind; and the job for names due for a page, if one was queued."""
 
     findings: tuple[LintFinding, ...]
     counts: Mapping[str, int]
@@ -52,7 +52,7 @@ async def look(connection: Connection, scope: Scope, *, now: datetime) -> LintFi
 
 
 async def run(connection: Connection, scope: Scope, *, now: datetime) -> LintFindings:
-    """Return and record the findings, count the pages anew, and queue a compile of the ripe names."""
+    """Return and record the findings, recount the pages, and queue a compile of the names due for a page."""
     await scopes.lock(connection, scope, now=now)
     await keep_page_count(connection, scope)
     report = await look(connection, scope, now=now)
@@ -72,7 +72,7 @@ async def handle(pool: Pool, now: Callable[[], datetime], scope: Scope, subject:
 
 
 async def queue_due(pool: Pool, *, now: datetime) -> int:
-    """Queue the nightly lint of every scope that had none for a day, and return how many."""
+    """Queue lint and reconciliation for every scope without a lint in the last day, and return the number of scopes."""
     async with installation(pool, role=DatabaseRole.WORKER) as connection:
         due = await upkeep.scopes_due_lint(connection, before=now - EVERY, limit=_AT_ONCE)
     for scope in due:

@@ -1,4 +1,4 @@
-"""What the next batch of a scope would change, planned as in a job and then discarded."""
+"""Previews the changes of a scope's next batch, planned as in a job and then discarded."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Preview:
 
 
 async def preview(engine: Engine, access: Access, *, model_id: str = "") -> Preview:
-    """Return what the next batch would change. Nothing is written to the wiki; a model may be called, which costs."""
+    """Return the changes that the next batch would make. Nothing is written to the wiki; a model may be called, at its price."""
     async with access.reading() as connection:
         row = await scopes.read(connection, access.scope)
         planned = await batches.planned(connection, access.scope)

@@ -2,7 +2,7 @@
 
 It runs inside one transaction, under an owner that does not exist, and is rolled back. No model is called: cached
 answers are used, and the replay ends at the first batch whose answer is missing. A batch with a memory edited or
-forgotten since cannot be replayed exactly. A log whose first batches were pruned is not replayed at all, nor is one with
+forgotten since cannot be replayed exactly. A log whose first batches were pruned is not replayed at all, nor is a log with
 batches planned by other rules.
 """
 
@@ -97,7 +97,7 @@ class _AnswerMissing(Exception):
 
 
 class _NoModel:
-    """Stands in for a model in a replay and refuses every call."""
+    """A model for replays, which refuses every call."""
 
     async def converse(self, request: ConverseRequest) -> ConverseAnswer:
         raise _AnswerMissing
@@ -181,7 +181,7 @@ class _Replay:
     known: dict[int, Vocabulary | None] = field(default_factory=dict)
 
     def doubt(self, batch: Batch, reason: str) -> None:
-        """Count a batch that cannot be replayed exactly, once; the first one is named in the result."""
+        """Count a batch that cannot be replayed exactly, once; the result names the first such batch."""
         self.unreplayable += batch.batch_seq != self.last_doubted
         self.last_doubted = batch.batch_seq
         self.doubted = self.doubted if self.doubted[0] else (batch.batch_seq, reason)
@@ -193,7 +193,7 @@ class _Replay:
         await scopes.claim(self.connection, self.aside, Lease("replay", _PLENTY / 1e6), now=now)
 
     async def take(self, batch: Batch) -> None:
-        """Repeat a batch."""
+        """Replay a batch."""
         if batch.kind is BatchKind.OPERATOR:
             await self._act(batch)
         elif batch.kind is BatchKind.RESET:
@@ -280,7 +280,7 @@ class _Replay:
         return await aggregation.plan_aggregation(access, run.deps, memories, look)
 
     async def _memories(self, batch: Batch) -> list[BatchMemory]:
-        """Return the batch's memories in their present state; the batch is counted if one changed."""
+        """Return the batch's memories in their present state; the batch is counted as unreplayable if one changed."""
         if batch.kind is BatchKind.STALE and not await self._is_as_edited(batch):
             self.doubt(batch, MEMORY_GONE)
         if batch.kind is not BatchKind.LEAF or not batch.memory_ids:
@@ -293,7 +293,7 @@ class _Replay:
         return memories
 
     async def _is_as_edited(self, batch: Batch) -> bool:
-        """Return whether the memories of a batch for edited ones are all as it read them."""
+        """Return whether the memories of a batch for edited ones are all unchanged since it read them."""
         found = await self.memories.fetch(self.aside, batch.memory_ids)
         read = {entry.memory_id: entry.text_hash for entry in batch.entries}
         return not batch.options.get("gone") and read == {one.memory_id: one.text_hash for one in found.values()}
@@ -326,7 +326,7 @@ class _Replay:
         return self.runs[place]
 
     async def _planner_of(self, job: Job, name: str) -> BatchDeps:
-        """Return the planner with this name, which calls no model; a model planner gets its cached answers."""
+        """Return the planner with this name, made so that it calls no model: a model planner uses cached answers only."""
         made = await self.engine.planner_for(self.memories.access, job)
         if made.planner.name == name and not isinstance(made.planner, ModelPlanner):
             return made

@@ -1,4 +1,4 @@
-"""The memories that a replay reads: those of the scope whose log it repeats, as they were read then as far as that is known."""
+"""The memories that a replay reads: those of the replayed scope, in the state at the time of the log as far as it is known."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _AN_INSTANT = timedelta(microseconds=1)
 class ReplayedMemories:
     """The memories of the replayed scope, whatever scope is passed in.
 
-    A memory that the log's own plans ended is read without the ends that the replay has not come to yet.
+    A memory that plans of the log ended is read without the ends that the replay has not reached yet.
     """
 
     def __init__(self, substrate: MemorySubstrate, access: Access) -> None:
@@ -29,7 +29,7 @@ class ReplayedMemories:
         self._ahead: dict[tuple[UUID | None, str, str], datetime] = {}
 
     async def read_ends(self, job_ids: Collection[UUID | None]) -> None:
-        """Read the ends of memories that these jobs wrote."""
+        """Load the ends of memories that these jobs wrote."""
         if self._substrate.feed(self._origin).is_timed:
             return
         async with self.access.reading() as connection:
@@ -39,7 +39,7 @@ class ReplayedMemories:
         }
 
     def passed(self, job_id: UUID | None, items: Iterable[Item]) -> None:
-        """Read the memories that these items of a job end as ended from now on."""
+        """Record that the replay has reached these items of a job: the memories that they end are read as ended from now on."""
         for one in endings.ends_of(items):
             self._ahead.pop((job_id, *one.pair), None)
 

@@ -1,4 +1,4 @@
-"""The standing rulings of a scope, and what readers are shown of them: merged pages and reported sentences.
+"""Reads the standing rulings of a scope, and their views for readers: merged pages and reported sentences.
 
 Every function takes a connection inside a scoped transaction.
 """
@@ -25,12 +25,12 @@ class Report:
 
     @property
     def report_id(self) -> str:
-        """The id: of the page and the sentence."""
+        """The report's id, made of the page's path and the sentence's key."""
         return sha256(f"{self.ruling.page.path} {self.ruling.ref}".encode()).hexdigest()[:32]
 
     @property
     def memory_id(self) -> str:
-        """The memory that the sentence was taken from; empty where that is not known."""
+        """The id of the memory that the sentence came from; empty if unknown."""
         return next(iter(self.ruling.memory_ids), "")
 
     def is_of(self, ruling: Ruling) -> bool:

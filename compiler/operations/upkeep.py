@@ -59,7 +59,7 @@ class ResetMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reset:
-    """What a reset changed: pages archived or deleted, held names deleted, jobs cancelled, memories to be read again."""
+    """The counts of a reset: pages archived or deleted, held names deleted, jobs cancelled, memories to be read again."""
 
     pages: int
     mentions: int
@@ -69,7 +69,7 @@ class Reset:
 
 @dataclass(frozen=True, slots=True)
 class Backfill:
-    """The links that a backfill wrote, and what was dropped at which stage; `reached` is its place in the feed."""
+    """The counts of a backfill: memories, links written, and candidates by stage (`funnel`). `reached` is its feed position."""
 
     memories: int = 0
     deterministic: int = 0
@@ -79,7 +79,7 @@ class Backfill:
     is_done: bool = False
 
     def with_more(self, more: Backfill) -> Backfill:
-        """Return the sum of both, with the later one's place."""
+        """Return the sum of both, with the position of the later one."""
         return Backfill(
             self.memories + more.memories,
             self.deterministic + more.deterministic,
@@ -92,7 +92,7 @@ class Backfill:
 
 @dataclass(frozen=True, slots=True)
 class Rollback:
-    """What a rollback removed: pieces of evidence, links without other evidence, and a sample of these links."""
+    """The result of a rollback: causes removed, links removed because they had no other cause, and examples of the links."""
 
     evidence: int
     links: int
@@ -104,7 +104,7 @@ async def reset(connection: Connection, scope: Scope, *, mode: ResetMode, now: d
     row = await scopes.lock(connection, scope, now=now)
     running = await jobs.running(connection, scope)
     if running is not None:
-        raise ActRefused("job", f"{running.job_id} runs; cancel it or wait until it has ended")
+        raise ActRefused("job", f"{running.job_id} is running; cancel it or wait until it has ended")
     cancelled = await jobs.cancel_pending(connection, scope, now=now)
     mentions = 0
     if mode is ResetMode.FULL:
@@ -160,9 +160,9 @@ async def backfill(
 
 
 async def rollback(connection: Connection, scope: Scope, *, origin: LinkOrigin, prefix: str, now: datetime) -> Rollback:
-    """Remove a class of evidence, and the links left without any. Raises ActRefused for the hierarchy's class."""
+    """Remove a class of link causes, and the links without other causes. Raises ActRefused for the hierarchy's class."""
     if origin is LinkOrigin.PROMOTION:
-        raise ActRefused("origin", "holds up the hierarchy; take single promotions back instead")
+        raise ActRefused("origin", "is the origin of the hierarchy; undo single promotions instead")
     await scopes.lock(connection, scope, now=now)
     count, bare = await upkeep.count_evidence(connection, scope, origin=origin.value, prefix=prefix)
     found = await upkeep.evidence(connection, scope, origin=origin.value, prefix=prefix)
@@ -174,9 +174,9 @@ async def rollback(connection: Connection, scope: Scope, *, origin: LinkOrigin, 
 
 
 async def name_places(connection: Connection, scope: Scope, *, now: datetime) -> int:
-    """Give pages of imported places their other names as aliases of the import; return how many were new.
+    """Give pages of imported places their other names as aliases of the import; return the number of new aliases.
 
-    A name that another page has is skipped, or text about that page would end up on the place.
+    A name that another page has is skipped: text about that page would otherwise go to the place.
     """
     await scopes.lock(connection, scope, now=now)
     after = ""

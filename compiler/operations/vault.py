@@ -1,4 +1,4 @@
-"""The wiki as markdown files with front matter, one per page, for other programs.
+"""Exports the wiki as markdown files with front matter, one per page, for other programs.
 
 Pure except for reads. Links between pages become links between files; front matter is YAML whose values are JSON.
 """
@@ -19,7 +19,7 @@ from store.wiki import browse
 from store.wiki.browse import PageRow, PageWhole
 
 _LINK = re.compile(r"(?<!\\)\]\(/wiki/([a-z]+)/([^)\s]+)\)")
-# Characters that YAML reads as a line break or rejects, but JSON leaves unescaped.
+# Characters that YAML rejects or reads as a line break, and that JSON does not escape.
 _NOT_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _PAGES_AT_ONCE = 50
 

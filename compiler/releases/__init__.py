@@ -1,1 +1,1 @@
-"""Releases to a tenant's Brain: which memories are copied there, how far a copy is trusted, and how a copy leaves again."""
+"""Releases to a tenant's Brain: which memories are copied there, the trust in a copy, and its withdrawal."""

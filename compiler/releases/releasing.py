@@ -1,7 +1,7 @@
-"""Memories into a tenant's Brain and out again, in the transaction of their owner.
+"""Copies memories to a tenant's Brain and withdraws them, in the transaction of their owner.
 
-The transaction has access to one owner at a time: it turns to the Brain and back. Whatever changes the Brain locks its scope
-first, after what it locks of the owner. What leaves is forgotten there as a forgotten memory is: its pages are made anew at once.
+The transaction has access to one owner at a time: it switches to the Brain and back. Locks are taken on the owner's rows first,
+then on the Brain's scope. A withdrawn copy is forgotten in the Brain like a forgotten memory: its pages are rebuilt at once.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _MOST_OF_OWNER = 100_000
 
 @dataclass(frozen=True, slots=True)
 class ReleaseCounts:
-    """How many copies were released, held back and withdrawn; `notes` are to be dated for the Brain after the commit."""
+    """The numbers of copies released, held back and withdrawn. The caller dates `notes` for the Brain after the commit."""
 
     released: int = 0
     held: int = 0
@@ -65,9 +65,9 @@ async def announce(connection: Connection, scope: Scope, *, now: datetime) -> No
 
 
 async def reconcile(connection: Connection, scope: Scope, *, now: datetime) -> ReleaseCounts:
-    """Compare the owner's next changed memories, at most AT_ONCE, with the rules: release, withdraw, or release anew.
+    """Compare the owner's next changed memories, at most AT_ONCE, with the rules: release, withdraw, or release again.
 
-    Under other rules than last time, all its memories are compared again. `is_last` is False while there are more.
+    If the rules changed since the last time, all memories are compared again. `is_last` is False while there are more.
     """
     settings = await brain.share_settings(connection, scope.tenant_id)
     if settings is None or is_brain(scope.owner_id):
@@ -90,9 +90,9 @@ async def compare(connection: Connection, scope: Scope, memory_ids: Sequence[str
 async def follow(
     connection: Connection, scope: Scope, memory_ids: Collection[str] | None, *, now: datetime
 ) -> ReleaseCounts:
-    """Withdraw the copies of memories that are gone or no longer as they were copied; None means all of the owner's.
+    """Withdraw the copies of memories that were deleted or differ from their copy; None means all of the owner's memories.
 
-    Called in the transaction that changed or deleted the memories. What may be released anew is queued.
+    Call it in the transaction that changed or deleted the memories. It queues a comparison of changed ones with the rules.
     """
     if is_brain(scope.owner_id) or await brain.settings(connection, scope.tenant_id) is None:
         return ReleaseCounts()
@@ -118,7 +118,7 @@ async def follow(
 async def withdraw(
     connection: Connection, there: Scope, copies: Sequence[BrainCopy], *, now: datetime
 ) -> ReleaseCounts:
-    """Delete copies with what they fed, in a transaction that is in the Brain and holds its scope; their rows go too."""
+    """Delete copies, their content on pages and their rows, in a transaction that is in the Brain and holds its scope."""
     done = await take_out(connection, there, copies, now=now)
     await brain.delete_copies(connection, there, [one.copy_id for one in copies])
     return done
@@ -127,7 +127,7 @@ async def withdraw(
 async def take_out(
     connection: Connection, there: Scope, copies: Sequence[BrainCopy], *, now: datetime
 ) -> ReleaseCounts:
-    """Delete copies with what they fed, as `withdraw` does, but leave their rows to the caller."""
+    """Delete copies and their content on pages, as `withdraw` does, but leave their rows to the caller."""
     ids = [one.copy_id for one in copies if one.state is CopyState.RELEASED]
     if not ids:
         return ReleaseCounts()
@@ -151,9 +151,10 @@ async def let_compile(connection: Connection, there: Scope, *, now: datetime) ->
 
 
 async def put(connection: Connection, there: Scope, copy: BrainCopy, new: NewMemory, *, now: datetime) -> ReleaseCounts:
-    """Write a copy with its memory, unless one that is trusted more contradicts it: then it is held. Those trusted less give way.
+    """Write a copy with its memory, or hold it back if a more trusted copy contradicts it. Less trusted contradicting copies are
+    held back instead.
 
-    In a transaction that is in the Brain and holds its scope.
+    Call it in a transaction that is in the Brain and holds its scope.
     """
     found = await _contradicting(connection, there, copy, new.text)
     above = [one for one in found if one.trust_tier > copy.trust_tier]
@@ -197,7 +198,7 @@ async def _bring(connection: Connection, scope: Scope, memory_ids: Sequence[str]
 
 
 async def _contradicting(connection: Connection, there: Scope, copy: BrainCopy, text: str) -> list[BrainCopy]:
-    """Return the released copies that a text contradicts, the most trusted first."""
+    """Return the released copies that a text contradicts, most trusted first."""
     words = query_words(text)
     if not words:
         return []
@@ -211,7 +212,7 @@ async def _contradicting(connection: Connection, there: Scope, copy: BrainCopy, 
 
 
 async def _let_compare(connection: Connection, there: Scope, freed: Sequence[BrainCopy], *, now: datetime) -> None:
-    """Let what was held back by a copy that is gone be compared with the rules again."""
+    """Delete copies that a deleted copy held back, and queue a comparison of their memories with the rules."""
     await brain.delete_copies(connection, there, [one.copy_id for one in freed])
     for one in freed:
         origin = Scope(there.tenant_id, one.origin_owner_id)
@@ -236,14 +237,14 @@ def _new_copy(owner_id: UUID, memory: Memory, rule: ReleaseRule, *, now: datetim
 
 
 def _stands(copy: BrainCopy, memory: Memory | None, *, now: datetime) -> bool:
-    """Return whether a copy may stay after its memory changed; one that was taken back stays so while the memory is there."""
+    """Return whether a copy may stay after its memory changed. The row of a withdrawn copy stays while the memory exists."""
     if memory is None or copy.state is CopyState.WITHDRAWN:
         return memory is not None
     return is_releasable(memory, now=now) and fingerprint(memory) == copy.fingerprint
 
 
 def _is_stale(copy: BrainCopy, memory: Memory, wanted: dict[str, ReleaseRule | None]) -> bool:
-    """Return whether a copy is to be made anew or withdrawn. One that an admin released by hand keeps its tier."""
+    """Return whether a copy must be replaced or withdrawn. A copy that an admin released by hand keeps its tier."""
     rule = wanted[copy.origin_memory_id]
     if copy.state is CopyState.WITHDRAWN:
         return False
@@ -263,5 +264,5 @@ def together(one: ReleaseCounts, other: ReleaseCounts) -> ReleaseCounts:
 
 
 def _brain(connection: Connection, scope: Scope) -> AbstractAsyncContextManager[Connection]:
-    """Turn the owner's transaction to the Brain."""
+    """Switch the owner's transaction to the Brain."""
     return within(connection, brain_of(scope.tenant_id), of=scope)

@@ -1,6 +1,6 @@
-"""What a rule releases, what a copy holds, and how far it is trusted. Pure.
+"""Matches release rules, makes copies, and rates the trust in them. Pure.
 
-A copy is trusted as far as the lowest of the sources that its memory rests on. Only a rule with a reason trusts it more.
+A copy has the trust of the least trusted source that its memory rests on. Only a rule with a reason gives it more.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _COPIED_KEYS = ("place", "tags", *ORIGIN_KEYS)
 
 
 class TrustTier(IntEnum):
-    """How far a statement of the Brain is trusted, by its kind of source. Knowledge and activity are trusted alike."""
+    """The trust in a statement of the Brain, by its kind of source. Knowledge and activity have the same tier."""
 
     EXTERNAL = 1
     KNOWLEDGE = 2
@@ -34,19 +34,19 @@ class TrustTier(IntEnum):
 
 
 def is_releasable(memory: Memory, *, now: datetime) -> bool:
-    """Return whether a memory may be copied at all: it is accepted, in no summary, and not over."""
+    """Return whether a memory may be copied at all: it is accepted, in no summary, and still valid."""
     until = memory.validity.valid_until
     return memory.status is MemoryStatus.ACCEPTED and not memory.is_compressed and (until is None or until > now)
 
 
 def rule_for(memory: Memory, rules: Iterable[ReleaseRule]) -> ReleaseRule | None:
-    """Return the approved rule that releases the memory, of several the one that trusts it most; None without any."""
+    """Return the approved rule that releases the memory, of several the one with the highest tier; None if there is none."""
     found = [one for one in rules if one.state is RuleState.APPROVED and matches(one, memory)]
     return max(found, key=lambda one: (one.trust_tier, -found.index(one)), default=None)
 
 
 def rule_for_document(document: SharedDocument, rules: Iterable[ReleaseRule]) -> ReleaseRule | None:
-    """Return the approved rule that releases the document, of several the one that trusts it most; None without any."""
+    """Return the approved rule that releases the document, of several the one with the highest tier; None if there is none."""
     found = [one for one in rules if one.state is RuleState.APPROVED and _names(one, document)]
     return max(found, key=lambda one: (one.trust_tier, -found.index(one)), default=None)
 
@@ -61,7 +61,7 @@ def document_trust(rule: ReleaseRule) -> int:
 
 
 def copy_of_piece(document: SharedDocument, piece: SharedPiece, copy_id: str) -> NewMemory:
-    """Return the copy of a piece of a document: its words as they stand there, and that they are a document's.
+    """Return the copy of a piece of a document: its text, with a document as the origin.
 
     Title and headings are left out: they may change without the piece.
     """
@@ -77,12 +77,12 @@ def copy_of_piece(document: SharedDocument, piece: SharedPiece, copy_id: str) ->
 
 
 def asks_for_something(rule: ReleaseRule) -> bool:
-    """Return whether the rule asks for more than an authority: one that does not would release every memory."""
+    """Return whether the rule has a condition besides the authority: a rule without one would release every memory."""
     return bool(rule.tags or rule.memory_types or rule.metadata or rule.knowledge_base)
 
 
 def matches(rule: ReleaseRule, memory: Memory) -> bool:
-    """Return whether the memory has what the rule asks for, letter by letter; a rule that asks for nothing matches none."""
+    """Return whether the memory meets the rule's conditions, compared exactly; a rule without conditions matches none."""
     if not asks_for_something(rule) or rule.knowledge_base:
         return False
     if AuthorityTier.parse(memory.authority) < AuthorityTier.parse(rule.least_authority):
@@ -102,7 +102,7 @@ def tags_of(memory: Memory) -> tuple[str, ...]:
 
 
 def tier_of(memory: Memory) -> TrustTier:
-    """Return how far the memory is trusted: as the lowest of its sources."""
+    """Return the memory's tier: the lowest of its sources."""
     tiers = {Origin.TOOL: TrustTier.EXTERNAL, Origin.WEBHOOK: TrustTier.EXTERNAL, Origin.DOCUMENT: TrustTier.KNOWLEDGE}
     said = AuthorityTier.parse(memory.authority)
     by_authority = {AuthorityTier.USER: TrustTier.RELATIONSHIP, AuthorityTier.AGENT: TrustTier.COMPILED}
@@ -122,7 +122,7 @@ def trust_of(memory: Memory, rule: ReleaseRule) -> int:
 
 
 def copy_of(memory: Memory, copy_id: str) -> NewMemory:
-    """Return the copy of a memory: its words and when they hold, its place and tags, without the ids of its owner's things."""
+    """Return the copy of a memory: its text, validity, place and tags, without ids of its owner's threads and documents."""
     kept = {key: memory.metadata[key] for key in _COPIED_KEYS if key in memory.metadata}
     return NewMemory(
         memory.text,
@@ -141,7 +141,7 @@ def copy_of(memory: Memory, copy_id: str) -> NewMemory:
 
 
 def fingerprint(memory: Memory) -> bytes:
-    """Return the SHA-256 of what a copy of the memory would hold."""
+    """Return the SHA-256 of the contents of the memory's copy."""
     return fingerprint_of(copy_of(memory, ""))
 
 
@@ -151,7 +151,7 @@ def fingerprint_of(copied: NewMemory) -> bytes:
 
 
 def contradicted(text: str, others: Mapping[str, str]) -> list[str]:
-    """Return the ids of the texts of which a sentence has another number, date, name or negation in this text, or the reverse."""
+    """Return the ids of the texts that contradict this one: a sentence of either has another number, date, name or negation."""
     own = read(text)
     return [one for one, other in others.items() if _differ(own, read(other))]
 
@@ -161,7 +161,7 @@ def _differ(one: Sequence[Any], other: Sequence[Any]) -> bool:
 
 
 def _exact(text: str) -> str:
-    """Return the text in one form of its characters; letters that only look alike stay apart."""
+    """Return the text in Unicode normal form C; letters that only look alike stay different."""
     return unicodedata.normalize("NFC", text)
 
 

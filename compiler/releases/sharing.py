@@ -1,6 +1,6 @@
-"""Documents of a tenant's knowledge bases into its Brain and out again, piece by piece, in a transaction that is in the Brain.
+"""Copies documents of a tenant's knowledge bases to its Brain and withdraws them, by pieces, in a transaction in the Brain.
 
-A piece keeps its id while its words stay, so that an edited document takes back only what it no longer says. The document is
+A piece keeps its id while its text is unchanged, so that an edit of a document withdraws only changed pieces. The document is
 locked before the Brain's scope, as memories are.
 """
 
@@ -26,9 +26,9 @@ FIRST = ("", "")
 async def share_next(
     connection: Connection, there: Scope, after: tuple[str, str], *, now: datetime
 ) -> tuple[ReleaseCounts, tuple[str, str] | None]:
-    """Release what rules name of the next document after a place (base, path), at most AT_ONCE pieces.
+    """Release the next document, after a place (base, path), that the rules name: at most AT_ONCE pieces of it.
 
-    Return what was done, and the place to go on after; None when no document is left.
+    Return the counts, and the place after which to continue; None if no document is left.
     """
     if await brain.share_settings(connection, there.tenant_id) is None:
         return ReleaseCounts(), None
@@ -51,9 +51,9 @@ async def share_next(
 async def follow_document(
     connection: Connection, tenant_id: UUID, document_id: UUID, *, now: datetime
 ) -> ReleaseCounts:
-    """Withdraw the copies of pieces that a document has no longer, and let what is new of it be released.
+    """Withdraw the copies of pieces that a document no longer has, and queue the release of its new pieces.
 
-    Called last in the tenant's transaction that wrote or deleted the document, which is in the Brain from then on.
+    Call it last in the tenant's transaction that wrote or deleted the document; the transaction is in the Brain afterwards.
     """
     if await brain.settings(connection, tenant_id) is None:
         return ReleaseCounts()

@@ -201,9 +201,9 @@ async def test_supersession_that_leads_back_or_nowhere_is_refused(service: Memor
     await supersede(service, "lisbon", memory_id="porto")
     await supersede(service, "porto", memory_id="faro")
     for older, newer in (("faro", "lisbon"), ("porto", "lisbon")):
-        with pytest.raises(FailedPrecondition, match="took the place"):
+        with pytest.raises(FailedPrecondition, match="supersedes"):
             await supersede(service, older, memory_id=newer)
-    with pytest.raises(FailedPrecondition, match="cannot take its own place"):
+    with pytest.raises(FailedPrecondition, match="cannot supersede itself"):
         await supersede(service, "lisbon", memory_id="lisbon")
     with pytest.raises(FailedPrecondition, match="no memory 'unknown'"):
         await supersede(service, "unknown", memory_id="faro")

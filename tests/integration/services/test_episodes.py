@@ -207,7 +207,7 @@ async def test_uncompressible_episodes_are_refused_and_nothing_is_written(
         ([first.episode_id], "sources is 1"),
         ([first.episode_id, first.episode_id], "sources is 1"),
         ([first.episode_id, "unknown"], "no episode 'unknown'"),
-        ([first.episode_id, empty.episode_id], "tells nothing"),
+        ([first.episode_id, empty.episode_id], "has no text"),
     ):
         with pytest.raises(CompressionRefused, match=why):
             await compressed(pools, ids)
@@ -217,7 +217,7 @@ async def test_uncompressible_episodes_are_refused_and_nothing_is_written(
             await compress_episodes(connection, stranger, [first.episode_id, second.episode_id], "s", now=NOW)
     assert await fetch(database, "SELECT count(*) FROM memories") == [(0,)]
     await compressed(pools, [first.episode_id, second.episode_id])
-    with pytest.raises(CompressionRefused, match="in the summary 's' already"):
+    with pytest.raises(CompressionRefused, match="already in the summary 's'"):
         await compressed(pools, [second.episode_id, first.episode_id], "another")
 
 
