@@ -1,6 +1,6 @@
 # What runs on a cluster as on one server. The embedded server's own tests, and those that write rows past the triggers of keys, do not.
-ON_CITUS := tests/integration/store/content/test_threads.py tests/integration/store/content/test_memories.py \
-	tests/integration/store/content/test_documents.py tests/integration/store/content/test_recall.py tests/integration/store/compile \
+ON_CITUS := tests/integration/store/content tests/integration/store/wiki tests/integration/store/ontology \
+	tests/integration/store/tenancy tests/integration/services tests/integration/store/compile \
 	tests/acceptance/turn/test_turn.py tests/acceptance/turn/test_receipts.py tests/acceptance/turn/test_recalled_turns.py \
 	tests/acceptance/turn/test_recent_turns.py tests/acceptance/compiler tests/acceptance/rpc/test_tenant_isolation.py \
 	tests/acceptance/rpc/test_authorization.py tests/acceptance/rpc/test_wiki_isolation.py tests/acceptance/rpc/test_page_tokens.py \
