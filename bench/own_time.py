@@ -133,9 +133,9 @@ class _TimedFanOut(FanOut):
 
     took_s = 0.0
 
-    async def ask(self, asking: FanOutQuery, *conversation: Any, **given: Any) -> Findings:
+    async def ask(self, request: FanOutQuery, *conversation: Any, **options: Any) -> Findings:
         began = time.process_time()
-        findings = await super().ask(asking, *conversation, **given)
+        findings = await super().ask(request, *conversation, **options)
         self.took_s = time.process_time() - began
         return findings
 

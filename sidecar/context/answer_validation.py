@@ -1,4 +1,4 @@
-"""Validates sources' answers before a turn is decided on them. Nothing else does.
+"""Validates the answers of sources. This is the only check before a turn is decided on them.
 
 A source may be third-party code, and any backend may misbehave. A validated answer has the right types and is finite,
 encodable and bounded, so later code need not check again.
@@ -65,7 +65,7 @@ def _check_items(items: tuple[Item, ...], source: Source) -> None:
         raise Garbage(f"an item's id is not of 1 to {MOST_ID_CHARS} characters")
     known = len(set(columns["id"]))
     if known < len(items) and known < len(set(zip(columns["id"], columns["text"], strict=True))):
-        raise Garbage("two items have one id and different texts")
+        raise Garbage("two items share one id but have different texts")
     is_number = set(map(type, columns["relevance"])) <= _NUMBERS
     if not is_number or False in [0.0 <= relevance <= 1.0 for relevance in columns["relevance"]]:
         raise Garbage("a relevance is not between 0 and 1")
@@ -79,27 +79,27 @@ def _check_items(items: tuple[Item, ...], source: Source) -> None:
 
 def _check_places(places: Sequence[int], what: str) -> None:
     if set(map(type, places)) != {int} or not -_MOST_PLACE <= min(places) <= max(places) < _MOST_PLACE:
-        raise Garbage(f"{what} has a place or count that is no whole number of 32 bits")
+        raise Garbage(f"{what} has a place or count that is not a 32-bit integer")
 
 
 def _check_times(times: Sequence[datetime | None], what: str) -> None:
     """Raise Garbage for a value that is not a datetime. A faulty time zone raises here, before a turn depends on it."""
     if not set(map(type, times)) <= _TIMES:
-        raise Garbage(f"{what} has a time that is none")
+        raise Garbage(f"{what} has a time that is not a datetime")
     for time in [time for time in times if time is not None and time.tzinfo is not UTC]:
         time.isoformat()
 
 
 def _check_signatures(signatures: Sequence[Signature | None]) -> None:
     if not set(map(type, signatures)) <= _SIGNATURES:
-        raise Garbage("an item's signature is none")
+        raise Garbage("an item's signature has the wrong type")
     signed = list(filter(None, signatures))
     if not signed:
         return
     keys, guards, bands = zip(*signed, strict=True)
     is_typed = {*map(type, keys), *map(type, guards)} == {int} and set(map(type, bands)) == {bytes}
     if not is_typed or not set(map(len, bands)) <= _BANDS_BYTES:
-        raise Garbage("an item's signature is not as one is made")
+        raise Garbage("an item's signature is malformed")
 
 
 def _check_references(provenances: Sequence[tuple[Ref, ...]], stands_for: Sequence[tuple[str, ...]]) -> None:
@@ -111,22 +111,22 @@ def _check_references(provenances: Sequence[tuple[Ref, ...]], stands_for: Sequen
 
 
 def _check_candidates(candidates: Candidates) -> None:
-    """Of one length each, and of numbers in their bounds; only a cosine may be none. A turn has a speaker."""
+    """Raise Garbage unless all columns have the same length and numbers in bounds. Cosines may be NaN; turns need speakers."""
     ids, speakers, days, evidence = candidates.ids, candidates.speakers, candidates.days, candidates.evidence
-    _check_texts([*ids, *candidates.texts, *speakers], "what its items are judged by")
+    _check_texts([*ids, *candidates.texts, *speakers], "a candidate")
     if not set(map(type, days)) <= {date}:
-        raise Garbage("what its items are judged by is no day")
+        raise Garbage("a candidate's day is not a date")
     said_by = speakers if candidates.kind is CandidateKind.TURN else speakers or ids
     lengths = {len(ids), len(candidates.texts), len(said_by), len(days or ids), len(candidates.walked or ids)}
     if {column.shape for column in evidence} != {(len(evidence.coverage), len(ids))} or len(lengths) > 1:
-        raise Garbage("what its items are judged by is not of one length")
+        raise Garbage("its candidates' columns differ in length")
     by_words, cosine = (evidence.coverage, evidence.joint_coverage, evidence.local_coverage), evidence.cosine
     known = np.where(np.isnan(cosine), 0.0, cosine)
-    # The last stands above a mean, so that it reaches twice as far.
+    # An answer cosine has a mean subtracted, so its bound is twice as large.
     numbers = np.stack([*by_words, evidence.near_cosine, evidence.local_cosine, known, evidence.answer_cosine / 2])
     is_real = {column.dtype.kind for column in evidence} == {"f"}
     if not is_real or not (np.abs(numbers) <= MOST_COSINE).all():
-        raise Garbage("an item's evidence is no number between -1 and 1")
+        raise Garbage("an item's evidence is not a number between -1 and 1")
 
 
 def _check_history(answer: SourceAnswer, source: Source) -> None:
@@ -146,7 +146,7 @@ def _check_turns(turns: Sequence[StoredTurn]) -> None:
     _check_times([turn.said_at for turn in turns], "a turn")
     parts = list(chain.from_iterable([turn.parts for turn in turns]))
     if not {turn.role for turn in turns} <= _ROLES or not set(map(type, parts)) <= {dict}:
-        raise Garbage("a turn's role or part is none")
+        raise Garbage("a turn has an unknown role, or a part that is not an object")
     orjson.dumps(parts)
     _check_texts([text for turn in turns for text in (turn.text, turn.speaker, turn.client_turn_id)], "a turn")
 
@@ -157,10 +157,10 @@ def _check_summary(summary: HistorySummary) -> None:
 
 
 def _check_texts(texts: Sequence[str], what: str) -> None:
-    """Raise Garbage unless all texts can be sent, TypeError for a non-string. Checks them joined, which is faster."""
+    """Raise Garbage unless all texts can be sent, TypeError for a non-string. The texts are checked joined, which is faster."""
     joined = "".join(texts)
     if "\0" in joined:
-        raise Garbage(f"{what} holds a NUL character, which no receipt can keep")
+        raise Garbage(f"{what} holds a NUL character, which receipts cannot store")
     if len(joined) > MOST_TEXT_CHARS and max(map(len, texts)) > MOST_TEXT_CHARS:
         raise Garbage(f"{what} has a text of over {MOST_TEXT_CHARS} characters")
     if not joined.isascii():

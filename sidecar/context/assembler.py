@@ -1,4 +1,4 @@
-"""Assembles a turn's context: asks the sources, fits their items, records a receipt. All decisions are in `sidecar/turn`."""
+"""Assembles a turn's context: queries the sources, fits their items, records a receipt. All decisions are in `sidecar/turn`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from store.scope import Scope
 
 log = logging.getLogger(__name__)
 
-_LONG_CHARS, _MANY_ITEMS = 100_000, 1_000  # counting or fitting more than this would block other turns
+_LONG_CHARS, _MANY_ITEMS = 100_000, 1_000  # counting or fitting more than this would block other turns; use a thread
 _ANSWERED = frozenset({Status.OK, Status.EMPTY, Status.SKIPPED})
 
 
@@ -68,7 +68,7 @@ class TurnRequest:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """The request fields that the receipt records beside the message."""
+        """The request fields that the receipt records besides the message."""
         moments = {"as_of": self.as_of, "known_at": self.known_at}
         return {name: moment.isoformat() for name, moment in moments.items() if moment} | {
             "model_id": self.model_id,
@@ -103,7 +103,7 @@ class Clocks:
 
 @dataclass(frozen=True, slots=True)
 class TurnSetup:
-    """The values that a turn looks up before it asks the sources."""
+    """The values that a turn looks up before it queries the sources."""
 
     in_force: InForce
     profile: Profile
@@ -126,19 +126,19 @@ class Recorded:
 
     def written(self) -> tuple[dict[str, Any], dict[bytes, str]]:
         """Return the receipt's details, and the texts they reference, by hash."""
-        asked = receipt.Asked(
+        inputs = receipt.ReceiptInputs(
             message=self.question.message,
             fields=self.question.fields,
             profile_version=self.assembly.profile_version,
             fence_key_id=self.fence_key_id,
             meter_ratio=self.meter.ratio,
         )
-        return receipt.write(asked, self.fitting, self.assembly.fitted)
+        return receipt.write(inputs, self.fitting, self.assembly.fitted)
 
 
 @dataclass(frozen=True, slots=True)
 class Lookups:
-    """The lookups that a turn does before it asks the sources."""
+    """The lookups that a turn does before it queries the sources."""
 
     profiles: ProfileCache
     meters: TokenMeters
@@ -160,7 +160,7 @@ class TurnSlots(Protocol):
 
 
 class Assembler:
-    """Assembles turns. Holds collaborators only, no state of a turn."""
+    """Assembles turns. It holds only collaborators, no state of a turn."""
 
     def __init__(
         self,
@@ -180,7 +180,7 @@ class Assembler:
         self._fan_out = fan_out
         self._receipt_writer = receipt_writer
         self._clocks = clocks
-        # Turns that finish together would delay the refusal of other turns.
+        # Several turns fitted in one iteration of the loop would delay the refusal of other turns.
         self._one_per_iteration = OnePerIteration()
         self._reserve = Reserve()
 
@@ -195,8 +195,8 @@ class Assembler:
         reserve = partial(self._reserve.seconds, max(0.0, due_s - asked_s))
         query = _unread(question, setup.in_force.template_id, self._clocks.now())
         in_force, pool_tokens = setup.in_force.label, setup.pool.pool_tokens
-        asking = FanOutQuery(query, scope, setup.profile, in_force, pool_tokens, due_s, reserve)
-        findings, reading = await self._found(asking)
+        fan_out_query = FanOutQuery(query, scope, setup.profile, in_force, pool_tokens, due_s, reserve)
+        findings, reading = await self._query_sources(fan_out_query)
         answered_s = self._clocks.steady_s()
         _check_required(findings, setup.profile)
         fitting, fitted = await self._fitted(findings, reading, setup, question.seen_item_ids)
@@ -227,41 +227,41 @@ class Assembler:
         fence = await self._fences.of(scope, question.thread_id)
         return TurnSetup(in_force, profile, metered, spent, window_tokens, pool, fence)
 
-    async def _found(self, asking: FanOutQuery) -> tuple[Findings, Reading | None]:
-        """Wait for a slot, then return what the sources found and how the message was read."""
-        within_s = asking.due_s - asking.reserve_s(_MANY_ITEMS) - self._clocks.steady_s()
-        slot = await self._slots.enter(asking.scope.tenant_id, asking.scope.owner_id, within_s=within_s)
-        conversation = self._fan_out.read(asking)
+    async def _query_sources(self, fan_out_query: FanOutQuery) -> tuple[Findings, Reading | None]:
+        """Wait for a slot, then return the sources' findings and the parsed message."""
+        within_s = fan_out_query.due_s - fan_out_query.reserve_s(_MANY_ITEMS) - self._clocks.steady_s()
+        slot = await self._slots.enter(fan_out_query.scope.tenant_id, fan_out_query.scope.owner_id, within_s=within_s)
+        conversation = self._fan_out.read(fan_out_query)
         try:
-            query = await self._understood(asking)
-            findings = await self._fan_out.ask(replace(asking, query=query), conversation, done_here=slot.leave)
+            query = await self._understood(fan_out_query)
+            findings = await self._fan_out.ask(replace(fan_out_query, query=query), conversation, done_here=slot.leave)
         finally:
             slot.leave()
             if conversation is not None:
                 conversation.cancel()
-        return await self._with_evidence(findings, query, asking), query.reading
+        return await self._with_evidence(findings, query, fan_out_query), query.reading
 
-    async def _with_evidence(self, findings: Findings, query: SourceQuery, asking: FanOutQuery) -> Findings:
-        """Return the findings with evidence for remote texts, which come without: their words, and their vectors in time."""
+    async def _with_evidence(self, findings: Findings, query: SourceQuery, fan_out_query: FanOutQuery) -> Findings:
+        """Return the findings with evidence added for remote texts: from their words, and their vectors if these come in time."""
         if query.reading is None or not (texts := remote.texts_to_embed(findings.reports, query.reading)):
             return findings
         parts, vectors = None, dict[str, Vector]()
         if query.meaning is not None:
-            due_s = asking.due_s - asking.reserve_s(findings.item_count)
+            due_s = fan_out_query.due_s - fan_out_query.reserve_s(findings.item_count)
             vectors = await self._query_reader.vectors_of(texts, due_s=due_s)
             parts = np.array([numbers(vector) for vector in query.meaning.vectors], np.float64)
         reports = remote.with_evidence(findings.reports, query.reading, parts, vectors)
         return replace(findings, reports=reports)
 
-    async def _understood(self, asking: FanOutQuery) -> SourceQuery:
-        """Return the query with the message read, and with its vectors if the embedder answers in time."""
-        query, reader = asking.query, self._query_reader
+    async def _understood(self, fan_out_query: FanOutQuery) -> SourceQuery:
+        """Return the query with the parsed message, and its vectors if the embedder answers in time."""
+        query, reader = fan_out_query.query, self._query_reader
         read = await reader.understand(
             query.text,
-            asking.scope,
+            fan_out_query.scope,
             query.thread_id,
             now=query.now,
-            due_s=asking.last_s,
+            due_s=fan_out_query.last_s,
             client_turn_id=query.client_turn_id,
         )
         return replace(
@@ -275,7 +275,7 @@ class Assembler:
     async def _fitted(
         self, findings: Findings, reading: Reading | None, setup: TurnSetup, seen_item_ids: frozenset[str]
     ) -> tuple[Fitting, Fitted]:
-        """Return the findings as they were judged (if the message was read), and the fitted turn."""
+        """Return the fitting input with the findings as judged (if the message was read), and the fitted turn."""
 
         def fit_findings() -> tuple[Fitting, Fitted]:
             draft = Fitting(
@@ -326,7 +326,7 @@ class Assembler:
 
 
 def _unread(question: TurnRequest, template_id: str, now: datetime) -> SourceQuery:
-    """Return the request as a source query whose message is not read yet."""
+    """Return the request as a source query whose message is not yet parsed."""
     return SourceQuery(
         text=question.message,
         words=(),
@@ -342,7 +342,7 @@ def _unread(question: TurnRequest, template_id: str, now: datetime) -> SourceQue
 
 
 async def _spent(question: TurnRequest, profile: Profile, meter: Meter) -> PromptTokens:
-    """Return the prompt's tokens before context: texts are counted, missing parts take the profile's counts."""
+    """Return the prompt's tokens without context: texts are counted, and missing parts get the profile's counts."""
     parts = (question.system, question.tools, question.message)
     texts = [part for part in parts if isinstance(part, str)]
     is_long = sum(map(len, texts)) > _LONG_CHARS
@@ -358,7 +358,7 @@ async def _spent(question: TurnRequest, profile: Profile, meter: Meter) -> Promp
 
 
 def _log_unusable(fitted: Fitted) -> None:
-    """Log the number of unusable items and turns, if any: each one points to a bug."""
+    """Log the number of unusable items and turns, if there are any: each points to a bug."""
     unusable = Decision.UNUSABLE
     reasons = [fate.reason for fate in fitted.fates if fate.decision is unusable]
     reasons += [fate.reason for fate in fitted.turn_fates if fate.decision is unusable]

@@ -1,4 +1,4 @@
-"""The fence tag of a scope: the installation key that a thread is pinned to, and the tag made with it."""
+"""Makes the fence tag of a scope with the installation key that its thread is pinned to."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from store.db.postgres import Pool, scoped
 from store.scope import Scope
 from store.tenancy.keys import Key
 
-_REMEMBER_S = 3600.0
+_CACHE_S = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,23 +35,23 @@ class FenceKeys:
         self._keys = {key.key_id: key for key in keys}
         self._newest = keys[0]
         self._pinned: TtlCache[tuple[Scope, str], str | None] = TtlCache(
-            self._read, for_s=_REMEMBER_S, grace_s=_REMEMBER_S, clock=clock
+            self._read, for_s=_CACHE_S, grace_s=_CACHE_S, clock=clock
         )
 
     @property
     def newest_key_id(self) -> str:
-        """The key that new threads are pinned to."""
+        """The id of the key that new threads are pinned to."""
         return self._newest.key_id
 
     async def of(self, scope: Scope, thread_id: str) -> Fence:
-        """Return the fence of a turn, made with its thread's pinned key, else the newest."""
+        """Return the fence of a turn, made with the key that its thread is pinned to, or the newest key."""
         pinned = None
         if thread_id and len(self._keys) > 1:
             pinned = await self._pinned.get((scope, thread_id))
         return self.with_key(scope, pinned or self._newest.key_id)
 
     def with_key(self, scope: Scope, key_id: str) -> Fence:
-        """Return the fence made with this key; with the newest if the key no longer exists."""
+        """Return the fence made with this key, or with the newest if this key no longer exists."""
         key = self._keys.get(key_id, self._newest)
         return Fence(key.key_id, fence_tag(key.secret, scope.tenant_id, scope.owner_id))
 

@@ -1,4 +1,4 @@
-"""A cache of sources' recent answers, served when the source fails on the same question."""
+"""Caches the sources' recent answers, which are served when a source fails on the same question."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class KeptAnswers:
         self._all_forgotten_s = -math.inf
 
     def forget(self, scope: Scope | None) -> None:
-        """Drop the answers of an owner, or all with None. Answers to queries already running are not cached either."""
+        """Drop an owner's answers, or all with None. Answers to queries that are already running will not be cached either."""
         if scope is None:
             self._all_forgotten_s = self._clock()
         else:
@@ -43,7 +43,7 @@ class KeptAnswers:
     def keep(self, report: SourceReport, key: KeptQuestion, *, began_s: float) -> None:
         """Cache the answer to a query that started at `began_s`, unless a forget came later."""
         if report.source is Source.THREAD:
-            return  # a conversation must come from the record, never from a cache
+            return  # a conversation must be read from the store, never from a cache
         if began_s <= max(self._all_forgotten_s, self._forgotten.get(key[1], -math.inf)):
             return
         if key in self._kept:
@@ -58,7 +58,7 @@ class KeptAnswers:
         kept_at, report = self._kept.get(key, (-math.inf, failed))
         if self._clock() - kept_at > _STALE_AFTER_S:
             return failed
-        reason = f"an answer {self._clock() - kept_at:.0f} s old stands in: {failed.reason}"
+        reason = f"a cached answer, {self._clock() - kept_at:.0f} s old, was used: {failed.reason}"
         pinned = sum(item.is_pinned for item in report.items)
         items = report.items[: pinned + top_k]
         candidates = report.candidates and report.candidates.only({item.id for item in items})

@@ -1,7 +1,7 @@
 """The ports of a turn: a source's query, its answer, and the errors of the backend behind it.
 
-A source fetches and shapes data. It decides nothing about budgets and does not catch its own failures: the fan-out turns
-them into reports.
+A source fetches and maps data. It makes no decisions about budgets and does not catch its own failures: the fan-out turns them
+into reports.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from store.scope import Scope
 class Meaning:
     """A message's vectors, one per part, as Postgres literals, and the number of the embedder that made them.
 
-    `answers` point from the first parts towards turns that answer them, one per part as far as there is room; empty if the
-    embedder's vectors cannot be turned so.
+    `answers` holds vectors towards the turns that answer the first parts, one per part as far as there is room; empty if there is
+    no such map for the embedder.
     """
 
     embedder_no: int
@@ -62,41 +62,41 @@ class SourceQuery:
 
     @property
     def parts(self) -> tuple[QuestionPart, ...]:
-        """The parts of the message: the whole of it first, then each question in it if there are several."""
+        """The parts of the message: first the whole message, then each question in it if there are several."""
         return self.reading.parts if self.reading else (QuestionPart(self.text, self.words),)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The notes for an answer on how the search was done."""
+        """The notes on the search for an answer's report."""
         return (self.without_meaning,) if self.without_meaning else ()
 
     @property
     def thread_words(self) -> Mapping[str, float]:
-        """The words of the thread that the message is read with, each with its weight; empty if it is read alone."""
+        """The thread's words that are searched too, each with its weight; empty if the message is read without its thread."""
         return self.reading.thread.weights if self.reading and self.reading.thread else {}
 
     def wanted(self, limit: int, *, without: Collection[str] = (), answers: bool = False) -> RecallQuery:
-        """Return the store's query for `limit` texts each: the message's words and vectors, and those of its thread.
+        """Return the store's query: the message's words and vectors, and its thread's; each kind of search finds `limit` texts.
 
-        `without` are words not to be searched. With `answers`, the vectors towards answers follow those of the parts.
+        `without` are words to leave out. With `answers`, the vectors towards answers follow those of the parts.
         """
         own = [word for word in self.words if word not in without]
-        said = [word for word in self.thread_words if word not in without]
+        of_thread = [word for word in self.thread_words if word not in without]
         is_in_thread = bool(self.reading and self.reading.thread)
-        weights = (*(1.0 for _ in own), *(self.thread_words[word] for word in said)) if is_in_thread else ()
+        weights = (*(1.0 for _ in own), *(self.thread_words[word] for word in of_thread)) if is_in_thread else ()
         embedder_no, vectors = (self.meaning.embedder_no, self.meaning.vectors) if self.meaning else (0, ())
-        turned = self.meaning.answers if self.meaning and answers else ()
-        return RecallQuery((*own, *said), limit, embedder_no, (*vectors, *turned), weights)
+        towards_answers = self.meaning.answers if self.meaning and answers else ()
+        return RecallQuery((*own, *of_thread), limit, embedder_no, (*vectors, *towards_answers), weights)
 
 
 @dataclass(frozen=True, slots=True)
 class SourceLimits:
-    """A source's limits: items, lines of a lead, and for the thread its window in tokens and turns.
+    """A source's limits: its items, the lines of a lead, and for the thread its window in tokens and turns.
 
-    `recall_tokens` are those that all that is recalled may take.
+    `recall_tokens` is the limit on the tokens of all recalled items.
 
-    An answer later than `deadline_s` seconds is dropped. A built-in source calls `begin` when it has its connection, and
-    the seconds count from there.
+    An answer later than `deadline_s` seconds is dropped. A built-in source calls `begin` when it has its connection, which starts
+    the clock.
     """
 
     top_k: int
@@ -113,8 +113,8 @@ class SourceAnswer:
     """A source's answer: items in its own rank order; for a conversation, its recent turns and summary.
 
     `failures` names each part of the source that failed, and why; `notes` go into its report. `candidates` hold the
-    evidence by which the items' relevance is judged, if the source gives any. `reranked` are the ids of items that a
-    reranking model put in this order.
+    evidence from which the items' relevance is computed, if the source gives any. `reranked` holds item ids in the order of the
+    tenant's reranking model.
     """
 
     items: tuple[Item, ...] = ()
@@ -143,12 +143,12 @@ class ContextSource(Protocol):
     """A source of context."""
 
     async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
-        """Return the items that answer the query in the scope, best first. Raises SourceSkipped if it does not apply."""
+        """Return the scope's items that answer the query, best first. Raises SourceSkipped if the source does not apply."""
 
 
 @runtime_checkable
 class ConversationReader(Protocol):
-    """The thread's source, which also reads the recent turns."""
+    """A thread source that also reads the recent turns."""
 
     async def recent(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
         """Return the thread's newest turns within the limits, and a summary of older ones. Raises SourceSkipped."""
@@ -156,7 +156,7 @@ class ConversationReader(Protocol):
 
 @runtime_checkable
 class PinnedReader(Protocol):
-    """The memory's source, which also reads the pinned memories alone."""
+    """A memory source that can read the pinned memories separately."""
 
     async def pinned(self, scope: Scope) -> tuple[Item, ...]:
         """Return the owner's pinned memories, without a search."""

@@ -16,7 +16,7 @@ from store.tenancy import templates
 
 log = logging.getLogger(__name__)
 
-_REMEMBER_S = 5.0
+_CACHE_S = 5.0
 _GRACE_S = 300.0
 
 Base = Callable[[UUID], tuple[Layer, ...]]
@@ -49,7 +49,7 @@ class ProfileCache:
         self._pool = pool
         self._base = base
         self._known: TtlCache[tuple[UUID, str, str], InForce] = TtlCache(
-            self._read, for_s=_REMEMBER_S, grace_s=_GRACE_S, clock=clock
+            self._read, for_s=_CACHE_S, grace_s=_GRACE_S, clock=clock
         )
 
     async def in_force(self, tenant_id: UUID, agent_id: str, space_id: str) -> InForce:
@@ -70,14 +70,14 @@ async def read(
     connection: Connection, tenant_id: UUID, *, agent_id: str, space_id: str, base: Base = no_base
 ) -> InForce:
     """Return the profile in force, read from the database."""
-    found = await templates.layers(connection, tenant_id, agent_id=agent_id, space_id=space_id)
-    own = tuple(layer for version in found.versions if (layer := _usable(version)) is not None)
+    stored = await templates.layers(connection, tenant_id, agent_id=agent_id, space_id=space_id)
+    own = tuple(layer for version in stored.versions if (layer := _usable(version)) is not None)
     layers = (*base(tenant_id), *own)
-    return InForce(merge(*layers), layers, found.label or "built-in", found.template_id)
+    return InForce(merge(*layers), layers, stored.label or "built-in", stored.template_id)
 
 
 def _usable(version: templates.ProfileVersion) -> Layer | None:
-    """Return the version's knobs, or None if this release does not accept them: old rows must not fail turns."""
+    """Return the version's knobs, or None if this release does not accept them, so that old rows do not fail turns."""
     try:
         return parse_layer(version.knobs)
     except InvalidKnob as error:

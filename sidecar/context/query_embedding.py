@@ -1,6 +1,6 @@
-"""Prepares a turn's message for the sources: reads it, given the speakers in the thread, and embeds it.
+"""Prepares a turn's message for the sources: parses it, given the speakers in the thread, and embeds it.
 
-A missing, slow or broken embedder never fails the turn: recall then goes by words alone, and the reports say so.
+A missing, slow or broken embedder never fails the turn: recall then uses words alone, and the reports say so.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ Vector = NDArray[np.float64]
 
 EMBED_DEADLINE_S = 0.2
 _TEXTS_DEADLINE_S = 0.4
-_SENTENCES_DEADLINE_S = 120.0  # without them private memories pass, so a start on a busy machine waits
+_SENTENCES_DEADLINE_S = 120.0  # without these vectors private memories pass, so startup on a busy machine waits
 _SPEAKERS_DEADLINE_S, _EARLIER_DEADLINE_S = 0.1, 0.5
-_REMEMBER_S, _GRACE_S = 5.0, 600.0
-_SHARE = 4  # each step before the sources may take a quarter of the time left
+_CACHE_S, _GRACE_S = 5.0, 600.0
+_STEP_DIVISOR = 4  # each step before the sources may take a quarter of the remaining time
 
 LATE = "by words alone: the embedder did not answer in time"
 FAILED = "by words alone: the embedder failed"
-ALONE = "read without its thread: the last turns could not be read in time"
+ALONE = "the message was read without its thread: the last turns could not be read in time"
 
 
 @dataclass(frozen=True, slots=True)
 class Understood:
-    """A message as read, with its vectors. `without_meaning` says why they, or its thread, are missing.
+    """A parsed message with its vectors. `without_meaning` says why the vectors or the thread are missing.
 
-    `vector` is the whole message's, as `message_score` can read it.
+    `vector` is the whole message's, in the form that `message_score` takes.
     """
 
     reading: Reading
@@ -65,14 +65,14 @@ class Understood:
 
 @dataclass(frozen=True, slots=True)
 class _Earlier:
-    """The last turns of a thread, oldest first, and the vectors that they have, by position."""
+    """The last turns of a thread, oldest first, and their stored vectors by position. `why_none` says why there are no turns."""
 
     turns: tuple[EarlierTurn, ...] = ()
     vectors: Mapping[int, Sequence[float]] = field(default_factory=dict)
     why_none: str = ""
 
     def missing(self) -> dict[int, str]:
-        """Return the newest two turns' texts that have no vector yet, by position: the worker may be seconds behind."""
+        """Return the texts of the newest two turns that have no vector yet, by position: the worker may be seconds behind."""
         return {turn.position: turn.text for turn in self.turns[-2:] if turn.position not in self.vectors}
 
 
@@ -80,9 +80,10 @@ _NOTHING = _Earlier()
 
 
 class QueryReader:
-    """Reads and embeds messages. `why_not` says why there is no embedder; `deadline_s` limits one embedding, in seconds.
+    """Parses and embeds messages. `why_not` says why there is no embedder; `deadline_s` limits one embedding, in seconds.
 
-    `leans` says whether a message may lean on its thread and is read with it. `towards` turns vectors towards answers.
+    `leans` returns whether a message may lean on its thread, so that it is read with it. `towards` maps question vectors to
+    vectors towards their answers.
     """
 
     def __init__(
@@ -105,19 +106,19 @@ class QueryReader:
         self._sentences: Vector | None = None
         self._trouble = why_not if why_not == BROKEN else ""
         self._speakers: TtlCache[tuple[Scope, str], tuple[str, ...]] = TtlCache(
-            self._read_speakers, for_s=_REMEMBER_S, grace_s=_GRACE_S, clock=clock
+            self._read_speakers, for_s=_CACHE_S, grace_s=_GRACE_S, clock=clock
         )
 
     def trouble(self) -> str:
-        """Return why the configured embedder gives no vectors; empty while it answers, even late."""
+        """Return why the configured embedder gives no vectors; empty while it answers, even if late."""
         return self._trouble
 
     async def understand(
         self, message: str, scope: Scope, thread_id: str, *, now: datetime, due_s: float, client_turn_id: str = ""
     ) -> Understood:
-        """Return the message as read given the thread's speakers, with its vectors if they come in time.
+        """Return the message parsed with the thread's speakers, with its vectors if they come in time.
 
-        A message that may lean on its thread is read with the thread's last turns, without the turn of `client_turn_id`.
+        A message that may lean on its thread is read with the thread's last turns, except the turn of `client_turn_id`.
         """
         speakers = await self._speakers_of(scope, thread_id, due_s)
         reading, earlier = read(message, speakers=speakers, today=now.date()), _NOTHING
@@ -131,11 +132,11 @@ class QueryReader:
         )
 
     async def prepare(self) -> None:
-        """Embed the sentences that likeness is compared with, so that no turn has to wait for them."""
-        await self._sentence_vectors(self._clock() + _SHARE * _SENTENCES_DEADLINE_S)
+        """Embed the neutral sentences of `likeness`, so that no turn has to wait for them."""
+        await self._sentence_vectors(self._clock() + _STEP_DIVISOR * _SENTENCES_DEADLINE_S)
 
     async def _sentence_vectors(self, due_s: float) -> Vector | None:
-        """Return the vectors of the sentences that likeness is compared with; None if they do not come in time."""
+        """Return the vectors of the neutral sentences of `likeness`; None if they do not come in time."""
         if self._embedder is None or self._embedder.embedder.name not in WITH_MINILM:
             return None
         if self._sentences is None:
@@ -148,7 +149,7 @@ class QueryReader:
         return self._sentences
 
     async def vectors_of(self, texts: Sequence[str], *, due_s: float) -> dict[str, Vector]:
-        """Return the vectors of the texts; none if there is no embedder, or it does not answer in time."""
+        """Return the vectors of the texts; empty if there is no embedder, or it does not answer in time."""
         left_s = min(_TEXTS_DEADLINE_S, due_s - self._clock())
         if self._embedder is None or not texts or left_s <= 0:
             return {}
@@ -163,15 +164,15 @@ class QueryReader:
         return dict(zip(texts, vectors.astype(np.float64), strict=True))
 
     async def _embedded(self, message: str, reading: Reading, earlier: _Earlier, due_s: float) -> Understood:
-        """Return the reading with its vectors; that of the message in its thread is made of the others and the turns'."""
+        """Return the reading with its vectors. That of the message in its thread is computed from its own and the turns'."""
         if self._embedder is None:
             return Understood(reading, None, self._why_not)
         prefix = self._embedder.embedder.question_prefix
-        own = [prefix + part.text for part in reading.own_parts]
+        parts = [prefix + part.text for part in reading.own_parts]
         missing = earlier.missing() if reading.thread else {}
         try:
             async with asyncio.timeout(self._within(self._deadline_s, due_s)):
-                vectors = await self._embedder.embedder.embed([*own, *missing.values()])
+                embedded = await self._embedder.embedder.embed([*parts, *missing.values()])
         except TimeoutError:
             return Understood(reading, None, LATE)
         except ModelsError as error:
@@ -179,41 +180,41 @@ class QueryReader:
             self._trouble = FAILED
             return Understood(reading, None, FAILED)
         self._trouble = ""
-        found = vectors.tolist()
+        vectors = embedded.tolist()
         if reading.thread:
-            said = {**earlier.vectors, **dict(zip(missing, found[len(own) :], strict=True))}
-            there = vector_in_thread(found[0], earlier.turns, [said.get(turn.position) for turn in earlier.turns])
-            found = [*found[: len(own)], there.tolist()]
-        written = tuple(literal(vector) for vector in found)
+            turn_vectors = {**earlier.vectors, **dict(zip(missing, vectors[len(parts) :], strict=True))}
+            by_turn = [turn_vectors.get(turn.position) for turn in earlier.turns]
+            vectors = [*vectors[: len(parts)], vector_in_thread(vectors[0], earlier.turns, by_turn).tolist()]
+        literals = tuple(literal(vector) for vector in vectors)
         name, no = self._embedder.embedder.name, self._embedder.embedder_no
-        trained = as_minilm(name, np.array(found, np.float64))
-        if trained is None:
-            return Understood(reading, Meaning(no, written))
-        vector, unknown = trained[0].tolist(), 0.0
+        table = np.array(vectors, np.float64)
+        minilm = as_minilm(name, table)
+        if minilm is None:
+            return Understood(reading, Meaning(no, literals))
+        vector, unknown = minilm[0].tolist(), 0.0
         sentences = await self._sentence_vectors(due_s)
         if sentences is not None:
-            of_trained = as_minilm(name, sentences)
-            unknown = blindness(message, background(trained[:1], of_trained)[0]) if of_trained is not None else 0.0
-            parts = np.array(found, np.float64)
-            telling, blind = telling_part(name, parts[:1])[0].tolist(), unknown if name == MINILM else 0.0
+            minilm_sentences = as_minilm(name, sentences)
+            if minilm_sentences is not None:
+                unknown = blindness(message, background(minilm[:1], minilm_sentences)[0])
+            telling, blind = telling_part(name, table[:1])[0].tolist(), unknown if name == MINILM else 0.0
             reading = replace(
                 reading,
-                background=background(parts, sentences),
-                levels=levels(parts, sentences) if name == MULTILINGUAL else (),
+                background=background(table, sentences),
+                levels=levels(table, sentences) if name == MULTILINGUAL else (),
                 blind=blind,
                 personal=personal_score(reading, telling, name),
                 breadth=breadth(BREADTHS[name], telling, blind),
                 embedder=name,
             )
         reading = replace(reading, score=message_score(message, vector, unknown), has_vector=True)
-        turned = (
-            self.towards(trained[: MAX_PARTS - len(found)].tolist()) if len(found) < MAX_PARTS else np.zeros((0, 0))
-        )
-        answers = tuple(literal(one) for one in from_minilm(name, turned).tolist())
-        return Understood(reading, Meaning(no, written, answers), vector=vector)
+        room = MAX_PARTS - len(vectors)
+        towards = self.towards(minilm[:room].tolist()) if room > 0 else np.zeros((0, 0))
+        answers = tuple(map(literal, from_minilm(name, towards).tolist()))
+        return Understood(reading, Meaning(no, literals, answers), vector=vector)
 
     async def _earlier(self, scope: Scope, thread_id: str, client_turn_id: str, due_s: float) -> _Earlier:
-        """Return the thread's last turns, with their vectors if there is an embedder; none if they cannot be read in time."""
+        """Return the thread's last turns, with their vectors if there is an embedder; no turns if they cannot be read in time."""
         no = self._embedder.embedder_no if self._embedder else None
         try:
             async with (
@@ -248,4 +249,4 @@ class QueryReader:
             return await threads.speakers(connection, scope, thread_id)
 
     def _within(self, most_s: float, due_s: float) -> float:
-        return max(0.0, min(most_s, (due_s - self._clock()) / _SHARE))
+        return max(0.0, min(most_s, (due_s - self._clock()) / _STEP_DIVISOR))

@@ -1,7 +1,7 @@
-"""Writes receipts in batches, after the responses. A turn never waits for it.
+"""Writes receipts in batches, after the responses, so that a turn never waits for them.
 
-When the queue is full, receipts are dropped and counted, and their ids kept so that a read can say so. While the database
-is unavailable, receipts wait in the queue.
+When the queue is full, receipts are dropped and counted, and their ids are kept so that a read can report it. While the
+database is unavailable, receipts wait in the queue.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from store.tenancy import forgotten
 log = logging.getLogger(__name__)
 
 _BATCH = 32
-_GATHER_S = 0.05  # a batch costs three round trips, whatever its size
+_GATHER_S = 0.05  # a batch costs three round trips, independent of its size
 _REMEMBERED_DROPS = 10_000
 _OWNERS_A_SWEEP = 1_000
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 1.0
 
-_FRESH_MS = 10_000  # a call right after its turn, and clocks that differ
+_FRESH_MS = 10_000  # covers a call right after its turn, and clock skew
 _TIME = 2**48 - 1
 
 _Key = tuple[Scope, UUID]
@@ -39,7 +39,7 @@ OnReceipt = Callable[[NewReceipt, CallTrace | None], None]
 
 
 def new_receipt_id(now: datetime) -> UUID:
-    """Return a random id of UUID's version 7, which begins with its time in milliseconds."""
+    """Return a random UUID of version 7, which begins with its time in milliseconds."""
     milliseconds = int(now.timestamp() * 1000)
     return UUID(
         int=(milliseconds & _TIME) << 80 | 7 << 76 | secrets.randbits(12) << 64 | 2 << 62 | secrets.randbits(62)
@@ -71,28 +71,28 @@ class ReceiptWriter:
         self._pool = pool
         self._on_receipt = on_receipt
         self._queue: asyncio.Queue[tuple[_Key, Callable[[], NewReceipt]]] = asyncio.Queue(capacity)
-        self._on_their_way: dict[_Key, asyncio.Future[None]] = {}
+        self._pending: dict[_Key, asyncio.Future[None]] = {}
         self._keep_texts = timedelta(days=keep_texts_days)
         self._clock = clock
         self._dropped: OrderedDict[_Key, None] = OrderedDict()
         self.dropped_count = 0
 
     def record(self, scope: Scope, receipt_id: UUID, make: Callable[[], NewReceipt]) -> None:
-        """Queue a receipt, as the function that makes it; drop it when the queue is full."""
+        """Queue a receipt, given as a function that makes it; drop it if the queue is full."""
         key = (scope, receipt_id)
         call = calls.current()
 
-        def make_and_tell() -> NewReceipt:
+        def make_and_notify() -> NewReceipt:
             receipt = make()
             self._on_receipt(receipt, call)
             return receipt
 
         try:
-            self._queue.put_nowait((key, make_and_tell))
+            self._queue.put_nowait((key, make_and_notify))
         except asyncio.QueueFull:
             self._drop(key)
         else:
-            self._on_their_way[key] = asyncio.get_running_loop().create_future()
+            self._pending[key] = asyncio.get_running_loop().create_future()
             if call is not None:
                 call.has_receipt = True
 
@@ -102,8 +102,8 @@ class ReceiptWriter:
 
     def settling(self, scope: Scope, receipt_id: UUID) -> Awaitable[None] | None:
         """Return an awaitable that completes when the receipt is written or dropped; None if it is not queued."""
-        on_its_way = self._on_their_way.get((scope, receipt_id))
-        return None if on_its_way is None else asyncio.shield(on_its_way)
+        settled = self._pending.get((scope, receipt_id))
+        return None if settled is None else asyncio.shield(settled)
 
     async def wait_written(self) -> None:
         """Wait until every queued receipt is written or dropped."""
@@ -127,13 +127,13 @@ class ReceiptWriter:
                     self._queue.task_done()
                     if not is_settled:
                         self._drop(key)
-                    self._on_their_way.pop(key).set_result(None)
+                    self._pending.pop(key).set_result(None)
 
     async def _made(self, key: _Key, make: Callable[[], NewReceipt]) -> NewReceipt | None:
-        """Return the receipt, or None if it cannot be made. Yields to the loop after each: making one takes milliseconds."""
+        """Return the receipt, or None if it cannot be made. Then yield to the loop, since making a receipt takes milliseconds."""
         try:
             return make()
-        except Exception as error:  # drop one receipt, not the batch
+        except Exception as error:  # drop this receipt, not the batch
             log.error("receipt_not_made", extra={"error": type(error).__name__}, exc_info=error)
             self._drop(key)
             return None
@@ -148,7 +148,7 @@ class ReceiptWriter:
             try:
                 await self._write_group(scope, group)
             except (UnstorableValue, ConstraintViolated):
-                for receipt in group:  # find the one at fault
+                for receipt in group:  # only the faulty ones are dropped
                     await self._write_or_drop(scope, [receipt])
             except StoreError as error:
                 self._drop_group(scope, group, error)

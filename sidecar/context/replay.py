@@ -1,4 +1,4 @@
-"""Replays stored assemblies under other knobs and compares the results. Calls no source."""
+"""Replays stored assemblies under other knobs and compares the results, without calling any source."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from store.text.texts import hash_named
 
 @dataclass(frozen=True, slots=True)
 class ReplayedAssembly:
-    """A stored assembly refitted under other knobs, and the difference from the original."""
+    """A stored assembly refitted under other knobs, and its difference from the original."""
 
     assembly: Assembly
     difference: Difference
 
 
 class AskedMessage(NamedTuple):
-    """The user's message of a receipt, and how it was read."""
+    """The user's message of a receipt, and its reading."""
 
     text: str
     reading: MessageReading | None
@@ -48,7 +48,7 @@ class Replayer:
         self._clocks = clocks
 
     async def asked(self, scope: Scope, stored: StoredReceipt) -> AskedMessage:
-        """Return the user's message of a receipt and how it was read; empty and None once their texts have expired."""
+        """Return the user's message of a receipt and its reading; empty and None once their texts have expired."""
         hashes = receipt.asked_hashes(stored.details)
         texts = await self._texts(scope, hashes) if hashes else {}
         message = texts.get(hash_named(stored.details["asked"]["message"]), "")
@@ -84,7 +84,7 @@ def _replayed(stored: StoredReceipt, fitting: Fitting) -> ReplayedAssembly:
         is_degraded=stored.is_degraded,
         model=CATALOG.find(stored.model_id),
     )
-    again, _ = receipt.write(receipt.Asked("", {}, assembly.profile_version), fitting, fitted)
+    again, _ = receipt.write(receipt.ReceiptInputs("", {}, assembly.profile_version), fitting, fitted)
     return ReplayedAssembly(assembly, compare(details, again))
 
 

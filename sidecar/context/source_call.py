@@ -1,4 +1,4 @@
-"""One running call to a source: when its time limit begins, and when the turn stops waiting for it."""
+"""A running call to a source: when its time limit begins, and when the turn stops waiting for it."""
 
 from __future__ import annotations
 
@@ -13,17 +13,16 @@ from sidecar.turn.profile import LOCAL_DEADLINE_MS
 from store.scope import Scope
 
 _TICKS = 10
-_FAIR_MS = (
-    LOCAL_DEADLINE_MS  # a timeout under a shorter deadline, which a caller may set, says nothing about the source
-)
+# A timeout under a shorter deadline, which callers may set, says nothing about the source.
+_FAIR_MS = LOCAL_DEADLINE_MS
 
 
 @dataclass(slots=True)
 class SourceCall:
-    """A running call to a source: its time limit, when we stop waiting for it, and its circuit breaker's permit.
+    """A running call to a source: its time limit, the time at which the turn stops waiting, and the circuit breaker's permit.
 
-    A built-in source's time limit starts with its query: until then it may wait as long as the turn lasts, and a timeout
-    does not count against it.
+    A built-in source's time limit starts with its query. Until then it may wait as long as the turn lasts, and a timeout does not
+    count against it.
     """
 
     source: Source
@@ -51,8 +50,10 @@ class SourceCall:
         self._tick(_TICKS)
 
     def _tick(self, left: int) -> None:
-        """Spend one tenth of the time limit. A blocked event loop spends one part however long it is blocked: an answer may
-        have arrived meanwhile."""
+        """Spend one tenth of the time limit.
+
+        A blocked event loop spends only one tenth, however long it is blocked, since an answer may have arrived meanwhile.
+        """
         if self.timeout is None:
             return
         loop = asyncio.get_running_loop()

@@ -1,7 +1,7 @@
-"""Token counting for turns: a model's meter and window, calibrated by usage reports.
+"""Counts tokens for turns with a model's meter and window, calibrated by usage reports.
 
-An owner's reports affect that owner alone until three owners of the tenant have reported often enough; then the median of
-owners applies to all, so that one owner's false reports cannot change another's counts.
+An owner's reports affect only that owner until three owners of the tenant have reported often enough. Then the median over
+owners applies to all, so that false reports of one owner cannot change the counts of others.
 
 A message costs its text, its tool calls and results as JSON, and four tokens of provider framing.
 """
@@ -29,11 +29,11 @@ from store.db.postgres import Pool, tenant_scoped
 from store.db.queries import Connection
 from store.scope import Scope
 
-_REMEMBER_S = 30.0
+_CACHE_S = 30.0
 _GRACE_S = 3600.0
 
 _InForce = Mapping[str, Mapping[UUID | None, Mapping[str, Any]]]
-"""A tenant's calibrations by model and owner. The key None holds the one for all owners."""
+"""A tenant's calibrations by model and owner. The key None holds the calibration for all owners."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class TokenMeters:
     def __init__(self, pool: Pool, *, clock: Callable[[], float]) -> None:
         self._pool = pool
         self._calibrations: TtlCache[UUID, _InForce] = TtlCache(
-            self._read, for_s=_REMEMBER_S, grace_s=_GRACE_S, clock=clock
+            self._read, for_s=_CACHE_S, grace_s=_GRACE_S, clock=clock
         )
         self._known = KnownCounts()
         self.reference = meters.meter_for("gpt-4o")
@@ -76,12 +76,12 @@ class TokenMeters:
         await receipts.put_calibration(connection, scope, key, learned.as_fields(), now=now)
 
     async def newest(self, scope: Scope, model_id: str) -> Calibration:
-        """Return the owner's calibration in force, read anew, and forget older ones of the tenant.
+        """Return the owner's calibration in force, read from the database, and invalidate the tenant's cache.
 
-        It runs in its own transaction: reading other owners' rows needs another role, and a sharded server refuses that after a
+        The read has its own transaction: reading other owners' rows needs another role, and a sharded server refuses that after a
         write in the same transaction.
         """
-        self._calibrations.forget(lambda known: known == scope.tenant_id)
+        self._calibrations.forget(lambda tenant_id: tenant_id == scope.tenant_id)
         return _of_owner(await self._read(scope.tenant_id), scope, model_id)
 
     def counted(self, turns: Sequence[NewTurn]) -> list[NewTurn]:
@@ -94,7 +94,7 @@ class TokenMeters:
 
 
 def _of_owner(in_force: _InForce, scope: Scope, model_id: str) -> Calibration:
-    """Return an owner's calibration for the model: the median of owners, else the owner's own, else the default."""
+    """Return an owner's calibration for the model: the median over owners, else the owner's own, else the default."""
     by_owner = in_force.get(meters.calibration_key(model_id), {})
     fields = by_owner.get(None) or by_owner.get(scope.owner_id) or {}
     return calibration.calibration_from(fields, is_exact=meters.is_exact(model_id))

@@ -1,1 +1,1 @@
-"""The places context comes from, one file each. Siblings never import one another; `registry` and `composite` combine them."""
+"""The sources of context, one file each. They never import one another; `registry`, `composite` and `brain` combine them."""

@@ -1,4 +1,4 @@
-"""Memory source on AgentCore: an owner's long-term records, searched by the meaning of the question."""
+"""Memory source on AgentCore: searches an owner's long-term records by the meaning of the question."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class AgentCoreMemorySource:
     async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
         """Return up to `top_k` records, best first. Raises a BackendError, and SourceSkipped for `known_at`."""
         if query.known_at is not None:
-            raise SourceSkipped("the service does not tell what was known earlier, and known_at asks for it")
-        found = await self.memory.recall(scope.owner_id, query.text, limit=limits.top_k)
-        kept = [one for one in found.found if one.text.strip()]
+            raise SourceSkipped("known_at is set, but the service cannot search its earlier state")
+        recalled = await self.memory.recall(scope.owner_id, query.text, limit=limits.top_k)
+        records = [record for record in recalled.found if record.text.strip()]
         return SourceAnswer(
-            tuple(self._item(one, rank, query.words, limits.lead_lines) for rank, one in enumerate(kept)),
-            notes=found.left_out,
+            tuple(self._item(record, rank, query.words, limits.lead_lines) for rank, record in enumerate(records)),
+            notes=recalled.left_out,
         )
 
     def _item(self, record: MemoryRecord, rank: int, words: Sequence[str], lead_lines: int) -> Item:

@@ -27,40 +27,44 @@ Count = Callable[[str], tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class AgentCoreThreadSource:
-    """Reads a thread from the session with the same id. `count` counts a turn's tokens as the store does."""
+    """Reads a thread from the session with the same id. `count` counts a text's tokens as the store does."""
 
     memory: AgentCoreMemory
     count: Count
 
     async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
-        """Return nothing: events are listed, not searched."""
+        """Return an empty answer: events can be listed but not searched."""
         return SourceAnswer()
 
     async def recent(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
-        """Return the newest turns within the limits. Raises SourceSkipped for an id no session can have, or a BackendError."""
+        """Return the newest turns within the limits.
+
+        Raises SourceSkipped for an id that no session can have, or a BackendError.
+        """
         if not query.thread_id:
             return SourceAnswer()
         if not SESSION.fullmatch(query.thread_id):
-            raise SourceSkipped(f"{self.memory.name}: this thread's id cannot be a session's")
-        found = await self.memory.events(scope.owner_id, query.thread_id, most=max(1, limits.window_turns))
-        said = [one for event in found.events for one in _said(event)]
-        newest = [one for one in said if not query.client_turn_id or one.client_turn_id != query.client_turn_id]
-        turns = [self._turn(one, place, query.thread_id, scope) for place, one in enumerate(newest, 1)]
-        notes = (f"{self.memory.name}: older events were left unread",) if found.is_cut else ()
+            raise SourceSkipped(f"{self.memory.name}: the thread's id is not a valid session id")
+        listed = await self.memory.events(scope.owner_id, query.thread_id, most=max(1, limits.window_turns))
+        messages = [message for event in listed.events for message in _messages(event)]
+        current_id = query.client_turn_id
+        earlier = [message for message in messages if not current_id or message.client_turn_id != current_id]
+        turns = [self._turn(message, place, query.thread_id, scope) for place, message in enumerate(earlier, 1)]
+        notes = (f"{self.memory.name}: older events were not read",) if listed.is_cut else ()
         return SourceAnswer(history=_within(turns[-max(1, limits.window_turns) :], limits.window_tokens), notes=notes)
 
-    def _turn(self, said: _Said, position: int, thread_id: str, scope: Scope) -> StoredTurn:
-        text = readable(said.text)
-        o200k, cl100k = self.count(message_text(text, said.parts))
+    def _turn(self, message: _EventMessage, position: int, thread_id: str, scope: Scope) -> StoredTurn:
+        text = readable(message.text)
+        o200k, cl100k = self.count(message_text(text, message.parts))
         return StoredTurn(
-            turn_id=turn_uuid(scope, thread_id, said.id),
-            client_turn_id=said.client_turn_id,
+            turn_id=turn_uuid(scope, thread_id, message.id),
+            client_turn_id=message.client_turn_id,
             position=position,
-            role=said.role,
+            role=message.role,
             speaker="",
             text=text,
-            said_at=said.event.at,
-            parts=said.parts,
+            said_at=message.event.at,
+            parts=message.parts,
             o200k_tokens=o200k + MESSAGE_TOKENS,
             cl100k_tokens=cl100k + MESSAGE_TOKENS,
             is_imported=True,
@@ -68,7 +72,7 @@ class AgentCoreThreadSource:
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _EventMessage:
     """One message of an event."""
 
     id: str
@@ -83,13 +87,13 @@ def _within(turns: list[StoredTurn], tokens: int) -> tuple[StoredTurn, ...]:
     """Return the newest turns whose tokens fit the window; always at least the last."""
     kept: list[StoredTurn] = []
     for turn in reversed(turns):
-        if kept and sum(one.o200k_tokens for one in kept) + turn.o200k_tokens > tokens:
+        if kept and sum(later.o200k_tokens for later in kept) + turn.o200k_tokens > tokens:
             break
         kept.append(turn)
     return tuple(reversed(kept))
 
 
-def _said(event: Event) -> Iterator[_Said]:
+def _messages(event: Event) -> Iterator[_EventMessage]:
     for place, payload in enumerate(event.payloads):
         message = _message(payload)
         if message is None:
@@ -97,7 +101,7 @@ def _said(event: Event) -> Iterator[_Said]:
         role, text, parts = message
         if text.strip() or parts:
             name = f"{event.event_id}:{place}"
-            yield _Said(name, event, event.metadata.get(CLIENT_TURN_ID, name), role, text, parts)
+            yield _EventMessage(name, event, event.metadata.get(CLIENT_TURN_ID, name), role, text, parts)
 
 
 def _message(payload: Mapping[str, Any]) -> tuple[str, str, tuple[dict[str, Any], ...]] | None:
@@ -110,7 +114,7 @@ def _message(payload: Mapping[str, Any]) -> tuple[str, str, tuple[dict[str, Any]
 
 
 def _structured(content: object) -> tuple[str, str, tuple[dict[str, Any], ...]] | None:
-    """Return role, text and tool parts of a message in Converse's shape (JSON with a role and a list of blocks)."""
+    """Return the role, text and tool parts of a message in Converse's format (JSON with a role and a list of blocks), or None."""
     if isinstance(content, str):
         if not content.startswith(("{", "[")):
             return None
@@ -143,5 +147,5 @@ def _parts(block: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def _result_text(content: object) -> str:
     if not isinstance(content, list):
         return plain_text(content)
-    parts = [one.get("text", one.get("json", one)) if isinstance(one, Mapping) else one for one in content]
-    return "\n".join(one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in parts)
+    parts = [block.get("text", block.get("json", block)) if isinstance(block, Mapping) else block for block in content]
+    return "\n".join(part if isinstance(part, str) else json.dumps(part, ensure_ascii=False) for part in parts)

@@ -1,6 +1,6 @@
 """Builds a source from each configured backend, with its client and options.
 
-Imported only if there are backends, since it imports their SDKs.
+This module is imported only if there are backends, because it imports their SDKs.
 """
 
 from __future__ import annotations
@@ -81,11 +81,12 @@ class BackendSources:
 
     def resting(self) -> dict[str, bool]:
         """Return, by backend name, whether a circuit breaker of that name is open."""
-        now_s, found = time.monotonic(), dict[str, bool]()
-        for asking in [*(one.asking for one in self.places), *(one.asking for one in self.rerankers.values())]:
-            is_open = asking.endpoint.breaker.state(now_s) is BreakerState.OPEN
-            found[asking.name] = found.get(asking.name, False) or is_open
-        return found
+        now_s, is_open_by_name = time.monotonic(), dict[str, bool]()
+        callers = [place.asking for place in self.places] + [one.asking for one in self.rerankers.values()]
+        for caller in callers:
+            is_open = caller.endpoint.breaker.state(now_s) is BreakerState.OPEN
+            is_open_by_name[caller.name] = is_open_by_name.get(caller.name, False) or is_open
+        return is_open_by_name
 
 
 def placed(backends: Configuration, pool: Pool, policy: BackendPolicy) -> BackendSources:
@@ -93,8 +94,8 @@ def placed(backends: Configuration, pool: Pool, policy: BackendPolicy) -> Backen
     deps = BackendSourceDeps(Clients(), pool, policy)
     places = tuple(_made(backends, deps))
     rerankers = {entry.tenant_id: _rerank(entry, deps) for entry in backends.rerank}
-    closes = [one.close for one in places] + [_soon(one.close) for one in rerankers.values()]
-    return BackendSources(places, rerankers, partial(_let_go, closes, deps.clients))
+    closes = [one.close for one in places] + [_as_async(one.close) for one in rerankers.values()]
+    return BackendSources(places, rerankers, partial(_close_all, closes, deps.clients))
 
 
 def _made(backends: Configuration, deps: BackendSourceDeps) -> Iterator[Placed]:
@@ -110,13 +111,13 @@ def _made(backends: Configuration, deps: BackendSourceDeps) -> Iterator[Placed]:
         yield _workspace_s3(workspace, deps)
 
 
-async def _let_go(closes: Sequence[Close], clients: Clients) -> None:
+async def _close_all(closes: Sequence[Close], clients: Clients) -> None:
     for close in closes:
         await close()
     clients.close()
 
 
-def _soon(close: Callable[[], None]) -> Close:
+def _as_async(close: Callable[[], None]) -> Close:
     async def closing() -> None:
         close()
 
@@ -136,7 +137,9 @@ def _bedrock_knowledge(entry: BedrockKnowledgeEntry, deps: BackendSourceDeps) ->
     )
     base = BedrockKnowledge(entry.name, options, deps.clients, entry.bounds)
     source = BedrockKnowledgeSource(base, frozenset(entry.assign))
-    return Placed(Source.KNOWLEDGE, entry.tenant_id, NamedSource(entry.name, source), _soon(base.close), base.asking)
+    return Placed(
+        Source.KNOWLEDGE, entry.tenant_id, NamedSource(entry.name, source), _as_async(base.close), base.asking
+    )
 
 
 def _rerank(entry: RerankEntry, deps: BackendSourceDeps) -> BedrockRerank:
@@ -149,12 +152,12 @@ def _agentcore(entry: AgentCoreEntry, deps: BackendSourceDeps) -> Iterator[Place
     if entry.recall:
         source = AgentCoreMemorySource(memory)
         yield Placed(
-            Source.MEMORY, entry.tenant_id, NamedSource(entry.name, source), _soon(memory.close), memory.asking
+            Source.MEMORY, entry.tenant_id, NamedSource(entry.name, source), _as_async(memory.close), memory.asking
         )
     if entry.events:
         thread = AgentCoreThreadSource(memory, _counts)
         yield Placed(
-            Source.THREAD, entry.tenant_id, NamedSource(entry.name, thread), _soon(memory.close), memory.asking
+            Source.THREAD, entry.tenant_id, NamedSource(entry.name, thread), _as_async(memory.close), memory.asking
         )
 
 
@@ -214,13 +217,15 @@ def _workspace_s3(entry: WorkspaceS3Entry, deps: BackendSourceDeps) -> Placed:
     bucket = Bucket(entry.bucket, entry.prefix, Where(entry.region, entry.endpoint_url))
     files = S3Files(entry.name, bucket, deps.clients, entry.bounds)
     source = WorkspaceS3Source(deps.pool, files)
-    return Placed(Source.WORKSPACE, entry.tenant_id, NamedSource(entry.name, source), _soon(files.close), files.asking)
+    return Placed(
+        Source.WORKSPACE, entry.tenant_id, NamedSource(entry.name, source), _as_async(files.close), files.asking
+    )
 
 
 def _where(entry: BedrockKnowledgeEntry | RerankEntry | AgentCoreEntry, clients: Clients) -> Where:
     """Return the region and endpoint of an entry. Raises SettingInvalid without a region."""
     if not entry.region and not clients.region():
-        raise SettingInvalid(VARIABLE, f"{entry.name}.region is missing", "name one there, or in AWS_DEFAULT_REGION")
+        raise SettingInvalid(VARIABLE, f"{entry.name}.region is missing", "set it there, or set AWS_DEFAULT_REGION")
     return Where(entry.region, entry.endpoint_url)
 
 

@@ -15,24 +15,24 @@ from store.scope import Scope
 
 @dataclass(frozen=True, slots=True)
 class BedrockKnowledgeSource:
-    """Searches one base for callers it is assigned to: `template:ID`, `agent:ID` or `space:ID`. Empty means none."""
+    """Searches one base for the callers it is assigned to: `template:ID`, `agent:ID` or `space:ID`. Empty means no callers."""
 
     base: BedrockKnowledge
     assigned_to: frozenset[str]
 
     async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
         """Return up to `top_k` passages, best first. Raises SourceSkipped if the base is not assigned, or a BackendError."""
-        asked_by = {f"template:{query.template_id}", f"agent:{query.agent_id}", f"space:{query.space_id}"}
-        if asked_by.isdisjoint(self.assigned_to):
+        caller = {f"template:{query.template_id}", f"agent:{query.agent_id}", f"space:{query.space_id}"}
+        if caller.isdisjoint(self.assigned_to):
             raise SourceSkipped(f"{self.base.name}: not assigned to this template, agent or space")
-        found = await self.base.retrieve(query.text, limit=limits.top_k)
-        items = [_item(self.base.name, one, rank, query.words) for rank, one in enumerate(found.passages)]
-        notes = [f"{self.base.name}: {count} {kind} results have no text" for kind, count in found.left_out.items()]
-        return SourceAnswer(tuple(items), notes=(*notes, *found.unreadable))
+        results = await self.base.retrieve(query.text, limit=limits.top_k)
+        items = [_item(self.base.name, passage, rank, query.words) for rank, passage in enumerate(results.passages)]
+        notes = [f"{self.base.name}: {count} {kind} results have no text" for kind, count in results.left_out.items()]
+        return SourceAnswer(tuple(items), notes=(*notes, *results.unreadable))
 
 
 def _item(base: str, passage: RetrievedPassage, rank: int, words: Sequence[str]) -> Item:
-    # A base may not give chunk ids; a hash of the text is stable between turns.
+    # Not every base gives chunk ids; a hash of the text is stable between turns.
     chunk = (
         passage.chunk_id or sha256(f"{passage.document_id}\n{passage.text}".encode(errors="replace")).hexdigest()[:32]
     )

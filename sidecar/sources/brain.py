@@ -1,6 +1,6 @@
-"""A built-in source over two owners, the turn's own and its tenant's Brain: two queries side by side, in two transactions.
+"""Adds the tenant's Brain to a built-in source: queries the turn's owner and the Brain concurrently, in two transactions.
 
-The owner's answer never waits long for the Brain's and never fails with it. Items of the Brain say so in their header.
+The owner's answer never waits long for the Brain's and never fails with it. The header of a Brain's item names its origin.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ log = logging.getLogger(__name__)
 
 MARK = "Shared in the tenant"
 
-_REMEMBER_S = 5.0
+_CACHE_S = 5.0
 _GRACE_S = 300.0
 _SHARE = 0.5
 
 
 class BrainSwitch:
-    """Knows which tenants' turns see their Brain: those that ever had a rule and did not switch it off. At most 5 s old."""
+    """Tells whether turns of a tenant see its Brain: if it ever had a rule and is not switched off. Cached for 5 s."""
 
     def __init__(self, pool: Pool, *, clock: Callable[[], float]) -> None:
         self._pool = pool
-        self._known: TtlCache[UUID, bool] = TtlCache(self._read, for_s=_REMEMBER_S, grace_s=_GRACE_S, clock=clock)
+        self._known: TtlCache[UUID, bool] = TtlCache(self._read, for_s=_CACHE_S, grace_s=_GRACE_S, clock=clock)
 
     async def is_on(self, tenant_id: UUID) -> bool:
         """Return whether turns of the tenant see its Brain. Raises a StoreError."""
@@ -49,21 +49,22 @@ class BrainSwitch:
 
 
 class WithBrain:
-    """Asks a source for the owner and, where it is on, for the tenant's Brain."""
+    """Queries a source for the owner and, if it is on, for the tenant's Brain."""
 
     def __init__(self, source: ContextSource, switch: BrainSwitch) -> None:
         self._source = source
         self._switch = switch
 
     async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
-        """Return the owner's answer with the Brain's items among it; `failures` names the Brain if it did not answer.
+        """Return the owner's answer with the Brain's items merged in; `failures` names the Brain if it did not answer.
 
-        Raises what the source raises for the owner. The Brain has half of the deadline at most, from when the source has begun.
+        Raises the errors that the source raises for the owner. The Brain gets at most half of the deadline, counted from the
+        start of the owner's query.
         """
         try:
             is_on = await self._switch.is_on(scope.tenant_id)
         except StoreError as error:
-            return _failing(await self._source.find(query, scope, limits), error)
+            return _with_failure(await self._source.find(query, scope, limits), error)
         if not is_on:
             return await self._source.find(query, scope, limits)
         clock = asyncio.get_running_loop().time
@@ -81,11 +82,11 @@ class WithBrain:
             await asyncio.wait([shared], timeout=left_s)
         finally:
             shared.cancel()
-            shared.add_done_callback(_look)
+            shared.add_done_callback(_retrieve_exception)
         if not shared.done() or shared.cancelled():
-            return _failing(own, TimeoutError())
+            return _with_failure(own, TimeoutError())
         problem = shared.exception()
-        return _together(own, shared.result(), limits.top_k) if problem is None else _failing(own, problem)
+        return _merged(own, shared.result(), limits.top_k) if problem is None else _with_failure(own, problem)
 
     async def pinned(self, scope: Scope) -> tuple[Item, ...]:
         """Return the owner's pinned items; the Brain pins nothing."""
@@ -98,27 +99,27 @@ class WithBrain:
             return SourceAnswer()
 
 
-def _look(task: asyncio.Task[SourceAnswer]) -> None:
-    """Retrieve the exception of a task that is no longer awaited: asyncio would log it when the task is deleted."""
+def _retrieve_exception(task: asyncio.Task[SourceAnswer]) -> None:
+    """Retrieve the exception of a task that is no longer awaited; otherwise asyncio logs it when the task is deleted."""
     if not task.cancelled():
         task.exception()
 
 
-def _failing(own: SourceAnswer, problem: BaseException) -> SourceAnswer:
+def _with_failure(own: SourceAnswer, problem: BaseException) -> SourceAnswer:
     if not isinstance(problem, TimeoutError):
         log.warning("brain_failed", extra={"error": type(problem).__name__}, exc_info=problem)
-    why = "it took too long" if isinstance(problem, TimeoutError) else f"it failed with {type(problem).__name__}"
-    return replace(own, failures=(*own.failures, f"brain: {why}"))
+    reason = "it took too long" if isinstance(problem, TimeoutError) else f"it failed with {type(problem).__name__}"
+    return replace(own, failures=(*own.failures, f"brain: {reason}"))
 
 
-def _together(own: SourceAnswer, shared: SourceAnswer, top_k: int) -> SourceAnswer:
-    """Return both answers as one, by rank, with the own pinned items first."""
+def _merged(own: SourceAnswer, shared: SourceAnswer, top_k: int) -> SourceAnswer:
+    """Return both answers merged by rank, with the owner's pinned items first."""
     theirs = [_marked(item) for item in shared.items if not item.is_pinned]
     pinned = [item for item in own.items if item.is_pinned]
     others = by_rank([[item for item in own.items if not item.is_pinned], theirs])
     items = tuple(item._replace(rank=rank) for rank, item in enumerate([*pinned, *others]))
     both = [one for one in (own.candidates, shared.candidates) if one is not None and one.ids]
-    candidates = both[0] if len(both) == 1 else _beside(*both) if both else own.candidates
+    candidates = both[0] if len(both) == 1 else _joined(*both) if both else own.candidates
     return replace(own, items=items, candidates=candidates).first(top_k)
 
 
@@ -126,7 +127,7 @@ def _marked(item: Item) -> Item:
     return item._replace(header=f"{MARK}: {item.header}" if item.header else MARK)
 
 
-def _beside(own: Candidates, shared: Candidates) -> Candidates:
+def _joined(own: Candidates, shared: Candidates) -> Candidates:
     is_walked = bool(own.walked or shared.walked)
     return replace(
         own,

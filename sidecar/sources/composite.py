@@ -1,6 +1,6 @@
-"""Composite sources: the built-in source and a tenant's backends, queried concurrently.
+"""Combines the built-in source and a tenant's backends into one source that queries them concurrently.
 
-The failure of one does not hide the others. Results are merged by rank, since scores of different backends are not
+The failure of one backend does not hide the others. Results are merged by rank, since scores of different backends are not
 comparable, or in the order of the tenant's reranking model, if it has one.
 """
 
@@ -36,7 +36,7 @@ BUILT_IN = "built-in"
 
 
 class PolicyLookup(Protocol):
-    """The tenant admins' switches of backends."""
+    """The switches by which a tenant's admins turn backends off."""
 
     async def switched_off(self, tenant_id: UUID) -> frozenset[str]:
         """Return the names of the backends that are switched off."""
@@ -66,16 +66,16 @@ class NamedSource:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Targets:
     """The sources to query in one turn, and the reranker of the backends' results, if any."""
 
     places: Sequence[NamedSource]
     reranker: Reranker | None = None
 
     def time_for_places_s(self, limits: SourceLimits) -> float:
-        """Return the seconds the sources have: at least half of the deadline, whatever the reranker needs."""
-        kept_s = self.reranker.deadline_s if self.reranker else 0.0
-        return max(0.0, limits.deadline_s / 2, limits.deadline_s - _MERGING_S - kept_s)
+        """Return the seconds that the sources have: the deadline less the reranker's, but at least half of the deadline."""
+        reserved_s = self.reranker.deadline_s if self.reranker else 0.0
+        return max(0.0, limits.deadline_s / 2, limits.deadline_s - _MERGING_S - reserved_s)
 
 
 @dataclass(slots=True)
@@ -103,9 +103,9 @@ class SideBySide:
         self._rerankers = rerankers or {}
 
     async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
-        """Return the merged results of all sources; `failures` names each one that failed.
+        """Return the merged results of all sources; `failures` names each source that failed.
 
-        If none returned an item, raises the first failure; if none applied, raises SourceSkipped.
+        Raises the first failure if no source returned an item, and SourceSkipped if no source applied.
         """
         places = self._places.get(scope.tenant_id, ())
         if not places:
@@ -120,15 +120,15 @@ class SideBySide:
             raise SourceSkipped("; ".join(notes))
         reranker = self._rerankers.get(scope.tenant_id)
         is_reranked = reranker is not None and reranker.name not in off
-        return await _merged(_Asked(queried, reranker if is_reranked else None), query, scope, limits, notes)
+        return await _merged(_Targets(queried, reranker if is_reranked else None), query, scope, limits, notes)
 
     async def pinned(self, scope: Scope) -> tuple[Item, ...]:
-        """Return the pinned items of the built-in source; none if it pins nothing."""
+        """Return the pinned items of the built-in source; none if it has no pinned items."""
         return await self._built_in.pinned(scope) if isinstance(self._built_in, PinnedReader) else ()
 
 
 class Instead:
-    """Replaces the built-in source by a tenant's first backend: a conversation is never merged from two records."""
+    """Replaces the built-in source with a tenant's first backend, since a conversation is never merged from two stores."""
 
     def __init__(
         self, built_in: ContextSource, places: Mapping[UUID, Sequence[NamedSource]], policy: PolicyLookup
@@ -144,7 +144,7 @@ class Instead:
             return await place.source.find(query, scope, limits)
 
     async def recent(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
-        """Return the recent turns from the same source; none if it keeps no conversations."""
+        """Return the recent turns from the same source; none if it stores no conversations."""
         place = await self._place(scope)
         if not isinstance(place.source, ConversationReader):
             return SourceAnswer()
@@ -159,7 +159,7 @@ class Instead:
 
 @asynccontextmanager
 async def _in_time(name: str, limits: SourceLimits) -> AsyncIterator[None]:
-    """Raise BackendTimedOut if a backend takes too long. The fan-out times the built-in source."""
+    """Raise BackendTimedOut if a backend takes too long. The built-in source is timed by the fan-out."""
     if name == BUILT_IN:
         yield
         return
@@ -171,15 +171,15 @@ async def _in_time(name: str, limits: SourceLimits) -> AsyncIterator[None]:
 
 
 async def _merged(
-    asked: _Asked, query: SourceQuery, scope: Scope, limits: SourceLimits, notes: list[str]
+    targets: _Targets, query: SourceQuery, scope: Scope, limits: SourceLimits, notes: list[str]
 ) -> SourceAnswer:
     ends_s = asyncio.get_running_loop().time() + limits.deadline_s - _MERGING_S
-    answered = await _ask_all(asked, query, scope, limits)
+    answered = await _query_all(targets, query, scope, limits)
     ours: list[Sequence[Item]] = [answer.items for place, answer in answered.answers if place.name == BUILT_IN]
     theirs: list[Sequence[Item]] = [answer.items for place, answer in answered.answers if place.name != BUILT_IN]
     reranked: tuple[str, ...] = ()
-    if asked.reranker and sum(map(len, theirs)) > 1:
-        items, is_reranked = await _reranked(asked.reranker, query, by_rank(theirs), ends_s, notes)
+    if targets.reranker and sum(map(len, theirs)) > 1:
+        items, is_reranked = await _reranked(targets.reranker, query, by_rank(theirs), ends_s, notes)
         theirs, reranked = [items], tuple([item.id for item in items]) if is_reranked else ()
     items = _pinned_first(by_rank([*ours, *theirs]), limits.top_k)
     candidates = next((answer.candidates for _, answer in answered.answers if answer.candidates), None)
@@ -190,9 +190,9 @@ async def _merged(
     if not answered.answers:
         raise answered.skipped[0]
     notes += [note for _, answer in answered.answers for note in answer.notes]
-    failures += [one for _, answer in answered.answers for one in answer.failures]
-    judged_by = candidates and candidates.only({item.id for item in items})
-    return SourceAnswer(items, notes=tuple(notes), failures=tuple(failures), candidates=judged_by, reranked=reranked)
+    failures += [failure for _, answer in answered.answers for failure in answer.failures]
+    candidates = candidates and candidates.only({item.id for item in items})
+    return SourceAnswer(items, notes=tuple(notes), failures=tuple(failures), candidates=candidates, reranked=reranked)
 
 
 def _pinned_first(items: Sequence[Item], top_k: int) -> tuple[Item, ...]:
@@ -202,16 +202,16 @@ def _pinned_first(items: Sequence[Item], top_k: int) -> tuple[Item, ...]:
     return tuple(item._replace(rank=rank) for rank, item in enumerate([*pinned, *others[:top_k]]))
 
 
-async def _ask_all(asked: _Asked, query: SourceQuery, scope: Scope, limits: SourceLimits) -> _Answered:
+async def _query_all(targets: _Targets, query: SourceQuery, scope: Scope, limits: SourceLimits) -> _Answered:
     """Query all sources and return their results within the time limit."""
-    tasks = [asyncio.create_task(place.source.find(query, scope, limits)) for place in asked.places]
+    tasks = [asyncio.create_task(place.source.find(query, scope, limits)) for place in targets.places]
     try:
-        await asyncio.wait(tasks, timeout=asked.time_for_places_s(limits))
+        await asyncio.wait(tasks, timeout=targets.time_for_places_s(limits))
     finally:
         for task in tasks:
             task.cancel()
     answered = _Answered()
-    for place, task in zip(asked.places, tasks, strict=True):
+    for place, task in zip(targets.places, tasks, strict=True):
         problem = _problem(place, task)
         if problem is None:
             answered.answers.append((place, task.result()))
@@ -225,13 +225,16 @@ async def _ask_all(asked: _Asked, query: SourceQuery, scope: Scope, limits: Sour
 async def _reranked(
     reranker: Reranker, query: SourceQuery, items: Sequence[Item], ends_s: float, notes: list[str]
 ) -> tuple[Sequence[Item], bool]:
-    """Return the items in the reranker's order, and True; in the given order, with a note, if it fails or is too slow."""
+    """Return the items in the reranker's order, and True.
+
+    If the reranker fails or is too slow, add a note and return the items in the given order, and False.
+    """
     try:
         async with asyncio.timeout_at(ends_s):
             places = await reranker.order(query.text, [item.text for item in items])
     except (BackendError, TimeoutError) as error:
-        why = error if isinstance(error, BackendError) else BackendTimedOut(reranker.name)
-        notes.append(f"{why}; merged by rank instead")
+        problem = error if isinstance(error, BackendError) else BackendTimedOut(reranker.name)
+        notes.append(f"{problem}; merged by rank instead")
         return items, False
     return [items[place]._replace(rank=rank) for rank, place in enumerate(places)], True
 
@@ -239,15 +242,15 @@ async def _reranked(
 def by_rank(answers: Iterable[Sequence[Item]]) -> tuple[Item, ...]:
     """Return the items of several answers interleaved by rank, re-ranked, without repeated ids."""
     by_place = [(place, item) for place, items in enumerate(answers) for item in items]
-    by_place.sort(key=lambda one: (one[1].rank, one[0], one[1].id))
-    once: dict[str, Item] = {}
+    by_place.sort(key=lambda pair: (pair[1].rank, pair[0], pair[1].id))
+    by_id: dict[str, Item] = {}
     for _, item in by_place:
-        once.setdefault(item.id, item)
-    return tuple(item._replace(rank=rank) for rank, item in enumerate(once.values()))
+        by_id.setdefault(item.id, item)
+    return tuple(item._replace(rank=rank) for rank, item in enumerate(by_id.values()))
 
 
 def _problem(place: NamedSource, task: asyncio.Task[SourceAnswer]) -> BaseException | None:
-    """Return why a source did not answer, or None. Any exception of a backend's source becomes a BackendError."""
+    """Return why a source did not answer, or None. An unknown exception of a backend's source becomes a BackendError."""
     if not task.done() or task.cancelled():
         return TimeoutError() if place.name == BUILT_IN else BackendTimedOut(place.name)
     problem = task.exception()
@@ -258,6 +261,6 @@ def _problem(place: NamedSource, task: asyncio.Task[SourceAnswer]) -> BaseExcept
 
 
 def _note(place: NamedSource, problem: BaseException) -> str:
-    """Return the text of a failure for the receipt: our own errors' messages, only the type name of others."""
+    """Return a failure's text for the receipt: the messages of our own errors, only the type name of others."""
     is_ours = isinstance(problem, BackendError | StoreError)
     return str(problem) if is_ours else f"{place.name}: it failed with {type(problem).__name__}"

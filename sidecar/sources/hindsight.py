@@ -1,4 +1,4 @@
-"""Memory source on Hindsight: recall from an owner's bank. Observations cover the facts they were drawn from."""
+"""Memory source on Hindsight: recalls from an owner's bank. Observations cover the facts that they were drawn from."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class HindsightSource:
     async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
         """Return up to `top_k` units, best first. Raises a BackendError, and SourceSkipped for `known_at`."""
         if query.known_at is not None:
-            raise SourceSkipped("the service does not tell what was known earlier, and known_at asks for it")
+            raise SourceSkipped("known_at is set, but the service cannot search its earlier state")
         try:
-            found = await self.hindsight.recall(scope.owner_id, query.text, now=query.now, limit=limits.top_k)
+            recalled = await self.hindsight.recall(scope.owner_id, query.text, now=query.now, limit=limits.top_k)
         except NoBank as error:
             return SourceAnswer(notes=(str(error),))
-        kept = [one for one in found.found if one.text.strip()]
+        units = [unit for unit in recalled.found if unit.text.strip()]
         return SourceAnswer(
-            tuple(self._item(one, rank, query.words, limits.lead_lines) for rank, one in enumerate(kept)),
-            notes=found.left_out,
+            tuple(self._item(unit, rank, query.words, limits.lead_lines) for rank, unit in enumerate(units)),
+            notes=recalled.left_out,
         )
 
     def _item(self, unit: MemoryUnit, rank: int, words: Sequence[str], lead_lines: int) -> Item:

@@ -1,4 +1,4 @@
-"""The memory source: facts and preferences from earlier conversations, in the built-in store."""
+"""The memory source: facts and preferences from earlier conversations, from the built-in store."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ class MemorySource:
             pinned = tuple(map(_pinned_item, always, count()))
             if not query.words and not query.meaning:
                 return SourceAnswer(pinned)
-            found = await memories.recall(connection, scope, wanted, known_at=query.known_at)
+            recalled = await memories.recall(connection, scope, wanted, known_at=query.known_at)
         pinned_ids = {item.id for item in pinned}
-        places = [place for place, memory in enumerate(found.texts) if _id(memory) not in pinned_ids]
-        evidence = evidence_of(found, wanted, query.parts).of(places)
-        texts = [found.texts[place] for place in places]
+        places = [place for place, memory in enumerate(recalled.texts) if _id(memory) not in pinned_ids]
+        evidence = evidence_of(recalled, wanted, query.parts).of(places)
+        texts = [recalled.texts[place] for place in places]
         ranks, lines = count(len(pinned)), repeat(limits.lead_lines)
         texts_by_id = {memory.memory_id: memory.text for memory in texts}
         items = tuple(
-            _telling(item, memory, texts_by_id)
+            _as_summary(item, memory, texts_by_id)
             for item, memory in zip(map(_item, texts, evidence.coverage[0].tolist(), ranks, lines), texts, strict=True)
         )
         candidates = Candidates(
@@ -59,7 +59,7 @@ class MemorySource:
             trust=[_trust(memory, query.as_of or query.now) for memory in texts],
             odds=[_COMPRESSED_ODDS if memory.is_compressed else 1.0 for memory in texts],
             marks=[memory.marks for memory in texts],
-            unknown=unknown_words(found, wanted),
+            unknown=unknown_words(recalled, wanted),
         )
         return SourceAnswer((*pinned, *items), notes=query.notes, candidates=candidates).first(limits.top_k)
 
@@ -81,7 +81,7 @@ def _pinned_item(memory: RecalledMemory, rank: int) -> Item:
 def _trust(memory: RecalledMemory, as_of: datetime) -> float:
     """Return the share of its relevance that a memory keeps.
 
-    A candidate keeps at most half; a memory that does not hold at the instant keeps half of that.
+    A memory that is not accepted keeps half of its confidence. A memory that does not hold at `as_of` keeps half of its share.
     """
     share = 1.0 if memory.status == MemoryStatus.ACCEPTED else _UNCONFIRMED_SHARE * memory.confidence
     return share if memory.validity.holds_at(as_of) else share * _PAST_SHARE
@@ -92,7 +92,7 @@ def _header(memory: RecalledMemory) -> str:
 
 
 def _marks(memory: RecalledMemory) -> tuple[str, ...]:
-    """Return a memory's marks for the reader: when it holds and how doubtful it is; none for a plain memory."""
+    """Return a memory's marks for the reader: when it holds, and how doubtful it is; none for an ordinary memory."""
     return tuple(mark for mark in (memory.validity.in_words(), _doubt(memory)) if mark)
 
 
@@ -106,21 +106,21 @@ def _doubt(memory: RecalledMemory) -> str:
     return doubt if is_accepted else f"unconfirmed ({doubt})"
 
 
-def _telling(item: Item, memory: RecalledMemory, texts_by_id: Mapping[str, str]) -> Item:
-    """Return a summary's item: never shortened, and standing only for the sources that it says in full.
+def _as_summary(item: Item, memory: RecalledMemory, texts_by_id: Mapping[str, str]) -> Item:
+    """Return the item of a summary without a lead; if it was truncated, it stands only for the sources that it holds verbatim.
 
-    `texts_by_id` are the texts recalled beside it. Any other memory's item stays as it is.
+    `texts_by_id` are the texts recalled with it. The item of any other memory is returned unchanged.
     """
     if not memory.sources:
         return item
     if not memory.text.endswith(DECAY_SUMMARY_TRUNCATION_SUFFIX):
         return item._replace(lead="")
-    said = tuple(f"memory:{one}" for one in memory.sources if one in texts_by_id and texts_by_id[one] in memory.text)
-    return item._replace(lead="", stands_for=said)
+    held = tuple(f"memory:{one}" for one in memory.sources if one in texts_by_id and texts_by_id[one] in memory.text)
+    return item._replace(lead="", stands_for=held)
 
 
 def _item(memory: RecalledMemory, coverage: float, rank: int, lead_lines: int) -> Item:
-    turns = (*memory.turn_ids, *[one for one in memory.events if one not in memory.turn_ids])
+    turns = (*memory.turn_ids, *[event for event in memory.events if event not in memory.turn_ids])
     return Item(
         id=_id(memory),
         source=Source.MEMORY,
@@ -131,10 +131,10 @@ def _item(memory: RecalledMemory, coverage: float, rank: int, lead_lines: int) -
         lead=lead(memory.text, lead_lines),
         provenance=(
             Ref("memory", memory.memory_id, memory.document_id),
-            *[Ref("turn", one) for one in turns],
-            *[Ref("memory", one) for one in memory.sources],
+            *[Ref("turn", turn) for turn in turns],
+            *[Ref("memory", source) for source in memory.sources],
         ),
-        stands_for=(*[f"turn:{one}" for one in turns], *[f"memory:{one}" for one in memory.sources]),
+        stands_for=(*[f"turn:{turn}" for turn in turns], *[f"memory:{source}" for source in memory.sources]),
         at=memory.occurred_at,
         signature=memory.signature,
         confidence=memory.confidence,

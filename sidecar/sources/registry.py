@@ -28,11 +28,11 @@ from store.wiki.edge_walks import MAX_HOPS
 
 @dataclass(frozen=True, slots=True)
 class ConnectedSources:
-    """The sources of a process, the default knobs that a tenant's backends need, and a function that closes everything.
+    """The sources of a process, the default knobs for each tenant's backends (`base`), and a function that closes everything.
 
     `configured` holds the backends by tenant and name, for administration; not every backend is a source. `resting` returns, by
-    backend name, whether its circuit breaker is open. `compiled` holds the (tenant, name) pairs that wikis are compiled from,
-    and `remote` the sources for which a tenant has backends.
+    backend name, whether its circuit breaker is open. `compiled` holds the (tenant, name) pairs of backends that wikis are
+    compiled from, and `remote` holds the sources for which a tenant has backends.
     """
 
     sources: Mapping[Source, ContextSource]
@@ -51,8 +51,9 @@ class ConnectedSources:
 def built_in(
     pool: Pool, workspace_root: Path | None, *, clock: Callable[[], float], graph_hops: int = MAX_HOPS
 ) -> dict[Source, ContextSource]:
-    """Return the built-in sources; that of files only with a folder of workspaces. `clock` tells steady seconds, and `graph_hops`
-    how many typed edges a turn follows.
+    """Return the built-in sources. The workspace source needs `workspace_root`, the folder of workspaces.
+
+    `clock` returns monotonic seconds. `graph_hops` is the most typed edges that a turn follows.
     """
     switch = BrainSwitch(pool, clock=clock)
     sources: dict[Source, ContextSource] = {
@@ -67,7 +68,7 @@ def built_in(
 
 
 def configured(path: Path | None, environ: Mapping[str, str]) -> Configuration:
-    """Read the file of backends; without a file, return an empty configuration. Raises SettingInvalid."""
+    """Return the configuration in the file of backends; an empty one without a file. Raises SettingInvalid."""
     return Configuration() if path is None else configuration.read(path, environ)
 
 
@@ -87,9 +88,9 @@ def connect(
     named: dict[UUID, dict[str, object]] = defaultdict(dict)
     for tenant_id, reranker in made.rerankers.items():
         named[tenant_id][reranker.name] = reranker
-    for one in made.places:
-        named[one.tenant_id].setdefault(one.place.name, one.place.source)
-        places[one.source][one.tenant_id].append(one.place)
+    for placed in made.places:
+        named[placed.tenant_id].setdefault(placed.place.name, placed.place.source)
+        places[placed.source][placed.tenant_id].append(placed.place)
     joined: dict[Source, ContextSource] = {
         source: SideBySide(local.get(source), tenants, policy, made.rerankers if source is Source.KNOWLEDGE else None)
         for source, tenants in places.items()

@@ -1,4 +1,4 @@
-"""The thread source: its newest turns, the summary of its older ones, and older turns that answer the question."""
+"""The thread source: the thread's newest turns, the summary of its older turns, and older turns that answer the question."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from store.db.postgres import Pool, scoped
 from store.scope import Scope
 
 _LEAST_EACH, _MOST_EACH = 60, 250
-_TOKENS_A_TURN = 20  # the size of short turns, so that there are enough of them to fill the budget
-_DEEP_TOKENS = 250  # of what is recalled, for one turn more each; at a thousand each an answer is often late
+_TOKENS_PER_TURN = 20  # the size of short turns, so that there are enough of them to fill the budget
+# Each search returns one turn per 250 tokens of recall. With a thousand turns per search, answers are often late.
+_RECALL_TOKENS_PER_TURN = 250
 _MOST_IN_ALL = 500
 
 
 class ThreadSource:
-    """Reads the thread's record. A turn found by search is offered verbatim, under the day it was said."""
+    """Reads the stored thread. A turn found by search is offered verbatim, under the day on which it was said."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
@@ -46,13 +47,13 @@ class ThreadSource:
         wanted = query.wanted(each, without=_names(query), answers=True)
         async with scoped(self._pool, scope, read_only=True) as connection:
             limits.begin()
-            found = await threads.recall(connection, scope, query.thread_id, wanted)
-        # The current message holds all of its own words: its neighbours must not gain by them.
-        found = found.only([_is_older(turn, query) for turn in found.texts])
-        turns, days = found.texts, [turn.said_at.date() for turn in found.texts]
-        evidence = evidence_of(found, wanted, query.parts, TextPositions(days, [turn.position for turn in turns]))
+            recalled = await threads.recall(connection, scope, query.thread_id, wanted)
+        # The current message holds all of its own words, which must not count for its neighbours.
+        recalled = recalled.only([_is_older(turn, query) for turn in recalled.texts])
+        turns, days = recalled.texts, [turn.said_at.date() for turn in recalled.texts]
+        evidence = evidence_of(recalled, wanted, query.parts, TextPositions(days, [turn.position for turn in turns]))
         if query.reading and (thread := query.reading.thread):
-            # Of course these resemble the message in its thread: it was read with them.
+            # The message was read with these turns, so they resemble the message in its thread without being answers.
             read = [place for place, turn in enumerate(turns) if turn.position >= thread.first_position]
             evidence = evidence.last_as_first(read)
         items = _items(turns, days, evidence.coverage[0].tolist())
@@ -64,7 +65,7 @@ class ThreadSource:
             speakers=[turn.speaker for turn in turns],
             days=days,
             marks=[turn.marks for turn in turns],
-            unknown=unknown_words(found, wanted),
+            unknown=unknown_words(recalled, wanted),
         )
         most = min(limits.top_k, max(_MOST_IN_ALL, 2 * each))
         return SourceAnswer(items, notes=query.notes, candidates=candidates).first(most)
@@ -76,9 +77,9 @@ def _names(query: SourceQuery) -> frozenset[str]:
 
 
 def _each(limits: SourceLimits) -> int:
-    """Return how many turns each kind of search may return: as many as the window could hold, within bounds."""
-    narrow = min(_MOST_EACH, max(_LEAST_EACH, limits.window_tokens // _TOKENS_A_TURN))
-    return min(limits.top_k, max(narrow, limits.recall_tokens // _DEEP_TOKENS))
+    """Return the most turns that each kind of search may return: as many as the window or recall could hold, within bounds."""
+    narrow = min(_MOST_EACH, max(_LEAST_EACH, limits.window_tokens // _TOKENS_PER_TURN))
+    return min(limits.top_k, max(narrow, limits.recall_tokens // _RECALL_TOKENS_PER_TURN))
 
 
 def _is_older(turn: RecalledTurn, query: SourceQuery) -> bool:

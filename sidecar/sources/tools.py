@@ -1,7 +1,7 @@
 """The tools source: calls an MCP server's approved read-only tools with the question.
 
-A tool is called only if an admin approved it, it declares itself read-only and safe to search with, and its schema is
-unchanged since the approval.
+A tool is called only if an admin approved it, it is declared read-only and safe for searches, and its schema has not changed
+since the approval.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class ToolsSource:
         if not approved:
             raise SourceSkipped(f"{self.tools.name}: no tool is approved")
         declared = {tool.name: tool for tool in await self.tools.declared()}
-        refused = {name: why_not(declared.get(name), hash_, self.calling) for name, hash_ in sorted(approved.items())}
-        notes = [f"{self.tools.name}/{name}: {why}" for name, why in refused.items() if why]
-        allowed = [name for name, why in refused.items() if not why]
+        refusals = {name: why_not(declared.get(name), hash_, self.calling) for name, hash_ in sorted(approved.items())}
+        notes = [f"{self.tools.name}/{name}: {reason}" for name, reason in refusals.items() if reason]
+        allowed = [name for name, reason in refusals.items() if not reason]
         if not allowed:
             raise SourceSkipped("; ".join(notes))
         calls = [asyncio.create_task(self._called(name, query.text)) for name in allowed]
@@ -85,12 +85,14 @@ class ToolsSource:
         notes: Iterable[str],
     ) -> SourceAnswer:
         failures = [result for _, result in results if isinstance(result, BackendError)]
-        found = [(name, text) for name, result in results if isinstance(result, tuple) for text in result]
-        if failures and not found:
+        texts = [(name, text) for name, result in results if isinstance(result, tuple) for text in result]
+        if failures and not texts:
             raise failures[0].beside(map(str, failures[1:]))
-        cut = [(name, text[: self.calling.result_chars]) for name, text in found[:top_k]]
+        shortened = [(name, text[: self.calling.result_chars]) for name, text in texts[:top_k]]
         items = {
-            item.id: item for rank, (name, text) in enumerate(cut) for item in [self._item(name, text, rank, words)]
+            item.id: item
+            for rank, (name, text) in enumerate(shortened)
+            for item in [self._item(name, text, rank, words)]
         }
         return SourceAnswer(tuple(items.values()), notes=tuple(notes), failures=tuple(map(str, failures)))
 

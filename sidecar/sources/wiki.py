@@ -1,8 +1,8 @@
-"""The wiki source: summaries and the best sections of compiled pages, each with the memories it cites. A section is shortened to
+"""The wiki source: summaries and the best sections of compiled pages, each with the memories it cites. The lead of a section is
 the lines that hold the question's words.
 
-Beside what words and vectors find are the pages to which typed edges lead from those that the message names; they compete by
-their relevance like the others.
+Pages are found by words, by vectors, and by the typed edges that lead from the pages that the message names. All compete by
+relevance.
 """
 
 from __future__ import annotations
@@ -36,21 +36,22 @@ _Ways = Mapping[UUID, tuple[EdgeWay, Walked]]
 
 
 class WikiSource:
-    """Searches an owner's pages by title, alias, body and vectors, and follows at most `hops` typed edges, 0 for none. A section
-    covers the memories that it cites."""
+    """Searches an owner's pages by title, alias, body and vectors, and follows at most `hops` typed edges (0 for none).
+
+    A section covers the memories that it cites.
+    """
 
     def __init__(self, pool: Pool, *, hops: int = edge_walks.MAX_HOPS) -> None:
         self._pool = pool
         self._hops = min(hops, edge_walks.MAX_HOPS)
 
     async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
-        """Return up to `top_k` sections and page summaries: of pages that edges lead to, sections and summaries in turn, the best
-        of each first.
+        """Return up to `top_k` passages: those of pages that edges lead to, sections, and summaries, interleaved, best first.
 
         Raises SourceSkipped for a query with `known_at`.
         """
         if query.known_at is not None:
-            raise SourceSkipped("pages tell what is known now, and known_at asks for earlier")
+            raise SourceSkipped("known_at is set, but pages hold only current knowledge")
         if not query.words and not query.meaning:
             return SourceAnswer()
         wanted = query.wanted(min(_MOST_EACH, limits.top_k))
@@ -60,26 +61,27 @@ class WikiSource:
             sections, summaries = await pages.recall(connection, scope, wanted)
             ways = await self._ways(connection, scope, words, query)
             led_to = await pages.passages_of(connection, scope, list(ways), wanted, each=_SECTIONS_EACH)
-        # What edges lead to goes first: what words or vectors find of it may be far down their lists.
-        led = {(one.page.page_id, one.slug) for one in led_to.texts}
+        # Passages that edges lead to go first: in the lists found by words or vectors they may be far down.
+        reached = {(passage.page.page_id, passage.slug) for passage in led_to.texts}
         lists = (
             _counted_as(led_to, sections),
             *(
-                found.only([(one.page.page_id, one.slug) not in led for one in found.texts])
-                for found in (sections, summaries)
+                recalled.only([(passage.page.page_id, passage.slug) not in reached for passage in recalled.texts])
+                for recalled in (sections, summaries)
             ),
         )
-        places = _in_turn(*(len(one.texts) for one in lists))
-        evidence = reduce(Evidence.beside, [evidence_of(one, wanted, query.parts) for one in lists]).of(places)
+        places = _interleaved(*(len(recalled.texts) for recalled in lists))
+        by_list = [evidence_of(recalled, wanted, query.parts) for recalled in lists]
+        evidence = reduce(Evidence.beside, by_list).of(places)
         walked = [
-            one for recalled in lists for one in _walked(_counted_as(recalled, sections), wanted, words, ways, query)
+            path for recalled in lists for path in _walked(_counted_as(recalled, sections), wanted, words, ways, query)
         ]
         passages = [passage for recalled in lists for passage in recalled.texts]
         chosen = _Chosen([passages[place] for place in places], evidence, [walked[place] for place in places], ways)
         return _answer(chosen, query, limits)
 
     async def _ways(self, connection: Connection, scope: Scope, words: MessageWords, query: SourceQuery) -> _Ways:
-        """Return the best way over typed edges to each page that the message's names and words of relation lead to."""
+        """Return the best path over typed edges to each page that the message's names and relation words lead to."""
         periods = query.reading.periods if query.reading else ()
         walk_query = paths.walk_query(words, periods, now=query.as_of or query.now) if self._hops else None
         if walk_query is None:
@@ -90,7 +92,7 @@ class WikiSource:
 
 @dataclass(frozen=True, slots=True)
 class _Chosen:
-    """Passages in order, with their evidence and how edges lead to them."""
+    """Passages in order, with their evidence and the features of the paths that lead to them."""
 
     passages: Sequence[Passage]
     evidence: Evidence
@@ -112,14 +114,14 @@ def _answer(chosen: _Chosen, query: SourceQuery, limits: SourceLimits) -> Source
 
 
 def _counted_as(recalled: Recalled[Passage], counted: Recalled[Passage]) -> Recalled[Passage]:
-    """Return the texts with the frequencies of words of another search for the same words."""
+    """Return the texts with the word frequencies of another search for the same words."""
     return replace(recalled, frequencies=counted.frequencies, total=counted.total)
 
 
 def _walked(
     recalled: Recalled[Passage], wanted: RecallQuery, words: MessageWords, ways: _Ways, query: SourceQuery
 ) -> list[Walked | None]:
-    """Return how edges lead to each text, with the share of the message's words that the text and the way to it hold."""
+    """Return the features of the path to each text, with the share of the message's words that the text and its path hold."""
     led = [ways.get(one.page.page_id) for one in recalled.texts]
     if not any(led):
         return [None] * len(led)
@@ -130,15 +132,15 @@ def _walked(
     ]
     joint = replace(recalled, matched=tuple(matched), cosines=((),) * len(matched))
     shares = evidence_of(joint, wanted, query.parts).coverage[0].round(4).tolist()
-    return [one and one[1]._replace(coverage=share) for one, share in zip(led, shares, strict=True)]
+    return [way and way[1]._replace(coverage=share) for way, share in zip(led, shares, strict=True)]
 
 
 def _bits(words: Sequence[str], held: frozenset[str]) -> int:
     return sum(1 << place for place, word in enumerate(words) if word in held)
 
 
-def _in_turn(*counts: int) -> list[int]:
-    """Return the indexes of several concatenated lists, interleaved: every list's first item before any second."""
+def _interleaved(*counts: int) -> list[int]:
+    """Return the indexes of several concatenated lists, interleaved: the first items of all lists before any second item."""
     ranks = [rank for count in counts for rank in range(count)]
     return sorted(range(len(ranks)), key=ranks.__getitem__)
 
@@ -146,32 +148,35 @@ def _in_turn(*counts: int) -> list[int]:
 def _items(
     passages: Sequence[Passage], coverage: Sequence[float], leads: Sequence[str], ways: Sequence[EdgeWay | None]
 ) -> tuple[Item, ...]:
-    page_ids = [str(one.page.page_id) for one in passages]
-    headings = [f"{one.heading}: " if one.slug else "" for one in passages]
+    page_ids = [str(passage.page.page_id) for passage in passages]
+    headings = [f"{passage.heading}: " if passage.slug else "" for passage in passages]
     return items_of(
         id=[
-            f"page:{page_id}#{one.slug}" if one.slug else f"page:{page_id}"
-            for page_id, one in zip(page_ids, passages, strict=True)
+            f"page:{page_id}#{passage.slug}" if passage.slug else f"page:{page_id}"
+            for page_id, passage in zip(page_ids, passages, strict=True)
         ],
         source=repeat(Source.WIKI),
-        text=[heading + one.text for heading, one in zip(headings, passages, strict=True)],
+        text=[heading + passage.text for heading, passage in zip(headings, passages, strict=True)],
         rank=count(),
         relevance=coverage,
-        header=[one.page.title for one in passages],
+        header=[passage.page.title for passage in passages],
         lead=[lead and heading + lead for heading, lead in zip(headings, leads, strict=True)],
         provenance=[
-            _provenance(page_id, one.page.title, one.memory_ids, way)
-            for page_id, one, way in zip(page_ids, passages, ways, strict=True)
+            _provenance(page_id, passage.page.title, passage.memory_ids, way)
+            for page_id, passage, way in zip(page_ids, passages, ways, strict=True)
         ],
-        stands_for=[tuple([f"memory:{one}" for one in found.memory_ids]) if found.slug else () for found in passages],
-        at=[one.page.last_compiled_at for one in passages],
-        signature=[one.signature for one in passages],
-        position=[one.position for one in passages],
+        stands_for=[
+            tuple([f"memory:{memory_id}" for memory_id in passage.memory_ids]) if passage.slug else ()
+            for passage in passages
+        ],
+        at=[passage.page.last_compiled_at for passage in passages],
+        signature=[passage.signature for passage in passages],
+        position=[passage.position for passage in passages],
         group=page_ids,
     )
 
 
 def _provenance(page_id: str, title: str, memory_ids: tuple[str, ...], way: EdgeWay | None) -> tuple[Ref, ...]:
-    """Return the page, the way over typed edges by which it was reached, if any, and the memories that it cites."""
+    """Return references to the page, the path by which it was reached, if any, and the memories that the passage cites."""
     led = (Ref("path", page_id, paths.in_words(way)),) if way else ()
     return (Ref("page", page_id, title), *led, *[Ref("memory", memory_id) for memory_id in memory_ids])

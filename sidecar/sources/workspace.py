@@ -1,4 +1,5 @@
-"""Workspace files on disk, from the agent's, its template's and the tenant's trees; for the same path, in that order.
+"""Workspace source on disk: files of the agent's, its template's and the tenant's trees; for the same path, the first of these
+wins.
 
 Files are read in separate threads, so that a hanging disk blocks only this source.
 """
@@ -37,12 +38,12 @@ from store.tenancy.tenants import Workspace
 from store.text.texts import fold
 
 _THREADS = 2
-_REMEMBERED_WORDS = 2_000_000
+_CACHED_WORDS = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A file, from the nearest workspace that has its path; `coverage` is the share of the question's words in it."""
+    """A file from the nearest workspace that has its path. `coverage` is the share of the question's words that it holds."""
 
     path: str
     level: str
@@ -52,22 +53,22 @@ class _Found:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """The location of a file or folder: the path segments below a folder of ours."""
+    """The location of a file or folder: a root folder, and the path segments below it."""
 
     root: Path
     steps: tuple[str, ...]
 
     @property
     def path(self) -> Path:
-        """The location as a path. A segment may have become a link by the time it is used."""
+        """The location as a path. Any segment may become a link before the path is used."""
         return self.root.joinpath(*self.steps)
 
     def below(self, steps: Iterable[str]) -> _Place:
-        """Return the location these segments below."""
+        """Return the location with these segments appended."""
         return _Place(self.root, (*self.steps, *steps))
 
     def open(self) -> int:
-        """Return a descriptor of the file, reached without following any link. Raises OSError."""
+        """Return a descriptor of the file, opened without following any link. Raises OSError."""
         folder = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
         try:
             for step in self.steps[:-1]:
@@ -89,7 +90,10 @@ class WorkspaceSource:
         self._words = _Words()
 
     async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
-        """Return up to `top_k` files with words of the question in path or text. Raises SourceSkipped without a workspace."""
+        """Return up to `top_k` files that hold words of the question in their path or text, best first.
+
+        Raises SourceSkipped without a workspace.
+        """
         async with tenant_scoped(self._pool, scope.tenant_id, read_only=True) as connection:
             limits.begin()
             spaces = await tenants.workspaces(
@@ -113,19 +117,19 @@ class WorkspaceSource:
     def _best(
         self, folder: _Place, spaces: Iterable[Workspace], wanted: set[str], top_k: int
     ) -> list[tuple[WorkspaceFile, float]]:
-        """Return the files with the most words, read, with their coverage. Skips unreadable files."""
-        found = [one for one in self._visible(folder, spaces, wanted) if one.coverage > 0]
+        """Return the files that hold the most words, with their coverage. Unreadable files are skipped."""
+        matches = [file for file in self._visible(folder, spaces, wanted) if file.coverage > 0]
         best: list[tuple[WorkspaceFile, float]] = []
-        for one in sorted(found, key=lambda one: (-one.coverage, one.path)):
+        for file in sorted(matches, key=lambda file: (-file.coverage, file.path)):
             if len(best) == top_k:
                 break
-            if (read := _read(one.place)) is not None:
+            if (read := _read(file.place)) is not None:
                 text, status = read
-                best.append((WorkspaceFile(one.path, one.level, text, _when(status.st_mtime)), one.coverage))
+                best.append((WorkspaceFile(file.path, file.level, text, _when(status.st_mtime)), file.coverage))
         return best
 
     def _visible(self, folder: _Place, spaces: Iterable[Workspace], wanted: set[str]) -> Iterator[_Found]:
-        """Yield each path once, from the nearest workspace that has it; skip it if it is unreadable there."""
+        """Yield each path once, from the nearest workspace that has it; a path that is unreadable there is skipped."""
         seen: set[str] = set()
         for space in spaces:
             for path, place in _files(folder, space.location):
@@ -139,7 +143,7 @@ class WorkspaceSource:
 
 
 class _Words:
-    """Caches the folded words of files until a file changes; about two million words in all."""
+    """Caches the folded words of files until a file changes; at most two million words in total."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[int, ...], frozenset[str]] = OrderedDict()
@@ -167,7 +171,7 @@ class _Words:
         with self._lock:
             self._size += len(words) - len(self._known.get(key, ()))
             self._known[key] = words
-            while self._size > _REMEMBERED_WORDS:
+            while self._size > _CACHED_WORDS:
                 self._size -= len(self._known.popitem(last=False)[1])
 
 
@@ -176,7 +180,7 @@ def _version(status: os.stat_result) -> tuple[int, ...]:
 
 
 def _files(folder: _Place, location: str) -> Iterator[tuple[str, _Place]]:
-    """Yield the text files below a location, with their paths there. Yields none if the location is behind a link."""
+    """Yield the text files below a location, with their paths relative to it; none if the location is behind a link."""
     start = folder.below(_parts(location))
     top = start.path
     if any(step.is_symlink() for step in (top, *top.parents) if step.is_relative_to(folder.path)):

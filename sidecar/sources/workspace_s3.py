@@ -1,4 +1,4 @@
-"""Workspace files in S3, from the agent's, its template's and the tenant's folders; for the same path, in that order."""
+"""Workspace source on S3: files of the agent's, its template's and the tenant's folders; for the same path, the first wins."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from store.tenancy import tenants
 from store.tenancy.tenants import Workspace
 from store.text.texts import fold
 
-_READ_A_TURN = 500
+_MOST_READ = 500
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
-    """A file, from the nearest workspace that has its path."""
+class _VisibleFile:
+    """A file from the nearest workspace that has its path."""
 
     file: S3File
     level: str
@@ -34,7 +34,10 @@ class WorkspaceS3Source:
     files: S3Files
 
     async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
-        """Return up to `top_k` files with words of the question in path or text. Raises SourceSkipped or a BackendError."""
+        """Return up to `top_k` files that hold words of the question in their path or text, best first.
+
+        Raises SourceSkipped or a BackendError.
+        """
         async with tenant_scoped(self.pool, scope.tenant_id, read_only=True) as connection:
             spaces = await tenants.workspaces(
                 connection, scope.tenant_id, template_id=query.template_id, agent_id=query.agent_id
@@ -44,27 +47,36 @@ class WorkspaceS3Source:
         wanted = {fold(word) for word in query.words}
         if not wanted:
             return SourceAnswer()
-        seen = await self._visible(spaces)
-        read = seen[:_READ_A_TURN]
-        texts = await self.files.texts([one.file for one in read])
+        visible = await self._visible(spaces)
+        read = visible[:_MOST_READ]
+        texts = await self.files.texts([entry.file for entry in read])
         scored = [
-            (_coverage(wanted, one.file.path, text), one, text) for one in read if (text := texts.get(one.file.key))
+            (_coverage(wanted, entry.file.path, text), entry, text)
+            for entry in read
+            if (text := texts.get(entry.file.key))
         ]
-        best = sorted((one for one in scored if one[0] > 0), key=lambda one: (-one[0], one[1].file.path))
+        matches = [match for match in scored if match[0] > 0]
+        best = sorted(matches, key=lambda match: (-match[0], match[1].file.path))[: limits.top_k]
         items = [
-            item_of(WorkspaceFile(one.file.path, one.level, text, one.file.changed_at), coverage, rank, scope.tenant_id)
-            for rank, (coverage, one, text) in enumerate(best[: limits.top_k])
+            item_of(
+                WorkspaceFile(entry.file.path, entry.level, text, entry.file.changed_at),
+                coverage,
+                rank,
+                scope.tenant_id,
+            )
+            for rank, (coverage, entry, text) in enumerate(best)
         ]
-        left = len(seen) - len(read)
-        return SourceAnswer(tuple(items), notes=(f"{self.files.name}: {left} files were left unread",) if left else ())
+        unread = len(visible) - len(read)
+        notes = (f"{self.files.name}: {unread} files were not read",) if unread else ()
+        return SourceAnswer(tuple(items), notes=notes)
 
-    async def _visible(self, spaces: Sequence[Workspace]) -> list[_Seen]:
+    async def _visible(self, spaces: Sequence[Workspace]) -> list[_VisibleFile]:
         """Return each path once, from the nearest workspace that has it."""
         listings = await asyncio.gather(*(self.files.listed(space.location) for space in spaces))
-        nearest: dict[str, _Seen] = {}
+        nearest: dict[str, _VisibleFile] = {}
         for space, listing in zip(spaces, listings, strict=True):
             for file in listing:
-                nearest.setdefault(file.path, _Seen(file, space.level))
+                nearest.setdefault(file.path, _VisibleFile(file, space.level))
         return [nearest[path] for path in sorted(nearest)]
 
 

@@ -49,7 +49,7 @@ _PLACES = {source: place for place, source in enumerate(Source)}
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ReceiptInputs:
     """The receipt's inputs besides the fitting: the message, other request fields, profile version, fence key, meter ratio."""
 
     message: str
@@ -74,17 +74,17 @@ class _Texts:
         return text_name(text_hash)
 
 
-def write(asked: Asked, question: Fitting, fitted: Fitted) -> tuple[dict[str, Any], dict[bytes, str]]:
+def write(inputs: ReceiptInputs, question: Fitting, fitted: Fitted) -> tuple[dict[str, Any], dict[bytes, str]]:
     """Return the receipt of an assembly, and the texts it references, by hash."""
     texts = _Texts()
     details = {
         "version": VERSION,
-        "asked": {**asked.fields, "message": texts.keep(asked.message)},
-        "profile": {"version": asked.profile_version, "knobs": _knobs(question.profile)},
-        "tokenizer": {"name": fitted.tokenizer, "is_exact": fitted.is_exact, "ratio": asked.meter_ratio},
+        "asked": {**inputs.fields, "message": texts.keep(inputs.message)},
+        "profile": {"version": inputs.profile_version, "knobs": _knobs(question.profile)},
+        "tokenizer": {"name": fitted.tokenizer, "is_exact": fitted.is_exact, "ratio": inputs.meter_ratio},
         "pool": _fields(fitted.pool) | {"used_tokens": fitted.rendering.tokens},
         "reading": _reading(question.reading, texts),
-        "fence_key_id": asked.fence_key_id,
+        "fence_key_id": inputs.fence_key_id,
         "cache_minimum_tokens": question.cache_minimum_tokens,
         "seen_item_ids": sorted(question.seen_item_ids),
         "sources": _sources(question, fitted, texts),

@@ -150,7 +150,7 @@ async def test_earlier_answer_replaces_a_failing_source_and_is_called_stale(site
         other = await assembled(agent, asking("Who paints the boat?"))
     assert statuses(answer)["MEMORY"] == "STALE"
     assert answer.degraded
-    assert "stands in" in report(answer, items_pb2.SOURCE_MEMORY).reason
+    assert "a cached answer" in report(answer, items_pb2.SOURCE_MEMORY).reason
     assert answer.content_sha256 == fresh.content_sha256
     assert statuses(other)["MEMORY"] == "ERROR"
 

@@ -327,7 +327,7 @@ async def test_pinned_memory_is_in_a_turn_whose_memory_search_hangs(site: Site, 
     async with locked(site, "memory_supersessions"):  # where the search looks up what a recalled summary stands for
         answer = await assembled(agent, asking(overrides=knobs(MEMORY, deadline_ms=3_000)))
     assert statuses(answer)["MEMORY"] == "TIMEOUT"
-    assert "its pinned memories were read apart" in report(answer, MEMORY).reason
+    assert "its pinned memories were read separately" in report(answer, MEMORY).reason
     assert "[p1] Mara wants answers in Portuguese.\n" in answer.system_blocks[1].text
     assert answer.degraded
     assert [item.id for item in answer.items if item.source == MEMORY] == ["memory:rule"]

@@ -405,7 +405,7 @@ def _memory_status(findings: Findings) -> Status:
 
 
 class Pinning(Behaving):
-    """A memory source whose pinned items can be read apart from its search."""
+    """A memory source whose pinned items can be read separately from its search."""
 
     def __init__(self, behave: Callable[[], Awaitable[Any]], read: Callable[[], Awaitable[Any]] | None = None) -> None:
         super().__init__(behave)
@@ -438,7 +438,7 @@ async def test_pinned_items_hold_whatever_becomes_of_the_search(behave: Callable
     report = await memory_report(source, asking(deadline_ms=300))
     assert report.status in {Status.TIMEOUT, Status.SHED, Status.ERROR}
     assert [(item.id, item.is_pinned, item.rank) for item in report.items] == [("memory:pinned", True, 0)]
-    assert "read apart" in report.reason
+    assert "read separately" in report.reason
     assert source.read_apart == 1
 
 

@@ -22,7 +22,7 @@ from tests.support.turn.turn_cases import METER, kept_ids, text_of
 
 _MARKED = re.compile(r"\[([a-z]\d+)\] (.*)")
 _SAID_BY_ROLE = re.compile(r"\A(?:user|assistant|tool|system): ")
-ASKED = receipt.Asked("where?", {"model_id": "gpt-4o"}, "v1")
+ASKED = receipt.ReceiptInputs("where?", {"model_id": "gpt-4o"}, "v1")
 
 
 def check_tokens(result: Fitted) -> None:

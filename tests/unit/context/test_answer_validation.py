@@ -56,15 +56,15 @@ BAD_ITEMS: dict[str, dict[str, Any]] = {
     "a relevance is not": {"relevance": -0.1},
     "a relevance is": {"relevance": "high"},
     "relevance is not": {"relevance": np.float64(0.5)},
-    "whole number": {"rank": "first"},
-    "no whole number": {"position": 0.5},
-    "of 32 bits": {"rank": np.int64(3)},
-    "32 bits": {"position": 1 << 31},
-    "time that is none": {"at": "yesterday"},
-    "signature is none": {"signature": b"\x01"},
-    "not as one is made": {"signature": Signature(1, 2, b"short")},
-    "as one is made": {"signature": Signature([], 2, b"")},  # type: ignore[arg-type]
-    "is made": {"signature": Signature(1, 2, None)},  # type: ignore[arg-type]
+    "a 32-bit integer": {"rank": "first"},
+    "not a 32-bit integer": {"position": 0.5},
+    "32-bit integer": {"rank": np.int64(3)},
+    "32-bit": {"position": 1 << 31},
+    "time that is not a datetime": {"at": "yesterday"},
+    "signature has the wrong type": {"signature": b"\x01"},
+    "signature is malformed": {"signature": Signature(1, 2, b"short")},
+    "is malformed": {"signature": Signature([], 2, b"")},  # type: ignore[arg-type]
+    "malformed": {"signature": Signature(1, 2, None)},  # type: ignore[arg-type]
     "before it is judged": {"features": (("cosine", "high"),)},
     "NUL": {"text": "a\0b"},
     "a NUL": {"id": "\0"},
@@ -73,28 +73,28 @@ BAD_ITEMS: dict[str, dict[str, Any]] = {
 }
 ONE = of_shares([0.5], parts=1)
 BAD_CANDIDATES: dict[str, Any] = {
-    "evidence is no number": replace(JUDGED_BY, evidence=of_shares([NAN], parts=1)),
-    "is no number": replace(JUDGED_BY, evidence=ONE._replace(near_cosine=ONE.coverage * math.inf)),
-    "no number": replace(JUDGED_BY, evidence=ONE._replace(cosine=ONE.coverage * math.inf)),
-    "not of one length": replace(JUDGED_BY, evidence=of_shares([0.5, 0.5], parts=1)),
-    "of one length": replace(JUDGED_BY, evidence=ONE._replace(local_cosine=of_shares([0.5], parts=2).coverage)),
+    "evidence is not a number": replace(JUDGED_BY, evidence=of_shares([NAN], parts=1)),
+    "is not a number": replace(JUDGED_BY, evidence=ONE._replace(near_cosine=ONE.coverage * math.inf)),
+    "not a number": replace(JUDGED_BY, evidence=ONE._replace(cosine=ONE.coverage * math.inf)),
+    "columns differ in length": replace(JUDGED_BY, evidence=of_shares([0.5, 0.5], parts=1)),
+    "differ in length": replace(JUDGED_BY, evidence=ONE._replace(local_cosine=of_shares([0.5], parts=2).coverage)),
     "expected str": replace(JUDGED_BY, texts=[b"bytes"]),  # type: ignore[list-item]
     "expected str instance": replace(JUDGED_BY, ids=[["memory:1"]]),  # type: ignore[list-item]
-    "one length": replace(JUDGED_BY, kind=CandidateKind.TURN),
+    "candidates' columns": replace(JUDGED_BY, kind=CandidateKind.TURN),
     "length": replace(JUDGED_BY, speakers=["Mara", "Bo"]),
-    "is not of one": replace(JUDGED_BY, evidence=Evidence._make(column[0] for column in ONE)),
-    "not of one": replace(JUDGED_BY, evidence=Evidence._make(column[:, None] for column in ONE)),
+    "columns differ": replace(JUDGED_BY, evidence=Evidence._make(column[0] for column in ONE)),
+    "differ in": replace(JUDGED_BY, evidence=Evidence._make(column[:, None] for column in ONE)),
     "between -1 and 1": replace(JUDGED_BY, evidence=of_shares([1e308], parts=1)),
     "-1 and 1": replace(JUDGED_BY, evidence=Evidence._make(column.astype(complex) for column in ONE)),
-    "no day": replace(JUDGED_BY, days=["yesterday"]),  # type: ignore[list-item]
+    "not a date": replace(JUDGED_BY, days=["yesterday"]),  # type: ignore[list-item]
     "has no attribute": "they fit",
     "wrong type": replace(JUDGED_BY, evidence=None),  # type: ignore[arg-type]
 }
 BAD_TURNS: dict[str, dict[str, Any]] = {
     "negative": {"o200k_tokens": -1},
     "count is negative": {"position": -5},
-    "whole number": {"cl100k_tokens": None},
-    "time that is none": {"said_at": "yesterday"},
+    "32-bit integer": {"cl100k_tokens": None},
+    "not a datetime": {"said_at": "yesterday"},
     "serializable": {"parts": ({"type": "tool_result", "content": {1, 2}},)},
     "surrogates": {"parts": ({"type": "tool_result", "content": "\ud800"},)},
     "role": {"role": "root"},

@@ -16,12 +16,14 @@ from sidecar.turn.fitting import Fitting, fit
 from sidecar.turn.items import Decision, Form, HistorySummary, Ref, Source, SourceReport, Status
 from sidecar.turn.profile import merge, parse_layer
 from sidecar.turn.rank import NAMES, Features
-from sidecar.turn.receipt import Asked, replay, text_hashes, write
+from sidecar.turn.receipt import ReceiptInputs, replay, text_hashes, write
 from sidecar.turn.receipt_rows import decided_items
 from store.text.texts import short_hash, text_hash, text_name
 from tests.support.turn.turn_cases import METER, a_call, a_fitting, a_profile, a_result, a_turn, an_item
 
-ASKED = Asked("Where does Anna live?", {"agent_id": "mara", "model_id": "gpt-4o"}, "template:default@3", "key-1", 1.25)
+ASKED = ReceiptInputs(
+    "Where does Anna live?", {"agent_id": "mara", "model_id": "gpt-4o"}, "template:default@3", "key-1", 1.25
+)
 
 QUESTION = a_fitting(
     an_item(
