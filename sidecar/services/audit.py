@@ -1,5 +1,5 @@
-"""Records admins' calls in the audit table, after the calls. A call never waits for it: an entry is dropped and counted if
-the queue is full or the database refuses it.
+"""Records admins' calls in the audit table, after the calls. A call never waits for it: if the queue is full or the database
+refuses an entry, it is dropped and counted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A tenant's decisions about its configured backends: switches, approved tools, webhooks.
 
-Backends come from the configuration; a tenant sees and decides about its own only. A decision takes effect from the next turn
-on: this process drops its cache at once, others on a notice.
+Backends come from the configuration; a tenant sees and controls only its own. A decision takes effect from the next turn on:
+this process drops its cache at once, others on a notice.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Backends:
         self._writing = partial(writing, self._pool, now=now, on_changed=on_changed)
 
     async def switches(self, tenant_id: UUID) -> list[tuple[str, Switch | None]]:
-        """Return the tenant's backends by name, each with its switch; None for one that was never switched."""
+        """Return the tenant's backends by name, each with its switch; None if it was never switched."""
         async with tenant_scoped(self._pool, tenant_id, read_only=True) as connection:
             known = {switch.backend: switch for switch in await backends.switches(connection, tenant_id)}
         return [(name, known.get(name)) for name in sorted(self._configured.get(tenant_id, {}))]
@@ -57,13 +57,13 @@ class Backends:
             await backends.put_switch(connection, tenant_id, Switch(backend, is_off, reason, author, now))
 
     async def tools(self, tenant_id: UUID, backend: str = "") -> tuple[list[tuple[str, Offered]], list[str]]:
-        """Return the tools that the tenant's servers, or the named one, declare now, and why each other server did not answer."""
+        """Return the tools that the tenant's servers, or the named one, declare, and the errors of servers that do not answer."""
         if backend:
             wanted = {backend: self._keeper(tenant_id, backend)}
         else:
             configured = self._configured.get(tenant_id, {})
             wanted = {name: one for name, one in configured.items() if isinstance(one, ToolKeeper)}
-        found: list[tuple[str, Offered]] = []
+        tools: list[tuple[str, Offered]] = []
         problems: list[str] = []
         for name, keeper in sorted(wanted.items()):
             try:
@@ -71,23 +71,23 @@ class Backends:
             except BackendError as error:
                 problems.append(str(error))
                 continue
-            found += [(name, one) for one in sorted(offered, key=lambda one: one.tool.name)]
-        return found, problems
+            tools += [(name, one) for one in sorted(offered, key=lambda one: one.tool.name)]
+        return tools, problems
 
     async def approve_tool(self, tenant_id: UUID, backend: str, tool: str, *, schema_hash: str, author: str) -> Offered:
         """Approve a tool as it is declared now, and return it.
 
-        Raises FailedPrecondition when a turn could not ask it, or when its declaration is not the one of `schema_hash`
-        (hexadecimal; empty for whatever it is now).
+        Raises FailedPrecondition if a turn could not call it, or if its declaration does not have the hash `schema_hash`
+        (hexadecimal; empty for any declaration).
         """
         keeper = self._keeper(tenant_id, backend)
-        found = (await _suited(keeper, tenant_id, tool)).tool
-        if schema_hash and schema_hash != found.schema_hash.hex():
-            raise FailedPrecondition("schema_hash", "The tool's declaration is another one now; look at it again")
+        offered = (await _suited(keeper, tenant_id, tool)).tool
+        if schema_hash and schema_hash != offered.schema_hash.hex():
+            raise FailedPrecondition("schema_hash", "The tool's declaration has changed; review it again")
         async with self._writing(tenant_id) as (connection, now):
-            approval = Approval(backend, found.name, found.schema_hash, author, now)
+            approval = Approval(backend, offered.name, offered.schema_hash, author, now)
             await backends.approve(connection, tenant_id, approval)
-        return await _offered(keeper, tenant_id, found.name)
+        return await _offered(keeper, tenant_id, offered.name)
 
     async def revoke_tool(self, tenant_id: UUID, backend: str, tool: str) -> bool:
         """Revoke a tool's approval, even if its server no longer declares it; return whether it was approved."""
@@ -97,7 +97,7 @@ class Backends:
             return await backends.revoke(connection, tenant_id, backend=backend, tool=tool)
 
     async def test_tool(self, tenant_id: UUID, backend: str, tool: str, question: str) -> Sequence[str]:
-        """Call a tool once, and return its texts. It must be one that a turn could call: a test must not write either."""
+        """Call a tool once, and return its texts. Only tools that a turn could call are allowed, so that it writes nothing."""
         keeper = self._keeper(tenant_id, backend)
         read_text("question", question, max_chars=MAX_QUESTION_CHARS, min_chars=1)
         return await keeper.tried((await _suited(keeper, tenant_id, tool)).tool.name, question)
@@ -135,14 +135,14 @@ class Backends:
 
 
 async def _suited(keeper: ToolKeeper, tenant_id: UUID, name: str) -> Offered:
-    found = await _offered(keeper, tenant_id, read_name("tool", name))
-    if found.unsuited:
-        raise FailedPrecondition("tool", f"The tool cannot be asked in a turn: {found.unsuited}")
-    return found
+    offered = await _offered(keeper, tenant_id, read_name("tool", name))
+    if offered.unsuited:
+        raise FailedPrecondition("tool", f"The tool cannot be called in a turn: {offered.unsuited}")
+    return offered
 
 
 async def _offered(keeper: ToolKeeper, tenant_id: UUID, name: str) -> Offered:
-    found = next((tool for tool in await keeper.offered(tenant_id) if tool.tool.name == name), None)
-    if found is None:
+    offered = next((tool for tool in await keeper.offered(tenant_id) if tool.tool.name == name), None)
+    if offered is None:
         raise NotFound("tool")
-    return found
+    return offered

@@ -27,7 +27,7 @@ from sidecar.services.wiki.pages import Wiki
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """One service a subject."""
+    """One service per subject."""
 
     attestations: Attestations
     backends: Backends

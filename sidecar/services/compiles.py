@@ -1,6 +1,6 @@
-"""Compile jobs: queued, previewed, followed, cancelled and run again, and how far each wiki is behind its memories.
+"""Compile jobs: queued, previewed, followed, cancelled and run again; and each wiki's lag behind its memories.
 
-Every method opens its own transaction. The compile itself is `compiler`'s.
+Every method opens its own transaction. The compile itself is in `compiler`.
 """
 
 from __future__ import annotations
@@ -39,13 +39,15 @@ UNDER_WAY = frozenset({JobStatus.PENDING, JobStatus.RUNNING})
 
 _MOST_KNOWN = 5_000
 _AT_ONCE = 8
-_NO_MODELS = "names a model, but SIDECAR_COMPILE_PLANNER is extractive: leave it out, or set that to what has the model"
+_NO_MODELS = (
+    "names a model, but SIDECAR_COMPILE_PLANNER is extractive: leave it out, or set that to the model's provider"
+)
 
 
 class Progress:
     """The watchers of each job: notices of the database wake them, and polling covers notices that are lost.
 
-    It holds no state of jobs: a wake-up only means that the job may have moved.
+    It holds no state of jobs: a wake-up only means that the job may have changed.
     """
 
     def __init__(self) -> None:
@@ -64,7 +66,7 @@ class Progress:
 
     @contextmanager
     def watching(self, job_id: str) -> Iterator[asyncio.Event]:
-        """Yield an event that is set whenever the job may have moved, from now on."""
+        """Yield an event that is set whenever the job may have changed, from now on."""
         watcher = asyncio.Event()
         self._watchers[job_id].add(watcher)
         try:
@@ -76,10 +78,10 @@ class Progress:
 
 
 class Compiles:
-    """Queues compiles of an owner's memories and follows them; `now` tells the time of a write.
+    """Queues compiles of an owner's memories and follows them; `now` returns the time of a write.
 
-    Methods that name a job raise NotFound. Methods that queue a compile, or preview one, make the tenant if need be and raise
-    FailedPrecondition where its compile is off.
+    Methods that name a job raise NotFound. Methods that queue or preview a compile create the tenant if it is missing, and raise
+    FailedPrecondition if its compile is off.
     """
 
     def __init__(self, pools: Pools, engine: Engine, progress: Progress, *, now: Callable[[], datetime]) -> None:
@@ -89,7 +91,7 @@ class Compiles:
         self._now = now
 
     async def start(self, scope: Scope, options: JobOptions) -> tuple[Enqueued, Job]:
-        """Queue a compile, and return its job and whether that is new. Raises FailedPrecondition, for an unusable model too."""
+        """Queue a compile, and return its job and whether it is new. Raises FailedPrecondition, also for an unusable model."""
         self._check_model(options.model_id)
         return await self._start(scope, options)
 
@@ -101,7 +103,7 @@ class Compiles:
         return await preview(self._engine, PooledAccess(self._pool, scope), model_id=model_id)
 
     async def run_again(self, scope: Scope, job_id: UUID) -> Job:
-        """Queue a job with the options of an ended one. Raises FailedPrecondition if that has not ended."""
+        """Queue a job with the options of an ended job. Raises FailedPrecondition if that job has not ended."""
         job = await self.job(scope, job_id)
         if job.status in UNDER_WAY:
             raise FailedPrecondition("job", "has not ended yet; stop it first, or wait")
@@ -117,12 +119,12 @@ class Compiles:
         return job
 
     async def jobs(self, scope: Scope, *, limit: int, **after: Any) -> list[Job]:
-        """Return up to `limit` jobs, newest first; `after` is the instant and id of the last one before."""
+        """Return up to `limit` jobs, newest first; `after` is the time and id of the last job of the previous page."""
         async with scoped(self._pool, scope, read_only=True) as connection:
             return await jobs.page(connection, scope, limit=limit, **after)
 
     async def follow(self, scope: Scope, job_id: UUID, stopping: asyncio.Event) -> AsyncGenerator[Job]:
-        """Yield the job now and each time it may have moved, until it has ended. Raises Stopping once that is set."""
+        """Yield the job now and each time it may have changed, until it ends. Raises Stopping once `stopping` is set."""
         with self._progress.watching(str(job_id)) as moved:
             while True:
                 job = await self.job(scope, job_id)
@@ -133,7 +135,7 @@ class Compiles:
                     raise Stopping
 
     async def cancel(self, scope: Scope, job_id: UUID) -> Job:
-        """Cancel a job, or ask a running one to stop, and return it as it stands. A job that has ended is not changed."""
+        """Cancel a job, or ask a running one to stop, and return its present state. An ended job is not changed."""
         async with scoped(self._pool, scope) as connection:
             job = await jobs.cancel(connection, scope, job_id, now=self._now())
         if job is None:
@@ -146,12 +148,12 @@ class Compiles:
             return await scopes.read(connection, scope)
 
     async def growth(self, scope: Scope) -> list[Grown]:
-        """Return the wiki day by day on which it grew, oldest first."""
+        """Return the wiki's growth for each day on which it grew, oldest first."""
         async with scoped(self._pool, scope, read_only=True) as connection:
             return await overview.growth(connection, scope)
 
     async def standings(self, tenant_id: UUID) -> tuple[list[tuple[Scope, ScopeRow]], int]:
-        """Return the compile states of up to MAX_SCOPES wikis of the tenant, the largest lag first, and how many it has."""
+        """Return the compile states of up to MAX_SCOPES wikis of the tenant, the largest lag first, and their total number."""
         known = await self._scopes(tenant_id)
         gate = asyncio.Semaphore(_AT_ONCE)
 
@@ -184,7 +186,7 @@ class Compiles:
 
 
 async def moved_or_stopping(moved: asyncio.Event, stopping: asyncio.Event, *, poll_s: float = POLL_S) -> bool:
-    """Wait until the job may have moved, at most `poll_s`; return whether the process is stopping."""
+    """Wait until the job may have changed, at most `poll_s`; return whether the process is stopping."""
     waits = [asyncio.ensure_future(moved.wait()), asyncio.ensure_future(stopping.wait())]
     try:
         await asyncio.wait(waits, timeout=poll_s, return_when=asyncio.FIRST_COMPLETED)
@@ -216,9 +218,9 @@ async def start_compile(
 
 
 async def queue_compile(pool: Pool, scope: Scope, *, now: datetime) -> Enqueued:
-    """Queue a compile of memories that were written, and return the outcome: FAILED if the store fails.
+    """Queue a compile of newly written memories, and return the outcome: FAILED if the store fails.
 
-    It never raises a StoreError: the memories are written already, and the next compile reads them too.
+    It never raises a StoreError: the memories are already written, and the next compile reads them too.
     """
     try:
         async with scoped(pool, scope) as connection:

@@ -49,7 +49,7 @@ class BudgetRequest:
 class CostAccounts:
     """Accounts for tokens, money and bytes.
 
-    `now` tells the time of a write, `quota_bytes` how much an owner may hold, 0 for any number.
+    `now` returns the time of a write; `quota_bytes` limits an owner's bytes, 0 for no limit.
     """
 
     def __init__(self, pools: Pools, *, now: Callable[[], datetime], quota_bytes: int = 0) -> None:
@@ -65,12 +65,12 @@ class CostAccounts:
             return await costs.page(connection, scope, filters, limit=limit, before=before)
 
     async def turn(self, scope: Scope, receipt_id: UUID) -> TurnAccount | None:
-        """Return the account of one turn; None for a turn without one."""
+        """Return the account of one turn; None if it has none."""
         async with scoped(self._pool, scope, read_only=True) as connection:
             return (await costs.of_receipts(connection, scope, [receipt_id])).get(receipt_id)
 
     async def spent(self, of: Scope | UUID, *, since: datetime, until: datetime, by: str = "") -> list[Spent]:
-        """Return the turns' spending in the span, by one of `costs.KEYS` and model; by model alone for an empty key."""
+        """Return the turns' spending in the span, by one of `costs.KEYS` and model; only by model for an empty key."""
         async with self._reading(of) as connection:
             if isinstance(of, Scope):
                 return await costs.of_owner(connection, of, since=since, until=until, by=by)
@@ -90,7 +90,7 @@ class CostAccounts:
             return await costs.passes_of_tenant(connection, of, since=since, until=until)
 
     async def storage(self, scope: Scope) -> tuple[int, int]:
-        """Return the bytes of the owner's turns and memories, and their quota."""
+        """Return the bytes of the owner's turns and memories, and the quota."""
         async with scoped(self._pool, scope, read_only=True) as connection:
             return await storage.stored_bytes(connection, scope), self._quota_bytes
 
@@ -127,13 +127,13 @@ class CostAccounts:
 def _checked(request: BudgetRequest) -> tuple[int, ...] | None:
     """Return the request's percents, sorted and distinct. Raises InvalidArgument for an unusable field."""
     if request.covers not in COVERS:
-        raise InvalidArgument("budget.covers", "is not said", "send TENANT, OWNER, AGENT or MODEL")
+        raise InvalidArgument("budget.covers", "is missing", "send TENANT, OWNER, AGENT or MODEL")
     if request.period not in PERIODS:
-        raise InvalidArgument("budget.period", "is not said", "send DAY or MONTH")
+        raise InvalidArgument("budget.period", "is missing", "send DAY or MONTH")
     if not LEAST_USD <= request.limit_usd <= MAX_USD:
         raise InvalidArgument("budget.limit_usd", f"is {request.limit_usd:g}", f"send {LEAST_USD:g} to {MAX_USD:g}")
     if request.covers == "tenant" and request.ref:
-        raise InvalidArgument("budget.ref", "names something inside the tenant", "leave it empty")
+        raise InvalidArgument("budget.ref", "is set for a budget of the whole tenant", "leave it empty")
     read_name("budget.name", request.name)
     if request.covers != "tenant":
         read_id("budget.ref", request.ref)
@@ -147,7 +147,7 @@ def _checked(request: BudgetRequest) -> tuple[int, ...] | None:
 
 @dataclass(slots=True)
 class Sum:
-    """The sums of one key. `unpriced_tokens` are those of models without a known price."""
+    """The sums of one key. `unpriced_tokens` are the tokens of models without a known price."""
 
     key: str
     turn_count: int = 0
@@ -159,7 +159,7 @@ class Sum:
 
 
 def account_cost(account: TurnAccount) -> float | None:
-    """Return the cost of a turn in USD, as far as it is known: its output is included only if it was reported."""
+    """Return the known cost of a turn in USD: its output is included only if it was reported."""
     model, used = CATALOG.find(account.model_id), account.reported
     if model is None:
         return None
@@ -178,7 +178,7 @@ def spent_cost(spent: Spent) -> float | None:
     counted = (spent.input_tokens, spent.output_tokens, spent.cache_read_tokens, spent.cache_write_tokens)
     if model.price is None or model.price.up_to_tokens is None:
         return cost_usd(model, TokenSpending(*counted))
-    # The price holds for prompts up to a length, and a sum of many turns is no long prompt: the mean turn is priced.
+    # Prices depend on the length of a prompt, so the mean turn is priced, not the sum of many turns.
     turns = max(1, spent.turn_count)
     of_a_turn = cost_usd(model, TokenSpending(*(tokens // turns for tokens in counted)))
     return None if of_a_turn is None else of_a_turn * turns
@@ -201,7 +201,7 @@ def by_key(rows: Iterable[Spent]) -> list[Sum]:
 
 
 def by_source(rows: Iterable[Spent]) -> list[Sum]:
-    """Return the sums by source, with the prompt's own and the frame's; priced as input."""
+    """Return the sums by source, with separate sums for the prompt and the frame; priced as input."""
     sums: dict[str, Sum] = {}
     for row in rows:
         model = CATALOG.find(row.model_id)
@@ -223,21 +223,21 @@ def period_start(period: str, now: datetime) -> datetime:
 
 
 def crossed(budget: Budget, spent_usd: float) -> list[int]:
-    """Return the shares of a budget, in percent, that were spent."""
+    """Return the budget's thresholds, in percent, that the spending has reached."""
     return [percent for percent in budget.percents if spent_usd * 100 >= budget.limit_usd * percent]
 
 
 class BudgetWatch:
-    """Checks every budget periodically: a crossed share is stored, logged and counted, once per period."""
+    """Checks every budget periodically. A crossed threshold is stored, logged and counted once per period."""
 
     def __init__(self, pool: Pool, *, now: Callable[[], datetime], on_crossed: Callable[[int], None]) -> None:
-        """Read through the pool. `on_crossed` is called with each crossed share, in percent."""
+        """Read through the pool. `on_crossed` is called with each crossed threshold, in percent."""
         self._pool = pool
         self._now = now
         self._on_crossed = on_crossed
 
     async def run(self) -> None:
-        """Check every half a minute until cancelled."""
+        """Check every 30 seconds until cancelled."""
         while True:
             await self.look()
             await asyncio.sleep(_LOOK_EVERY_S)

@@ -1,6 +1,6 @@
-"""A tenant's daily limit on model calls, for those beside compiles: thread summaries, scans of the ontology, decay.
+"""A tenant's daily limit on the cost of model calls outside compiles: thread summaries, scans of the ontology, decay.
 
-A compile counts towards the same sum and looks at it for itself, between its calls.
+Compiles count towards the same sum and check it themselves, between their calls.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from store.scope import Scope
 
 @dataclass(frozen=True, slots=True)
 class DayCeiling:
-    """`usd` is the maximum cost of a tenant's calls on a day in UTC; None is no limit. `now` tells the day."""
+    """`usd` is the maximum cost of a tenant's calls on a UTC day; None means no limit. `now` gives the day."""
 
     usd: float | None
     pool: Pool
@@ -31,7 +31,7 @@ class DayCeiling:
         return cls(settings.compile_day_ceiling_cents / 100 or None, pool, now)
 
     async def is_reached(self, scope: Scope) -> bool:
-        """Return whether the tenant's calls of the day have cost as much as they may."""
+        """Return whether the cost of the tenant's calls of the day has reached the ceiling."""
         if self.usd is None:
             return False
         async with scoped(self.pool, scope, read_only=True, role=DatabaseRole.WORKER) as connection:

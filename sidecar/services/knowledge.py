@@ -1,6 +1,6 @@
-"""Knowledge bases: the documents read into them, and the templates, agents and spaces that they are assigned to.
+"""Knowledge bases: their documents, and the templates, agents and spaces that they are assigned to.
 
-Every method opens its own transaction. Reading and chunking are `sidecar.ingest`, run off the event loop.
+Every method opens its own transaction. `sidecar.ingest` reads and chunks documents, off the event loop.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ READERS = 2
 
 
 class Knowledge:
-    """Stores a tenant's bases. `on_forgotten` is called with each owner that read a deleted document.
+    """Stores a tenant's bases. `on_forgotten` is called with each owner whose receipts contain text of a deleted document.
 
-    `count` counts the tokens that bound a chunk of a document of up to 1 MiB; larger ones are read in a process that counts
-    in o200k_base. Methods that name a base raise NotFound for one that is unknown, or out of the caller's `reach`.
+    `count` counts the tokens of chunks of documents of up to 1 MiB; larger documents are read in a process that counts in
+    o200k_base. Methods that name a base raise NotFound if it is unknown or outside the caller's `reach`.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Knowledge:
         self._on_forgotten = on_forgotten
         self._now = now
         self._count = count
-        # Few threads of its own: each holds a document several times over, and one that outlives its call keeps a place
+        # Few threads of its own: each holds several copies of a document, and one that outlives its call keeps its slot
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="reader")
 
     async def create_base(self, tenant_id: UUID, name: str, description: str) -> Base:
@@ -113,7 +113,7 @@ class Knowledge:
     async def chunk_with_neighbours(
         self, tenant_id: UUID, chunk_id: UUID, *, reach: Reach | None
     ) -> Sequence[ChunkThere]:
-        """Return a chunk with its neighbours. Raises NotFound for one that is deleted or out of reach."""
+        """Return a chunk with its neighbours. Raises NotFound if it is deleted or out of reach."""
         async with tenant_scoped(self._pool, tenant_id, read_only=True) as connection:
             among = await documents.within(connection, tenant_id, reach)
             rows = await overview.chunk_around(connection, tenant_id, chunk_id, among=among)
@@ -124,7 +124,7 @@ class Knowledge:
     async def delete_document(self, tenant_id: UUID, base: str, path: str) -> None:
         """Delete a document with its chunks, its copies in the Brain, and its texts in the receipts of all owners.
 
-        A missing one counts as deleted.
+        A missing document counts as deleted.
         """
         read_name("base", base)
         _check_path(path)
@@ -133,7 +133,7 @@ class Knowledge:
             document = await documents.get(connection, tenant_id, found.base_id, path)
             if document is None:
                 return
-            # Before anything is written: it is asked under another role.
+            # Before any write, because this query runs under another role.
             owner_ids = await traces.owners_with_receipts(connection, tenant_id)
             await documents.delete(connection, tenant_id, found.base_id, path)
             await purging.request(connection, now=self._now())
@@ -144,7 +144,7 @@ class Knowledge:
             await self._settle(tenant_id)
 
     async def _settle(self, tenant_id: UUID) -> None:
-        """Take what left the Brain with a document out of every owner's receipts."""
+        """Remove the Brain's withdrawn copies of a document from every owner's receipts."""
         await settle(self._pool, tenant_id, now=self._now, on_forgotten=self._on_forgotten)
 
     async def _forget_in_receipts(self, scope: Scope, document: Document) -> None:
@@ -157,7 +157,7 @@ class Knowledge:
             await forgotten.date(connection, scope, notes, clock=self._now)
 
     async def assign_base(self, tenant_id: UUID, base: str, level: str, ref: str) -> None:
-        """Assign a base to the template, agent or space of that `ref`; turns see it from the next one on."""
+        """Assign a base to the template, agent or space named `ref`, from the next turn on."""
         await self._assigning(documents.assign, tenant_id, base, Assignment(level, read_id("ref", ref)))
 
     async def unassign_base(self, tenant_id: UUID, base: str, level: str, ref: str) -> None:
@@ -185,4 +185,4 @@ async def _base(connection: Connection, tenant_id: UUID, name: str, reach: Reach
 def _check_path(path: str) -> None:
     read_text("path", path, min_chars=1, max_chars=MAX_PATH_CHARS)
     if not path.isprintable():
-        raise InvalidArgument("path", "holds control characters", "send printable characters")
+        raise InvalidArgument("path", "contains control characters", "send printable characters")

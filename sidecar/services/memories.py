@@ -1,4 +1,4 @@
-"""Memories: writes, lists, shows and forgets them, with the pages compiled from them.
+"""Memories: writes, lists, shows and forgets them, including their traces in compiled pages.
 
 Every method opens its own transaction.
 """
@@ -59,7 +59,7 @@ MAX_PINNED_TOKENS = 300
 
 @dataclass(frozen=True, slots=True)
 class MemoryView:
-    """A memory with its entry in the ledger of the compile and the first places that cite it; each may be missing."""
+    """A memory, its entry in the compile's ledger, and the first citations of it; each may be missing."""
 
     memory: Memory | None
     entry: LedgerEntry | None
@@ -76,7 +76,7 @@ class MemoryHistory:
 
 
 class Memories:
-    """Stores memories in the built-in store. `is_compiled` returns whether an owner's wiki is compiled from it.
+    """Stores memories in the built-in store. `is_compiled` returns whether an owner's wiki is compiled from that store.
 
     `on_forgotten` is called with the owner of a forgotten memory, ahead of the notice; `elsewhere` forgets at remote memory
     services.
@@ -106,10 +106,10 @@ class Memories:
         self.supersessions = Supersessions(pools, now=now, compile_anew=self._queue_compile, limits=limits)
 
     async def retain(self, scope: Scope, new_memories: Sequence[NewMemory]) -> tuple[Retained, Enqueued | None]:
-        """Write up to 1,000 memories, and queue a compile; None when none was new or changed.
+        """Write up to 1,000 memories, and queue a compile; its outcome is None if no memory was new or changed.
 
-        Each was checked with `check_memory`, its metadata bounded as it was read. The write stands, whatever becomes of the
-        compile. Raises InvalidArgument if the pinned memories would take more than 300 tokens; then nothing is written.
+        The caller has checked each with `check_memory`, and bounded its metadata. A failure to queue the compile does not undo
+        the write. Raises InvalidArgument if the pinned memories would take more than 300 tokens; then nothing is written.
         """
         check_count("memories", new_memories, most=MAX_MEMORIES)
         prepared = await memories.prepare(scope, new_memories)
@@ -129,7 +129,7 @@ class Memories:
         return retained, await self._queue_compile(scope, now) if is_changed else None
 
     async def set_pinned(self, scope: Scope, memory_id: str, is_pinned: bool) -> Memory:
-        """Pin or unpin a memory, and return it. The wiki keeps what was compiled from it.
+        """Pin or unpin a memory, and return it. The wiki does not change.
 
         Raises NotFound, and InvalidArgument if the pinned memories would take more than 300 tokens.
         """
@@ -143,7 +143,7 @@ class Memories:
         return memory
 
     async def notify_retained(self, scope: Scope) -> Enqueued:
-        """Queue a compile of memories that were retained elsewhere, and return the outcome."""
+        """Queue a compile of memories that were retained at a remote service, and return the outcome."""
         return await queue_compile(self._pool, scope, now=self._now())
 
     async def page(
@@ -155,7 +155,7 @@ class Memories:
         after: tuple[datetime, str] | None = None,
         wanted: MemoryFilter = EVERY,
     ) -> list[Memory]:
-        """Return up to `limit` memories of about `most_bytes` bytes of text, newest first."""
+        """Return up to `limit` memories with at most about `most_bytes` bytes of text, newest first."""
         async with scoped(self._pool, scope, read_only=True) as connection:
             return await memories.page(
                 connection, scope, limit=limit, after=after, most_bytes=most_bytes, wanted=wanted
@@ -171,7 +171,7 @@ class Memories:
         return memory
 
     async def view(self, scope: Scope, memory_id: str, *, most_citations: int) -> MemoryView:
-        """Return everything known about a memory, also a forgotten or remote one. Raises NotFound if nothing is known."""
+        """Return all known data of a memory, also of a forgotten or remote one. Raises NotFound if there is none."""
         read_id("id", memory_id)
         async with scoped(self._pool, scope, read_only=True) as connection:
             found = MemoryView(
@@ -199,7 +199,7 @@ class Memories:
     async def set_status(self, scope: Scope, memory_id: str, decision: StatusDecision) -> Memory:
         """Accept or reject a memory, or make it a candidate again, and return it. Raises NotFound.
 
-        A status that it has already changes nothing. The wiki is compiled anew when a memory becomes accepted or ceases to be.
+        Setting the present status changes nothing. When a memory becomes accepted, or is no longer accepted, a compile is queued.
         """
         read_id("memory_id", memory_id)
         read_text("rule", decision.rule, max_chars=MAX_RULE_CHARS)
@@ -217,7 +217,7 @@ class Memories:
         return await self.get(scope, memory_id)
 
     async def compress(self, scope: Scope, memory_ids: Sequence[str]) -> Memory:
-        """Compress candidates into one summary, a candidate too, and return it. Raises FailedPrecondition with the reason."""
+        """Compress candidates into one summary, which is itself a candidate, and return it. Raises FailedPrecondition."""
         check_count("memory_ids", memory_ids, most=MAX_SOURCES)
         for place, memory_id in enumerate(memory_ids):
             read_id(f"memory_ids[{place}]", memory_id)
@@ -231,7 +231,7 @@ class Memories:
     async def forget(self, scope: Scope, memory_id: str) -> None:
         """Forget a memory and its traces in receipts, summaries and the wiki; a missing one counts as forgotten.
 
-        Summaries that rest on it are made anew without it; one with fewer than two sources left is forgotten too.
+        Summaries that rest on it are rebuilt without it; a summary with fewer than two sources left is forgotten too.
         """
         await self.forgetting.forget(scope, Target(memory_id=read_id("memory_id", memory_id)))
 
@@ -245,7 +245,7 @@ class Memories:
 
 
 def check_memory(field: str, memory: NewMemory, *, most_trusted: AuthorityTier) -> None:
-    """Raise InvalidArgument, which names the place under `field`, for a memory that `retain` does not take.
+    """Raise InvalidArgument, naming the path under `field`, for a memory that `retain` does not accept.
 
     `most_trusted` is the highest authority that the caller may claim.
     """
@@ -271,8 +271,8 @@ def check_memory(field: str, memory: NewMemory, *, most_trusted: AuthorityTier) 
 
 
 def _check_pinned(field: str, pinned: Sequence[RecalledMemory]) -> None:
-    """Raise InvalidArgument if the memories take more than 300 tokens as they stand in a context, marks included."""
+    """Raise InvalidArgument if the memories take more than 300 tokens in a context, marks included."""
     tokens = sum(stored_counts(f"[p1] {one.text}\n").o200k_base for one in pinned)
     if tokens > MAX_PINNED_TOKENS:
-        problem = f"the pinned memories would take {tokens} tokens, and may take {MAX_PINNED_TOKENS} in all"
+        problem = f"the pinned memories would take {tokens} tokens, and may take {MAX_PINNED_TOKENS} in total"
         raise InvalidArgument(field, problem, "unpin or shorten one (sidecar memory list --pinned shows them)")

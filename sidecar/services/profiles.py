@@ -1,7 +1,7 @@
-"""Profiles: the versioned knobs of a tenant, template, agent or space, and a source's switch, which is one of them.
+"""Profiles: the versioned knobs of a tenant, template, agent or space, including the switches of sources.
 
 Every method opens its own transaction. `sidecar.turn.profile` decides which values are valid. A write takes effect in this
-process at once, and in others on a notice.
+process at once, and in other processes on a notice.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ _TENANT = Level("tenant")
 
 @dataclass(frozen=True, slots=True)
 class SourceSwitches:
-    """The sources that a tenant's turns use, and which of the others the tenant's own level switches off."""
+    """The sources that a tenant's turns use, and the sources that the tenant's own level switches off."""
 
     enabled: frozenset[str]
     off_here: frozenset[str]
 
 
 class Profiles:
-    """Reads and writes knobs; `now` tells the time of a write, `on_changed` is called with the tenant of each write.
+    """Reads and writes knobs; `now` returns the time of a write, `on_changed` is called with the tenant of each write.
 
-    A `reach` is how much of the tenant an agent sees, None for an admin. A level that no turn of the agent has raises
-    ScopeForbidden, or SpaceForbidden for a space that is not held.
+    A `reach` is the part of the tenant that an agent sees, None for an admin. A level that no turn of the agent uses raises
+    ScopeForbidden, or SpaceForbidden for a space that the agent does not have.
     """
 
     def __init__(
@@ -60,13 +60,13 @@ class Profiles:
         self._writing = partial(writing, self._pool, now=now, on_changed=on_changed)
 
     async def newest(self, tenant_id: UUID, level: Level, *, reach: Reach | None) -> ProfileVersion | None:
-        """Return a level's own knobs, None when it has none."""
+        """Return a level's own knobs, None if it has none."""
         async with tenant_scoped(self._pool, tenant_id, read_only=True) as connection:
             await _check_reach(connection, tenant_id, level, reach)
             return await templates.newest(connection, tenant_id, level)
 
     async def in_force(self, tenant_id: UUID, *, agent_id: str, space_id: str) -> InForce:
-        """Return the profile of a turn of the agent in the space, read from the database."""
+        """Return the profile that applies to the agent's turns in the space, read from the database."""
         async with tenant_scoped(self._pool, tenant_id, read_only=True) as connection:
             return await profile_cache.read(
                 connection, tenant_id, agent_id=agent_id, space_id=space_id, base=self._base
@@ -77,7 +77,7 @@ class Profiles:
     ) -> ProfileVersion:
         """Write a level's knobs as its newest version.
 
-        With `expected_version` above 0, raises VersionConflict when another version is the newest.
+        With `expected_version` above 0, raises VersionConflict if another version is the newest.
         """
         read_int("expected_version", expected_version, least=0, most=_MAX_VERSION)
         async with self._writing(tenant_id) as (connection, now):
@@ -93,7 +93,7 @@ class Profiles:
             return await templates.history(connection, tenant_id, level, limit=limit, before=before)
 
     async def roll_back(self, tenant_id: UUID, level: Level, version: int, *, author: str) -> ProfileVersion:
-        """Write an earlier version of a level as its newest. Raises NotFound for a version that never was."""
+        """Write an earlier version of a level as its newest. Raises NotFound if there is no such version."""
         read_int("version", version, least=1, most=_MAX_VERSION)
         now = self._now()
         async with tenant_scoped(self._pool, tenant_id) as connection:
@@ -128,11 +128,11 @@ class Profiles:
 
 
 def level_of(name: str, ref: str) -> Level:
-    """Return the level of that name, `ref` naming which template, agent or space. Raises InvalidArgument."""
+    """Return the level of that name; `ref` names the template, agent or space. Raises InvalidArgument."""
     if name != "tenant":
         return Level(name, read_id("ref", ref))
     if ref:
-        raise InvalidArgument("ref", "names something inside the tenant's own level", "leave it empty")
+        raise InvalidArgument("ref", "is set for the tenant's own level", "leave it empty")
     return Level(name)
 
 

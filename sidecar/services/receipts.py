@@ -1,6 +1,6 @@
 """Receipts: read, listed, and compared with the provider's token counts. Every method opens its own transaction.
 
-A `reach` says which of the owner's turns an agent sees; None, for an admin, is all.
+A `reach` limits the owner's turns that an agent sees; None, for an admin, means all.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ _COUNTS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_to
 
 @dataclass(frozen=True, slots=True)
 class LearnedUsage:
-    """The input tokens that we had counted for a reported turn, and the ratio that corrects the model's counts from now on."""
+    """Our count of a reported turn's input tokens, and the ratio that corrects the model's counts from now on."""
 
     expected_input_tokens: int
     ratio: float
 
 
 class Receipts:
-    """Reads receipts. `now` tells the time of a report, `receipt_writer` knows the receipts that are still queued, and `meters`
-    learn.
+    """Reads receipts. `now` returns the time of a report, `receipt_writer` knows the receipts that are still queued, and
+    `meters` learn from reports.
     """
 
     def __init__(
@@ -53,11 +53,11 @@ class Receipts:
         self._meters = meters
 
     async def get(self, scope: Scope, receipt_id: UUID, *, reach: Reach | None) -> StoredReceipt:
-        """Return a receipt within reach. Waits for one that is still queued here, and a second at most for another process's.
+        """Return a receipt within reach. Waits for one queued in this process, and at most a second for one of another process.
 
-        Raises ReceiptDropped for a receipt that was never written, NotFound for one that is unknown or out of reach.
+        Raises ReceiptDropped for a receipt that was never written, NotFound if it is unknown or out of reach.
         """
-        # Asked before the first look: what is written between the two is then found by the second.
+        # Asked before the first look, so that the second look finds a receipt that is written between the two.
         settling = self._receipt_writer.settling(scope, receipt_id)
         receipt = await self._stored(scope, receipt_id, reach)
         if receipt is None and settling is not None:
@@ -78,14 +78,14 @@ class Receipts:
         limit: int,
         before: tuple[datetime, UUID] | None = None,
     ) -> list[StoredReceipt]:
-        """Return up to `limit` receipts within reach without their candidates, newest first; of one thread if named."""
+        """Return up to `limit` receipts within reach, without their candidates, newest first; only of `thread_id` if set."""
         async with scoped(self._pools.background, scope, read_only=True) as connection:
             return await receipts.page(connection, scope, thread_id=thread_id, limit=limit, before=before, reach=reach)
 
     async def report_usage(
         self, scope: Scope, receipt_id: UUID, usage: ReportedUsage, *, reach: Reach | None
     ) -> LearnedUsage:
-        """Store the provider's counts, and learn from the first report about a receipt. Raises what `get` raises."""
+        """Store the provider's counts, and learn from the first report about a receipt. Raises the errors of `get`."""
         read_item_ids("used_item_ids", usage.used_item_ids)
         for name in _COUNTS:
             read_int(name, getattr(usage, name), least=0, most=_MAX_TOKENS)
@@ -102,7 +102,7 @@ class Receipts:
         return LearnedUsage(expected_tokens, learned.trusted_ratio)
 
     async def stands(self, scope: Scope, began: datetime) -> bool:
-        """Return whether nothing of the owner was forgotten since a turn began; False if that is unknown."""
+        """Return whether nothing of the owner was forgotten since a turn began; False if unknown."""
         try:
             async with scoped(self._pools.turn, scope, read_only=True) as connection:
                 return not await forgotten.anything_since(connection, scope, began)
@@ -111,7 +111,7 @@ class Receipts:
             return False
 
     async def _written_elsewhere(self, scope: Scope, receipt_id: UUID, reach: Reach | None) -> StoredReceipt | None:
-        """Return a receipt that another process is about to write; None if it is not written in time."""
+        """Return a receipt that another process may be about to write; None if it is not written in time."""
         for pause_s in _PAUSES_S if is_fresh(receipt_id, self._now()) else ():
             await asyncio.sleep(pause_s)
             if (receipt := await self._stored(scope, receipt_id, reach)) is not None:

@@ -49,7 +49,7 @@ class Tenancy:
         )
 
     async def not_before(self, tenant_id: UUID) -> datetime | None:
-        """Return the instant before which the tenant's tokens are refused, at most 5 s old; None when none are."""
+        """Return the instant before which the tenant's tokens are refused, read at most 5 s ago; None if none are refused."""
         tenant = await self._known.get(tenant_id)
         return None if tenant is None else tenant.tokens_not_before
 
@@ -82,7 +82,7 @@ class ForgottenOwner:
 
 
 class Tenants:
-    """Sets up a tenant and forgets its owners; `now` tells the time of a write.
+    """Sets up a tenant and forgets its owners; `now` returns the time of a write.
 
     `on_changed` is called with the tenant whose state changed, and `on_forgotten` with the forgotten owner, ahead of the notice.
     """
@@ -111,7 +111,7 @@ class Tenants:
         return tenant
 
     async def put_agent(self, tenant_id: UUID, agent_id: str, template_id: str) -> None:
-        """Create an agent or change its template (the default one for an empty id); in force from its next turn."""
+        """Create an agent or change its template (empty for the default one); in force from its next turn."""
         read_id("agent_id", agent_id)
         template_id = read_id("template_id", template_id, is_optional=True) or DEFAULT_TEMPLATE
         async with self._writing(tenant_id) as (connection, now):
@@ -125,12 +125,12 @@ class Tenants:
             await tenants.put_space(connection, tenant_id, space_id, name=name, now=now)
 
     async def put_workspace(self, tenant_id: UUID, level: str, ref: str, location: str) -> None:
-        """Set the directory of a workspace's files below the tenant's folder; an empty one removes the workspace.
+        """Set the directory of a workspace's files below the tenant's folder; an empty directory removes the workspace.
 
         `level` is `tenant`, with an empty `ref`, or `template` or `agent`.
         """
         if level == "tenant" and ref:
-            raise InvalidArgument("ref", "names something inside the tenant's own level", "leave it empty")
+            raise InvalidArgument("ref", "is set for the tenant's own level", "leave it empty")
         if level != "tenant":
             read_id("ref", ref)
         location = _read_location(location)
@@ -141,21 +141,20 @@ class Tenants:
                 await tenants.remove_workspace(connection, tenant_id, level=level, ref=ref)
 
     async def revoke_tokens(self, tenant_id: UUID, not_before: datetime | None = None) -> datetime | None:
-        """Refuse the tenant's tokens issued before an instant, None for now, and return the instant in force, which never moves
-        back.
+        """Refuse the tenant's tokens issued before an instant (None for now), and return the instant in force.
 
-        Raises InvalidArgument for a future instant: it would refuse every caller until then.
+        That instant never moves back. Raises InvalidArgument for a future instant, which would refuse every caller until then.
         """
         now = self._now()
         if not_before is not None and not_before > now + _CLOCK_SKEW:
-            raise InvalidArgument("not_before_time", "lies in the future", "send an instant up to now, or none")
+            raise InvalidArgument("not_before_time", "is in the future", "send an instant up to now, or none")
         async with self._writing(tenant_id) as (connection, _):
             return await tenants.revoke_tokens(connection, tenant_id, not_before=not_before or now)
 
     async def forget_owner(self, scope: Scope, *, is_dry_run: bool = False) -> ForgottenOwner:
-        """Delete everything of an owner, and return the number of rows by table; none if the tenant is unknown.
+        """Delete all data of an owner, and return the number of rows by table; none if the tenant is unknown.
 
-        Remote memory services forget the owner too; the report has each outcome. A dry run rolls back and calls none.
+        Remote memory services forget the owner too; the report has each outcome. A dry run rolls back and calls no service.
         """
         counts: Mapping[str, int] = {}
         elsewhere = self._elsewhere.announced(scope, _WHOLE)
@@ -198,9 +197,9 @@ class Tenants:
 async def writing(
     pool: Pool, tenant_id: UUID, *, now: Callable[[], datetime], on_changed: Callable[[UUID], None]
 ) -> AsyncIterator[tuple[Connection, datetime]]:
-    """Yield a transaction in which the tenant exists, and the time; turns see the change from the next one on.
+    """Yield a transaction in which the tenant exists, and the time; the change is in force from the next turn on.
 
-    Then `on_changed` drops what this process caches of the tenant.
+    Afterwards `on_changed` drops this process's caches of the tenant.
     """
     at = now()
     async with tenant_scoped(pool, tenant_id) as connection:
@@ -211,7 +210,7 @@ async def writing(
 
 
 def _read_location(location: str) -> str:
-    """Return the directory in its shortest form. Whether links lead out of the tenant's folder is checked when files are read."""
+    """Return the normalized directory. Links that lead out of the tenant's folder are checked when files are read."""
     read_text("location", location, max_chars=MAX_LOCATION_CHARS)
     path = PurePosixPath(location)
     if path.is_absolute() or ".." in path.parts or "\\" in location or (location and not location.isprintable()):

@@ -1,4 +1,4 @@
-"""Threads: turns appended, listed and found again; and when a thread is due for a summary.
+"""Threads: appends, lists and locates turns, and queues summaries and episodes.
 
 Every method of the service opens its own transaction.
 """
@@ -41,10 +41,10 @@ STEP_TURNS = 20
 
 
 class Threads:
-    """Stores an owner's threads; `now` tells the time of a write.
+    """Stores an owner's threads; `now` returns the time of a write.
 
-    An owner's turns and memories hold at most `quota_bytes`, 0 for any number. A session ends, and becomes an episode, when
-    nothing was said for `episode_pause`.
+    An owner's turns and memories have at most `quota_bytes` bytes, 0 for no limit. A session ends, and becomes an episode,
+    after `episode_pause` without turns.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Threads:
         self._quota_bytes = quota_bytes
 
     async def append(self, scope: Scope, thread_id: str, title: str, turns: Sequence[NewTurn]) -> Appended:
-        """Write up to 1,000 turns, checked with `check_turn`, to the thread; existing turns stay unchanged.
+        """Append up to 1,000 turns, checked with `check_turn`, to the thread; existing turns are not changed.
 
         Fences in the texts are removed, and tokens are counted here.
         """
@@ -92,7 +92,7 @@ class Threads:
             return await threads.list_threads(connection, scope, limit=limit, before=before)
 
     async def turns(self, scope: Scope, thread_id: str, *, limit: int, after: int = 0) -> list[StoredTurn]:
-        """Return up to `limit` turns of a thread as they were said, oldest first, after a position."""
+        """Return up to `limit` turns of a thread in their original wording, after a position, oldest first."""
         read_id("thread_id", thread_id)
         async with scoped(self._pool, scope, read_only=True) as connection:
             return await threads.list_turns(connection, scope, thread_id, limit=limit, after=after)
@@ -108,7 +108,7 @@ class Threads:
     async def _queue_episodes(
         self, connection: Connection, scope: Scope, thread_id: str, turns: Sequence[NewTurn], now: datetime
     ) -> None:
-        """Queue a look at the thread's sessions for when the newest one ends; at once if that is past, as of imported turns."""
+        """Queue a check of the thread's sessions for the end of the newest one; at once if it has ended, as in an import."""
         newest = max(turn.said_at for turn in turns)
         not_before = max(min(newest, now) + self._episode_pause, now)
         await background.enqueue(connection, scope, EPISODES_KIND, thread_id, now=now, not_before=not_before)
@@ -122,9 +122,9 @@ class Threads:
 
 
 def check_turn(field: str, turn: NewTurn) -> None:
-    """Raise InvalidArgument, which names the place under `field`, for a turn that `append` does not take.
+    """Raise InvalidArgument, naming the path under `field`, for a turn that `append` does not accept.
 
-    The number of its parts was bounded by `MAX_PARTS` before they were read.
+    The caller has limited the number of its parts to `MAX_PARTS`.
     """
     if turn.role not in ROLES:
         raise InvalidArgument(f"{field}.role", f"is {turn.role[:40]!r}", f"send one of {', '.join(ROLES)}")
@@ -132,7 +132,7 @@ def check_turn(field: str, turn: NewTurn) -> None:
         _check_part(f"{field}.parts[{place}]", part)
     read_text(f"{field}.text", turn.text, max_chars=MAX_TURN_CHARS)
     if not turn.text.strip() and not turn.parts:
-        raise InvalidArgument(field, "says nothing", "send a text, a tool call or a tool result")
+        raise InvalidArgument(field, "has no content", "send a text, a tool call or a tool result")
     read_id(f"{field}.client_turn_id", turn.client_turn_id)
     read_text(f"{field}.speaker", turn.speaker, max_chars=MAX_SPEAKER_CHARS)
 
@@ -140,7 +140,7 @@ def check_turn(field: str, turn: NewTurn) -> None:
 async def queue_summary(
     connection: Connection, scope: Scope, thread_id: str, *, turn_counts: tuple[int, int], now: datetime
 ) -> None:
-    """Queue a summary if the thread's growth, from and to these numbers of turns, crossed a step."""
+    """Queue a summary if the number of turns crossed a step; `turn_counts` are the numbers before and after."""
     before, after = turn_counts
     if after > KEEP_TURNS and before // STEP_TURNS != after // STEP_TURNS:
         await background.enqueue(connection, scope, KIND, thread_id, now=now)

@@ -1,6 +1,6 @@
-"""A wiki's upkeep: resets, lint, links, exports, imports, the quarantine, and reads of pages against their cost.
+"""Maintenance of a wiki: resets, lint, links, exports, imports, the quarantine, and the reads of pages compared with their cost.
 
-Every method opens its own transaction. With `is_dry`, an act is done, counted and rolled back.
+Every method opens its own transaction. With `is_dry`, an operation is run, counted and rolled back.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ class Worth:
 
 @dataclass(frozen=True, slots=True)
 class ReadsAgainstCost:
-    """The turns' reads since an instant: the most read pages, and the most expensive ones that no turn read.
+    """The turns' reads since an instant: the most read pages, and the most expensive pages that no turn read.
 
-    `is_cut` says that the newest 500 turns begin there, which is less than a month.
+    With `is_cut`, the newest 500 turns begin at that instant, which is less than a month ago.
     """
 
     since: datetime
@@ -85,9 +85,9 @@ class ReadsAgainstCost:
 
 
 class Upkeep:
-    """Maintains an owner's wiki; `now` tells the time of an act.
+    """Maintains an owner's wiki; `now` returns the time of an operation.
 
-    Methods that write raise FailedPrecondition where the tenant's compile is off.
+    Methods that write raise FailedPrecondition if the tenant's compile is off.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class Upkeep:
         self._limits = limits
 
     async def reset(self, scope: Scope, *, mode: ResetMode, is_dry: bool) -> Reset:
-        """Reset the wiki to its beginning. Raises FailedPrecondition while a job runs."""
+        """Reset the wiki to its initial state. Raises FailedPrecondition while a job runs."""
         return await self._done(scope, lambda one: upkeep.reset(one, scope, mode=mode, now=self._now()), is_dry=is_dry)
 
     async def lint(self, scope: Scope, *, is_dry: bool) -> tuple[LintFindings, Job | None]:
@@ -113,7 +113,7 @@ class Upkeep:
             return report, await jobs.get(connection, scope, report.job_id) if report.job_id else None
 
     async def backfill_links(self, scope: Scope, *, is_dry: bool) -> Backfill:
-        """Write missing deterministic links, some memories a transaction; a dry run takes all of them in one."""
+        """Write missing deterministic links, for some memories per transaction; a dry run uses one transaction for all."""
         if is_dry:
             return await self._done(scope, partial(self._backfill_all, scope), is_dry=True)
         done = Backfill()
@@ -152,13 +152,13 @@ class Upkeep:
     async def verify(self, scope: Scope) -> ReplayedLog:
         """Replay the log into a separate wiki, and return the differences.
 
-        Raises FailedPrecondition where the tables are spread over servers: a replay searches what its transaction wrote.
+        Raises FailedPrecondition if the tables are distributed over servers: a replay searches rows that its transaction wrote.
         """
         check_on_one_server(self._pool, "wiki", "replay its log")
         return await replay(self._engine, self._pool, scope)
 
     async def import_records(self, scope: Scope, records: Sequence[NewMemory], *, has_more: bool) -> Imported:
-        """Write records of a journal as memories; queue one compile with the last of them.
+        """Write records of a journal as memories; with the last ones, queue one compile.
 
         Raises QuotaExceeded, TooManyMemories.
         """
@@ -179,7 +179,7 @@ class Upkeep:
         return Imported(retained.created_count, retained.updated_count, unchanged, job)
 
     async def _compiled(self, connection: Connection, scope: Scope, *, is_new: bool) -> Job | None:
-        """Name imported places and queue the compile of the import; None if everything has been read already."""
+        """Store the names of imported places and queue the compile; None if all memories have been read already."""
         now = self._now()
         await upkeep.queue_place_names(connection, scope, now=now)
         await scopes.mark_dirty(connection, scope, now=now)
@@ -195,14 +195,14 @@ class Upkeep:
             return await overview.quarantined(connection, scope, limit=limit, after=after)
 
     async def quarantine_reasons(self, scope: Scope) -> dict[str, int]:
-        """Return how many memories are in quarantine, by reason, the most frequent first."""
+        """Return the number of quarantined memories by reason, the most frequent first."""
         async with self._reading(scope) as connection:
             return await overview.quarantine_reasons(connection, scope)
 
     async def retry(self, scope: Scope, memory_ids: Sequence[str] = ()) -> tuple[int, Job | None]:
         """Queue quarantined memories to be read again (the first 1,000 if none is named), and the compile that reads them.
 
-        Return how many there were, and the compile; without any, none is queued.
+        Return the number of memories and the compile job; without memories, no compile is queued.
         """
         check_count("memory_ids", memory_ids, most=MOST_RETRIED)
         named, now = [read_id("memory_ids", one) for one in memory_ids], self._now()
@@ -215,7 +215,7 @@ class Upkeep:
         return count, job
 
     async def reads(self, scope: Scope, *, since: datetime | None) -> tuple[Reads, dict[UUID, PageRow]]:
-        """Return the turns' reads since an instant (a month ago by default) with the compile cost, and the pages read."""
+        """Return the turns' reads since an instant (by default a month ago) with the compile cost, and the pages read."""
         since = since or self._now() - timedelta(days=_READ_DAYS)
         async with self._reading(scope) as connection:
             found = await rows.reads(connection, scope, since=since)
@@ -272,13 +272,13 @@ class _RolledBack(Exception):
 async def _worths(
     connection: Connection, scope: Scope, reads: Reads, cited: Cited, page_ids: Sequence[UUID]
 ) -> list[Worth]:
-    """Return pages with their reads, and their share of the cost by the memories that they began to cite."""
-    found = []
+    """Return pages with their reads, and their share of the cost in proportion to the memories that they newly cite."""
+    worths = []
     for page_id in page_ids:
         row = await browse.page(connection, scope, page_id)
         if row is None:
             continue
         share = cited.by_page.get(row.page_id, 0) / cited.whole if cited.whole else 0.0
         read, used = reads.by_page.get(row.page_id, (0, 0))
-        found.append(Worth(row, read, used, reads.cost_usd * share if cited.whole else None))
-    return found
+        worths.append(Worth(row, read, used, reads.cost_usd * share if cited.whole else None))
+    return worths

@@ -1,6 +1,6 @@
-"""Checks plain values: texts, names, ids, numbers, counts.
+"""Validates plain values: texts, names, ids, numbers, counts.
 
-Every function returns the value to work with or raises InvalidArgument, which names the field, the problem and the fix.
+Every function returns the validated value or raises InvalidArgument, naming the field, the problem and the fix.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 def read_text(field: str, value: str, *, max_chars: int, min_chars: int = 0) -> str:
-    """Return the text, of `min_chars` to `max_chars` characters, blank counting as empty where one is needed."""
+    """Return the text, of `min_chars` to `max_chars` characters; blank text counts as empty if a text is required."""
     if min_chars and len(value.strip()) < min_chars:
         problem = "is empty" if not value.strip() else "is too short"
         raise InvalidArgument(field, problem, f"send {min_chars} to {max_chars} characters")
@@ -39,7 +39,7 @@ def read_name(field: str, value: str) -> str:
 
 
 def read_id(field: str, value: str, *, is_optional: bool = False) -> str:
-    """Return an id chosen by a caller: 1 to 200 printable characters, not blank; empty only where it is optional."""
+    """Return an id chosen by a caller: 1 to 200 printable characters, not blank; it may be empty only if it is optional."""
     if not value and is_optional:
         return value
     if not value.strip() or len(value) > MAX_EXTERNAL_ID_CHARS or not value.isprintable():
@@ -79,17 +79,17 @@ def check_count(field: str, values: Sized, *, most: int, least: int = 0) -> None
 
 
 def check_characters(field: str, value: str) -> None:
-    """Raise InvalidArgument for a text that holds NUL or half a surrogate pair."""
+    """Raise InvalidArgument for a text with a NUL character or half a surrogate pair."""
     if "\0" in value:
-        raise InvalidArgument(field, "holds a NUL character", "remove it")
+        raise InvalidArgument(field, "contains a NUL character", "remove it")
     if _SURROGATE.search(value):
-        raise InvalidArgument(field, "holds half a surrogate pair", "send valid Unicode")
+        raise InvalidArgument(field, "contains half a surrogate pair", "send valid Unicode")
 
 
 def check_on_one_server(pool: Pool, subject: str, act: str) -> None:
-    """Refuse an act that reads, under another role, rows that its own transaction wrote: no cluster of servers does that.
+    """Refuse an operation that reads, under another role, rows that its own transaction wrote: a cluster cannot do that.
 
-    Raises FailedPrecondition where the tables are spread over servers.
+    Raises FailedPrecondition if the tables are distributed over servers.
     """
     if pool.is_spread:
-        raise FailedPrecondition(subject, f"a database that is spread over servers cannot {act}")
+        raise FailedPrecondition(subject, f"a database that is distributed over servers cannot {act}")

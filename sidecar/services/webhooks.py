@@ -1,6 +1,6 @@
-"""Notices of backends that memories changed. A notice can only queue a compile.
+"""Notices of backends about changed memories. A notice can only queue a compile.
 
-The scope comes from our own row of the webhook's id, never from the notice. The row's secret must have signed the raw body
+The scope comes from the stored row of the webhook's id, never from the notice. The row's secret must have signed the raw body
 together with a time at most five minutes away, and each delivery counts once.
 """
 
@@ -25,7 +25,7 @@ _NO_SECRET = b"\0" * 32
 
 
 class NoticeRefused(Unauthenticated):
-    """There is no webhook of this id, or its secret did not sign this within five minutes."""
+    """There is no webhook with this id, or its secret did not sign the notice within five minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +38,11 @@ class Delivery:
 
     @property
     def delivery_id(self) -> str:
-        """The id that repetitions of this notice share: they have the same body, signed anew each time."""
+        """The id that repetitions of this notice share: they have the same body, signed again each time."""
         return sha256(self.body).hexdigest()
 
     def is_signed_with(self, secret: bytes, *, now: datetime) -> bool:
-        """Return whether the secret, in hexadecimal as it was handed out, signed `time.body`, and the time is near `now`."""
+        """Return whether the secret (hexadecimal, as issued) signed `time.body`, and the time is near `now`."""
         if not self.timestamp.isascii() or not self.timestamp.isdecimal() or len(self.timestamp) > 12:
             return False
         if abs(now.timestamp() - int(self.timestamp)) > MAX_AGE_S:
@@ -53,8 +53,8 @@ class Delivery:
 
 
 class Webhooks:
-    """Takes notices; `now` tells the time. `is_compiled` returns whether a subscription's owner has a wiki that is compiled
-    from that backend: otherwise nothing is queued.
+    """Receives notices; `now` returns the time. `is_compiled` returns whether the wiki of a subscription's owner is compiled
+    from that backend; if not, nothing is queued.
     """
 
     def __init__(
@@ -70,10 +70,10 @@ class Webhooks:
         async with installation(self._pool, read_only=True) as connection:
             scope = await webhooks.scope_of(connection, webhook_id)
         if scope is None:
-            # As much work as for a known id, and the same answer.
+            # The same work and the same answer as for a known id.
             delivery.is_signed_with(_NO_SECRET, now=now)
             raise NoticeRefused
-        # One transaction: a notice counts as taken only if its compile is queued.
+        # One transaction: a notice counts as received only if its compile is queued.
         async with scoped(self._pool, scope) as connection:
             subscription = await webhooks.get(connection, scope, webhook_id)
             if subscription is None or not delivery.is_signed_with(subscription.secret, now=now):

@@ -111,12 +111,12 @@ async def test_a_tenant_sees_its_row_wherever_it_lies_and_no_other(pools: Pools,
 
 
 async def test_a_scan_is_refused_with_the_cause(pools: Pools) -> None:
-    with pytest.raises(FailedPrecondition, match="spread over servers cannot be scanned"):
+    with pytest.raises(FailedPrecondition, match="distributed over servers cannot be scanned"):
         await Scans(pools, now=Clock()).scan(SCOPE.tenant_id)
 
 
 async def test_a_replay_of_a_log_is_refused_with_the_cause(pools: Pools) -> None:
-    with pytest.raises(FailedPrecondition, match="spread over servers cannot replay its log"):
+    with pytest.raises(FailedPrecondition, match="distributed over servers cannot replay its log"):
         await Upkeep(pools, engine_on(pools), now=Clock()).verify(SCOPE)
 
 

@@ -1,1 +1,1 @@
-"""Memories that age: decay jobs, episodes, and the attestations that let a model write summaries."""
+"""The ageing of memories: decay jobs, episodes, and the attestations that allow a model to write summaries."""

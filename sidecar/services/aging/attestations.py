@@ -1,7 +1,6 @@
-"""Attestations: an operator's Ed25519 signature that a model may write summaries with a prompt, until a day or a revocation.
+"""Attestations: an operator's Ed25519 signature that a model may write summaries with a prompt, until it expires or is revoked.
 
-Nothing is taken on trust: the signature is verified when an attestation is added and at each use, with the keys that the
-settings name now.
+The signature is verified when an attestation is added and at each use, with the keys that the settings name at that time.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ OperatorKeys = Mapping[str, Ed25519PublicKey]
 
 
 class Attestations:
-    """Adds, checks, revokes and lists attestations. `model_id` is the model that would write summaries, "" for none."""
+    """Adds, checks, revokes and lists attestations. `model_id` is the model that would write summaries, empty for none."""
 
     def __init__(
         self,
@@ -61,7 +60,7 @@ class Attestations:
     def of_settings(
         cls, settings: Settings, pool: Pool, *, now: Callable[[], datetime], role: DatabaseRole = DatabaseRole.APP
     ) -> Attestations:
-        """Return the attestations with the keys and the model of the settings. Raises SettingInvalid."""
+        """Return the service with the keys and the model of the settings. Raises SettingInvalid."""
         language_models.check("SIDECAR_DECAY_SUMMARIES", settings.decay_summaries)
         is_without = settings.decay_summaries == language_models.EXTRACTIVE
         model_id = "" if is_without else settings.bedrock_model_id
@@ -70,7 +69,7 @@ class Attestations:
         )
 
     async def check(self, scope: Scope) -> None:
-        """Return if an attestation allows the model to write summaries now. Raises CompressionRefused with the reason."""
+        """Raise CompressionRefused, with the reason, unless an attestation allows the model to write summaries now."""
         if not self._model_id:
             raise CompressionRefused("no model is set that could write the summary (SIDECAR_DECAY_SUMMARIES)")
         async with scoped(self._pool, scope, read_only=True, role=self._role) as connection:
@@ -86,10 +85,10 @@ class Attestations:
             raise InvalidArgument("envelope", f"has {len(envelope)} bytes", f"send at most {MAX_ENVELOPE_BYTES}")
         payload = _read(envelope)
         if payload["tenant_id"] != str(tenant_id):
-            raise InvalidArgument("envelope", f"is for the tenant {payload['tenant_id']}", f"sign one for {tenant_id}")
+            raise InvalidArgument("envelope", f"names the tenant {payload['tenant_id']}", f"sign one for {tenant_id}")
         key_id = next((one for one, key in self._keys.items() if _is_signed(key, envelope, signature)), "")
         if not key_id:
-            problem = "is by none of the operators' keys"
+            problem = "matches none of the operators' keys"
             raise InvalidArgument("signature", problem, "name the key's public half in SIDECAR_DECAY_ATTESTATION_KEYS")
         now = self._now()
         attestation = Attestation(
@@ -129,7 +128,7 @@ class Attestations:
         return known
 
     def _refusal(self, tenant_id: UUID, attestation: Attestation) -> str:
-        """Return why an attestation does not hold now; "" if it holds."""
+        """Return the reason why an attestation is not valid now; empty if it is valid."""
         now, key = self._now(), self._keys.get(attestation.key_id)
         if attestation.revoked_at is not None:
             return f"{attestation.attestation_id} was revoked at {attestation.revoked_at:%Y-%m-%d %H:%M} UTC"
@@ -138,16 +137,16 @@ class Attestations:
         if attestation.issued_at > now:
             return f"{attestation.attestation_id} holds from {attestation.issued_at:%Y-%m-%d %H:%M} UTC on"
         if key is None or not _is_signed(key, attestation.envelope, attestation.signature):
-            return f"{attestation.attestation_id} is signed by none of the operators' keys"
+            return f"the signature of {attestation.attestation_id} matches none of the operators' keys"
         pinned = _read(attestation.envelope)
         signed = (pinned["tenant_id"], pinned["model_id"], pinned["prompt_hash"], _instant("expire_time", pinned))
         stored = (str(tenant_id), attestation.model_id, attestation.prompt_hash, attestation.expires_at)
-        return "" if signed == stored else f"{attestation.attestation_id} is not what was signed"
+        return "" if signed == stored else f"{attestation.attestation_id} differs from the signed text"
 
 
 def read_operator_keys(files: tuple[str, ...]) -> dict[str, Ed25519PublicKey]:
     """Return the Ed25519 public keys of PEM files, by the SHA-256 of their bytes. Raises SettingInvalid."""
-    found: dict[str, Ed25519PublicKey] = {}
+    keys: dict[str, Ed25519PublicKey] = {}
     for file in files:
         try:
             key = load_pem_public_key(Path(file).read_bytes())
@@ -155,15 +154,17 @@ def read_operator_keys(files: tuple[str, ...]) -> dict[str, Ed25519PublicKey]:
             problem = f"{file} cannot be read as a public key ({type(error).__name__})"
             raise SettingInvalid("SIDECAR_DECAY_ATTESTATION_KEYS", problem, "name PEM files of public keys") from error
         if not isinstance(key, Ed25519PublicKey):
-            raise SettingInvalid("SIDECAR_DECAY_ATTESTATION_KEYS", f"{file} is no Ed25519 key", "name one that is")
-        found[hashlib.sha256(key.public_bytes(Encoding.Raw, PublicFormat.Raw)).hexdigest()] = key
-    return found
+            raise SettingInvalid(
+                "SIDECAR_DECAY_ATTESTATION_KEYS", f"{file} is not an Ed25519 key", "name an Ed25519 key"
+            )
+        keys[hashlib.sha256(key.public_bytes(Encoding.Raw, PublicFormat.Raw)).hexdigest()] = key
+    return keys
 
 
 def attestation_envelope(
     tenant_id: str, model_id: str, prompt_hash: str, *, issued_at: datetime, expires_at: datetime
 ) -> bytes:
-    """Return the bytes that an operator signs: JSON with sorted names."""
+    """Return the bytes that an operator signs: JSON with sorted keys."""
     named = {"tenant_id": tenant_id, "model_id": model_id, "prompt_hash": prompt_hash}
     times = {"issue_time": issued_at.isoformat(), "expire_time": expires_at.isoformat()}
     return orjson.dumps({**named, **times}, option=orjson.OPT_SORT_KEYS)
@@ -183,7 +184,7 @@ def _read(envelope: bytes) -> dict[str, str]:
     except ValueError:
         payload = None
     if not isinstance(payload, dict) or sorted(payload) != sorted(_FIELDS) or not all(map(_is_text, payload.values())):
-        raise InvalidArgument("envelope", f"is not JSON with just {', '.join(_FIELDS)}", "make it with decay attest")
+        raise InvalidArgument("envelope", f"is not JSON with exactly {', '.join(_FIELDS)}", "make it with decay attest")
     return payload
 
 
@@ -197,5 +198,5 @@ def _instant(name: str, payload: Mapping[str, str]) -> datetime:
     except ValueError:
         instant = None
     if instant is None or instant.tzinfo is None:
-        raise InvalidArgument("envelope", f"{name} is no instant with a zone", "make it with decay attest")
+        raise InvalidArgument("envelope", f"{name} is not a time with a time zone", "make it with decay attest")
     return instant

@@ -1,4 +1,4 @@
-"""Decay jobs: schedules, runs, cancels and lists them, and explains what a policy would compress.
+"""Decay jobs: schedules, runs, cancels and lists them, and previews the groups that a policy would compress.
 
 Every method opens its own transaction.
 """
@@ -45,9 +45,9 @@ class DecayOrder:
 
 
 class Decay:
-    """Schedules and runs decay jobs. `policy` is the settings' one; principles are past their time after `principle_days`.
+    """Schedules and runs decay jobs. `policy` is that of the settings; principles are due for review after `principle_days`.
 
-    `on_job_end` is called with each job that ended here.
+    `on_job_end` is called with each job that ended in this process.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Decay:
         self.policy = policy or DecayPolicy()
 
     async def explain(self, scope: Scope, policy: DecayPolicy) -> list[DecayGroup]:
-        """Return which of the 10,000 oldest candidates the policy would compress together; nothing is written."""
+        """Return the groups of the 10,000 oldest candidates that the policy would compress; nothing is written."""
         _check_policy(policy)
         async with scoped(self._pool, scope, read_only=True) as connection:
             return await found_groups(connection, scope, policy, now=self._now())
@@ -77,8 +77,8 @@ class Decay:
     async def schedule(self, scope: Scope, order: DecayOrder) -> list[DecayJob]:
         """Queue the jobs of an order, and return them; a worker runs them when they are due.
 
-        Each job keeps a copy of its sources, policy and inputs. A candidate is in one waiting job at most.
-        Raises FailedPrecondition for a model's summary that no attestation allows.
+        Each job keeps a copy of its sources, policy and inputs. A candidate is in at most one waiting job.
+        Raises FailedPrecondition for a summary by a model that no attestation allows.
         """
         if order.method is SummaryMethod.LLM:
             await self._check_attested(scope)
@@ -94,14 +94,14 @@ class Decay:
         return jobs
 
     async def run(self, scope: Scope, job_id: UUID | None = None) -> DecayJob | None:
-        """Run the given job or the oldest that is due, and return it; None if there is none to run.
+        """Run the given job, or the oldest one that is due, and return it; None if there is none to run.
 
-        A job that has ended is returned as it ended. Raises NotFound for an unknown one, and FailedPrecondition for one that a
-        model writes: a worker runs those.
+        An ended job is returned unchanged. Raises NotFound for an unknown job, and FailedPrecondition for a job whose summary a
+        model writes: only workers run those.
         """
         try:
             job = await run_decay_job(self._deps, scope, job_id)
-        except LeaseLost:  # another process took it over, and ends it
+        except LeaseLost:  # another process took the job over and ends it
             job = None
         if job is not None or job_id is None:
             return job
@@ -111,7 +111,7 @@ class Decay:
         return known
 
     async def cancel(self, scope: Scope, job_id: UUID) -> DecayJob:
-        """Cancel a job that has not started, or was cancelled. Raises NotFound, and FailedPrecondition for any other."""
+        """Cancel a job that has not started; repeating is no error. Raises NotFound, and FailedPrecondition for other jobs."""
         async with scoped(self._pool, scope) as connection:
             await decay_jobs.cancel(connection, scope, job_id, now=self._now())
         known = await self._get(scope, job_id)
@@ -144,29 +144,29 @@ class Decay:
 
 
 async def found_groups(connection: Connection, scope: Scope, policy: DecayPolicy, *, now: datetime) -> list[DecayGroup]:
-    """Return which of the owner's 10,000 oldest candidates the policy would compress together."""
+    """Return the groups of the owner's 10,000 oldest candidates that the policy would compress."""
     before, since = now - timedelta(days=policy.age_days), now - timedelta(days=policy.read_days)
     aged = await decay_jobs.aged_candidates(connection, scope, before=before, reads_since=since, limit=MAX_AGED)
     return groups(aged, policy)
 
 
-def jobs_of(found: Iterable[DecayGroup], order: DecayOrder, now: datetime, due_at: datetime) -> list[DecayJob]:
-    """Return a job for each group that the policy found, with a copy of the policy and its inputs."""
+def jobs_of(groups: Iterable[DecayGroup], order: DecayOrder, now: datetime, due_at: datetime) -> list[DecayJob]:
+    """Return a job for each group, with a copy of the policy and its inputs."""
     return [
         DecayJob(
             uuid4(),
-            one.source_ids,
+            group.source_ids,
             now,
             due_at,
-            policy={**asdict(order.policy), "inputs": [asdict(an_input) for an_input in one.inputs]},
+            policy={**asdict(order.policy), "inputs": [asdict(an_input) for an_input in group.inputs]},
             summary_method=order.method,
         )
-        for one in found
+        for group in groups
     ]
 
 
 def decay_policy(settings: Settings) -> DecayPolicy:
-    """Return the policy of the settings. Raises SettingInvalid for one out of bounds."""
+    """Return the policy of the settings. Raises SettingInvalid for a value out of bounds."""
     policy = DecayPolicy(
         settings.decay_age_days,
         settings.decay_most_sources,
@@ -183,7 +183,7 @@ def decay_policy(settings: Settings) -> DecayPolicy:
 
 
 def new_summary_id(now: datetime) -> str:
-    """Return the id of a new summary: a ULID of the instant."""
+    """Return the id of a new summary: a ULID with this time."""
     return ulid(now, randbits(80))
 
 
@@ -194,7 +194,7 @@ def _ordered(order: DecayOrder, now: datetime, due_at: datetime) -> DecayJob:
     for place, source_id in enumerate(order.source_ids):
         read_id(f"source_ids[{place}]", source_id)
     if not is_review and len(set(order.source_ids)) < 2:
-        raise InvalidArgument("source_ids", "holds fewer than two different sources", f"send 2 to {MAX_SOURCES}")
+        raise InvalidArgument("source_ids", "has fewer than two different sources", f"send 2 to {MAX_SOURCES}")
     method = SummaryMethod.NONE if is_review else order.method
     return DecayJob(uuid4(), order.source_ids, now, due_at, kind=order.kind, summary_method=method)
 

@@ -1,4 +1,4 @@
-"""Episodes of threads: made when a session ends, made anew when its turns change, listed, and closed by callers.
+"""Episodes of threads: made when a session ends, rebuilt when its turns change, listed, and closed by callers.
 
 Every method opens its own transaction.
 """
@@ -18,7 +18,7 @@ from store.scope import Scope
 
 
 class Episodes:
-    """Makes and lists episodes. A session ends when nothing was said for `pause`."""
+    """Makes and lists episodes. A session ends after `pause` without turns."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class Episodes:
     async def page(
         self, scope: Scope, *, thread_id: str = "", limit: int, before: tuple[datetime, str] | None = None
     ) -> list[Episode]:
-        """Return up to `limit` episodes of the owner, or of a thread, the one that ended last first."""
+        """Return up to `limit` episodes of the owner, or of one thread, the latest end first."""
         read_id("thread_id", thread_id, is_optional=True)
         async with scoped(self._pool, scope, read_only=True, role=self._role) as connection:
             return await episodes.page(connection, scope, thread_id=thread_id, limit=limit, before=before)
@@ -54,6 +54,6 @@ class Episodes:
         return newest[0] if newest else None
 
     async def remake(self, scope: Scope, thread_id: str) -> RemadeEpisodes:
-        """Make the thread's episodes anew where its turns changed, and return what changed."""
+        """Rebuild the thread's episodes whose turns changed, and return the changes."""
         async with scoped(self._pool, scope, role=self._role) as connection:
             return await remake_episodes(connection, scope, thread_id, pause=self._pause, now=self._now())

@@ -1,4 +1,4 @@
-"""Nightly decay: schedules what the policy would compress, once per owner and day, without a caller."""
+"""Nightly decay: schedules the jobs of the policy once per owner and day, without a caller."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _AT_ONCE = 500
 class NightlyDecay:
     """Queues a check of each owner with aged candidates, and schedules the decay jobs that the policy finds.
 
-    A day is one of UTC. Sources, policy and inputs are frozen in the jobs, as for a caller's.
+    A day is a UTC day. Sources, policy and inputs are frozen in the jobs, as in jobs that a caller schedules.
     """
 
     def __init__(self, pool: Pool, *, now: Callable[[], datetime], policy: DecayPolicy) -> None:
@@ -28,7 +28,7 @@ class NightlyDecay:
         self._policy = policy
 
     async def queue_due(self) -> int:
-        """Queue a check of up to 500 owners that had none today, and return how many."""
+        """Queue a check of up to 500 owners that had none today, and return the number of owners."""
         now = self._now()
         before = now - timedelta(days=self._policy.age_days)
         async with installation(self._pool, role=DatabaseRole.WORKER) as connection:
@@ -39,13 +39,13 @@ class NightlyDecay:
         return len(due)
 
     async def schedule(self, scope: Scope, subject: str) -> None:
-        """Schedule the jobs that the policy finds, once a day: the jobs and the day are written in one transaction."""
+        """Schedule the jobs of the policy once a day: the jobs and the day are written in one transaction."""
         now = self._now()
         async with scoped(self._pool, scope, role=DatabaseRole.WORKER) as connection:
             if not await decay_jobs.begin_day(connection, scope, now.date()):
                 return
-            found = await found_groups(connection, scope, self._policy, now=now)
-            jobs = jobs_of(found, DecayOrder(self._policy), now, now)
+            groups = await found_groups(connection, scope, self._policy, now=now)
+            jobs = jobs_of(groups, DecayOrder(self._policy), now, now)
             for job in jobs:
                 await decay_jobs.insert(connection, scope, job)
             if jobs:

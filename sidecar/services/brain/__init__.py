@@ -1,1 +1,1 @@
-"""Lookups by agents in compiled pages: a shortlist first, then details in which each statement names its memories."""
+"""The use cases of a tenant's Brain: lookups in compiled pages, and releases of memories and documents."""

@@ -1,4 +1,4 @@
-"""The use case of an agent that looks something up: a shortlist of pages for a query, then the details of some by id."""
+"""The use case of lookups by agents: a shortlist of pages for a query, then the details of pages by id."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ MAX_HITS = 10
 MAX_DETAILS = 10
 MAX_QUERY_CHARS = 2_000
 MAX_PAGES = 100
-_PATIENCE_S = 2.0  # for the Brain, once the owner's wiki has answered
+_PATIENCE_S = 2.0  # wait for the Brain after the owner's wiki has answered
 
 
 class BrainScope(StrEnum):
-    """Where a page stands; the first part of its id in a shortlist."""
+    """The wiki that a page is in; the first part of its id in a shortlist."""
 
     OWNER = "owner"
     BRAIN = "brain"
@@ -48,7 +48,7 @@ class BrainId:
 
     @classmethod
     def parse(cls, text: str) -> BrainId | None:
-        """Return the id; None for a text that is none."""
+        """Return the id; None for a text that is not a valid id."""
         scope, _, page_id = text.partition(":")
         try:
             return cls(BrainScope(scope), UUID(page_id))
@@ -58,7 +58,7 @@ class BrainId:
 
 @dataclass(frozen=True, slots=True)
 class BrainHit:
-    """A page in a shortlist with its first statement, which may be missing, its match, 0 to 1, and its trust tier."""
+    """A page in a shortlist with its first statement (which may be missing), its score from 0 to 1, and its trust tier."""
 
     id: BrainId
     page: PageRow
@@ -69,7 +69,7 @@ class BrainHit:
 
 @dataclass(frozen=True, slots=True)
 class BrainDetail:
-    """The details that an id asks for. Without a page, it is not there; without `id`, the text is none of a shortlist."""
+    """The details of the page that `asked` names. `page` is None if it does not exist, `id` None for an invalid id."""
 
     asked: str
     id: BrainId | None = None
@@ -80,7 +80,7 @@ class BrainDetail:
     tiers: Mapping[str, int] = field(default_factory=dict)
 
     def tier(self, memory_ids: Sequence[str]) -> int:
-        """Return the trust tier of a statement of these memories, which is their lowest."""
+        """Return the trust tier of a statement with these memories: their lowest tier."""
         return lowest(self.tiers, memory_ids)
 
 
@@ -95,7 +95,7 @@ class BrainQuery:
 
 @dataclass(frozen=True, slots=True)
 class BrainAnswer:
-    """The shortlist, best first, and the details in the order of the ids; `failed` is where the search failed."""
+    """The shortlist, best first, and the details in the order of the ids; `failed` are the wikis whose search failed."""
 
     hits: tuple[BrainHit, ...] = ()
     details: tuple[BrainDetail, ...] = ()
@@ -109,7 +109,7 @@ class _Found:
 
 
 def lowest(tiers: Mapping[str, int], memory_ids: Sequence[str]) -> int:
-    """Return the lowest tier of the memories; unknown memories, and no memories, have the tier of external sources."""
+    """Return the lowest tier of the memories. Unknown memories, and an empty sequence, have the tier of external sources."""
     return min((tiers.get(one, int(TrustTier.EXTERNAL)) for one in memory_ids), default=int(TrustTier.EXTERNAL))
 
 
@@ -148,12 +148,12 @@ class BrainContext:
         )
 
     async def _in_brain(self, tenant_id: UUID, query: BrainQuery) -> _Found:
-        there = brain_of(tenant_id)
-        async with scoped(self._pool, there, read_only=True) as connection:
+        brain_scope = brain_of(tenant_id)
+        async with scoped(self._pool, brain_scope, read_only=True) as connection:
             settings = await brain.settings(connection, tenant_id)
             if settings is None or not settings.is_shown:
                 return _Found()
-            return await _find(connection, there, BrainScope.BRAIN, query)
+            return await _find(connection, brain_scope, BrainScope.BRAIN, query)
 
 
 def _check(query: BrainQuery) -> None:
@@ -175,13 +175,13 @@ async def _find(connection: Connection, scope: Scope, at: BrainScope, query: Bra
 
 
 async def _shortlist(connection: Connection, scope: Scope, at: BrainScope, query: BrainQuery) -> tuple[BrainHit, ...]:
-    found = (await page_search.search(connection, scope, query.text))[: query.limit or MAX_HITS]
+    matches = (await page_search.search(connection, scope, query.text))[: query.limit or MAX_HITS]
     hits = []
-    for one in found:
-        said = described(await browse.whole(connection, scope, one.page, with_texts=True))
-        cited = said.memory_ids if said else ()
+    for one in matches:
+        description = described(await browse.whole(connection, scope, one.page, with_texts=True))
+        cited = description.memory_ids if description else ()
         tier = lowest(await _tiers(connection, scope, at, cited), cited)
-        hits.append(BrainHit(BrainId(at, one.page.page_id), one.page, said, one.score, tier))
+        hits.append(BrainHit(BrainId(at, one.page.page_id), one.page, description, one.score, tier))
     return tuple(hits)
 
 
@@ -190,14 +190,17 @@ async def _detail(connection: Connection, scope: Scope, wanted: BrainId) -> Brai
     if row is None or row.status != "active":
         return None
     whole = await browse.whole(connection, scope, row, with_texts=True)
-    said = statements(whole)
+    page_statements = statements(whole)
     around = relations(await edges.edges_of(connection, scope, row.page_id))
-    cited = {*(one for each in said for one in each.memory_ids), *(one for each in around for one in ids_of(each))}
+    cited = {
+        *(one for each in page_statements for one in each.memory_ids),
+        *(one for each in around for one in ids_of(each)),
+    }
     return BrainDetail(
         str(wanted),
         wanted,
         row,
-        said,
+        page_statements,
         around,
         tuple(listed_pages(whole)[:MAX_PAGES]),
         await _tiers(connection, scope, wanted.scope, sorted(cited)),
@@ -205,7 +208,7 @@ async def _detail(connection: Connection, scope: Scope, wanted: BrainId) -> Brai
 
 
 async def _tiers(connection: Connection, scope: Scope, at: BrainScope, memory_ids: Sequence[str]) -> Mapping[str, int]:
-    """Return the trust tier of each memory that is known here."""
+    """Return the trust tiers of the known memories, by id."""
     if not memory_ids:
         return {}
     if at is BrainScope.BRAIN:

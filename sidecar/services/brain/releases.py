@@ -1,6 +1,6 @@
-"""The use cases of a tenant's Brain: rules of release, released copies, and whether turns see them.
+"""The use cases of a tenant's Brain: release rules, released copies, and their visibility in turns.
 
-Every method opens its own transactions. `compiler.releases` decides what is copied and when a copy is withdrawn.
+Every method opens its own transactions. `compiler.releases` decides which memories are copied and when a copy is withdrawn.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ PROMOTE = "BrainService/promote"
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """The admin that acts, as the audit log names it."""
+    """The acting admin, as named in the audit log."""
 
     subject: str
     token_id: str = ""
@@ -59,7 +59,7 @@ class Actor:
 
 @dataclass(frozen=True, slots=True)
 class BrainState:
-    """The Brain's settings, its rules, and how many copies there are by state."""
+    """The Brain's settings, its rules, and the number of copies by state."""
 
     settings: BrainSettings
     rules: Sequence[ReleaseRule]
@@ -67,7 +67,7 @@ class BrainState:
 
 
 class Brain:
-    """Keeps a tenant's Brain; `on_forgotten` is called with the Brain's scope when something left it, ahead of the notice.
+    """Manages a tenant's Brain. `on_forgotten` is called with the Brain's scope when copies were withdrawn, ahead of the notice.
 
     `on_release` gets the numbers of released, held and withdrawn copies. With `has_four_eyes`, the admin that proposed a
     rule may not approve it.
@@ -100,13 +100,13 @@ class Brain:
             )
 
     async def show(self, tenant_id: UUID, is_shown: bool) -> None:
-        """Let turns see the Brain, or not; in force within seconds."""
+        """Show the Brain in turns, or hide it; in force within seconds."""
         async with tenant_scoped(self._pool, tenant_id, role=self._role) as connection:
             await tenants.ensure_tenant(connection, tenant_id, now=self._now())
             await brain.set_shown(connection, tenant_id, is_shown)
 
     async def propose(self, tenant_id: UUID, rule: ReleaseRule, actor: Actor) -> ReleaseRule:
-        """Write a rule that releases nothing until it is approved, and return it. Raises InvalidArgument, FailedPrecondition."""
+        """Propose a rule, and return it; it releases nothing until it is approved. Raises InvalidArgument, FailedPrecondition."""
         check_rule(rule)
         now = self._now()
         proposed = replace(rule, rule_id=uuid4(), proposed_by=actor.subject, state=RuleState.PROPOSED)
@@ -116,20 +116,20 @@ class Brain:
             if base and await documents.get_base(connection, tenant_id, base) is None:
                 raise NotFound("knowledge base")
             if await brain.rule_count(connection, tenant_id) >= MAX_RULES:
-                raise FailedPrecondition("rules", f"are {MAX_RULES} already; withdraw one first")
+                raise FailedPrecondition("rules", f"{MAX_RULES} exist already; withdraw one first")
             await brain.propose(connection, tenant_id, proposed, now=now)
         return replace(proposed, proposed_at=now)
 
     async def approve(self, tenant_id: UUID, rule_id: UUID, actor: Actor) -> ReleaseRule:
-        """Approve a rule: from now on it releases, and every owner's memories are compared with it. Approving again is no error.
+        """Approve a rule, and queue the comparison of every owner's memories with it. Approving again is no error.
 
-        Raises NotFound, and FailedPrecondition for a withdrawn rule, and for one that the caller may not approve.
+        Raises NotFound, and FailedPrecondition for a withdrawn rule or one that the caller may not approve.
         """
-        now, there = self._now(), brain_of(tenant_id)
-        async with self._scoped(there) as connection:
+        now, brain_scope = self._now(), brain_of(tenant_id)
+        async with self._scoped(brain_scope) as connection:
             rule = await _rule(connection, tenant_id, rule_id)
             if rule.state is RuleState.WITHDRAWN:
-                raise FailedPrecondition("rule_id", "is withdrawn; propose it anew")
+                raise FailedPrecondition("rule_id", "is withdrawn; propose it again")
             if rule.state is RuleState.PROPOSED:
                 if self.has_four_eyes and actor.subject == rule.proposed_by:
                     problem = (
@@ -141,45 +141,45 @@ class Brain:
                     await _promoted(
                         connection, tenant_id, actor, f"rule {rule_id}", (rule.trust_tier, rule.reason), now
                     )
-                await background.enqueue(connection, there, brain.SPREAD_KIND, "", now=now)
+                await background.enqueue(connection, brain_scope, brain.SPREAD_KIND, "", now=now)
             return await _rule(connection, tenant_id, rule_id)
 
     async def withdraw_rule(self, tenant_id: UUID, rule_id: UUID, actor: Actor) -> ReleaseRule:
-        """Withdraw a rule with what it released, and return it. Another rule may release some of it again. Raises NotFound."""
-        now, there = self._now(), brain_of(tenant_id)
-        async with self._scoped(there) as connection:
+        """Withdraw a rule with its copies, and return it. Another rule may release some of them again. Raises NotFound."""
+        now, brain_scope = self._now(), brain_of(tenant_id)
+        async with self._scoped(brain_scope) as connection:
             rule = await _rule(connection, tenant_id, rule_id)
             if rule.state is not RuleState.WITHDRAWN:
                 await brain.withdraw(connection, tenant_id, rule_id, by=actor.subject, now=now)
-                await background.enqueue(connection, there, brain.SPREAD_KIND, "", now=now)
+                await background.enqueue(connection, brain_scope, brain.SPREAD_KIND, "", now=now)
         while await self._withdraw_some(tenant_id, rule_id):
             pass
-        async with self._scoped(there) as connection:
+        async with self._scoped(brain_scope) as connection:
             return await _rule(connection, tenant_id, rule_id)
 
     async def copies(
         self, tenant_id: UUID, *, state: str = "", after: str = "", limit: int
     ) -> list[tuple[BrainCopy, str]]:
-        """Return up to `limit` copies in order of id with their texts; a held or withdrawn one has none."""
-        there = brain_of(tenant_id)
-        async with self._scoped(there, read_only=True) as connection:
-            found = await brain.copies(connection, there, state=state, after=after, limit=limit)
+        """Return up to `limit` copies, by id, with their texts; the text of a held or withdrawn copy is empty."""
+        brain_scope = brain_of(tenant_id)
+        async with self._scoped(brain_scope, read_only=True) as connection:
+            page = await brain.copies(connection, brain_scope, state=state, after=after, limit=limit)
             texts = {
                 one.memory_id: one.text
-                for one in await memories.by_ids(connection, there, [one.copy_id for one in found])
+                for one in await memories.by_ids(connection, brain_scope, [one.copy_id for one in page])
             }
-        return [(one, texts.get(one.copy_id, "")) for one in found]
+        return [(one, texts.get(one.copy_id, "")) for one in page]
 
     async def release(self, tenant_id: UUID, copy_id: str, reason: str, actor: Actor) -> BrainCopy:
-        """Release a held or withdrawn copy for a reason, and return it. It gets the trust of the copy that it contradicts.
+        """Release a held or withdrawn copy with a reason, and return it. It gets the trust of the copy that it contradicts.
 
-        Raises NotFound, and FailedPrecondition if its memory may not be copied, or if no approved rule releases it any more.
+        Raises NotFound, and FailedPrecondition if its memory may not be copied, or if no approved rule releases it any longer.
         """
         read_id("copy_id", copy_id)
         read_text("reason", reason, min_chars=1, max_chars=MAX_REASON_CHARS)
-        there = brain_of(tenant_id)
-        async with self._scoped(there, read_only=True) as connection:
-            found = next(iter(await brain.copies_by_ids(connection, there, [copy_id])), None)
+        brain_scope = brain_of(tenant_id)
+        async with self._scoped(brain_scope, read_only=True) as connection:
+            found = next(iter(await brain.copies_by_ids(connection, brain_scope, [copy_id])), None)
         if found is None:
             raise NotFound("copy")
         if found.document_id is not None:
@@ -190,26 +190,26 @@ class Brain:
         return copy
 
     async def withdraw_copy(self, tenant_id: UUID, copy_id: str, actor: Actor) -> BrainCopy:
-        """Take a copy back, and return it: no rule releases it again, only `release` does. Raises NotFound."""
+        """Withdraw a copy, and return it. Afterwards only `release` releases it, no rule does. Raises NotFound."""
         read_id("copy_id", copy_id)
-        now, there = self._now(), brain_of(tenant_id)
-        async with self._changing(there) as connection:
-            copy = next(iter(await brain.lock_copies(connection, there, [copy_id])), None)
+        now, brain_scope = self._now(), brain_of(tenant_id)
+        async with self._changing(brain_scope) as connection:
+            copy = next(iter(await brain.lock_copies(connection, brain_scope, [copy_id])), None)
             if copy is None:
                 raise NotFound("copy")
-            self._report(await releasing.take_out(connection, there, [copy], now=now))
-            taken = replace(
+            self._report(await releasing.take_out(connection, brain_scope, [copy], now=now))
+            withdrawn = replace(
                 copy, state=CopyState.WITHDRAWN, held_by="", reason="", changed_by=actor.subject, changed_at=now
             )
-            await brain.put_copy(connection, there, taken)
+            await brain.put_copy(connection, brain_scope, withdrawn)
         await self.settle(tenant_id)
-        return taken
+        return withdrawn
 
     async def pages(self, tenant_id: UUID, *, limit: int, after: Any = None) -> list[PageRow]:
         """Return up to `limit` active pages of the Brain, by type and slug."""
-        there = brain_of(tenant_id)
-        async with self._scoped(there, read_only=True) as connection:
-            return await browse.pages_by_name(connection, there, status="active", limit=limit, after=after)
+        brain_scope = brain_of(tenant_id)
+        async with self._scoped(brain_scope, read_only=True) as connection:
+            return await browse.pages_by_name(connection, brain_scope, status="active", limit=limit, after=after)
 
     async def compare(self, scope: Scope, memory_id: str = "") -> ReleaseCounts:
         """Apply the rules to an owner's changed memories, or one of them, and return the counts of copies."""
@@ -234,16 +234,16 @@ class Brain:
         return total
 
     async def spread(self, tenant_id: UUID) -> int:
-        """Queue a comparison for each owner that has memories, and of the documents; return how many owners there are."""
+        """Queue a comparison for each owner with memories, and for the documents; return the number of owners."""
         async with tenant_scoped(self._pool, tenant_id, role=self._role) as connection:
             owner_ids = [one for one in await brain.owners_with_memories(connection, tenant_id) if not is_brain(one)]
         for owner_id in owner_ids:
             scope = Scope(tenant_id, owner_id)
             async with self._scoped(scope) as connection:
                 await background.enqueue(connection, scope, brain.RELEASE_KIND, "", now=self._now())
-        there = brain_of(tenant_id)
-        async with self._scoped(there) as connection:
-            await background.enqueue(connection, there, brain.RELEASE_KIND, "", now=self._now())
+        brain_scope = brain_of(tenant_id)
+        async with self._scoped(brain_scope) as connection:
+            await background.enqueue(connection, brain_scope, brain.RELEASE_KIND, "", now=self._now())
         return len(owner_ids)
 
     async def settle(self, tenant_id: UUID) -> None:
@@ -251,12 +251,12 @@ class Brain:
         await settle(self._pool, tenant_id, now=self._now, on_forgotten=self._on_forgotten, role=self._role)
 
     async def share(self, tenant_id: UUID) -> ReleaseCounts:
-        """Release the documents that approved rules name and that are not released yet, and return the counts of copies."""
-        there, total = brain_of(tenant_id), ReleaseCounts()
+        """Release the documents of approved rules that are not released yet, and return the counts of copies."""
+        brain_scope, total = brain_of(tenant_id), ReleaseCounts()
         after: tuple[str, str] | None = sharing.FIRST
         while after is not None:
-            async with self._scoped(there) as connection:
-                done, after = await sharing.share_next(connection, there, after, now=self._now())
+            async with self._scoped(brain_scope) as connection:
+                done, after = await sharing.share_next(connection, brain_scope, after, now=self._now())
             self._report(done)
             total = releasing.together(total, done)
         if total:
@@ -264,57 +264,59 @@ class Brain:
         return total
 
     async def documents_of(self, tenant_id: UUID, copies: Iterable[BrainCopy]) -> dict[UUID, SharedDocument]:
-        """Return the documents that copies are of, by id."""
+        """Return the documents of the copies, by id."""
         ids = {one.document_id for one in copies if one.document_id is not None}
         async with tenant_scoped(self._pool, tenant_id, role=self._role, read_only=True) as connection:
             return await brain.documents_by_ids(connection, tenant_id, ids) if ids else {}
 
     async def _release_memory(self, tenant_id: UUID, found: BrainCopy, why: tuple[str, Actor]) -> BrainCopy:
-        now, there = self._now(), brain_of(tenant_id)
+        now, brain_scope = self._now(), brain_of(tenant_id)
         origin = Scope(tenant_id, found.origin_owner_id)
         async with self._scoped(origin) as connection:
             await brain.share_settings(connection, tenant_id)
             rules = await brain.rules(connection, tenant_id)
             memory = (await memories.lock(connection, origin, [found.origin_memory_id])).get(found.origin_memory_id)
-            async with within(connection, there, of=origin):
-                await scopes.lock(connection, there, now=now)
-                copy = next(iter(await brain.lock_copies(connection, there, [found.copy_id])), None)
+            async with within(connection, brain_scope, of=origin):
+                await scopes.lock(connection, brain_scope, now=now)
+                copy = next(iter(await brain.lock_copies(connection, brain_scope, [found.copy_id])), None)
                 if copy is None or memory is None:
                     raise NotFound("copy")
                 if not is_releasable(memory, now=now):
-                    raise FailedPrecondition("copy_id", "is of a memory that is not accepted, or over")
+                    raise FailedPrecondition(
+                        "copy_id", "is the copy of a memory that is not accepted or no longer holds"
+                    )
                 rule = rule_for(memory, rules)
                 if rule is None:
                     raise FailedPrecondition(
-                        "copy_id", "is of a memory that no approved rule releases; approve one first"
+                        "copy_id", "is the copy of a memory that no approved rule releases; approve one first"
                     )
                 if copy.state is not CopyState.RELEASED:
                     tier = trust_of(memory, rule)
                     under = replace(copy, rule_id=rule.rule_id, trust_tier=tier, fingerprint=fingerprint(memory))
                     new = (copy_of(memory, copy.copy_id), int(tier_of(memory)))
-                    copy, done = await _release(connection, there, under, new, why, now)
+                    copy, done = await _release(connection, brain_scope, under, new, why, now)
                     self._report(done)
         return copy
 
     async def _release_piece(self, tenant_id: UUID, found: BrainCopy, why: tuple[str, Actor]) -> BrainCopy:
-        now, there = self._now(), brain_of(tenant_id)
-        async with self._scoped(there) as connection:
+        now, brain_scope = self._now(), brain_of(tenant_id)
+        async with self._scoped(brain_scope) as connection:
             await brain.share_settings(connection, tenant_id)
             rules = await brain.rules(connection, tenant_id)
             piece = await brain.lock_piece(connection, tenant_id, UUID(found.origin_memory_id))
-            await scopes.lock(connection, there, now=now)
-            copy = next(iter(await brain.lock_copies(connection, there, [found.copy_id])), None)
+            await scopes.lock(connection, brain_scope, now=now)
+            copy = next(iter(await brain.lock_copies(connection, brain_scope, [found.copy_id])), None)
             if copy is None or piece is None:
                 raise NotFound("copy")
             rule = rule_for_document(piece[0], rules)
             if rule is None:
                 raise FailedPrecondition(
-                    "copy_id", "is of a document that no approved rule releases; approve one first"
+                    "copy_id", "is the copy of a document that no approved rule releases; approve one first"
                 )
             if copy.state is not CopyState.RELEASED:
                 under = replace(copy, rule_id=rule.rule_id, trust_tier=document_trust(rule))
                 new = (copy_of_piece(*piece, copy.copy_id), int(TrustTier.KNOWLEDGE))
-                copy, done = await _release(connection, there, under, new, why, now)
+                copy, done = await _release(connection, brain_scope, under, new, why, now)
                 self._report(done)
         return copy
 
@@ -322,19 +324,19 @@ class Brain:
         return scoped(self._pool, scope, role=self._role, read_only=read_only)
 
     async def _withdraw_some(self, tenant_id: UUID, rule_id: UUID) -> bool:
-        there = brain_of(tenant_id)
-        async with self._changing(there) as connection:
-            ids = await brain.copies_of_rule(connection, there, rule_id, limit=releasing.AT_ONCE)
-            copies = await brain.lock_copies(connection, there, ids)
-            self._report(await releasing.withdraw(connection, there, copies, now=self._now()))
+        brain_scope = brain_of(tenant_id)
+        async with self._changing(brain_scope) as connection:
+            ids = await brain.copies_of_rule(connection, brain_scope, rule_id, limit=releasing.AT_ONCE)
+            copies = await brain.lock_copies(connection, brain_scope, ids)
+            self._report(await releasing.withdraw(connection, brain_scope, copies, now=self._now()))
         if ids:
             await self.settle(tenant_id)
         return bool(ids)
 
     @asynccontextmanager
-    async def _changing(self, there: Scope) -> AsyncIterator[Connection]:
-        async with self._scoped(there) as connection:
-            await scopes.lock(connection, there, now=self._now())
+    async def _changing(self, brain_scope: Scope) -> AsyncIterator[Connection]:
+        async with self._scoped(brain_scope) as connection:
+            await scopes.lock(connection, brain_scope, now=self._now())
             yield connection
 
     def _report(self, done: ReleaseCounts) -> None:
@@ -344,23 +346,23 @@ class Brain:
 
 async def _release(
     connection: Connection,
-    there: Scope,
+    brain_scope: Scope,
     copy: BrainCopy,
     new: tuple[NewMemory, int],
     why: tuple[str, Actor],
     now: datetime,
 ) -> tuple[BrainCopy, ReleaseCounts]:
-    """Release a copy by hand, trusted as much as the copy that it contradicts. `new` is its memory and the tier of its source."""
+    """Release a copy by hand with the trust of the copy that it contradicts. `new` is its memory and the tier of its source."""
     (reason, actor), (memory, own_tier) = why, new
-    above = await brain.tiers_of(connection, there, [copy.held_by]) if copy.held_by else {}
+    above = await brain.tiers_of(connection, brain_scope, [copy.held_by]) if copy.held_by else {}
     tier = max(copy.trust_tier, *above.values()) if above else copy.trust_tier
     raised = replace(copy, trust_tier=tier, reason=reason, changed_by=actor.subject, changed_at=now)
-    done = await releasing.put(connection, there, raised, memory, now=now)
+    done = await releasing.put(connection, brain_scope, raised, memory, now=now)
     if not done.released:
-        raise FailedPrecondition("copy_id", "contradicts another statement that is trusted more by now; look again")
+        raise FailedPrecondition("copy_id", "contradicts another statement that is now trusted more; review it again")
     if tier > own_tier:
-        await _promoted(connection, there.tenant_id, actor, f"copy {copy.copy_id}", (tier, reason), now)
-    await releasing.let_compile(connection, there, now=now)
+        await _promoted(connection, brain_scope.tenant_id, actor, f"copy {copy.copy_id}", (tier, reason), now)
+    await releasing.let_compile(connection, brain_scope, now=now)
     return replace(raised, state=CopyState.RELEASED, held_by=""), done
 
 
@@ -374,7 +376,7 @@ async def _rule(connection: Connection, tenant_id: UUID, rule_id: UUID) -> Relea
 async def _promoted(
     connection: Connection, tenant_id: UUID, actor: Actor, what: str, raised: tuple[int, str], now: datetime
 ) -> None:
-    """Log that something is trusted more than its sources, and why, in the transaction that does it."""
+    """Log in the audit table that a statement is trusted more than its sources, with the reason, in the caller's transaction."""
     entry = Entry(
         tenant_id=tenant_id,
         called_at=now,

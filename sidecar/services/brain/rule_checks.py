@@ -1,4 +1,4 @@
-"""Validates a proposed rule of release. Pure."""
+"""Validates a proposed release rule. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_PATH_CHARS = 500
 
 
 def check_rule(rule: ReleaseRule) -> None:
-    """Raise InvalidArgument, which names the field, for a rule that may not be proposed."""
+    """Raise InvalidArgument, naming the field, for a rule that may not be proposed."""
     read_name("name", rule.name)
     if not asks_for_something(rule):
         problem = "matches every memory"
@@ -42,8 +42,8 @@ def _check_document(rule: ReleaseRule) -> None:
         read_name("knowledge_base", rule.knowledge_base)
         if rule.tags or rule.memory_types or rule.metadata:
             fix = "propose one rule for memories and another for documents"
-            raise InvalidArgument("knowledge_base", "comes with what a memory must have", fix)
+            raise InvalidArgument("knowledge_base", "is set together with conditions for memories", fix)
     if rule.document_path:
         read_text("document_path", rule.document_path, min_chars=1, max_chars=MAX_PATH_CHARS)
         if not rule.knowledge_base:
-            raise InvalidArgument("document_path", "comes without a base", "send the knowledge_base that it is in")
+            raise InvalidArgument("document_path", "is set without a base", "send its knowledge_base")

@@ -23,19 +23,19 @@ async def settle(
     role: DatabaseRole = DatabaseRole.APP,
 ) -> None:
     """Remove withdrawn copies from every owner's receipts; `on_forgotten` drops cached answers. A worker does the rest."""
-    there = brain_of(tenant_id)
+    brain_scope = brain_of(tenant_id)
     while True:
-        async with scoped(pool, there, role=role) as connection:
-            refs = await brain.withdrawals(connection, there, limit=_AT_ONCE)
+        async with scoped(pool, brain_scope, role=role) as connection:
+            refs = await brain.withdrawals(connection, brain_scope, limit=_AT_ONCE)
         if not refs:
             return
         async with tenant_scoped(pool, tenant_id, role=role, read_only=True) as connection:
             owner_ids = await traces.owners_with_receipts(connection, tenant_id)
-        on_forgotten(there)
+        on_forgotten(brain_scope)
         for owner_id in owner_ids:
             scope = Scope(tenant_id, owner_id)
             async with scoped(pool, scope, role=role) as connection:
                 await receipts.forget_texts(connection, scope, (), refs)
-        async with scoped(pool, there, role=role) as connection:
-            await brain.settle_withdrawals(connection, there, refs)
-            await forgotten.date(connection, there, forgotten.notes_of(there, refs), clock=now)
+        async with scoped(pool, brain_scope, role=role) as connection:
+            await brain.settle_withdrawals(connection, brain_scope, refs)
+            await forgotten.date(connection, brain_scope, forgotten.notes_of(brain_scope, refs), clock=now)

@@ -1,6 +1,6 @@
 """A page as statements, each with the memories that say it. Pure.
 
-A statement that no present memory can be named for is left out, and so is a typed edge without one.
+Statements and typed edges without a present memory are left out.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MARKER = "- "
 
 @dataclass(frozen=True, slots=True)
 class PageStatement:
-    """One sentence without markup, the heading it stands under (empty in the summary), and the memories that say it."""
+    """One sentence without markup, the heading of its section (empty for the summary), and the memories that say it."""
 
     text: str
     heading: str
@@ -31,17 +31,17 @@ class PageStatement:
 
 
 def statements(page: PageWhole) -> tuple[PageStatement, ...]:
-    """Return what the page says, its summary first, at most MAX_STATEMENTS. Lists of other pages are left out."""
+    """Return the page's statements, its summary first, at most MAX_STATEMENTS. Lists of other pages are left out."""
     return tuple(islice(_said(page), MAX_STATEMENTS))
 
 
 def relations(paths: Sequence[GraphPath]) -> tuple[GraphPath, ...]:
-    """Return the typed edges that memories state, each a path of one edge from the page; at most MAX_RELATIONS."""
+    """Return the typed edges that memories state, each as a path of one edge from the page; at most MAX_RELATIONS."""
     return tuple(islice((one for one in paths if one.edges[0].memory_ids), MAX_RELATIONS))
 
 
 def ids_of(path: GraphPath) -> tuple[str, ...]:
-    """Return the memories that state a path's edges."""
+    """Return the ids of the memories that state a path's edges."""
     return tuple(memory_id for edge in path.edges for memory_id in edge.memory_ids)
 
 
@@ -51,7 +51,7 @@ def listed_pages(page: PageWhole) -> tuple[PageRef, ...]:
 
 
 def described(page: PageWhole) -> PageStatement | None:
-    """Return the page's first statement, cut to MAX_DESCRIPTION_CHARS between words; None without any."""
+    """Return the page's first statement, cut to MAX_DESCRIPTION_CHARS between words; None if it has none."""
     first = next(_said(page), None)
     if first is None or len(first.text) <= MAX_DESCRIPTION_CHARS:
         return first
@@ -61,9 +61,9 @@ def described(page: PageWhole) -> PageStatement | None:
 
 
 def sources_of(sentence: str, cited: Sequence[SourceRow]) -> tuple[str, ...]:
-    """Return the cited memories that say a sentence: those that hold at least 60 % of its words, the most first.
+    """Return the cited memories that contain at least 60 % of a sentence's words, the highest share first.
 
-    Where none does, because a writer chose other words or the texts are kept elsewhere, all that are there.
+    If none does, because a writer chose other words or the texts are stored elsewhere, return all present memories.
     """
     return _sayers(words_of(sentence), _known(cited))
 
@@ -75,7 +75,7 @@ def _sayers(words: frozenset[str], known: Mapping[str, frozenset[str]]) -> tuple
 
 
 def _known(cited: Sequence[SourceRow]) -> dict[str, frozenset[str]]:
-    """Return the memories that are there, each with the words of its text; none for a text kept elsewhere."""
+    """Return the present memories, each with the words of its text; no words if the text is stored elsewhere."""
     there = [one for one in cited if one.is_there and one.source_kind == "memory"]
     return {one.memory_id: words_of(one.text or "") for one in there}
 

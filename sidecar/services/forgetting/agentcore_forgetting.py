@@ -9,13 +9,13 @@ from sidecar.backends.agentcore import SESSION, AgentCoreMemory, MemoryRecord
 from sidecar.services.forgetting.targets import RemoteOutcome, RemoteState, RemoteTarget
 
 _MAX_PAGES = 1_000
-_DRAWN = "records drawn from these events stay: it does not say which they are"
+_DRAWN = "records drawn from these events stay: the service does not identify them"
 _NO_DOCUMENTS = "it has no documents"
 
 
 @dataclass(frozen=True, slots=True)
 class AgentCoreForgetting:
-    """An owner's records and events. A thread is the session that bears its id."""
+    """Forgets an owner's records and events. A thread is the session with its id."""
 
     memory: AgentCoreMemory
     service: str = "AgentCore Memory"
@@ -41,7 +41,7 @@ class AgentCoreForgetting:
             for session_id in await self.memory.sessions(owner_id):
                 count += await self._forget_events(owner_id, session_id, span)
         return _deleted(
-            count, "records drawn from these events later bear a later time" if target.kind == "span" else ""
+            count, "records drawn from these events later have a later time" if target.kind == "span" else ""
         )
 
     async def _forget_events(self, owner_id: UUID, session_id: str, span: RemoteTarget | None) -> int:
@@ -52,15 +52,15 @@ class AgentCoreForgetting:
         return len(wanted)
 
     async def _records(self, owner_id: UUID) -> list[MemoryRecord]:
-        found: list[MemoryRecord] = []
+        records: list[MemoryRecord] = []
         token = ""
         for _ in range(_MAX_PAGES):
             page = await self.memory.page(owner_id, next_token=token)
-            found += page.records
+            records += page.records
             token = page.next_token
             if not token:
                 break
-        return found
+        return records
 
 
 def _is_named(record: MemoryRecord, target: RemoteTarget) -> bool:

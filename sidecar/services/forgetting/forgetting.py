@@ -54,8 +54,8 @@ class _Undone(Exception):
 class _Found:
     """The ids to forget. A thread in `thread_ids` is deleted with `turn_ids`; a thread in `titles` loses its title.
 
-    A thread that the owner does not have stands in `thread_ids` too, for running turns that are about to write a receipt of it;
-    `has_thread` is then False.
+    `thread_ids` also contains a thread that the owner does not have, because running turns may be about to write a receipt of
+    it; `has_thread` is then False.
     """
 
     memory_ids: list[str] = field(default_factory=list)
@@ -71,7 +71,7 @@ class _Found:
 class Forgetting:
     """Forgets memories, turns, documents or words. `on_forgotten` is then called with the owner, ahead of the notice.
 
-    `compile_anew` queues a compile, and `elsewhere` forgets at remote memory services.
+    `compile_anew` queues a compile; `elsewhere` forgets at remote memory services.
     """
 
     def __init__(
@@ -88,13 +88,13 @@ class Forgetting:
         self._on_forgotten = on_forgotten
         self._compile_anew = compile_anew
         self._elsewhere = elsewhere
-        self.counts: Counter[str] = Counter()  # of forgettings, by what they named
+        self.counts: Counter[str] = Counter()  # forgettings by kind of target
 
     async def forget(self, scope: Scope, target: Target, *, is_dry_run: bool = False) -> ForgetReport:
         """Forget the target and everything derived from it, and return the report. A missing target counts as forgotten.
 
-        Memories that were drawn from a forgotten turn go with it. A word without confirmed hits only returns the hits. A dry
-        run does everything and rolls it back. Raises InvalidArgument, and FailedPrecondition for more than 10,000 at once.
+        Memories drawn from a forgotten turn are forgotten too. For a word without confirmed hits, only the hits are returned. A
+        dry run rolls back. Raises InvalidArgument, and FailedPrecondition for more than 10,000 at once.
         """
         target, now = check(target), self._now()
         report, notes = ForgetReport(is_dry_run=True), forgotten.NO_NOTES
@@ -125,7 +125,7 @@ class Forgetting:
         return report
 
     def _announced(self, scope: Scope, target: Target, report: ForgetReport) -> tuple[ForgottenElsewhere, ...]:
-        """Return the outcomes at remote services of a dry run. Our own memories and words are not sent."""
+        """Return the outcomes at remote services for a dry run. Built-in memories and words are not sent to them."""
         if target.word:
             return self._elsewhere.unsearched(scope)
         if target.memory_id in report.memory_ids:
@@ -179,9 +179,7 @@ async def _confirmed(connection: Connection, scope: Scope, target: Target) -> _F
 async def _forget(
     connection: Connection, scope: Scope, found: _Found, word: str, *, now: datetime
 ) -> tuple[ForgetReport, forgotten.Notes]:
-    await feed.hold(
-        connection, scope
-    )  # first of all locks, as in every write: what waits in turn never waits in a circle
+    await feed.hold(connection, scope)  # the first lock, as in every write, so that no two transactions deadlock
     before = await purging.changes_so_far(connection)
     report = ForgetReport(is_dry_run=False, hits=found.hits)
     has_turns = bool(found.turn_ids or found.thread_ids or found.titles)
@@ -217,7 +215,7 @@ async def _forget_memories(
     *,
     now: datetime,
 ) -> tuple[ForgetReport, forgotten.Notes]:
-    """Forget memories. Summaries that rest on one are made anew; one with fewer than two sources left is forgotten too.
+    """Forget memories. Summaries that rest on one are rebuilt; a summary with fewer than two sources left is forgotten too.
 
     `named` are the memories, and the summaries whose episodes changed.
     """
@@ -232,7 +230,7 @@ async def _forget_memories(
     await receipts.forget_texts(connection, scope, hashes)
     await decay_jobs.forget_sources(connection, scope, list(gone))
     await evidence.forget(connection, scope, [*gone, *(one.memory_id for one in made_anew)])
-    await scopes.lock(connection, scope, now=now)  # turns read on while a running compile is waited for
+    await scopes.lock(connection, scope, now=now)  # turns can still read while this waits for a running compile
     notes = await forgetting.forget(connection, scope, list(gone), now=now)
     notes += await forgetting.rebuild(connection, scope, list(gone), now=now)
     summary_ids = tuple(one.memory_id for one in made_anew)
@@ -241,7 +239,7 @@ async def _forget_memories(
 
 
 async def _forget_turns(connection: Connection, scope: Scope, found: _Found, *, now: datetime) -> forgotten.Notes:
-    """Forget turns, those of whole threads with their threads; summaries that held them are made anew behind."""
+    """Forget turns, and whole threads with theirs. The summary of a thread that stays is rebuilt in the background."""
     refs = [("turn", str(one)) for one in found.turn_ids]
     notes = await forgotten.note_refs(connection, scope, refs)
     if found.thread_ids:
@@ -267,7 +265,7 @@ async def _forget_receipts(connection: Connection, scope: Scope, found: _Found) 
 async def _forget_pages(
     connection: Connection, scope: Scope, page_ids: Sequence[UUID], *, now: datetime
 ) -> tuple[UUID, ...]:
-    """Delete pages that hold a word that is forgotten, and have the memories on them read again. Returns those that existed."""
+    """Delete pages that contain a forgotten word, and queue their memories to be read again. Returns the pages that existed."""
     gone = []
     for page_id in page_ids:
         row = await browse.page(connection, scope, page_id)
@@ -283,6 +281,6 @@ async def _forget_pages(
 
 
 def _kept_forms(text: str) -> list[bytes]:
-    """Return the hashes under which receipts may have kept the text: as it is, and by its first lines."""
+    """Return the hashes under which receipts may have stored the text: of the whole text, and of its first lines."""
     leads = (lead(text, lines) for lines in range(1, MAX_LEAD_LINES + 1))
     return [text_hash(form) for form in {text, *leads}]

@@ -11,12 +11,12 @@ from uuid import UUID
 from sidecar.backends.hindsight import Hindsight, MemoryUnit, NoBank, NoDocument, NotCurated, NoUnit
 from sidecar.services.forgetting.targets import RemoteOutcome, RemoteState, RemoteTarget
 
-_KEPT = "it keeps the text of single units, out of recall: delete their document there"
+_KEPT = "the service keeps the text of single units, excluded from recall: delete their document there"
 
 
 @dataclass(frozen=True, slots=True)
 class HindsightForgetting:
-    """An owner's bank. A thread is the document that bears its id."""
+    """Forgets in an owner's bank. A thread is the document with its id."""
 
     hindsight: Hindsight
     service: str = "Hindsight"
@@ -27,7 +27,7 @@ class HindsightForgetting:
         return self.hindsight.name
 
     async def forget(self, owner_id: UUID, target: RemoteTarget) -> RemoteOutcome:
-        """Delete the bank or the document, or take the named units out of recall. Raises a BackendError."""
+        """Delete the bank or the document, or exclude the named units from recall. Raises a BackendError."""
         try:
             if target.kind == "owner":
                 return _deleted(await self.hindsight.delete_bank(owner_id))
@@ -42,7 +42,7 @@ class HindsightForgetting:
     async def _forget_units(
         self, owner_id: UUID, named: Sequence[MemoryUnit], units: Sequence[MemoryUnit]
     ) -> RemoteOutcome:
-        """Delete documents all of whose units are named, and take the other units out of recall."""
+        """Delete documents whose units are all named, and exclude the other named units from recall."""
         in_document: dict[str, int] = defaultdict(int)
         for one in units:
             in_document[one.document_id] += 1
@@ -51,10 +51,10 @@ class HindsightForgetting:
         whole = {one.document_id for one in named if one.document_id and not in_document[one.document_id]}
         for document_id in sorted(whole):
             await self._delete_document(owner_id, document_id)
-        left = [one for one in named if one.document_id not in whole]
-        for one in left:
+        remaining = [one for one in named if one.document_id not in whole]
+        for one in remaining:
             await self._invalidate(owner_id, one)
-        if not left:
+        if not remaining:
             return _deleted(len(named))
         return RemoteOutcome(RemoteState.WITHDRAWN, len(named), _KEPT)
 
@@ -65,7 +65,7 @@ class HindsightForgetting:
             return  # another call deleted it
 
     async def _invalidate(self, owner_id: UUID, unit: MemoryUnit) -> None:
-        """Take a unit out of recall; an observation goes with the facts it was drawn from."""
+        """Exclude a unit from recall; with an observation, also the facts it was drawn from."""
         for unit_id in (unit.unit_id, *unit.facts):
             try:
                 await self.hindsight.invalidate(owner_id, unit_id)

@@ -12,17 +12,17 @@ log = logging.getLogger(__name__)
 
 
 class Purges:
-    """Purges regularly. `waiting_count` is the number of forgettings whose words may still be in the files."""
+    """Purges periodically. `waiting_count` is the number of forgettings whose words may still be in the files."""
 
     def __init__(self, dsn: str, *, every_s: float) -> None:
-        """Purge the database of `dsn`, a direct connection of the tables' owner, every `every_s` seconds."""
+        """Purge every `every_s` seconds; `dsn` is a direct connection as the owner of the tables."""
         self._dsn = dsn
         self._every_s = every_s
         self.waiting_count = 0
 
     async def run(self) -> None:
-        """Purge until cancelled: at once, for forgettings of an earlier process, then every `every_s` from start to start. A
-        purge without work costs one query.
+        """Purge until cancelled: at once, for forgettings of an earlier process, then every `every_s` seconds, measured from
+        start to start. A purge without work costs one query.
         """
         took_s = self._every_s
         while True:
@@ -45,6 +45,6 @@ class Purges:
 def pause_s(every_s: float, took_s: float) -> float:
     """Return the seconds to wait after a purge that took `took_s`, so that purges start `every_s` apart.
 
-    If the interval began at the end, content forgotten just after a start would wait for an interval and two purges.
+    If the interval began at the end of a purge, content forgotten just after a start would wait for an interval and two purges.
     """
     return max(0.0, every_s - took_s)

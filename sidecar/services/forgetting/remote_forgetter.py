@@ -1,6 +1,6 @@
 """Forgets at remote memory services, reports the outcome of each, and retries failures.
 
-A request to a service is stored in the transaction that forgets here, so that no crash between the two loses it.
+A request to a service is stored in the transaction that forgets in the built-in store, so that no crash loses it.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ log = logging.getLogger(__name__)
 
 REMOTE_FORGETTING_KIND = "remote_forgetting"
 
-_ANSWER_S = 8.0  # a caller waits so long for services; what takes longer goes on in the worker
+_ANSWER_S = 8.0  # a caller waits this long for the services; the worker continues afterwards
 _FIRST_RETRY = timedelta(minutes=1)
 _LONGEST_RETRY = timedelta(hours=1)
 
 
 class RemoteMemories(Protocol):
-    """The memories that a service holds of an owner."""
+    """The memories of an owner at a service."""
 
     @property
     def name(self) -> str:
@@ -49,7 +49,7 @@ class RemoteMemories(Protocol):
         """The service's name."""
 
     async def forget(self, owner_id: UUID, target: RemoteTarget) -> RemoteOutcome:
-        """Have the service forget the target, and return what it did. Repeating it does no harm. Raises a BackendError."""
+        """Make the service forget the target, and return the outcome. Idempotent. Raises a BackendError."""
 
 
 class RemoteForgetter:
@@ -69,12 +69,12 @@ class RemoteForgetter:
         self._role = role
 
     def announced(self, scope: Scope, target: RemoteTarget) -> tuple[ForgottenElsewhere, ...]:
-        """Return the outcomes before any service has answered: each waits."""
+        """Return the outcomes before any service has answered: all are waiting."""
         return tuple(_report(one, _WAITS) for one in self._of(scope))
 
     def unsearched(self, scope: Scope) -> tuple[ForgottenElsewhere, ...]:
-        """Return the outcomes for a target that is a word: services are not searched for words."""
-        detail = "it is not searched for words: name the memory, document, thread or span"
+        """Return the outcomes for a word: services are not searched for words."""
+        detail = "the service is not searched for words: name the memory, document, thread or span"
         return tuple(
             _report(one, RemoteOutcome(RemoteState.KEPT, detail=detail))
             for one in self._memories.get(scope.tenant_id, ())
@@ -106,7 +106,7 @@ class RemoteForgetter:
         return results
 
     async def settle_in_time(self, scope: Scope, target: RemoteTarget) -> tuple[ForgottenElsewhere, ...]:
-        """Settle within eight seconds; the worker does what takes longer."""
+        """Settle within eight seconds; the worker continues afterwards."""
         try:
             async with asyncio.timeout(_ANSWER_S):
                 return await self.settle(scope)
@@ -114,7 +114,7 @@ class RemoteForgetter:
             return self.announced(scope, target)
 
     async def retry(self, scope: Scope, subject: str) -> None:
-        """Settle as a background job, and queue the next retry if a request still waits."""
+        """Settle as a background job, and queue the next retry if a request is still waiting."""
         waits = [one for one in await self.settle(scope) if one.outcome.state is RemoteState.WAITING]
         if not waits:
             return
@@ -129,7 +129,7 @@ class RemoteForgetter:
         try:
             outcome = await memories.forget(scope.owner_id, _read(note))
         except BackendError as error:
-            outcome = RemoteOutcome(RemoteState.WAITING, detail=f"{type(error).__name__}; it is retried")
+            outcome = RemoteOutcome(RemoteState.WAITING, detail=f"{type(error).__name__}; it will be retried")
         async with scoped(self._pool, scope, role=self._role) as connection:
             if outcome.state is RemoteState.WAITING:
                 await remote_forgettings.count_attempt(connection, scope, note.forgetting_id)

@@ -19,8 +19,8 @@ MAX_HITS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The content to forget: exactly one of a memory, a document of memories, a thread, a span of time, and a word. Of the hits
-    of a word, only the `confirmed` ones (kind:id) are forgotten.
+    """The content to forget: exactly one of a memory, a document of memories, a thread, a time span and a word. Of a word's hits,
+    only the `confirmed` ones (kind:id) are forgotten.
     """
 
     memory_id: str = ""
@@ -39,14 +39,14 @@ class Target:
 
     @property
     def span(self) -> Span:
-        """The span of time. Raises AssertionError where none is named."""
+        """The time span. Raises AssertionError if the target is not a span."""
         assert self.since is not None, "a span is named"
         assert self.until is not None, "a span is named"
         return Span(self.since, self.until)
 
 
 class RemoteState(StrEnum):
-    """The state of a forgetting at a service: deleted, kept but excluded from recall, absent, to be retried, or not sent."""
+    """The state of a forgetting at a service: deleted, kept but excluded from recall, absent, waiting for retry, or not sent."""
 
     DELETED = "deleted"
     WITHDRAWN = "withdrawn"
@@ -65,13 +65,13 @@ class RemoteTarget:
     until: datetime | None = None
 
     def spans(self, at: datetime | None) -> bool:
-        """Whether an instant is in the span."""
+        """Return whether an instant is in the span."""
         return at is not None and self.since is not None and self.until is not None and self.since <= at < self.until
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteOutcome:
-    """The result at a service: the number of records forgotten, and a note on what it keeps."""
+    """The result at a service: the number of forgotten records, and a note on the data that it keeps."""
 
     state: RemoteState
     count: int = 0
@@ -91,9 +91,9 @@ class ForgottenElsewhere:
 class ForgetReport:
     """The effects of a forgetting or its dry run: ids, and the number of rows deleted or changed by table.
 
-    `summary_ids` are summaries made anew without what was forgotten; those with fewer than two sources left are among
-    `memory_ids`. `hits` are the places that hold the word, `left` the rows that still hold it afterwards, by table. `elsewhere`
-    holds the outcome at each remote memory service.
+    `summary_ids` are summaries rebuilt without the forgotten content; those with fewer than two sources left are among
+    `memory_ids`. `hits` are the places that contain the word, `left` counts the rows that still contain it afterwards, by table.
+    `elsewhere` has the outcome at each remote memory service.
     """
 
     is_dry_run: bool
@@ -110,7 +110,7 @@ class ForgetReport:
 
 
 def check(target: Target) -> Target:
-    """Return the target with its word stripped. Raises InvalidArgument, which names the field and the fix."""
+    """Return the target with its word stripped. Raises InvalidArgument, naming the field and the fix."""
     named = [
         name
         for name, is_given in (
@@ -123,7 +123,7 @@ def check(target: Target) -> Target:
         if is_given
     ]
     if len(named) != 1:
-        problem = f"comes with {named[1]}" if named else "is empty, and so is everything else"
+        problem = f"is set together with {named[1]}" if named else "is empty, as are all other fields"
         choice = "send one of memory_id, document_id, thread_id, since_time with until_time, and word"
         raise InvalidArgument(named[0] if named else "memory_id", problem, choice)
     read_id("memory_id", target.memory_id, is_optional=True)
@@ -131,7 +131,7 @@ def check(target: Target) -> Target:
     read_id("thread_id", target.thread_id, is_optional=True)
     _check_span(target)
     if target.confirmed and not target.word:
-        raise InvalidArgument("confirmed_ids", "comes without a word", "leave it out, or send the word")
+        raise InvalidArgument("confirmed_ids", "is set without a word", "leave it out, or send the word")
     check_count("confirmed_ids", target.confirmed, most=MAX_HITS)
     word = target.word.strip()
     if target.word:
@@ -146,17 +146,17 @@ def _check_span(target: Target) -> None:
         missing = "since_time" if target.since is None else "until_time"
         raise InvalidArgument(missing, "is missing", "send both ends of the span")
     if target.until <= target.since:
-        raise InvalidArgument("until_time", "is not after since_time", "send a later instant; it is not included")
+        raise InvalidArgument("until_time", "is not after since_time", "send a later instant, which is itself excluded")
 
 
 def chosen(target: Target, hits: tuple[WordHit, ...]) -> tuple[WordHit, ...]:
-    """Return the hits that the target confirms. Raises InvalidArgument for one that is no hit."""
+    """Return the hits that the target confirms. Raises InvalidArgument for an id that is not a hit."""
     by_name = {hit.name: hit for hit in hits}
     for place, name in enumerate(target.confirmed):
         if name not in by_name:
             raise InvalidArgument(
                 f"confirmed_ids[{place}]",
-                "holds no such word",
-                "send the kind:id of a hit as a call without ids shows it",
+                "does not contain the word",
+                "send the kind:id of a hit, as a call without ids returns it",
             )
     return tuple(by_name[name] for name in dict.fromkeys(target.confirmed))

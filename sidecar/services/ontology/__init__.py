@@ -1,1 +1,1 @@
-"""The governance of a tenant's ontology: what is proposed, reviewed, approved, rolled back, exported and imported."""
+"""The governance of a tenant's ontology: proposals, reviews, approvals, rollbacks, exports and imports."""

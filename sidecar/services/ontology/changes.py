@@ -27,7 +27,7 @@ from store.ontology.terms import (
 from store.text.texts import fold
 
 MAX_ITEMS = 500
-"""The items of one change set at most."""
+"""The maximum number of items in a change set."""
 
 MAX_TERMS: Final[Mapping[TermKind, int]] = {
     TermKind.ENTITY_TYPE: 500,
@@ -43,7 +43,7 @@ Terms = dict[tuple[TermKind, str], Term]
 
 @dataclass(frozen=True, slots=True)
 class TermChange:
-    """One change of a term. For deprecate and remove, only the term's key counts.
+    """One change of a term. For deprecate and remove, only the term's key is used.
 
     `field` names the change in errors; `before` is the digest of the term that it was drafted against.
     """
@@ -55,13 +55,13 @@ class TermChange:
 
     @property
     def target(self) -> tuple[TermKind, str]:
-        """The kind and key of the term that it changes."""
+        """The kind and key of the changed term."""
         return kind_of(self.term), self.term.key
 
 
 @dataclass(frozen=True, slots=True)
 class FieldDifference:
-    """A field of a term that differs, with its values as JSON; None where the term is not there."""
+    """A field of a term that differs, with its values as JSON; None if the term does not exist."""
 
     name: str
     before: Any
@@ -70,7 +70,7 @@ class FieldDifference:
 
 @dataclass(frozen=True, slots=True)
 class TermDifference:
-    """A term that differs between two ontologies: added, removed, deprecated or changed, and the fields."""
+    """A term that differs between two ontologies: added, removed, deprecated or changed, with the differing fields."""
 
     kind: TermKind
     key: str
@@ -87,7 +87,7 @@ def digest(term: Term | None) -> str:
 
 
 def fingerprint(action: ChangeAction, term: Term) -> str:
-    """Return a hash of 64 hexadecimal digits that all proposals of one change to one term share, whatever else differs."""
+    """Return a hash, 64 hexadecimal digits, that depends only on the term's kind and key and the action."""
     named = [kind_of(term).value, action.value, term.key]
     return hashlib.sha256(orjson.dumps(named)).hexdigest()
 
@@ -98,12 +98,12 @@ def find(ontology: Ontology, kind: TermKind, key: str) -> Term | None:
 
 
 def deprecated(term: Term) -> Term:
-    """Return the term as a deprecated one; a mapping has no lifecycle and stays as it is."""
+    """Return the term with the lifecycle deprecated; a mapping has no lifecycle and is returned unchanged."""
     return term if isinstance(term, ExternalMapping) else replace(term, lifecycle=Lifecycle.DEPRECATED)
 
 
 def ontology_of(terms: Iterable[Term], *, version: int) -> Ontology:
-    """Return the ontology of some terms, each kind in the order of its keys."""
+    """Return the ontology with these terms, each kind sorted by key."""
     entities: list[EntityType] = []
     relationships: list[RelationshipType] = []
     templates: list[FacetTemplate] = []
@@ -122,7 +122,7 @@ def ontology_of(terms: Iterable[Term], *, version: int) -> Ontology:
 
 
 def check_distinct(changes: Sequence[TermChange]) -> None:
-    """Raise InvalidArgument for too many changes, and for two that change the same term."""
+    """Raise InvalidArgument for too many changes, and for two changes of the same term."""
     if len(changes) > MAX_ITEMS:
         raise InvalidArgument("items", f"has {len(changes)} entries", f"send at most {MAX_ITEMS} in one change set")
     seen: dict[tuple[TermKind, str], str] = {}
@@ -134,25 +134,25 @@ def check_distinct(changes: Sequence[TermChange]) -> None:
 
 
 def apply(base: Ontology, changes: Sequence[TermChange]) -> Ontology:
-    """Return the ontology that the changes make of `base`, under the next version.
+    """Return `base` with the changes applied, as the next version.
 
-    Raises InvalidArgument, which names the change, for one that does not fit or that makes the ontology invalid.
+    Raises InvalidArgument, naming the change, for a change that does not apply or that makes the ontology invalid.
     """
     check_distinct(changes)
     terms: Terms = {(kind_of(term), term.key): term for term in base.terms}
     for change in changes:
         _apply(terms, change)
-    made = ontology_of(terms.values(), version=base.version + 1)
+    ontology = ontology_of(terms.values(), version=base.version + 1)
     by_target = {change.target: change.field for change in changes}
-    for kind, key, problem, fix in problems(made):
+    for kind, key, problem, fix in problems(ontology):
         raise InvalidArgument(by_target.get((kind, key), "items"), problem, fix)
-    return made
+    return ontology
 
 
 def _apply(terms: Terms, change: TermChange) -> None:
     known, called = terms.get(change.target), _called(change.term)
     if change.before is not None and digest(known) != change.before:
-        problem = f"was drafted against another {called} than the one in force"
+        problem = f"was drafted against a version of {called} that is no longer in force"
         raise InvalidArgument(change.field, problem, "reject it, and draft the change again")
     if change.action is ChangeAction.CREATE:
         if known is not None:
@@ -165,7 +165,7 @@ def _apply(terms: Terms, change: TermChange) -> None:
         terms[change.target] = change.term
     elif isinstance(known, ExternalMapping) != (change.action is ChangeAction.REMOVE):
         is_mapping = isinstance(known, ExternalMapping)
-        fix = "send the action remove" if is_mapping else "send the action deprecate: what has the term keeps it"
+        fix = "send the action remove" if is_mapping else "send the action deprecate: pages and edges keep the term"
         raise InvalidArgument(change.field, f"cannot {change.action.value} {called}", fix)
     elif isinstance(known, ExternalMapping):
         del terms[change.target]
@@ -186,7 +186,7 @@ def problems(ontology: Ontology) -> Iterator[tuple[TermKind, str, str, str]]:
 
 
 def differences(before: Ontology, after: Ontology) -> tuple[TermDifference, ...]:
-    """Return the terms that differ, kind by kind in the order of their keys."""
+    """Return the terms that differ, by kind and key."""
     old = {(kind_of(term), term.key): term for term in before.terms}
     new = {(kind_of(term), term.key): term for term in after.terms}
     order = list(TermKind)
@@ -196,7 +196,7 @@ def differences(before: Ontology, after: Ontology) -> tuple[TermDifference, ...]
 
 
 def difference(before: Term | None, after: Term | None) -> TermDifference:
-    """Return how a term differs, one of the two being None for a term that is not there."""
+    """Return the differences of a term; `before` or `after` is None if the term does not exist there."""
     term = after or before
     assert term is not None, "a term is there before or after"
     old, new = ({} if one is None else write_term(one) for one in (before, after))
@@ -211,13 +211,13 @@ def difference(before: Term | None, after: Term | None) -> TermDifference:
 
 
 def broader(types: Mapping[str, EntityType], slug: str) -> list[str]:
-    """Return the types that a type is a kind of, the nearest first; a cycle ends where it closes."""
-    found: list[str] = []
+    """Return the broader types of a type, the nearest first; a cycle is followed once."""
+    types_above: list[str] = []
     at = types.get(slug)
-    while at is not None and at.broad_type and at.broad_type not in found:
-        found.append(at.broad_type)
+    while at is not None and at.broad_type and at.broad_type not in types_above:
+        types_above.append(at.broad_type)
         at = types.get(at.broad_type)
-    return found
+    return types_above
 
 
 def _counts(ontology: Ontology) -> Iterator[tuple[TermKind, str, str, str]]:
@@ -243,7 +243,7 @@ def _hierarchy(types: Mapping[str, EntityType]) -> Iterator[tuple[TermKind, str,
         elif wide is None:
             problem, fix = f"makes {one.slug} a kind of {one.broad_type}, which does not exist", "create that first"
         elif one.slug in above:
-            problem, fix = f"closes a circle: {' > '.join([one.slug, *above])}", "send another broad_type"
+            problem, fix = f"closes a cycle: {' > '.join([one.slug, *above])}", "send another broad_type"
         elif len(above) > MAX_DEPTH:
             problem, fix = f"puts {one.slug} {len(above)} levels deep", f"keep at most {MAX_DEPTH}"
         elif _is_approved(one) and not _is_approved(wide):
@@ -266,7 +266,7 @@ def _endpoints(ontology: Ontology, types: Mapping[str, EntityType]) -> Iterator[
 def _shared_names(
     kind: TermKind, terms: Sequence[EntityType] | Sequence[RelationshipType]
 ) -> Iterator[tuple[TermKind, str, str, str]]:
-    """Yield approved terms that share a slug, a name or an alias with an earlier one: a word would mean both."""
+    """Yield approved terms that share a slug, name or alias with an earlier term, since the word would be ambiguous."""
     owners: dict[str, str] = {}
     for one in terms:
         if not _is_approved(one):

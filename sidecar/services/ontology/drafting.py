@@ -1,4 +1,4 @@
-"""Items of a change set: made of what a caller sends, or of the terms that an ontology lacks. Pure, but for the items' ids."""
+"""Items of a change set, made from a caller's request or from the terms that an ontology lacks. Pure, except for item ids."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_RATIONALE_CHARS = 500
 
 @dataclass(frozen=True, slots=True)
 class WantedChange:
-    """A change as a caller sends it. `kind` and `action` are names; `term` is JSON; an update may leave out unchanged fields.
+    """A change as sent by a caller. `kind` and `action` are names; `term` is JSON; an update may leave out unchanged fields.
 
     `key` names the term of an update, a deprecation or a removal.
     """
@@ -32,7 +32,7 @@ class WantedChange:
 
 
 def item(base: Ontology, wanted: WantedChange, field: str) -> ChangeItem:
-    """Return the item of a change as a caller sent it. Raises InvalidArgument."""
+    """Return the item of a change sent by a caller. Raises InvalidArgument."""
     kind = choice(f"{field}.kind", wanted.kind, TermKind)
     action = choice(f"{field}.action", wanted.action, ChangeAction)
     read_text(f"{field}.rationale", wanted.rationale, max_chars=MAX_RATIONALE_CHARS)
@@ -41,7 +41,7 @@ def item(base: Ontology, wanted: WantedChange, field: str) -> ChangeItem:
         problem = f"is {wanted.key[:80]!r}, and there is no such term" if wanted.key else "is missing"
         raise InvalidArgument(f"{field}.key", problem, "send the key of a term in force (sidecar ontology types)")
     if action is ChangeAction.CREATE and wanted.key:
-        raise InvalidArgument(f"{field}.key", "is given to a term that is to be created", "leave it out")
+        raise InvalidArgument(f"{field}.key", "is set for a term that is to be created", "leave it out")
     if action in {ChangeAction.DEPRECATE, ChangeAction.REMOVE}:
         assert known is not None, "only a known term is deprecated"
         return replace(new_item(action, known, known, ChangeOrigin.OPERATOR), rationale=wanted.rationale)
@@ -66,7 +66,7 @@ def new_item(action: ChangeAction, term: Term, there: Term | None, origin: Chang
 
 
 def items_of(base: Ontology, proposed: Ontology, origin: ChangeOrigin) -> list[ChangeItem]:
-    """Return the items that give `base` the terms it lacks. An import also changes those that it has otherwise."""
+    """Return the items that add the terms that `base` lacks. An import also changes the terms that differ."""
     known = {(kind_of(term), term.key): term for term in base.terms}
     items = []
     for term in proposed.terms:

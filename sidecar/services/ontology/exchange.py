@@ -1,6 +1,6 @@
-"""An ontology as a text: JSON, and the same JSON as JSON-LD with the names of RDFS, SKOS and Dublin Core. Pure.
+"""An ontology as text: JSON, or the same JSON as JSON-LD with the names of RDFS, SKOS and Dublin Core. Pure.
 
-Both are read back equal, but for the version, which an import gets from its approval. The seed ontology is such a text.
+Both round-trip, except for the version, which an import gets from its approval. The seed ontology is such a text.
 """
 
 from __future__ import annotations
@@ -64,14 +64,14 @@ _TYPES: Final[Mapping[TermKind, str]] = {
 
 
 class ExchangeFormat(StrEnum):
-    """The form of an exported ontology."""
+    """The format of an exported ontology."""
 
     JSON = "json"
     JSON_LD = "jsonld"
 
 
 def write(ontology: Ontology, form: ExchangeFormat) -> str:
-    """Return the ontology as a text, its terms in the order of their keys."""
+    """Return the ontology as text, its terms sorted by key."""
     is_linked = form is ExchangeFormat.JSON_LD
     document: dict[str, Any] = {"@context": _CONTEXT, "@id": _OURS} if is_linked else {}
     document["version"] = ontology.version
@@ -83,31 +83,31 @@ def write(ontology: Ontology, form: ExchangeFormat) -> str:
 
 
 def read(text: str, *, field: str = "content") -> Ontology:
-    """Return the ontology of a text that `write` made, or of one like it, with version 0. Raises InvalidArgument."""
+    """Return the ontology of a text in the format of `write`, with version 0. Raises InvalidArgument."""
     if len(text.encode(errors="surrogatepass")) > MAX_BYTES:
         raise InvalidArgument(field, f"has more than {MAX_BYTES:,} bytes", "send a part of the terms at a time")
     try:
         document: Any = orjson.loads(text)
     except ValueError as error:
-        raise InvalidArgument(field, "is no JSON", "send what `sidecar ontology export` wrote") from error
+        raise InvalidArgument(field, "is not JSON", "send the output of `sidecar ontology export`") from error
     if not isinstance(document, dict):
-        raise InvalidArgument(field, "is no JSON object", f"send one with {', '.join(_NAMES)}")
-    found: dict[tuple[TermKind, str], Term] = {}
+        raise InvalidArgument(field, "is not a JSON object", f"send one with {', '.join(_NAMES)}")
+    terms: dict[tuple[TermKind, str], Term] = {}
     for where, kind, entry in _term_entries(document, field):
         term = read_term(kind, entry, field=where)
-        if found.setdefault((kind, term.key), term) != term:
-            raise InvalidArgument(where, f"says something else of {term.key} than an earlier entry", "keep one")
-    return ontology_of(found.values(), version=0)
+        if terms.setdefault((kind, term.key), term) != term:
+            raise InvalidArgument(where, f"differs from an earlier entry of {term.key}", "keep one")
+    return ontology_of(terms.values(), version=0)
 
 
 @cache
 def seed() -> Ontology:
-    """Return the ontology that the package ships: people, places, organizations, projects, works and events."""
+    """Return the packaged ontology: people, places, organizations, projects, works and events."""
     return read(_SEED.read_text(encoding="utf-8"), field="seed.json")
 
 
 def _term_entries(document: Mapping[str, Any], field: str) -> Iterator[tuple[str, TermKind, object]]:
-    """Yield the terms of a document as JSON, each with its place and kind."""
+    """Yield the terms of a document as JSON, each with its path and kind."""
     if unknown := sorted(name[:40] for name in document if not _is_link(name) and name not in {*_NAMES, "version"}):
         raise InvalidArgument(f"{field}.{unknown[0]}", "is not known", f"send {', '.join(_NAMES)}")
     for name, kind in _NAMES.items():
@@ -139,7 +139,7 @@ def _address(kind: TermKind, key: str) -> str:
 
 
 def _is_link(name: str) -> bool:
-    """Return whether the name is a JSON-LD property; those only repeat the plain ones."""
+    """Return whether the name is a JSON-LD property, which only repeats a plain one."""
     return name.startswith("@") or ":" in name
 
 
@@ -149,6 +149,6 @@ def _without_links(one: object) -> object:
 
 def _entries(values: object, field: str, *, most: int) -> list[Any]:
     if not isinstance(values, list) or len(values) > most:
-        problem = f"has {len(values)} entries" if isinstance(values, list) else "is no list"
+        problem = f"has {len(values)} entries" if isinstance(values, list) else "is not a list"
         raise InvalidArgument(field, problem, f"send at most {most}")
     return values

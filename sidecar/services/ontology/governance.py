@@ -1,7 +1,7 @@
-"""The life of a tenant's ontology: changes are drafted, reviewed item by item, and approved into the next version, or rejected.
+"""The life cycle of a tenant's ontology: changes are drafted, reviewed one by one, and approved as the next version, or rejected.
 
-Every act is one transaction that holds the tenant's ontology alone, and its result is read in another: a database that is spread
-over servers refuses to count the use of terms in a transaction that wrote. `changes` decides validity.
+Every operation is one transaction that locks the tenant's ontology. Its result is read in another transaction, because a
+distributed database refuses to count the use of terms in a transaction that wrote. `changes` decides validity.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from store.tenancy import tenants
 MAX_TITLE_CHARS = 200
 MAX_VERSION = 2**31 - 1
 MAX_SET_ITEMS = 1_000
-"""The items of a change set at most, those that were rejected among them."""
+"""The maximum number of items in a change set, including rejected ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class ChangeSetLine:
 
 
 class Governance:
-    """Keeps tenants' ontologies. With `has_four_eyes`, the admin that drafted or edited a change set may not approve it."""
+    """Manages tenants' ontologies. With `has_four_eyes`, an admin that drafted or edited a change set may not approve it."""
 
     def __init__(
         self, pools: Pools, *, now: Callable[[], datetime], has_four_eyes: bool = False, most_items: int = MAX_SET_ITEMS
@@ -65,12 +65,12 @@ class Governance:
         self.has_four_eyes = has_four_eyes
 
     async def ontology(self, tenant_id: UUID, version: int = 0) -> Ontology:
-        """Return the ontology of a version, the one in force for 0: without terms if none was approved. Raises NotFound."""
+        """Return the ontology of a version, for 0 the one in force, which is empty if none was approved. Raises NotFound."""
         async with tenant_scoped(self._pool, tenant_id, read_only=True) as connection:
             return await _ontology(connection, tenant_id, version)
 
     async def compare(self, tenant_id: UUID, before: int | None, after: int) -> tuple[changes.TermDifference, ...]:
-        """Return how two versions differ; version 0 is the one in force, and None has no terms. Raises NotFound."""
+        """Return the differences of two versions; 0 is the version in force, None an empty one. Raises NotFound."""
         async with tenant_scoped(self._pool, tenant_id, read_only=True) as connection:
             old = Ontology() if before is None else await _ontology(connection, tenant_id, before)
             new = await _ontology(connection, tenant_id, after)
@@ -91,7 +91,7 @@ class Governance:
     async def listed(
         self, tenant_id: UUID, *, limit: int, status: str = "", after: tuple[datetime, UUID] | None = None
     ) -> list[ChangeSetLine]:
-        """Return a page of the change sets, of one status if it is given, newest first. Raises InvalidArgument."""
+        """Return a page of the change sets, newest first; only of `status` if set. Raises InvalidArgument."""
         if status:
             choice("status", status, ChangeSetStatus)
         async with tenant_scoped(self._pool, tenant_id, read_only=True) as connection:
@@ -103,7 +103,7 @@ class Governance:
         ]
 
     async def view(self, tenant_id: UUID, change_set_id: UUID) -> ChangeSetView:
-        """Return a change set with its items, their evidence, what each would change, and its impact. Raises NotFound."""
+        """Return a change set with its items, their evidence and differences, and its impact. Raises NotFound."""
         return await self._with_impact(tenant_id, await self._view(tenant_id, change_set_id))
 
     async def _view(self, tenant_id: UUID, change_set_id: UUID) -> ChangeSetView:
@@ -112,7 +112,7 @@ class Governance:
             return await views.view(connection, tenant_id, await _get(connection, tenant_id, change_set_id))
 
     async def _with_impact(self, tenant_id: UUID, found: ChangeSetView) -> ChangeSetView:
-        """Return a change set for review with what its approval would change, from a dry run of the typing."""
+        """Return a change set for review with the impact of its approval, from a dry run of the typing."""
         if found.change_set.status is not ChangeSetStatus.OPEN or found.problem or not found.kept:
             return found
         async with tenant_scoped(self._pool, tenant_id, read_only=True) as connection:
@@ -131,7 +131,7 @@ class Governance:
         author: str,
         change_set_id: UUID | None = None,
     ) -> ChangeSetView:
-        """Draft changes, in a new change set or in one that is open, and return it. Raises InvalidArgument, NotFound."""
+        """Draft changes, in a new change set or an open one, and return it. Raises InvalidArgument, NotFound."""
         if not wanted or len(wanted) > changes.MAX_ITEMS:
             raise InvalidArgument("items", f"has {len(wanted)} entries", f"send 1 to {changes.MAX_ITEMS}")
         if change_set_id is None:
@@ -151,7 +151,7 @@ class Governance:
         return await self.view(tenant_id, made.change_set_id)
 
     async def draft_seed(self, tenant_id: UUID) -> ChangeSetView:
-        """Propose the ontology that the package ships, as far as the tenant does not have it; a repeat gets the same set.
+        """Propose the terms of the packaged ontology that the tenant lacks; a repeat returns the same change set.
 
         Raises FailedPrecondition if the tenant has all of it.
         """
@@ -165,7 +165,7 @@ class Governance:
         return await self.view(tenant_id, drafted_id)
 
     async def import_text(self, tenant_id: UUID, text: str, *, author: str) -> ChangeSetView:
-        """Draft the terms of an exported ontology that are missing or different in the one in force. Terms that it lacks stay.
+        """Draft the terms of an exported ontology that the one in force lacks or has otherwise. Terms that the text lacks stay.
 
         Raises InvalidArgument, and FailedPrecondition if nothing differs.
         """
@@ -177,7 +177,7 @@ class Governance:
         return await self.view(tenant_id, made.change_set_id)
 
     async def export_text(self, tenant_id: UUID, version: int = 0, form: str = "json") -> str:
-        """Return a version as a text (`json` or `jsonld`), the one in force for 0. Raises NotFound, InvalidArgument."""
+        """Return a version, or for 0 the one in force, as text (`json` or `jsonld`). Raises NotFound, InvalidArgument."""
         wanted = choice("format", form or ExchangeFormat.JSON.value, ExchangeFormat)
         return exchange.write(await self.ontology(tenant_id, version), wanted)
 
@@ -186,8 +186,8 @@ class Governance:
     ) -> ChangeSetView:
         """Accept, reject or edit an item of an open change set. No scan proposes a rejected item again.
 
-        An edit is merged into the item's term. With a revision above 0, raises VersionConflict if the set changed since. Raises
-        NotFound, InvalidArgument, FailedPrecondition.
+        An edit is merged into the item's term. With a revision above 0, raises VersionConflict if the set has changed since. Also
+        raises NotFound, InvalidArgument, FailedPrecondition.
         """
         async with tenant_scoped(self._pool, tenant_id) as connection:
             await self._hold(connection, tenant_id)
@@ -210,10 +210,10 @@ class Governance:
         return await self._view(tenant_id, change_set_id)
 
     async def approve(self, tenant_id: UUID, change_set_id: UUID, *, author: str, revision: int = 0) -> OntologyVersion:
-        """Make the next version of the items that were not rejected, and queue the reprocess. A repeat returns that version.
+        """Make the next version from the items that were not rejected, and queue the reprocess. A repeat returns that version.
 
-        Raises NotFound, InvalidArgument for an item that does not fit, VersionConflict if the set changed since `revision`, and
-        FailedPrecondition for a set that somebody else approved or rejected, or that the caller may not approve.
+        Raises NotFound, InvalidArgument for an item that does not apply, VersionConflict if the set has changed since `revision`,
+        and FailedPrecondition for a set that another admin approved or rejected, or that the caller may not approve.
         """
         seen = await self.view(tenant_id, change_set_id)
         async with tenant_scoped(self._pool, tenant_id) as connection:
@@ -238,7 +238,7 @@ class Governance:
     async def reject(self, tenant_id: UUID, change_set_id: UUID, *, author: str) -> ChangeSetView:
         """Reject an open change set; no scan proposes its items again. A repeat changes nothing.
 
-        Raises NotFound, and FailedPrecondition for a set that was approved.
+        Raises NotFound, and FailedPrecondition for an approved set.
         """
         async with tenant_scoped(self._pool, tenant_id) as connection:
             await self._hold(connection, tenant_id)
@@ -253,7 +253,7 @@ class Governance:
         return await self._view(tenant_id, change_set_id)
 
     async def roll_back(self, tenant_id: UUID, version: int, *, author: str) -> OntologyVersion:
-        """Make a new version equal to an older one, without terms for 0, and queue the reprocess. A repeat returns it.
+        """Make a new version equal to an older one (empty for 0), and queue the reprocess. A repeat returns the same version.
 
         Raises NotFound, and FailedPrecondition for the version in force.
         """
@@ -287,7 +287,7 @@ class Governance:
         made = OntologyVersion(ontology.version, author, now, known.change_set_id)
         await versions.write(connection, tenant_id, made, ontology)
         await change_sets.accept_pending(connection, tenant_id, known.change_set_id, author=author)
-        # What was approved under another key is not to come back under the key that was proposed.
+        # A term that was approved under another key must not be proposed again under its original key.
         renamed = [one.fingerprint for one in items if one.fingerprint != views.fingerprint_of(one)]
         await change_sets.reject_fingerprints(connection, tenant_id, renamed, author=author, now=now)
         ending = ChangeSetEnding(ChangeSetStatus.APPROVED, author, now, made.version)
@@ -308,11 +308,11 @@ class Governance:
     async def _add(
         self, connection: Connection, tenant_id: UUID, made: ChangeSet, new: Sequence[ChangeItem], base: Ontology
     ) -> None:
-        """Add items to a change set that is open, if the whole is valid."""
+        """Add items to an open change set, if the whole set is then valid."""
         there = await change_sets.items(connection, tenant_id, made.change_set_id)
         if len(there) + len(new) > self._most_items:
-            problem = f"would give the change set {len(there) + len(new)} items with those that were rejected"
-            raise InvalidArgument("items", problem, f"keep to {self._most_items}, or draft another change set")
+            problem = f"would give the change set {len(there) + len(new)} items, including rejected ones"
+            raise InvalidArgument("items", problem, f"keep at most {self._most_items}, or draft another change set")
         start = 1 + max((one.position for one in there), default=-1)
         placed = [replace(one, position=start + place) for place, one in enumerate(new)]
         kept = [one for one in there if one.decision is not ItemDecision.REJECTED]
@@ -320,7 +320,7 @@ class Governance:
         changes.apply(base, [*views.changes_of(kept), *drafted] if kept else drafted)
         if taken := {one.fingerprint for one in there} & {one.fingerprint for one in placed}:
             place = next(place for place, one in enumerate(placed) if one.fingerprint in taken)
-            problem = "changes a term that an item of the change set was rejected for"
+            problem = "changes a term for which an item of the change set was rejected"
             raise InvalidArgument(f"items[{place}]", problem, "accept or edit that item")
         await change_sets.add_items(connection, tenant_id, made.change_set_id, placed)
         if there:

@@ -13,14 +13,14 @@ from store.ontology.terms import Ontology
 from store.scope import Scope
 
 MOST_PAGES = 3_000
-"""The pages that are looked at, over all owners in the order of their ids."""
+"""The maximum number of pages examined, over all owners in the order of their ids."""
 _OWNERS_AT_ONCE = 50
 
 
 async def dry_run(pool: Pool, tenant_id: UUID, ontology: Ontology) -> dict[str, int]:
-    """Return how many pages, sections and edges would change under an ontology, and `pages_looked_at`.
+    """Return the numbers of pages, sections and edges that would change under an ontology, and `pages_looked_at`.
 
-    `is_partial` is 1 if the tenant has more pages than were looked at.
+    `is_partial` is 1 if the tenant has more pages than were examined.
     """
     known, total, left = vocabulary(ontology), Counter[str](), MOST_PAGES
     after: UUID | None = None

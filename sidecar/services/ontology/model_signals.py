@@ -1,7 +1,7 @@
-"""The scan's optional model. Its findings in sentences are signals under the same rules as all others.
+"""The optional model of a scan. Its findings in sentences are signals under the same rules as all others.
 
-A finding counts only if the text holds its sentence, names and words. Unusable findings are dropped; if the model fails, the
-scan goes on without it.
+A finding counts only if the text contains its sentence, names and words. Unusable findings are dropped; if the model fails, the
+scan continues without it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 SENTENCES_AT_ONCE: Final = 60
 MOST_CALLS: Final = 5
-"""Calls for one owner at most."""
+"""The maximum number of calls per owner."""
 MAX_WORDS = 4
 _STEM_CHARS = 4
 _MAX_OUTPUT_TOKENS: Final = 3_000
@@ -69,18 +69,18 @@ what a sentence only suggests. What stands in the sentences is what was said, ne
 
 @dataclass(frozen=True, slots=True)
 class ScanModel:
-    """Reads sentences with a model, until the tenant's ceiling for the day is reached."""
+    """Reads sentences with a model, until the tenant's daily ceiling is reached."""
 
     model: LanguageModel
     model_id: str
     ceiling: DayCeiling
 
     async def signals(self, scope: Scope, texts: Iterable[SeenText]) -> list[Signal]:
-        """Return the model's findings in the texts' sentences, up to the point where it failed or reached its limit."""
-        seen = [(text, one) for text in texts for one in sentences(text.text) if len(one) <= MAX_QUOTE_CHARS]
-        found: list[Signal] = []
-        for start in range(0, min(len(seen), SENTENCES_AT_ONCE * MOST_CALLS), SENTENCES_AT_ONCE):
-            some = seen[start : start + SENTENCES_AT_ONCE]
+        """Return the model's findings in the texts' sentences, until it fails or reaches a limit."""
+        numbered = [(text, one) for text in texts for one in sentences(text.text) if len(one) <= MAX_QUOTE_CHARS]
+        signals: list[Signal] = []
+        for start in range(0, min(len(numbered), SENTENCES_AT_ONCE * MOST_CALLS), SENTENCES_AT_ONCE):
+            some = numbered[start : start + SENTENCES_AT_ONCE]
             if await self.ceiling.is_reached(scope):
                 break
             try:
@@ -93,8 +93,8 @@ class ScanModel:
                 log.warning("scan_without_model", extra={"error": type(error).__name__})
                 break
             await self.ceiling.count(scope, answer)
-            found += read_findings(answer.parsed, some)
-        return found
+            signals += read_findings(answer.parsed, some)
+        return signals
 
 
 @asynccontextmanager
@@ -110,26 +110,26 @@ async def scan_model(settings: Settings, pool: Pool, *, now: Callable[[], dateti
         await model.close()
 
 
-def read_findings(answer: Mapping[str, Any] | None, seen: Sequence[tuple[SeenText, str]]) -> list[Signal]:
-    """Return the usable findings of an answer about numbered sentences, each once; anything else falls."""
+def read_findings(answer: Mapping[str, Any] | None, sentences: Sequence[tuple[SeenText, str]]) -> list[Signal]:
+    """Return the usable findings of an answer about numbered sentences, each once; all others are dropped."""
     findings = (answer or {}).get("findings")
-    found = {}
+    signals = {}
     for one in findings if isinstance(findings, list) else ():
-        signal = _signal(one, seen)
+        signal = _signal(one, sentences)
         if signal is not None:
-            found[signal.is_relationship, signal.word, signal.names, signal.sighting.quote] = signal
-    return list(found.values())
+            signals[signal.is_relationship, signal.word, signal.names, signal.sighting.quote] = signal
+    return list(signals.values())
 
 
-def _signal(finding: object, seen: Sequence[tuple[SeenText, str]]) -> Signal | None:
+def _signal(finding: object, sentences: Sequence[tuple[SeenText, str]]) -> Signal | None:
     if not isinstance(finding, Mapping):
         return None
     at, kind, full = finding.get("sentence"), finding.get("kind"), finding.get("word")
     listed = finding.get("names")
     names = [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
-    if isinstance(at, bool) or not isinstance(at, int) or not 1 <= at <= len(seen) or not isinstance(full, str):
+    if isinstance(at, bool) or not isinstance(at, int) or not 1 <= at <= len(sentences) or not isinstance(full, str):
         return None
-    text, sentence = seen[at - 1]
+    text, sentence = sentences[at - 1]
     word = " ".join(fold(full.replace("_", " ")).split())
     is_relationship = kind == "relationship"
     if (
@@ -146,23 +146,23 @@ def _signal(finding: object, seen: Sequence[tuple[SeenText, str]]) -> Signal | N
 
 
 def _is_said(word: str, sentence: str, names: Sequence[str]) -> bool:
-    """Return whether a sentence has the words of a phrase besides the names, up to how they end."""
+    """Return whether a sentence contains the words of a phrase, apart from the names and from the words' endings."""
     words = word.split()
     if not 1 <= len(words) <= MAX_WORDS or is_no_kind(word):
         return False
-    rest = fold(sentence)
+    remaining = fold(sentence)
     for one in names:
-        rest = rest.replace(fold(one), " ")
-    said = list(_stems(rest))
-    return all(one in said for one in _stems(word))
+        remaining = remaining.replace(fold(one), " ")
+    stems = list(_stems(remaining))
+    return all(one in stems for one in _stems(word))
 
 
 def _stems(text: str) -> Iterator[str]:
     return (one.strip(".,;:!?()\"'’“”")[:_STEM_CHARS] for one in text.split())
 
 
-def _request(model_id: str, said: Sequence[str]) -> ConverseRequest:
-    numbered = [{"n": place, "text": one} for place, one in enumerate(said, start=1)]
+def _request(model_id: str, sentences: Sequence[str]) -> ConverseRequest:
+    numbered = [{"n": place, "text": one} for place, one in enumerate(sentences, start=1)]
     return ConverseRequest(
         model_id=model_id,
         system=_SYSTEM,

@@ -38,7 +38,7 @@ _MOST_POSITION = 990
 
 @dataclass(frozen=True, slots=True)
 class SectionSighting:
-    """A section of a page of an approved type, and a memory that it cites and that names the page."""
+    """A section of a page with an approved type, and a memory that it cites and that names the page."""
 
     entity_type: str
     slug: str
@@ -49,7 +49,7 @@ class SectionSighting:
 
 
 def page_signal(owner_id: UUID, page: SignalPage) -> Signal | None:
-    """Return the kind of thing that a page shows: its held type, or the kind of place in its summary; None without either."""
+    """Return the kind of thing that a page is about: its held type, or the kind of place in its summary; None without either."""
     held = page.held_type.replace("_", " ")
     kind = held or (place_kind(page.summary) if page.is_placed else "")
     sighting = _sighting(owner_id, page, f"{page.title}: {kind}") if name_key(kind) else None
@@ -70,9 +70,9 @@ def section_sighting(owner_id: UUID, row: SignalSection) -> SectionSighting | No
 def facet_suggestions(
     found: Iterable[SectionSighting], page_counts: Counter[str], ontology: Ontology
 ) -> list[Suggestion]:
-    """Return templates for sections that at least three pages and a quarter of the pages of an approved type have.
+    """Return templates for sections that at least three pages, and a quarter of the pages, of an approved type have.
 
-    A section is left out if the type, or a broader one, has a template for it already, approved or not.
+    A section is left out if the type, or a broader one, already has a template for it, approved or not.
     """
     known = vocabulary(ontology)
     groups: dict[tuple[str, str], list[SectionSighting]] = defaultdict(list)
@@ -94,12 +94,12 @@ def facet_suggestions(
     return suggested
 
 
-def _suggestion(term: FacetTemplate, found: Sequence[SectionSighting], pages: int) -> Suggestion:
-    frequency = len({one.names for one in found})
+def _suggestion(term: FacetTemplate, sightings: Sequence[SectionSighting], pages: int) -> Suggestion:
+    frequency = len({one.names for one in sightings})
     rationale = (
         f"{frequency} of {max(pages, frequency)} pages of the type have this section, and no template places it."
     )
-    return Suggestion(term, rationale, confidence(frequency), frequency, chosen(found))
+    return Suggestion(term, rationale, confidence(frequency), frequency, chosen(sightings))
 
 
 def _is_wanted(entity_type: str, slug: str, ontology: Ontology, known: Vocabulary) -> bool:
@@ -109,14 +109,14 @@ def _is_wanted(entity_type: str, slug: str, ontology: Ontology, known: Vocabular
     return found is not None and is_approved(found) and not there
 
 
-def _is_enough(found: Sequence[SectionSighting], pages: int) -> bool:
-    names = {one.names for one in found}
-    memories = {(one.sighting.owner_id, one.sighting.memory_id) for one in found}
+def _is_enough(sightings: Sequence[SectionSighting], pages: int) -> bool:
+    names = {one.names for one in sightings}
+    memories = {(one.sighting.owner_id, one.sighting.memory_id) for one in sightings}
     return len(names) >= max(LEAST_PAGES, LEAST_SHARE * pages) and len(memories) >= LEAST_NAMES
 
 
-def _heading(found: Sequence[SectionSighting]) -> str:
-    counts = Counter(one.heading for one in found)
+def _heading(sightings: Sequence[SectionSighting]) -> str:
+    counts = Counter(one.heading for one in sightings)
     return min(counts, key=lambda text: (-counts[text], text))[:MAX_NAME_CHARS]
 
 

@@ -1,7 +1,7 @@
 """The suggestion scan: reads a tenant's wikis owner by owner, and proposes terms in one change set.
 
-A rescan adds to the open change set of the scan before. It changes no item that an operator edited or decided, and proposes no
-term that was rejected or is in another open change set.
+A rescan adds to the open change set of the previous scan. It changes no item that an operator edited or decided, and proposes
+no term that was rejected or is in another open change set.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from store.text.texts import fold
 MOST_OWNERS = 50
 MOST_OF_EACH = 300
 MOST_REJECTED = 100
-"""The rejected items that the scan's open change set goes on to show. Those before them are not proposed again either."""
+"""The maximum number of rejected items that the scan's open change set still shows. Older ones are not proposed again either."""
 TITLE = "What the memories suggest"
 _SCAN = "scan"
 
@@ -46,7 +46,7 @@ Examples = Mapping[UUID, Sequence[TermSighting]]
 
 @dataclass(slots=True)
 class ScanReport:
-    """The result of a scan; `change_set` is None if nothing was or is proposed."""
+    """The result of a scan; `change_set` is None if nothing is or was proposed."""
 
     change_set: ChangeSetView | None = None
     new_items: int = 0
@@ -57,7 +57,7 @@ class ScanReport:
 
 
 class Scans:
-    """Scans tenants' wikis for suggestions: 50 owners at most, and 300 memories, pages, waiting names and edges of each.
+    """Scans tenants' wikis for suggestions: at most 50 owners, and of each at most 300 memories, pages, waiting names and edges.
 
     `model` opens the optional model of a scan; it may yield None.
     """
@@ -74,9 +74,9 @@ class Scans:
         self._model = model
 
     async def scan(self, tenant_id: UUID) -> ScanReport:
-        """Scan a tenant, and return what was found and the change set with it.
+        """Scan a tenant, and return the counts and the change set.
 
-        Raises FailedPrecondition where the tables are spread over servers.
+        Raises FailedPrecondition if the tables are distributed over servers.
         """
         check_on_one_server(self._pool, "ontology", "be scanned for suggestions; propose them in a change set")
         async with self._model() as model:
@@ -86,7 +86,9 @@ class Scans:
         report = ScanReport()
         async with tenant_scoped(self._pool, tenant_id, read_only=True) as connection:
             there = await versions.owners_with_wikis(connection, tenant_id, limit=MOST_OWNERS + 1)
-        owner_ids = [one for one in there if not is_brain(one)][:MOST_OWNERS]  # the Brain's are copies of what is read
+        owner_ids = [one for one in there if not is_brain(one)][
+            :MOST_OWNERS
+        ]  # the Brain only has copies of these memories
         found: list[Sighted] = []
         page_counts = Counter[str]()
         for owner_id in owner_ids:
@@ -154,7 +156,7 @@ class Scans:
         found: tuple[Mapping[str, ChangeItem], Mapping[str, Suggestion], Sequence[str]],
         report: ScanReport,
     ) -> Examples:
-        """Write new items, update the earlier ones, and return the sightings of all written items."""
+        """Write new items, update existing ones, and return the sightings of all written items."""
         there, suggested, prints = found
         start = 1 + max((one.position for one in there.values()), default=-1)
         examples: dict[UUID, Sequence[TermSighting]] = {}
@@ -202,18 +204,18 @@ def _seen(owner_id: UUID, one: SignalText) -> SeenText:
     return SeenText(owner_id, one.memory_id, one.text, one.occurred_at)
 
 
-async def _still_said(connection: Connection, tenant_id: UUID, found: Sequence[Sighted]) -> list[Sighted]:
-    """Return the signals that the memories still say, and keep these from change until the transaction ends."""
+async def _still_said(connection: Connection, tenant_id: UUID, sightings: Sequence[Sighted]) -> list[Sighted]:
+    """Return the signals whose memories still contain the quotation, and lock these memories until the transaction ends."""
     by_owner: dict[UUID, list[Sighted]] = defaultdict(list)
-    for one in found:
+    for one in sightings:
         by_owner[one.sighting.owner_id].append(one)
-    said: list[Sighted] = []
+    unchanged: list[Sighted] = []
     for owner_id in sorted(by_owner):
         await enter_owner(connection, owner_id)
         quotes = [(one.sighting.memory_id, one.sighting.quote) for one in by_owner[owner_id]]
         held = await evidence.hold_quotes(connection, Scope(tenant_id, owner_id), quotes)
-        said += [one for place, one in enumerate(by_owner[owner_id]) if place in held]
-    return said
+        unchanged += [one for place, one in enumerate(by_owner[owner_id]) if place in held]
+    return unchanged
 
 
 async def _write_examples(connection: Connection, tenant_id: UUID, examples: Examples) -> None:
@@ -236,7 +238,7 @@ async def _write_examples(connection: Connection, tenant_id: UUID, examples: Exa
 async def _drop_overtaken(
     connection: Connection, tenant_id: UUID, open_id: UUID, ontology: Ontology, suggested: Collection[str]
 ) -> None:
-    """Delete undecided proposals that the ontology in force has overtaken: the set could not be approved with them."""
+    """Delete undecided proposals that no longer apply to the ontology in force: the set could not be approved with them."""
     items = await change_sets.items(connection, tenant_id, open_id)
     pending = [one for one in items if one.decision is ItemDecision.PENDING and one.fingerprint not in suggested]
     gone = [one.item_id for one in pending if views.problem_of(ontology, [one])]
@@ -249,7 +251,7 @@ async def _items(connection: Connection, tenant_id: UUID, open_id: UUID | None) 
 
 
 def _item(suggestion: Suggestion, there: ChangeItem | None = None) -> ChangeItem:
-    """Return the item of a suggestion: a new one, or the existing one brought up to date."""
+    """Return the item of a suggestion: a new one, or the existing one updated."""
     item = there or new_item(ChangeAction.CREATE, suggestion.term, None, ChangeOrigin.SCAN)
     return replace(
         item,

@@ -1,8 +1,8 @@
 """Suggestions for an ontology from memories: kinds of things without a type, and phrases between names without a relationship.
 Pure, without a model; the same input gives the same suggestions.
 
-A kind is read from `NAME is a KIND` and its like, in six languages; a phrase is all that stands between two names of a sentence.
-A kind needs two names and a phrase two pairs of names to be suggested.
+A kind is read from `NAME is a KIND` and similar patterns, in six languages; a phrase is the text between two names of a sentence.
+To be suggested, a kind needs two names and a phrase two pairs of names.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LEAST_CONFIDENCE, _STEP, _MOST_CONFIDENCE = 0.6, 0.04, 0.84
 
 
 def is_no_kind(word: str) -> bool:
-    """Return whether a folded word names no kind of thing and no relationship, such as `lot` or `the`."""
+    """Return whether a folded word names neither a kind of thing nor a relationship, such as `lot` or `the`."""
     words = word.split()
     return word in _NO_KINDS or all(one in STOP_WORDS or len(one) < 3 for one in words)
 
@@ -47,7 +47,7 @@ _END = (
     r"(?=[,.;:!?)–—]|$|\s(?:in|on|at|of|from|for|with|near|by|to|who|that|which|where|and|or|but|called|named|not)\b)"
 )
 _KINDS = (
-    # English: the last word before what follows the noun.
+    # English: the last word of the noun phrase.
     re.compile(
         rf"(?:,\s(?:an?|the)|\s(?:is|was)\s(?:an?|the|our|my|his|her|their))\s(?:[a-z'’-]+\s){{0,3}}?(?P<kind>[a-z]{{3,30}}){_END}"
     ),
@@ -85,9 +85,9 @@ class TermSighting:
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """One sighting of a kind of a name, of a phrase between two names, or of a typed edge, as `word`.
+    """One sighting of the kind of a name, of a phrase between two names, or of a typed edge, as `word`.
 
-    `names` are the names, folded; `full` is the word as it was written; `is_place` says that the name is a place's.
+    `names` are the names, folded; `full` is the word as written; `is_place` is set if the name is that of a place.
     """
 
     is_relationship: bool
@@ -107,12 +107,12 @@ class Sighted(Protocol):
 
     @property
     def sighting(self) -> TermSighting:
-        """Where."""
+        """The memory and the sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A term to propose: why, how sure (0 to 1), with how many names it was seen, and at most five sightings."""
+    """A term to propose, with a rationale, a confidence from 0 to 1, the number of its names, and at most five sightings."""
 
     term: Term
     rationale: str
@@ -132,7 +132,7 @@ class SeenText:
 
 
 def names_pattern(names: Iterable[str]) -> re.Pattern[str] | None:
-    """Return a pattern that finds the names in a text, longest first; None for no names. Only 600 are looked for."""
+    """Return a pattern that finds at most 600 names in a text, longest first; None for no names."""
     usable = sorted({" ".join(name.split()) for name in names if 2 <= len(name) <= MAX_NAME_CHARS})[:MAX_NAMES]
     longest_first = sorted(usable, key=lambda name: (-len(name), name))
     return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})(?!\w)") if usable else None
@@ -144,25 +144,25 @@ def signals(seen: SeenText, names: re.Pattern[str], waiting: Collection[str]) ->
 
 
 def edge_signal(seen: SeenText, edge_type: str, source: str, target: str) -> Signal | None:
-    """Return the signal of a typed edge that a memory states; None for a type that is no slug."""
+    """Return the signal of a typed edge that a memory states; None if the type is not a valid slug."""
     if not is_edge_type(edge_type):
         return None
-    said = sentences(seen.text)
-    sentence = next((one for one in said if source in one and target in one), "")
+    text_sentences = sentences(seen.text)
+    sentence = next((one for one in text_sentences if source in one and target in one), "")
     full = EDGE_TYPES.get(edge_type, edge_type.replace("_", " "))
-    # A title that this memory does not say is another's word, and would outlive it in the label.
+    # A title that this memory does not contain comes from another one, and would outlive that one in the label.
     label = f"{source} {full} {target}" if sentence else full
-    sentence = sentence or next(iter(said), "")
+    sentence = sentence or next(iter(text_sentences), "")
     sighting = TermSighting(
         seen.owner_id, seen.memory_id, "edge", short(label), quote_of(sentence, 0, len(sentence)), seen.said_at
     )
     return Signal(True, edge_type.replace("_", " "), full, (fold(source), fold(target)), sighting)
 
 
-def suggestions(found: Iterable[Signal], ontology: Ontology) -> list[Suggestion]:
-    """Return the terms that the signals suggest and the ontology has no word for, the most frequent first; 100 at most."""
+def suggestions(sightings: Iterable[Signal], ontology: Ontology) -> list[Suggestion]:
+    """Return at most 100 terms that the signals suggest and the ontology lacks, the most frequent first."""
     groups: dict[tuple[bool, str], list[Signal]] = defaultdict(list)
-    for signal in found:
+    for signal in sightings:
         groups[signal.is_relationship, signal.word].append(signal)
     known = _known_words(ontology)
     made = [
@@ -217,43 +217,45 @@ def _phrase(between: str) -> str:
         return ""
     every = fold(between).split()
     if not every or every[0] in _JOINS or every[-1] in _JOINS:
-        return ""  # it lists the two names, or speaks of somebody else
+        return ""  # the phrase lists the two names, or is about somebody else
     words = [word for word in every if word not in _PADDING]
     return " ".join(words) if any(word not in STOP_WORDS and len(word) > 2 for word in words) else ""
 
 
-def _is_enough(found: Sequence[Signal]) -> bool:
-    memories = {(one.sighting.owner_id, one.sighting.memory_id) for one in found}
-    return len(memories) >= LEAST_NAMES and len({one.names for one in found}) >= LEAST_NAMES
+def _is_enough(sightings: Sequence[Signal]) -> bool:
+    memories = {(one.sighting.owner_id, one.sighting.memory_id) for one in sightings}
+    return len(memories) >= LEAST_NAMES and len({one.names for one in sightings}) >= LEAST_NAMES
 
 
 def confidence(frequency: int) -> float:
-    """Return how sure a proposal is that was seen with so many names."""
+    """Return the confidence of a proposal that was seen with `frequency` names."""
     return round(min(_MOST_CONFIDENCE, _LEAST_CONFIDENCE + _STEP * frequency), 2)
 
 
-def _suggestion(found: Sequence[Signal], ontology: Ontology) -> Suggestion:
-    full = Counter(one.full for one in found)
+def _suggestion(sightings: Sequence[Signal], ontology: Ontology) -> Suggestion:
+    full = Counter(one.full for one in sightings)
     name = min(full, key=lambda text: (-full[text], text))
-    word, frequency = found[0].word, len({one.names for one in found})
+    word, frequency = sightings[0].word, len({one.names for one in sightings})
     term: Term
-    if found[0].is_relationship:
+    if sightings[0].is_relationship:
         term = RelationshipType(slug=slug_of(word), name=name[:MAX_NAME_CHARS])
-        rationale = f"{frequency} pairs of names are said to be related by it."
+        rationale = f"{frequency} pairs of names are related by this phrase."
     else:
         slug = slug_of(word)
         has_place = any(one.slug == _PLACE and one.lifecycle is Lifecycle.APPROVED for one in ontology.entity_types)
         broad_type = (
-            _PLACE if has_place and slug != _PLACE and sum(one.is_place for one in found) * 2 > len(found) else ""
+            _PLACE
+            if has_place and slug != _PLACE and sum(one.is_place for one in sightings) * 2 > len(sightings)
+            else ""
         )
         term = EntityType(slug=slug, name=name[:1].upper() + name[1:], broad_type=broad_type)
-        rationale = f"{frequency} names are said to be one."
-    return Suggestion(term, rationale, confidence(frequency), frequency, chosen(found))
+        rationale = f"{frequency} names are described with this word."
+    return Suggestion(term, rationale, confidence(frequency), frequency, chosen(sightings))
 
 
-def chosen(found: Sequence[Sighted]) -> tuple[TermSighting, ...]:
-    """Return the newest sightings, one of each memory, of different names first."""
-    newest = sorted(found, key=lambda one: (-one.sighting.said_at.timestamp(), one.sighting.memory_id, one.names))
+def chosen(sightings: Sequence[Sighted]) -> tuple[TermSighting, ...]:
+    """Return the newest sightings, one per memory, those of different names first."""
+    newest = sorted(sightings, key=lambda one: (-one.sighting.said_at.timestamp(), one.sighting.memory_id, one.names))
     firsts: dict[tuple[str, ...], Sighted] = {}
     for one in newest:
         firsts.setdefault(one.names, one)
@@ -279,7 +281,7 @@ def _words(terms: Sequence[EntityType | RelationshipType]) -> set[str]:
 
 
 def quote_of(sentence: str, start: int, end: int) -> str:
-    """Return the sentence, or the part around a place, verbatim and without surrounding spaces: at most 280 characters."""
+    """Return the sentence, or the part around `start` to `end`, verbatim and stripped, at most 280 characters."""
     if len(sentence) <= MAX_QUOTE_CHARS:
         return sentence
     first = max(0, min(start, len(sentence) - MAX_QUOTE_CHARS, max(0, (start + end - MAX_QUOTE_CHARS) // 2)))
@@ -287,5 +289,5 @@ def quote_of(sentence: str, start: int, end: int) -> str:
 
 
 def short(label: str) -> str:
-    """Return a label on one line, cut."""
+    """Return a label on one line, cut to the maximum length."""
     return " ".join(label.split())[: 2 * MAX_NAME_CHARS]

@@ -1,6 +1,6 @@
-"""Terms of an ontology as JSON, read with every bound checked. Pure.
+"""Reads terms of an ontology from JSON, checking every bound. Pure.
 
-Every function that reads raises InvalidArgument, which names the field, the problem and the fix.
+Every reading function raises InvalidArgument, naming the field, the problem and the fix.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ _Choice = TypeVar("_Choice", bound=StrEnum)
 
 
 def slug_of(name: str) -> str:
-    """Return the slug that a name makes, its accents left out: `Café owner` is `cafe_owner`. Empty if it has no Latin letter."""
+    """Return the slug of a name, without accents: `cafe_owner` for `Café owner`. Empty if the name has no Latin letter."""
     plain = _NOT_IN_SLUGS.sub("_", fold(unicodedata.normalize("NFKC", name[:500]))).strip("_")
     return plain.lstrip("0123456789_")[:MAX_SLUG_CHARS].rstrip("_")
 
 
 def write_term(term: Term) -> dict[str, Any]:
-    """Return a term as JSON, which `read_term` reads back equal."""
+    """Return a term as JSON, the inverse of `read_term`."""
     return {
         name: value.value if isinstance(value, StrEnum) else list(value) if isinstance(value, tuple) else value
         for name, value in asdict(term).items()
@@ -64,9 +64,9 @@ def write_term(term: Term) -> dict[str, Any]:
 
 
 def read_term(kind: TermKind, entry: object, *, field: str) -> Term:
-    """Return the term of a JSON object, in which empty fields may be left out; a slug that is left out is made of the name."""
+    """Return the term of a JSON object. Empty fields may be left out; a missing slug is made from the name."""
     if not isinstance(entry, Mapping):
-        raise InvalidArgument(field, "is no JSON object", f"send one with {', '.join(_FIELDS[kind])}")
+        raise InvalidArgument(field, "is not a JSON object", f"send one with {', '.join(_FIELDS[kind])}")
     if unknown := sorted(str(name)[:40] for name in entry if name not in _FIELDS[kind]):
         raise InvalidArgument(f"{field}.{unknown[0]}", "is not known", f"send {', '.join(_FIELDS[kind])}")
     match kind:
@@ -86,22 +86,26 @@ def merged(kind: TermKind, value: Mapping[str, Any], edited: Mapping[str, Any], 
 
 
 def read_slug(field: str, value: str, *, is_optional: bool = False) -> str:
-    """Return the slug unchanged. Raises InvalidArgument for an invalid one, and names a valid slug if one can be made of it."""
+    """Return the slug unchanged. Raises InvalidArgument for an invalid one, with a valid slug as the fix if there is one."""
     if _SLUG.fullmatch(value) or (is_optional and not value):
         return value
-    meant = slug_of(value)
-    fix = f"send {meant!r}" if meant else "send a Latin word for it, and the word itself as the name or an alias"
+    valid_slug = slug_of(value)
+    fix = (
+        f"send {valid_slug!r}"
+        if valid_slug
+        else "send a Latin word for it, and the word itself as the name or an alias"
+    )
     form = f"1 to {MAX_SLUG_CHARS} of a-z, 0-9 and _, a letter first"
     raise InvalidArgument(field, f"is {value[:40]!r}, not a slug ({form})", fix)
 
 
 def choice(field: str, value: object, kinds: type[_Choice], *, allowed: Collection[_Choice] = ()) -> _Choice:
-    """Return the member of an enum that a text names."""
+    """Return the enum member with this value."""
     members = tuple(allowed or kinds)
-    found = next((one for one in members if one.value == value), None)
-    if found is None:
+    member = next((one for one in members if one.value == value), None)
+    if member is None:
         raise InvalidArgument(field, f"is {str(value)[:40]!r}", f"send one of {', '.join(members)}")
-    return found
+    return member
 
 
 def _entity_type(entry: Mapping[str, Any], field: str) -> EntityType:
@@ -157,7 +161,7 @@ def _mapping(entry: Mapping[str, Any], field: str) -> ExternalMapping:
     uri = _line(entry, "uri", field, most=MAX_URI_CHARS)
     if not _URI.fullmatch(uri):
         raise InvalidArgument(
-            f"{field}.uri", "is no http or https address", "send https://schema.org/Person or the like"
+            f"{field}.uri", "is not an http or https address", "send an address such as https://schema.org/Person"
         )
     return ExternalMapping(
         subject_kind=subject_kind,
@@ -191,7 +195,7 @@ def _endpoints(entry: Mapping[str, Any], name: str, field: str) -> tuple[str, ..
 def _lines(entry: Mapping[str, Any], name: str, field: str, *, most: int) -> list[str]:
     values = entry.get(name) or []
     if not isinstance(values, list | tuple) or len(values) > most:
-        count = f"has {len(values)} entries" if isinstance(values, list | tuple) else "is no list"
+        count = f"has {len(values)} entries" if isinstance(values, list | tuple) else "is not a list"
         raise InvalidArgument(f"{field}.{name}", count, f"send at most {most}")
     return [_line({name: one}, name, f"{field}.{name}[{place}]", is_needed=True) for place, one in enumerate(values)]
 
@@ -199,7 +203,7 @@ def _lines(entry: Mapping[str, Any], name: str, field: str, *, most: int) -> lis
 def _line(
     entry: Mapping[str, Any], name: str, field: str, *, is_needed: bool = False, most: int = MAX_NAME_CHARS
 ) -> str:
-    """Return a text of one line, its white space collapsed."""
+    """Return a one-line text with collapsed white space."""
     value = _string(entry, name, field)
     line = " ".join(value.split())
     where = field if field.endswith("]") and f".{name}[" in field else f"{field}.{name}"
@@ -223,6 +227,6 @@ def _string(entry: Mapping[str, Any], name: str, field: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise InvalidArgument(f"{field}.{name}", "is no text", "send a text")
+        raise InvalidArgument(f"{field}.{name}", "is not a text", "send a text")
     check_characters(f"{field}.{name}", value)
     return value

@@ -1,4 +1,4 @@
-"""A change set as it is reviewed: its items with evidence and difference, whether the whole would be valid, and its impact."""
+"""A change set for review: its items with evidence and differences, the validity of the whole set, and its impact."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class ItemView:
 
 @dataclass(frozen=True, slots=True)
 class ChangeSetView:
-    """A change set for review. `problem` is why it cannot be approved as it is, empty if it can or has ended.
+    """A change set for review. `problem` is the reason why it cannot be approved now; empty if it can be, or has ended.
 
-    `impact` tells what its approval would change; empty where it was not asked for, has ended, or cannot be approved.
+    `impact` has the effects of its approval; empty if it was not requested, or the set has ended or cannot be approved.
     """
 
     change_set: ChangeSet
@@ -51,36 +51,36 @@ class ChangeSetView:
 
 
 async def view(connection: Connection, tenant_id: UUID, change_set: ChangeSet) -> ChangeSetView:
-    """Return a change set for review. The transaction enters the owners whose memories are quoted."""
+    """Return a change set for review. The transaction enters the scopes of the owners whose memories are quoted."""
     base = await versions.at_version(connection, tenant_id, await versions.newest(connection, tenant_id)) or Ontology()
     items = await change_sets.items(connection, tenant_id, change_set.change_set_id)
     uses = await use_of(connection, tenant_id, items)
     quoted = await _evidence(connection, tenant_id, items)
     is_open = change_set.status is ChangeSetStatus.OPEN
-    shown = tuple(
+    item_views = tuple(
         ItemView(one, _difference(base, one), tuple(quoted[one.item_id]), uses.get(one.item_id, {})) for one in items
     )
     kept = [one for one in items if one.decision is not ItemDecision.REJECTED]
-    return ChangeSetView(change_set, shown, base.version, problem_of(base, kept) if is_open else "", {})
+    return ChangeSetView(change_set, item_views, base.version, problem_of(base, kept) if is_open else "", {})
 
 
 def changes_of(items: Iterable[ChangeItem]) -> list[TermChange]:
-    """Return the items as changes, named by their places in the change set."""
+    """Return the items as changes, named by their positions in the change set."""
     return [TermChange(one.action, term_of(one), f"items[{one.position}]", one.before) for one in items]
 
 
 def term_of(item: ChangeItem) -> Term:
-    """Return the term of an item as it would be applied."""
+    """Return the term that an item would apply."""
     return read_term(item.subject_kind, item.value, field=f"items[{item.position}]")
 
 
 def fingerprint_of(item: ChangeItem) -> str:
-    """Return the fingerprint of an item as it would be applied."""
+    """Return the fingerprint of the term that an item would apply."""
     return changes.fingerprint(item.action, term_of(item))
 
 
 def problem_of(base: Ontology, items: Sequence[ChangeItem]) -> str:
-    """Return why the items cannot be applied; empty if they can."""
+    """Return the reason why the items cannot be applied; empty if they can."""
     try:
         changes.apply(base, changes_of(items))
     except InvalidArgument as error:
@@ -89,7 +89,7 @@ def problem_of(base: Ontology, items: Sequence[ChangeItem]) -> str:
 
 
 async def use_of(connection: Connection, tenant_id: UUID, items: Sequence[ChangeItem]) -> dict[UUID, Mapping[str, int]]:
-    """Return, for each item, how many pages, sections and edges of all owners are about its term."""
+    """Return, by item, the numbers of pages, sections and edges of all owners that use its term."""
     words = {one.item_id: _words(term_of(one)) for one in items}
     words_by_kind: dict[str, set[str]] = defaultdict(set)
     for pairs in words.values():
@@ -107,10 +107,10 @@ async def use_of(connection: Connection, tenant_id: UUID, items: Sequence[Change
 
 
 def _summed(pairs: Iterable[tuple[str, str]], counts: Mapping[tuple[str, str], int]) -> dict[str, int]:
-    found: dict[str, int] = defaultdict(int)
+    sums: dict[str, int] = defaultdict(int)
     for kind, word in pairs:
-        found[f"{kind}s"] += counts.get((kind, word), 0)
-    return dict(found)
+        sums[f"{kind}s"] += counts.get((kind, word), 0)
+    return dict(sums)
 
 
 def _words(term: Term) -> list[tuple[str, str]]:
@@ -143,11 +143,11 @@ async def _evidence(
 ) -> defaultdict[UUID, list[Example]]:
     """Return the evidence of items, read owner by owner under each owner's own row security."""
     item_ids = [one.item_id for one in items]
-    found: defaultdict[UUID, list[Example]] = defaultdict(list)
+    evidence_by_item: defaultdict[UUID, list[Example]] = defaultdict(list)
     for owner_id in await evidence.owners_of(connection, tenant_id, item_ids):
         await enter_owner(connection, owner_id)
         for one in await evidence.listed(connection, Scope(tenant_id, owner_id), item_ids):
-            found[one.item_id].append(one)
-    for examples in found.values():
+            evidence_by_item[one.item_id].append(one)
+    for examples in evidence_by_item.values():
         examples.sort(key=lambda one: one.position)
-    return found
+    return evidence_by_item

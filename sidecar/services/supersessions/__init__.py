@@ -1,1 +1,1 @@
-"""Use cases: superseding and restoring memories, and explaining why one is believed."""
+"""Use cases: superseding and restoring memories, and explaining the evidence for a memory."""

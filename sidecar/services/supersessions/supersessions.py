@@ -1,4 +1,4 @@
-"""Supersedes and restores memories, and explains why one is believed.
+"""Supersedes and restores memories, and explains the evidence for a memory.
 
 Every method opens its own transaction.
 """
@@ -30,7 +30,7 @@ MAX_TURN_CHARS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class MemoryBelief:
-    """Why a memory is believed: the live edges below it, nearest first, their memories, and the turns all were drawn from."""
+    """The evidence for a memory: the live edges below it, nearest first, their memories, and the turns all were drawn from."""
 
     memory: Memory
     chain: Sequence[Supersession]
@@ -57,9 +57,9 @@ class Supersessions:
     async def supersede(
         self, scope: Scope, superseded_ids: Sequence[str], newer: str | NewMemory, cause: SupersessionCause
     ) -> tuple[Memory, list[Memory]]:
-        """Supersede memories by another, or by an edit written with the call; return the newer one and the older ones.
+        """Supersede memories by an existing one, or by an edit written here; return the newer memory and the older ones.
 
-        An edit was checked with `check_memory`. Raises FailedPrecondition with the reason; then nothing is written.
+        The caller has checked an edit with `check_memory`. Raises FailedPrecondition; then nothing is written.
         """
         check_count("superseded_ids", superseded_ids, least=1, most=MAX_SUPERSEDED)
         for place, memory_id in enumerate(superseded_ids):
@@ -84,7 +84,7 @@ class Supersessions:
     async def _newer_id(
         self, connection: Connection, scope: Scope, superseded_ids: Sequence[str], newer: str | NewMemory
     ) -> str:
-        """Return the id of the newer memory, written if it is an edit."""
+        """Return the id of the newer memory; an edit is written first."""
         if isinstance(newer, str):
             return newer
         await feed.hold(connection, scope)
@@ -95,7 +95,7 @@ class Supersessions:
         return retained.memory_ids[0]
 
     async def restore(self, scope: Scope, memory_id: str, superseding_id: str = "") -> Memory:
-        """Undo the supersession of a memory by one memory or by all, and return it. Raises NotFound."""
+        """Undo the supersession of a memory by one memory, or by all, and return the memory. Raises NotFound."""
         read_id("memory_id", memory_id)
         read_id("superseding_id", superseding_id, is_optional=True)
         now = self._now()
@@ -107,7 +107,7 @@ class Supersessions:
         return memory
 
     async def explain(self, scope: Scope, memory_id: str) -> MemoryBelief:
-        """Return why a memory is believed, down to the turns. Raises NotFound."""
+        """Return the evidence for a memory, down to the turns. Raises NotFound."""
         read_id("memory_id", memory_id)
         async with scoped(self._pool, scope, read_only=True) as connection:
             memory = await _known(connection, scope, memory_id)

@@ -19,18 +19,18 @@ from store.wiki.browse import PageRef, PageRow
 from store.wiki.edges import ANY_TIME, FIRST_PART, EdgePattern, EdgeTimes, GraphPath, Walk, WalkPart
 
 MAX_TYPES = 100
-"""The types of edges that one step of a pattern names at most."""
+"""The maximum number of edge types in one step of a pattern."""
 
 
 class PageEdges:
-    """Reads and states typed edges; `now` tells the time of an act. A page is named as in `page_lookup.find`."""
+    """Reads and states typed edges; `now` returns the time of an operation. A page is named as in `page_lookup.find`."""
 
     def __init__(self, pools: Pools, *, now: Callable[[], datetime]) -> None:
         self._pool = pools.background
         self._now = now
 
     async def of_page(self, scope: Scope, named: str, *, when: EdgeTimes = ANY_TIME) -> list[GraphPath]:
-        """Return the typed edges of a page, each as a path of one edge from it."""
+        """Return the typed edges of a page, each as a path of one edge from that page."""
         named = read_page("page", named)
         async with scoped(self._pool, scope, read_only=True) as connection:
             row = await find(connection, scope, named)
@@ -46,17 +46,19 @@ class PageEdges:
         when: EdgeTimes = ANY_TIME,
         part: WalkPart = FIRST_PART,
     ) -> Walk:
-        """Return paths of typed edges that follow the pattern from a page, or from any for an empty name.
+        """Return paths of typed edges that follow the pattern from a page, or from any page for an empty name.
 
-        With a target, the shortest paths to it over the pattern's one step, repeated. Raises InvalidArgument for `steps`.
+        With a target, return the shortest paths to it, repeating the pattern's only step. Raises InvalidArgument for `steps`.
         """
         if not 1 <= len(pattern) <= edges.MAX_STEPS:
-            raise InvalidArgument("steps", f"are {len(pattern)}", f"send 1 to {edges.MAX_STEPS}")
+            raise InvalidArgument("steps", f"has {len(pattern)} entries", f"send 1 to {edges.MAX_STEPS}")
         for place, step in enumerate(pattern):
             check_count(f"steps[{place}].edge_types", step.types, most=MAX_TYPES)
         unknown = sorted({kind for step in pattern for kind in step.types if not is_edge_type(kind)})
         if unknown:
-            raise InvalidArgument("steps.edge_types", f"hold {unknown[0]!r}", "send lower-case names such as works_at")
+            raise InvalidArgument(
+                "steps.edge_types", f"contains {unknown[0]!r}", "send lower-case names such as works_at"
+            )
         if target and (len(pattern) > 1 or not start):
             raise InvalidArgument("target", "is set", "send it with a page and one step, which is repeated")
         start = read_page("page", start) if start else ""
@@ -68,15 +70,15 @@ class PageEdges:
                     return await edges.walk(connection, scope, first, pattern, when=when, part=part)
                 found = await edges.shortest(connection, scope, (first, last.page_id), pattern[0], when=when)
             except WalkTooLarge as error:
-                problem = f"lead over more than {edges.MAX_READ:,} edges"
+                problem = f"leads over more than {edges.MAX_READ:,} edges"
                 raise InvalidArgument("steps", problem, "name types of edges, or begin at another page") from error
         wanted = slice(part.after.count, part.after.count + part.limit)
         return Walk(found.paths[wanted], found.places[wanted])
 
     async def write(self, scope: Scope, source: str, target: str, said: TypedEdge) -> GraphPath:
-        """State a typed edge between two pages by hand, or anew; return it as it now stands.
+        """State a typed edge between two pages by hand, or restate it; return its present state.
 
-        Raises FailedPrecondition, also where the ontology in force would hold the edge: then nothing is written.
+        Raises FailedPrecondition, also if the ontology in force would hold the edge; then nothing is written.
         """
         async with acting(self._pool, scope) as connection:
             ends = await _ends(connection, scope, source, target)
@@ -88,9 +90,9 @@ class PageEdges:
             return path
 
     async def drop(self, scope: Scope, source: str, target: str, said: TypedEdge) -> bool:
-        """Take back a typed edge that was stated by hand; return whether it was there. Raises FailedPrecondition.
+        """Take back a typed edge that was stated by hand; return whether it existed. Raises FailedPrecondition.
 
-        An edge that waits for a page after a rebuild is removed too, by the path, slug or title that the page had.
+        This also removes an edge that waits for a page after a rebuild; name it by the path, slug or title that the page had.
         """
         async with acting(self._pool, scope) as connection:
             try:

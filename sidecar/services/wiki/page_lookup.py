@@ -27,7 +27,7 @@ _PATH = re.compile(rf"(?:/?wiki/|/)?({'|'.join(TYPES)})/(.+)")
 
 @asynccontextmanager
 async def acting(pool: Pool, scope: Scope) -> AsyncIterator[Connection]:
-    """Yield a transaction for an act. Raises FailedPrecondition if the plan refuses the act."""
+    """Yield a transaction for an operation. Raises FailedPrecondition if the plan refuses the operation."""
     try:
         async with scoped(pool, scope) as connection:
             yield connection
@@ -81,7 +81,7 @@ async def by_key(connection: Connection, scope: Scope, page_type: str, slug: str
 
 
 async def _target(connection: Connection, scope: Scope, key: PageKey) -> PageRow | None:
-    """Return the page that a merged page became a part of; None for a page that is not merged."""
+    """Return the page into which a page was merged; None if it was not merged."""
     end = ruled.rulings(await ruling_views.standing(connection, scope)).end(key)
     return None if end == key else await browse.page_by_key(connection, scope, end.type.value, end.slug)
 

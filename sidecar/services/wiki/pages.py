@@ -1,6 +1,6 @@
-"""The wiki's use cases: an owner's pages to read, search and draw, and an operator's acts on them.
+"""The wiki's use cases: reading, searching and drawing an owner's pages, and an operator's changes to them.
 
-Every method opens its own transaction. `compiler.plan.upkeep` decides what an act changes.
+Every method opens its own transaction. `compiler.plan.upkeep` decides the effect of a change.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ _READERS = {Order.NAME: browse.pages_by_name, Order.HUBNESS: browse.pages_by_hub
 
 @dataclass(frozen=True, slots=True)
 class PageView:
-    """A page whole with its parent, its first links both ways, its first children, and how many of each there are.
+    """A complete page with its parent, its first links in both directions, its first children, and the number of each.
 
-    `jobs` names the compile job behind each instant of the page's history that one is known of, `merged` the paths of the
-    pages that were merged into it, `reports` its sentences that were reported as wrong.
+    `jobs` has the known compile jobs of the page's history by instant, `merged` the paths of the pages that were merged into
+    it, `reports` its sentences that were reported as wrong.
     """
 
     whole: PageWhole
@@ -62,10 +62,10 @@ class PageView:
 
 
 class Wiki:
-    """Reads an owner's wiki and puts it right; `now` tells the time of an act.
+    """Reads and corrects an owner's wiki; `now` returns the time of a change.
 
     A page is named by its id, its path, or a slug or name that only one page has. Methods that take a name raise NotFound,
-    and InvalidArgument for `page` where the name is unusable or could mean several pages.
+    and InvalidArgument for `page` if the name is unusable or could mean several pages.
     """
 
     def __init__(self, pools: Pools, *, now: Callable[[], datetime]) -> None:
@@ -74,7 +74,7 @@ class Wiki:
         self.edges = PageEdges(pools, now=now)
 
     async def page(self, scope: Scope, named: str, *, with_texts: bool, most_links: int) -> PageView:
-        """Return a page whole, archived or not, with its first links outwards."""
+        """Return a complete page, archived or not, with its first outgoing links."""
         named = read_page("page", named)
         async with self._reading(scope) as connection:
             row = await find(connection, scope, named)
@@ -87,7 +87,7 @@ class Wiki:
             )
 
     async def page_with_surroundings(self, scope: Scope, page_type: str, slug: str, *, most_links: int) -> PageView:
-        """Return the page of that type and slug with source texts, links both ways, children and jobs. Raises NotFound."""
+        """Return the page of that type and slug with source texts, links to and from it, children and jobs. Raises NotFound."""
         async with self._reading(scope) as connection:
             row = await by_key(connection, scope, page_type, slug)
             whole = await browse.whole(connection, scope, row, with_texts=True)
@@ -107,7 +107,7 @@ class Wiki:
             )
 
     async def page_by_key(self, scope: Scope, page_type: str, slug: str) -> PageRow | None:
-        """Return the page of that type and slug, archived or not; None when there is none."""
+        """Return the page of that type and slug, archived or not; None if there is none."""
         async with self._reading(scope) as connection:
             return await browse.page_by_key(connection, scope, page_type, slug)
 
@@ -122,14 +122,14 @@ class Wiki:
     async def pages(
         self, scope: Scope, order: Order, *, status: str, page_type: str, limit: int, after: Any = None
     ) -> list[PageRow]:
-        """Return up to `limit` pages of that status, `after` being the order's keys of the last one before."""
+        """Return up to `limit` pages of that status; `after` has the order's keys of the last page before them."""
         async with self._reading(scope) as connection:
             return await _READERS[order](
                 connection, scope, status=status, page_type=page_type, limit=limit, after=after
             )
 
     async def search(self, scope: Scope, question: str, *, page_type: str) -> list[Hit]:
-        """Return the pages that match, best first, at most `page_search.MOST_FOUND`. Raises InvalidArgument for `query`."""
+        """Return the matching pages, best first, at most `page_search.MOST_FOUND`. Raises InvalidArgument for `query`."""
         read_text("query", question, min_chars=1, max_chars=MAX_QUERY_CHARS)
         async with self._reading(scope) as connection:
             return await page_search.search(connection, scope, question, page_type=page_type)
@@ -151,7 +151,7 @@ class Wiki:
     async def graph(
         self, scope: Scope, named: str, *, depth: int, most_pages: int, known_at: datetime | None = None
     ) -> Graph:
-        """Return the pages up to `depth` links around the page, the greatest hubs for an empty name; `focus` in errors."""
+        """Return the pages within `depth` links of a page, or the largest hubs for an empty name. Errors name it `focus`."""
         named = read_page("focus", named) if named else ""
         async with self._reading(scope) as connection:
             focus = (await find(connection, scope, named, field="focus")).page_id if named else None
@@ -160,7 +160,7 @@ class Wiki:
             )
 
     async def citations(self, scope: Scope, memory_id: str, *, limit: int, after: Any = None) -> list[Citation]:
-        """Return up to `limit` places that cite the memory; none for one that is not cited or not there."""
+        """Return up to `limit` citations of a memory; none if it is not cited or does not exist."""
         async with self._reading(scope) as connection:
             return await browse.citations(connection, scope, memory_id, limit=limit, after=after)
 
@@ -170,20 +170,20 @@ class Wiki:
             return await mentions.listed(connection, scope, status=status, limit=limit, after=after)
 
     async def ignore_mention(self, scope: Scope, mention_id: UUID) -> None:
-        """Set a held name aside. Raises NotFound, and FailedPrecondition for one that has its page."""
+        """Ignore a held name. Raises NotFound, and FailedPrecondition if it has a page."""
         async with self._acting(scope) as connection:
             if not await acts.ignore_mention(connection, scope, mention_id, now=self._now()):
                 raise NotFound("mention")
 
     async def add_alias(self, scope: Scope, named: str, alias: str) -> tuple[PageRow, AliasRow]:
-        """Give a page a name of 1 to 200 characters; return the page and the name as it is kept."""
+        """Give a page a name of 1 to 200 characters; return the page and the stored name."""
         named = read_page("page", named)
         read_text("alias", alias, min_chars=1, max_chars=MAX_ALIAS_CHARS)
         async with self._acting(scope) as connection:
             row = await find(connection, scope, named)
             await acts.add_alias(connection, scope, row, alias, now=self._now())
-            found = await browse.whole(connection, scope, row)
-        return row, next(one for one in found.aliases if one.alias == fold(alias))
+            page = await browse.whole(connection, scope, row)
+        return row, next(one for one in page.aliases if one.alias == fold(alias))
 
     async def rename_page(self, scope: Scope, named: str, title: str) -> PageRow:
         """Give a page a title of 1 to 120 characters, and return it. Raises FailedPrecondition for another page's name."""
@@ -196,9 +196,9 @@ class Wiki:
             return await browse.page(connection, scope, row.page_id) or row
 
     async def merge_pages(self, scope: Scope, named: str, into: str) -> PageRow:
-        """Make a page a part of another, and return that one; a merge that was made already is no error.
+        """Merge a page into another, and return the other one. Repeating a merge is no error.
 
-        Raises FailedPrecondition for one page twice, and for pages that are archived.
+        Raises FailedPrecondition for a page and itself, and for archived pages.
         """
         named, into = read_page("page", named), read_page("into", into)
         async with self._acting(scope) as connection:
@@ -212,7 +212,7 @@ class Wiki:
             return await browse.page(connection, scope, target.page_id) or target
 
     async def undo_merge(self, scope: Scope, named: str) -> tuple[str, int, Job]:
-        """Take a page's merge back; return its path, how many memories are read again, and the compile that reads them."""
+        """Undo a page's merge; return its path, the number of memories to read again, and the compile that reads them."""
         named, now = read_page("page", named), self._now()
         async with self._acting(scope) as connection:
             await scopes.lock(connection, scope, now=now)
@@ -266,7 +266,7 @@ class Wiki:
             return await browse.page(connection, scope, row.page_id) or row
 
     async def delete_page(self, scope: Scope, named: str) -> PageRow | None:
-        """Delete a page, and return it as it was; None for one that is not there."""
+        """Delete a page, and return its last state; None if it does not exist."""
         named = read_page("page", named)
         async with self._acting(scope) as connection:
             try:
@@ -281,7 +281,7 @@ class Wiki:
         return await self._on_section(acts.suppress_promotion, scope, named, section_slug)
 
     async def undo_promotion(self, scope: Scope, named: str, section_slug: str) -> SectionRow:
-        """Take a section's promotion back, and return the section. Raises FailedPrecondition."""
+        """Undo a section's promotion, and return the section. Raises FailedPrecondition."""
         return await self._on_section(acts.undo_promotion, scope, named, section_slug)
 
     async def _on_section(self, act: Callable[..., Any], scope: Scope, named: str, slug: str) -> SectionRow:
@@ -289,8 +289,8 @@ class Wiki:
         async with self._acting(scope) as connection:
             row = await find(connection, scope, named)
             await act(connection, scope, row, slug, now=self._now())
-            found = await browse.whole(connection, scope, row)
-        return next(one for one in found.sections if one.slug == slug)
+            page = await browse.whole(connection, scope, row)
+        return next(one for one in page.sections if one.slug == slug)
 
     def _reading(self, scope: Scope) -> Transaction:
         return scoped(self._pool, scope, read_only=True)

@@ -270,7 +270,7 @@ async def test_a_stored_memory_is_pinned_and_unpinned_without_another_compile(
 async def test_pinned_memories_over_300_tokens_are_refused_and_nothing_is_lost(service: MemoryService) -> None:
     await retain(service, an_agent(), *[rule(number) for number in range(4)])
     error = await refused(retain(service, an_agent(), *[rule(number) for number in range(2, 12)]))
-    assert "may take 300 in all" in str(error)
+    assert "may take 300 in total" in str(error)
     assert "unpin or shorten one" in str(error)
     assert await pinned_ids(service) == ["r0", "r1", "r2", "r3"]
     assert len(await list_all(service, an_agent(), 50)) == 4
