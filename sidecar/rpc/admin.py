@@ -1,8 +1,7 @@
-"""The admin service: a tenant's agents, spaces and workspaces, its state, the revocation of its tokens, forgetting owners, and
-the list of what admins read and changed.
+"""The admin service: a tenant's agents, spaces and workspaces, its state, the revocation of its tokens, forgetting of owners,
+and the audit log.
 
-Every call needs the admin role. Converts between messages and values; the use cases are in
-`sidecar.services.tenants`.
+Every call needs the admin role. Converts between messages and values; the use cases are in `sidecar.services.tenants`.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class AdminService:
         tenant_id = call.admin_tenant(request)
         level = _LEVELS.get(request.level)
         if level is None:
-            raise InvalidArgument("level", "is not one that has a workspace", "send TENANT, TEMPLATE or AGENT")
+            raise InvalidArgument("level", "has no workspace", "send TENANT, TEMPLATE or AGENT")
         await self._tenants.put_workspace(tenant_id, level, request.ref, request.location)
         return pb.PutWorkspaceResponse()
 
@@ -62,7 +61,7 @@ class AdminService:
         )
 
     async def revoke_tokens(self, request: pb.RevokeTokensRequest, call: Call) -> pb.RevokeTokensResponse:
-        """Refuse the tenant's tokens issued before an instant, and return the one in force."""
+        """Refuse the tenant's tokens issued before an instant, and return the instant in force."""
         tenant_id = call.admin_tenant(request)
         is_given = request.HasField("not_before_time")
         not_before = read_time("not_before_time", request.not_before_time) if is_given else None
@@ -70,13 +69,13 @@ class AdminService:
         return pb.RevokeTokensResponse(not_before_time=write_time(in_force))
 
     async def forget_owner(self, request: pb.ForgetOwnerRequest, call: Call) -> pb.ForgetOwnerResponse:
-        """Delete everything of an owner's, and return how many rows of each table; none of an owner without rows."""
+        """Delete all data of an owner, and return the number of rows by table; none for an owner without rows."""
         scope = call.admin_scope(request)
         done = await self._tenants.forget_owner(scope, is_dry_run=request.dry_run)
         return pb.ForgetOwnerResponse(row_counts=done.row_counts, elsewhere=map(write_elsewhere, done.elsewhere))
 
     async def list_audit_entries(self, request: pb.ListAuditEntriesRequest, call: Call) -> pb.ListAuditEntriesResponse:
-        """Return a page of what admins of the tenant read and changed, newest first."""
+        """Return a page of the tenant's audit entries, newest first."""
         tenant_id = call.admin_tenant(request)
         owner_id = call.scope(request).owner_id if request.owner_id else None
         since = read_time("since_time", request.since_time) if request.HasField("since_time") else _FIRST

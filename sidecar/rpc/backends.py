@@ -42,7 +42,7 @@ class BackendService:
         return pb.ListToolsResponse(tools=[_tool(backend, one) for backend, one in found], problems=problems)
 
     async def approve_tool(self, request: pb.ApproveToolRequest, call: Call) -> pb.ApproveToolResponse:
-        """Approve a tool as declared now. Raises FailedPrecondition if its declaration's hash is not the given one."""
+        """Approve a tool as declared now. Raises FailedPrecondition if its declaration has another hash than the given one."""
         tenant_id = call.admin_tenant(request)
         approved = await self._backends.approve_tool(
             tenant_id, request.backend, request.tool, schema_hash=request.schema_hash, author=call.identity.subject
@@ -56,7 +56,7 @@ class BackendService:
         return pb.RevokeToolResponse(was_approved=was_approved)
 
     async def test_tool(self, request: pb.TestToolRequest, call: Call) -> pb.TestToolResponse:
-        """Call a tool once. It must be one that a turn could call if approved: a test must not write either."""
+        """Call a tool once. Only tools that a turn could call if approved are allowed, so that a test writes nothing."""
         tenant_id = call.admin_tenant(request)
         texts = await self._backends.test_tool(tenant_id, request.backend, request.tool, request.question)
         return pb.TestToolResponse(texts=texts)
@@ -93,5 +93,5 @@ def _tool(backend: str, offered: Offered) -> pb.Tool:
         is_search_safe=tool.is_search_safe,
         schema_hash=tool.schema_hash.hex(),
         is_approved=offered.is_approved,
-        why_not=offered.unsuited or ("" if offered.is_approved else "it is not approved as it is now"),
+        why_not=offered.unsuited or ("" if offered.is_approved else "its present declaration is not approved"),
     )

@@ -1,4 +1,4 @@
-"""The brain service: what an agent looks up in compiled pages, and what an admin shares in a tenant.
+"""The brain service: agents' lookups in compiled pages, and the content that admins share in a tenant.
 
 Converts between messages and values; the use cases are in `sidecar.services.brain`.
 """
@@ -33,7 +33,7 @@ SERVICE = pb.DESCRIPTOR.services_by_name["BrainService"]
 
 
 class BrainService:
-    """Answers questions from compiled pages in two steps, and keeps the rules and copies of a tenant's Brain."""
+    """Answers queries from compiled pages in two steps, and manages the rules and copies of a tenant's Brain."""
 
     def __init__(self, context: BrainContext, brain: Brain, wiki: Wiki) -> None:
         self._context = context
@@ -51,7 +51,7 @@ class BrainService:
         return pb.QueryBrainContextResponse(hits=hits, details=map(_detail, found.details), failed_scopes=failed)
 
     async def propose_rule(self, request: pb.ProposeRuleRequest, call: Call) -> pb.ProposeRuleResponse:
-        """Write a rule that releases nothing yet, and return it."""
+        """Propose a rule, which releases nothing yet, and return it."""
         tenant_id, message = call.admin_tenant(request), request.rule
         rule = ReleaseRule(
             _NO_RULE,
@@ -120,7 +120,7 @@ class BrainService:
         return pb.ReleaseCopyResponse(copy=_copy(copy, ""))
 
     async def withdraw_copy(self, request: pb.WithdrawCopyRequest, call: Call) -> pb.WithdrawCopyResponse:
-        """Take a copy back, and return it. Raises NotFound."""
+        """Withdraw a copy, and return it. Raises NotFound."""
         copy = await self._brain.withdraw_copy(call.admin_tenant(request), request.copy_id, _actor(call))
         return pb.WithdrawCopyResponse(copy=_copy(copy, ""))
 
@@ -131,13 +131,15 @@ class BrainService:
         return pb.RenameBrainPageResponse(page=_page(row))
 
     async def merge_brain_pages(self, request: pb.MergeBrainPagesRequest, call: Call) -> pb.MergeBrainPagesResponse:
-        """Make a page a part of another, or take that back. Raises NotFound, FailedPrecondition."""
+        """Merge a page into another, or undo that. Raises NotFound, FailedPrecondition."""
         there = brain_of(call.admin_tenant(request))
         if not request.undo:
             row = await self._wiki.merge_pages(there, _named(request.page), _named(request.into))
             return pb.MergeBrainPagesResponse(page=_page(row))
         if request.into:
-            raise InvalidArgument("into", "comes with undo", "leave it out: a page is a part of one other")
+            raise InvalidArgument(
+                "into", "is set together with undo", "leave it out: a page is merged into only one other page"
+            )
         view = await self._wiki.page(there, _named(request.page), with_texts=False, most_links=1)
         await self._wiki.undo_merge(there, _named(request.page))
         return pb.MergeBrainPagesResponse(page=_page(view.whole.page))
@@ -145,11 +147,11 @@ class BrainService:
     async def report_brain_sentence(
         self, request: pb.ReportBrainSentenceRequest, call: Call
     ) -> pb.ReportBrainSentenceResponse:
-        """Take a wrong sentence from a page, or put one back, and return the report. Raises NotFound, FailedPrecondition."""
+        """Remove a wrong sentence from a page, or restore one, and return the report. Raises NotFound, FailedPrecondition."""
         there = brain_of(call.admin_tenant(request))
         if request.restore_report_id:
             if request.page or request.sentence:
-                raise InvalidArgument("restore_report_id", "comes with a sentence", "send one of the two")
+                raise InvalidArgument("restore_report_id", "is set together with a sentence", "send one of the two")
             report = await self._wiki.restore_sentence(there, read_id("restore_report_id", request.restore_report_id))
         else:
             report = await self._wiki.report_sentence(there, _named(request.page), request.sentence)
@@ -179,7 +181,7 @@ class BrainService:
 
 
 def _named(page: str) -> str:
-    """Return the name of a page without what ids of the Brain begin with."""
+    """Return the name of a page without the prefix of Brain ids."""
     return page.strip().removeprefix(f"{BrainScope.BRAIN.value}:")
 
 

@@ -1,4 +1,4 @@
-"""The compile service: queues compiles, shows and follows them, and keeps the wiki in order.
+"""The compile service: queues, shows and follows compiles, and maintains the wiki.
 
 Converts between messages and values; the use cases are in `sidecar.services.compiles` and `upkeep`.
 """
@@ -64,7 +64,7 @@ class CompileService:
         self._upkeep = upkeep
 
     async def compile_now(self, request: pb.CompileNowRequest, call: Call) -> pb.CompileNowResponse:
-        """Queue a compile of the scope, or return what its next batch would change. Raises FailedPrecondition."""
+        """Queue a compile of the scope, or return the changes of its next batch. Raises FailedPrecondition."""
         scope = call.admin_scope(request)
         if request.validate_only:
             found = await self._compiles.preview(scope, model_id=request.model_id)
@@ -89,7 +89,7 @@ class CompileService:
         return pb.ListJobsResponse(jobs=written, next_page_token=token)
 
     async def watch_job(self, request: pb.WatchJobRequest, call: Call) -> AsyncGenerator[pb.WatchJobResponse]:
-        """Yield the job as it stands and whenever it has changed, until it has ended. Raises NotFound, Stopping."""
+        """Yield the job now and after each change, until it has ended. Raises NotFound, Stopping."""
         scope = call.scope(request)
         job_id = read_uuid("job_id", request.job_id)
         sent: pb.WatchJobResponse | None = None
@@ -101,7 +101,7 @@ class CompileService:
                     sent = response
 
     async def cancel_job(self, request: pb.CancelJobRequest, call: Call) -> pb.CancelJobResponse:
-        """Cancel a job, and return it as it stands. One that has ended stays as it is."""
+        """Cancel a job, and return its present state. An ended job is not changed."""
         scope = call.admin_scope(request)
         job = await self._compiles.cancel(scope, read_uuid("job_id", request.job_id))
         return pb.CancelJobResponse(job=write.job(job))
@@ -121,7 +121,7 @@ class CompileService:
         return pb.RetryQuarantinedResponse(memory_count=count, job=None if job is None else write.job(job))
 
     async def reset_cursor(self, request: pb.ResetCursorRequest, call: Call) -> pb.ResetCursorResponse:
-        """Reset the scope to its beginning. Raises FailedPrecondition while a job runs."""
+        """Reset the wiki to its initial state. Raises FailedPrecondition while a job runs."""
         scope = call.admin_scope(request)
         mode = read_choice("mode", request.mode, _MODES)
         done = await self._upkeep.reset(scope, mode=mode, is_dry=request.dry_run)
@@ -149,14 +149,14 @@ class CompileService:
         origin = _ORIGINS.get(request.origin)
         if origin is None:
             fix = "send DETERMINISTIC, CO_MENTION, ROLLUP, PLANNER or MANUAL"
-            raise InvalidArgument("origin", "is not one that can be taken away at once", fix)
+            raise InvalidArgument("origin", "cannot be removed as a class", fix)
         done = await self._upkeep.rollback_links(
             scope, origin=origin, prefix=request.context_prefix, is_dry=request.dry_run
         )
         return pb.RollbackLinksResponse(evidence_count=done.evidence, link_count=done.links, examples=done.examples)
 
     async def link_density(self, request: pb.LinkDensityRequest, call: Call) -> pb.LinkDensityResponse:
-        """Return how dense the wiki is."""
+        """Return the wiki's link density."""
         scope = call.scope(request)
         return write.density(await self._upkeep.density(scope))
 
@@ -182,7 +182,7 @@ class CompileService:
         )
 
     async def bootstrap_import(self, request: pb.BootstrapImportRequest, call: Call) -> pb.BootstrapImportResponse:
-        """Write journal records as memories; queue one compile with the last of them."""
+        """Write journal records as memories; with the last ones, queue one compile."""
         scope = call.admin_scope(request)
         check_count("records", request.records, most=MAX_RECORDS)
         new_memories = await read_each("records", request.records, _memory, chars=lambda one: len(one.text))
@@ -195,7 +195,7 @@ class CompileService:
         )
 
     async def measure_reads(self, request: pb.MeasureReadsRequest, call: Call) -> pb.MeasureReadsResponse:
-        """Return the turns' use of the wiki and the cost of compiling it."""
+        """Return the turns' reads of the wiki and the cost of compiling it."""
         scope = call.scope(request)
         since = read_time("since_time", request.since_time) if request.HasField("since_time") else None
         return write.reads(*await self._upkeep.reads(scope, since=since))

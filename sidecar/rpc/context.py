@@ -68,7 +68,7 @@ class ContextService:
         self._repeats = parts.repeats
 
     async def assemble_context(self, request: pb.AssembleContextRequest, call: Call) -> pb.AssembleContextResponse:
-        """Return one turn's context. A request id makes repeats give the first one's answer."""
+        """Return one turn's context. A repeated request id returns the first request's answer."""
         scope = call.scope(request)
         question = _question(request, call.identity)
         detail = read_choice("detail", request.detail, assemblies.DETAILS)
@@ -89,7 +89,7 @@ class ContextService:
         return await self._receipts.stands(scope, self._parts.clocks.now() - timedelta(seconds=age_s))
 
     async def report_usage(self, request: pb.ReportUsageRequest, call: Call) -> pb.ReportUsageResponse:
-        """Store the provider's counts and learn from them. Raises NotFound for a receipt that is unknown or out of reach."""
+        """Store the provider's counts and learn from them. Raises NotFound if the receipt is unknown or out of reach."""
         scope = call.scope(request)
         usage = ReportedUsage(
             input_tokens=request.input_tokens,
@@ -103,7 +103,7 @@ class ContextService:
         return pb.ReportUsageResponse(expected_input_tokens=learned.expected_input_tokens, ratio=learned.ratio)
 
     async def append_turns(self, request: pb.AppendTurnsRequest, call: Call) -> pb.AppendTurnsResponse:
-        """Append turns to the thread; existing ones stay unchanged."""
+        """Append turns to the thread; existing turns are not changed."""
         scope = call.scope(request)
         check_count("turns", request.turns, most=MAX_TURNS)
         read = partial(turns.read_turn, now=self._parts.clocks.now())
@@ -121,7 +121,7 @@ class ContextService:
         return pb.ExplainAssemblyResponse(receipt=explanations.write_receipt(receipt, asked))
 
     async def replay_assembly(self, request: pb.ReplayAssemblyRequest, call: Call) -> pb.ReplayAssemblyResponse:
-        """Fit a stored assembly again with other knobs. Raises TextsDropped if its texts are no longer kept."""
+        """Fit a stored assembly again with other knobs. Raises TextsDropped if its texts are no longer stored."""
         scope = call.scope(request)
         overrides = read_knobs("overrides", request.overrides)
         receipt = await self._receipt(scope, "receipt_id", request.receipt_id, call)
@@ -162,7 +162,7 @@ class ContextService:
         return pb.ListThreadsResponse(threads=written, next_page_token=token)
 
     async def list_turns(self, request: pb.ListTurnsRequest, call: Call) -> pb.ListTurnsResponse:
-        """Return a page of the thread's turns as they were said, oldest first."""
+        """Return a page of the thread's turns in their original wording, oldest first."""
         scope = call.scope(request)
         thread_id = read_id("thread_id", request.thread_id)
         listing = ListCall("ListTurns", (scope, thread_id), (Int4,))

@@ -1,4 +1,4 @@
-"""The cost service: what turns and compiles spent, and a tenant's budgets.
+"""The cost service: the spending of turns and compiles, and a tenant's budgets.
 
 Converts between messages and values; the use cases are in `sidecar.services.costs`.
 """
@@ -31,14 +31,14 @@ _FIRST, _WEEK = datetime.min.replace(tzinfo=UTC), timedelta(days=7)
 
 
 class CostService:
-    """Accounts for tokens, money and bytes; `now` tells the time."""
+    """Accounts for tokens, money and bytes; `now` returns the time."""
 
     def __init__(self, costs: CostAccounts, *, now: Callable[[], datetime]) -> None:
         self._costs = costs
         self._now = now
 
     async def list_turn_costs(self, request: pb.ListTurnCostsRequest, call: Call) -> pb.ListTurnCostsResponse:
-        """Return a page of the owner's turns, newest first; an agent sees its own. Raises ScopeForbidden for another's."""
+        """Return a page of the owner's turns, newest first; an agent sees only its own, else this raises ScopeForbidden."""
         scope = call.scope(request)
         filters = _filters(request, call.identity)
         arguments = (scope, repr(filters))
@@ -49,7 +49,7 @@ class CostService:
         return pb.ListTurnCostsResponse(turns=written, next_page_token=token)
 
     async def list_spending(self, request: pb.ListSpendingRequest, call: Call) -> pb.ListSpendingResponse:
-        """Return spending by one key: an owner's, or an admin's whole tenant's."""
+        """Return spending by one key: of an owner, or of an admin's whole tenant."""
         since, until = self._span(request)
         of, key = _spender(request, call), _KEYS.get(request.by, "")
         rows = await self._costs.spent(of, since=since, until=until, by="" if key == "source" else key)
@@ -113,7 +113,7 @@ class CostService:
 def _filters(request: pb.ListTurnCostsRequest, identity: Identity) -> Filters:
     agent_id = read_id("agent_id", request.agent_id, is_optional=True)
     if not 0 <= request.least_ms <= MAX_MS:
-        raise InvalidArgument("least_ms", "is no time", f"send 0 to {MAX_MS:g}")
+        raise InvalidArgument("least_ms", "is not a valid duration", f"send 0 to {MAX_MS:g}")
     return Filters(
         thread_id=read_id("thread_id", request.thread_id, is_optional=True),
         agent_id=agent_id if identity.reach is None else resolve_agent(identity, agent_id),
@@ -149,12 +149,14 @@ def _rows(rows: list[Spent], key: str) -> list[pb.SpendingRow]:
 
 
 def _spender(request: pb.ListSpendingRequest | pb.ListCompileSpendingRequest, call: Call) -> Scope | UUID:
-    """Return the owner's scope, or the tenant's id where its whole spending is asked for. Raises InvalidArgument for both."""
+    """Return the owner's scope, or the tenant's id for the spending of the whole tenant. Raises InvalidArgument for both."""
     if not request.whole_tenant:
         return call.scope(request)
     require_admin(call.identity)
     if request.owner_id:
-        raise InvalidArgument("whole_tenant", "is set beside owner_id", "send whole_tenant or owner_id, not both")
+        raise InvalidArgument(
+            "whole_tenant", "is set together with owner_id", "send whole_tenant or owner_id, not both"
+        )
     return call.tenant(request)
 
 

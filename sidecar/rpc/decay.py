@@ -1,4 +1,4 @@
-"""The decay service: decay jobs, episodes, and the attestations that let a model write summaries.
+"""The decay service: decay jobs, episodes, and the attestations that allow a model to write summaries.
 
 Converts between messages and values; the use cases are in `sidecar.services.aging`.
 """
@@ -29,7 +29,7 @@ _METHODS = {method.value: method for method in (SummaryMethod.DETERMINISTIC, Sum
 
 
 class DecayService:
-    """Compresses what has aged, makes episodes, and keeps attestations."""
+    """Compresses aged memories, makes episodes, and manages attestations."""
 
     def __init__(self, decay: Decay, episodes: Episodes, attestations: Attestations) -> None:
         self._decay = decay
@@ -37,7 +37,7 @@ class DecayService:
         self._attestations = attestations
 
     async def explain_decay(self, request: pb.ExplainDecayRequest, call: Call) -> pb.ExplainDecayResponse:
-        """Return which candidates a policy would compress together, and what that saves."""
+        """Return the groups of candidates that a policy would compress, and the savings."""
         found = await self._decay.explain(call.scope(request), self._policy(request))
         written = [
             pb.DecayGroup(memory_ids=one.source_ids, saved_bytes=one.saved_bytes, source_bytes=one.source_bytes)
@@ -46,14 +46,14 @@ class DecayService:
         return pb.ExplainDecayResponse(groups=written)
 
     async def schedule_decay(self, request: pb.ScheduleDecayRequest, call: Call) -> pb.ScheduleDecayResponse:
-        """Queue a job for given sources, or one for each group of candidates that a policy would compress together."""
+        """Queue a job for the given sources, or one for each group of candidates that a policy would compress."""
         if request.kind and request.kind not in _KINDS:
             raise InvalidArgument("kind", f"is {request.kind[:40]!r}", f"send one of {', '.join(_KINDS)}")
         method = request.summary_method or SummaryMethod.DETERMINISTIC.value
         if method not in _METHODS:
             raise InvalidArgument("summary_method", f"is {method[:40]!r}", f"send one of {', '.join(_METHODS)}")
         if request.source_ids and not request.kind:
-            raise InvalidArgument("kind", "is missing", "say what to do with source_ids, or leave them out")
+            raise InvalidArgument("kind", "is missing", "send the kind of job for source_ids, or leave them out")
         order = DecayOrder(
             self._policy(request),
             _KINDS.get(request.kind),
@@ -65,7 +65,7 @@ class DecayService:
         return pb.ScheduleDecayResponse(jobs=map(_write_job, jobs))
 
     async def run_decay(self, request: pb.RunDecayRequest, call: Call) -> pb.RunDecayResponse:
-        """Run a decay job. Raises NotFound for an unknown one, FailedPrecondition for one that only a worker runs."""
+        """Run a decay job. Raises NotFound for an unknown job, FailedPrecondition for a job that only a worker runs."""
         job_id = read_uuid("job_id", request.job_id) if request.job_id else None
         job = await self._decay.run(call.scope(request), job_id)
         return pb.RunDecayResponse(job=None if job is None else _write_job(job))
@@ -99,7 +99,7 @@ class DecayService:
         return pb.CloseEpisodeResponse(episode=None if made is None else _write_episode(made))
 
     async def add_attestation(self, request: pb.AddAttestationRequest, call: Call) -> pb.AddAttestationResponse:
-        """Add an operator's attestation. Raises InvalidArgument for one that is not signed or not valid now."""
+        """Add an operator's attestation. Raises InvalidArgument if it is not signed or not valid now."""
         tenant_id = call.admin_tenant(request)
         added = await self._attestations.add(tenant_id, request.envelope, request.signature)
         return pb.AddAttestationResponse(attestation=_write_attestation(added))

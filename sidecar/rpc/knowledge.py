@@ -1,4 +1,4 @@
-"""The knowledge service: bases, the templates, agents and spaces they are assigned to, and the documents read into them.
+"""The knowledge service: bases, the templates, agents and spaces that they are assigned to, and their documents.
 
 Converts between messages and values; the use cases are in `sidecar.services.knowledge`.
 """
@@ -20,7 +20,7 @@ _LEVELS = names_of(pb.AssigneeLevel)
 
 
 class KnowledgeService:
-    """Keeps knowledge bases."""
+    """Manages knowledge bases."""
 
     def __init__(self, knowledge: Knowledge) -> None:
         self._knowledge = knowledge
@@ -51,7 +51,7 @@ class KnowledgeService:
         )
 
     async def list_documents(self, request: pb.ListDocumentsRequest, call: Call) -> pb.ListDocumentsResponse:
-        """Return a page of a base's documents, by path. Raises NotFound for a base that is unknown or out of reach."""
+        """Return a page of a base's documents, by path. Raises NotFound if the base is unknown or out of reach."""
         tenant_id = call.tenant(request)
         listing = ListCall("ListDocuments", (str(tenant_id), read_name("base", request.base)), (str,))
         page = listing.read(request.page_size, request.page_token)
@@ -62,7 +62,7 @@ class KnowledgeService:
         return pb.ListDocumentsResponse(documents=written, next_page_token=token)
 
     async def delete_document(self, request: pb.DeleteDocumentRequest, call: Call) -> pb.DeleteDocumentResponse:
-        """Delete a document with its chunks; a missing one counts as deleted. Raises NotFound for a base."""
+        """Delete a document with its chunks; a missing document counts as deleted. Raises NotFound for an unknown base."""
         await self._knowledge.delete_document(call.admin_tenant(request), request.base, request.path)
         return pb.DeleteDocumentResponse()
 
@@ -87,7 +87,7 @@ _ForAdmins = (
 def _read_level(number: int) -> str:
     level = _LEVELS.get(number)
     if level is None:
-        raise InvalidArgument("level", "is not one that a base is assigned to", "send TEMPLATE, AGENT or SPACE")
+        raise InvalidArgument("level", "cannot have a base", "send TEMPLATE, AGENT or SPACE")
     return level
 
 

@@ -47,13 +47,13 @@ SERVICE = pb.DESCRIPTOR.services_by_name["MemoryService"]
 
 
 class MemoryService:
-    """Keeps memories in the built-in store."""
+    """Manages memories in the built-in store."""
 
     def __init__(self, memories: Memories) -> None:
         self._memories = memories
 
     async def retain(self, request: pb.RetainRequest, call: Call) -> pb.RetainResponse:
-        """Write memories, and return their ids and how many were new or changed."""
+        """Write memories, and return their ids and the numbers of new and changed ones."""
         scope = call.scope(request)
         check_count("memories", request.memories, most=MAX_MEMORIES)
         read = partial(_read, most_trusted=_most_trusted(call))
@@ -97,13 +97,13 @@ class MemoryService:
         return pb.GetMemoryResponse(memory=_write(await self._memories.get(scope, request.memory_id)))
 
     async def delete_memory(self, request: pb.DeleteMemoryRequest, call: Call) -> pb.DeleteMemoryResponse:
-        """Forget a memory; one that is not there is forgotten already."""
+        """Forget a memory; a missing memory counts as forgotten."""
         scope = call.scope(request)
         await self._memories.forget(scope, request.memory_id)
         return pb.DeleteMemoryResponse()
 
     async def forget(self, request: pb.ForgetRequest, call: Call) -> pb.ForgetResponse:
-        """Forget what the request names, or show what that would touch."""
+        """Forget the request's target, or preview that."""
         scope = call.scope(request)
         target = Target(
             memory_id=request.memory_id,
@@ -136,30 +136,28 @@ class MemoryService:
         )
 
     async def supersede(self, request: pb.SupersedeRequest, call: Call) -> pb.SupersedeResponse:
-        """Let a memory take the place of others. Raises FailedPrecondition with the reason."""
+        """Replace memories by another. Raises FailedPrecondition with the reason."""
         scope = call.scope(request)
         reason = request.reason or SupersessionReason.CORRECTED
         if reason not in _ENDING:
             raise InvalidArgument("reason", f"is {reason!r}", f"send {' or '.join(_ENDING)}")
         if bool(request.memory_id) == request.HasField("edit"):
-            raise InvalidArgument(
-                "memory_id", "the newer memory is one of memory_id and edit", "send exactly one of them"
-            )
+            raise InvalidArgument("memory_id", "and edit are both set or both missing", "send exactly one of them")
         if request.edit.HasField("pinned"):
-            raise InvalidArgument("edit.pinned", "is not part of an edit", "pin the memory by UpdateMemory")
+            raise InvalidArgument("edit.pinned", "is not part of an edit", "pin the memory with UpdateMemory")
         cause = SupersessionCause(SupersessionReason(reason), request.evidence, most_trusted=_most_trusted(call))
         newer = request.memory_id or _read("edit", request.edit, most_trusted=_most_trusted(call))
         memory, superseded = await self._memories.supersessions.supersede(scope, request.superseded_ids, newer, cause)
         return pb.SupersedeResponse(memory=_write(memory), superseded=map(_write, superseded))
 
     async def restore_memory(self, request: pb.RestoreMemoryRequest, call: Call) -> pb.RestoreMemoryResponse:
-        """Undo what ended a memory. Raises NotFound."""
+        """Undo the supersession of a memory. Raises NotFound."""
         scope = call.scope(request)
         memory = await self._memories.supersessions.restore(scope, request.memory_id, request.superseding_id)
         return pb.RestoreMemoryResponse(memory=_write(memory))
 
     async def explain_memory(self, request: pb.ExplainMemoryRequest, call: Call) -> pb.ExplainMemoryResponse:
-        """Return why a memory is believed. Raises NotFound."""
+        """Return the evidence for a memory. Raises NotFound."""
         belief = await self._memories.supersessions.explain(call.scope(request), request.memory_id)
         drawn: dict[str, list[str]] = {}
         for one in (belief.memory, *belief.memories):
@@ -217,7 +215,7 @@ def _read_bound(
     name: Literal["valid_from_time", "valid_until_time"],
     precision: ValidPrecision | None,
 ) -> datetime | None:
-    """Return a bound of the validity, rounded down to its precision; None if it is not given."""
+    """Return a bound of the validity, rounded down to its precision; None if it is not set."""
     if not message.HasField(name):
         return None
     moment = read_time(f"{field}.{name}", getattr(message, name))

@@ -58,7 +58,7 @@ class OntologyService:
     async def compare_ontology_versions(
         self, request: pb.CompareOntologyVersionsRequest, call: Call
     ) -> pb.CompareOntologyVersionsResponse:
-        """Return how two versions differ. Raises NotFound."""
+        """Return the differences of two versions. Raises NotFound."""
         tenant_id = call.admin_tenant(request)
         ends = _version("before", request.before), _version("after", request.after)
         found = await self._governance.compare(tenant_id, *ends)
@@ -67,18 +67,18 @@ class OntologyService:
     async def draft_ontology_changes(
         self, request: pb.DraftOntologyChangesRequest, call: Call
     ) -> pb.DraftOntologyChangesResponse:
-        """Draft changes, an exported ontology, or the one that comes with the sidecar."""
+        """Draft changes, the terms of an exported ontology, or the packaged ontology."""
         tenant_id = call.admin_tenant(request)
         names = [name for name in ("changes", "content", "seed") if getattr(request, name)]
         if len(names) != 1:
-            problem = f"comes with {names[0]}" if names else "is empty, and so is everything else"
+            problem = f"is set together with {names[0]}" if names else "is empty, as are all other fields"
             raise InvalidArgument(names[1] if names else "changes", problem, "send one of changes, content and seed")
         return pb.DraftOntologyChangesResponse(
             change_set=written.change_set_view(await self._draft(tenant_id, request, call.identity.subject))
         )
 
     async def scan_ontology(self, request: pb.ScanOntologyRequest, call: Call) -> pb.ScanOntologyResponse:
-        """Look for what the ontology lacks, and propose it."""
+        """Scan for terms that the ontology lacks, and propose them."""
         report = await self._scans.scan(call.admin_tenant(request))
         return pb.ScanOntologyResponse(
             change_set=written.change_set_view(report.change_set) if report.change_set else None,
@@ -161,7 +161,7 @@ class OntologyService:
         return pb.RollBackOntologyResponse(version=written.version(made))
 
     async def export_ontology(self, request: pb.ExportOntologyRequest, call: Call) -> pb.ExportOntologyResponse:
-        """Return a version as a text. Raises NotFound."""
+        """Return a version as text. Raises NotFound."""
         tenant_id = call.admin_tenant(request)
         version = _version("version", request.version)
         return pb.ExportOntologyResponse(content=await self._governance.export_text(tenant_id, version, request.format))
@@ -202,7 +202,7 @@ def _object(field: str, text: str) -> Mapping[str, Any]:
     except ValueError:
         value = None
     if not isinstance(value, dict):
-        raise InvalidArgument(field, "is no JSON object", 'send one such as {"name": "Ferry"}')
+        raise InvalidArgument(field, "is not a JSON object", 'send one such as {"name": "Ferry"}')
     return value
 
 

@@ -27,9 +27,9 @@ class ProfileService:
         self._profiles = profiles
 
     async def get_profile(self, request: pb.GetProfileRequest, call: Call) -> pb.GetProfileResponse:
-        """Return one level's own knobs, none when it has none, or every knob of a turn when no level is named.
+        """Return one level's own knobs, none if it has none, or, if no level is named, all knobs of a turn.
 
-        An agent asks for the levels of its own turns. Raises ScopeForbidden or SpaceForbidden for another's.
+        An agent may request only the levels of its own turns; others raise ScopeForbidden or SpaceForbidden.
         """
         tenant_id = call.tenant(request)
         if request.level or request.ref:
@@ -54,7 +54,7 @@ class ProfileService:
     async def list_profile_versions(
         self, request: pb.ListProfileVersionsRequest, call: Call
     ) -> pb.ListProfileVersionsResponse:
-        """Return a page of a level's versions, newest first. Raises ScopeForbidden or SpaceForbidden for another's level."""
+        """Return a page of a level's versions, newest first. Raises ScopeForbidden or SpaceForbidden for levels of others."""
         tenant_id = call.tenant(request)
         level = _read_level(request.level, request.ref)
         listing = ListCall("ListProfileVersions", (str(tenant_id), level.level, level.ref), (Int4,))
@@ -66,7 +66,7 @@ class ProfileService:
         return pb.ListProfileVersionsResponse(versions=written, next_page_token=token)
 
     async def rollback_profile(self, request: pb.RollbackProfileRequest, call: Call) -> pb.RollbackProfileResponse:
-        """Write an earlier version of a level as its newest. Raises NotFound for a version that never was."""
+        """Write an earlier version of a level as its newest. Raises NotFound if there is no such version."""
         tenant_id = call.admin_tenant(request)
         level = _read_level(request.level, request.ref)
         written = await self._profiles.roll_back(tenant_id, level, request.version, author=call.identity.subject)
@@ -76,7 +76,7 @@ class ProfileService:
 def _read_level(number: pb.ProfileLevel.ValueType, ref: str) -> Level:
     name = _LEVELS.get(number)
     if name is None:
-        raise InvalidArgument("level", "is not said", "send TENANT, TEMPLATE, AGENT or SPACE")
+        raise InvalidArgument("level", "is missing", "send TENANT, TEMPLATE, AGENT or SPACE")
     return level_of(name, ref)
 
 

@@ -1,4 +1,4 @@
-"""The gRPC server: its services behind the interceptor, health, reflection, addresses, and an orderly end."""
+"""The gRPC server: its services behind the interceptor, health, reflection, addresses, and a graceful stop."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _LONGEST_WRITE_S = 600.0
 _LARGE_WAITING = 8
 _STREAM_DEADLINE_S = 3600.0
 _PATIENCE_S = 5.0
-_FAREWELL_S = 1.0  # for answers on their way out
+_FAREWELL_S = 1.0  # for answers that are being sent
 _SOCKETS_EVERY_S = 0.5
 
 _CONTRACT = (
@@ -63,7 +63,7 @@ SERVICE_NAMES = tuple(one.full_name for file in _CONTRACT for one in file.DESCRI
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """The interceptor of every call, and the authenticator that it asks."""
+    """The interceptor of every call, and its authenticator."""
 
     interceptor: CallInterceptor
     authenticator: Authenticator
@@ -75,7 +75,7 @@ class GrpcServer:
     def __init__(
         self, make: Callable[[], grpc.aio.Server], servicer: health.aio.HealthServicer, gate: Gate, settings: Settings
     ) -> None:
-        """Prepare to serve at the addresses of the settings. `make` returns a gRPC server with the services that does not
+        """Prepare to serve at the addresses of the settings. `make` returns a gRPC server that has the services and does not
         listen yet.
         """
         self._make = make
@@ -88,17 +88,17 @@ class GrpcServer:
 
     @property
     def authenticator(self) -> Authenticator:
-        """The authenticator that proves callers' identities."""
+        """The authenticator that verifies callers' identities."""
         return self._gate.authenticator
 
     async def listen(self) -> None:
-        """Open every address of the settings and start. Raises SettingInvalid for one that cannot be opened."""
+        """Open every address of the settings and start. Raises SettingInvalid for an address that cannot be opened."""
         self.addresses = await self._serve(self._settings.listen)
         for name in ("", *SERVICE_NAMES):
             await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
 
     async def keep_sockets(self) -> None:
-        """Recreate each unix socket whose file is gone, until the server stops. Calls on the old socket go on.
+        """Recreate each unix socket whose file was removed, until the server stops. Calls on the old socket continue.
 
         Raises SettingInvalid or SocketDirectoryUnsafe for a socket that cannot be recreated.
         """
@@ -108,20 +108,20 @@ class GrpcServer:
             lost = [text for text, path in paths.items() if path is not None and _is_gone(path)]
             if lost and not self._is_stopping:
                 log.warning("sockets_lost", extra={"addresses": lost})
-                # The old one is kept: to stop it now would break off its calls, and remove the new file.
+                # The old server is kept: stopping it now would abort its calls and remove the new file.
                 await self._serve(lost)
 
     async def stop(self, grace_s: float) -> None:
         """Report NOT_SERVING, refuse new calls, give running ones the grace period, and cancel the rest. Idempotent.
 
-        Streams that watch the server's health stay open until our own calls have ended; they are not waited for.
+        Streams that watch the server's health stay open until our own calls have ended; this does not wait for them.
         """
         self._is_stopping = True
         self._gate.interceptor.close()
         with suppress(TimeoutError):
             async with asyncio.timeout(_FAREWELL_S):
                 await self._health.enter_graceful_shutdown()
-        # Only then is gRPC told: what comes in after that it cancels, which no client tries again.
+        # gRPC stops only now: it cancels later calls, and clients do not retry a cancelled call.
         with suppress(TimeoutError):
             async with asyncio.timeout(grace_s):
                 await self._gate.interceptor.wait_idle()
@@ -129,7 +129,7 @@ class GrpcServer:
         await self._gate.authenticator.stop()
 
     async def _serve(self, addresses: Sequence[str]) -> tuple[str, ...]:
-        """Return the actual addresses, opened by a further gRPC server."""
+        """Open the addresses with an additional gRPC server, and return the actual ones."""
         credentials = _credentials(self._settings)
         server = self._make()
         opened = tuple([_open(server, text, credentials) for text in addresses])
@@ -167,8 +167,8 @@ async def start(
 ) -> GrpcServer:
     """Return the listening server; `handlers` gets the options for turns and those for other calls.
 
-    `watch` is told of every call, `audit` records those of admins. With `shares_ports`, other processes may listen at the same
-    ports. Raises a StartRefused naming the invalid setting.
+    `watch` is notified of every call, `audit` records those of admins. With `shares_ports`, other processes may listen at the
+    same ports. Raises a StartRefused naming the invalid setting.
     """
     authenticator = Authenticator(identity_settings(settings), not_before=not_before)
     interceptor = CallInterceptor(authenticator, watch, audit)
@@ -216,7 +216,7 @@ def identity_settings(settings: Settings) -> IdentitySettings:
 def _lets_unclaimed_spaces(settings: Settings) -> bool:
     if settings.spaces_unclaimed not in {"deny", "allow"}:
         problem = f"is {settings.spaces_unclaimed!r}"
-        raise SettingInvalid("SIDECAR_SPACES_UNCLAIMED", problem, "set deny, or allow for the time of the change")
+        raise SettingInvalid("SIDECAR_SPACES_UNCLAIMED", problem, "set deny, or allow during the migration")
     return settings.spaces_unclaimed == "allow"
 
 
@@ -225,15 +225,15 @@ def _turn_options(settings: Settings) -> MethodOptions:
 
 
 def _other_options(settings: Settings) -> MethodOptions:
-    """Return options with an admission control of their own, so that reads and writes never take a turn's slot."""
+    """Return options with a separate admission control, so that reads and writes never take a turn's slot."""
     admission = _admission(settings, max_waiting=4 * settings.max_waiting, max_wait_s=_PATIENCE_S)
     return MethodOptions(admission, _OTHER_DEADLINE_S, settings.max_deadline_s)
 
 
 def write_options(settings: Settings, other: MethodOptions) -> MethodOptions:
-    """Return the options of calls as large as a message: large ones run one at a time, with a longer deadline.
+    """Return the options of calls that may be as large as a message: large ones run one at a time, with a longer deadline.
 
-    Two at once would take the processor and the database from turns. A few may queue, each holding its whole message.
+    Two at once would slow down turns. A few may queue, each keeping its whole message in memory.
     """
     one_at_a_time = {"max_in_flight": 1, "per_tenant_in_flight": 1}
     large = _admission(settings, **one_at_a_time, max_waiting=_LARGE_WAITING, max_wait_s=_WRITE_DEADLINE_S)
@@ -242,7 +242,7 @@ def write_options(settings: Settings, other: MethodOptions) -> MethodOptions:
 
 
 def stream_options(settings: Settings) -> MethodOptions:
-    """Return options for streams of up to an hour, which take no other call's slot."""
+    """Return options for streams of up to an hour, which have slots of their own."""
     at_once = {"max_in_flight": 4 * settings.max_in_flight, "per_tenant_in_flight": settings.max_in_flight}
     return MethodOptions(
         _admission(settings, **at_once, max_wait_s=_PATIENCE_S), _STREAM_DEADLINE_S, _STREAM_DEADLINE_S
@@ -250,7 +250,7 @@ def stream_options(settings: Settings) -> MethodOptions:
 
 
 def _admission(settings: Settings, **limits: Any) -> AdmissionControl:
-    """Return an admission control with the limits of the settings, except those given."""
+    """Return an admission control with the limits of the settings, overridden by `limits`."""
     return AdmissionControl(
         **{
             "max_in_flight": settings.max_in_flight,
@@ -274,10 +274,10 @@ def _options(settings: Settings, *, shares_ports: bool) -> list[tuple[str, int]]
 def _credentials(settings: Settings) -> grpc.ServerCredentials | None:
     if settings.tls_cert is None and settings.tls_key is None:
         if settings.tls_client_ca is not None:
-            raise SettingInvalid("SIDECAR_TLS_CLIENT_CA", "is set without a certificate of our own", _OWN_PAIR)
+            raise SettingInvalid("SIDECAR_TLS_CLIENT_CA", "is set without a server certificate", _OWN_PAIR)
         return None
     if settings.tls_cert is None or settings.tls_key is None:
-        raise SettingInvalid("SIDECAR_TLS_CERT", "needs SIDECAR_TLS_KEY beside it", "set both or neither")
+        raise SettingInvalid("SIDECAR_TLS_CERT", "needs SIDECAR_TLS_KEY", "set both or neither")
     pair = (_read(settings.tls_key, "SIDECAR_TLS_KEY"), _read(settings.tls_cert, "SIDECAR_TLS_CERT"))
     if settings.tls_client_ca is None:
         return grpc.ssl_server_credentials([pair])

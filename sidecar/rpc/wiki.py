@@ -1,4 +1,4 @@
-"""The wiki service: an owner's pages to read, search and draw, and an operator's acts on them, which need the admin role.
+"""The wiki service: reading, searching and drawing an owner's pages, and operators' changes to them, which need the admin role.
 
 Converts between messages and values; the use cases are in `sidecar.services.wiki`.
 """
@@ -71,7 +71,7 @@ class WikiService:
         return pb.ListPagesResponse(pages=written, next_page_token=token)
 
     async def search_pages(self, request: pb.SearchPagesRequest, call: Call) -> pb.SearchPagesResponse:
-        """Return a page of the pages that match, best first."""
+        """Return a page of the matching pages, best first."""
         scope = call.scope(request)
         page_type = read_choice("type", request.type, _TYPES)
         listing = ListCall("SearchPages", (scope, page_type, request.query), (Int4,))
@@ -110,7 +110,7 @@ class WikiService:
         return write.graph(found)
 
     async def query_graph(self, request: pb.QueryGraphRequest, call: Call) -> pb.QueryGraphResponse:
-        """Return a page of the paths of typed edges that match."""
+        """Return a page of the matching paths of typed edges."""
         scope = call.scope(request)
         pattern = [
             EdgePattern(
@@ -141,7 +141,7 @@ class WikiService:
         return pb.QueryGraphResponse(paths=written, next_page_token=token)
 
     async def write_edge(self, request: pb.WriteEdgeRequest, call: Call) -> pb.WriteEdgeResponse:
-        """State a typed edge, and return it as it stands."""
+        """State a typed edge, and return its present state."""
         scope = call.admin_scope(request)
         confidence = request.confidence if request.HasField("confidence") else 1.0
         if not 0 < confidence <= 1:
@@ -164,7 +164,7 @@ class WikiService:
     async def pages_citing_memory(
         self, request: pb.PagesCitingMemoryRequest, call: Call
     ) -> pb.PagesCitingMemoryResponse:
-        """Return a page of the places where a memory is cited; a memory without citations has none."""
+        """Return a page of a memory's citations."""
         scope = call.scope(request)
         memory_id = read_id("memory_id", request.memory_id)
         listing = ListCall("PagesCitingMemory", (scope, memory_id), (UUID, str, str))
@@ -202,17 +202,17 @@ class WikiService:
         return pb.RenamePageResponse(page=write.page(row))
 
     async def merge_pages(self, request: pb.MergePagesRequest, call: Call) -> pb.MergePagesResponse:
-        """Make a page a part of another, and return that one."""
+        """Merge a page into another, and return the other one."""
         row = await self._wiki.merge_pages(call.admin_scope(request), request.page, request.into)
         return pb.MergePagesResponse(page=write.page(row))
 
     async def undo_merge(self, request: pb.UndoMergeRequest, call: Call) -> pb.UndoMergeResponse:
-        """Take a merge back. Raises NotFound for a page that is not merged."""
+        """Undo a merge. Raises NotFound for a page that is not merged."""
         path, count, job = await self._wiki.undo_merge(call.admin_scope(request), request.page)
         return pb.UndoMergeResponse(path=path, memory_count=count, job_id=str(job.job_id))
 
     async def report_sentence(self, request: pb.ReportSentenceRequest, call: Call) -> pb.ReportSentenceResponse:
-        """Take a wrong sentence from a page, and return the report. Every caller of the owner may."""
+        """Remove a wrong sentence from a page, and return the report. Every caller with access to the owner may do this."""
         report = await self._wiki.report_sentence(call.scope(request), request.page, request.sentence)
         return pb.ReportSentenceResponse(report=write.report(report))
 
@@ -226,7 +226,7 @@ class WikiService:
         return pb.ListReportsResponse(reports=written, next_page_token=token)
 
     async def restore_sentence(self, request: pb.RestoreSentenceRequest, call: Call) -> pb.RestoreSentenceResponse:
-        """Put a reported sentence back. Raises NotFound."""
+        """Restore a reported sentence. Raises NotFound."""
         scope = call.admin_scope(request)
         report = await self._wiki.restore_sentence(scope, read_id("report_id", request.report_id))
         return pb.RestoreSentenceResponse(path=report.ruling.page.path)
@@ -237,7 +237,7 @@ class WikiService:
         return pb.ArchivePageResponse(page=write.page(row))
 
     async def delete_page(self, request: pb.DeletePageRequest, call: Call) -> pb.DeletePageResponse:
-        """Delete a page, and return it as it was; None if there is none."""
+        """Delete a page, and return its last state; None if it does not exist."""
         row = await self._wiki.delete_page(call.admin_scope(request), request.page)
         return pb.DeletePageResponse(page=write.page(row) if row else None)
 

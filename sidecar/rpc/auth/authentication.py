@@ -58,7 +58,7 @@ class Authenticator:
         self._unclaimed = UnclaimedSpaces(is_allowed=settings.lets_unclaimed_spaces)
 
     async def authenticate(self, metadata: Metadata, auth_context: AuthContext) -> Identity:
-        """Return the caller's identity. Raises an Unauthenticated, KeysUnavailable, or what `not_before` raises."""
+        """Return the caller's identity. Raises an Unauthenticated, KeysUnavailable, or an error of `not_before`."""
         token = bearer_token(metadata)
         now_s = self._now_s()
         registered = self._callers.presented(auth_context, now_s=now_s)
@@ -66,7 +66,7 @@ class Authenticator:
             identity = self._unclaimed.settled(_only(registered))
             await self._not_before(
                 identity.tenant_id
-            )  # certificates are not revoked by it, but it creates a new tenant
+            )  # revocation does not apply to certificates, but this creates a new tenant
             return identity
         claims = await self._verifier.verify(token, now_s)
         not_before = await self._not_before(claims.identity.tenant_id)
@@ -78,7 +78,7 @@ class Authenticator:
 
     @property
     def unclaimed_count(self) -> int:
-        """Return how many calls got every space because their token or certificate claims none."""
+        """Return the number of calls that got every space because their token or certificate claims none."""
         return self._unclaimed.count
 
     async def stop(self) -> None:
@@ -95,7 +95,7 @@ class UnclaimedSpaces:
         self.count = 0
 
     def settled(self, identity: Identity) -> Identity:
-        """Return the identity with its spaces settled. A caller that gets all is counted, and logged once."""
+        """Return the identity with its spaces set. A caller that gets all spaces is counted, and logged once."""
         if not (self._is_allowed and identity.are_spaces_unclaimed):
             return identity
         self.count += 1
@@ -134,7 +134,7 @@ def _rules(settings: IdentitySettings) -> TokenRules:
     issuers = settings.issuers if settings.has_signing_keys else frozenset({DEV_ISSUER})
     if unknown := sorted(settings.uuid5_issuers - issuers):
         raise SettingInvalid(
-            "SIDECAR_UUID5_ISSUERS", f"names {unknown[0]!r}, which is not trusted", "name an issuer that is"
+            "SIDECAR_UUID5_ISSUERS", f"names {unknown[0]!r}, which is not trusted", "name a trusted issuer"
         )
     return TokenRules(settings.audience, issuers, uuid5_issuers=settings.uuid5_issuers)
 

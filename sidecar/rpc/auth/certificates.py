@@ -99,7 +99,7 @@ class Callers:
 
 
 def read_certificate(pem: bytes) -> Certificate:
-    """Parse a certificate. If its names cannot be read, it has none."""
+    """Parse a certificate. If its names cannot be read, the result has none."""
     try:
         certificate = x509.load_pem_x509_certificate(pem)
         expires_at = certificate.not_valid_after_utc
@@ -117,10 +117,10 @@ def registrations(grants: Mapping[str, Grant]) -> dict[str, Identity]:
     for name, grant in grants.items():
         kind, _, value = name.partition(":")
         if kind not in {"uri", "dns"} or not value or "*" in value or not _is_plain(name):
-            raise _refused(name, "is no certificate name", "write uri:NAME or dns:NAME")
+            raise _refused(name, "is not a certificate name", "write uri:NAME or dns:NAME")
         folded = name.lower() if kind == "dns" else name
         if folded in found:
-            raise _refused(name, "stands there twice", "name each caller once; host names differ in more than case")
+            raise _refused(name, "is listed twice", "name each caller once; the case of host names is ignored")
         try:
             found[folded] = identity_of(grant, subject=value[:200])
         except InvalidArgument as error:
@@ -143,9 +143,9 @@ def read_client_names(path: Path) -> dict[str, Grant]:
     try:
         entries = json.loads(text, object_pairs_hook=_once_each)
     except (ValueError, RecursionError) as error:
-        raise SettingInvalid(SETTING, f"{path} is no JSON ({error})", _EXAMPLE) from error
+        raise SettingInvalid(SETTING, f"{path} is not JSON ({error})", _EXAMPLE) from error
     if not isinstance(entries, dict):
-        raise SettingInvalid(SETTING, f"{path} is no JSON object", _EXAMPLE)
+        raise SettingInvalid(SETTING, f"{path} is not a JSON object", _EXAMPLE)
     return {name: _grant(name, entry) for name, entry in entries.items()}
 
 
@@ -154,7 +154,7 @@ _EXAMPLE = 'write {"uri:NAME": {"tenant": …, "owners": […], "agent": …}}'
 
 def _grant(name: str, entry: Any) -> Grant:
     if not isinstance(entry, dict):
-        raise _refused(name, "stands for no JSON object", _EXAMPLE)
+        raise _refused(name, "does not map to a JSON object", _EXAMPLE)
     if unknown := sorted(entry.keys() - set(_KEYS)):
         raise _refused(name, f"has the unknown key {unknown[0]!r}", f"use {', '.join(_KEYS)}")
     role = _text(name, entry, "role", default=Role.AGENT.value)
@@ -172,14 +172,14 @@ def _grant(name: str, entry: Any) -> Grant:
 def _text(name: str, entry: Mapping[str, Any], key: str, *, default: str = "") -> str:
     value = entry.get(key, default)
     if not isinstance(value, str):
-        raise _refused(name, f"has a {key} that is no text", "write it in quotation marks")
+        raise _refused(name, f"has a {key} that is not a text", "write it in quotation marks")
     return value
 
 
 def _texts(name: str, entry: Mapping[str, Any], key: str) -> tuple[str, ...]:
     values = entry.get(key, [])
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise _refused(name, f"has {key} that are no list of texts", 'write ["NAME", …]')
+        raise _refused(name, f"has {key} that are not a list of texts", 'write ["NAME", …]')
     return tuple(values)
 
 

@@ -1,6 +1,6 @@
-"""The local dev key, created once and private to its user, and the tokens signed with it.
+"""The local dev key, created once and readable only by its user, and the tokens signed with it.
 
-It makes a fresh machine work with one command. If real signing keys are configured, it is neither trusted nor used.
+With it, a new machine works with one command. If real signing keys are configured, it is neither trusted nor used.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def mint(
     if settings.has_signing_keys:
         raise DevTokensOff
     if not 1 <= lifetime_s <= MAX_LIFETIME_S:
-        raise InvalidArgument("lifetime_s", f"is {lifetime_s}", f"give 1 to {MAX_LIFETIME_S} seconds")
+        raise InvalidArgument("lifetime_s", f"is {lifetime_s}", f"send 1 to {MAX_LIFETIME_S} seconds")
     identity_of(grant, may_claim_uuid5=DEV_ISSUER in settings.uuid5_issuers)
     key = dev_key(settings.data_dir)
     issued_s = int(now_s)
@@ -64,14 +64,14 @@ def mint(
 
 
 def dev_key(data_dir: Path) -> Ed25519PrivateKey:
-    """Return the directory's dev key; processes that create it concurrently get the same one. Raises DevKeyUnsafe."""
+    """Return the directory's dev key; processes that create it concurrently get the same key. Raises DevKeyUnsafe."""
     path = data_dir / DEV_KEY_FILE
     try:
         if not path.exists():
             _create(path)
         return _read_private(path)
     except OSError as error:
-        raise DevKeyUnsafe(str(path), f"cannot be made or read ({error.strerror})") from error
+        raise DevKeyUnsafe(str(path), f"cannot be created or read ({error.strerror})") from error
 
 
 def read_dev_key(path: Path) -> list[PublicKey]:
@@ -102,12 +102,12 @@ def _read_private(path: Path) -> Ed25519PrivateKey:
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
         status = os.fstat(file.fileno())
         if status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & 0o077:
-            raise DevKeyUnsafe(str(path), "is not readable by this user alone")
+            raise DevKeyUnsafe(str(path), "is readable by other users")
         text = file.read(4096)
     try:
         key = load_pem_private_key(text, password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
-        raise DevKeyUnsafe(str(path), "is no private key that can be read") from error
+        raise DevKeyUnsafe(str(path), "is not a readable private key") from error
     if not isinstance(key, Ed25519PrivateKey):
         raise DevKeyUnsafe(str(path), "is not an Ed25519 key")
     return key

@@ -66,14 +66,14 @@ class Identity:
 
     @property
     def queue_key(self) -> Hashable:
-        """Return the caller's key for fair queueing inside its tenant: its only owner, else itself."""
+        """Return the caller's key for fair queueing inside its tenant: its only owner, or else its own name."""
         if self.owner_ids is not None and len(self.owner_ids) == 1:
             return next(iter(self.owner_ids))
         return self.subject
 
     @property
     def reach(self) -> Reach | None:
-        """Return how much of its tenant's shared data the caller sees; None, which is everything, for an admin."""
+        """Return the part of its tenant's shared data that the caller sees; None, meaning all, for an admin."""
         if self.role is Role.ADMIN:
             return None
         return Reach(self.agent_id, self.spaces - {EVERY_SPACE}, has_every_space=EVERY_SPACE in self.spaces)
@@ -209,7 +209,7 @@ def _check_not_derived(grant: Grant) -> None:
 def _owners(grant: Grant) -> dict[UUID, str]:
     if grant.role is Role.ADMIN:
         if grant.owners:
-            raise InvalidArgument("owners", "are given to an admin, which acts for any owner", "leave them out")
+            raise InvalidArgument("owners", "are set for an admin, which acts for any owner", "leave them out")
         return {}
     if not 1 <= len(grant.owners) <= MAX_OWNERS:
         raise InvalidArgument("owners", f"are {len(grant.owners)}", f"give an agent 1 to {MAX_OWNERS} owners")
@@ -225,7 +225,7 @@ def _spaces(grant: Grant) -> frozenset[str]:
     if grant.role is not Role.ADMIN:
         return spaces
     if spaces - {EVERY_SPACE}:
-        raise InvalidArgument("spaces", "are given to an admin, which holds every space", "leave them out")
+        raise InvalidArgument("spaces", "are set for an admin, which has every space", "leave them out")
     return frozenset({EVERY_SPACE})
 
 

@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 
 def check_jwks_url(url: str, *, is_http_allowed: bool = False) -> None:
-    """Raise SettingInvalid unless the URL is https; http passes only to a loopback address and only when allowed."""
+    """Raise SettingInvalid unless the URL is https; http is accepted only for a loopback address and only when allowed."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
@@ -46,7 +46,7 @@ def is_loopback(host: str) -> bool:
 
 
 async def fetch(url: str, *, timeout_s: float = FETCH_TIMEOUT_S) -> bytes:
-    """Return the body behind the URL: at most 256 KiB, within `timeout_s` seconds in all. Raises KeysUnavailable."""
+    """Return the body at the URL: at most 256 KiB, within `timeout_s` seconds in total. Raises KeysUnavailable."""
     import httpx  # only where a JWKS URL is set: it costs 0.1 to 0.4 s at start
 
     is_https = url.startswith("https:")
@@ -61,7 +61,7 @@ async def fetch(url: str, *, timeout_s: float = FETCH_TIMEOUT_S) -> bytes:
                 raise KeysUnavailable(f"it answered with HTTP status {response.status_code}")
             return await _bounded(response.aiter_raw())
     except TimeoutError as error:
-        raise KeysUnavailable(f"there was no whole answer within {timeout_s:g} s") from error
+        raise KeysUnavailable(f"there was no complete answer within {timeout_s:g} s") from error
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise KeysUnavailable(f"it could not be reached ({type(error).__name__})") from error
 

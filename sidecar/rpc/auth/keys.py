@@ -56,9 +56,9 @@ class KeySource(Protocol):
 
 
 def public_key(kid: str, material: object, algorithm: str | None = None) -> PublicKey:
-    """Return the key, narrowed to `algorithm` if one is named.
+    """Return the key, restricted to `algorithm` if set.
 
-    Raises ValueError for another kind than Ed25519, P-256 or RSA of 2048 bits, and for an algorithm not of its kind.
+    Raises ValueError for a kind other than Ed25519, P-256 or RSA of at least 2048 bits, and for an algorithm of another kind.
     """
     if isinstance(material, Ed25519PublicKey):
         allowed = frozenset({"EdDSA"})
@@ -74,13 +74,13 @@ def public_key(kid: str, material: object, algorithm: str | None = None) -> Publ
 
 
 def parse_pem(text: bytes, kid: str) -> PublicKey:
-    """Return the PEM public key under that id. Raises ValueError saying what it is instead."""
+    """Return the PEM public key with that id. Raises ValueError with a description of the problem."""
     if b"PRIVATE KEY" in text:
         raise ValueError("is a private key; give its public half")
     try:
         material = load_pem_public_key(text)
     except (ValueError, UnsupportedAlgorithm) as error:
-        raise ValueError("is no PEM public key that can be read") from error
+        raise ValueError("is not a readable PEM public key") from error
     return public_key(kid, material)
 
 
@@ -88,24 +88,24 @@ def parse_jwks(text: bytes) -> KeySet:
     """Return the usable signing keys of a JSON Web Key Set (RFC 7517), by kid.
 
     Keys for other uses, of other kinds or without a kid are left out, so that an issuer may publish them. Raises
-    ValueError when the text is no key set, a kid appears twice, or nothing usable is left.
+    ValueError if the text is not a key set, a kid appears twice, or no usable key is left.
     """
     document = orjson.loads(text)
     entries = document.get("keys") if isinstance(document, dict) else None
     if not isinstance(entries, list) or len(entries) > MAX_KEYS:
-        raise ValueError(f'is no key set: {{"keys": [...]}} with at most {MAX_KEYS} keys')
+        raise ValueError(f'is not a key set: {{"keys": [...]}} with at most {MAX_KEYS} keys')
     keys = [key for entry in entries if (key := _jwk(entry)) is not None]
     if not keys:
-        raise ValueError("holds no usable signing key with a kid")
+        raise ValueError("contains no usable signing key with a kid")
     return by_kid(keys)
 
 
 def by_kid(keys: Iterable[PublicKey]) -> KeySet:
-    """Return the keys by id. Raises ValueError when two share one."""
+    """Return the keys by id. Raises ValueError if two keys have the same id."""
     found: dict[str, PublicKey] = {}
     for key in keys:
         if found.setdefault(key.kid, key) is not key:
-            raise ValueError(f"holds two keys with the kid {key.kid[:80]!r}")
+            raise ValueError(f"contains two keys with the kid {key.kid[:80]!r}")
     return found
 
 
@@ -126,7 +126,7 @@ def _jwk(entry: Any) -> PublicKey | None:
 def read_key_file(path: Path) -> list[PublicKey]:
     """Return the keys of one file: a PEM public key, whose kid is the file's stem, or a JWKS.
 
-    Raises OSError, or ValueError saying what is wrong with the content.
+    Raises OSError, or ValueError with a description of the problem.
     """
     with path.open("rb") as file:
         text = file.read(MAX_KEY_BYTES + 1)
@@ -141,7 +141,7 @@ class FileKeys:
     """Trusted keys from files, or from every .pem and .json of a directory; read again within a second of a change.
 
     An unreadable change is logged and the last good set stays in force; a file removed from a directory is no longer
-    trusted. The constructor raises KeyFileInvalid for files that cannot be read or hold no key.
+    trusted. The constructor raises KeyFileInvalid for files that cannot be read or contain no key.
     """
 
     def __init__(
@@ -157,7 +157,7 @@ class FileKeys:
         self._seen = self._fingerprint()
         self._keys = self._load()
         if not self._keys:
-            raise KeyFileInvalid(", ".join(map(str, self._paths)), "holds no key")
+            raise KeyFileInvalid(", ".join(map(str, self._paths)), "contains no key")
         self._checked_s = monotonic_s()
 
     async def find(self, kid: str) -> PublicKey | None:

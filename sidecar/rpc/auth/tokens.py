@@ -1,7 +1,7 @@
 """Verifies signed tokens and reads their claims.
 
 PyJWT checks signature, audience and issuer with a trusted key and only that key's algorithms; this module checks times, with
-the clock as an argument. A token can choose neither a key's location nor an algorithm.
+the current time as an argument. A token can choose neither a key's location nor an algorithm.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def key_id(token: str) -> str:
     try:
         header = jwt.get_unverified_header(token)
     except (jwt.PyJWTError, RecursionError) as error:
-        raise TokenMalformed("it is no signed JWT") from error
+        raise TokenMalformed("it is not a signed JWT") from error
     kid, algorithm = header.get("kid"), header.get("alg")
     if not isinstance(algorithm, str) or algorithm not in ALGORITHMS:
         raise TokenUntrusted("algorithm")
@@ -152,7 +152,7 @@ def _refusal(error: Exception) -> TokenMalformed | TokenUntrusted:
             return TokenUntrusted(check)
     if isinstance(error, jwt.MissingRequiredClaimError):
         return TokenMalformed(f"the claim {error.claim} is missing")
-    return TokenMalformed("it is no signed JWT with a JSON payload")
+    return TokenMalformed("it is not a signed JWT with a JSON payload")
 
 
 def read_claims(payload: Mapping[str, Any], rules: TokenRules) -> Claims:
@@ -179,7 +179,7 @@ def check_times(claims: Claims, rules: TokenRules, now_s: float) -> None:
     Leeway applies to differences between clocks (now against exp, iat and nbf), never to the lifetime.
     """
     if not 0 < claims.expires_s - claims.issued_s <= rules.max_lifetime_s:
-        raise TokenMalformed(f"it must live at most {rules.max_lifetime_s} s from iat to exp")
+        raise TokenMalformed(f"it must be valid for at most {rules.max_lifetime_s} s from iat to exp")
     if now_s >= claims.expires_s + rules.leeway_s:
         raise TokenExpired
     if now_s < max(claims.issued_s, claims.starts_s) - rules.leeway_s:
@@ -201,7 +201,7 @@ def _grant(payload: Mapping[str, Any]) -> Grant:
 
 def _owners(payload: Mapping[str, Any]) -> tuple[str, ...]:
     if "owner" in payload and "owners" in payload:
-        raise TokenMalformed("the claims owner and owners stand side by side")
+        raise TokenMalformed("it has both claims owner and owners")
     if "owner" in payload:
         return (_text(payload, "owner"),)
     return _texts(payload, "owners")
@@ -210,19 +210,19 @@ def _owners(payload: Mapping[str, Any]) -> tuple[str, ...]:
 def _texts(payload: Mapping[str, Any], claim: str) -> tuple[str, ...]:
     values = payload.get(claim, [])
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise TokenMalformed(f"the claim {claim} is no list of texts")
+        raise TokenMalformed(f"the claim {claim} is not a list of texts")
     return tuple(values)
 
 
 def _text(payload: Mapping[str, Any], claim: str, *, default: str = "") -> str:
     value = payload.get(claim, default)
     if not isinstance(value, str):
-        raise TokenMalformed(f"the claim {claim} is no text")
+        raise TokenMalformed(f"the claim {claim} is not a text")
     return value
 
 
 def _seconds(payload: Mapping[str, Any], claim: str) -> float:
     value = payload.get(claim)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _LAST_SECOND:
-        raise TokenMalformed(f"the claim {claim} is no time in seconds")
+        raise TokenMalformed(f"the claim {claim} is not a time in seconds")
     return value

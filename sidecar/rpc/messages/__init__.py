@@ -1,1 +1,1 @@
-"""Messages of the contract made from values, and values read from messages. Nothing here reads the store."""
+"""Conversion of values to messages of the contract and back. No module here reads the store."""

@@ -1,7 +1,7 @@
 """Assemblies as messages.
 
-Messages are filled in place, field by field. A message passed into another is copied, which costs as much again as making it;
-keyword arguments cost a third more than setting fields; joining rows as bytes by hand saves nothing.
+Messages are filled in place, field by field. A message passed into another is copied, which costs as much as making it again;
+keyword arguments cost a third more than setting fields; joining serialized rows by hand saves nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FORMS = {form: items_pb2.Form.Value(f"FORM_{form.name}") for form in Form}
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """What an answer has of an assembly beside the context and the ids of its items."""
+    """The optional parts of an answer, beside the context and the ids of its items."""
 
     has_texts: bool = False
     has_decisions: bool = False
@@ -45,14 +45,14 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def write_response(assembly: Assembly, detail: Detail) -> pb.AssembleContextResponse:
-    """Return as much of an assembly as the caller asked for."""
+    """Return the parts of an assembly that the caller requested."""
     response = pb.AssembleContextResponse()
     _fill(response.assembly, assembly, detail)
     return response
 
 
 def write_assembly(assembly: Assembly) -> pb.Assembly:
-    """Return an assembly as a message; one that was replayed has no receipt id."""
+    """Return an assembly as a message; a replayed assembly has no receipt id."""
     written = pb.Assembly()
     _fill(written, assembly, ALL)
     return written
@@ -85,7 +85,7 @@ def _fill(into: pb.Assembly, assembly: Assembly, detail: Detail) -> None:
 
 
 def write_reading(into: items_pb2.MessageReading, reading: MessageReading) -> None:
-    """Fill in how a message was read."""
+    """Fill in the reading of a message."""
     into.parts.extend(reading.parts)
     into.thread_words.extend(reading.thread_words)
     into.leaning = reading.leaning

@@ -1,4 +1,4 @@
-"""The messages of the compile service, made of values of the store and the compiler. Pure."""
+"""The messages of the compile service, made from values of the store and the compiler. Pure."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def quarantined(one: QuarantinedRow) -> pb.QuarantinedMemory:
 
 
 def preview(found: Preview) -> pb.PlanPreview:
-    """Return what a compile would change; 500 changes at most."""
+    """Return the changes that a compile would make, at most 500."""
     return pb.PlanPreview(
         memory_count=found.memory_count,
         items=[_item(one) for one in found.items[:MOST_ITEMS]],
@@ -86,7 +86,7 @@ def lint(report: LintFindings, queued: Job | None) -> pb.RunLintResponse:
 
 
 def density(found: Density) -> pb.LinkDensityResponse:
-    """Return how dense a wiki is."""
+    """Return a wiki's link density."""
     return pb.LinkDensityResponse(
         page_count=found.pages,
         linked_page_count=found.linked,
@@ -100,7 +100,7 @@ def density(found: Density) -> pb.LinkDensityResponse:
 
 
 def reads(found: Reads, pages: Mapping[Any, PageRow]) -> pb.MeasureReadsResponse:
-    """Return the turns' use of the wiki and the cost of compiling it."""
+    """Return the turns' reads of the wiki and the cost of compiling it."""
     rows = [
         pb.PageReads(page=wiki_messages.page(pages[page_id]), assembly_count=assemblies, answer_count=answers)
         for page_id, (assemblies, answers) in found.by_page.items()
@@ -131,7 +131,7 @@ def _item(item: Item) -> pb.PlanItem:
 
 
 def _about(item: Item) -> tuple[str, str, tuple[CitedMemory, ...]]:
-    """Return the path of the page, what on it changes, and what that would cite."""
+    """Return the path of the page, the changed part of it, and the memories that the change cites."""
     match item:
         case CreatePage(page=page):
             cited = tuple(source for section in page.sections for source in section.sources)

@@ -1,4 +1,4 @@
-"""What memory services of others did about a forgetting, as a message."""
+"""Outcomes of a forgetting at remote memory services, as messages."""
 
 from __future__ import annotations
 

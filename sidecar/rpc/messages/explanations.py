@@ -40,7 +40,7 @@ _COUNTS = (
 
 
 def write_receipt(receipt: StoredReceipt, asked: AskedMessage) -> pb.Receipt:
-    """Return a receipt, whole; `asked` is the user's message, empty once its text is no longer kept."""
+    """Return a complete receipt; `asked` is the user's message, empty once its text is no longer stored."""
     details = receipt.details
     written = write_receipt_head(receipt)
     written.message = asked.text
@@ -74,7 +74,7 @@ def write_receipt_head(receipt: StoredReceipt) -> pb.Receipt:
 
 
 def write_difference(difference: Difference) -> pb.AssemblyDiff:
-    """Return what differs between two assemblies as a message."""
+    """Return the differences between two assemblies as a message."""
     return pb.AssemblyDiff(
         changes=[_change(change) for change in difference.changes],
         token_deltas={source.value: delta for source, delta in difference.token_deltas.items()},

@@ -1,7 +1,7 @@
 """Knobs as messages and as plain JSON: a Profile message to a layer's mapping and back.
 
-Bounds are checked in `sidecar/turn/profile.py`. Only the differences of form are handled here: sources are a list in a message
-and a mapping by name in JSON, and a knob absent from the message is missing from the mapping.
+Bounds are checked in `sidecar/turn/profile.py`. This module only converts the form: sources are a list in a message and a
+mapping by name in JSON, and a knob absent from the message is missing from the mapping.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _SOURCE_KNOBS = [name for name in pb.SourceKnobs.DESCRIPTOR.fields_by_name if na
 
 
 def read_knobs(field: str, profile: pb.Profile) -> dict[str, Any]:
-    """Return the knobs that are set, checked, as the mapping that a layer is stored as.
+    """Return the knobs that are set, checked, as the mapping in which a layer is stored.
 
-    Raises InvalidArgument, whose field begins with `field`.
+    Raises InvalidArgument with a field that begins with `field`.
     """
     knobs: dict[str, Any] = _set_knobs(profile, _TURN_KNOBS)
     for name, words in _WORDS.items():
@@ -50,7 +50,7 @@ def read_knobs(field: str, profile: pb.Profile) -> dict[str, Any]:
 
 
 def write_knobs(knobs: Mapping[str, Any]) -> pb.Profile:
-    """Return the mapping as a message, without unknown knobs and None."""
+    """Return the mapping as a message, without unknown knobs and None values."""
     profile = pb.Profile()
     for name, words in _WORDS.items():
         setattr(profile, name, words.get(knobs.get(name, ""), 0))
@@ -68,7 +68,9 @@ def _read_sources(field: str, profile: pb.Profile) -> dict[str, dict[str, Any]]:
         if source is None:
             raise InvalidArgument(f"{field}[{place}].source", "is not a source", f"use one of {', '.join(Source)}")
         if source.value in sources:
-            raise InvalidArgument(f"{field}[{place}].source", f"names {source.value} again", "send one entry a source")
+            raise InvalidArgument(
+                f"{field}[{place}].source", f"names {source.value} again", "send one entry per source"
+            )
         sources[source.value] = _set_knobs(entry, _SOURCE_KNOBS)
     return sources
 

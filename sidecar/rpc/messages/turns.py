@@ -21,7 +21,7 @@ def chars_of(turn: pb.NewTurn) -> int:
 
 
 def read_turn(field: str, message: pb.NewTurn, *, now: datetime) -> NewTurn:
-    """Return a turn to append, its tokens not counted yet. Raises InvalidArgument naming the part that is wrong."""
+    """Return a turn to append, with its tokens not counted yet. Raises InvalidArgument naming the invalid part."""
     check_count(f"{field}.parts", message.parts, most=MAX_PARTS)
     turn = NewTurn(
         client_turn_id=message.client_turn_id,

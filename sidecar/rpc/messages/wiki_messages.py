@@ -1,4 +1,4 @@
-"""The messages of the wiki service, made of the store's values. Nothing here asks the store for anything."""
+"""The messages of the wiki service, made from values of the store. No function here queries the store."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def page(row: PageRow) -> pb.WikiPage:
 def whole(
     found: PageWhole, parent: PageRow | None, links: Sequence[LinkRow], around: Counts, edges: Sequence[GraphPath]
 ) -> pb.GetPageResponse:
-    """Return a complete page with its surroundings; of cited texts only the first 16 MiB."""
+    """Return a complete page with its surroundings, but only the first 16 MiB of cited texts."""
     answer = pb.GetPageResponse(
         page=page(found.page),
         parent=None if parent is None else page(parent),
@@ -75,7 +75,7 @@ def whole(
 
 
 def leave_out_texts(answer: pb.GetPageResponse, *, most_bytes: int) -> None:
-    """Empty the texts of the sources after the first so many bytes: an answer has to fit into a message."""
+    """Empty the texts of sources beyond `most_bytes`, so that the answer fits into a message."""
     left = most_bytes
     cited = chain(
         answer.summary_sources,
@@ -165,7 +165,7 @@ def graph(found: Graph) -> pb.GraphResponse:
 
 
 def hit(found: Hit) -> pb.PageHit:
-    """Return a page that was found."""
+    """Return a search hit."""
     return pb.PageHit(
         page=page(found.page),
         score=found.score,

@@ -20,7 +20,7 @@ from sidecar.runtime.errors import Overloaded, SettingInvalid
 MIN_RETRY_S = 0.05
 MAX_RETRY_S = 5.0
 
-_HOLD_WEIGHT = 0.1  # of the newest hold time in the moving average
+_HOLD_WEIGHT = 0.1  # weight of the newest hold time in the moving average
 
 
 class Timer(Protocol):
@@ -115,7 +115,7 @@ class WaitingRoom:
         return waiter
 
     def ahead_of(self, tenant_id: UUID) -> int:
-        """Return how many waiters would get a slot before a new one of this tenant, if no others came."""
+        """Return the number of waiters that would get a slot before a new one of this tenant, without further arrivals."""
         return min(self._size, (self._counts[tenant_id] + 1) * len(self._rounds))
 
     def displaced_by(self, tenant_id: UUID, caller: Hashable) -> Waiter | None:
@@ -144,7 +144,7 @@ class AdmissionControl:
     def __init__(
         self, *, max_in_flight: int, max_waiting: int, max_wait_s: float, per_tenant_in_flight: int, clock: Clock
     ) -> None:
-        """Raises SettingInvalid for limits that would admit no call."""
+        """Raise SettingInvalid for limits that would admit no call."""
         if max_in_flight < 1 or per_tenant_in_flight < 1 or max_waiting < 0 or not max_wait_s >= 0:
             raise SettingInvalid("admission", "would admit no call", "give at least one slot, no negative limits")
         self._max_in_flight = max_in_flight
@@ -159,12 +159,12 @@ class AdmissionControl:
 
     @property
     def in_flight_count(self) -> int:
-        """Return how many calls hold a slot now."""
+        """Return the number of calls that hold a slot."""
         return self._in_flight
 
     @property
     def waiting_count(self) -> int:
-        """Return how many calls are queued."""
+        """Return the number of queued calls."""
         return len(self._room)
 
     @asynccontextmanager
@@ -206,7 +206,7 @@ class AdmissionControl:
         if not self._by_tenant[tenant_id]:
             del self._by_tenant[tenant_id]
         while (waiter := self._room.take_next(self._has_room)) is not None:
-            # A waiter just cancelled is still queued until its task runs: its slot goes to the next.
+            # A waiter that was just cancelled stays queued until its task runs: its slot goes to the next waiter.
             if not waiter.verdict.done():
                 self._occupy(waiter.tenant_id)
                 waiter.verdict.set_result(True)
@@ -244,10 +244,10 @@ class AdmissionControl:
             waiter.verdict.set_result(False)
 
     def _wait_ahead_s(self, tenant_id: UUID) -> float:
-        """Return how long a new waiter of the tenant would wait for a slot, at the recent pace."""
+        """Return the seconds that a new waiter of the tenant would wait for a slot, at the recent rate."""
         return self._hold_s * (self._room.ahead_of(tenant_id) + 1) / self._max_in_flight
 
     def _retry_after_s(self) -> float:
-        """Return the seconds until a slot is likely: the queue ahead at the recent pace, between 0.05 and 5."""
+        """Return the seconds until a slot is likely to be free: the wait for the queue at the recent rate, between 0.05 and 5."""
         expected_s = self._hold_s * (len(self._room) + 1) / self._max_in_flight
         return min(max(expected_s, MIN_RETRY_S), MAX_RETRY_S)

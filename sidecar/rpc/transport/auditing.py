@@ -1,4 +1,4 @@
-"""What an audit entry tells of a call: its object and its outcome."""
+"""Audit entries of calls: the object of a call and its outcome."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ OK = "OK"
 _MAX_OBJECT_CHARS = 300
 _MOST_VALUES = 5
 _NAMES = frozenset({"base", "backend", "knowledge_base", "name", "ref"})
-"""Fields besides ids that name a request's object. None of them holds an owner's text."""
+"""Fields, besides ids, that name a request's object. None of them contains an owner's text."""
 
 
 _PAGES = frozenset({"page", "into", "target"})
 
-# Calls and forms that are audited whoever makes them.
+# Calls and forms that are audited for every caller.
 _OF_EVERYBODY = frozenset({"Forget", "DeleteMemory", "ReportSentence", "wrong"})
 
 
 def is_noted(identity: Identity, method: str) -> bool:
-    """Return whether a call is audited: an admin's, and every caller's forgetting and report of a wrong sentence."""
+    """Return whether a call is audited: an admin's calls, and any caller's forgettings and reports of wrong sentences."""
     return identity.role is Role.ADMIN or method.rpartition("/")[2] in _OF_EVERYBODY
 
 
 class Noting:
-    """A running call. When it ends, its entry is recorded with `outcome`, or the code it failed with."""
+    """A running call. When it ends, its entry is recorded with `outcome`, or with the status code of its failure."""
 
     def __init__(
         self, audit: AuditLog, identity: Identity, via: str, method: str, *, owner: str = "", named: str = ""
     ) -> None:
-        """`owner` is a name or an id, `named` what the call is about."""
+        """Note a call; `owner` is a name or an id, `named` has the ids and names of the call's object."""
         self._audit = audit
         self._entry = Entry(
             tenant_id=identity.tenant_id,
@@ -81,7 +81,7 @@ def named(fields: Mapping[str, Any]) -> str:
 
 
 def _storable(text: str) -> str:
-    """Return the text with a replacement for what cannot be printed: the table refuses NUL, and a whole batch with it."""
+    """Replace unprintable characters of the text: the table refuses NUL, and with it a whole batch."""
     return "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in text)
 
 

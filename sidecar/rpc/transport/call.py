@@ -1,7 +1,7 @@
 """The call object that services receive, and the gRPC handlers of their methods.
 
-A service method is an async function of (request, call), or an async generator for a streamed answer. The call holds the
-caller's identity, the deadline and the metadata. This module authorizes nothing.
+A service method is an async function of (request, call), or an async generator for a streamed answer. The call has the
+caller's identity, the deadline and the metadata. This module does not authorize.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _SECRET_METADATA = frozenset({"authorization", "cookie"})
 class Call:
     """One request's context: the verified identity, the deadline on `clock_s`, and the metadata.
 
-    `metadata` holds no credentials. `stopping` is set when the process begins to stop: an endless stream must then end with
-    Stopping. `is_large` means that the request has more than `LARGE_BYTES`.
+    `metadata` contains no credentials. `stopping` is set when the process begins to stop: an endless stream must then end with
+    Stopping. `is_large` means that the request has more than `LARGE_BYTES` bytes.
     """
 
     identity: Identity
@@ -52,11 +52,11 @@ class Call:
         return max(0.0, self.deadline_at_s - self.clock_s())
 
     def tenant(self, request: Any) -> UUID:
-        """Return the tenant that the request names or leaves out. Raises what `resolve_tenant` does."""
+        """Return the tenant that the request names, or the caller's. Raises the errors of `resolve_tenant`."""
         return resolve_tenant(self.identity, request.tenant_id)
 
     def scope(self, request: Any) -> Scope:
-        """Return the scope that the request names or leaves out. Raises what `resolve_scope` does."""
+        """Return the scope that the request names, or the caller's. Raises the errors of `resolve_scope`."""
         return resolve_scope(self.identity, request.tenant_id, request.owner_id)
 
     def admin_tenant(self, request: Any) -> UUID:
@@ -89,7 +89,7 @@ class MethodOptions:
 @dataclass(frozen=True, slots=True)
 class Method:
     """A gRPC handler of one of our methods: one request, one answer or a stream. Only the interceptor can call the behaviour;
-    called by gRPC directly, it refuses."""
+    direct calls by gRPC are refused."""
 
     request_type: type[Message]
     behaviour: Any
@@ -100,7 +100,7 @@ class Method:
     response_serializer: None = None
 
     async def unary_unary(self, request: bytes, context: Any) -> bytes:
-        """Refuse the call: it bypassed the interceptor, so the caller is unknown."""
+        """Refuse the call, because it bypassed the interceptor and its caller is unknown."""
         return await answer(context, self.request_type.DESCRIPTOR.full_name, _refuse())
 
     async def unary_stream(self, request: bytes, context: Any) -> AsyncGenerator[bytes]:
@@ -129,7 +129,7 @@ def service_handler(
     expected = {method.name for method in service.methods}
     odd = sorted(expected ^ behaviours.keys() | (own_options.keys() - expected))
     if odd:
-        raise ServiceIncomplete(service.full_name, f"{', '.join(odd)} stands on one side only")
+        raise ServiceIncomplete(service.full_name, f"{', '.join(odd)} is missing on one side")
     return grpc.method_handlers_generic_handler(
         service.full_name,
         {
@@ -145,7 +145,7 @@ def service_handler(
 
 
 def deadline_s(context: Any, default_s: float, max_s: float) -> float:
-    """Return the seconds this call may take: the client's remaining time or the default, never above `max_s`.
+    """Return the seconds that the call may take: the client's remaining time or the default, at most `max_s`.
 
     Raises DeadlinePassed if the client's deadline has passed.
     """

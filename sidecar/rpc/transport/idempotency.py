@@ -26,7 +26,7 @@ async def _always_stands(_age_s: float) -> bool:
 
 @dataclass(slots=True)
 class _Check:
-    """A check whether an answer is still valid, shared by all callers that had arrived by then."""
+    """A check whether an answer is still valid, shared by all callers that arrived before it began."""
 
     began_s: float
     outcome: asyncio.Future[bool]
@@ -43,9 +43,9 @@ class _Entry(Generic[T]):
 
 
 class RepeatedAnswers(Generic[K, T]):
-    """Caches the newest `capacity` answers, `capacity_bytes` in all, for ten minutes. `size_of` returns a size in bytes.
+    """Caches the newest `capacity` answers, at most `capacity_bytes` in total, for ten minutes. `size_of` returns a size.
 
-    A failed request is dropped, so that it can be retried. A request whose callers have all gone is cancelled and dropped.
+    A failed request is dropped, so that it can be retried. A request whose callers have all left is cancelled and dropped.
     """
 
     def __init__(

@@ -44,7 +44,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpc
         self._is_idle.set()
 
     def close(self) -> None:
-        """Refuse new calls of our own methods; running calls go on, and streams are signalled to end."""
+        """Refuse new calls of our own methods; running calls continue, and streams are signalled to end."""
         self._is_closed = True
         self._stopping.set()
 
@@ -66,7 +66,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpc
             return grpc.unary_stream_rpc_method_handler(self._streaming(method, path))
 
         async def behaviour(request: bytes, context: Any) -> bytes:
-            # gRPC keeps the frames of a failed call until the cyclic collector runs: none of them may hold the request.
+            # gRPC keeps the frames of a failed call until the cyclic collector runs: none of them may reference the request.
             held = [request]
             del request
             with self._counted():
@@ -120,7 +120,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpc
                 metadata = public_metadata(context.invocation_metadata())
                 is_large = len(held[0]) > LARGE_BYTES
                 call = Call(identity, path, ends_at_s, loop.time, metadata, is_large=is_large)
-                parsed = [_parse(method, held.pop())]  # nothing here holds the request while it is worked on
+                parsed = [_parse(method, held.pop())]  # no reference to the request is kept here while it is processed
                 with self._audited(call, parsed[0]):
                     response: Message = await method.behaviour(parsed.pop(), call)
                 return response.SerializeToString()
@@ -146,7 +146,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpc
     async def _traced_stream(
         self, path: str, context: Any, responses: AsyncGenerator[Answer]
     ) -> AsyncGenerator[Answer]:
-        """Yield the responses, traced. The span is current while a response is made, not while it is sent."""
+        """Yield the responses, traced. The span is current while a response is computed, not while it is sent."""
         async with aclosing(responses):
             if self._watch is None:
                 async for response in responses:
@@ -240,4 +240,6 @@ def _parse(method: Method, request: bytes) -> Message:
         return method.request_type.FromString(request)
     except DecodeError as error:
         name = method.request_type.DESCRIPTOR.name
-        raise InvalidArgument("request", f"is no {name}", "send that message, texts in valid UTF-8") from error
+        raise InvalidArgument(
+            "request", f"is not a valid {name}", "send that message, with texts in valid UTF-8"
+        ) from error

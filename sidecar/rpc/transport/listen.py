@@ -10,7 +10,7 @@ from pathlib import Path
 from sidecar.rpc.auth.jwks import is_loopback
 from sidecar.runtime.errors import PlainTextRefused, SettingInvalid, SocketDirectoryUnsafe
 
-MAX_SOCKET_PATH_BYTES = 107  # sun_path of Linux, less its closing zero
+MAX_SOCKET_PATH_BYTES = 107  # sun_path of Linux, without its terminating zero
 
 _FIX = "write HOST:PORT, [IPV6]:PORT or unix:/absolute/path"
 
@@ -41,7 +41,7 @@ def check_listen_address(address: str, *, is_tls: bool) -> ListenAddress:
 def _unix_address(address: str) -> ListenAddress:
     path = Path(address.removeprefix("unix:").removeprefix("//"))
     if not path.is_absolute() or not str(path).isprintable():
-        raise SettingInvalid("listen address", f"{address[:200]!r} is no absolute socket path", _FIX)
+        raise SettingInvalid("listen address", f"{address[:200]!r} is not an absolute socket path", _FIX)
     if len(os.fsencode(path)) > MAX_SOCKET_PATH_BYTES:
         raise SettingInvalid("listen address", f"is longer than {MAX_SOCKET_PATH_BYTES} bytes", "use a shorter path")
     return ListenAddress(f"unix:{path}", path)
@@ -53,9 +53,9 @@ def prepare_socket_directory(directory: Path) -> None:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = directory.lstat()
     except OSError as error:
-        raise SocketDirectoryUnsafe(str(directory), f"cannot be made or read ({error.strerror})") from error
+        raise SocketDirectoryUnsafe(str(directory), f"cannot be created or read ({error.strerror})") from error
     if not stat.S_ISDIR(status.st_mode):
-        raise SocketDirectoryUnsafe(str(directory), "is a link or no directory")
+        raise SocketDirectoryUnsafe(str(directory), "is a link or not a directory")
     if status.st_uid != os.geteuid():
         raise SocketDirectoryUnsafe(str(directory), "belongs to another user")
     if stat.S_IMODE(status.st_mode) & 0o077:

@@ -49,7 +49,7 @@ class PageRequest:
 
     @property
     def limit(self) -> int:
-        """Return how many rows to query: one more than the page, to detect whether there is another page."""
+        """Return the number of rows to query: one more than the page, to detect whether there is another page."""
         return self.size + 1
 
     def starting(self, name: str) -> dict[str, Any]:
@@ -61,7 +61,7 @@ class PageRequest:
 
 @dataclass(frozen=True, slots=True)
 class ListCall:
-    """One list call: its name and arguments, which its tokens are bound to, and the types of its rows' keys.
+    """One list call: its name and arguments, to which its tokens are bound, and the types of its rows' keys.
 
     Kinds are `str`, `int`, `Int4`, `datetime` and `UUID`.
     """
@@ -86,7 +86,7 @@ class ListCall:
     ) -> tuple[list[Written], str]:
         """Return the page's rows as messages and the token of the next page; empty if this is the last.
 
-        The next page is after the keys `goes_on` if all rows are on this one and there may be more.
+        The next page begins after the keys `goes_on` if all rows are on this page and there may be more.
         `rows` are up to `page.limit` rows; they may end with the first row that exceeds `most_bytes`. The page ends before
         that row, but has at least one row.
         """
@@ -117,7 +117,7 @@ class ListCall:
 
 
 def read_page_size(page_size: int) -> int:
-    """Return how many rows a page has: 50 for zero, at most 1000. Raises InvalidArgument for a negative size."""
+    """Return the number of rows of a page: 50 for zero, at most 1000. Raises InvalidArgument for a negative size."""
     if page_size < 0:
         raise InvalidArgument("page_size", f"is {page_size}", f"send 0 to {MAX_PAGE_SIZE}")
     return min(page_size or DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE)
@@ -159,5 +159,5 @@ def _refuse() -> Any:
 
 
 def _foreign() -> InvalidArgument:
-    fix = "send the next_page_token of the page before, with the same arguments"
+    fix = "send the next_page_token of the previous page, with the same arguments"
     return InvalidArgument("page_token", "is not a token of this list", fix)

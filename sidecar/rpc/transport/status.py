@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 
 Code = grpc.StatusCode
 Answer = TypeVar("Answer")
-Details = Callable[[Any], Any]  # the generated detail messages carry no types
+Details = Callable[[Any], Any]  # the generated detail messages have no types
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Row:
     """The status of one error class.
 
     `message` replaces the error's own text if that is meant for operators; `facts` names the attributes sent as metadata of
-    the ErrorInfo; a hidden row reveals nothing and is logged.
+    the ErrorInfo; the caller of a hidden row gets no details, which are logged.
     """
 
     code: grpc.StatusCode
@@ -92,7 +92,7 @@ def _too_many(error: store.TooManyMemories) -> Any:
     return QuotaFailure(violations=[violation])
 
 
-_REMOTE_FAILED = "A remote service that this call needs does not answer; try again."
+_REMOTE_FAILED = "A remote service that this call depends on does not answer; try again."
 
 _ANSWER_UNUSABLE = "The model's answer cannot be used; send less at once, or name another model."
 
@@ -240,13 +240,13 @@ TABLE: Mapping[type[Exception], Row] = {
     store.VersionConflict: Row(
         Code.ABORTED,
         "VERSION_CONFLICT",
-        "A newer version was written meanwhile; read it, then write again.",
+        "A newer version was written in the meantime; read it, then write again.",
         facts=("newest_version",),
     ),
     store.ConstraintViolated: Row(
         Code.FAILED_PRECONDITION, "CONSTRAINT_VIOLATED", "A value violates a rule of the stored data; send another."
     ),
-    store.AlreadyExists: Row(Code.ALREADY_EXISTS, "ALREADY_EXISTS", "This exists already; use another id."),
+    store.AlreadyExists: Row(Code.ALREADY_EXISTS, "ALREADY_EXISTS", "This id exists already; use another one."),
     store.ReferenceMissing: Row(
         Code.FAILED_PRECONDITION, "REFERENCE_MISSING", "Something that the request names does not exist; create it."
     ),
@@ -284,7 +284,7 @@ def status_of(error: Exception, error_id: str) -> Status:
     known = _telling(error)
     row = row_of(known)
     if row.is_hidden:
-        message = f"Something failed inside; quote {error_id} to the operator of this service."
+        message = f"An internal error occurred; quote {error_id} to the operator of this service."
         facts = {"error_id": error_id}
     else:
         message = cut(row.message) or message_of(known)
@@ -325,7 +325,7 @@ def _reported(error: Exception, method: str) -> Status:
 
 
 def _telling(error: Exception) -> Exception:
-    """Return the error that decides the status: in a group, the first hidden one, else the first."""
+    """Return the error that decides the status: in a group, the first hidden error, or else the first."""
     if not isinstance(error, ExceptionGroup):
         return error
     leaves = list(_leaves(error))

@@ -1,7 +1,7 @@
-"""Reads the fields of a message that need its types: enums, instants, free-form objects, repeated fields.
+"""Reads the typed fields of a message: enums, timestamps, free-form objects, repeated fields.
 
-Every function returns the value to work with or raises InvalidArgument, which names the field, the problem and the fix.
-Plain values are checked in `sidecar.services.validation`.
+Every function returns the validated value or raises InvalidArgument, naming the field, the problem and the fix. Plain values
+are validated in `sidecar.services.validation`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sidecar.runtime.errors import InvalidArgument
 from sidecar.services.validation import check_characters
 from store.db.pacing import QUICK_CHARS, in_slices
 
-MAX_DEPTH = 24  # each level of an object is three of a message, which may have a hundred
+MAX_DEPTH = 24  # each level of an object takes three levels of a message, which may have a hundred
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -36,9 +36,9 @@ def names_of(enum: Any) -> dict[int, str]:
 
 
 def read_choice(field: str, value: int, meanings: Mapping[int, V]) -> V:
-    """Return the meaning of an enum value. Refuses unknown values, including those of newer contracts."""
+    """Return the meaning of an enum value. Raises InvalidArgument for unknown values, including those of newer contracts."""
     if value not in meanings:
-        raise InvalidArgument(field, f"is {value}, which is none of its values", "send one that the contract names")
+        raise InvalidArgument(field, f"is {value}, which is not one of its values", "send a value of the contract")
     return meanings[value]
 
 
@@ -53,16 +53,16 @@ async def read_each(
 
 
 def read_time(field: str, stamp: Timestamp) -> datetime:
-    """Return the instant in UTC, to the microsecond, such that it can be stored; years 1 to 9999."""
+    """Return a storable instant in UTC, to the microsecond, of the years 1 to 9999."""
     try:
         moment = stamp.ToDatetime(tzinfo=UTC)
     except (ValueError, OverflowError) as error:
-        raise InvalidArgument(field, "is not an instant", "send a time of the years 1 to 9999") from error
+        raise InvalidArgument(field, "is not a valid time", "send a time of the years 1 to 9999") from error
     return storable(moment)
 
 
 def storable(moment: datetime) -> datetime:
-    """Return the instant, or the one beside it for the very first and last, which databases take for no time at all."""
+    """Return the instant, or its neighbour for the first and last possible ones, which databases read as infinity."""
     return min(max(moment, _FIRST), _LAST)
 
 
@@ -80,7 +80,7 @@ def write_time(moment: datetime | None) -> Timestamp | None:
 
 
 def read_struct(field: str, struct: Struct, *, max_bytes: int) -> dict[str, Any]:
-    """Return a free-form object, whole numbers as int, at most `max_bytes` as JSON and 24 levels deep."""
+    """Return a free-form object with whole numbers as int; at most `max_bytes` as JSON, and at most 24 levels deep."""
     values = _plain_object(field, struct)
     size_bytes = len(orjson.dumps(values))
     if size_bytes > max_bytes:
@@ -89,7 +89,7 @@ def read_struct(field: str, struct: Struct, *, max_bytes: int) -> dict[str, Any]
 
 
 def write_struct(values: dict[str, Any]) -> Struct:
-    """Return the object as a message. Levels deeper than 24 become JSON text, since no client could parse them otherwise."""
+    """Return the object as a message. Levels deeper than 24 become JSON text, because no client could parse them otherwise."""
     struct = Struct()
     struct.update({key: _shallow(value, MAX_DEPTH - 1) for key, value in values.items()})
     return struct
@@ -109,7 +109,7 @@ def _plain_object(field: str, struct: Struct) -> dict[str, Any]:
     try:
         values = MessageToDict(struct)
     except ValueError as error:  # protobuf refuses NaN and infinity, which JSON cannot write
-        raise InvalidArgument(field, "holds a number that JSON cannot write", "send finite numbers") from error
+        raise InvalidArgument(field, "contains a number that JSON cannot represent", "send finite numbers") from error
     return {_key(field, key): _plain(field, value, MAX_DEPTH - 1) for key, value in values.items()}
 
 

@@ -59,7 +59,7 @@ async def test_each_migration_problem_has_its_own_fix(database: str, tmp_path: P
     await connection.execute("UPDATE schema_migrations SET checksum = 'x' WHERE version = 3")
     edited = (await findings(database, tmp_path))["migrations"]
     assert "0003" in edited.detail
-    assert "put the released file back" in edited.fix
+    assert "restore the released file" in edited.fix
     await connection.execute(
         "UPDATE schema_migrations SET version = 9000, name = '9000_later.sql' WHERE version = (SELECT max(version) FROM"
         " schema_migrations)"

@@ -105,7 +105,7 @@ async def test_memory_is_sent_to_services_only_if_our_store_lacks_it(service: Me
 async def test_word_is_not_sent_to_services_and_the_report_says_so(service: Memories, bank: RemoteBank) -> None:
     shown = await service.forgetting.forget(SCOPE, Target(word="Otto"))
     [kept] = shown.elsewhere
-    assert (kept.outcome.state, kept.outcome.detail.startswith("it is not searched")) == ("kept", True)
+    assert (kept.outcome.state, kept.outcome.detail.startswith("the service is not searched")) == ("kept", True)
     done = await service.forgetting.forget(SCOPE, Target(word="Otto", confirmed=("memory:here",)))
     assert states(done.elsewhere) == [("bank", "kept", 0)]
     assert bank.told == []

@@ -192,7 +192,7 @@ def test_every_error_shown_to_callers_has_a_text(kind: type[Exception]) -> None:
 
 
 def test_error_without_a_text_shows_its_docstring() -> None:
-    assert message_of(errors.TokenExpired()) == "The token has expired; get a fresh one."
+    assert message_of(errors.TokenExpired()) == "The token has expired; get a new one."
 
 
 async def test_result_of_successful_work_is_returned() -> None:

@@ -214,7 +214,7 @@ async def test_only_so_many_rejections_and_rejected_items_are_kept(pools: Pools)
 async def test_hostile_change_sets_are_refused_whole(governance: Governance) -> None:
     hostile: dict[str, list[WantedChange]] = {
         f"at most|1 to {MAX_ITEMS}": [create(f"type_{n}") for n in range(10_000)],
-        "circle": [create("a", broad_type="b"), create("b", broad_type="c"), create("c", broad_type="a")],
+        "cycle": [create("a", broad_type="b"), create("b", broad_type="c"), create("c", broad_type="a")],
         "a kind of itself": [create("a", broad_type="a")],
         "not a slug": [create("лодка", "Лодка")],
         r"send 'cafe_owner'": [create("Café owner", "Café owner")],
