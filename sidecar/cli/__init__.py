@@ -1,5 +1,5 @@
-"""The `sidecar` command. Most commands are plain clients of the API; serve, worker, migrate, embed, demo and token are not.
+"""The `sidecar` command. Most commands are plain clients of the API, except serve, worker, migrate, embed, demo and token.
 
-Terminal output is drawn in the `drawing` modules. A command's module, and with it slow imports such as gRPC, Postgres and rich,
+The `drawing` modules draw the terminal output. A command's module, and with it slow imports such as gRPC, Postgres and rich,
 is loaded only when the command runs, so that help is fast.
 """

@@ -1,4 +1,4 @@
-"""The root of the command line: its table of commands, and how a run ends."""
+"""The root of the command line: its table of commands, and the exit codes."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from click.exceptions import NoArgsIsHelpError, NoSuchCommand
 
 from sidecar.cli.shared.failures import FAILED, INTERRUPTED, clipped
 
-# Names that people try, for the commands meant; other misspellings are found by their letters.
+# Names that people try, with the commands they mean; other misspellings are found by similarity.
 _MEANT = {
     "add": "import", "ask": "assemble", "context": "assemble", "delete": "forget", "get": "show", "load": "import",
     "ls": "list", "receipt": "explain", "remove": "forget", "rm": "forget", "show": "get", "start": "serve", "status": "health",
 }  # fmt: skip
 
-_ABOUT = """Answers, every turn, what an LLM agent should see now.
+_ABOUT = """Assembles, on every turn, the context that an LLM agent needs.
 
 \b
   sidecar demo                       load a demo, ask one question, show the context
@@ -41,7 +41,7 @@ def _version(context: click.Context, option: click.Parameter, is_asked: bool) ->
 
 @dataclass(frozen=True, slots=True)
 class Lazy:
-    """A command that is imported on use: its module, its name there, and its line in the help."""
+    """A command that is imported on use: its module, its name in it, and its line in the help."""
 
     module: str
     name: str
@@ -66,9 +66,7 @@ _COMMANDS = {
         "backends",
         "Show the remote backends, switch them off or on, and create webhooks for changed memories.",
     ),
-    "brain": Lazy(
-        "sidecar.cli.wiki.brain", "brain", "Look things up in compiled pages, and share memories in a tenant."
-    ),
+    "brain": Lazy("sidecar.cli.wiki.brain", "brain", "Query compiled pages, and share memories in a tenant."),
     "budget": Lazy(
         "sidecar.cli.operations.cost", "budget", "Set spending limits and show their alerts; needs an admin's token."
     ),
@@ -80,7 +78,7 @@ _COMMANDS = {
     "embed": Lazy("sidecar.cli.operations.serving", "embed", "Compute the missing vectors of stored texts."),
     "explain": Lazy("sidecar.cli.turns.context", "explain", "Explain an assembly."),
     "forget": Lazy(
-        "sidecar.cli.content.forget", "forget", "Forget a memory, document, thread, span of time, owner, or word."
+        "sidecar.cli.content.forget", "forget", "Forget a memory, document, thread, time range, owner, or word."
     ),
     "health": Lazy("sidecar.cli.operations.health", "health", "Check whether a sidecar is serving."),
     "ingest": Lazy("sidecar.cli.content.knowledge", "ingest", "Read documents into a knowledge base."),
@@ -90,38 +88,36 @@ _COMMANDS = {
     "graph": Lazy("sidecar.cli.wiki.graph", "graph", "Follow, state and roll back typed edges between pages."),
     "migrate": Lazy("sidecar.cli.operations.schema", "migrate", "Bring the database's schema up to date."),
     "ontology": Lazy("sidecar.cli.operations.ontology", "ontology", "Review and approve the types of pages and edges."),
-    "owner": Lazy("sidecar.cli.content.owner", "owner", "Show an owner's storage, or delete everything of an owner."),
+    "owner": Lazy("sidecar.cli.content.owner", "owner", "Show an owner's storage, or delete all data of an owner."),
     "profile": Lazy("sidecar.cli.content.profile", "profile", "Read and change the knobs of turns."),
-    "purge": Lazy("sidecar.cli.operations.schema", "purge", "Remove what was forgotten from the database's files."),
+    "purge": Lazy("sidecar.cli.operations.schema", "purge", "Remove forgotten content from the database's files."),
     "replay": Lazy("sidecar.cli.turns.context", "replay", "Fit a stored assembly again with other knobs."),
     "serve": Lazy("sidecar.cli.operations.serving", "serve", "Serve until stopped."),
     "thread": Lazy("sidecar.cli.content.thread", "thread", "Import, list and show threads."),
     "token": Lazy("sidecar.cli.operations.tokens", "token", "Mint a token with this machine's dev key."),
     "tools": Lazy("sidecar.cli.operations.tools", "tools", "Show the tools of MCP servers and approve them."),
-    "top": Lazy("sidecar.cli.turns.top", "top", "Watch turns as they come."),
+    "top": Lazy("sidecar.cli.turns.top", "top", "Watch the newest turns."),
     "turns": Lazy("sidecar.cli.turns.listing", "turns", "List turns with their duration and cost."),
     "usage": Lazy("sidecar.cli.turns.usage", "usage", "Report the provider's token counts of a turn."),
-    "wiki": Lazy(
-        "sidecar.cli.wiki.reading", "wiki", "Compile memories into pages, read the pages, and keep them in order."
-    ),
+    "wiki": Lazy("sidecar.cli.wiki.reading", "wiki", "Compile memories into pages, read the pages, and maintain them."),
     "worker": Lazy("sidecar.cli.operations.working", "worker", "Run the background worker until stopped."),
 }
 
 
 class Root(click.Group):
-    """Holds the commands of the table, and loads the one that is called."""
+    """The commands of the table; only the called one is loaded."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands, sorted."""
         return sorted(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command of that name; None when there is none."""
+        """Return the command of that name; None if there is none."""
         found = _COMMANDS.get(cmd_name)
         return None if found is None else found.load()
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the names of all commands with their lines, without loading them."""
+        """Write the names of all commands with their help lines, without loading them."""
         limit = formatter.width - 6 - max(map(len, _COMMANDS))
         rows = [(name, _COMMANDS[name].line(name, limit)) for name in sorted(_COMMANDS)]
         with formatter.section("Commands"):
@@ -160,7 +156,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _show(error: click.ClickException, *, is_json: bool) -> None:
-    """Write the error with what may have been meant, as JSON too if asked; help is written whole."""
+    """Write the error with suggestions, also as JSON if requested; help is written in full."""
     if isinstance(error, NoArgsIsHelpError):
         error.show()
         return
@@ -174,7 +170,7 @@ def _show(error: click.ClickException, *, is_json: bool) -> None:
 
 
 def _suggested(name: str, context: click.Context) -> list[str]:
-    """Return the group's commands that are written alike, else the one that is probably meant."""
+    """Return the group's commands with similar names, or else the one that is probably meant."""
     group = context.command
     names = group.list_commands(context) if isinstance(group, click.Group) else []
     alike = NoSuchCommand(name, possibilities=names).possibilities
@@ -182,6 +178,6 @@ def _suggested(name: str, context: click.Context) -> list[str]:
 
 
 def _say_all() -> None:
-    """Write characters that the terminal's encoding lacks as escapes; they would end the command otherwise."""
+    """Write characters that the terminal's encoding lacks as escapes, since they would end the command otherwise."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")

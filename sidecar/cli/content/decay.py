@@ -1,4 +1,4 @@
-"""Commands of memories that age: decay jobs, episodes, and attestations that let a model write summaries."""
+"""Commands for ageing memories: decay jobs, episodes, and attestations that allow a model to write summaries."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from sidecar.services.aging.attestations import attestation_envelope
 _LEAD_IDS = 4
 _MOST_DAYS_ATTESTED = 3650
 _POLICY = (
-    ("--age-days", 0, "Compress candidates older than this."),
-    ("--most-sources", 2, "Candidates in one summary."),
-    ("--most-salience", 0, "Keep candidates that tell more than this."),
-    ("--most-reads", 0, "Keep candidates that stood in more than so many of a hundred contexts."),
-    ("--read-days", 0, "The days whose receipts are counted."),
-    ("--most-share", 0, "Percent of the aged candidates' text that summaries stand for at most."),
+    ("--age-days", 0, "Compress candidates older than this many days."),
+    ("--most-sources", 2, "Maximum number of candidates in a summary."),
+    ("--most-salience", 0, "Keep candidates with a higher salience."),
+    ("--most-reads", 0, "Keep candidates that were in more contexts of a hundred."),
+    ("--read-days", 0, "Count the receipts of this many days."),
+    ("--most-share", 0, "Maximum percentage of the aged candidates' text that summaries replace."),
 )
 
 
 def policy_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options of a policy; the service's settings hold for those that are left out."""
+    """Add the options of a policy to a command; the service's settings apply to options that are left out."""
     for name, least, help_text in reversed(_POLICY):
         kind = click.IntRange(min=least)
         command = click.option(name, type=kind, help=f"{help_text} Default: the service's setting.")(command)
@@ -48,14 +48,14 @@ def _given(policy: dict[str, int | None]) -> dict[str, Any]:
 
 @click.group()
 def decay() -> None:
-    """Compress aged candidates into summaries; the sources stay, at half of their odds to answer."""
+    """Compress aged candidates into summaries; the sources stay, with half of their odds."""
 
 
-@decay.command(short_help="Show what would be compressed together.")
+@decay.command(short_help="Show which candidates would be compressed.")
 @policy_options
 @connected
 def explain(session: CommandSession, **policy: Any) -> None:
-    """Show which candidates would be compressed together, and the bytes that this takes out of recall. Writes nothing.
+    """Show which candidates would be compressed together, and the bytes that this removes from recall. Writes nothing.
 
     \b
     Example:
@@ -72,7 +72,7 @@ def _draw_groups(groups: Sequence[DecayGroup]) -> Iterator[Any]:
             (f"{len(one.memory_ids):,}", f"{one.source_bytes:,}", f"{one.saved_bytes:,}", _ids(one.memory_ids))
             for one in groups
         ),
-        empty="No candidates of that age belong together.",
+        empty="No candidates of that age would be compressed.",
     )
 
 
@@ -80,7 +80,7 @@ def _ids(ids: Sequence[str]) -> str:
     return ", ".join(ids[:_LEAD_IDS]) + (", …" if len(ids) > _LEAD_IDS else "")
 
 
-@decay.command(short_help="Queue jobs for what would be compressed.")
+@decay.command(short_help="Queue jobs that compress candidates.")
 @policy_options
 @click.option(
     "--kind",
@@ -93,7 +93,7 @@ def _ids(ids: Sequence[str]) -> str:
     type=click.Choice(["deterministic_concatenate", "llm_summary"]),
     default="deterministic_concatenate",
     show_default=True,
-    help="What writes the summaries; llm_summary needs an attestation.",
+    help="The method that writes the summaries; llm_summary needs an attestation.",
 )
 @click.option("--at", type=click.DateTime(), default=None, help="When the jobs are due, in UTC. Default: now.")
 @click.argument("source_ids", metavar="[SOURCE]...", nargs=-1)
@@ -106,9 +106,9 @@ def schedule(
     source_ids: tuple[str, ...],
     **policy: Any,
 ) -> None:
-    """Queue a job for each group that `explain` shows, or one of a kind for given memories, episodes or principles.
+    """Queue a job for each group that `explain` shows, or with --kind one job for the given memories, episodes or principles.
 
-    A worker runs what is due. A candidate is in one waiting job at most.
+    A worker runs due jobs. A candidate is in at most one waiting job.
 
     \b
     Example:
@@ -129,7 +129,7 @@ def schedule(
 @click.argument("job_id", metavar="[JOB]", default="")
 @connected
 def run(session: CommandSession, job_id: str) -> int:
-    """Run one job, or every job that is due. A job that has ended stays as it ended.
+    """Run one job, or all jobs that are due. An ended job is not run again.
 
     \b
     Example:
@@ -188,7 +188,7 @@ def _day(instant: datetime | None) -> str:
 
 
 @decay.command(short_help="List episodes, newest first.")
-@click.option("--thread", "thread_id", default="", help="Only those of this thread.")
+@click.option("--thread", "thread_id", default="", help="Only episodes of this thread.")
 @limit_option
 @connected
 def episodes(session: CommandSession, thread_id: str, limit: int) -> None:
@@ -206,7 +206,7 @@ def episodes(session: CommandSession, thread_id: str, limit: int) -> None:
 @click.argument("thread_id", metavar="THREAD")
 @connected
 def close(session: CommandSession, thread_id: str) -> None:
-    """Close a thread's episode now; what is said later begins another.
+    """Close a thread's episode now; later turns begin another.
 
     \b
     Example:
@@ -234,12 +234,12 @@ def _draw_episodes(listed: Sequence[Episode]) -> Iterator[Any]:
     )
 
 
-@decay.command(short_help="Let a model write summaries, by your signature.")
+@decay.command(short_help="Allow a model to write summaries, by your signature.")
 @click.option(
     "--key",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     required=True,
-    help="Your Ed25519 private key, a PEM file. It stays here.",
+    help="Your Ed25519 private key, a PEM file. It is not sent.",
 )
 @click.option("--model", "model_id", required=True, help="The model that may write summaries.")
 @click.option("--prompt-hash", default=PROMPT_HASH, help="The SHA-256 of the prompt. Default: this release's.")
@@ -252,7 +252,7 @@ def _draw_episodes(listed: Sequence[Episode]) -> Iterator[Any]:
 )
 @connected
 def attest(session: CommandSession, key: Path, model_id: str, prompt_hash: str, days: int) -> None:
-    """Sign that a model may write summaries with a prompt, until a day. For admins.
+    """Sign that a model may write summaries with a prompt, for a number of days. For admins.
 
     The service needs the public half of the key in SIDECAR_DECAY_ATTESTATION_KEYS.
 
@@ -263,9 +263,9 @@ def attest(session: CommandSession, key: Path, model_id: str, prompt_hash: str, 
     try:
         private = load_pem_private_key(key.read_bytes(), password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
-        raise click.UsageError(f"--key: {key} is no private key without a password; give an Ed25519 one.") from error
+        raise click.UsageError(f"--key: {key} is not a private key without a password; give an Ed25519 key.") from error
     if not isinstance(private, Ed25519PrivateKey):
-        raise click.UsageError(f"--key: {key} is no Ed25519 key; make one: openssl genpkey -algorithm ed25519")
+        raise click.UsageError(f"--key: {key} is not an Ed25519 key; make one: openssl genpkey -algorithm ed25519")
     tenant_id = session.client.get_tenant().tenant_id
     now = datetime.now(UTC)
     until = now + timedelta(days=days)

@@ -1,4 +1,4 @@
-"""Commands that forget: a memory, a document's memories, a thread, a span of time, an owner, or what holds a word."""
+"""Commands that forget: a memory, a document's memories, a thread, a time range, an owner, or the content with a word."""
 
 from __future__ import annotations
 
@@ -16,18 +16,16 @@ from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.cli.shared.times import INSTANT
 from sidecar.client.answers import Forgotten
 
-_dry_run_option = click.option(
-    "--dry-run", "is_dry_run", is_flag=True, help="Show what it would touch; change nothing."
-)
+_dry_run_option = click.option("--dry-run", "is_dry_run", is_flag=True, help="Show the effects; change nothing.")
 _yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
 
 
 @click.group()
 def forget() -> None:
-    """Forget a memory, a document's memories, a thread, a span of time, an owner, or what holds a word.
+    """Forget a memory, a document's memories, a thread, a time range, an owner, or the content with a word.
 
-    What was made of it is made anew without it: pages, summaries, the texts that receipts keep. The database's files lose it
-    within ten minutes.
+    Pages and summaries are rebuilt without it, and receipts lose its texts. It is removed from the database's files within ten
+    minutes.
     """
 
 
@@ -36,7 +34,7 @@ def forget() -> None:
 @_dry_run_option
 @connected
 def forget_memory(session: CommandSession, memory_id: str, is_dry_run: bool) -> None:
-    """Forget one memory, and what was made of it.
+    """Forget one memory, and everything derived from it.
 
     \b
     Example:
@@ -75,14 +73,14 @@ def forget_thread(session: CommandSession, thread_id: str, is_dry_run: bool, yes
     _forget(session, f"the thread {thread_id}", yes, is_dry_run, thread_id=thread_id)
 
 
-@forget.command("range", short_help="Forget a span of time.")
+@forget.command("range", short_help="Forget a time range.")
 @click.argument("since", type=INSTANT)
 @click.argument("until", type=INSTANT)
 @_dry_run_option
 @_yes_option
 @connected
 def forget_range(session: CommandSession, since: datetime, until: datetime, is_dry_run: bool, yes: bool) -> None:
-    """Forget the memories, turns and receipts from SINCE up to UNTIL (not included), in UTC, and memories drawn from such turns.
+    """Forget the memories, turns and receipts from SINCE up to UNTIL (excluded), in UTC, and memories drawn from such turns.
 
     \b
     Example:
@@ -92,15 +90,15 @@ def forget_range(session: CommandSession, since: datetime, until: datetime, is_d
     _forget(session, f"everything from {since:%Y-%m-%d %H:%M} to {until:%Y-%m-%d %H:%M}", yes, is_dry_run, **span)
 
 
-@forget.command("word", short_help="Show what holds a word, and forget what you confirm.")
+@forget.command("word", short_help="Show the content with a word, and forget the confirmed hits.")
 @click.argument("word")
 @click.option("--confirm", "confirmed_ids", multiple=True, metavar="KIND:ID", help="A hit to forget; repeatable.")
 @_dry_run_option
 @connected
 def forget_word(session: CommandSession, word: str, confirmed_ids: tuple[str, ...], is_dry_run: bool) -> None:
-    """Show every memory, turn, thread title, receipt and page that holds WORD, and forget the hits named by --confirm.
+    """Show every memory, turn, thread title, receipt and page that contains WORD, and forget the hits named by --confirm.
 
-    WORD of - is read from standard input, so that no list of processes or commands holds it.
+    If WORD is -, it is read from standard input, so that it is in no process list and no shell history.
 
     \b
     Example:
@@ -114,12 +112,12 @@ def forget_word(session: CommandSession, word: str, confirmed_ids: tuple[str, ..
     session.voice.show(done, _draw)
 
 
-@forget.command("owner", short_help="Delete everything of an owner.")
+@forget.command("owner", short_help="Delete all data of an owner.")
 @_dry_run_option
 @_yes_option
 @connected
 def forget_owner(session: CommandSession, is_dry_run: bool, yes: bool) -> None:
-    """Delete everything of --owner, as `sidecar owner forget` does; needs an admin's token.
+    """Delete all data of --owner, like `sidecar owner forget`; needs an admin's token.
 
     \b
     Example:
@@ -153,11 +151,11 @@ def _counts(done: Forgotten) -> str:
 def _draw(done: Forgotten) -> Iterator[Any]:
     if done.hits and done.is_dry_run and not done.row_counts:
         yield drawing.rows(("confirm", "text"), ((one.confirm_id, printable(one.excerpt)) for one in done.hits))
-        yield "forget those you mean with --confirm KIND:ID"
+        yield "forget hits with --confirm KIND:ID"
         return
     yield f"{'would forget' if done.is_dry_run else 'forgotten'}: {_counts(done)}"
     if done.summary_ids:
-        yield f"summaries made anew: {', '.join(done.summary_ids)}"
+        yield f"summaries rebuilt: {', '.join(done.summary_ids)}"
     if done.row_counts:
         yield drawing.rows(
             ("table", "rows changed"), ((table, f"{count:,}") for table, count in sorted(done.row_counts.items()))

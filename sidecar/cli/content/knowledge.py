@@ -32,8 +32,8 @@ _HEAD_BYTES = 4096
 def ingest(session: CommandSession, path: Path, base: str, **assigned: Sequence[str]) -> int:
     """Read documents into a knowledge base: Markdown, text, HTML and PDF, a file or a whole tree.
 
-    A document that has not changed is left as it is. One that cannot be read is reported, and the others go on. Files of
-    a tree that are of other kinds are counted and left out.
+    An unchanged document is skipped. A document that cannot be read is reported, and the others continue. Files of other kinds
+    in a tree are counted and skipped.
 
     \b
     Example:
@@ -41,7 +41,9 @@ def ingest(session: CommandSession, path: Path, base: str, **assigned: Sequence[
     """
     files, other = documents(path)
     if not files:
-        raise CommandFailed(f"{path}: no documents there; name Markdown, text, HTML or PDF files, or a tree with some.")
+        raise CommandFailed(
+            f"{path}: no documents found; name Markdown, text, HTML or PDF files, or a tree that contains some."
+        )
     session.client.create_base(name=base)
     assign(session, base, {name.removeprefix("assign_"): refs for name, refs in assigned.items()})
     facts = read_in(session, base, files) | {"other_kinds": other}

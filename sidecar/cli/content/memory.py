@@ -47,7 +47,7 @@ def import_file(session: CommandSession, file: Path) -> int:
     facts = imported(session, file)
     session.voice.show(facts, _draw_facts)
     if not facts["memories"]:
-        session.voice.note(f"{file}: no memories there; write one JSON object with a text a line.")
+        session.voice.note(f"{file}: no memories found; write one JSON object with a text per line.")
     return OK if facts["memories"] and not facts["refused"] else FAILED
 
 
@@ -69,13 +69,13 @@ def imported(session: CommandSession, file: Path) -> dict[str, Any]:
 
 
 def _stored(facts: dict[str, Any]) -> str:
-    """Return how many of the memories are stored, "" for none."""
+    """Return the number of stored memories as text, empty for none."""
     stored = sum(facts[name] for name in ("created", "updated", "known"))
     return f"{stored:,} of {counted(facts['memories'], 'memory', 'memories')}" if stored else ""
 
 
 def read_file(file: Path) -> tuple[list[ImportedMemory], list[SkippedPiece]]:
-    """Return the memories in a file, and each part that was skipped. Raises an IngestError."""
+    """Return the memories in a file, and the skipped parts. Raises an IngestError."""
     with opened_at(file) as stream:
         found = list(read_memories(str(file), stream))
     memories = [one for one in found if isinstance(one, ImportedMemory)]
@@ -95,8 +95,8 @@ def _draw_facts(facts: dict[str, Any]) -> Iterator[str]:
 @memory.command("list", short_help="List memories, newest first.")
 @limit_option
 @click.option("--pinned", "is_pinned_only", is_flag=True, help="Only pinned memories.")
-@click.option("--as-of", type=INSTANT, help="Only what held at this time (2026, 2026-03, 2026-03-03, …).")
-@click.option("--known-at", type=INSTANT, help="What was known at this time, in the newest text of each.")
+@click.option("--as-of", type=INSTANT, help="Only memories that held at this time (2026, 2026-03, 2026-03-03, …).")
+@click.option("--known-at", type=INSTANT, help="Only memories known at this time, in their newest text.")
 @connected
 def list_memories(
     session: CommandSession,
@@ -121,7 +121,7 @@ def _draw_memories(memories: list[Memory]) -> Iterator[Any]:
     yield drawing.rows(
         ("memory", "when", "", "text"),
         ((one.memory_id, _day(one), _pin(one), one.text[:_LEAD_CHARS]) for one in memories),
-        empty="No memories yet; bring some in with: sidecar memory import",
+        empty="No memories yet; import some with: sidecar memory import",
     )
 
 
@@ -137,7 +137,7 @@ def _pin(one: Memory) -> str:
 @click.argument("memory_id", metavar="MEMORY")
 @connected
 def get_memory(session: CommandSession, memory_id: str) -> None:
-    """Show one memory, whole.
+    """Show one memory in full.
 
     \b
     Example:
@@ -160,12 +160,12 @@ def _draw_memory(one: Memory) -> Iterator[str]:
 
 
 def _validity(one: Memory) -> str:
-    """Return when the memory holds; empty if at all times."""
+    """Return the time in which the memory holds; empty if unlimited."""
     bounds = (("from", one.valid_from_time, one.valid_precision), ("until", one.valid_until_time, one.until_precision))
     return " ".join(f"{word} {written(moment, precision)}" for word, moment, precision in bounds if moment)
 
 
-_rule_option = click.option("--rule", default="", help="Why, or by which rule; it is recorded.")
+_rule_option = click.option("--rule", default="", help="The reason or rule; it is recorded.")
 
 
 @memory.command("accept", short_help="Accept a candidate.")
@@ -173,7 +173,7 @@ _rule_option = click.option("--rule", default="", help="Why, or by which rule; i
 @_rule_option
 @connected
 def accept_memory(session: CommandSession, memory_id: str, rule: str) -> None:
-    """Accept a memory: it is recalled as confirmed, and compiled. Its confidence and authority stay.
+    """Accept a memory: it is recalled as confirmed, and compiled. Its confidence and authority do not change.
 
     \b
     Example:
@@ -189,7 +189,7 @@ def accept_memory(session: CommandSession, memory_id: str, rule: str) -> None:
 @_rule_option
 @connected
 def reject_memory(session: CommandSession, memory_id: str, rule: str) -> None:
-    """Reject a memory: it is listed, but neither recalled nor compiled. Accepting it takes that back.
+    """Reject a memory: it is listed, but neither recalled nor compiled. Accepting it undoes that.
 
     \b
     Example:
@@ -200,11 +200,11 @@ def reject_memory(session: CommandSession, memory_id: str, rule: str) -> None:
     )
 
 
-@memory.command("history", short_help="Show how a memory's status came about.")
+@memory.command("history", short_help="Show the history of a memory's status.")
 @click.argument("memory_id", metavar="MEMORY")
 @connected
 def show_history(session: CommandSession, memory_id: str) -> None:
-    """Show a memory, the changes of its status, the summaries it is in, and what it sums up.
+    """Show a memory, the changes of its status, the summaries that contain it, and the memories that it summarizes.
 
     \b
     Example:
@@ -229,13 +229,15 @@ def _draw_history(history: MemoryHistory) -> Iterator[Any]:
         yield printable(f"{one.memory_id} superseded {one.superseded_id}: {one.reason}{undone}")
 
 
-@memory.command("supersede", short_help="Correct memories: a newer one takes their place.")
+@memory.command("supersede", short_help="Replace memories by a newer one.")
 @click.argument("superseded_ids", metavar="MEMORY...", nargs=-1, required=True)
 @click.option("--by", "memory_id", default="", metavar="MEMORY", help="The newer memory, if it exists.")
-@click.option("--text", default="", help="The newer memory's text, if it is to be written.")
-@click.option("--from", "valid_from", type=INSTANT, help="From when the new text holds (2026-03-03); default: now.")
+@click.option("--text", default="", help="The newer memory's text, to write it.")
+@click.option(
+    "--from", "valid_from", type=INSTANT, help="The time from which the new text holds (2026-03-03); default: now."
+)
 @click.option("--reason", type=click.Choice(["corrected", "contradicted"]), default="corrected", show_default=True)
-@click.option("--evidence", default="", help="What shows it; it is recorded.")
+@click.option("--evidence", default="", help="The evidence; it is recorded.")
 @connected
 def supersede_memories(
     session: CommandSession,
@@ -247,7 +249,7 @@ def supersede_memories(
     reason: str,
     evidence: str,
 ) -> None:
-    """Let a newer memory take the place of others: they stay, and hold until it begins.
+    """Replace memories by a newer one: they stay, and hold until it begins.
 
     \b
     Example:
@@ -273,9 +275,9 @@ def _draw_supersession(effect: SupersessionEffect) -> Iterator[str]:
             yield from _draw_memory(one)
 
 
-@memory.command("restore", short_help="Undo what ended a memory.")
+@memory.command("restore", short_help="Undo the supersession of a memory.")
 @click.argument("memory_id", metavar="MEMORY")
-@click.option("--by", "superseding_id", default="", metavar="MEMORY", help="Only what this memory did.")
+@click.option("--by", "superseding_id", default="", metavar="MEMORY", help="Only the supersession by this memory.")
 @connected
 def restore_memory(session: CommandSession, memory_id: str, superseding_id: str) -> None:
     """Undo the supersession of a memory: it is current again.
@@ -287,11 +289,11 @@ def restore_memory(session: CommandSession, memory_id: str, superseding_id: str)
     session.voice.show(session.client.restore_memory(memory_id=memory_id, superseding_id=superseding_id), _draw_memory)
 
 
-@memory.command("why", short_help="Show why a memory is believed.")
+@memory.command("why", short_help="Show the evidence for a memory.")
 @click.argument("memory_id", metavar="MEMORY")
 @connected
 def explain_memory(session: CommandSession, memory_id: str) -> None:
-    """Show the chain of memories that a memory comes from, down to the turns.
+    """Show the chain of memories that a memory rests on, down to the turns.
 
     \b
     Example:
@@ -316,14 +318,14 @@ def _draw_belief(belief: MemoryBelief) -> Iterator[str]:
         yield printable(f"{', '.join(turn.memory_ids)} from {turn.thread_id} turn {turn.position}, {turn.role}, {when}")
         yield printable(f"    {turn.text[:_LEAD_CHARS]}")
     if not belief.chain and not belief.turns:
-        yield "It was written as it is: no turns and no other memories are behind it."
+        yield "It was written directly: it rests on no turns and no other memories."
 
 
 @memory.command("compress", short_help="Compress candidates into one summary.")
 @click.argument("memory_ids", metavar="MEMORY...", nargs=-1, required=True)
 @connected
 def compress_memories(session: CommandSession, memory_ids: tuple[str, ...]) -> None:
-    """Compress candidates into one summary, itself a candidate. The sources stay, at half of their odds to answer.
+    """Compress candidates into one summary, which is itself a candidate. The sources stay, with half of their odds.
 
     \b
     Example:
@@ -336,7 +338,7 @@ def compress_memories(session: CommandSession, memory_ids: tuple[str, ...]) -> N
 @click.argument("memory_id", metavar="MEMORY")
 @connected
 def pin_memory(session: CommandSession, memory_id: str) -> None:
-    """Pin one memory: it stands in every context of its owner. Pinned memories take at most 300 tokens together.
+    """Pin one memory: it is in every context of its owner. Pinned memories take at most 300 tokens together.
 
     \b
     Example:
@@ -349,7 +351,7 @@ def pin_memory(session: CommandSession, memory_id: str) -> None:
 @click.argument("memory_id", metavar="MEMORY")
 @connected
 def unpin_memory(session: CommandSession, memory_id: str) -> None:
-    """Unpin one memory: it is recalled again only where it helps.
+    """Unpin one memory: it is recalled only when it is relevant.
 
     \b
     Example:

@@ -17,7 +17,7 @@ _MB = 2**20
 
 @click.group()
 def owner() -> None:
-    """Show an owner's storage, or delete everything of an owner."""
+    """Show an owner's storage, or delete all data of an owner."""
 
 
 @owner.command(short_help="Show an owner's storage.")
@@ -35,18 +35,18 @@ def show(session: CommandSession) -> None:
 
 def _draw_storage(storage: Storage) -> Iterator[str]:
     quota = f" of {storage.quota_bytes / _MB:,.1f} MB" if storage.quota_bytes else "; there is no quota"
-    yield f"turns and memories hold {storage.stored_bytes / _MB:,.1f} MB{quota}"
+    yield f"turns and memories take {storage.stored_bytes / _MB:,.1f} MB{quota}"
 
 
-@owner.command(short_help="Delete everything of an owner.")
+@owner.command(short_help="Delete all data of an owner.")
 @click.option("--dry-run", "is_dry_run", is_flag=True, help="Count what would be deleted; delete nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @connected
 def forget(session: CommandSession, is_dry_run: bool, yes: bool) -> None:
     """Delete the threads, memories, wiki, receipts, accounts and jobs of --owner, for good; needs an admin's token.
 
-    Revoke the owner's tokens first: a running call may still write. Memory services of others are told
-    too, and the answer says what each did.
+    Revoke the owner's tokens first: a running call may still write. Remote memory services forget the owner too; the answer has
+    the outcome of each.
 
     \b
     Example:
@@ -57,10 +57,10 @@ def forget(session: CommandSession, is_dry_run: bool, yes: bool) -> None:
 
 
 def forget_everything(session: CommandSession, *, yes: bool, is_dry_run: bool) -> None:
-    """Delete everything of the session's owner after asking, and show what was deleted; a dry run only counts."""
+    """Delete all data of the session's owner after a confirmation, and show the deletions; a dry run only counts."""
     if not yes and not is_dry_run:
         scope = f"of the owner {session.owner!r}" if session.owner else "of the token's owner"
-        session.voice.confirm(f"Delete everything {scope}? This cannot be undone.")
+        session.voice.confirm(f"Delete all data {scope}? This cannot be undone.")
     session.voice.show(session.client.forget_owner(dry_run=is_dry_run), _draw)
 
 
@@ -69,5 +69,5 @@ def _draw(done: ForgottenOwner) -> Iterator[Any]:
         counts = ((table, f"{count:,}") for table, count in sorted(done.row_counts.items()))
         yield drawing.rows(("table", "rows deleted"), counts)
     else:
-        yield "there is nothing of that owner"
+        yield "that owner has no data"
     yield from drawing.elsewhere(done.elsewhere)

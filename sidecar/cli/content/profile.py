@@ -19,8 +19,8 @@ _LEVELS = click.Choice(["tenant", "template", "agent", "space"])
 
 
 def _of_level(work: Command) -> Command:
-    """Give a command the options that name one level of knobs."""
-    work = click.option("--ref", default="", help="Which template, agent or space; empty for the tenant.")(work)
+    """Add the options that name one level of knobs to a command."""
+    work = click.option("--ref", default="", help="The template, agent or space; empty for the tenant.")(work)
     return click.option("--level", type=_LEVELS, required=True, help="The level of the knobs.")(work)
 
 
@@ -31,12 +31,12 @@ def profile() -> None:
 
 @profile.command(short_help="Show one level's knobs, or the merged ones.")
 @click.option("--level", type=_LEVELS, help="The level; without it, the merged knobs in force.")
-@click.option("--ref", default="", help="Which template, agent or space.")
+@click.option("--ref", default="", help="The template, agent or space.")
 @click.option("--agent", default="", help="For the merged profile: the agent.")
 @click.option("--space", default="", help="For the merged profile: the space.")
 @connected
 def get(session: CommandSession, level: str | None, ref: str, agent: str, space: str) -> None:
-    """Show one level's own knobs or, without a level, every knob in force for an agent and a space.
+    """Show one level's own knobs or, without a level, all knobs in force for an agent and a space.
 
     \b
     Example:
@@ -82,7 +82,7 @@ def changed(knobs: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
 
 
 def newest_version(version: str) -> int:
-    """Return the number in a level's version, such as 3 in `template:default@3`; 0 if it has none yet."""
+    """Return the number of a level's version, such as 3 of `template:default@3`; 0 if it has none yet."""
     number = version.rpartition("@")[2]
     return int(number) if number.isdecimal() else 0
 
@@ -129,7 +129,7 @@ def _draw_profile(found: ProfileInForce) -> Iterator[str]:
     yield f"version {found.version or '(none)'}"
     yield from _lines(found.profile)
     if not found.profile:
-        yield "  no knobs are set here; those in force are shown by: sidecar profile get"
+        yield "  no knobs are set here; show those in force with: sidecar profile get"
 
 
 def _draw_version(written: ProfileVersion) -> Iterator[str]:

@@ -42,11 +42,11 @@ class Tally:
 
     @property
     def refused(self) -> int:
-        """Return how many pieces with content were left out."""
+        """Return the number of skipped pieces with content."""
         return sum(one.is_lost for one in self.skipped)
 
     def stored(self) -> str:
-        """Return how many turns are stored, "" for none."""
+        """Return the number of stored turns as text, empty for none."""
         return f"{self.turns:,} of {counted(self.expected, 'turn')}" if self.turns else ""
 
     def facts(self) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def import_file(session: CommandSession, file: Path, thread_id: str, title: str)
     tally = imported(session, file, thread_id, title)
     session.voice.show(tally.facts(), _draw_tally)
     if not tally.turns:
-        session.voice.note(f"{file}: no turns there; name JSONL of messages, or an export of ChatGPT, Claude or Slack.")
+        session.voice.note(f"{file}: no turns found; name JSONL of messages, or an export of ChatGPT, Claude or Slack.")
     return OK if tally.turns and not tally.refused else FAILED
 
 
@@ -89,7 +89,7 @@ def imported(session: CommandSession, file: Path, thread_id: str = "", title: st
     with resumable(session.voice, tally.stored):
         surveyed = _surveyed(file)
         if (thread_id or title) and len(surveyed) > 1:
-            raise click.UsageError(f"{file} holds {len(surveyed)} conversations; --thread and --title are for one.")
+            raise click.UsageError(f"{file} has {len(surveyed)} conversations; --thread and --title are for one.")
         tally.expected = sum(surveyed.values())
         with session.voice.progress("turns", tally.expected) as step:
             for found in conversations_at(file):
@@ -151,7 +151,7 @@ def _draw_threads(threads: list[Thread]) -> Iterator[Any]:
     yield drawing.rows(
         ("thread", "turns", "newest", "title"),
         ((one.thread_id, one.turn_count, drawing.moment(one.last_turn_time), one.title) for one in threads),
-        empty="No threads yet; bring some in with: sidecar thread import",
+        empty="No threads yet; import some with: sidecar thread import",
     )
 
 
@@ -160,7 +160,7 @@ def _draw_threads(threads: list[Thread]) -> Iterator[Any]:
 @limit_option
 @connected
 def show_thread(session: CommandSession, thread_id: str, limit: int) -> None:
-    """Show a thread's turns as they were said, oldest first.
+    """Show a thread's turns in their original wording, oldest first.
 
     \b
     Example:
@@ -168,7 +168,7 @@ def show_thread(session: CommandSession, thread_id: str, limit: int) -> None:
     """
     turns = list(every(session.client.list_turns, limit=limit, thread_id=thread_id))
     if not turns:
-        raise NotThere(f"This owner has no thread {thread_id!r} with turns; those there are: sidecar thread list")
+        raise NotThere(f"This owner has no thread {thread_id!r} with turns; list the threads with: sidecar thread list")
     session.voice.show(turns, _draw_turns)
 
 

@@ -1,4 +1,4 @@
-"""`sidecar audit`: lists the calls by which admins read and changed the tenant."""
+"""`sidecar audit`: lists the audited calls of admins."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sidecar.client.answers import AuditEntry
 @limit_option
 @connected
 def audit(session: CommandSession, days: int, limit: int) -> None:
-    """List the calls and console pages by which admins read and changed the tenant, newest first; needs an admin's token.
+    """List the audited calls and console pages of the tenant's admins, newest first; needs an admin's token.
 
     With --owner, only entries about that owner. Entries are kept for SIDECAR_AUDIT_DAYS.
 

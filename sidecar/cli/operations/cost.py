@@ -60,12 +60,14 @@ def compiles(session: CommandSession, days: int, whole_tenant: bool) -> None:
 
 def _check_owner(*, whole_tenant: bool) -> None:
     if whole_tenant and click.get_current_context().params.get("owner"):
-        raise click.UsageError("--owner and --whole-tenant exclude one another: name an owner, or ask for all.")
+        raise click.UsageError(
+            "--owner and --whole-tenant exclude each other: name an owner, or use --whole-tenant for all."
+        )
 
 
 def _draw_compiles(rows: Sequence[CompileSpendingRow]) -> Iterator[Any]:
     yield drawing.rows(
-        ("pass", "model", "calls", "input", "of it cached", "output", "cost", "without a price"),
+        ("pass", "model", "calls", "input", "cached input", "output", "cost", "without a price"),
         (
             (
                 row.in_pass, row.model_id, f"{row.call_count:,}", f"{row.input_tokens:,}", f"{row.cached_tokens:,}",
@@ -73,7 +75,7 @@ def _draw_compiles(rows: Sequence[CompileSpendingRow]) -> Iterator[Any]:
             )
             for row in rows
         ),
-        empty="No compile asked a model in this time.",
+        empty="No compile called a model in this time.",
     )  # fmt: skip
     yield f"compiles ${sum(row.cost_usd for row in rows):.4f}"
 
@@ -89,7 +91,7 @@ def _draw(answer: SpendingReport, by: str) -> Iterator[Any]:
             )
             for row in answer.rows
         ),
-        empty="No turns in this time; one begins with: sidecar assemble",
+        empty="No turns in this time; start one with: sidecar assemble",
     )  # fmt: skip
     yield f"turns ${sum(row.cost_usd for row in answer.rows):.4f}, compiles ${answer.compile_cost_usd:.4f}"
 
@@ -136,7 +138,7 @@ def _draw_budgets(answer: BudgetReport) -> Iterator[Any]:
 @click.option("--limit-usd", type=click.FloatRange(min=0, min_open=True), required=True, help="The limit.")
 @click.option("--period", type=click.Choice(["day", "month"]), default="month", show_default=True, help="In UTC.")
 @click.option("--covers", type=click.Choice(["tenant", "owner", "agent", "model"]), default="tenant", show_default=True)
-@click.option("--ref", default="", help="Which owner, agent or model.")
+@click.option("--ref", default="", help="The owner, agent or model.")
 @click.option(
     "--percent",
     "percents",

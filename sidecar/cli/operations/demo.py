@@ -1,4 +1,4 @@
-"""The command that shows the product at work: a demo corpus, one question, and the context it gets."""
+"""`sidecar demo`: loads a demo corpus, asks one question, and shows its context."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _NOUNS = {
 @click.command(short_help="Load a demo, ask one question, show the context.")
 @speaking
 def demo(voice: Voice) -> None:
-    """Start a sidecar, load a demo corpus, ask one question, and show the context it gets.
+    """Start a sidecar, load a demo corpus, ask one question, and show its context.
 
-    Needs no network and no account. The data stay, so that the second run is fast and the next commands find them.
+    Needs no network and no account. The data are kept, so that the next run is fast and other commands can use them.
 
     \b
     Example:
@@ -50,7 +50,7 @@ def _draw_story(answer: Story) -> Iterator[Any]:
     yield from drawing.assembly(answer.assembly, shortest_lines=_LINES_SHOWN)
     new = ", ".join(counted(count, *_NOUNS.get(name, (name, name))) for name, count in answer.loaded.items())
     yield f"loaded and answered in {answer.seconds:.1f} s; written in this run: {new}"
-    yield "\nTry next, the first one in a terminal of its own:"
+    yield "\nTry next, the first one in a separate terminal:"
     program = _program()
     yield f"  {program} serve"
     yield f'  {program} assemble "When does wave 5 run now, and who decides?" {asking}'

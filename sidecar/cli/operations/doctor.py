@@ -1,4 +1,4 @@
-"""`sidecar doctor`: checks whether this machine can serve, and tells how to fix problems. Calls no service."""
+"""`sidecar doctor`: checks whether this machine can serve, and shows how to fix problems. Calls no service."""
 
 from __future__ import annotations
 

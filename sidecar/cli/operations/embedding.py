@@ -1,4 +1,4 @@
-"""The work of `sidecar embed`: gives every stored text a vector of the embedder in use, partition by partition."""
+"""The work of `sidecar embed`: computes the vectors of all stored texts with the embedder in use, partition by partition."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _LOOK_AGAIN_S = 0.3
 
 @dataclass(frozen=True, slots=True)
 class EmbedReport:
-    """The result: the number of texts that got vectors, and of places (threads, memories, wikis, bases) visited.
+    """The result: the numbers of texts that got vectors, and of visited places (threads, memories, wikis, bases).
 
-    Without an embedder nothing is done, and `why_not` is the reason.
+    Without an embedder nothing is done, and `why_not` has the reason.
     """
 
     embedder: str
@@ -60,7 +60,7 @@ async def embed(settings: Settings, *, tenant: str, advance: Callable[[int], Non
 async def _embed_all(
     pool: Pool, embedding: Embedding, tenant_id: UUID | None, advance: Callable[[int], None]
 ) -> tuple[int, int]:
-    """Return how many texts got vectors, and how many places were visited."""
+    """Return the numbers of texts that got vectors and of visited places."""
     texts = places = 0
     async for partition in embeddings.every_partition(pool):
         if tenant_id is None or partition.tenant_id == tenant_id:
@@ -70,7 +70,7 @@ async def _embed_all(
 
 
 async def _embed_partition(embedding: Embedding, partition: TextPartition, advance: Callable[[int], None]) -> int:
-    """Embed a partition and return how many texts got vectors here. Waits if another process is embedding the partition."""
+    """Embed a partition and return the number of texts that got vectors here. Waits if another process is embedding it."""
     count = 0
     while True:
         done = await embedding.go(partition)

@@ -56,10 +56,10 @@ class Finding:
 
 
 _MOST_SKEW_S = 5.0
-_ENGLISH = "all-MiniLM-L6-v2 of the install, offline; for other languages than English, multilingual finds more"
-_MANY = "all-MiniLM-L6-v2 and multilingual-e5-small of the install, offline"
+_ENGLISH = "the installed all-MiniLM-L6-v2, offline; for languages other than English, multilingual finds more"
+_MANY = "the installed all-MiniLM-L6-v2 and multilingual-e5-small, offline"
 _FIXES = {
-    MigrationEdited: "put the released file back: install this release again; a change belongs into a new file",
+    MigrationEdited: "restore the released file: install this release again; put changes into a new file",
     MigrationMissing: "install the release that migrated this database, or a newer one",
     MigrationOutOfOrder: "give the file the next free number",
     MigrationFileInvalid: "install this release again",
@@ -72,7 +72,7 @@ async def examine(environ: Mapping[str, str]) -> list[Finding]:
         settings = all_settings.read(environ)
         compile_settings(settings)
     except SidecarError as error:
-        return [Finding("settings", is_well=False, detail=str(error), fix="correct the variable that is named")]
+        return [Finding("settings", is_well=False, detail=str(error), fix="correct the named variable")]
     found = [
         Finding("settings", is_well=True, detail=f"data in {settings.data_dir}"),
         _tokenizer(),
@@ -100,10 +100,10 @@ def _identity(settings: Settings) -> Finding:
         identity = identity_settings(settings)
         Authenticator(identity, not_before=never)
     except StartRefused as error:
-        return Finding("identity", is_well=False, detail=str(error), fix="see “Who may call” in docs/operations.md")
+        return Finding("identity", is_well=False, detail=str(error), fix="see “Authentication” in docs/operations.md")
     if identity.has_signing_keys:
         return Finding("identity", is_well=True, detail=f"tokens of {', '.join(sorted(identity.issuers))}")
-    fix = "set SIDECAR_TOKEN_KEYS or SIDECAR_JWKS_URL before others call" if settings.production else ""
+    fix = "set SIDECAR_TOKEN_KEYS or SIDECAR_JWKS_URL before others call it" if settings.production else ""
     return Finding("identity", is_well=not settings.production, detail="the development key of this machine", fix=fix)
 
 
@@ -114,7 +114,7 @@ async def _database(settings: Settings) -> AsyncIterator[Finding]:
             facts = await check_server(connection)
             version = f"{facts.version // 10000}.{facts.version % 10000}"
             yield Finding("database", is_well=True, detail=f"{where}, version {version}")
-            vector = "with vector" if facts.has_vector else "without vector: recall is by words alone"
+            vector = "with vector" if facts.has_vector else "without vector: recall is by words only"
             yield Finding("extensions", is_well=True, detail=f"pg_trgm, btree_gin, unaccent; {vector}")
             yield _clock(await server_time(connection))
             yield await _schema(database)
@@ -123,7 +123,7 @@ async def _database(settings: Settings) -> AsyncIterator[Finding]:
 
 
 def _fix(error: StoreError, settings: Settings) -> str:
-    """Return the fix for a database that cannot be used."""
+    """Return the fix for an unusable database."""
     if isinstance(error, ServerUnsuitable):
         return "use PostgreSQL 15 or newer with pg_trgm, btree_gin and unaccent (Debian: postgresql-contrib)"
     if isinstance(error, EmbeddedPostgresError):
@@ -142,7 +142,7 @@ async def _connected(settings: Settings) -> AsyncIterator[tuple[Database, Connec
 def _clock(theirs: datetime) -> Finding:
     skew_s = abs((datetime.now(UTC) - theirs).total_seconds())
     is_well = skew_s <= _MOST_SKEW_S
-    fix = "" if is_well else "let both hosts follow one time server: tokens and orders depend on it"
+    fix = "" if is_well else "synchronize both hosts with one time server: tokens and the order of rows depend on it"
     return Finding("clock", is_well=is_well, detail=f"{skew_s:.1f} s from the database's", fix=fix)
 
 
@@ -165,9 +165,9 @@ async def _schema(database: Database) -> Finding:
 def _collector(environ: Mapping[str, str]) -> Finding:
     config = config_of(environ)
     if not config.sends_spans and not config.sends_metrics:
-        return Finding("telemetry", is_well=True, detail="nothing is sent; OTEL_EXPORTER_OTLP_ENDPOINT would")
+        return Finding("telemetry", is_well=True, detail="off; OTEL_EXPORTER_OTLP_ENDPOINT enables it")
     endpoint = environ.get("OTEL_EXPORTER_OTLP_ENDPOINT") or "http://localhost:4317"
-    fix = "start the collector, or correct the variable; turns are served either way"
+    fix = "start the collector, or correct the variable; turns are served in any case"
     return reach("telemetry", endpoint if urlsplit(endpoint).port else f"{endpoint}:4317", fix=fix)
 
 
@@ -179,7 +179,7 @@ _AWS = "set AWS_PROFILE or the keys, or give the host a role"
 async def backends(settings: Settings, environ: Mapping[str, str]) -> list[Finding]:
     """Check the configured backends concurrently, one finding each; a single finding if their file cannot be read."""
     if settings.backends is None:
-        return [Finding("backends", is_well=True, detail="none are configured; SIDECAR_BACKENDS would name their file")]
+        return [Finding("backends", is_well=True, detail="none are configured; SIDECAR_BACKENDS names their file")]
     try:
         entries = list(configuration.read(settings.backends, environ).entries())
     except SidecarError as error:
@@ -210,7 +210,7 @@ async def models(settings: Settings) -> list[Finding]:
 
 
 def _local_embedder(load: Callable[[], LocalEmbedder], detail: str) -> Finding:
-    """Check that an embedder of the install can be loaded."""
+    """Check that an installed embedder can be loaded."""
     try:
         load().close()
     except EmbedderUnusable as error:
@@ -233,7 +233,7 @@ def reach(name: str, url: str, *, fix: str) -> Finding:
 
 
 def _entry(entry: BackendEntry) -> Finding:
-    name, fix = f"backend {entry.name}", "start it, or correct its entry; turns go on without it"
+    name, fix = f"backend {entry.name}", "start it, or correct its entry; turns continue without it"
     match entry:
         case ToolsEntry(command=(program, *_)):
             found = shutil.which(program)

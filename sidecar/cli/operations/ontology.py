@@ -1,4 +1,4 @@
-"""Commands that govern the ontology: what is in force, change sets and their review, approval, rollback, scan, files."""
+"""Commands that govern the ontology: versions, change sets and their review, approval, rollback, scan, files."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def types(session: CommandSession, version: int) -> None:
 
 def _draw_ontology(found: Ontology) -> Iterator[Any]:
     if not found.version:
-        yield "No version is approved: nothing is governed. Draft one with: sidecar ontology draft --seed"
+        yield "No version is approved, so no ontology is in force. Draft one with: sidecar ontology draft --seed"
         return
     yield f"version {found.version}"
     yield drawing.rows(
@@ -87,11 +87,11 @@ def _draw_ontology(found: Ontology) -> Iterator[Any]:
 
 
 @ontology.command(short_help="List the versions, newest first.")
-@click.option("--since", type=click.IntRange(min=1), default=None, help="Show what changed since this version.")
+@click.option("--since", type=click.IntRange(min=1), default=None, help="Show the changes since this version.")
 @limit_option
 @connected
 def versions(session: CommandSession, since: int | None, limit: int) -> None:
-    """List the versions, newest first, or show how the one in force differs from an older one.
+    """List the versions, newest first, or show how the one in force differs from an older version.
 
     \b
     Example:
@@ -131,11 +131,11 @@ def _field(field: Any) -> str:
     return f"{field.name}: {field.before_json or '-'} > {field.after_json or '-'}"
 
 
-@ontology.command(short_help="List the jobs that bring pages to a version.")
+@ontology.command(short_help="List the jobs that update pages to a version.")
 @limit_option
 @connected
 def jobs(session: CommandSession, limit: int) -> None:
-    """List the jobs that bring pages to a version, newest first.
+    """List the jobs that update pages to a version, newest first.
 
     \b
     Example:
@@ -163,16 +163,16 @@ def _draw_jobs(listed: Sequence[OntologyJob]) -> Iterator[Any]:
 
 
 @ontology.command(short_help="Draft changes for review.")
-@click.option("--seed", is_flag=True, help="Draft the ontology that comes with the sidecar.")
-@click.option("--title", default="", help="What a new change set is about.")
+@click.option("--seed", is_flag=True, help="Draft the packaged ontology.")
+@click.option("--title", default="", help="The title of a new change set.")
 @click.option("--to", "change_set_id", default="", help="An open change set to add the changes to. Default: a new one.")
 @click.argument("file", type=_file, required=False)
 @connected
 def draft(session: CommandSession, seed: bool, title: str, change_set_id: str, file: Path | None) -> None:
-    """Draft changes: of a JSON file, or the ontology that comes with the sidecar. Nothing changes before approval.
+    """Draft the changes of a JSON file, or the packaged ontology. Nothing changes before approval.
 
-    The file holds a list of objects with kind (entity_type, relationship_type, facet_template, external_mapping), action (create,
-    update, deprecate, remove), key (but for create), term and rationale.
+    The file has a list of objects with kind (entity_type, relationship_type, facet_template, external_mapping), action (create,
+    update, deprecate, remove), key (except for create), term and rationale.
 
     \b
     Example:
@@ -203,14 +203,14 @@ def _changes(file: Path) -> list[OntologyChange]:
             for one in rows
         ]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        problem = "is no JSON list of objects with kind, action and term"
+        problem = "is not a JSON list of objects with kind, action and term"
         raise click.BadParameter(problem, param_hint=f"FILE {file}") from error
 
 
 @ontology.command(short_help="List, show and review change sets.")
 @click.option("--accept", "decision", flag_value="accepted", help="Accept the item.")
 @click.option("--reject", "decision", flag_value="rejected", help="Reject the item, or the whole change set.")
-@click.option("--edit", default="", help="Fields of the item's term that are to be otherwise, as a JSON object.")
+@click.option("--edit", default="", help="Changed fields of the item's term, as a JSON object.")
 @click.option("--status", type=click.Choice(["open", "approved", "rejected"]), default=None, help="List only these.")
 @click.argument("change_set_id", metavar="[SET]", default="")
 @click.argument("item_id", metavar="[ITEM]", default="")
@@ -226,7 +226,7 @@ def review(
     item_id: str,
     limit: int,
 ) -> None:
-    """List change sets; show one with what it would change, its evidence and impact; or decide on it or on one of its items.
+    """List change sets; show one with its differences, evidence and impact; or decide on it or on one of its items.
 
     \b
     Example:
@@ -253,7 +253,7 @@ def review(
     elif decision == "rejected":
         made = client.reject_ontology_change_set(change_set_id=change_set_id)
     elif decision or edit:
-        raise click.UsageError("name the item too; approve the whole with `sidecar ontology approve`")
+        raise click.UsageError("name the item too; approve the whole set with `sidecar ontology approve`")
     else:
         made = client.get_ontology_change_set(change_set_id=change_set_id)
     session.voice.show(made, _draw_set)
@@ -304,9 +304,9 @@ def _draw_item(item: OntologyChangeItem) -> Iterator[str]:
 @click.argument("change_set_id", metavar="SET")
 @connected
 def approve(session: CommandSession, revision: int, change_set_id: str) -> None:
-    """Approve a change set: its items that are not rejected make the next version, and pages are brought to it.
+    """Approve a change set: its items that are not rejected make the next version, and pages are updated to it.
 
-    With SIDECAR_ONTOLOGY_FOUR_EYES, not by the admin who drafted or edited it.
+    With SIDECAR_ONTOLOGY_FOUR_EYES, the admin who drafted or edited it may not approve it.
 
     \b
     Example:
@@ -320,7 +320,7 @@ def approve(session: CommandSession, revision: int, change_set_id: str) -> None:
 @click.argument("version", type=click.IntRange(min=0))
 @connected
 def rollback(session: CommandSession, version: int) -> None:
-    """Make a new version equal to an older one, and bring the pages to it. Version 0 is none, as before the first approval.
+    """Make a new version equal to an older one, and update the pages to it. Version 0 is empty, as before the first approval.
 
     \b
     Example:
@@ -329,12 +329,12 @@ def rollback(session: CommandSession, version: int) -> None:
     session.voice.show([session.client.roll_back_ontology(version=version)], _draw_versions)
 
 
-@ontology.command(short_help="Look for types that are missing.")
+@ontology.command(short_help="Scan for missing types.")
 @connected
 def scan(session: CommandSession) -> None:
-    """Look through pages, waiting names, edges and memories for types that are missing, and propose them in a change set.
+    """Scan pages, waiting names, edges and memories for missing types, and propose them in a change set.
 
-    A rescan adds to it, leaves what was edited or decided, and proposes nothing that was rejected.
+    A rescan adds to it, keeps edited and decided items, and proposes no rejected type again.
 
     \b
     Example:
@@ -345,7 +345,7 @@ def scan(session: CommandSession) -> None:
 
 def _draw_scan(found: OntologyScan) -> Iterator[Any]:
     looked_at = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in sorted(found.looked_at.items()))
-    yield f"{counted(found.owners, 'owner')}: {looked_at or 'nothing to look at'}"
+    yield f"{counted(found.owners, 'owner')}: {looked_at or 'no data to scan'}"
     yield f"{found.new_items:,} new, {found.known_items:,} known, {found.rejected_items:,} rejected before"
     if found.change_set is not None:
         yield from _draw_set(found.change_set)
@@ -372,11 +372,11 @@ def _draw_written(written: dict[str, Any]) -> Iterator[Any]:
     yield f"{written['file']}: {counted(written['bytes'], 'byte')}"
 
 
-@ontology.command("import", short_help="Draft what a file's ontology has.")
+@ontology.command("import", short_help="Draft the differences of a file's ontology.")
 @click.argument("file", type=_file)
 @connected
 def import_(session: CommandSession, file: Path) -> None:
-    """Draft what an exported ontology has and the one in force has not, or has otherwise. Terms that it lacks stay.
+    """Draft the terms of an exported ontology that the one in force lacks or has otherwise. Terms that the file lacks stay.
 
     \b
     Example:

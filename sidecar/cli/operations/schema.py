@@ -28,7 +28,7 @@ from store.db.purging import PurgeReport
 @click.argument("action", type=click.Choice(["status"]), required=False)
 @click.option("--dry-run", is_flag=True, help="Only show what would be applied.")
 @click.option(
-    "--distribute", is_flag=True, help="Then spread the tables over the servers of a Citus cluster, by tenant."
+    "--distribute", is_flag=True, help="Then distribute the tables over the servers of a Citus cluster, by tenant."
 )
 @speaking
 def migrate(voice: Voice, action: str | None, dry_run: bool, distribute: bool) -> None:
@@ -42,7 +42,7 @@ def migrate(voice: Voice, action: str | None, dry_run: bool, distribute: bool) -
       sidecar migrate status
     """
     if distribute and (dry_run or action):
-        raise click.UsageError("--distribute goes with neither --dry-run nor status")
+        raise click.UsageError("--distribute cannot be combined with --dry-run or status")
     read = settings.read(os.environ)
     with runner() as loop:
         if action == "status":
@@ -60,7 +60,9 @@ def migrate(voice: Voice, action: str | None, dry_run: bool, distribute: bool) -
 async def _migrate(
     settings: Settings, *, dry_run: bool, distribute: bool
 ) -> tuple[MigrationReport, DistributionReport | None]:
-    """Apply the pending migrations, spread the tables if asked, and return the reports; change nothing if they cannot be spread.
+    """Apply the pending migrations, distribute the tables if requested, and return the reports.
+
+    If the tables cannot be distributed, nothing changes.
 
     Raises the errors of `store.db.migrate` and `store.db.distribution`.
     """
@@ -72,7 +74,7 @@ async def _migrate(
 
 
 def _facts(report: MigrationReport) -> dict[str, Any]:
-    """Return a report as a JSON document; that of a dry run says what would be applied, never that anything was."""
+    """Return a report as a JSON document; that of a dry run has only the migrations that would be applied."""
     done = "would_apply" if report.is_dry_run else "applied"
     return {done: report.applied, "skipped": report.skipped, "is_dry_run": report.is_dry_run}
 
@@ -83,12 +85,12 @@ async def _states(settings: Settings) -> tuple[MigrationState, ...]:
         return await ledger.status(database.direct_dsn, migrations())
 
 
-@click.command(short_help="Remove what was forgotten from the database's files.")
+@click.command(short_help="Remove forgotten content from the database's files.")
 @speaking
 def purge(voice: Voice) -> int:
-    """Write every table anew and drop the log's old files, so that no file holds what was deleted. A table is locked meanwhile.
+    """Rewrite every table and drop the log's old files, so that no file contains deleted content. A table is locked meanwhile.
 
-    A running service does it every SIDECAR_PURGE_EVERY_S seconds after a forgetting.
+    A running service does this every SIDECAR_PURGE_EVERY_S seconds if content was forgotten.
 
     \b
     Example:
@@ -111,7 +113,7 @@ def _draw_purged(report: PurgeReport) -> Iterator[str]:
     yield f"{counted(len(report.tables), 'table')} written anew, {counted(report.settled, 'forgetting')} settled"
     if report.left:
         waiting = counted(report.left, "forgetting waits", "forgettings wait")
-        yield f"{waiting} for a session that may still see what was deleted; run it again"
+        yield f"{waiting} for a session that may still see deleted rows; run it again"
     yield from (f"{table} was in use; run it again" for table in report.busy)
     yield from (f"the role may not clear the {name}; let the owner or a superuser do it" for name in report.refused)
 

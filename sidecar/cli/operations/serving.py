@@ -1,4 +1,4 @@
-"""Commands that load the whole service: serve, and embed, which does a part of its work."""
+"""Commands that load the whole service: serve and embed."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from sidecar.telemetry import watch
 
 @click.command(short_help="Serve until stopped.")
 @click.option("--listen", multiple=True, metavar="ADDRESS", help="HOST:PORT or unix:/path; repeatable.")
-@click.option("--processes", metavar="N", help="Processes that answer calls, or auto: one a core, up to 4.")
+@click.option("--processes", metavar="N", help="Processes that answer calls, or auto: one per core, up to 4.")
 @click.option("--part", default="", hidden=True)
 @click.option("--directory", type=click.Path(path_type=Path), hidden=True)
 @speaking
 def serve(voice: Voice, listen: Sequence[str], processes: str | None, part: str, directory: Path | None) -> None:
-    """Serve until SIGTERM or Ctrl-C, then let running calls finish. Settings come from SIDECAR_… variables.
+    """Serve until SIGTERM or Ctrl-C, then wait for running calls. Settings come from SIDECAR_… variables.
 
     Without SIDECAR_DATABASE_URL an embedded Postgres is started, migrated and kept between runs.
 
@@ -58,7 +58,7 @@ def serve(voice: Voice, listen: Sequence[str], processes: str | None, part: str,
 @click.option("--tenant", default="", metavar="NAME", help="Only this tenant's texts.")
 @speaking
 def embed(voice: Voice, tenant: str) -> None:
-    """Compute the vectors that stored texts lack in the embedder in use: after a change of SIDECAR_EMBEDDER, or before a start.
+    """Compute the missing vectors of stored texts with the embedder in use, after a change of SIDECAR_EMBEDDER or before a start.
 
     A running service does the same in the background. Safe to interrupt, to repeat, and to run beside a service.
 

@@ -39,9 +39,9 @@ def token(
     role: str,
     lifetime_s: int,
 ) -> None:
-    """Mint a token with this machine's dev key; the key is created if there is none.
+    """Mint a token with this machine's dev key, which is created if there is none.
 
-    Refused if real signing keys are configured: then tokens come from their issuer.
+    Refused if real signing keys are configured: then the issuer makes the tokens.
 
     \b
     Example:

@@ -23,10 +23,10 @@ def tools() -> None:
 
 
 @tools.command("list", short_help="List the tools and their approval.")
-@click.option("--backend", default="", help="One server; all without it.")
+@click.option("--backend", default="", help="Only this server. Default: all.")
 @connected
 def list_tools(session: CommandSession, backend: str) -> int:
-    """List the tools that servers declare, their approval, and the reason why a turn does not call one.
+    """List the tools that servers declare, their approval, and the reasons why turns do not call them.
 
     \b
     Example:
@@ -37,13 +37,13 @@ def list_tools(session: CommandSession, backend: str) -> int:
     return FAILED if listing.problems else OK
 
 
-@tools.command(short_help="Approve a tool as it is declared now.")
+@tools.command(short_help="Approve a tool's present declaration.")
 @_backend
 @_tool
 @click.option("--hash", "schema_hash", default="", help="The declaration's hash as `tools list --json` shows it.")
 @connected
 def approve(session: CommandSession, backend: str, tool: str, schema_hash: str) -> None:
-    """Approve a tool as it is declared now. Any change of its declaration revokes the approval.
+    """Approve a tool's present declaration. Any change of it revokes the approval.
 
     \b
     Example:

@@ -32,7 +32,7 @@ def worker(voice: Voice, *, ends_with_parent: bool) -> None:
     read = settings.read(os.environ)
     telemetry.log_to_stderr(read.log_level, process="worker" if ends_with_parent else "")
     telling = watch.config_of(os.environ, slow_turn_s=read.slow_turn_s, keeps_content=read.capture_content)
-    if ends_with_parent:  # the parent sends what both count
+    if ends_with_parent:  # the parent exports the metrics of both
         telling = replace(telling, sends_metrics=False)
     with watch.watching(telling) as watched:
         asyncio.run(process.work(read, watched, ends_with_parent=ends_with_parent))

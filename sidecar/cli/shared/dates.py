@@ -1,4 +1,4 @@
-"""Times on the command line: a year, a month, a day or an instant in ISO 8601, with how exactly it is given."""
+"""Times on the command line: a year, a month, a day or an instant in ISO 8601, with its precision."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _InstantType(click.ParamType[DatedInstant]):
         try:
             moment = datetime.fromisoformat(value + found[1])
         except ValueError:
-            self.fail(f"{value!r} is no time; write 2026, 2026-03, 2026-03-03 or 2026-03-03T14:05:00Z", param, ctx)
+            self.fail(f"{value!r} is not a time; write 2026, 2026-03, 2026-03-03 or 2026-03-03T14:05:00Z", param, ctx)
         return DatedInstant(moment if moment.tzinfo else moment.replace(tzinfo=UTC), found[0])
 
 
@@ -38,6 +38,6 @@ INSTANT = _InstantType()
 
 
 def written(moment: datetime, precision: str) -> str:
-    """Return the instant in ISO 8601 (UTC), as far as it is known."""
+    """Return the instant in ISO 8601 (UTC), to its precision."""
     text = moment.astimezone(UTC).isoformat(timespec="minutes")
     return text[: _CHARS[precision]] if precision in _CHARS else f"{text[:16]}Z"

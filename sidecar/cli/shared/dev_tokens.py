@@ -1,4 +1,4 @@
-"""Tokens from the local dev key, for commands without a token. Loaded when needed, because it imports server code."""
+"""Tokens from the local dev key, for commands without a token. Loaded only when needed, because it imports server code."""
 
 from __future__ import annotations
 

@@ -55,19 +55,19 @@ def assembly(assembly: Assembly, *, shortest_lines: int | None = None) -> Iterat
 
 def _notes(assembly: Assembly) -> Iterator[str]:
     if assembly.last_exchange_cut:
-        yield "The last exchange was too long for the pool: its middle is cut."
+        yield "The last exchange was too long for the pool: its middle was cut."
     yield from _reading(assembly.reading)
     if assembly.nothing_found:
         again = (
-            f" See what was left out with: sidecar replay {assembly.receipt_id} --spend full"
+            f" Show the omitted items with: sidecar replay {assembly.receipt_id} --spend full"
             if assembly.receipt_id
             else ""
         )
-        yield f"Nothing was recalled: nothing found is worth its tokens.{again}"
+        yield f"Nothing was recalled: no match is worth its tokens.{again}"
     if assembly.conversation_missing:
         yield "The conversation is missing: the thread's recent turns could not be read."
     if assembly.degraded:
-        yield "Degraded: a source that should have answered did not."
+        yield "Degraded: a source did not answer."
     if assembly.receipt_id:
         yield f"receipt {assembly.receipt_id}"
 
@@ -139,7 +139,7 @@ def window_shares(budget: Budget) -> list[BarPart]:
         BarPart("headroom", budget.headroom_tokens),
         BarPart("pool", budget.pool_tokens),
     ]
-    return [*spent, BarPart("not asked for", budget.window_tokens - sum(share.tokens for share in spent))]
+    return [*spent, BarPart("not requested", budget.window_tokens - sum(share.tokens for share in spent))]
 
 
 def pool_shares(budget: Budget, reports: Sequence[SourceReport]) -> list[BarPart]:
@@ -225,11 +225,11 @@ def difference(diff: AssemblyDiff) -> Iterator[Any]:
     if diff.first_changed_zone:
         yield f"The bytes differ from the {diff.first_changed_zone} zone on."
     if diff.note:
-        yield f"They may differ for this alone: {diff.note}."
+        yield f"This alone may explain the differences: {diff.note}."
 
 
 def replay(replay: Replay) -> Iterator[Any]:
-    """Yield the differences made by other knobs, and the budget under them."""
+    """Yield the differences made by other knobs, and the new budget."""
     yield from difference(replay.diff)
     yield ""
     yield from budget(replay.assembly.budget, replay.assembly.sources)
@@ -243,7 +243,7 @@ def elsewhere(outcomes: Iterable[ForgottenElsewhere]) -> Iterator[str]:
 
 
 def rows(names: Sequence[str], values: Iterable[Sequence[Any]], *, empty: str = "") -> Table | str:
-    """Return a plain table of texts and numbers; without rows, `empty` instead, which says how to get some."""
+    """Return a plain table of texts and numbers; without rows, return `empty`, which says how to get some."""
     table = _table(*names)
     for row in values:
         table.add_row(*(Text(printable(str(value))) for value in row))
@@ -266,17 +266,17 @@ def _number(value: int) -> str:
 
 
 def short_ids(text: str) -> str:
-    """Return the text with each UUID cut to its first eight digits, to fit tables; JSON output has them in full."""
+    """Return the text with each UUID cut to its first eight digits, to fit tables; JSON output has the full UUIDs."""
     return _UUID.sub(r"\1…", printable(text))
 
 
 def moment(instant: datetime | None) -> str:
-    """Return the time in UTC to the minute; "" for None."""
+    """Return the time in UTC to the minute; empty for None."""
     return f"{instant:%Y-%m-%d %H:%M}" if instant else ""
 
 
 def _cut(text: str, lines: int | None) -> str:
-    """Return the text's first lines, with a note if lines are left out; all of it for None."""
+    """Return the text's first `lines` lines, with a note if lines are left out; the whole text for None."""
     kept = printable(text).rstrip("\n").split("\n")
     if lines is None or len(kept) <= lines + 1:
         return "\n".join(kept)

@@ -1,4 +1,4 @@
-"""The event loop of commands that do their work in their own process."""
+"""The event loop of commands that work in their own process."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ _MOST_CHARS = 1_000
 
 OK, FAILED, USAGE, REFUSED, UNAVAILABLE, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
-# The error classes whose texts are written for people, by module. An error can only come from a loaded module, so modules
-# that are not loaded are ignored.
+# The error classes with texts for users, by module. An error can only come from a loaded module, so modules that are not
+# loaded are ignored.
 _TREES = (
     ("sidecar.cli.shared.failures", "CommandFailed"),
     ("sidecar.client.errors", "SidecarCallError"),
@@ -40,7 +40,7 @@ _EXITS = {
 
 
 class CommandFailed(Exception):
-    """The command could not do all of its work; the text says what to do."""
+    """The command could not complete its work; the text says how to continue."""
 
 
 class NotThere(CommandFailed):
@@ -50,7 +50,7 @@ class NotThere(CommandFailed):
 
 
 class Interrupted(CommandFailed):
-    """Ctrl-C ended the command; the text says what was done before."""
+    """Ctrl-C ended the command; the text reports the completed work."""
 
 
 class TokenMissing(CommandFailed):
@@ -63,7 +63,7 @@ class TokenMissing(CommandFailed):
 
 
 class TokenEmpty(CommandFailed):
-    """token: it is empty, so the command that should have made it failed; give a token, or unset SIDECAR_TOKEN to use
+    """token: it is empty, so the command that should have created it failed; give a token, or unset SIDECAR_TOKEN to use
     this machine's dev key."""
 
     def __str__(self) -> str:
@@ -80,17 +80,17 @@ class ConfirmationMissing(CommandFailed):
 
 
 def user_errors() -> tuple[type[Exception], ...]:
-    """Return the classes of errors whose texts are for people."""
+    """Return the classes of errors with texts for users."""
     return tuple(getattr(sys.modules[module], name) for module, name in _TREES if module in sys.modules)
 
 
 def exit_code(error: Exception) -> int:
-    """Return the exit code for an error: the one of its nearest class that has one, else 1."""
+    """Return the exit code for an error: that of its nearest class with one, or else 1."""
     return next((_EXITS[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in _EXITS), FAILED)
 
 
 def line_of(error: Exception) -> str:
-    """Return the error on one line: the field, if one is at fault, what is wrong, and what to do."""
+    """Return the error on one line: the field, if there is one, the problem, and the fix."""
     text = clipped(" ".join(str(error).split()))
     field = getattr(error, "field", "")
     wait_s = getattr(error, "retry_after_s", None)
@@ -99,7 +99,7 @@ def line_of(error: Exception) -> str:
 
 
 def clipped(text: str) -> str:
-    """Return the text as UTF-8 can hold it, without the middle of what is far too long: a message may repeat what was given."""
+    """Return the text as valid UTF-8, with the middle of a very long text cut: a message may repeat the user's input."""
     whole = text.encode(errors="backslashreplace").decode()
     if len(whole) <= _MOST_CHARS:
         return whole
@@ -107,7 +107,7 @@ def clipped(text: str) -> str:
 
 
 def facts_of(error: Exception) -> dict[str, Any]:
-    """Return the error as JSON gives it."""
+    """Return the error's facts for JSON output."""
     names = ("code", "reason", "field", "retry_after_s")
     facts = {name: getattr(error, name) for name in names if getattr(error, name, None)}
     return {"error": {"kind": type(error).__name__, "message": line_of(error), **facts}}

@@ -19,9 +19,9 @@ _AGAIN = "Run the same command again to store the rest; nothing is stored twice.
 
 @contextmanager
 def resumable(voice: Voice, stored: Callable[[], str]) -> Iterator[None]:
-    """Say what is stored when a call fails or Ctrl-C ends an import.
+    """Report the stored amount when a call fails or Ctrl-C ends an import.
 
-    `stored` returns the amount, such as "500 of 1,200 memories", or "" for none. Raises Interrupted for Ctrl-C.
+    `stored` returns the amount, such as "500 of 1,200 memories", or empty for none. Raises Interrupted for Ctrl-C.
     """
     try:
         yield
@@ -35,7 +35,7 @@ def resumable(voice: Voice, stored: Callable[[], str]) -> Iterator[None]:
 
 @contextmanager
 def named(voice: Voice, batch: Sequence[V], name: Callable[[V], str]) -> Iterator[None]:
-    """Say by its name which value of a batch the service refuses; its error knows only the place."""
+    """Name the value of a batch that the service refuses; its error has only the index."""
     try:
         yield
     except RequestUnusable as error:
@@ -46,9 +46,9 @@ def named(voice: Voice, batch: Sequence[V], name: Callable[[V], str]) -> Iterato
 
 
 def drawn_refusals(skipped: Sequence[str], *, lost: int) -> Iterator[str]:
-    """Yield the first reasons why pieces were left out, and how to go on if `lost` of them hold something."""
+    """Yield the first reasons for skipped pieces, and how to continue if `lost` of them have content."""
     yield from (printable(f"skipped {reason}") for reason in skipped[:_REASONS_SHOWN])
     if len(skipped) > _REASONS_SHOWN:
         yield f"… {len(skipped) - _REASONS_SHOWN:,} more were skipped; --json lists all"
     if lost:
-        yield f"{lost:,} refused: mend them where they stand and run the same command again; nothing is stored twice"
+        yield f"{lost:,} refused: correct them in the file and run the same command again; nothing is stored twice"

@@ -76,7 +76,7 @@ class Voice:
         sys.stderr.flush()
 
     def confirm(self, question: str) -> None:
-        """Return once the user agrees. Raises click.Abort if the user declines, ConfirmationMissing without a terminal."""
+        """Ask the user to agree. Raises click.Abort if the user declines, ConfirmationMissing without a terminal."""
         try:
             agreed = click.confirm(printable(clipped(question)), err=True)
         except click.Abort:
@@ -90,7 +90,7 @@ class Voice:
 
     @contextmanager
     def progress(self, title: str, total: int | None) -> Iterator[Step]:
-        """Yield a function that advances a bar on standard error; there is none for JSON or without a terminal."""
+        """Yield a function that advances a bar on standard error; no bar is drawn for JSON or without a terminal."""
         if self.is_json or not sys.stderr.isatty():
             yield _no_step
             return
@@ -117,12 +117,12 @@ def _console() -> Any:
 def _encoded(value: Any) -> bytes:
     try:
         return orjson.dumps(value, default=_as_json, option=orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z)
-    except orjson.JSONEncodeError:  # it may hold the name of a file that is no text: that is written in escapes
+    except orjson.JSONEncodeError:  # it may contain a file name that is not valid text, which is written with escapes
         return json.dumps(value, default=_as_plain, indent=2).encode()
 
 
 def _as_plain(value: Any) -> Any:
-    """Return a JSON form of a value unknown to Python's writer: our values as mappings, others as orjson writes them."""
+    """Return a JSON form of a value that Python's writer does not support: our values as mappings, others as in orjson."""
     if is_dataclass(value):
         return {one.name: getattr(value, one.name) for one in fields(value)}
     if hasattr(value, "items"):
@@ -131,9 +131,9 @@ def _as_plain(value: Any) -> Any:
 
 
 def _as_json(value: Any) -> Any:
-    """Return a JSON form of a value unknown to orjson: mappings and tuples of other types."""
+    """Return a JSON form of a value that orjson does not support: mappings and tuples of other types."""
     if hasattr(value, "items"):
         return dict(value)
     if isinstance(value, set | frozenset):
         return sorted(value)
-    raise TypeError(f"{type(value).__name__} has no form in JSON")
+    raise TypeError(f"{type(value).__name__} has no JSON form")

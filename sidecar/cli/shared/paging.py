@@ -1,4 +1,4 @@
-"""Lists in pages, and values in batches: as many calls as needed, each within its limits."""
+"""Reads lists page by page, and sends values in batches: as many calls as needed, each within its limits."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import click
 V = TypeVar("V")
 
 BATCH_COUNT = 500
-BATCH_CHARS = 4_000_000  # even at four bytes per character well below the message limit
+BATCH_CHARS = 4_000_000  # well below the message limit, even at four bytes per character
 _PAGE_SIZE = 200
 
 limit_option = click.option(
-    "--limit", type=click.IntRange(min=0), default=50, show_default=True, help="How many at most; 0 for all."
+    "--limit", type=click.IntRange(min=0), default=50, show_default=True, help="The maximum number; 0 for all."
 )
 
 

@@ -26,7 +26,7 @@ DEFAULT_NAME = "default"
 class CommandSession:
     """A client for the tenant and owner of the options, and the output of the command.
 
-    `owner` is the owner it calls for, empty for the token's own.
+    `owner` is the owner of its calls, empty for the token's own.
     """
 
     client: Sidecar
@@ -45,7 +45,7 @@ class Caller:
 
 
 def securable(work: Command) -> Command:
-    """Give a command `tls`, made from --tls-ca, --tls-name, --tls-cert and --tls-key; None without them."""
+    """Add `tls` to a command, made from --tls-ca, --tls-name, --tls-cert and --tls-key; None without them."""
     file = click.Path(exists=True, dir_okay=False, path_type=Path)
 
     @click.option("--tls-key", type=file, envvar="SIDECAR_CLIENT_KEY", help="The key of --tls-cert, PEM.")
@@ -53,7 +53,7 @@ def securable(work: Command) -> Command:
     @click.option(
         "--tls-name", envvar="SIDECAR_TLS_NAME", default="", help="The name in its certificate, if not the address."
     )
-    @click.option("--tls-ca", type=file, envvar="SIDECAR_TLS_CA", help="Call over TLS and trust these roots, PEM.")
+    @click.option("--tls-ca", type=file, envvar="SIDECAR_TLS_CA", help="Use TLS and trust these roots, PEM.")
     @functools.wraps(work)
     def command(
         *, tls_ca: Path | None, tls_name: str, tls_cert: Path | None, tls_key: Path | None, **options: Any
@@ -67,25 +67,27 @@ def _tls(roots: Path | None, name: str, own: tuple[Path | None, Path | None]) ->
     if not (roots or name or any(own)):
         return None
     if own.count(None) == 1:
-        raise click.UsageError("--tls-cert and --tls-key go together.")
+        raise click.UsageError("--tls-cert and --tls-key must be set together.")
     ca, chain = (_pem("--tls-ca", roots, "CERTIFICATE"), _pem("--tls-cert", own[0], "CERTIFICATE"))
     return Tls(ca, _pem("--tls-key", own[1], "PRIVATE KEY"), chain, name)
 
 
 def _pem(option: str, file: Path | None, kind: str) -> bytes | None:
-    """Return the file's bytes, None without one. Raises UsageError if it has no such block: no call would be answered."""
+    """Return the file's bytes, None without a file. Raises UsageError if it has no block of that kind."""
     content = file.read_bytes() if file else None
     if content is not None and f"{kind}-----".encode() not in content:
-        raise click.UsageError(f"{option}: {file} holds no {kind.lower()}; give a PEM file with one.")
+        raise click.UsageError(f"{option}: {file} contains no {kind.lower()}; give a PEM file with one.")
     return content
 
 
 def connected(work: Command) -> Command:
-    """Give a command a `session`: --address, --token, --tenant, --owner, the TLS options, and --json."""
+    """Add a `session` to a command: --address, --token, --tenant, --owner, the TLS options, and --json."""
 
     @click.option("--owner", default="", help="The owner of context, memories and threads. Default: the token's own.")
     @click.option("--tenant", default="", help="The tenant. Default: the token's own.")
-    @click.option("--token", envvar="SIDECAR_TOKEN", help="A token; else $SIDECAR_TOKEN, else the dev key's.")
+    @click.option(
+        "--token", envvar="SIDECAR_TOKEN", help="A token. Default: $SIDECAR_TOKEN, or a token of the dev key."
+    )
     @click.option(
         "--address", envvar="SIDECAR_ADDRESS", default=DEFAULT_ADDRESS, show_default=True, help="The sidecar."
     )
@@ -103,7 +105,7 @@ def connected(work: Command) -> Command:
 
 
 def as_caller(caller: Caller, voice: Voice) -> Caller:
-    """Return the caller with a token: the given one, or one minted with the local dev key, with a note to the user.
+    """Return the caller with a token: the given one, or one minted with the local dev key and a note to the user.
 
     Raises TokenEmpty, TokenMissing, or the errors of minting.
     """

@@ -1,4 +1,4 @@
-"""Shared by all commands: --json, and errors as one line and an exit code. Loads no client: not every command calls a sidecar."""
+"""Shared by all commands: --json, and errors as one line and an exit code. Loads no client, since not all commands need one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Command = Callable[..., Any]
 
 
 def speaking(work: Command) -> Command:
-    """Give a command --json and a `voice`, and convert its errors to one line and an exit code."""
+    """Add --json and a `voice` to a command, and convert its errors to one line and an exit code."""
 
     @click.option("--json", "is_json", is_flag=True, help="Write one JSON document and nothing else.")
     @functools.wraps(work)

@@ -1,4 +1,4 @@
-"""Commands about a turn's context: assemble, explain, replay under other knobs, compare two."""
+"""Commands for a turn's context: assemble, explain, replay with other knobs, compare two."""
 
 from __future__ import annotations
 
@@ -29,8 +29,10 @@ from sidecar.client.answers import Assembly
 @click.option("--budget", type=click.IntRange(min=0), help="An upper bound on the pool, in tokens.")
 @click.option("--spend", help="How much to recall: frugal, balanced (default) or full.")
 @click.option("--set", "assignments", multiple=True, metavar="KNOB=VALUE", help="A knob for this turn; repeatable.")
-@click.option("--as-of", type=INSTANT, help="Rank memories by what held at this time (2026, 2026-03, …); default: now.")
-@click.option("--known-at", type=INSTANT, help="Recall the memories that were known at this time; default: now.")
+@click.option(
+    "--as-of", type=INSTANT, help="Rank memories by their validity at this time (2026, 2026-03, …); default: now."
+)
+@click.option("--known-at", type=INSTANT, help="Recall only memories known at this time; default: now.")
 @click.option("--context-only", is_flag=True, help="Show only the context.")
 @connected
 def assemble(
@@ -52,19 +54,19 @@ def assemble(
       sidecar assemble "When do I fly back?" --model gpt-4o --set knowledge.top_k=5 --json
     """
     if not options["message"].strip():
-        raise click.BadParameter("it is empty; write what the user says.", param_hint="MESSAGE")
+        raise click.BadParameter("it is empty; write the user's message.", param_hint="MESSAGE")
     overrides = _overrides(assignments, {"budget_tokens": budget, "spend": spend}) or None
     options |= {"as_of_time": as_of and as_of.moment, "known_at_time": known_at and known_at.moment}
     assembly = session.client.assemble_context(overrides=overrides, detail="decisions", **options)
     session.voice.show(assembly, drawing.context if context_only else drawing.assembly)
     if _is_thread_empty(options["thread_id"], assembly):
         session.voice.note(
-            f"The thread {options['thread_id']!r} has no turns yet; those there are: sidecar thread list"
+            f"The thread {options['thread_id']!r} has no turns yet; list the threads with: sidecar thread list"
         )
 
 
 def _is_thread_empty(thread_id: str, assembly: Assembly) -> bool:
-    """Return whether a thread was named that was looked for and has nothing."""
+    """Return whether a thread was named and searched, and has no turns."""
     return bool(thread_id) and any(one.source == "thread" and one.status == "EMPTY" for one in assembly.sources)
 
 
@@ -123,7 +125,7 @@ def diff(session: CommandSession, before: str, after: str) -> None:
 
 
 def _overrides(assignments: Sequence[str], plain: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the knobs set by the options; a knob set to an empty value is not overridden."""
+    """Return the knobs that the options set; a knob with an empty value is not overridden."""
     read = knobs.read_assignments(assignments)
     return {name: value for name, value in {**read, **plain}.items() if value is not None}
 

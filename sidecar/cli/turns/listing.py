@@ -38,7 +38,7 @@ def turns(session: CommandSession, limit: int, **options: Any) -> None:
 def draw(rows: Sequence[TurnCost]) -> Iterator[Any]:
     """Yield a line for each turn."""
     names = ("time (UTC)", "receipt", "thread", "model", "ms", "tokens", "cost", "state")
-    yield drawing.rows(names, map(cells, rows), empty="No such turns yet; one begins with: sidecar assemble")
+    yield drawing.rows(names, map(cells, rows), empty="No such turns yet; start one with: sidecar assemble")
 
 
 def cells(row: TurnCost) -> tuple[str, ...]:

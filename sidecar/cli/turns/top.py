@@ -34,7 +34,7 @@ class Glance:
     newest: tuple[TurnCost, ...]
 
 
-@click.command(short_help="Watch turns as they come.")
+@click.command(short_help="Watch the newest turns.")
 @click.option("--every", "every_s", type=click.FloatRange(min=0.2), default=2.0, show_default=True, help="Seconds.")
 @click.option("--once", is_flag=True, help="Draw once and end.")
 @connected

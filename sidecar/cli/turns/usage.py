@@ -20,7 +20,7 @@ def usage() -> None:
 
 @usage.command(short_help="Report the provider's token counts of an assembly.")
 @click.argument("receipt")
-@click.option("--input", "input_tokens", type=_TOKENS, required=True, help="Input tokens, cached ones included.")
+@click.option("--input", "input_tokens", type=_TOKENS, required=True, help="Input tokens, including cached ones.")
 @click.option("--output", "output_tokens", type=_TOKENS, default=0, help="Output tokens.")
 @click.option("--cache-read", "cache_read_tokens", type=_TOKENS, default=0, help="Input tokens read from the cache.")
 @click.option("--cache-write", "cache_write_tokens", type=_TOKENS, default=0, help="Input tokens written to the cache.")

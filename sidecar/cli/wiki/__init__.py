@@ -1,1 +1,1 @@
-"""`sidecar wiki …`: reading, compiling and upkeep."""
+"""`sidecar wiki …`: reading, compiling and maintenance."""

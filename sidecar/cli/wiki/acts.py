@@ -14,7 +14,7 @@ from sidecar.client.answers.wiki import DeleteEffect
 @click.argument("name")
 @connected
 def alias(session: CommandSession, page: str, name: str) -> None:
-    """Give a page another name, which the compile will recognize.
+    """Give a page another name, which compiles recognize.
 
     \b
     Example:
@@ -29,7 +29,7 @@ def alias(session: CommandSession, page: str, name: str) -> None:
 @click.argument("title")
 @connected
 def rename(session: CommandSession, page: str, title: str) -> None:
-    """Give a page another title, which every later compile keeps. Its links stay, and its old title stays a name of it.
+    """Give a page another title, which later compiles keep. Its links stay, and its old title remains one of its names.
 
     \b
     Example:
@@ -39,26 +39,26 @@ def rename(session: CommandSession, page: str, title: str) -> None:
     session.voice.show(renamed, lambda one: [printable(f"{one.path} is now titled {one.title}")])
 
 
-@click.command(short_help="Make a page a part of another.")
+@click.command(short_help="Merge a page into another.")
 @click.argument("page")
 @click.argument("into")
 @connected
 def merge(session: CommandSession, page: str, into: str) -> None:
-    """Make PAGE a part of INTO: its texts, sources, links and names move, and its old name leads there. Later compiles keep it.
+    """Merge PAGE into INTO: its texts, sources, links and names move, and its old name leads there. Later compiles keep it.
 
     \b
     Example:
       sidecar wiki merge bea beatrice-holm
     """
     kept = session.client.merge_pages(page=page, into=into)
-    session.voice.show(kept, lambda one: [printable(f"{page} is a part of {one.title} ({one.path}) now")])
+    session.voice.show(kept, lambda one: [printable(f"{page} is now a part of {one.title} ({one.path})")])
 
 
 @click.command(short_help="Undo a merge.")
 @click.argument("page")
 @connected
 def unmerge(session: CommandSession, page: str) -> None:
-    """Make a merged page a page of its own again. A compile reads again what could be of either page.
+    """Undo the merge of a page. A compile rereads the memories that could belong to either page.
 
     \b
     Example:
@@ -74,7 +74,7 @@ def unmerge(session: CommandSession, page: str) -> None:
 @click.argument("page")
 @connected
 def archive(session: CommandSession, page: str) -> None:
-    """Remove a page from reads and search. Its rows stay; a compile that changes it activates it again.
+    """Remove a page from reads and search. Its rows stay; a compile that changes the page activates it again.
 
     \b
     Example:
@@ -95,7 +95,7 @@ def delete(session: CommandSession, page: str, yes: bool) -> None:
       sidecar wiki delete austin --yes
     """
     if not yes:
-        session.voice.confirm(f"Delete {page} with everything on it?")
+        session.voice.confirm(f"Delete {page} with all its content?")
     effect = session.client.delete_page(page=page)
     session.voice.show({"deleted": effect.page and effect.page.path}, lambda _: [drawn_deletion(effect, page)])
 
@@ -105,7 +105,7 @@ def _memories(count: int) -> str:
 
 
 def drawn_deletion(effect: DeleteEffect, named: str) -> str:
-    """Return a line with the deleted page, or that there is no page of the name."""
+    """Return a line with the deleted page, or one saying that there is no page of that name."""
     if effect.page is None:
         return printable(f"there is no page {named!r}; nothing was deleted")
     return printable(f"deleted: {effect.page.title} ({effect.page.path})")
@@ -130,7 +130,7 @@ def ignore(session: CommandSession, mention_id: str) -> None:
 @click.argument("section")
 @connected
 def suppress(session: CommandSession, page: str, section: str) -> None:
-    """Keep a section from ever becoming a page of its own.
+    """Keep a section from ever becoming a separate page.
 
     \b
     Example:

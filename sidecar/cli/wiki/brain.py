@@ -1,4 +1,4 @@
-"""Commands of the Brain: look something up as an agent does, and keep the rules and copies that fill a tenant's Brain."""
+"""Commands of the Brain: lookups like an agent's, and the rules and copies of a tenant's Brain."""
 
 from __future__ import annotations
 
@@ -26,20 +26,18 @@ from sidecar.client.answers.brain import (
 
 @click.group()
 def brain() -> None:
-    """Look things up in compiled pages, and share memories in a tenant by approved rules."""
+    """Query compiled pages, and share memories in a tenant by approved rules."""
 
 
 @brain.command(short_help="Shortlist pages for a question, or show details by id.")
 @click.argument("text", required=False, default="", metavar="[QUERY]")
-@click.option(
-    "--detail", "detail_ids", multiple=True, help="Show the page with this id of a shortlist; may be given again."
-)
+@click.option("--detail", "detail_ids", multiple=True, help="Show the page with this id of a shortlist; repeatable.")
 @click.option("--limit", type=click.IntRange(1, 10), default=10, show_default=True, help="Pages to shortlist.")
 @connected
 def query(session: CommandSession, text: str, detail_ids: tuple[str, ...], limit: int) -> int:
-    """Shortlist up to ten pages for QUERY, or show what pages of a shortlist say, each statement with its memories.
+    """Shortlist up to ten pages for QUERY, or show the statements of pages of a shortlist, each with its memories.
 
-    The exit code is 1 if one of the pages asked for by --detail is not there.
+    The exit code is 1 if one of the pages named by --detail does not exist.
 
     \b
     Example:
@@ -51,10 +49,10 @@ def query(session: CommandSession, text: str, detail_ids: tuple[str, ...], limit
     return FAILED if any(one.status != "found" for one in found.details) else OK
 
 
-@brain.command(short_help="Show the rules of release, and how many copies there are.")
+@brain.command(short_help="Show the release rules and the number of copies.")
 @connected
 def rules(session: CommandSession) -> None:
-    """Show whether turns see the Brain, its rules, and how many copies they released. Needs the admin role.
+    """Show whether turns see the Brain, its rules, and the number of copies. Needs the admin role.
 
     \b
     Example:
@@ -63,18 +61,20 @@ def rules(session: CommandSession) -> None:
     session.voice.show(session.client.get_brain(), _draw_state)
 
 
-@brain.command(short_help="Propose a rule of release.")
+@brain.command(short_help="Propose a release rule.")
 @click.argument("name")
-@click.option("--tag", "tags", multiple=True, help="Release memories with this tag; may be given again.")
-@click.option("--type", "memory_types", multiple=True, help="Release memories of this type; may be given again.")
-@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="Only with this metadata; may be given again.")
+@click.option("--tag", "tags", multiple=True, help="Release memories with this tag; repeatable.")
+@click.option("--type", "memory_types", multiple=True, help="Release memories of this type; repeatable.")
+@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="Only with this metadata; repeatable.")
 @click.option(
     "--authority", type=click.Choice(["derived", "candidate", "agent", "user"]), default="agent", show_default=True,
-    help="The least authority.",
+    help="The minimum authority.",
 )  # fmt: skip
 @click.option("--base", "knowledge_base", default="", help="Release the documents of this knowledge base instead.")
 @click.option("--document", "document_path", default="", metavar="PATH", help="Of the base, only this document.")
-@click.option("--tier", type=click.IntRange(0, 5), default=0, help="Trust its copies at least so far; needs --reason.")
+@click.option(
+    "--tier", type=click.IntRange(0, 5), default=0, help="The minimum trust tier of its copies; needs --reason."
+)
 @click.option("--reason", default="", help="Why its copies are trusted more than their sources.")
 @connected
 def propose(session: CommandSession, name: str, metadata: tuple[str, ...], **options: Any) -> None:
@@ -105,7 +105,7 @@ def propose(session: CommandSession, name: str, metadata: tuple[str, ...], **opt
 @click.argument("rule_id", metavar="RULE")
 @connected
 def approve(session: CommandSession, rule_id: str) -> None:
-    """Approve RULE: the memories of all owners are compared with it, now and from now on. Needs the admin role.
+    """Approve RULE: the memories of all owners are compared with it, existing ones and later ones. Needs the admin role.
 
     \b
     Example:
@@ -120,7 +120,7 @@ def approve(session: CommandSession, rule_id: str) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @connected
 def withdraw(session: CommandSession, what: str, is_copy: bool, yes: bool) -> None:
-    """Withdraw a rule for good with what it released; with --copy, one copy, which no rule releases again.
+    """Withdraw a rule for good with its copies; with --copy, one copy, which no rule releases again.
 
     Needs the admin role.
 
@@ -130,7 +130,7 @@ def withdraw(session: CommandSession, what: str, is_copy: bool, yes: bool) -> No
       sidecar brain withdraw --copy 0b4f7e9c-58a7-4a59-a7b5-5b7f5f0d3f10 --yes
     """
     if not yes:
-        session.voice.confirm(f"Withdraw the {'copy' if is_copy else 'rule, with what it released'}?")
+        session.voice.confirm(f"Withdraw the {'copy' if is_copy else 'rule with its copies'}?")
     if is_copy:
         session.voice.show(session.client.withdraw_copy(copy_id=what), lambda one: _draw_copies([one]))
     else:
@@ -152,12 +152,12 @@ def copies(session: CommandSession, state: str | None, limit: int) -> None:
     session.voice.show(list(found), _draw_copies)
 
 
-@brain.command(short_help="Release a held or withdrawn copy, for a reason.")
+@brain.command(short_help="Release a held or withdrawn copy, with a reason.")
 @click.argument("copy_id", metavar="COPY")
-@click.option("--reason", required=True, help="Why; the audit log keeps it.")
+@click.option("--reason", required=True, help="The reason; the audit log keeps it.")
 @connected
 def release(session: CommandSession, copy_id: str, reason: str) -> None:
-    """Release COPY: it is trusted like what it contradicts. Needs the admin role.
+    """Release COPY: it gets the trust of the copy that it contradicts. Needs the admin role.
 
     \b
     Example:
@@ -195,13 +195,13 @@ def rename(session: CommandSession, page: str, title: str) -> None:
     session.voice.show(kept, lambda one: [printable(f"{page} is now titled {one.title}")])
 
 
-@brain.command(short_help="Make a page of the Brain a part of another.")
+@brain.command(short_help="Merge a page of the Brain into another.")
 @click.argument("page")
 @click.argument("into", required=False, default="")
-@click.option("--undo", is_flag=True, help="Take the merge of PAGE back.")
+@click.option("--undo", is_flag=True, help="Undo the merge of PAGE.")
 @connected
 def merge(session: CommandSession, page: str, into: str, undo: bool) -> None:
-    """Make PAGE a part of INTO, which later compiles keep; with --undo, a page of its own again. Needs the admin role.
+    """Merge PAGE into INTO, which later compiles keep; with --undo, undo that. Needs the admin role.
 
     \b
     Example:
@@ -209,17 +209,17 @@ def merge(session: CommandSession, page: str, into: str, undo: bool) -> None:
       sidecar brain merge entity/helios-office --undo
     """
     session.client.merge_brain_pages(page=page, into=into, undo=undo)
-    outcome = "is a page of its own once a worker has compiled" if undo else f"is a part of {into} now"
+    outcome = "is a separate page after the next compile" if undo else f"is now a part of {into}"
     session.voice.show({"page": page, "into": into, "undone": undo}, lambda _: [printable(f"{page} {outcome}")])
 
 
-@brain.command(short_help="Take a wrong sentence from a page of the Brain.")
+@brain.command(short_help="Remove a wrong sentence from a page of the Brain.")
 @click.argument("page", required=False, default="")
 @click.argument("sentence", required=False, default="")
-@click.option("--restore", default="", metavar="REPORT", help="Put the sentence of this report back instead.")
+@click.option("--restore", default="", metavar="REPORT", help="Restore the sentence of this report instead.")
 @connected
 def wrong(session: CommandSession, page: str, sentence: str, restore: str) -> None:
-    """Take SENTENCE from PAGE for good, or put one back. `sidecar brain rules --json` lists the reports. Needs the admin role.
+    """Remove SENTENCE from PAGE for good, or restore one. `sidecar brain rules --json` lists the reports. Needs the admin role.
 
     \b
     Example:
@@ -227,7 +227,7 @@ def wrong(session: CommandSession, page: str, sentence: str, restore: str) -> No
     """
     fields = {"page": page, "sentence": sentence, "restore_report_id": restore}
     report = session.client.report_brain_sentence(**fields)
-    done = "is back on" if restore else "is taken from"
+    done = "is restored on" if restore else "is removed from"
     session.voice.show(report, lambda one: [printable(f"{one.sentence!r} {done} {one.path}  {one.report_id}")])
 
 
@@ -235,7 +235,7 @@ def wrong(session: CommandSession, page: str, sentence: str, restore: str) -> No
 @click.argument("page")
 @click.argument("edge_type", metavar="TYPE")
 @click.argument("target")
-@click.option("--remove", is_flag=True, help="Take back one that was stated by hand.")
+@click.option("--remove", is_flag=True, help="Take back an edge that was stated by hand.")
 @connected
 def edge(session: CommandSession, page: str, edge_type: str, target: str, remove: bool) -> None:
     """State by hand that an edge of TYPE leads from PAGE to TARGET, or take it back. Needs the admin role.
@@ -245,15 +245,15 @@ def edge(session: CommandSession, page: str, edge_type: str, target: str, remove
       sidecar brain edge entity/priya-raman works_at entity/helios
     """
     was_removed = session.client.write_brain_edge(page=page, target=target, edge_type=edge_type, remove=remove)
-    outcome = ("taken back" if was_removed else "there was none by hand") if remove else "stated"
+    outcome = ("taken back" if was_removed else "it was not stated by hand") if remove else "stated"
     session.voice.show({"removed": was_removed}, lambda _: [printable(f"{page}  {edge_type}  {target}: {outcome}")])
 
 
-@brain.command(short_help="Let turns see the Brain, or leave it out.")
+@brain.command(short_help="Show the Brain in turns, or hide it.")
 @click.argument("state", type=click.Choice(["on", "off"]))
 @connected
 def show(session: CommandSession, state: str) -> None:
-    """Let turns and queries of the tenant see the Brain, or leave it out, within seconds. Needs the admin role.
+    """Show the Brain in turns and queries of the tenant, or hide it, within seconds. Needs the admin role.
 
     \b
     Example:

@@ -19,7 +19,7 @@ _GOOD = frozenset({"succeeded", "skipped"})
 
 @click.command("compile", short_help="Compile the owner's memories into pages.")
 @click.option("--model", "model_id", default="", help="The model to plan with. Default: the configured one.")
-@click.option("--dry-run", is_flag=True, help="Show what the next batch would change, and change nothing.")
+@click.option("--dry-run", is_flag=True, help="Show the changes of the next batch; change nothing.")
 @click.option("--wait", is_flag=True, help="Follow the job and its continuations to the end.")
 @click.option(
     "--may-archive-many",
@@ -53,7 +53,7 @@ def _draw_ticket(ticket: CompileTicket) -> Iterator[Any]:
 @click.argument("job_id", metavar="[JOB]", required=False, default="")
 @connected
 def watch(session: CommandSession, job_id: str) -> int:
-    """Follow a job and its continuations to the end. Without JOB, the newest.
+    """Follow a job and its continuations to the end. Without JOB, follow the newest.
 
     \b
     Example:
@@ -69,14 +69,14 @@ def watch(session: CommandSession, job_id: str) -> int:
 
 
 def followed(session: CommandSession, job_id: str) -> int:
-    """Follow the job and its continuations, show how the last ended, and return the command's exit code."""
+    """Follow the job and its continuations, show the result of the last one, and return the command's exit code."""
     *before, last = ended(session, job_id)
     session.voice.show(last, lambda one: drawing.job(one, before))
     return exit_of(last)
 
 
 def ended(session: CommandSession, job_id: str) -> list[CompileJob]:
-    """Follow the job and its continuations, and return them as they ended, at least one."""
+    """Follow the job and its continuations, and return the ended jobs, at least one."""
     chain = [_follow(session, job_id)]
     while (following := _continuation(session, chain[-1])) is not None:
         chain.append(_follow(session, following.job_id))
@@ -97,7 +97,7 @@ def _follow(session: CommandSession, job_id: str) -> CompileJob:
             step(max(0, read - seen))
             seen = max(seen, read)
     if last is None:
-        raise SidecarCallError("The stream ended before it said anything; try again.", code="UNAVAILABLE")
+        raise SidecarCallError("The stream ended before the first message; try again.", code="UNAVAILABLE")
     return last
 
 

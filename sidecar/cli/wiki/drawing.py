@@ -1,4 +1,4 @@
-"""Terminal output of the wiki commands: pages, lists, graphs, jobs, and results of upkeep."""
+"""Terminal output of the wiki commands: pages, lists, graphs, jobs, and results of maintenance."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _around(found: PageWhole) -> Iterator[str]:
     if found.aliases:
         yield printable(f"also called: {', '.join(dict.fromkeys(one.display for one in found.aliases))}")
     if found.page.entity_type:
-        yield printable(f"is of the type: {found.page.entity_type}")
+        yield printable(f"type: {found.page.entity_type}")
     if found.page.tags:
         yield printable(f"tags: {', '.join(found.page.tags)}")
     if found.parent is not None:
@@ -118,7 +118,7 @@ def pages(found: Sequence[WikiPage]) -> Iterator[Any]:
 
 
 def hits(found: Sequence[PageHit]) -> Iterator[Any]:
-    """Yield a line for each page that was found."""
+    """Yield a line for each search hit."""
     yield rows(
         ("page", "title", "score", "text", "name", "by"),
         (
@@ -132,12 +132,12 @@ def hits(found: Sequence[PageHit]) -> Iterator[Any]:
             )
             for one in found
         ),
-        empty="No page matches; what there is shows: sidecar wiki list",
+        empty="No page matches; list the pages with: sidecar wiki list",
     )
 
 
 def citations(found: Sequence[Citation]) -> Iterator[Any]:
-    """Yield a line for each place."""
+    """Yield a line for each citation."""
     yield rows(
         ("page", "title", "subject", "which", "through", "since", "now"),
         (
@@ -148,7 +148,7 @@ def citations(found: Sequence[Citation]) -> Iterator[Any]:
             )
             for one in found
         ),
-        empty="No page cites it, itself or through a page that it lists; the ids there are: sidecar memory list",
+        empty="No page cites it, directly or through a listed page; list the ids with: sidecar memory list",
     )  # fmt: skip
 
 
@@ -163,7 +163,7 @@ def mentions(found: Sequence[Mention]) -> Iterator[Any]:
             )
             for one in found
         ),
-        empty="No such names; a compile holds one that it sees too seldom for a page.",
+        empty="No such names; a compile holds a name that is too rare for a page.",
     )  # fmt: skip
 
 
@@ -193,7 +193,7 @@ def graph(part: GraphPart) -> Iterator[str]:
 def preview(preview: PlanPreview) -> Iterator[Any]:
     """Yield the changes that a compile would make."""
     memories = counted(preview.memory_count, "memory", "memories")
-    yield f"the next batch has {memories} and would change {counted(preview.item_count, 'thing')}"
+    yield f"the next batch has {memories} and would make {counted(preview.item_count, 'change')}"
     yield rows(
         ("change", "page", "what", "memories"),
         ((one.kind, one.path, one.subject, ", ".join(one.memory_ids)) for one in preview.items),
@@ -222,7 +222,7 @@ def jobs(found: Sequence[CompileJob]) -> Iterator[Any]:
 def job(one: CompileJob, before: Sequence[CompileJob] = ()) -> Iterator[Any]:
     """Yield a job's status, and its metrics summed with those of the earlier jobs in its chain."""
     yield printable(
-        f"{one.status}: job {one.job_id}, asked for by {one.trigger}{f', {one.error}' if one.error else ''}"
+        f"{one.status}: job {one.job_id}, triggered by {one.trigger}{f', {one.error}' if one.error else ''}"
     )
     figures = [(name, value) for name in _SHOWN if (value := _together(name, (*before, one)))]
     if figures and before:
@@ -247,7 +247,7 @@ def _together(name: str, chain: Sequence[CompileJob]) -> Any:
 def lint(report: LintReport) -> Iterator[Any]:
     """Yield the lint findings."""
     if not report.findings:
-        yield "nothing is amiss"
+        yield "no problems found"
     else:
         yield ", ".join(f"{count:,} {kind}" for kind, count in sorted(report.counts.items()))
         yield rows(("kind", "subject", "detail"), ((one.kind, one.subject, one.detail) for one in report.findings))
@@ -256,17 +256,17 @@ def lint(report: LintReport) -> Iterator[Any]:
 
 
 def backfill(effect: BackfillEffect, *, is_dry: bool) -> Iterator[str]:
-    """Yield the links written, or that would be, and the counts of dropped candidates."""
+    """Yield the links that were written or would be, and the counts of dropped candidates."""
     verb = "would write" if is_dry else "wrote"
     yield f"{verb} {effect.deterministic_count:,} deterministic and {counted(effect.co_mention_count, 'co-mention link')}"
     yield f"from {counted(effect.memory_count, 'memory', 'memories')}; {_counts(effect.funnel) or 'no candidates'}"
 
 
 def rollback(effect: RollbackEffect, *, is_dry: bool) -> Iterator[str]:
-    """Yield the evidence and links removed, or that would be."""
-    verb = "would take away" if is_dry else "took away"
+    """Yield the evidence and links that were removed or would be."""
+    verb = "would remove" if is_dry else "removed"
     evidence = counted(effect.evidence_count, "piece of evidence", "pieces of evidence")
-    yield f"{verb} {evidence}, and {counted(effect.link_count, 'link')} without any other"
+    yield f"{verb} {evidence}, and {counted(effect.link_count, 'link')} without other evidence"
     yield from (printable(f"  {one}") for one in effect.examples)
 
 
@@ -281,7 +281,7 @@ def density(found: Density) -> Iterator[str]:
 
 
 def density_document(found: Density, now: datetime, *, owner: str = "") -> str:
-    """Return the counts as a markdown document, dated; an empty owner is left out."""
+    """Return the counts as a dated Markdown document; an empty owner is left out."""
     facts = [
         *([("owner", owner.replace("|", "\\|"))] if owner else []),
         ("pages", f"{found.page_count}"),
@@ -300,7 +300,7 @@ def density_document(found: Density, now: datetime, *, owner: str = "") -> str:
 def reads(found: ReadMeasure) -> Iterator[Any]:
     """Yield the wiki reads of turns and the compile cost."""
     yield (
-        f"{found.wiki_assembly_count:,} of {counted(found.assembly_count, 'assembly', 'assemblies')} held something of the wiki, "
+        f"{found.wiki_assembly_count:,} of {counted(found.assembly_count, 'assembly', 'assemblies')} contained wiki content, "
         f"{counted(found.wiki_answer_count, 'answer')} used it"
     )
     per_read = "" if found.cost_per_read_usd is None else f", ${found.cost_per_read_usd:.4f} a read"

@@ -1,4 +1,4 @@
-"""Commands that write the wiki to files: its density over time, and its pages as markdown.
+"""Commands that write the wiki to files: its density over time, and its pages as Markdown.
 
 Files are written atomically, and only inside the named folder.
 """
@@ -22,11 +22,11 @@ from sidecar.client.answers.wiki import Density
 
 @click.command(short_help="Count pages and links.")
 @click.option(
-    "--append", "folder", type=click.Path(file_okay=False, path_type=Path), help="Write a dated markdown file there."
+    "--append", "folder", type=click.Path(file_okay=False, path_type=Path), help="Write a dated Markdown file there."
 )
 @connected
 def density(session: CommandSession, folder: Path | None) -> None:
-    """Count pages, links by kind and origin, and the share of pages that a reference link touches.
+    """Count pages, links by kind and origin, and the share of pages with a reference link.
 
     \b
     Example:
@@ -49,7 +49,7 @@ def _draw_density(found: Density) -> Iterator[Any]:
 def written_density(folder: Path, found: Density, now: datetime, *, owner: str = "") -> Path:
     """Write the counts to a file named by the time in seconds (plus a number if it exists), and return it.
 
-    Raises CommandFailed if nothing can be written there.
+    Raises CommandFailed if the file cannot be written.
     """
     name = f"wiki-link-density-{now:%Y%m%dT%H%M%SZ}"
     try:
@@ -76,13 +76,13 @@ def _kept(folder: Path, name: str, text: str) -> Path:
         return target
 
 
-@click.command(short_help="Write the wiki as markdown files.")
+@click.command(short_help="Write the wiki as Markdown files.")
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
 @connected
 def export(session: CommandSession, folder: Path) -> None:
-    """Write every active page as a markdown file with front matter, under FOLDER/TYPE/SLUG.md.
+    """Write every active page as a Markdown file with front matter, under FOLDER/TYPE/SLUG.md.
 
-    A file of an earlier export is replaced whole; those of pages that are gone since stay.
+    Files of an earlier export are replaced; files of deleted pages stay.
 
     \b
     Example:
@@ -105,7 +105,7 @@ def write_file(folder: Path, path: str, content: str) -> None:
     """
     parts = PurePosixPath(path).parts
     if len(parts) != 2 or any(part in {"", ".", ".."} or "/" in part or "\\" in part for part in parts):
-        raise CommandFailed(f"{path!r} leads out of the folder; nothing was written for it.")
+        raise CommandFailed(f"{path!r} leads out of the folder; it was not written.")
     target = folder / parts[0] / parts[1]
     if target.parent.is_symlink():
         raise CommandFailed(f"{target.parent} is a link to another folder; remove it, or name another folder.")

@@ -1,4 +1,4 @@
-"""Commands for typed edges: show a page's, follow patterns, find paths, look back in time, state edges, and roll a type back."""
+"""Commands for typed edges: show a page's edges, follow patterns, find paths, query the past, state edges, roll back a type."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from sidecar.client import EdgeStep, SidecarCallError
 from sidecar.client.answers.wiki import GraphPath, TypedEdge
 
 _as_of = click.option("--as-of", type=INSTANT, default=None, help="Only edges that were true at this time.")
-_known_at = click.option("--known-at", type=INSTANT, default=None, help="Only what was recorded by this time.")
+_known_at = click.option("--known-at", type=INSTANT, default=None, help="Only edges recorded by this time.")
 
 
 def _times(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options for both times that an edge has: when it was true, and when it was recorded."""
+    """Add the options for both times of an edge: when it was true, and when it was recorded."""
     return _as_of(_known_at(command))
 
 
 _EDGE_REFUSED = frozenset({"NOT_FOUND", "FAILED_PRECONDITION", "INVALID_ARGUMENT"})
-_since = click.option("--since", type=INSTANT, default=None, help="When it began to be true.")
+_since = click.option("--since", type=INSTANT, default=None, help="When the edge begins.")
 
 
 @click.group()
@@ -40,12 +40,12 @@ def graph() -> None:
 
 @graph.command(short_help="Show the typed edges of a page, or all.")
 @click.argument("page", required=False, default="")
-@click.option("--type", "types", multiple=True, help="Only edges of this type; may be given again.")
+@click.option("--type", "types", multiple=True, help="Only edges of this type; repeatable.")
 @_times
 @limit_option
 @connected
 def edges(session: CommandSession, page: str, types: tuple[str, ...], limit: int, **times: datetime | None) -> None:
-    """Show the typed edges from and to PAGE, or all edges without one.
+    """Show the typed edges from and to PAGE, or all edges without PAGE.
 
     \b
     Example:
@@ -63,7 +63,7 @@ def edges(session: CommandSession, page: str, types: tuple[str, ...], limit: int
 @limit_option
 @connected
 def query(session: CommandSession, page: str, steps: tuple[str, ...], limit: int, **times: datetime | None) -> None:
-    """Show the paths from PAGE (`-` for any) that follow STEPS: a type each, with ^ before it to follow it backwards.
+    """Show the paths from PAGE (`-` for any) that follow STEPS: one type each, with the prefix ^ to follow it backwards.
 
     \b
     Example:
@@ -88,7 +88,7 @@ def query(session: CommandSession, page: str, steps: tuple[str, ...], limit: int
 def path(
     session: CommandSession, page: str, target: str, types: tuple[str, ...], limit: int, **times: datetime | None
 ) -> None:
-    """Show the shortest paths from PAGE to TARGET over typed edges, either way, at most four edges long.
+    """Show the shortest paths from PAGE to TARGET over typed edges in either direction, at most four edges long.
 
     \b
     Example:
@@ -105,7 +105,7 @@ def path(
 @limit_option
 @connected
 def as_of_time(session: CommandSession, time: datetime, known_at: datetime | None, limit: int) -> None:
-    """Show every typed edge that was true at TIME, as it is known now or was known at a time.
+    """Show every typed edge that was true at TIME, as known now or at another time.
 
     \b
     Example:
@@ -121,7 +121,7 @@ def as_of_time(session: CommandSession, time: datetime, known_at: datetime | Non
 @click.argument("edge_type", metavar="TYPE")
 @click.argument("target")
 @_since
-@click.option("--until", type=INSTANT, default=None, help="When it ceased to be true.")
+@click.option("--until", type=INSTANT, default=None, help="When the edge ends.")
 @click.option("--confidence", type=click.FloatRange(0, 1, min_open=True), default=None, help="Below 1 if uncertain.")
 @connected
 def set_edge(session: CommandSession, page: str, edge_type: str, target: str, **period: Any) -> None:
@@ -149,7 +149,7 @@ def set_edge(session: CommandSession, page: str, edge_type: str, target: str, **
 @_since
 @connected
 def unset_edge(session: CommandSession, page: str, edge_type: str, target: str, since: datetime | None) -> None:
-    """Take back what `set` stated; what memories state stays. Needs the admin role.
+    """Take back an edge stated with `set`; statements of memories stay. Needs the admin role.
 
     \b
     Example:
@@ -187,7 +187,7 @@ def export_edges(session: CommandSession, file: Path, file_format: str, **times:
 def import_edges(session: CommandSession, file: Path) -> int:
     """State by hand the typed edges of a GraphML or JSON-LD file; importing again changes nothing. Needs the admin role.
 
-    An edge is skipped, and named, if one of its pages is not there or its type is unknown.
+    An edge is skipped and reported if one of its pages does not exist or its type is unknown.
 
     \b
     Example:
@@ -218,7 +218,7 @@ def import_edges(session: CommandSession, file: Path) -> int:
             step(1)
     session.voice.show({"stated": stated, "skipped": skipped}, _draw_import)
     if not edges:
-        session.voice.note(f"{file}: no typed edges there; name a file that `sidecar graph export` wrote.")
+        session.voice.note(f"{file}: no typed edges found; name a file that `sidecar graph export` wrote.")
     return OK if edges and not skipped else FAILED
 
 
@@ -228,7 +228,7 @@ def import_edges(session: CommandSession, file: Path) -> int:
 @click.option("--dry-run", is_flag=True, help="Only count.")
 @connected
 def rollback(session: CommandSession, edge_type: str, yes: bool, dry_run: bool) -> None:
-    """Remove the evidence that rules found for edges of TYPE, and the edges left without any. Needs the admin role.
+    """Remove the evidence that rules found for edges of TYPE, and the edges left without evidence. Needs the admin role.
 
     \b
     Example:
@@ -255,7 +255,7 @@ def _draw_edges(found: Sequence[TypedEdge]) -> Iterator[Any]:
     for one in found:
         yield printable(_line(one))
     if not found:
-        yield "No typed edges; memories that say so plainly make them, or: sidecar graph set"
+        yield "No typed edges; they come from plain statements in memories, or from: sidecar graph set"
 
 
 def _draw_paths(found: Sequence[GraphPath]) -> Iterator[Any]:

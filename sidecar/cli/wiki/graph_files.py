@@ -1,7 +1,7 @@
-"""Typed edges as files that other tools read: GraphML and JSON-LD, out and in again.
+"""Exports and imports typed edges as GraphML and JSON-LD, for other tools.
 
-Pages are named by their paths, times are ISO 8601, an absent time is left out. Reading accepts what these functions wrote and
-what tools like networkx and rdflib make of it; anything else raises UnreadableGraph.
+Pages are named by their paths, times are ISO 8601, an absent time is left out. The readers accept the output of these writers,
+also as rewritten by tools like networkx and rdflib; other content raises UnreadableGraph.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _CONTEXT = {
 
 
 class UnreadableGraph(CommandFailed):
-    """The file holds no graph of typed edges."""
+    """The file contains no graph of typed edges."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(f"the file {problem}; send GraphML or JSON-LD as `sidecar graph export` writes it")
@@ -55,7 +55,7 @@ class FileEdge:
 
 
 def to_graphml(edges: Iterable[TypedEdge]) -> str:
-    """Return a directed multigraph: nodes are pages with titles, edges carry type, period, confidence and memories."""
+    """Return a directed multigraph: nodes are pages with titles, edges have type, period, confidence and memories."""
     every = [(edge, edge.source, edge.target) for edge in edges if edge.source and edge.target]
     root = etree.Element("graphml", nsmap={None: _GRAPHML})
     for scope, names in (("node", _OF_NODES), ("edge", _OF_EDGES)):
@@ -72,7 +72,7 @@ def to_graphml(edges: Iterable[TypedEdge]) -> str:
 
 
 def to_jsonld(edges: Iterable[TypedEdge]) -> str:
-    """Return pages with their edges as direct properties, and each edge as a node of its own with all that it says."""
+    """Return pages with their edges as direct properties, and each edge as a separate node with all its fields."""
     pages: dict[str, dict[str, Any]] = {}
     nodes = []
     for edge in edges:
@@ -90,7 +90,7 @@ def to_jsonld(edges: Iterable[TypedEdge]) -> str:
 
 
 def read_file(file: Path) -> list[FileEdge]:
-    """Return the typed edges of a file in either format. Raises UnreadableGraph, for one that is too large before it is read."""
+    """Return the typed edges of a file in either format. Raises UnreadableGraph, before reading if the file is too large."""
     if file.stat().st_size > MAX_FILE_BYTES:
         raise UnreadableGraph(f"has more than {MAX_FILE_BYTES >> 20} MiB")
     with opened_at(file) as stream:
@@ -113,9 +113,7 @@ def read_graph(content: bytes) -> list[FileEdge]:
             for one in found
         ]
     except (KeyError, TypeError, ValueError) as error:
-        raise UnreadableGraph(
-            "has an edge without ends or type, or with a period or confidence that is none"
-        ) from error
+        raise UnreadableGraph("has an edge without ends or type, or with an invalid period or confidence") from error
 
 
 def _said(edge: TypedEdge) -> dict[str, Any]:
@@ -136,14 +134,14 @@ def _data(row: Any, values: Mapping[str, str]) -> None:
 
 
 def _xml(text: str) -> str:
-    """Return the text without characters that XML cannot hold."""
+    """Return the text without characters that XML cannot represent."""
     return "".join(
         one for one in text if one in "\t\n" or " " <= one <= "\ud7ff" or "\ue000" <= one <= "\ufffd" or one > "\uffff"
     )
 
 
 def _predicate(edge_type: str) -> str:
-    """Return the property that leads from a page over a type of edges; a type with the name of a property of ours has its own."""
+    """Return the property for edges of a type; a type that has the name of one of our own properties gets another name."""
     return f"{_VOCABULARY}relation:{edge_type}" if edge_type in _OURS else edge_type
 
 
@@ -154,7 +152,7 @@ def _from_graphml(content: bytes) -> Iterator[Mapping[str, Any]]:
     except (etree.XMLSyntaxError, ValueError) as error:
         raise UnreadableGraph("is neither XML nor JSON") from error
     if root.tag != f"{{{_GRAPHML}}}graphml":
-        raise UnreadableGraph("is no GraphML")
+        raise UnreadableGraph("is not GraphML")
     names = {one.get("id"): one.get("attr.name") for one in root.iter(f"{{{_GRAPHML}}}key")}
     for row in root.iter(f"{{{_GRAPHML}}}edge"):
         data = {names.get(one.get("key"), one.get("key")): one.text or "" for one in row.iter(f"{{{_GRAPHML}}}data")}
@@ -180,7 +178,7 @@ def _short(name: str) -> str:
 
 
 def _value(value: Any) -> Any:
-    """Return the one value of a JSON-LD property, compact or expanded."""
+    """Return the single value of a JSON-LD property, compact or expanded."""
     if isinstance(value, list):
         return _value(value[0]) if value else ""
     return value.get("@id", value.get("@value", "")) if isinstance(value, dict) else value

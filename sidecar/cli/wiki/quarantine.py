@@ -43,11 +43,11 @@ def retry(session: CommandSession, memory_ids: tuple[str, ...], is_all: bool) ->
 
 
 def drawn_retry(effect: RetryEffect) -> Iterator[str]:
-    """Yield how many memories are retried, and by which compile."""
+    """Yield the number of retried memories, and the compile that reads them."""
     if not effect.memory_count:
         yield "none of them is quarantined"
         return
-    then = f"follow it with: sidecar wiki watch {effect.job.job_id}" if effect.job else "the next compile does"
+    then = f"follow it with: sidecar wiki watch {effect.job.job_id}" if effect.job else "the next compile reads them"
     yield f"{effect.memory_count:,} to read again; {then}"
 
 

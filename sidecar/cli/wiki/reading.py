@@ -13,7 +13,7 @@ _TYPES = click.Choice(["entity", "topic", "decision"])
 
 @click.group()
 def wiki() -> None:
-    """Compile memories into pages, read the pages, and keep them in order."""
+    """Compile memories into pages, read the pages, and maintain them."""
 
 
 @wiki.command(short_help="Show a page with each section's sources.")
@@ -41,7 +41,7 @@ def show(session: CommandSession, page: str, texts: bool) -> None:
 @limit_option
 @connected
 def list_pages(session: CommandSession, page_type: str | None, order: str, archived: bool, limit: int) -> None:
-    """List pages by name, the greatest hubs first, or the latest compiled first.
+    """List pages by name, the largest hubs first, or the latest compiled first.
 
     \b
     Example:
@@ -73,7 +73,7 @@ def search(session: CommandSession, query: str, page_type: str | None, limit: in
 @limit_option
 @connected
 def cite(session: CommandSession, memory_id: str, limit: int) -> None:
-    """List where pages cite a memory: section, summary, name or tag. THROUGH names the page by which a list of pages cites it.
+    """List a memory's citations in pages: by section, summary, name or tag. THROUGH names the listed page that cites the memory.
 
     \b
     Example:
@@ -99,11 +99,20 @@ def mentions(session: CommandSession, status: str, limit: int) -> None:
 
 @wiki.command(short_help="Show pages and the links among them.")
 @click.argument("focus", required=False, default="")
-@click.option("--depth", type=click.IntRange(1, 4), default=1, show_default=True, help="How many links away.")
-@click.option("--most", "most_pages", type=click.IntRange(1, 500), default=50, show_default=True, help="Pages at most.")
+@click.option(
+    "--depth", type=click.IntRange(1, 4), default=1, show_default=True, help="The maximum number of links from FOCUS."
+)
+@click.option(
+    "--most",
+    "most_pages",
+    type=click.IntRange(1, 500),
+    default=50,
+    show_default=True,
+    help="The maximum number of pages.",
+)
 @connected
 def graph(session: CommandSession, focus: str, depth: int, most_pages: int) -> None:
-    """Show the pages around FOCUS, or the greatest hubs, and the links among them.
+    """Show the pages around FOCUS, or the largest hubs, and the links among them.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""Commands about sentences that are wrong: report one, list the reports, put one back."""
+"""Commands for wrong sentences: report one, list the reports, restore a sentence."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sidecar.client.answers.wiki import SentenceReport
 @click.argument("sentence")
 @connected
 def wrong(session: CommandSession, page: str, sentence: str) -> None:
-    """Report that a sentence of a page is wrong. It leaves the page, and no later compile writes it there; its memory stays.
+    """Report that a sentence of a page is wrong. It is removed, and no later compile writes it there; its memory stays.
 
     \b
     Example:
@@ -39,11 +39,11 @@ def reports(session: CommandSession, limit: int) -> None:
     session.voice.show(list(every(session.client.list_reports, limit=limit)), drawn_reports)
 
 
-@click.command(short_help="Put a reported sentence back.")
+@click.command(short_help="Restore a reported sentence.")
 @click.argument("report_id", metavar="REPORT")
 @connected
 def restore(session: CommandSession, report_id: str) -> None:
-    """Put a sentence that was reported as wrong back on its page. `sidecar wiki reports` has the ids.
+    """Restore a sentence that was reported as wrong. `sidecar wiki reports` lists the ids.
 
     \b
     Example:
@@ -56,7 +56,7 @@ def restore(session: CommandSession, report_id: str) -> None:
 def drawn_reports(found: Iterable[SentenceReport]) -> Iterator[str]:
     """Yield a line for each report: the page, the sentence, the memory behind it, and the id that restores it."""
     for one in found:
-        memory = f"memory {one.memory_id}" if one.memory_id else "no memory found behind it"
+        memory = f"memory {one.memory_id}" if one.memory_id else "no memory found"
         yield printable(f"{one.path}: {one.sentence} ({memory}; restore with: sidecar wiki restore {one.report_id})")
 
 

@@ -1,4 +1,4 @@
-"""Commands for wiki upkeep: lint, reset, rebuild, verify, links, journal import, read statistics."""
+"""Commands for wiki maintenance: lint, reset, rebuild, verify, links, journal import, read statistics."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _yes = click.option("--yes", is_flag=True, help="Do not ask.")
 @_dry_run
 @connected
 def lint(session: CommandSession, dry_run: bool) -> None:
-    """Check for broken links, sections without a source, shared names, stale and oversize pages, and queue a compile for held
+    """Check for broken links, sections without a source, shared names, stale and oversized pages, and queue a compile for held
     names that were seen often enough.
 
     \b
@@ -44,13 +44,13 @@ def lint(session: CommandSession, dry_run: bool) -> None:
     session.voice.show(session.client.run_lint(dry_run=dry_run), drawing.lint)
 
 
-@click.command(short_help="Reset the compile to the beginning.")
+@click.command(short_help="Reset the compile.")
 @_full
 @_yes
 @_dry_run
 @connected
 def reset(session: CommandSession, full: bool, yes: bool, dry_run: bool) -> None:
-    """Reset the compile to the beginning; the next one reads every memory again. Refused while a job runs.
+    """Reset the compile; the next one reads every memory again. Refused while a job runs.
 
     \b
     Example:
@@ -78,7 +78,7 @@ def _draw_reset(effect: ResetEffect, *, full: bool, dry_run: bool) -> Iterator[s
         yield "the next compile reads them: sidecar wiki compile"
 
 
-@click.command(short_help="Reset, compile again, and follow it.")
+@click.command(short_help="Reset, compile again, and follow the job.")
 @_full
 @_yes
 @_dry_run
@@ -103,7 +103,7 @@ def rebuild(session: CommandSession, full: bool, yes: bool, dry_run: bool) -> in
 def verify(session: CommandSession) -> int:
     """Replay the logged batches into a separate wiki and compare every byte. Nothing is changed, and no model is called.
 
-    A wiki that another version compiled cannot be verified until `sidecar wiki rebuild --full` has made it anew.
+    A wiki that another version compiled cannot be verified until `sidecar wiki rebuild --full` has rebuilt it.
 
     \b
     Example:
@@ -116,7 +116,7 @@ def verify(session: CommandSession) -> int:
 
 
 def drawn_verification(found: Verification) -> Iterator[str]:
-    """Yield the result of a comparison, or what to do if none was possible."""
+    """Yield the result of a comparison, or the remedy if none was possible."""
     if found.outdated_count:
         counts = f"{found.outdated_count:,} of {counted(found.batch_count, 'batch', 'batches')}"
         yield f"not replayable by this version: {counts} were planned by other rules"
@@ -131,11 +131,11 @@ def drawn_verification(found: Verification) -> Iterator[str]:
     yield f"{verdict}: {counted(found.batch_count, 'batch', 'batches')} replayed, {counted(found.page_count, 'page')} compared"
     if found.unreplayable_count:
         yield (
-            f"{counted(found.unreplayable_count, 'batch', 'batches')} could not be replayed as they were, "
+            f"{counted(found.unreplayable_count, 'batch', 'batches')} could not be replayed exactly, "
             f"the first of them batch {found.unreplayable_from:,}: {found.reason}"
         )
     if is_partial:
-        yield "what differs may come of that alone; `sidecar wiki rebuild --full` makes a wiki that can be verified"
+        yield "this alone may explain the differences; `sidecar wiki rebuild --full` makes a wiki that can be verified"
     yield from (f"  {one}" for one in found.differences)
 
 
@@ -143,13 +143,13 @@ def drawn_verification(found: Verification) -> Iterator[str]:
 @_dry_run
 @connected
 def backfill(session: CommandSession, dry_run: bool) -> None:
-    """Write missing links that the memories' places, journals and shared mentions imply.
+    """Write missing links that follow from the memories' places, journals and shared mentions.
 
     \b
     Example:
       sidecar wiki backfill --dry-run
     """
-    with session.voice.progress("looking through memories", None):
+    with session.voice.progress("reading memories", None):
         effect = session.client.backfill_links(dry_run=dry_run)
     session.voice.show(effect, lambda one: drawing.backfill(one, is_dry=dry_run))
 
@@ -198,7 +198,7 @@ def import_journal(session: CommandSession, file: Path, wait: bool) -> int:
         return exit_of(last) or code
     session.voice.show(facts, drawn_import)
     if not facts["records"]:
-        session.voice.note(f"{file}: no records there; write one JSON object with a text a line.")
+        session.voice.note(f"{file}: no records found; write one JSON object with a text per line.")
     return (followed(session, job_id) if wait and job_id else OK) or code
 
 
@@ -223,7 +223,7 @@ def imported(session: CommandSession, file: Path) -> dict[str, Any]:
 
 
 def _stored(facts: dict[str, Any]) -> str:
-    """Return how many of the records are stored, "" for none."""
+    """Return the number of stored records as text, empty for none."""
     stored = sum(facts[name] for name in ("created", "updated", "unchanged"))
     return f"{stored:,} of {counted(facts['records'], 'record')}" if stored else ""
 
@@ -256,7 +256,7 @@ def _sent(part: Sequence[ImportedRecord]) -> list[JournalRecord]:
 
 
 def drawn_import(facts: dict[str, Any]) -> Iterator[str]:
-    """Yield the result of the import, the first skipped records, and how to follow the compile."""
+    """Yield the result of the import, the first skipped records, and the command to follow the compile."""
     counts = ", ".join(f"{facts[name]:,} {name}" for name in ("created", "updated", "unchanged"))
     yield f"{counted(facts['records'], 'record')}: {counts}"
     yield from drawn_refusals(facts["skipped"], lost=facts["refused"])

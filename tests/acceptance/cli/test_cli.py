@@ -148,7 +148,7 @@ class TestThreads:
         spoken = sidecar("thread", "import", str(file), "--thread", "odd")
         assert spoken.code == 1
         assert "1 turn in 1 thread: 1 new, 0 known" in spoken.out
-        assert "2 refused: mend them where they stand and run the same command again" in spoken.out
+        assert "2 refused: correct them in the file and run the same command again" in spoken.out
         assert f"{file}, line 2" in spoken.out
         assert f"{file}, line 3" in spoken.out
 
@@ -156,7 +156,7 @@ class TestThreads:
         sidecar.json("thread", "import", str(chat), "--thread", "t1")
         for spoken in (sidecar("thread", "show", "nope"), sidecar("thread", "show", "t1", owner="somebody-else")):
             assert (spoken.code, spoken.out) == (1, "")
-            assert "those there are: sidecar thread list" in spoken.err
+            assert "list the threads with: sidecar thread list" in spoken.err
         spoken = sidecar("thread", "show", "nope", "--json")
         assert (spoken.code, spoken.document["error"]["code"]) == (1, "NOT_FOUND")
 
@@ -177,7 +177,7 @@ class TestThreads:
         )
         spoken = sidecar("thread", "import", str(file), "--thread", "t1")
         assert spoken.code == 2
-        assert "holds 2 conversations" in spoken.err
+        assert "has 2 conversations" in spoken.err
         assert sidecar.json("thread", "list") == []
 
     def test_file_that_is_no_export_is_a_one_line_error(self, sidecar: Terminal, tmp_path: Path) -> None:
@@ -261,7 +261,7 @@ class TestForget:
             (("word", "a"), "too short"),
             (("word", "Lisbon", "--confirm", "memory:nope"), "confirmed_ids[0]"),
             (("range", "2026-03-04", "2026-03-01", "--yes"), "until_time"),
-            (("range", "soon", "later"), "no time"),
+            (("range", "soon", "later"), "not a time"),
         ],
     )
     def test_bad_input_is_a_usage_error(self, sidecar: Terminal, arguments: tuple[str, ...], problem: str) -> None:
@@ -300,7 +300,7 @@ class TestMemories:
             assert first.startswith(f"2 {noun}: 2 created, 0 updated")
             assert second.startswith(f"skipped {file}, line 2: ")
             assert third.startswith(f"skipped {file}, line 3: ")
-            assert last.startswith("2 refused: mend them where they stand")
+            assert last.startswith("2 refused: correct them in the file")
             file.write_text("\n".join([lines[0], '{"text": "The flour is in."}', lines[3]]))
             mended = sidecar.json(group, "import", str(file))
             assert (mended[noun], mended["created"], mended["refused"]) == (3, 1, 0)
@@ -327,7 +327,7 @@ class TestMemories:
         assert sidecar.json("memory", "list", "--known-at", "2020") == []
         assert sidecar.json("memory", "restore", "mem-0001")["valid_until_time"] is None
         assert sidecar("memory", "supersede", "mem-0001").code == 2
-        assert "no time" in sidecar("memory", "list", "--as-of", "soon").err
+        assert "not a time" in sidecar("memory", "list", "--as-of", "soon").err
 
     def test_a_memory_is_pinned_shown_as_such_and_unpinned(self, sidecar: Terminal) -> None:
         sidecar.json("memory", "import", str(DATA / "memories.jsonl"))
@@ -386,8 +386,8 @@ class TestKnowledge:
         file = tmp_path / "nothing.jsonl"
         file.write_text("\n")
         for group, problem in (
-            ("memory", "no memories there"),
-            ("thread", "no turns there"),
+            ("memory", "no memories found"),
+            ("thread", "no turns found"),
             ("wiki", "no records there"),
         ):
             spoken = sidecar(group, "import", str(file))
@@ -423,7 +423,7 @@ class TestKnowledge:
         (tmp_path / "photo.png").write_bytes(b"\x89PNG")
         spoken = sidecar("ingest", str(tmp_path), "--kb", "house")
         assert spoken.code == 1
-        assert "no documents there; name Markdown, text, HTML or PDF files" in spoken.err
+        assert "no documents found; name Markdown, text, HTML or PDF files" in spoken.err
 
     def test_agent_may_not_write_the_tenants_knowledge(self, sidecar: Terminal, folder: Path) -> None:
         assert run(["token", "--tenant", "acme", "--owner", sidecar.owner, "--json"]) == 0

@@ -213,7 +213,7 @@ def test_tls_file_that_is_no_pem_is_named(tmp_path: Path, capsys: pytest.Capture
     file = tmp_path / "ca.pem"
     file.write_text("not a certificate")
     assert run(["health", "--address", NOBODY, "--tls-ca", str(file)]) == 2
-    assert f"--tls-ca: {file} holds no certificate" in capsys.readouterr().err
+    assert f"--tls-ca: {file} contains no certificate" in capsys.readouterr().err
     assert run(["health", "--address", NOBODY, "--tls-cert", str(file), "--tls-key", str(file)]) == 2
     assert "--tls-cert" in capsys.readouterr().err
 
@@ -236,7 +236,7 @@ def test_misspelt_setting_names_the_one_that_is_meant(
 ) -> None:
     monkeypatch.setenv("SIDECAR_EMBEDER", "none")
     assert run(["token"]) == 2
-    assert "SIDECAR_EMBEDER: no such setting; perhaps SIDECAR_EMBEDDER" in capsys.readouterr().err
+    assert "SIDECAR_EMBEDER: is not a setting; perhaps SIDECAR_EMBEDDER" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"\x00\xff", b'{"text": "a"}\n{"text": "b"}\n', b'"text"', b"<a/>"])
@@ -254,7 +254,7 @@ def test_graph_without_edges_is_a_failure(tmp_path: Path, capsys: pytest.Capture
     file = tmp_path / "graph.json"
     file.write_text('[1, 2, {"text": "x"}]')
     assert run(["graph", "import", str(file), "--token", "t", "--address", NOBODY]) == 1
-    assert "no typed edges there" in capsys.readouterr().err
+    assert "no typed edges found" in capsys.readouterr().err
 
 
 def test_declined_question_says_that_nothing_was_changed(

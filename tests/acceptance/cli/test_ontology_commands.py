@@ -14,7 +14,7 @@ from tests.support.served.site import Site
 
 async def test_ontology_is_governed_by_commands(site: Site, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     tell, say = partial(told, site, capsys, admin=True), partial(said, site, capsys, admin=True)
-    assert "nothing is governed" in (await say("ontology", "types"))[1]
+    assert "no ontology is in force" in (await say("ontology", "types"))[1]
     seeded = await tell("ontology", "draft", "--seed")
     drafted = seeded["change_set_id"]
     item = next(one for one in seeded["items"] if one["key"] == "work")

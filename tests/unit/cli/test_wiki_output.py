@@ -126,12 +126,12 @@ def test_summary_is_shown_unescaped_and_a_title_cannot_reverse_the_line() -> Non
     title, summary = "Casa \u202etac\u202c Lola", r"Place in St\. Louis \*and\* [beyond](/wiki/topic/beyond)."
     shown = WikiPage("p", "entity", "casa", "/wiki/entity/casa", title, summary, "active", "", 0, (), "person")
     (line, told, *more) = drawing.page(PageWhole(shown, (), (), (), (), 0, 0, 0, ()))
-    assert "is of the type: person" in more
+    assert "type: person" in more
     assert (line, told) == ("Casa \ufffdtac\ufffd Lola  (/wiki/entity/casa)", "Place in St. Louis *and* beyond.")
 
 
 def test_retried_memories_are_counted_even_if_no_job_could_be_queued() -> None:
-    assert list(drawn_retry(RetryEffect(2))) == ["2 to read again; the next compile does"]
+    assert list(drawn_retry(RetryEffect(2))) == ["2 to read again; the next compile reads them"]
     assert list(drawn_retry(RetryEffect(0))) == ["none of them is quarantined"]
 
 
@@ -142,7 +142,7 @@ def test_log_of_other_rules_is_reported_as_no_fault() -> None:
     assert "different" not in told
     told = "\n".join(drawn_verification(Verification(False, 12, 7, ("page /wiki/topic/austin",), 2, 0)))
     assert told.startswith("not comparable: 12 batches replayed")
-    assert "may come of that alone; `sidecar wiki rebuild --full`" in told
+    assert "may explain the differences; `sidecar wiki rebuild --full`" in told
     told = "\n".join(drawn_verification(Verification(False, 3, 7, (), 1, 0, 4, "an answer is gone")))
     assert "cannot be replayed from batch 4 on: an answer is gone" in told
     told = "\n".join(drawn_verification(Verification(False, 12, 7, ("page /wiki/topic/austin",), 0, 0)))
@@ -181,4 +181,4 @@ def test_only_the_first_of_many_skipped_records_are_shown() -> None:
     assert first.startswith("1 record: ")
     assert told == ["skipped x"] * 20 + ["… 5 more were skipped; --json lists all"]
     *_, last = drawn_import(facts | {"refused": 25})
-    assert last.startswith("25 refused: mend them")
+    assert last.startswith("25 refused: correct them")
