@@ -32,8 +32,8 @@ class Sidecar(BlockingCalls):
     ) -> None:
         """Open a channel to HOST:PORT or unix:/path; nothing is sent yet. Raises TargetUnusable.
 
-        Of a service with several processes, a connection to a port stays with one of them: give several `channels`, four to each
-        process, and calls go round them. Each unix socket has a channel of its own.
+        If the service has several processes, a connection to a port stays with one of them: set several `channels`, four per
+        process, and calls use them in turn. Each unix socket has its own channel.
         """
         self._target = target
         self._token = token

@@ -1,4 +1,4 @@
-"""Channels to a sidecar: addresses, TLS, and gRPC's retries. Of a method it knows only whether it may be retried."""
+"""Channels to a sidecar: addresses, TLS, and gRPC's retries. Of a method, this module only knows whether it may be retried."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _RETRIES = {
     "initialBackoff": "0.05s",
     "maxBackoff": "1s",
     "backoffMultiplier": 3,
-    # CANCELLED is what gRPC says of a call that reaches a server while it closes; a caller's own cancelling ends the call.
+    # gRPC reports CANCELLED for a call that reaches a closing server; a cancellation by the caller ends the call.
     "retryableStatusCodes": ["UNAVAILABLE", "CANCELLED"],
 }
 _LOOK_EVERY_S = 5.0
@@ -47,18 +47,18 @@ class Tls:
 
 @dataclass(slots=True)
 class _Rest:
-    """Until when a channel that failed is passed over, and for how long it was last."""
+    """The time until which a failed channel is skipped, and the duration of the last skip."""
 
     until_s: float = 0.0
     seconds: float = 0.0
 
 
 class Channels:
-    """The channels of a client: calls go round them, past those that failed a moment ago. Threads may share it.
+    """The channels of a client: calls use them in turn and skip those that failed recently. Threads may share it.
 
-    A service of several processes has a unix socket for each: the first at the path that is configured, the others beside it
-    with numbers from 2 on. They are looked for every few seconds, and each gets a channel. At one port, `at_port` channels are
-    opened: a connection stays with the process that accepted it.
+    A service with several processes has a unix socket for each: the first at the configured path, the others beside it with
+    numbers from 2 on. The client looks for them every few seconds and opens a channel to each. For a port, it opens `at_port`
+    channels, because a connection stays with the process that accepted it.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Channels:
         return list(self._channels)
 
     def next(self) -> tuple[int, Any]:
-        """Return the next channel and its place; a resting one only if all rest."""
+        """Return the index of the next channel, and the channel; a skipped channel only if all are skipped."""
         self._look()
         number, now_s = len(self._channels), self._clock()
         start = next(self._turn)
@@ -94,18 +94,18 @@ class Channels:
         return place, self._channels[place]
 
     def answered(self, place: int) -> None:
-        """Let a channel that answered rest from the shortest time on when it fails."""
+        """Reset the skip time of a channel that answered to the shortest one."""
         self._rests[place].seconds = 0.0
 
     def failed(self, place: int) -> bool:
-        """Pass the channel over for a second, twice as long each time; return whether another one may be tried at once."""
+        """Skip the channel for a second, twice as long each time; return whether another one may be tried at once."""
         rest, now_s = self._rests[place], self._clock()
         rest.seconds = min(max(2 * rest.seconds, _FIRST_REST_S), _LONGEST_REST_S)
         rest.until_s = now_s + rest.seconds
         return any(other.until_s <= now_s for other in self._rests)
 
     def _look(self) -> None:
-        """Open channels to the sockets that have come since the last look."""
+        """Open channels to the sockets created since the last check."""
         now_s = self._clock()
         if not self._is_socket or now_s < self._looked_s + _LOOK_EVERY_S:
             return
@@ -125,7 +125,7 @@ def opened(
 ) -> Any:
     """Return a channel of `grpc` or of `grpc.aio`; `repeatable` names the (service, method) pairs that may be retried.
 
-    One that `is_apart` has a connection of its own. Raises TargetUnusable.
+    With `is_apart`, it has its own connection. Raises TargetUnusable.
     """
     check_target(target, is_tls=tls is not None)
     options: list[tuple[str, Any]] = [
@@ -139,7 +139,7 @@ def opened(
         ("grpc.max_reconnect_backoff_ms", 5_000),
     ]
     if tls is None:
-        # A proxy set in the environment is for other machines; a plaintext channel never leaves this one.
+        # A proxy of the environment is for other machines, and a plaintext channel never leaves this one.
         return library.insecure_channel(target, options=[*options, ("grpc.enable_http_proxy", 0)])
     if tls.server_name:
         options.append(("grpc.ssl_target_name_override", tls.server_name))
@@ -157,7 +157,7 @@ def check_target(target: str, *, is_tls: bool) -> None:
     """Raise TargetUnusable unless the text is an address and, without TLS, one of this machine."""
     if target.startswith("unix:"):
         if not target.removeprefix("unix:").removeprefix("//").startswith("/"):
-            raise _unusable(target, "is no absolute socket path", "write unix:/absolute/path")
+            raise _unusable(target, "is not an absolute socket path", "write unix:/absolute/path")
         return
     host, _, port = target.rpartition(":")
     host = host.removeprefix("dns:").lstrip("/").removeprefix("[").removesuffix("]")

@@ -59,7 +59,7 @@ _CHECK_HEALTH = health_pb2.DESCRIPTOR.services_by_name["Health"].methods_by_name
 
 @dataclass(frozen=True, slots=True)
 class Stance:
-    """The tenant and owner a client calls for (empty: the token's own), and the deadline of a call (None: its default)."""
+    """The tenant and owner of a client's calls (empty: the token's own), and the deadline of a call (None: its default)."""
 
     tenant_id: str = ""
     owner_id: str = ""
@@ -87,13 +87,13 @@ def exchange(channel: Any, request: Request[Any], *, stance: Stance, token: str)
 
 def _checked(token: str) -> str:
     if not _TOKEN.fullmatch(token):
-        message = "token: holds a character that no token has, a space or a line's end maybe; take it whole and alone."
+        message = "token: contains a character that no token has, such as a space or a line break; pass only the token."
         raise CallRefused(message, code="UNAUTHENTICATED", field="token")
     return token
 
 
 def health_check(channel: Any, *, deadline_s: float, waits: bool) -> Exchange:
-    """Return the call that asks for the server's health; with `waits`, it waits until there is a server."""
+    """Return the call that checks the server's health; with `waits`, it waits until there is a server."""
     options = {"timeout": deadline_s, "wait_for_ready": waits}
     return Exchange(_call(channel, _CHECK_HEALTH), health_pb2.HealthCheckRequest(), options)
 
@@ -113,7 +113,7 @@ def repeatable() -> Iterator[tuple[str, str]]:
 
 
 def moves_on(channels: Channels, place: int, request: Request[Any], error: Any) -> bool:
-    """Return whether a call that failed on a channel is made again on another: its process is gone, and it may be repeated."""
+    """Return whether a failed call is sent again on another channel: its process is gone, and the call may be repeated."""
     if error.code() is not grpc.StatusCode.UNAVAILABLE:
         return False
     has_other = channels.failed(place)
@@ -125,7 +125,7 @@ def _is_repeatable(method: MethodDescriptor) -> bool:
 
 
 def message_of(request: Request[Any], stance: Stance) -> Message:
-    """Return the message of a request. Raises RequestUnusable with the name of the unusable field."""
+    """Return the message of a request. Raises RequestUnusable naming the unusable field."""
     kind = GetMessageClass(METHODS[type(request).__name__].input_type)
     scope = {"tenant_id": stance.tenant_id, "owner_id": stance.owner_id}
     if getattr(request, "whole_tenant", False):
@@ -157,9 +157,9 @@ def _call(channel: Any, method: MethodDescriptor) -> Any:
 
 
 def _check_lists(field: Any, value: Any) -> None:
-    """Raise TypeError for a text in place of a list of texts, at any depth: it would be sent letter by letter."""
+    """Raise TypeError for a text in place of a list of texts, at any depth, since it would be sent letter by letter."""
     if field.is_repeated and isinstance(value, str):
-        raise TypeError("one text stands where a list of them is asked for")
+        raise TypeError("expected a list of texts, got one text")
     for one in value if isinstance(value, list | tuple) else (value,):
         if isinstance(one, Mapping) and field.message_type and field.message_type.file.package == "sidecar.v1":
             inner = field.message_type.fields_by_name
@@ -170,4 +170,4 @@ def _check_lists(field: Any, value: Any) -> None:
 def _problem(error: Exception) -> str:
     if isinstance(error, UnicodeError):
         return "it is not valid Unicode"
-    return "there is no such value" if "enum label" in str(error) else str(error)
+    return "it is not one of the values" if "enum label" in str(error) else str(error)

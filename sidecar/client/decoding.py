@@ -53,7 +53,7 @@ class Inner:
 
 @dataclass(frozen=True, slots=True)
 class Maybe:
-    """Reads a response with one message, which is the answer where it is there."""
+    """Reads a response with one optional message, which is the answer."""
 
     name: str
 
@@ -82,7 +82,7 @@ class Nothing:
 
 
 def read(kind: type[V], message: Any) -> V:
-    """Return the message as a value of that class, whose fields have the names of the message's fields."""
+    """Return the message as a value of the class `kind`, whose fields have the names of the message's fields."""
     values = {}
     for name, may_be_absent, reader in _plan(cast("Hashable", kind), message.DESCRIPTOR):
         if not may_be_absent or message.HasField(name):
@@ -129,14 +129,14 @@ def _same(value: Any) -> Any:
 
 
 def _names(enum: Any) -> dict[int, str]:
-    """Return the enum's short names by number; UNSPECIFIED is the empty text."""
+    """Return the enum's short names by number; UNSPECIFIED becomes empty."""
     prefix = enum.values[0].name.removesuffix("UNSPECIFIED")
     names = {value.number: value.name.removeprefix(prefix) for value in enum.values}
     return {number: name if enum.name in _UPPER else name.lower() for number, name in names.items()} | {0: ""}
 
 
 def _name(names: Mapping[int, str], number: int) -> str:
-    """Return the short name of a number, or the number itself: a newer server may know more values."""
+    """Return the short name of a number, or the number as text, since a newer server may have more values."""
     return names.get(number, str(number))
 
 
@@ -149,7 +149,7 @@ def _object(struct: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value of a struct, with whole numbers as int: a struct holds only floats."""
+    """Return a value of a struct, with whole numbers as int, since a struct contains only floats."""
     match value:
         case float() if value.is_integer() and abs(value) < 2**53:
             return int(value)

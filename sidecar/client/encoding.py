@@ -35,9 +35,9 @@ class NewTurn:
 class NewMemory:
     """One memory to write; without an id, one is derived from its text.
 
-    `status` is candidate, accepted or rejected, `confidence` 0 to 1, `authority` User, Agent, Candidate or Derived. A known
-    memory keeps what is not given. `pinned` pins or unpins it; None leaves it as it is. It holds from `valid_from_time` until
-    `valid_until_time`, None is open; `valid_precision` is instant, day, month or year.
+    `status` is candidate, accepted or rejected, `confidence` from 0 to 1, `authority` User, Agent, Candidate or Derived. A known
+    memory keeps the values of fields that are not set. `pinned` pins or unpins it; None changes nothing. It holds from
+    `valid_from_time` until `valid_until_time`, None means open; `valid_precision` is instant, day, month or year.
     """
 
     text: str
@@ -81,7 +81,7 @@ class JournalRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EdgeStep:
-    """One step along typed edges: of these types, or of any; `direction` is out, in or both; to pages of a type, or of any."""
+    """One step along typed edges, of these types or of any, to pages of a type or of any; `direction` is out, in or both."""
 
     edge_types: Sequence[str] = ()
     direction: str = "out"
@@ -92,7 +92,7 @@ class EdgeStep:
 class OntologyChange:
     """A change to draft: `kind` is a kind of term, `action` create, update, deprecate or remove, `key` the term in force.
 
-    `term_json` is the term as a JSON object, in which an update may leave out what stays.
+    `term_json` is the term as a JSON object; an update may leave out unchanged fields.
     """
 
     kind: str
@@ -104,7 +104,7 @@ class OntologyChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewBudget:
-    """A limit in USD: `covers` is tenant, owner, agent or model (which `ref` names), `period` day or month.
+    """A limit in USD: `covers` is tenant, owner, agent or model, of which `ref` names the last three; `period` is day or month.
 
     Without `percents` it alerts at 50, 80 and 100 percent.
     """
@@ -119,7 +119,7 @@ class NewBudget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewRule:
-    """A rule of release: what a memory must have, at least one of `tags`, `memory_types` and `metadata`.
+    """A release rule: the conditions for a memory, at least one of `tags`, `memory_types` and `metadata`.
 
     With a `knowledge_base`, it releases that base's documents instead, or the one at `document_path`. `least_authority` is
     derived, candidate, agent or user; empty means agent. A `trust_tier` from 1 to 5 needs a `reason`.
@@ -143,7 +143,7 @@ def fields_of(value: Any, descriptor: Any) -> dict[str, Any]:
 
 
 def _wire(wanted: Any, value: Any) -> Any:
-    """Return a field's value as the message takes it; a value of the wrong type is left for the message to refuse."""
+    """Return a field's value as the message expects it; a value of the wrong type is left for the message to refuse."""
     if wanted.enum_type is not None:
         return wanted.enum_type.values[0].name.removesuffix("UNSPECIFIED") + (str(value).upper() or "UNSPECIFIED")
     if wanted.message_type is None:

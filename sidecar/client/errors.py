@@ -4,7 +4,7 @@ SidecarCallError
 ├── CallRefused         no valid token, or no right to this
 ├── CallUnavailable     unreachable, overloaded or too slow: a retry may succeed
 ├── RequestUnusable     a field is invalid
-└── TargetUnusable      no address, or one to which a token must not be sent in plain text
+└── TargetUnusable      not an address, or one to which a token must not be sent in plain text
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class CallRefused(SidecarCallError):
 
 
 class CallUnavailable(SidecarCallError):
-    """The service does not answer, not in time, or has too much to do; try again."""
+    """The service does not answer, does not answer in time, or is overloaded; try again."""
 
 
 class RequestUnusable(SidecarCallError):
@@ -56,12 +56,12 @@ _KINDS: dict[str, type[SidecarCallError]] = {
 }
 _KINDS_BY_REASON: dict[str, type[SidecarCallError]] = dict.fromkeys(
     ("OWNER_QUOTA_EXCEEDED", "TOO_MANY_MEMORIES"),
-    SidecarCallError,  # no use to try again
+    SidecarCallError,  # a retry would not help
 )
 
 
 def failure(error: Any, target: str) -> SidecarCallError:
-    """Return the error of a failed call to that address, with its details; the text is for people."""
+    """Return the error of a failed call to that address, with its details and a text for users."""
     code = error.code().name
     kind = _KINDS.get(code, SidecarCallError)
     status = _status(error)
@@ -77,7 +77,7 @@ def failure(error: Any, target: str) -> SidecarCallError:
 def _status(error: Any) -> Any:
     try:
         return rpc_status.from_call(error)
-    except (ValueError, DecodeError):  # foreign or damaged details: the code is still valid
+    except (ValueError, DecodeError):  # unknown or damaged details; the code is still valid
         return None
 
 
@@ -102,7 +102,7 @@ def _delay(retry: Any) -> dict[str, Any]:
 
 
 def _without_details(code: str, said: str, target: str) -> str:
-    """Return the text for a failure reported by gRPC itself, whose own message names sockets, not the fix."""
+    """Return the text for a failure reported by gRPC itself, whose own message names sockets instead of the fix."""
     if code == "UNAVAILABLE":
         return f"No sidecar answers at {target}; start one with `sidecar serve`, or name its address."
     if code == "DEADLINE_EXCEEDED":

@@ -1,9 +1,9 @@
-"""The tool by which a model looks things up in compiled pages: its definition, and what answers a call of it.
+"""The tool with which a model queries compiled pages: its definition, and the conversion of its calls and answers.
 
     tools = [{"type": "function", "function": LOOKUP_TOOL}]
     answer = looked_up(sidecar.query_brain_context(**lookup_arguments(call.arguments)))
 
-The definition is JSON Schema, as model providers take it. Two calls: a query returns a shortlist, ids of it return details.
+The definition is JSON Schema, as model providers accept it. Two calls: a query returns a shortlist, its ids return details.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ LOOKUP_TOOL: Mapping[str, Any] = {
 
 
 def lookup_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a model's arguments as those of `query_brain_context`. Raises RequestUnusable, which may be told to the model."""
+    """Return a model's arguments as those of `query_brain_context`. Raises RequestUnusable with a text for the model."""
     query, ids = arguments.get("query") or "", arguments.get("detail_ids") or ()
     if not isinstance(query, str):
         raise RequestUnusable("query is not a text", code=_CODE, field="query")
@@ -55,7 +55,7 @@ def lookup_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def looked_up(answer: BrainAnswer) -> dict[str, Any]:
-    """Return the answer as JSON values for the model, without what is empty."""
+    """Return the answer as JSON values for the model, without empty values."""
     hits = [{"id": one.id, "title": one.title, "description": one.description} for one in answer.hits]
     found: dict[str, Any] = {"pages": hits, "details": [_detail(one) for one in answer.details]}
     found["not_searched"] = list(answer.failed_scopes)

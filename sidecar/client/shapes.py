@@ -1,11 +1,11 @@
 """Converts an assembly to the request of a model provider. Pure functions over a conversation.
 
-What changes goes last, for the provider's cache: the caller's system prompt and the stable blocks, the history, then what was
-recalled, before the message in the user's last message, where the caller should not store it.
+Changing parts go last, for the provider's cache: the caller's system prompt and the stable blocks, the history, then the recalled
+text, before the message in the user's last message. The caller should not store the recalled text.
 
-Three shapes with their rules: Bedrock Converse, Anthropic Messages, OpenAI Chat Completions. Nothing here depends on a network,
-a client library or this service's messages. A stored history may contain content that a provider would refuse (a call without a
-result, a first message by the assistant, a duplicate id); it is made acceptable here, and no text is lost.
+Three shapes with their rules: Bedrock Converse, Anthropic Messages, OpenAI Chat Completions. This module does not depend on a
+network, a client library or this service's messages. A stored history may contain content that a provider would refuse (a call
+without a result, a first message by the assistant, a duplicate id); it is made acceptable here without losing text.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class EmptyMessage(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class SystemBlock:
-    """One block of context; `zone` is stable for the system prompt, and volatile for what was recalled for the message."""
+    """One block of context; `zone` is stable for the system prompt, and volatile for the text recalled for the message."""
 
     text: str
     source: str = ""
@@ -82,10 +82,10 @@ class Conversation:
     """The content to send: the caller's own system prompt, the blocks, the history, the new message, and its tool turns.
 
     `tool_turns` are the calls and results since the message. They follow it, so that one assembly serves the whole turn and
-    everything before them repeats.
+    everything before them can be cached.
 
     If the request will define no tools, providers refuse calls and results, so these are written as text. With
-    `is_history_missing` the model is told that there was a conversation that could not be read.
+    `is_history_missing` the model is told that the conversation could not be read.
     """
 
     message: str
@@ -102,7 +102,7 @@ class Conversation:
 class _Stretch:
     """Consecutive messages of one side: an assistant's texts and calls, or a user's results and texts.
 
-    `cached` counts the pieces of content before its cache point; 0 is none.
+    `cached` counts the pieces of content before its cache point; 0 means no cache point.
     """
 
     role: str
@@ -160,9 +160,9 @@ def _anthropic_content(stretch: _Stretch) -> list[dict[str, Any]]:
 
 
 def to_openai(conversation: Conversation) -> dict[str, Any]:
-    """Return `messages` for OpenAI Chat Completions and compatible APIs, some of which take no content but one text.
+    """Return `messages` for OpenAI Chat Completions and compatible APIs, some of which accept only one text as content.
 
-    These providers cache the beginnings of requests by themselves. Raises EmptyMessage.
+    These providers cache prefixes of requests automatically. Raises EmptyMessage.
     """
     system = "\n\n".join(text for text, _ in _system_texts(conversation))
     messages: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
@@ -190,8 +190,8 @@ def _request(system: list[dict[str, Any]], messages: list[dict[str, Any]]) -> di
 def _system_texts(conversation: Conversation) -> list[tuple[str, bool]]:
     """Return the non-blank system texts, each with whether a cache point follows.
 
-    Turns get their cache points first: more stands before them. System turns of the history, and the note that the history
-    is missing, go after the blocks, so that no block moves.
+    Turns get their cache points first, because more text is before them. System turns of the history, and the note that the
+    history is missing, follow the blocks, so that no block moves.
     """
     points_left = conversation.max_cache_points - len(_turns_to_cache(conversation))
     texts = [(conversation.system, False)]
@@ -208,14 +208,14 @@ def _system_texts(conversation: Conversation) -> list[tuple[str, bool]]:
 
 
 def _recalled(conversation: Conversation) -> str:
-    """Return what was recalled, in one text that ends with its fence's line; empty if nothing was."""
+    """Return the recalled blocks as one text that ends with the line of its fence; empty if nothing was recalled."""
     return "".join(block.text for block in conversation.blocks if block.zone == RECALLED_ZONE and block.text.strip())
 
 
 def _stretches(conversation: Conversation, *, is_one_text: bool = False) -> list[_Stretch]:
     """Return the conversation as stretches of alternating sides, with every call answered in the next stretch.
 
-    With `is_one_text`, what was recalled and the message are one text instead of two.
+    With `is_one_text`, the recalled text and the message are one text instead of two.
     """
     if not conversation.message.strip():
         raise EmptyMessage(EmptyMessage.__doc__)
@@ -234,9 +234,9 @@ def _stretches(conversation: Conversation, *, is_one_text: bool = False) -> list
 
 
 def _turns_to_cache(conversation: Conversation) -> list[Message]:
-    """Return the turns to set a cache point after, as many as are allowed: the last tool turn, and the history's last turn.
+    """Return the turns after which a cache point is set, as many as allowed: the last tool turn, and the history's last turn.
 
-    What stands before the tool turns repeats with each of them.
+    The text before the tool turns repeats with each of them.
     """
     marked = [turn for turn in conversation.history if turn.is_cache_point][-1:]
     pays = marked or any(block.is_cache_point for block in conversation.blocks)
@@ -290,7 +290,7 @@ def _note(part: ToolCall | ToolResult) -> str:
 
 
 def _with_sendable_ids(stretches: Sequence[_Stretch]) -> list[_Stretch]:
-    """Return the stretches with ids and names that every provider accepts, each id used for one call only."""
+    """Return the stretches with ids and names that every provider accepts; each id is used for only one call."""
     taken = {call.id for stretch in stretches for call in stretch.calls}
     fresh = (made for number in count(1) if (made := f"call_{number}") not in taken)
     used: set[str] = set()

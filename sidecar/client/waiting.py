@@ -32,8 +32,8 @@ class AsyncSidecar(WaitingCalls):
     ) -> None:
         """Open a channel to HOST:PORT or unix:/path; nothing is sent yet. Raises TargetUnusable.
 
-        Of a service with several processes, a connection to a port stays with one of them: give several `channels`, four to each
-        process, and calls go round them. Each unix socket has a channel of its own.
+        If the service has several processes, a connection to a port stays with one of them: set several `channels`, four per
+        process, and calls use them in turn. Each unix socket has its own channel.
         """
         self._target = target
         self._token = token
@@ -100,7 +100,7 @@ class AsyncSidecar(WaitingCalls):
             raise failure(error, self._target) from error
 
     async def _exchange(self, request: Request[A]) -> tuple[int, Exchange]:
-        """Return the call on the next channel, and that channel's place."""
+        """Return the index of the next channel, and the call on it."""
         token = self._token if isinstance(self._token, str) else self._token()
         token = token if isinstance(token, str) else await token
         place, channel = self._channels.next()

@@ -1,4 +1,4 @@
-"""The demo: one person's journal, conversation, documents and pages, and the turn that draws on all of them.
+"""The demo: a person's journal, conversation, documents and pages, and a turn that uses all of them.
 
-The data are under `data/`; `corpus` reads them, `story` loads them into a sidecar and asks the question.
+The data are in `data/`; `corpus` reads them, `story` loads them into a sidecar and asks the question.
 """

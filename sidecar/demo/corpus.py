@@ -1,4 +1,4 @@
-"""The demo's data as values. Reads the files of this package and the project's own documents; sends nothing."""
+"""Reads the demo's data from the files of this package and from the project's own documents."""
 
 from __future__ import annotations
 
@@ -19,12 +19,14 @@ THREAD = "toronto-and-austin"
 TITLE = "Toronto and Austin"
 MODEL = "gpt-4o"
 BUDGET_TOKENS = 3000
-WIKI_FLOOR_TOKENS = 160  # of so narrow a budget a page would get nothing: what it says stands in the memories too
+WIKI_FLOOR_TOKENS = (
+    160  # without a floor, a page would get none of so small a budget, because the memories have the same content
+)
 
 _DATA = Path(__file__).parent / "data"
 _QUESTION = "question-03"
 _DISTRIBUTION = "context-sidecar"
-_PRINTED_CONTEXTS = "contexts.md"  # quotes the demo itself: in its own corpus it would answer every question
+_PRINTED_CONTEXTS = "contexts.md"  # it quotes the demo, so in the corpus it would answer every question
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ def turns() -> list[ImportedTurn]:
 
 
 def message() -> str:
-    """Return the question: its answer stands partly in the thread, the documents, the memories and the pages."""
+    """Return the question, whose answer is partly in the thread, the documents, the memories and the pages."""
     lines = (_DATA / "questions.jsonl").read_text(encoding="utf-8").splitlines()
     return next(str(one["message"]) for one in map(json.loads, lines) if one["id"] == _QUESTION)
 

@@ -1,6 +1,6 @@
-"""The demo as it runs: a sidecar of its own, the corpus loaded through the API and compiled, one turn asked as an agent would.
+"""Runs the demo: starts a sidecar, loads the corpus through the API, compiles it, and requests one turn like an agent.
 
-Everything keeps its id, so that a second run finds what is there and changes nothing.
+All ids are fixed, so that a second run finds the existing data and changes nothing.
 """
 
 from __future__ import annotations
@@ -35,26 +35,26 @@ from store.scope import Scope, owner_uuid, tenant_uuid
 from store.wiki import candidates
 
 _DEADLINE_S = 300.0
-_SOURCE_DEADLINE_MS = 60_000  # the most that a profile takes
-_EMBED_DEADLINE_S = 60.0  # a question read by words alone finds other pages
+_SOURCE_DEADLINE_MS = 60_000  # the maximum of a profile
+_EMBED_DEADLINE_S = 60.0  # a search by words alone finds other pages
 _LOOK_AGAIN_S = 0.2
 _PLACES = 1_000
 _TENANT_ID = tenant_uuid(corpus.TENANT)
 
 
 class Narrator(Protocol):
-    """Reports progress to a person."""
+    """Reports progress to the user."""
 
     def note(self, text: str) -> None:
-        """Say a line."""
+        """Write a line."""
 
     def progress(self, title: str, total: int | None) -> AbstractContextManager[Callable[[int], None]]:
-        """Show work of so many steps; what comes back advances it."""
+        """Show the progress of `total` steps; the returned function advances it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """What the demo did: what was new in this run, the question, and the context that its turn got."""
+    """The result of the demo: the counts of new data in this run, the question, and its context."""
 
     loaded: dict[str, int]
     message: str
@@ -63,7 +63,7 @@ class Story:
 
 
 async def run(settings: Settings, narrator: Narrator) -> Story:
-    """Start a sidecar, load the corpus, ask the question. Raises what starting, storing and calling raise."""
+    """Start a sidecar, load the corpus, ask the question. Raises the errors of starting, storing and calling."""
     began = time.monotonic()
     async with loaded_demo(settings, narrator) as (loaded, client):
         assembly = await _ask(client)
@@ -72,7 +72,7 @@ async def run(settings: Settings, narrator: Narrator) -> Story:
 
 @asynccontextmanager
 async def loaded_demo(settings: Settings, narrator: Narrator) -> AsyncIterator[tuple[dict[str, int], AsyncSidecar]]:
-    """Yield how much of the corpus was new, and a client of a sidecar that holds it, as the agent of the demo's owner."""
+    """Yield the counts of newly loaded data, and a client of the loaded sidecar that acts as the agent of the demo's owner."""
     narrator.note("Starting Postgres and a sidecar …")
     async with _sidecar(settings) as (running, private):
         loaded = await _load(running.addresses[0], private, narrator)
@@ -110,7 +110,7 @@ def _token(settings: Settings, grant: Grant) -> str:
 
 
 async def _load(address: str, settings: Settings, narrator: Narrator) -> dict[str, int]:
-    """Load the corpus as an admin of the demo's tenant and return how much of it was new."""
+    """Load the corpus as an admin of the demo's tenant, and return the counts of new data."""
     token = _token(settings, Grant(corpus.TENANT, role=Role.ADMIN))
     stance = Stance(owner_id=corpus.OWNER, deadline_s=_DEADLINE_S)
     memories, turns, documents = corpus.memories(), corpus.turns(), corpus.documents()
@@ -143,7 +143,7 @@ async def _ingest(client: AsyncSidecar, documents: Sequence[corpus.File], step: 
 
 
 async def _compile(settings: Settings, pools: Pools, narrator: Narrator) -> int:
-    """Have the memories compiled, by this process unless a worker elsewhere is at it, and return how many pages are new."""
+    """Compile the memories, in this process unless another worker does it, and return the number of new pages."""
     scope = Scope(_TENANT_ID, owner_uuid(corpus.OWNER))
     before = await _page_count(pools, scope)
     with narrator.progress("compiling the pages", None):
@@ -156,7 +156,7 @@ async def _compile(settings: Settings, pools: Pools, narrator: Narrator) -> int:
 
 
 async def _embed(running: app.App, narrator: Narrator) -> None:
-    """Wait until the demo can be found by meaning, too. Without an embedder, or with one that fails, recall goes by words."""
+    """Wait until the demo's texts have vectors. Without an embedder, or if it fails, recall is by words."""
     if running.embedding is None:
         return
     pool = running.pools.background
@@ -168,7 +168,7 @@ async def _embed(running: app.App, narrator: Narrator) -> None:
                 done = [one for place in places if (one := await running.embedding.go(place)) is not None]
                 step(sum(one.count for one in done))
                 if not done:
-                    await asyncio.sleep(_LOOK_AGAIN_S)  # the service itself is at it
+                    await asyncio.sleep(_LOOK_AGAIN_S)  # the service itself is embedding
 
 
 async def _page_count(pools: Pools, scope: Scope) -> int:
@@ -185,5 +185,5 @@ async def _ask(client: AsyncSidecar) -> Assembly:
 
 
 def patience() -> dict[str, Any]:
-    """Return overrides for the first questions ever asked here, perhaps of a busy machine: give the sources time."""
+    """Return overrides with long deadlines for the sources, for the first questions on a possibly busy machine."""
     return {f"{source}.deadline_ms": _SOURCE_DEADLINE_MS for source in ("thread", "knowledge", "memory", "wiki")}

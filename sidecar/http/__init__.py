@@ -1,1 +1,1 @@
-"""The HTTP servers: health, metrics and webhooks on one, the console on the other."""
+"""The HTTP servers: one for health, metrics and webhooks, one for the console."""

@@ -1,7 +1,7 @@
-"""One HTTP connection within limits: how long it may be silent, and how much of a request is parsed before it is refused.
+"""One HTTP connection within limits: for its silence, and for the part of a request that is parsed before a refusal.
 
-uvicorn limits neither the time that a request may take to arrive nor the number of open connections, and parses all that one
-read brings before the application runs.
+uvicorn limits neither the time that a request may take to arrive nor the number of open connections, and parses all data of one
+read before the application runs.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ MAX_HEAD_BYTES = 16 * 1024
 MAX_HEAD_LINES = 100
 MAX_TARGET_BYTES = 8 * 1024
 MAX_QUERY_FIELDS = 100
-MAX_BODY_BYTES = 1 << 20  # of any request, refused ones included; the applications take less
-MAX_STRAY_PERCENTS = 100  # signs that encode nothing, which cost ten times as much to decode as others
+MAX_BODY_BYTES = 1 << 20  # of any request, including refused ones; the applications accept less
+MAX_STRAY_PERCENTS = 100  # percent signs that encode nothing, which take ten times as long to decode
 _FREE_PIECES, _BYTES_A_PIECE = 64, 512  # each piece of a body costs some microseconds, whatever its size
 _STRAY_PERCENT = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
@@ -64,7 +64,7 @@ class BoundedConnection(h11.Connection):
 
     def __init__(self, admits: Callable[[], bool]) -> None:
         super().__init__(h11.SERVER, MAX_HEAD_BYTES)
-        self.refusal = (HTTPStatus.BAD_REQUEST, "This is no HTTP request that can be read.")
+        self.refusal = (HTTPStatus.BAD_REQUEST, "This is not a readable HTTP request.")
         self._admits = admits
         self._is_admitted = False
         self._body_bytes = 0
@@ -83,9 +83,9 @@ class BoundedConnection(h11.Connection):
         return event
 
     def _check_rate(self) -> None:
-        """Raise for a request beyond the peer's rate, before anything of it is parsed."""
+        """Raise for a request beyond the peer's rate, before any part of it is parsed."""
         if not self._is_admitted and not self._admits():
-            self._refuse(HTTPStatus.TOO_MANY_REQUESTS, "Send fewer requests a second.")
+            self._refuse(HTTPStatus.TOO_MANY_REQUESTS, "Send fewer requests per second.")
         self._is_admitted = True
 
     def _check_head(self, received: bytes) -> None:
@@ -95,7 +95,7 @@ class BoundedConnection(h11.Connection):
         if len(head) > MAX_HEAD_BYTES or head.count(b"\n") > MAX_HEAD_LINES:
             self._refuse(
                 HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
-                f"Send at most {MAX_HEAD_LINES} headers and {MAX_HEAD_BYTES} bytes of them.",
+                f"Send at most {MAX_HEAD_LINES} headers of {MAX_HEAD_BYTES} bytes in total.",
             )
 
     def _check_request(self, request: h11.Request) -> None:
@@ -107,7 +107,7 @@ class BoundedConnection(h11.Connection):
         if len(request.target) > MAX_TARGET_BYTES or query.count(b"&") >= MAX_QUERY_FIELDS:
             self._refuse(
                 HTTPStatus.REQUEST_URI_TOO_LONG,
-                f"Send at most {MAX_TARGET_BYTES} bytes of address and {MAX_QUERY_FIELDS} fields of query.",
+                f"Send a URL of at most {MAX_TARGET_BYTES} bytes with at most {MAX_QUERY_FIELDS} query fields.",
             )
         if has_many_stray_percents(request.target):
             self._refuse(HTTPStatus.BAD_REQUEST, "Write a percent sign as %25.")
@@ -120,7 +120,7 @@ class BoundedConnection(h11.Connection):
         if self._body_bytes > MAX_BODY_BYTES or self._body_pieces > most_pieces:
             self._refuse(
                 HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-                f"Send at most {MAX_BODY_BYTES} bytes of body, in pieces of {_BYTES_A_PIECE} or more.",
+                f"Send a body of at most {MAX_BODY_BYTES} bytes, in pieces of {_BYTES_A_PIECE} bytes or more.",
             )
 
     def _refuse(self, status: HTTPStatus, text: str) -> None:
@@ -194,7 +194,7 @@ class BoundedProtocol(H11Protocol):
         return self._rates.admits(self.client[0] if self.client else "")
 
     def _await_next(self) -> None:
-        """Start the timer of what the client owes now. A timer that already runs for the same thing goes on."""
+        """Start the timer for the client's next data. A timer that already runs for the same wait is kept."""
         if self._awaited is _Awaited.REFUSAL:
             return
         state = self.conn.their_state
@@ -216,7 +216,7 @@ class BoundedProtocol(H11Protocol):
 
     def _give_up(self) -> None:
         if self._awaited is _Awaited.HEAD and not self.conn.trailing_data[0]:
-            self.transport.close()  # it asked for nothing, so nothing is answered
+            self.transport.close()  # there is no request to answer
             return
         if self._awaited is _Awaited.REFUSAL:
             self._end(*self.conn.refusal)
@@ -228,7 +228,7 @@ class BoundedProtocol(H11Protocol):
         if self.transport.is_closing():
             return
         if self.cycle is not None and not self.cycle.response_complete:
-            self.cycle.disconnected = True  # what the application still says goes nowhere
+            self.cycle.disconnected = True  # the rest of the application's response is discarded
             self.cycle.message_event.set()
         if self.conn.our_state not in {h11.IDLE, h11.SEND_RESPONSE}:
             self.transport.abort()

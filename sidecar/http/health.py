@@ -1,7 +1,7 @@
 """Health and metrics over HTTP, and further routes such as webhooks.
 
-`/livez` reports on the process alone, `/readyz` on whether it takes calls, `/backendz` on what it depends on: a broken database
-or source is reported there, and is never a reason to restart this process.
+`/livez` reports the state of the process alone, `/readyz` whether it takes calls, `/backendz` the state of its dependencies: a
+broken database or source is reported there, and is never a reason to restart this process.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ async def _nothing() -> None:
 
 @dataclass(frozen=True, slots=True)
 class BackendStates:
-    """The configured backends: whether each circuit breaker is open, by name, and the names of each tenant's, by its id.
+    """The configured backends: whether each one's circuit breaker is open, by name, and the names by tenant id.
 
     `admin_of` returns the tenant of an admin's token, and raises a SidecarError for any other text.
     """
@@ -65,11 +65,11 @@ class BackendStates:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """The state that health reports: whether the process drains, how often tasks restarted, which breakers are open.
+    """The state that health reports: whether the process drains, the restarts of tasks, the open breakers.
 
-    `reach_database` returns once the database has answered, and raises a StoreError if it does not. `embedder_trouble` says why
-    the configured embedder gives no vectors; empty while it does. `processes` are those that answer calls, by name, empty if
-    this one does; `ask_them` asks each for its state.
+    `reach_database` returns once the database has answered, and raises a StoreError if it does not. `embedder_trouble` returns
+    the reason why the configured embedder gives no vectors, empty while it works. `processes` returns the states of the
+    processes that answer calls, by name, empty if this process does; `ask_them` refreshes these states.
     """
 
     reach_database: Callable[[], Awaitable[None]]
@@ -88,7 +88,7 @@ class Health:
         return "draining" if self.is_draining() else "waiting" if is_waiting else "ready"
 
     async def database(self) -> str:
-        """Return `ok`, or why the database does not answer within 2 s."""
+        """Return `ok`, or the reason why the database does not answer within 2 s."""
         try:
             async with asyncio.timeout(_PATIENCE_S):
                 await self.reach_database()

@@ -1,4 +1,4 @@
-"""HTTP listeners inside the process: an address is opened before anything is served, and serving ends with the process."""
+"""HTTP listeners inside the process: all addresses are opened before serving begins, and serving ends with the process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FULL = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 
 
 
 class _Server(uvicorn.Server):
-    """A server that accepts connections within its limits, and leaves the process's signals alone: the sidecar handles them."""
+    """A server that accepts connections within its limits and does not handle signals, because the sidecar does."""
 
     def __init__(self, config: uvicorn.Config, limits: HttpLimits) -> None:
         super().__init__(config)
@@ -57,14 +57,14 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
     async def _accept(self, listener: socket.socket) -> None:
-        """Accept connections until cancelled. Connections beyond the rate wait in the kernel's queue, where they cost nothing."""
+        """Accept connections until cancelled. Connections beyond the rate wait in the kernel's queue at no cost."""
         loop = asyncio.get_running_loop()
         bucket = TokenBucket(self._limits.connections_per_s)
         while True:
             await asyncio.sleep(bucket.wait_s(loop.time()))
             try:
                 connection, _ = await loop.sock_accept(listener)
-            except OSError as error:  # too many files are open, or the client is gone again
+            except OSError as error:  # too many files are open, or the client has disconnected
                 log.warning("http_not_accepted", extra={"error": error.strerror})
                 await asyncio.sleep(_PAUSE_S)
                 continue
@@ -142,7 +142,7 @@ def _address(listener: socket.socket) -> str:
 
 
 def _turn_away(connection: socket.socket) -> None:
-    """Answer that the listener is full. The received bytes are read first: closing with unread bytes would discard the answer."""
+    """Answer that the listener is full. Reads received bytes first, because closing with unread bytes would lose the answer."""
     for act in (lambda: connection.recv(1 << 16), lambda: connection.send(_FULL)):
         with suppress(OSError):
             act()

@@ -1,4 +1,4 @@
-"""The other processes of a service of several: their states and metrics, requested over private sockets."""
+"""The other processes of a service with several processes: their states and metrics, requested over private sockets."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PATIENCE_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Impairments:
-    """The impairments of a process: sources and backends with an open circuit breaker, and why the embedder does not answer."""
+    """The impairments of a process: sources and backends with an open circuit breaker, and the reason why the embedder fails."""
 
     sources: Callable[[], Sequence[str]]
     backends: Callable[[], Mapping[str, bool]]
@@ -122,14 +122,14 @@ async def answer_members(stack: AsyncExitStack, path: Path, impairments: Impairm
 
 
 def _leave(path: Path) -> None:
-    """Remove the socket, and the directory if it is then empty: a supervisor that was killed cannot."""
+    """Remove the socket, and the directory if it is then empty, because a killed supervisor cannot."""
     path.unlink(missing_ok=True)
-    with suppress(OSError):  # others are there, or it is gone
+    with suppress(OSError):  # other sockets are there, or the directory is gone
         path.parent.rmdir()
 
 
 def _listener(path: Path) -> socket.socket:
-    path.unlink(missing_ok=True)  # of a process that was killed
+    path.unlink(missing_ok=True)  # left by a killed process
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listener.bind(os.fspath(path))
     listener.listen(16)

@@ -1,4 +1,4 @@
-"""Opens a sidecar's HTTP servers as its settings say."""
+"""Opens a sidecar's HTTP servers according to its settings."""
 
 from __future__ import annotations
 
@@ -19,21 +19,19 @@ HTTP_PORT, CONSOLE_PORT = 7434, 7435
 
 
 def check_addresses(settings: Settings) -> None:
-    """Raise SettingInvalid for an address that would serve plain HTTP to other machines without the setting that allows it."""
+    """Raise SettingInvalid for an address that would serve plain HTTP to other machines without the setting that allows this."""
     if not settings.http_plain:
-        fix = (
-            "listen on 127.0.0.1 or [::1], or set SIDECAR_HTTP_PLAIN=yes where only probes and scrapers reach the port"
-        )
+        fix = "listen on 127.0.0.1 or [::1], or set SIDECAR_HTTP_PLAIN=yes if only probes and scrapers reach the port"
         check_plain_text("SIDECAR_HTTP_LISTEN", settings.http_listen, fix=fix)
     if not settings.console_tls_proxy:
-        fix = "listen on 127.0.0.1 or [::1], or set SIDECAR_CONSOLE_TLS_PROXY=yes where a proxy with TLS is in front"
+        fix = "listen on 127.0.0.1 or [::1], or set SIDECAR_CONSOLE_TLS_PROXY=yes if a TLS proxy is in front of it"
         check_plain_text("SIDECAR_CONSOLE_LISTEN", settings.console_listen, fix=fix)
 
 
 async def open_health(
     stack: AsyncExitStack, settings: Settings, health: Health, figures: Figures, *, extra: Sequence[BaseRoute] = ()
 ) -> str:
-    """Serve health, metrics and the extra routes until the stack ends; return the address, empty where it is off."""
+    """Serve health, metrics and the extra routes until the stack closes; return the address, empty if the server is off."""
     figures.watch_values(names.TASK_RESTARTS, health.restarts)
     listener = opened("SIDECAR_HTTP_LISTEN", settings.http_listen, HTTP_PORT)
     if listener is None:
@@ -43,7 +41,7 @@ async def open_health(
 
 
 async def open_console(stack: AsyncExitStack, settings: Settings, console: ASGIApp) -> str:
-    """Serve the console until the stack ends; return its address, empty where it is off."""
+    """Serve the console until the stack closes; return its address, empty if it is off."""
     listener = opened("SIDECAR_CONSOLE_LISTEN", settings.console_listen, CONSOLE_PORT)
     if listener is None:
         return ""

@@ -1,4 +1,4 @@
-"""Bounds how many requests a second one peer may send to a listener."""
+"""Limits the requests per second of one peer to a listener."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MAX_PEERS = 4096
 
 
 class PeerRates:
-    """Counts requests by peer: an IPv4 address, or an IPv6 network of 64 bits. 0 a second sets no limit."""
+    """Counts requests by peer: an IPv4 address, or an IPv6 network of 64 bits. 0 per second means no limit."""
 
     def __init__(self, per_s: int, *, clock: Callable[[], float]) -> None:
         self._per_s = per_s
@@ -20,7 +20,7 @@ class PeerRates:
         self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()
 
     def admits(self, host: str) -> bool:
-        """Take one request of the peer at an address, and return whether it had one left this second."""
+        """Count one request of the peer at an address, and return whether it is within this second's limit."""
         peer = peer_of(host)
         bucket = self._buckets.setdefault(peer, TokenBucket(self._per_s))
         self._buckets.move_to_end(peer)

@@ -1,6 +1,6 @@
-"""Notices of backends that memories changed: `POST /webhooks/hindsight/ID`. The use case is in `sidecar.services.webhooks`.
+"""Notices of backends about changed memories: `POST /webhooks/hindsight/ID`. The use case is in `sidecar.services.webhooks`.
 
-A request without a valid signature learns nothing, not even whether the id exists.
+The answer to a request without a valid signature reveals nothing, not even whether the id exists.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def webhook_routes(webhooks: Webhooks, *, watch: Watch) -> list[BaseRoute]:
         try:
             outcome = await webhooks.take(request.path_params["webhook_id"], delivery)
         except NoticeRefused:
-            problem = "no webhook of this id, or not signed with its secret within five minutes"
+            problem = "there is no webhook with this id, or its secret did not sign the notice within five minutes"
             return JSONResponse({"error": problem}, 401)
         except StoreError as error:
             log.warning("webhook_failed", extra={"error": type(error).__name__})
@@ -49,7 +49,7 @@ def webhook_routes(webhooks: Webhooks, *, watch: Watch) -> list[BaseRoute]:
 
 
 async def _delivery(request: Request) -> Delivery | None:
-    """Return the notice; None if it is too large or did not arrive whole."""
+    """Return the notice; None if it is too large or incomplete."""
     body = bytearray()
     try:
         async for chunk in request.stream():

@@ -65,7 +65,7 @@ log = logging.getLogger(__name__)
 
 _SWEEP_EVERY_S = 3600.0
 _CONNECTIONS_A_TURN = 6  # one per built-in source, and one for the recent turns
-_WAITING_PER_CALL = 4  # times the calls in flight: callers of the console wait too
+_WAITING_PER_CALL = 4  # factor for the calls in flight, because questions of the console wait too
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +82,14 @@ class App:
 
     @property
     def addresses(self) -> Sequence[str]:
-        """The addresses it listens on, with the actual ports."""
+        """The addresses of its listeners, with the actual ports."""
         return self.server.addresses
 
 
 async def serve(settings: Settings, watch: Watch, part: Part = Part()) -> None:  # noqa: B008  # frozen
     """Serve until SIGTERM or SIGINT, then drain: health says NOT_SERVING, running calls get the grace period to end.
 
-    A part of a service of several processes ends with its parent too.
+    A part of a service with several processes also ends with its parent.
     """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -137,10 +137,10 @@ async def running(
 ) -> AsyncIterator[App]:
     """Yield a serving sidecar, or a part of one, and stop it in order at the end.
 
-    `sources` replaces the built-in ones, `clocks` the system's.
-    The default `watch` counts but sends nothing. With `is_warmed`, the first turn does not wait for connections.
+    `sources` replaces the built-in sources, `clocks` the system's clocks. The default `watch` counts but sends nothing. With
+    `is_warmed`, the first turn does not wait for connections.
 
-    Raises a StartRefused or StoreError that says what to fix.
+    Raises a StartRefused or StoreError whose text names the fix.
     """
     rpc_server.check_addresses(settings)
     check_addresses(settings)
@@ -242,7 +242,7 @@ async def _serving_deps(
 def _drop_answers(fan_out: FanOut, repeats: context.TurnRepeats, scope: Scope | None) -> None:
     """Drop an owner's cached answers after a forget; with None, all."""
     if scope is not None and is_brain(scope.owner_id):
-        scope = None  # every owner's answers may hold what left the Brain
+        scope = None  # every owner's answers may contain content withdrawn from the Brain
     fan_out.drop_answers(scope)
     repeats.forget(lambda key: scope is None or key[0] == scope)
 
@@ -250,7 +250,7 @@ def _drop_answers(fan_out: FanOut, repeats: context.TurnRepeats, scope: Scope | 
 async def _turns(
     deps: BaseDeps, profiles: ProfileCache, query_reader: QueryReader, fan_out: FanOut
 ) -> context.ContextDeps:
-    """Return the dependencies that turns are assembled and replayed with."""
+    """Return the dependencies for assembling and replaying turns."""
     pools, clocks = deps.pools, deps.clocks
     async with installation(pools.background) as connection:
         fences = FenceKeys(pools.turn, await keys.of(connection, keys.FENCE), clock=clocks.steady_s)
@@ -269,9 +269,9 @@ async def _turns(
 
 
 def _slots(settings: Settings) -> AdmissionControl:
-    """Return slots for as many concurrent turns as the turn pool's connections serve, leaving some for look-ups.
+    """Return slots for as many concurrent turns as the turn pool's connections serve, leaving some for lookups.
 
-    More would only wait for each other: one process cannot judge and fit their findings faster.
+    More turns would only wait for each other, because one process cannot judge and fit their candidates faster.
     """
     slots = max(1, settings.turn_pool_size // _CONNECTIONS_A_TURN)
     return AdmissionControl(

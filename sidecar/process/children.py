@@ -1,4 +1,4 @@
-"""Runs the processes of a service of several: starts them, restarts one that ends, and drains all at the end."""
+"""Runs the processes of a service with several processes: starts them, restarts them when they end, and drains all at the end."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 _FIRST_PAUSE_S = 0.05
 _AFTER_GRACE_S = 40.0
-_OTHER_CONNECTIONS = 40  # the worker's, those for notices, and commands
+_OTHER_CONNECTIONS = 40  # of the worker, the notice listeners, and commands
 _CONNECTIONS_BESIDE_POOLS = 3
 _SOCKET_NAME_BYTES = len("/processes-12345678/http.sock")
 
@@ -65,7 +65,7 @@ async def serve_with(settings: Settings, count: int) -> None:
 
 
 async def _keep(children: Sequence[_Child], stop: asyncio.Event, grace_s: float) -> None:
-    """Run all children until the event. The first starts alone, so that an error common to all is reported once."""
+    """Run all children until `stop` is set. The first starts alone, so that an error common to all is reported once."""
     tasks: list[asyncio.Task[None]] = []
     stopping = asyncio.create_task(stop.wait())
     try:
@@ -88,7 +88,7 @@ async def _keep(children: Sequence[_Child], stop: asyncio.Event, grace_s: float)
 
 
 async def _until_serving(group: Sequence[_Child], *others: asyncio.Task[Any]) -> None:
-    """Wait until each of the group serves or one of the others is done, and raise its error if it has one."""
+    """Wait until each child of the group serves, or one of the other tasks is done; raise that task's error if it has one."""
     serving = [asyncio.create_task(child.serving.wait()) for child in group]
     for one in serving:
         await _first(one, *others)
@@ -99,14 +99,14 @@ async def _until_serving(group: Sequence[_Child], *others: asyncio.Task[Any]) ->
 
 
 async def _first(*waited: asyncio.Future[Any]) -> None:
-    """Wait until one is done, and raise its error if it has one."""
+    """Wait until one of the futures is done, and raise its error if it has one."""
     done, _ = await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
     for one in done:
         one.result()
 
 
 class _Child:
-    """One process of the service, started again, after a growing pause, whenever it ends."""
+    """One process of the service, which is restarted after a growing pause whenever it ends."""
 
     def __init__(self, name: str, directory: Path, environment: Mapping[str, str], grace_s: float) -> None:
         self.name = name
@@ -118,7 +118,7 @@ class _Child:
         self._patience_s = 2 * grace_s + _AFTER_GRACE_S
 
     async def keep(self) -> None:
-        """Run it until cancelled. Raises ProcessNotStarted if it ends before it has ever served."""
+        """Run the process until cancelled. Raises ProcessNotStarted if it ends before it has ever served."""
         loop, pause_s = asyncio.get_running_loop(), _FIRST_PAUSE_S
         while True:
             began_s = loop.time()
@@ -130,7 +130,7 @@ class _Child:
             await asyncio.sleep(pause_s)
 
     async def _run(self) -> int:
-        """Return its exit code once it has ended. Cancelled, drain it, and kill it if that takes too long."""
+        """Return the exit code once the process has ended. On cancellation, drain it, and kill it if that takes too long."""
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "sidecar", *self._arguments),
             env=self._environment,
@@ -168,9 +168,9 @@ async def _ended(process: asyncio.subprocess.Process, patience_s: float) -> None
 
 @contextmanager
 def _reserved(listen: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Hold the ports of the addresses for the processes of this service, and yield the addresses with the actual ports.
+    """Reserve the ports of the addresses for the processes of this service, and yield the addresses with the actual ports.
 
-    A port is first bound exclusively, so that one in use is refused; then it is opened to processes that share it. Raises
+    A port is first bound exclusively, so that a port in use is refused; then it is opened to processes that share it. Raises
     SettingInvalid.
     """
     with contextlib.ExitStack() as stack:
@@ -192,7 +192,7 @@ def _reserve(text: str, stack: contextlib.ExitStack) -> str:
 
 
 def _remove_sockets(listen: Sequence[str], *, above: int) -> None:
-    """Remove the sockets that a service of more processes left: clients would try them."""
+    """Remove sockets left by a service with more processes, because clients would try them."""
     for text in listen:
         if text.startswith("unix:"):
             path = check_listen_address(own_address(text, above), is_tls=True).socket_path
@@ -206,15 +206,15 @@ def _remove_sockets(listen: Sequence[str], *, above: int) -> None:
 
 @contextmanager
 def _directory(settings: Settings) -> Iterator[Path]:
-    """Yield a private directory for the sockets between the processes: beneath the data directory if its path is short."""
+    """Yield a private directory for the sockets between the processes: below the data directory if its path is short."""
     data_dir = settings.data_dir
     fits = len(os.fsencode(data_dir)) + _SOCKET_NAME_BYTES <= MAX_SOCKET_PATH_BYTES
     is_inside = fits and data_dir.is_dir() and os.access(data_dir, os.W_OK | os.X_OK)
     try:
         made = Path(tempfile.mkdtemp(prefix="processes-", dir=data_dir if is_inside else None))
     except OSError as error:
-        fix = "set TMPDIR to a directory that can be written"
-        raise SettingInvalid("SIDECAR_PROCESSES", "there is no place for the processes' sockets", fix) from error
+        fix = "set TMPDIR to a writable directory"
+        raise SettingInvalid("SIDECAR_PROCESSES", "there is no directory for the processes' sockets", fix) from error
     try:
         yield made
     finally:
@@ -222,6 +222,6 @@ def _directory(settings: Settings) -> Iterator[Path]:
 
 
 def _connections(settings: Settings, count: int) -> int:
-    """Return how many connections the processes may open together."""
+    """Return the number of connections that the processes may open together."""
     a_process = settings.turn_pool_size + settings.background_pool_size + _CONNECTIONS_BESIDE_POOLS
     return (count + 1) * a_process + settings.worker_pool_size + _OTHER_CONNECTIONS

@@ -1,4 +1,4 @@
-"""Updates the compile gauges from the database every half minute, whichever process compiles."""
+"""Updates the compile gauges from the database every half minute, independent of the process that compiles."""
 
 from __future__ import annotations
 

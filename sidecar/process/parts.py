@@ -1,4 +1,4 @@
-"""The parts of a service of several processes: some answer calls, one holds the HTTP servers, the upkeep and the worker."""
+"""The parts of a service with several processes: some answer calls, one has the HTTP servers, the maintenance and the worker."""
 
 from __future__ import annotations
 
@@ -27,10 +27,9 @@ _LAST_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The part of a service that this process has; by default the whole. `directory` holds the sockets between the parts.
+    """The part of a service that this process runs; by default the whole. `directory` has the sockets between the parts.
 
-    Parts that answer calls are numbered from 1. `embeds` says that this part gives stored texts their vectors; otherwise a
-    worker does.
+    Parts that answer calls are numbered from 1. With `embeds`, this part embeds stored texts; otherwise a worker does.
     """
 
     name: str = ""
@@ -39,17 +38,17 @@ class Part:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the service has this one process."""
+        """Whether the service has only this process."""
         return not self.name
 
     @property
     def has_upkeep(self) -> bool:
-        """Whether it prunes, counts and watches for all parts, and has the worker beside it."""
+        """Whether this part prunes, counts and watches for all parts, and runs the worker beside it."""
         return self.name in {"", HTTP}
 
     @property
     def answers_calls(self) -> bool:
-        """Whether it answers calls as one of several, and reports its state to the part with the HTTP servers."""
+        """Whether this part answers calls as one of several, and reports its state to the part with the HTTP servers."""
         return not self.has_upkeep
 
     def settings(self, settings: Settings) -> Settings:
@@ -63,28 +62,28 @@ class Part:
 
 
 def own_address(address: str, number: int) -> str:
-    """Return the address at which a part serves: processes share a port, and each has a socket of its own.
+    """Return the address of a part: processes share a port, and each has its own socket.
 
-    The first has the configured socket, so that a client that knows one path finds the service.
+    The first part has the configured socket, so that a client with that path finds the service.
     """
     return f"{address}.{number}" if address.startswith("unix:") and number > 1 else address
 
 
 def count_of(setting: str, *, cores: int, is_linux: bool) -> int:
-    """Return how many processes answer calls. Raises SettingInvalid for an impossible number."""
+    """Return the number of processes that answer calls. Raises SettingInvalid for an impossible number."""
     if setting == AUTO:
         return max(1, min(cores, _MOST_AUTO)) if is_linux else 1
-    fix = f"set a whole number from 1 to {MOST_PROCESSES}, or {AUTO} for one a core up to {_MOST_AUTO}"
+    fix = f"set a whole number from 1 to {MOST_PROCESSES}, or {AUTO} for one per core up to {_MOST_AUTO}"
     if not (setting.isascii() and setting.isdigit() and 1 <= int(setting[:6]) <= MOST_PROCESSES):
-        raise SettingInvalid("SIDECAR_PROCESSES", f"{setting[:40]!r} is no number of processes", fix)
+        raise SettingInvalid("SIDECAR_PROCESSES", f"{setting[:40]!r} is not a number of processes", fix)
     count = int(setting)
     if count > 1 and not is_linux:
-        raise SettingInvalid("SIDECAR_PROCESSES", f"{count} processes share a port on Linux only", "set 1")
+        raise SettingInvalid("SIDECAR_PROCESSES", f"{count} processes can share a port only on Linux", "set 1")
     return count
 
 
 def cores(quota: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
-    """Return how many processors this process may use, by its affinity and its control group's quota."""
+    """Return the number of processors that this process may use, by its affinity and its control group's quota."""
     usable = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
     try:
         most, period = quota.read_text(encoding="ascii").split()
@@ -94,7 +93,7 @@ def cores(quota: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
 
 
 def tell_serving(addresses: tuple[str, ...], http_addresses: dict[str, str]) -> None:
-    """Report to the parent, on standard output, that this part serves, and at which addresses."""
+    """Report to the parent, on standard output, that this part serves, with its addresses."""
     sys.stdout.buffer.write(orjson.dumps({"addresses": addresses, **http_addresses}) + b"\n")
     sys.stdout.buffer.flush()
 
@@ -102,7 +101,7 @@ def tell_serving(addresses: tuple[str, ...], http_addresses: dict[str, str]) -> 
 def end_with_parent(stop: Callable[[], object], *, within_s: float) -> None:
     """Call `stop` on the event loop once the parent has ended, and end this process if stopping takes too long.
 
-    Standard input closes when the parent ends, however it ends. A thread waits for that: a hanging event loop would not notice.
+    Standard input closes when the parent ends in any way. A thread waits for that, because a hanging event loop would not notice.
     """
     loop = asyncio.get_running_loop()
 

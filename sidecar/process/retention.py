@@ -1,4 +1,4 @@
-"""Prunes what turns and background work leave behind, apart from the calls and in small transactions."""
+"""Prunes expired rows of turns and background work, outside of calls and in small transactions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _AT_ONCE = 1000
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """For how many days each kind of row is kept; 0 keeps it for good."""
+    """The days for which each kind of row is kept; 0 keeps it for good."""
 
     receipt_days: int
     account_days: int
@@ -40,8 +40,8 @@ def retention_of(settings: Settings) -> Retention:
     """
     days = settings.receipt_days
     for needed, why in (
-        (settings.receipt_text_days, "SIDECAR_RECEIPT_TEXT_DAYS, for which turns can be replayed"),
-        (settings.decay_read_days, "SIDECAR_DECAY_READ_DAYS, whose receipts tell what is read"),
+        (settings.receipt_text_days, "SIDECAR_RECEIPT_TEXT_DAYS, within which turns can be replayed"),
+        (settings.decay_read_days, "SIDECAR_DECAY_READ_DAYS, within which decay counts reads"),
     ):
         if days and days < needed:
             raise SettingInvalid("SIDECAR_RECEIPT_DAYS", f"{days} is less than {why}", f"set {needed} or more, or 0")
@@ -49,16 +49,16 @@ def retention_of(settings: Settings) -> Retention:
 
 
 async def keep_pruned(pool: Pool, kept: Retention, *, now: Callable[[], datetime], every_s: float) -> None:
-    """Prune what is older than it is kept, every `every_s` seconds until cancelled; several processes do no harm."""
+    """Prune expired rows every `every_s` seconds until cancelled; several processes may do this at once."""
     while True:
         await prune(pool, kept.since(now()))
         await asyncio.sleep(every_s)
 
 
 async def prune(pool: Pool, since: KeptSince) -> int:
-    """Delete what is older, owner by owner, then tenant by tenant, and return how many rows went.
+    """Delete older rows, owner by owner, then tenant by tenant, and return the number of deleted rows.
 
-    Each piece is a transaction of its own: after a kill in the middle the next sweep deletes the rest.
+    Each piece is a separate transaction: after a kill in the middle, the next run deletes the rest.
     """
     total = await _prune_owners(pool, since) + await _prune_tenants(pool, since)
     if total:

@@ -46,7 +46,7 @@ _LARGE_WRITES = frozenset({"AppendTurns", "BootstrapImport", "Ingest", "Retain"}
 
 @dataclass(frozen=True, slots=True)
 class ServingDeps:
-    """The dependencies of services and listeners; `turns` are those of the context service."""
+    """The dependencies of services and listeners; `turns` has those of the context service."""
 
     settings: Settings
     pools: Pools
@@ -66,7 +66,7 @@ class ServingDeps:
 
 @dataclass(frozen=True, slots=True)
 class Listeners:
-    """A sidecar's gRPC server, and the addresses of its HTTP servers; empty for those that are off."""
+    """A sidecar's gRPC server, and the addresses of its HTTP servers; empty for a server that is off."""
 
     server: GrpcServer
     http_address: str
@@ -98,7 +98,7 @@ def _context(deps: ServingDeps) -> context.ContextService:
 
 
 async def open_listeners(deps: ServingDeps, stack: AsyncExitStack) -> Listeners:
-    """Open every listener until the stack closes. gRPC opens after health, and health says draining before gRPC stops."""
+    """Open every listener until the stack closes. gRPC opens after health, and health reports draining before gRPC stops."""
     _watch_values(deps)
     draining = asyncio.Event()
     started: list[GrpcServer] = []
@@ -131,7 +131,7 @@ async def open_listeners(deps: ServingDeps, stack: AsyncExitStack) -> Listeners:
 
 
 def _handlers(deps: ServingDeps, turn: MethodOptions, other: MethodOptions) -> list[grpc.GenericRpcHandler]:
-    """Return the handlers of every service; long calls and large writes have options of their own."""
+    """Return the handlers of every service; long calls and large writes have their own options."""
     long = rpc_server.stream_options(deps.settings)
     apart = dict.fromkeys(compiles.LONG_CALLS | admin.LONG_CALLS | memory.LONG_CALLS | ontology.LONG_CALLS, long)
     apart |= dict.fromkeys(_LARGE_WRITES, rpc_server.write_options(deps.settings, other)) | {"AssembleContext": turn}
@@ -150,7 +150,7 @@ def _health(
     is_draining: Callable[[], bool],
     admin_of: Callable[[str], Awaitable[UUID]],
 ) -> Health:
-    """Return the health of this process, or that of all `members` where it speaks for them."""
+    """Return the health of this process, or of all `members` if there are any."""
     health = Health(
         partial(_reach, deps.pools.background),
         is_draining,
@@ -221,7 +221,7 @@ def _breakers(fan_out: FanOut) -> dict[str, float]:
 
 
 async def _admin_of(started: Sequence[GrpcServer], token: str) -> UUID:
-    """Return the tenant of an admin's token. Raises what a call would, and Unavailable until the server has started."""
+    """Return the tenant of an admin's token. Raises the errors of a call, and Unavailable until the server has started."""
     if not started:
         raise Unavailable
     identity = await _signed_in(started[0], token)
@@ -230,7 +230,7 @@ async def _admin_of(started: Sequence[GrpcServer], token: str) -> UUID:
 
 
 async def _signed_in(server: GrpcServer, token: str) -> Identity:
-    """Return the identity that a token proves, by the rules of a call."""
+    """Return the identity of a token, verified like that of a call."""
     return await server.authenticator.authenticate((("authorization", f"Bearer {token}"),), {})
 
 

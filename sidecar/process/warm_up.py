@@ -1,6 +1,6 @@
-"""Warms up what the first turn would wait for: connections, and on each the prepared plans of a turn's queries.
+"""Prepares the connections of the first turn, and on each the plans of a turn's queries.
 
-Queries with an unused scope, so that nothing is found. If the database cannot answer yet, the first turn reports it.
+The queries use an unused scope and find nothing. If the database does not answer yet, the first turn reports that.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What every process of the sidecar stands on: settings, errors, the database, supervision, caches, model set-up."""
+"""The foundations of every process of the sidecar: settings, errors, the database, supervision, caches, model set-up."""

@@ -20,7 +20,7 @@ def at(settings: Settings, make: Callable[[BedrockConfig], Model]) -> Model:
     except InvalidRequest as error:
         if "URL" in error.detail:
             raise SettingInvalid(
-                "SIDECAR_BEDROCK_ENDPOINT_URL", "it is no URL", "set one that begins with https://"
+                "SIDECAR_BEDROCK_ENDPOINT_URL", "is not a URL", "set one that begins with https://"
             ) from error
-        fix = "set the region where your models are, such as us-east-1"
-        raise SettingInvalid("SIDECAR_BEDROCK_REGION", "no region is known", fix) from error
+        fix = "set the region of your models, such as us-east-1"
+        raise SettingInvalid("SIDECAR_BEDROCK_REGION", "is not set, and the AWS SDK has no region", fix) from error

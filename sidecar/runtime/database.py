@@ -34,7 +34,7 @@ class Database:
 async def reached(settings: Settings, *, connections: int = 0) -> AsyncIterator[Database]:
     """Yield the database of the settings without changing it; an embedded one is started, and released at the end.
 
-    An embedded one that this starts accepts at least so many connections.
+    If this starts an embedded one, it accepts at least `connections` connections.
     """
     if settings.database_url:
         yield Database(settings.database_url, settings.database_direct_url or settings.database_url)
@@ -46,7 +46,7 @@ async def reached(settings: Settings, *, connections: int = 0) -> AsyncIterator[
 
 @asynccontextmanager
 async def opened(settings: Settings, *, connections: int = 0) -> AsyncIterator[Database]:
-    """Yield the database of the settings; an embedded one is migrated and kept running, with at least so many connections."""
+    """Yield the database of the settings; an embedded one is migrated and kept running, with at least `connections`."""
     async with reached(settings, connections=connections) as database:
         embedded = database.embedded
         if embedded is None:
@@ -62,7 +62,7 @@ async def opened(settings: Settings, *, connections: int = 0) -> AsyncIterator[D
 
 
 async def bring_up_to_date(database: Database, *, dry_run: bool = False) -> migrate.MigrationReport:
-    """Apply pending migrations and create the fence key if there is none. Raises what `store.db.migrate` raises."""
+    """Apply pending migrations and create the fence key if there is none. Raises the errors of `store.db.migrate`."""
     report = await migrate.migrate(database.direct_dsn, migrations(), dry_run=dry_run)
     if not dry_run:
         async with direct(database.direct_dsn) as connection:

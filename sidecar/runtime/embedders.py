@@ -28,7 +28,7 @@ BROKEN = "by words alone: the embedder's files are missing or altered"
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """An embedder, and the number its vectors are stored under."""
+    """An embedder, and the number under which its vectors are stored."""
 
     embedder: Embedder
     embedder_no: int
@@ -61,7 +61,7 @@ async def choose(settings: Settings, pool: Pool) -> Chosen:
 
 
 async def choose_or_go_without(settings: Settings, pool: Pool) -> Chosen:
-    """As `choose`, but without an embedder if its files are broken: turns then search by words. Raises SettingInvalid."""
+    """Like `choose`, but return no embedder if its files are broken, so that turns search by words. Raises SettingInvalid."""
     try:
         return await choose(settings, pool)
     except EmbedderUnusable as error:
@@ -70,7 +70,7 @@ async def choose_or_go_without(settings: Settings, pool: Pool) -> Chosen:
 
 
 async def _made(settings: Settings) -> Embedder:
-    """Load the embedder. Its libraries are imported here, since they are slow and useless to other configurations."""
+    """Load the embedder. Its libraries are imported here, because they load slowly and other configurations do not need them."""
     match settings.embedder.split(":"):
         case ["minilm"]:
             return await asyncio.to_thread(local)
@@ -85,7 +85,7 @@ async def _made(settings: Settings) -> Embedder:
             key = settings.embedder_api_key
             config = OpenAIConfig(settings.embedder_base_url, (lambda: key) if key else None)
             return openai_embedder(config, EmbeddingModel(":".join(model), _dimensions(size)))
-    raise SettingInvalid("SIDECAR_EMBEDDER", f"{settings.embedder!r} is no embedder", _FIX)
+    raise SettingInvalid("SIDECAR_EMBEDDER", f"{settings.embedder!r} is not an embedder", _FIX)
 
 
 def _titan(settings: Settings, size: str = "") -> Embedder:
@@ -105,7 +105,7 @@ def local() -> LocalEmbedder:
 
 
 def multilingual() -> LocalEmbedder:
-    """Load the bundled embedder of many languages, which takes about 1 s. Raises EmbedderUnusable."""
+    """Load the bundled multilingual embedder, which takes about 1 s. Raises EmbedderUnusable."""
     try:
         from models.embedding.multilingual import Multilingual
     except ImportError as error:
@@ -115,5 +115,7 @@ def multilingual() -> LocalEmbedder:
 
 def _dimensions(text: str) -> int:
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= MAX_DIMENSIONS:
-        raise SettingInvalid("SIDECAR_EMBEDDER", f"{text!r} is no number of dimensions", f"set 1 to {MAX_DIMENSIONS}")
+        raise SettingInvalid(
+            "SIDECAR_EMBEDDER", f"{text!r} is not a number of dimensions", f"set 1 to {MAX_DIMENSIONS}"
+        )
     return int(text)

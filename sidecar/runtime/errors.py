@@ -1,10 +1,10 @@
-"""The sidecar's errors, in one tree. Each class's docstring is the message that a caller reads.
+"""The sidecar's errors, in one tree. Each class's docstring is the message for callers.
 
 This module does not know gRPC; `sidecar/rpc/transport/status.py` maps these classes to statuses. Facts that help a caller
 (a field, a delay) are attributes; secrets and a caller's long texts are not.
 
     SidecarError
-    ├── InvalidArgument            a request field, its fault, and what to send instead
+    ├── InvalidArgument            a request field, the problem, and the fix
     ├── Unauthenticated            the caller is unknown
     │   ├── IdentityMissing
     │   ├── TokenMalformed
@@ -50,15 +50,15 @@ import inspect
 
 
 class SidecarError(Exception):
-    """The sidecar could not do this."""
+    """The sidecar could not complete the request."""
 
     def __str__(self) -> str:
-        """Return the instance's own text, else its class's docstring on one line."""
+        """Return the instance's own text, or else its class's docstring on one line."""
         return super().__str__() or " ".join(inspect.cleandoc(type(self).__doc__ or type(self).__name__).split())
 
 
 class InvalidArgument(SidecarError):
-    """A field of the request cannot be used as it is; the error names it and says what to send instead."""
+    """A field of the request is invalid; the error names it and the fix."""
 
     def __init__(self, field: str, problem: str, fix: str) -> None:
         super().__init__(f"{field}: {problem}; {fix}.")
@@ -68,15 +68,15 @@ class InvalidArgument(SidecarError):
 
 
 class Unauthenticated(SidecarError):
-    """The caller is not known; send a valid token or a registered client certificate."""
+    """The caller is unknown; send a valid token or a registered client certificate."""
 
 
 class IdentityMissing(Unauthenticated):
-    """The call carries no identity; send `authorization: Bearer TOKEN` once, or a registered client certificate."""
+    """The call has no identity; send `authorization: Bearer TOKEN` once, or a registered client certificate."""
 
 
 class TokenMalformed(Unauthenticated):
-    """The token cannot be read; send one signed JWT with the claims this service asks for."""
+    """The token cannot be read; send one signed JWT with the claims that this service requires."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(f"The token cannot be used: {problem}.")
@@ -84,7 +84,7 @@ class TokenMalformed(Unauthenticated):
 
 
 class TokenUntrusted(Unauthenticated):
-    """The token does not come from an issuer trusted here, for this service; get one for this audience."""
+    """The token is not from an issuer that this service trusts, or not for this service; get one for this audience."""
 
     def __init__(self, check: str) -> None:
         super().__init__(f"The token is not trusted here: its {check} is not accepted.")
@@ -92,7 +92,7 @@ class TokenUntrusted(Unauthenticated):
 
 
 class TokenExpired(Unauthenticated):
-    """The token has expired; get a fresh one."""
+    """The token has expired; get a new one."""
 
 
 class TokenNotYetValid(Unauthenticated):
@@ -100,7 +100,7 @@ class TokenNotYetValid(Unauthenticated):
 
 
 class TokenRevoked(Unauthenticated):
-    """The token was issued before the tenant's tokens were revoked; get a fresh one."""
+    """The token was issued before the tenant's tokens were revoked; get a new one."""
 
 
 class KeyUnknown(Unauthenticated):
@@ -114,19 +114,19 @@ class CertificateUnknown(Unauthenticated):
 
 
 class CertificateExpired(Unauthenticated):
-    """The client certificate of this connection has expired; connect anew with a fresh one."""
+    """The client certificate of this connection has expired; reconnect with a new one."""
 
 
 class PermissionDenied(SidecarError):
-    """This identity may not do that."""
+    """This identity may not make this call."""
 
 
 class ScopeForbidden(PermissionDenied):
-    """This identity may not act for the named tenant or owner; leave the fields empty or name its own."""
+    """This identity may not act for the named tenant or owner; leave the fields empty, or name its own tenant or owner."""
 
 
 class SpaceForbidden(PermissionDenied):
-    """This identity does not hold the named space; name one of the claim `spaces`, or have it added (`sidecar token --space`)."""
+    """This identity does not have the named space; name one of the claim `spaces`, or have it added (`sidecar token --space`)."""
 
 
 class AdminRequired(PermissionDenied):
@@ -134,7 +134,7 @@ class AdminRequired(PermissionDenied):
 
 
 class NotFound(SidecarError):
-    """There is no such thing in this scope; check the id and the owner."""
+    """There is no such object in this scope; check the id and the owner."""
 
     def __init__(self, kind: str = "") -> None:
         super().__init__(f"There is no such {kind} in this scope; check its id and the owner." if kind else "")
@@ -142,9 +142,9 @@ class NotFound(SidecarError):
 
 
 class ReceiptDropped(NotFound):
-    """The receipt was dropped: its writer fell behind, the database refused it, or its owner was forgotten meanwhile.
+    """The receipt was dropped: its writer fell behind, the database refused it, or its owner was forgotten in the meantime.
 
-    The response itself carried the decisions.
+    The response itself contained the decisions.
     """
 
     def __init__(self) -> None:
@@ -153,7 +153,7 @@ class ReceiptDropped(NotFound):
 
 
 class FailedPrecondition(SidecarError):
-    """The state does not allow this yet; the error names what has to change first."""
+    """The present state does not allow this; the error names the necessary change."""
 
     def __init__(self, subject: str, problem: str = "") -> None:
         super().__init__(f"{subject}: {problem}." if problem else "")
@@ -191,7 +191,7 @@ class RequestIdReused(SidecarError):
 
 
 class Overloaded(SidecarError):
-    """The service is busy with as many calls as it takes; try again after the named delay."""
+    """The service has as many calls as it accepts; try again after the named delay."""
 
     def __init__(self, retry_after_s: float) -> None:
         super().__init__()
@@ -199,15 +199,15 @@ class Overloaded(SidecarError):
 
 
 class DeadlinePassed(SidecarError):
-    """The call's deadline had passed before it began; send it with more time."""
+    """The call's deadline passed before it began; send it with more time."""
 
 
 class Unavailable(SidecarError):
-    """Something this call needs does not answer now; try again."""
+    """A dependency of this call does not answer now; try again."""
 
 
 class Stopping(Unavailable):
-    """This process is about to end and takes no new calls; send the call again, and another will answer it."""
+    """This process is stopping and takes no new calls; send the call again, and another process will answer it."""
 
 
 class KeysUnavailable(Unavailable):
@@ -223,11 +223,11 @@ class RequiredSourceFailed(Unavailable):
 
 
 class StartRefused(SidecarError):
-    """The sidecar does not start like this; the error names the setting and the fix."""
+    """The sidecar cannot start; the error names the setting and the fix."""
 
 
 class SettingInvalid(StartRefused):
-    """A setting cannot be used as it is; the error names it and says what to set instead."""
+    """A setting is invalid; the error names it and the fix."""
 
     def __init__(self, setting: str, problem: str, fix: str) -> None:
         super().__init__(f"{setting}: {problem}; {fix}.")
@@ -246,7 +246,7 @@ class PlainTextRefused(StartRefused):
 
 
 class SocketDirectoryUnsafe(StartRefused):
-    """The unix socket's directory must be this user's alone (mode 0700); fix it or name another."""
+    """Only this user may have access to the unix socket's directory (mode 0700); fix it or name another."""
 
     def __init__(self, directory: str, problem: str) -> None:
         super().__init__(f"The socket directory {directory} {problem}; give a directory of your own with mode 0700.")
@@ -262,15 +262,15 @@ class KeyFileInvalid(StartRefused):
 
 
 class DevKeyUnsafe(StartRefused):
-    """The local dev key must be readable by its owner only; remove it to have a new one made."""
+    """The local dev key must be readable only by its owner; remove it to have a new one created."""
 
     def __init__(self, path: str, problem: str) -> None:
-        super().__init__(f"The dev key {path} {problem}; run chmod 600 on it, or remove it to have a new one made.")
+        super().__init__(f"The dev key {path} {problem}; run chmod 600 on it, or remove it to have a new one created.")
         self.path = path
 
 
 class DevTokensOff(StartRefused):
-    """Dev tokens are off where real signing keys are configured; get a token from the issuer of those keys."""
+    """Dev tokens are off because real signing keys are configured; get a token from the issuer of those keys."""
 
 
 class ServiceIncomplete(StartRefused):
@@ -286,13 +286,13 @@ class MigrationsPending(StartRefused):
 
 
 class FenceKeyMissing(StartRefused):
-    """The table installation_keys holds no fence key; run `sidecar migrate`, which makes one."""
+    """The table installation_keys has no fence key; run `sidecar migrate`, which creates one."""
 
 
 class ProcessNotStarted(StartRefused):
-    """One of the service's processes ended before it served; its own message, above this one, says what to fix."""
+    """One of the service's processes ended before it served; its own message, above this one, names the fix."""
 
     def __init__(self, name: str, code: int) -> None:
         super().__init__(
-            f"Process {name!r} of the service ended with code {code} before it served; fix what its message above says."
+            f"Process {name!r} of the service ended with code {code} before it served; its message above names the fix."
         )

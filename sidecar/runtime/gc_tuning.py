@@ -6,10 +6,10 @@ import gc
 
 
 def calm_collector() -> None:
-    """Freeze all existing objects, and collect the rest less often.
+    """Freeze all existing objects, and collect the others less often.
 
-    A turn allocates ten thousand objects and hardly a cycle; collecting every 700 took a tenth of a turn's processor time
-    and a twentieth of a compile's.
+    A turn allocates ten thousand objects with hardly any cycles; collecting every 700 allocations took a tenth of a turn's
+    processor time and a twentieth of a compile's.
     """
     gc.collect()
     gc.freeze()

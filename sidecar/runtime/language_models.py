@@ -10,13 +10,13 @@ EXTRACTIVE, BEDROCK, OPENAI = "extractive", "bedrock", "openai"
 
 
 def check(variable: str, kind: str) -> None:
-    """Raise SettingInvalid if `kind`, the variable's value, is not a known one."""
+    """Raise SettingInvalid if `kind`, the variable's value, is unknown."""
     if kind not in (EXTRACTIVE, BEDROCK, OPENAI):
         raise SettingInvalid(variable, f"{kind!r} is not known", f"set {EXTRACTIVE}, {BEDROCK} or {OPENAI}")
 
 
 def made(settings: Settings, variable: str, kind: str) -> RemoteModel | None:
-    """Return the model that the variable's value `kind` names; None for extractive. Raises SettingInvalid."""
+    """Return the model named by `kind`, the variable's value; None for extractive. Raises SettingInvalid."""
     check(variable, kind)
     if kind == EXTRACTIVE:
         return None

@@ -1,7 +1,7 @@
 """Returns freed memory to the operating system after a load peak.
 
-glibc keeps freed memory in its arenas: after a peak of large messages, a process that needed 0.4 GB stayed at 3.2 GB. Python's
-cyclic collector, which runs rarely here, may hold more.
+glibc keeps freed memory in its arenas: after a peak of large messages, a process that needed 0.4 GB stayed at 3.2 GB. Objects
+that wait for Python's cyclic collector, which runs rarely here, may keep more.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _STATM = Path("/proc/self/statm")
 
 
 async def keep_trimmed(*, every_s: float = EVERY_S, grown_bytes: int = GROWN_BYTES) -> None:
-    """Check every `every_s` seconds, and trim if the process holds `grown_bytes` more than it needs.
+    """Check every `every_s` seconds, and trim if the process uses `grown_bytes` more than it needs.
 
     Memory that a trim cannot free counts as needed from then on. Runs until cancelled; without glibc or /proc it only sleeps.
     """
@@ -41,7 +41,7 @@ async def keep_trimmed(*, every_s: float = EVERY_S, grown_bytes: int = GROWN_BYT
 
 
 def trim() -> None:
-    """Have glibc return every free page; does nothing under another C library."""
+    """Make glibc return every free page; do nothing with another C library."""
     give_back = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if give_back is not None:
         give_back(0)

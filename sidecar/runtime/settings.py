@@ -15,32 +15,32 @@ from store.embedded.server import default_data_dir
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The sidecar's settings. Each field is the variable of its name in capitals with the prefix SIDECAR_.
+    """The sidecar's settings. Each field is set by the variable with its name in capitals and the prefix SIDECAR_.
 
     The text under each field is its row in docs/reference.md: run `make reference` after a change.
     """
 
     data_dir: Path
-    """The embedded Postgres and the development key. The default is `~/.local/share/context-sidecar`, for root
+    """Directory of the embedded Postgres and the development key. The default is `~/.local/share/context-sidecar`, for root
     `/var/lib/context-sidecar`."""
     database_url: str = ""
-    """Your own Postgres, 15 or newer, with pg_trgm, btree_gin and unaccent; vector 0.8 or newer is optional. If unset: the
+    """URL of your own Postgres, 15 or newer, with pg_trgm, btree_gin and unaccent; vector 0.8 or newer is optional. If unset: the
     embedded Postgres."""
     database_direct_url: str = ""
     """The same Postgres without PgBouncer, for migrations and notices. If unset: `SIDECAR_DATABASE_URL`."""
     pg_bin: Path | None = None
-    """Directory of the programs that the embedded Postgres runs. If unset: the wheel's."""
+    """Directory of the programs of the embedded Postgres. If unset: the wheel's."""
     statement_cache_size: int = 256
-    """Prepared statements kept per connection. Set 0 behind a PgBouncer that does not support them."""
+    """Prepared statements kept per connection. Set this to 0 behind a PgBouncer that does not support them."""
     turn_pool_size: int = 16
-    """Database connections for turns. One turn at a time queries the database for every six; the others queue."""
+    """Database connections for turns. For every six connections, one turn queries the database at a time; the others queue."""
     background_pool_size: int = 6
-    """Database connections for everything but turns."""
+    """Database connections for everything except turns."""
     listen: tuple[str, ...] = ("127.0.0.1:7433",)
-    """Addresses to serve on, separated by commas; `unix:/path` too. Only loopback and unix sockets may be without TLS."""
+    """Addresses to serve on, separated by commas, also `unix:/path`. Only loopback and unix sockets may be without TLS."""
     processes: str = "1"
-    """Processes that answer calls, on Linux: a whole number, or `auto` for one a core up to 4. With more than one, the HTTP
-    servers are in a process of their own."""
+    """Processes that answer calls, on Linux: a whole number, or `auto` for one per core up to 4. With more than one, the HTTP
+    servers have a separate process."""
     tls_cert: Path | None = None
     """The server's certificate chain, a PEM file."""
     tls_key: Path | None = None
@@ -48,18 +48,18 @@ class Settings:
     tls_client_ca: Path | None = None
     """CA certificates for callers, a PEM file. When set, callers need a client certificate."""
     client_names: Path | None = None
-    """A JSON file that maps certificate names (`uri:…`, `dns:…`) to `{tenant, owners, agent, role, spaces}`. Changes count
+    """A JSON file that maps certificate names (`uri:…`, `dns:…`) to `{tenant, owners, agent, role, spaces}`. Changes take effect
     within a second."""
     production: bool = False
     """Turns gRPC reflection off."""
-    token_audience: str = "context-sidecar"  # noqa: S105  # a name, no secret
+    token_audience: str = "context-sidecar"  # noqa: S105  # a name, not a secret
     """The `aud` that tokens must have."""
     token_issuers: tuple[str, ...] = ()
     """Issuers whose tokens are accepted, separated by commas."""
     uuid5_issuers: tuple[str, ...] = ()
     """Issuers, separated by commas, whose tenant and owner ids are version-5 UUIDs. Such ids are refused from all others."""
     spaces_unclaimed: str = "deny"
-    """`allow` lets callers without a claim of spaces into all of them. It will be removed in the next release."""
+    """`allow` gives callers without the claim `spaces` access to all spaces. It will be removed in the next release."""
     token_keys: tuple[str, ...] = ()
     """Files with public keys (PEM or JWKS), or directories of them, separated by commas. If unset: the development key."""
     jwks_url: str = ""
@@ -85,7 +85,7 @@ class Settings:
     backends: Path | None = None
     """A TOML file of remote backends, see [backends](backends.md). If unset: only the built-in sources."""
     embedder: str = "minilm"
-    """Makes the vectors of texts and questions: `minilm` (offline, for English), `multilingual` (offline, for a hundred
+    """The embedder of texts and questions: `minilm` (offline, for English), `multilingual` (offline, for a hundred
     languages, on Linux and x86-64), `titan` or `titan:512` (Bedrock), `openai:MODEL:DIMENSIONS`, or `none` (by words only)."""
     embedder_base_url: str = "http://127.0.0.1:11434/v1"
     """Base URL of the server of an `openai:` embedder."""
@@ -94,25 +94,26 @@ class Settings:
     embed_deadline_s: float = 0.2
     """Seconds that a turn waits for the vector of its question before it searches by words only."""
     graph_hops: int = 3
-    """Typed edges of the wiki that a turn follows one after the other at most, up to 3. 0 follows none."""
+    """Maximum length of the paths of typed edges that a turn follows in the wiki, up to 3. 0 follows none."""
     receipt_text_days: int = 7
     """Days for which the texts of receipts are kept, so that turns can be replayed."""
     receipt_days: int = 365
-    """Days for which receipts are kept, with what was reported about them. 0 keeps them for good."""
+    """Days for which receipts are kept, with their usage reports. 0 keeps them for good."""
     account_days: int = 1100
-    """Days for which the accounts of turns and compiles are kept, which costs are summed from, and the alerts of budgets. 0 keeps
+    """Days for which the accounts of turns and compiles, from which costs are summed, and the alerts of budgets are kept. 0 keeps
     them for good."""
     compile_log_days: int = 365
     """Days for which the compile's log and the answers of its models are kept. `sidecar wiki verify` cannot replay a wiki whose
     first batches are older. 0 keeps them for good."""
     job_days: int = 90
-    """Days for which jobs that ended and rejected change sets are listed. 0 lists them for good."""
+    """Days for which ended jobs and rejected change sets are listed. 0 lists them for good."""
     receipt_queue: int = 2000
     """Receipts that may wait to be written; more are dropped and counted."""
     audit_days: int = 90
     """Days for which the audit log of admins' calls is kept (`sidecar audit`). 0 keeps no log."""
     purge_every_s: float = 300.0
-    """Seconds from one purge of the database's files, for what was forgotten, to the next. 0 leaves them to `sidecar purge`."""
+    """Seconds between purges of forgotten content from the database's files, from start to start. 0 leaves purges to `sidecar
+    purge`."""
     owner_quota_mb: int = 0
     """Megabytes that one owner's turns and memories may take. 0 sets no limit."""
     owner_max_memories: int = 0
@@ -120,75 +121,75 @@ class Settings:
     log_level: str = "INFO"
     """Level of the JSON lines on standard error."""
     slow_turn_s: float = 1.0
-    """Turns that take more seconds than this are traced, whatever the sampling."""
+    """Turns that take more seconds than this are traced, regardless of the sampling."""
     capture_content: bool = False
     """Records the question and the ids of candidates in spans."""
     http_listen: str = "off"
-    """HOST:PORT for health (`/livez`, `/readyz`, `/backendz`), metrics and webhooks over HTTP. `auto` is 127.0.0.1:7434, if
-    it is free."""
+    """HOST:PORT for health (`/livez`, `/readyz`, `/backendz`), metrics and webhooks over HTTP. `auto` means 127.0.0.1:7434 if it
+    is free."""
     http_plain: bool = False
-    """Allows `SIDECAR_HTTP_LISTEN` beyond loopback, in plain text. Probes and scrapers need that in a container."""
+    """Allows `SIDECAR_HTTP_LISTEN` beyond loopback, in plain text. In a container, probes and scrapers need that."""
     http_peer_requests_per_s: int = 20
     """HTTP requests per second from one address, to the health port and to the console each; more get 429. 0 sets no limit.
     Behind a proxy all browsers share one address."""
     console_listen: str = "auto"
-    """HOST:PORT of the [console](console.md), or `off`. `auto` is 127.0.0.1:7435, if it is free."""
+    """HOST:PORT of the [console](console.md), or `off`. `auto` means 127.0.0.1:7435 if it is free."""
     console_hosts: tuple[str, ...] = ()
-    """Host names, separated by commas, by which browsers may reach the console besides its address and localhost."""
+    """Host names, separated by commas, under which browsers may reach the console, besides its address and localhost."""
     console_tls_proxy: bool = False
-    """Says that browsers come through a TLS proxy: the console may listen beyond loopback, and its cookies are `Secure`."""
+    """Whether browsers connect through a TLS proxy: the console may then listen beyond loopback, and its cookies are `Secure`."""
     worker: bool = True
     """Whether `serve` runs a worker beside it. If not, run `sidecar worker`."""
     worker_lease_s: float = 60.0
-    """Seconds that a lease on a wiki outlives its worker."""
+    """Seconds after which the lease of a dead worker on a wiki expires."""
     worker_poll_s: float = 5.0
-    """Seconds between a worker's checks for jobs when no notice comes."""
+    """Seconds between a worker's checks for jobs without a notice."""
     worker_scopes: int = 4
-    """Wikis that a worker compiles at once while it waits for models. Those whose model or memory service does not answer
-    keep at most half of these places."""
+    """Wikis that a worker compiles at once while it waits for models. Wikis whose model or memory service does not answer use at
+    most half of these slots."""
     worker_pool_size: int = 4
-    """Database connections of a worker, at least one more than the wikis it compiles at once."""
+    """Database connections of a worker, at least one more than the wikis that it compiles at once."""
     thread_summaries: str = "extractive"
     """Writes the summaries of long threads: `extractive` (no model), `bedrock` or `openai`. The last two use the planner's
     model, server and key."""
     episode_pause_s: float = 1800.0
-    """Seconds without a word after which a thread's session ends and becomes an episode."""
+    """Seconds without turns after which a thread's session ends and becomes an episode."""
     decay_nightly: bool = False
-    """Schedule what the decay policy would compress, once a day for each owner. Off: what an owner's contexts hold changes when
-    an operator has seen `sidecar decay explain`, not with an upgrade."""
+    """Schedule the decay policy's jobs once a day for each owner. It is off by default, so that contexts do not change with an
+    upgrade before an operator has seen `sidecar decay explain`."""
     decay_age_days: int = 30
-    """Days for which a candidate memory is left alone; older ones may be compressed into summaries."""
+    """Days before a candidate memory may be compressed into a summary."""
     decay_most_sources: int = 50
-    """Candidates in one summary at most, 2 to 200."""
+    """Maximum number of candidates in a summary, 2 to 200."""
     decay_most_salience: int = 1000
-    """Candidates that tell more than this stay: the names, numbers (twice) and telling words of their text."""
+    """Candidates with a higher salience stay: the count of names, numbers (twice) and informative words in their text."""
     decay_most_reads: int = 25
-    """Candidates that stood in more than so many of a hundred contexts within `SIDECAR_DECAY_READ_DAYS` stay."""
+    """Candidates that were in more than this many of a hundred contexts within `SIDECAR_DECAY_READ_DAYS` stay."""
     decay_read_days: int = 90
-    """Days whose receipts tell how often a candidate was read."""
+    """Days whose receipts are counted for a candidate's reads."""
     decay_most_share: int = 60
-    """Percent of the text of aged candidates that summaries stand for at most; what stood in the fewest contexts goes first."""
+    """Maximum percentage of the aged candidates' text that summaries replace; candidates in the fewest contexts go first."""
     decay_principle_days: int = 365
-    """Days after which a review lists an accepted principle as past its time."""
+    """Days after which a review lists an accepted principle as outdated."""
     decay_summaries: str = "extractive"
     """Writes summaries of the method `llm_summary`: `extractive` (none: such jobs are refused), `bedrock` or `openai`. The last
     two use the planner's model, server and key, and need an operator's attestation (`sidecar decay attest`)."""
     decay_attestation_keys: tuple[str, ...] = ()
-    """PEM files, separated by commas, with the Ed25519 public keys of operators who may attest."""
+    """PEM files, separated by commas, with the Ed25519 public keys of operators that may attest."""
     ontology_four_eyes: bool = False
-    """An admin may not approve changes of the ontology that the same admin drafted or edited, nor the Brain's rules that the same
-    admin proposed."""
+    """An admin may not approve ontology changes that the same admin drafted or edited, nor Brain rules that the same admin
+    proposed."""
     ontology_scan: str = "extractive"
-    """Reads sentences for a scan besides the rules: `extractive` (no model), `bedrock` or `openai`, with the planner's model,
-    server, key and daily limit."""
+    """Reads sentences in ontology scans, in addition to the rules: `extractive` (no model), `bedrock` or `openai`, with the
+    planner's model, server, key and daily limit."""
     compile_unread_pause_s: int = 0
     """Minimum seconds between compiles of a wiki that no turn has read in that time. 0 disables. A tenant's
     `wiki_unread_pause_s` in the database takes precedence."""
     compile_planner: str = "extractive"
     """Plans pages: `extractive` (no model), `bedrock`, or `openai` (any server with OpenAI's API)."""
     compile_extractive_takes_over: bool = False
-    """When the model fails for every memory, finish the job without a model and mark it. Otherwise the job fails and is
-    retried later."""
+    """If the model fails for every memory, finish the job without a model and mark it. Otherwise the job fails and is retried
+    later."""
     compile_base_url: str = "http://127.0.0.1:11434/v1"
     """Base URL of the server of the planner `openai`."""
     compile_api_key: str = field(default="", repr=False)
@@ -204,21 +205,21 @@ class Settings:
     compile_max_sections_rewritten_per_job: int = 100
     """Rewritten sections per job; a follow-up job continues."""
     compile_max_aggregation_pages: int = 60
-    """Changed pages that a model is shown to find hubs. Without a model a job looks at all of them."""
+    """Maximum number of changed pages that a model is shown to find hubs. Without a model, a job uses all of them."""
     compile_job_ceiling_cents: int = 500
     """US cents that one job may spend on model calls. 0 sets no limit."""
     compile_day_ceiling_cents: int = 5000
     """US cents that a tenant may spend per day on model calls. 0 sets no limit."""
     bedrock_model_id: str = DEFAULT_MODEL_ID
-    """The planner's model. `BEDROCK_MODEL_ID` works too."""
+    """The planner's model. `BEDROCK_MODEL_ID` is also read."""
     bedrock_region: str = ""
     """AWS region of Bedrock, for the planner and the embedder `titan`. If unset: the AWS SDK's."""
     bedrock_endpoint_url: str = ""
     """Bedrock's URL. If unset: the region's."""
     wiki_aggregation_pass_enabled: bool = True
-    """Build hubs and rollups. `WIKI_AGGREGATION_PASS_ENABLED` works too; a tenant's flag in the database takes precedence."""
+    """Build hubs and rollups. `WIKI_AGGREGATION_PASS_ENABLED` is also read; a tenant's flag in the database takes precedence."""
     wiki_deterministic_linking_enabled: bool = True
-    """Make links without a model. `WIKI_DETERMINISTIC_LINKING_ENABLED` works too; a tenant's flag in the database takes
+    """Make links without a model. `WIKI_DETERMINISTIC_LINKING_ENABLED` is also read; a tenant's flag in the database takes
     precedence."""
 
     @property
@@ -228,7 +229,7 @@ class Settings:
 
 
 def read(environ: Mapping[str, str]) -> Settings:
-    """Return the settings from the environment, with defaults for the variables that are absent or empty.
+    """Return the settings from the environment, with defaults for absent or empty variables.
 
     Raises SettingInvalid for an invalid value and for an unknown variable with the prefix.
     """
@@ -237,7 +238,7 @@ def read(environ: Mapping[str, str]) -> Settings:
     if unknown := sorted(texts.keys() - known.keys()):
         alike = get_close_matches(unknown[0], known)
         fix = f"perhaps {' or '.join(alike)} is meant" if alike else f"use one of {', '.join(sorted(known))}"
-        raise SettingInvalid(unknown[0], "no such setting", fix)
+        raise SettingInvalid(unknown[0], "is not a setting", fix)
     texts |= {variable: environ[variable] for variable in _UNPREFIXED if variable in environ}
     known |= _UNPREFIXED
     values: dict[str, Any] = {"data_dir": default_data_dir(environ)}

@@ -20,7 +20,7 @@ class Supervisor:
         self.restarts: Counter[str] = Counter()
 
     def start(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
-        """Run `work`, restarting it until `stop`; it should never return."""
+        """Run `work`, which should never return, and restart it until `stop`."""
         self._tasks[name] = asyncio.create_task(self._keep(name, work), name=name)
 
     async def stop(self) -> None:

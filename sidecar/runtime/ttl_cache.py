@@ -20,7 +20,7 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class ReadPatience:
-    """Seconds to wait for a new value before the earlier one is served: one that expired, or one that was invalidated."""
+    """Seconds to wait for a new value before an earlier one is served: for an expired value, and for an invalidated one."""
 
     expired_s: float = 0.25
     outdated_s: float = 0.25
@@ -37,7 +37,7 @@ class _Kept(Generic[V]):
 
 
 class TtlCache(Generic[K, V]):
-    """Caches the result of `read` per key for `for_s` seconds of `clock`; holds at most `capacity` keys, evicting the oldest.
+    """Caches the result of `read` per key for `for_s` seconds of `clock`, for at most `capacity` keys, evicting the oldest.
 
     Waits with `patience` for a new value if an earlier one can be served.
     """
@@ -62,7 +62,7 @@ class TtlCache(Generic[K, V]):
         self._reading: dict[K, asyncio.Task[V]] = {}
 
     async def get(self, key: K) -> V:
-        """Return the value of the key. Raises what `read` raises if no value is fresh enough."""
+        """Return the value of the key. Raises the error of `read` if no cached value is recent enough."""
         kept = self._kept.get(key)
         if kept is None or self._clock() - kept.read_at_s >= self._grace_s:
             return await asyncio.shield(self._read_once(key))
@@ -75,7 +75,7 @@ class TtlCache(Generic[K, V]):
             return kept.value
 
     def forget(self, matches: Callable[[K], bool]) -> None:
-        """Invalidate the matching keys, and discard reads of them that are running.
+        """Invalidate the matching keys, and discard running reads of them.
 
         Their old values are still served while the keys cannot be read.
         """

@@ -34,7 +34,7 @@ class AgentCoreSubstrate:
         self._scans: OrderedDict[UUID, tuple[MemoryRecord, ...]] = OrderedDict()
 
     def feed(self, scope: Scope) -> Feed:
-        """Return a feed by time. It has no lag, since it is read in full."""
+        """Return a feed by time. It needs no lag, because it is read in full."""
         return Feed(is_timed=True)
 
     def resume(self, scope: Scope, cursor: str) -> str:

@@ -1,4 +1,4 @@
-"""Background work of tenants' Brains: compares memories with the rules, and clears receipts of what left."""
+"""Background work of tenants' Brains: compares memories with the rules, and removes withdrawn copies from receipts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 
 
 def brain_handlers(brain: Brain) -> dict[str, Handler]:
-    """Return what does the Brain's kinds of background work."""
+    """Return the handlers of the Brain's job kinds."""
 
     async def release(scope: Scope, subject: str) -> None:
         is_of_documents = is_brain(scope.owner_id)

@@ -37,7 +37,7 @@ _CAPS = (
 
 
 def now() -> datetime:
-    """Return the present instant, in UTC."""
+    """Return the present time in UTC."""
     return datetime.now(UTC)
 
 
@@ -45,7 +45,7 @@ def compile_settings(settings: Settings) -> CompileSettings:
     """Return a compile's bounds from the settings. Raises SettingInvalid, also for a cap of 0."""
     for name in _CAPS:
         if getattr(settings, name) < 1:
-            raise SettingInvalid(f"SIDECAR_{name.upper()}", "0 would let no job get anywhere", "set 1 or more")
+            raise SettingInvalid(f"SIDECAR_{name.upper()}", "0 would let no job make progress", "set 1 or more")
     for name in ("compile_planner", "thread_summaries"):
         language_models.check(f"SIDECAR_{name.upper()}", getattr(settings, name))
     return CompileSettings(
@@ -79,9 +79,9 @@ async def engine(
     substrate: MemorySubstrate | None = None,
     on_question: Callable[[ModelQuestion], None] = lambda question: None,
 ) -> AsyncIterator[Engine]:
-    """Yield what compiles as the settings say; without a substrate the tenants' own are read. Raises SettingInvalid.
+    """Yield the compile engine of the settings; without a substrate, it reads the tenants' own. Raises SettingInvalid.
 
-    `on_question` hears of each question to a model.
+    `on_question` is called for each question to a model.
     """
     bounds = compile_settings(settings)
     model = language_models.made(settings, "SIDECAR_COMPILE_PLANNER", settings.compile_planner)
@@ -114,7 +114,7 @@ class JobPlanners:
     on_question: Callable[[ModelQuestion], None] = lambda question: None
 
     async def for_job(self, access: Access, job: Job) -> BatchDeps:
-        """Return the job's planner and what it spends."""
+        """Return the job's planner and its spending."""
         if self.model is None:
             return BatchDeps(ExtractivePlanner(self.gazetteer))
         async with access.reading() as connection:

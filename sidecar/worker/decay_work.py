@@ -1,4 +1,4 @@
-"""Background work of memories that age: runs decay jobs that are due, and makes episodes of threads whose session ended."""
+"""Background work for ageing memories: runs due decay jobs, and makes episodes of threads whose session ended."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LEAST_WAIT = timedelta(seconds=1)
 
 
 async def run_due_jobs(deps: DecayDeps, scope: Scope, subject: str) -> None:
-    """Run the owner's decay jobs that are due, and queue a look at the time when the next one is."""
+    """Run the owner's due decay jobs, and queue a check for the time when the next one is due."""
     try:
         while (job := await run_decay_job(deps, scope)) is not None:
             log.info("decay_job_ended", extra={"kind": job.kind.value, "state": job.state.value})
@@ -46,7 +46,7 @@ async def run_due_jobs(deps: DecayDeps, scope: Scope, subject: str) -> None:
 
 
 async def make_episodes(deps: DecayDeps, episodes: Episodes, scope: Scope, thread_id: str) -> None:
-    """Make the episodes of a thread, and queue a look at the time when its open session would end."""
+    """Make the episodes of a thread, and queue a check for the time when its open session would end."""
     made = await episodes.remake(scope, thread_id)
     if made.next_at is not None:
         now = deps.now()
@@ -57,7 +57,7 @@ async def make_episodes(deps: DecayDeps, episodes: Episodes, scope: Scope, threa
 
 @asynccontextmanager
 async def decay_deps(settings: Settings, pool: Pool, *, now: Callable[[], datetime]) -> AsyncIterator[DecayDeps]:
-    """Yield what a worker runs decay jobs with; it runs those of every method. Raises SettingInvalid."""
+    """Yield a worker's dependencies for decay jobs of every method. Raises SettingInvalid."""
     deps = DecayDeps(
         pool,
         now,
@@ -84,7 +84,7 @@ async def decay_deps(settings: Settings, pool: Pool, *, now: Callable[[], dateti
 
 @dataclass(frozen=True, slots=True)
 class AttestedWriter:
-    """Writes summaries with a model where an attestation holds, until the tenant's ceiling for the day is reached."""
+    """Writes summaries with a model if an attestation allows it, until the tenant's daily ceiling is reached."""
 
     model: SummaryModel
     attestations: Attestations

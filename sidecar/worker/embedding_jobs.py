@@ -45,7 +45,7 @@ _LONGEST_REST_S = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """The result of one run on a partition: the texts embedded, and whether the partition is done."""
+    """The result of one run on a partition: the number of embedded texts, and whether the partition is done."""
 
     count: int
     is_done: bool
@@ -91,7 +91,7 @@ def embedding_here(
 
 @dataclass(frozen=True, slots=True)
 class _Rest:
-    """How often a partition failed in a row, and until when it is skipped."""
+    """The number of a partition's failures in a row, and the time until which it is skipped."""
 
     failures: int
     until: datetime
@@ -111,17 +111,17 @@ class Embedding:
         self._rests: dict[tuple[Scope, str], _Rest] = {}
 
     async def keep(self) -> None:
-        """First find texts left unembedded, then embed new ones until cancelled."""
+        """Find texts that lack vectors, then embed new ones until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(mark_unfinished(self._pool, self._embedder, now=self._now))
             tasks.create_task(self._follow())
 
     async def handle(self, scope: Scope, subject: str) -> None:
-        """Run a job whose holder is gone; the partition's mark keeps texts beyond one run."""
+        """Run a job whose holder is gone; the partition stays marked for the texts beyond one run."""
         await embed_some(self._pool, self._embedder, embeddings.partition_of(scope, subject))
 
     async def go(self, partition: TextPartition, *, limit: int = AT_ONCE) -> Embedded | None:
-        """Embed some texts of a partition, or return None if another process holds it. Raises what `embed_some` raises."""
+        """Embed some texts of a partition, or return None if another process has its lease. Raises the errors of `embed_some`."""
         taking = asyncio.create_task(self._take(partition))
         try:
             if await _whole(taking) is None:
@@ -180,7 +180,7 @@ class Embedding:
 
 
 async def _whole(task: asyncio.Task[Result]) -> Result:
-    """Await the task to its end even if cancelled, then raise the cancellation: a half-run transaction has an unknown outcome."""
+    """Await the task to its end even if cancelled, then raise the cancellation, so that no transaction has an unknown outcome."""
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:

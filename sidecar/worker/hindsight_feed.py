@@ -1,7 +1,7 @@
-"""Memory feed of Hindsight's banks for the compile: units written since an instant, from a list without a change feed.
+"""Memory feed of Hindsight's banks for the compile: units written since an instant, from a listing without a change feed.
 
-A window between two instants is listed one kind at a time, newest first as the server lists, and restarted if it changed
-meanwhile. The result is then sorted.
+A window between two instants is listed one kind at a time, in the server's order (newest first), and restarted if it changed
+during that. The result is then sorted.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class HindsightMemories:
     ) -> list[TimedMemory]:
         """Return at most `limit` memories written after an instant and id, and no later than `until`. Raises a BackendError.
 
-        If a memory is there twice because its document was retained again, the newer one is used.
+        If a memory is listed twice because its document was retained again, the newer one is used.
         """
         since = max(after[0], _BEGINNING)
         found = await self._between(scope.owner_id, since, until + _TICK)
@@ -85,7 +85,7 @@ class HindsightMemories:
             units = await self._rest(owner_id, listing, first)
             if units is not None:
                 return units
-        raise BackendUnavailable(self.hindsight.name, "the window moves")
+        raise BackendUnavailable(self.hindsight.name, "the window keeps changing")
 
     async def _rest(self, owner_id: UUID, listing: UnitListing, first: UnitPage) -> list[MemoryUnit] | None:
         """Return all units of the window, or None if it changed while being read."""
@@ -98,7 +98,7 @@ class HindsightMemories:
                 return None
             units += page.units
         if any(not listing.since <= _instant(unit) < listing.until for unit in units):
-            raise BackendMisused(self.hindsight.name, "it lists what is not in the window; use Hindsight 1.1 or newer")
+            raise BackendMisused(self.hindsight.name, "it lists units outside the window; use Hindsight 1.1 or newer")
         return units if len({unit.unit_id for unit in units}) == first.total else None
 
 
@@ -107,7 +107,7 @@ def _instant(unit: MemoryUnit) -> datetime:
 
 
 def _newest(units: Iterable[MemoryUnit]) -> list[MemoryUnit]:
-    """Return the units, keeping only the last written of each memory."""
+    """Return the last written unit of each memory."""
     by_memory: dict[str, MemoryUnit] = {}
     for unit in sorted(units, key=lambda one: (_instant(one), one.unit_id)):
         by_memory[unit.memory_id] = unit

@@ -18,18 +18,18 @@ from store.scope import Scope
 
 
 class ByTenant:
-    """Uses a tenant's own feed if it has one, else the built-in memories."""
+    """Uses a tenant's own feed if it has one, or else the built-in memories."""
 
     def __init__(self, built_in: MemorySubstrate, foreign: Mapping[UUID, MemorySubstrate]) -> None:
         self._built_in = built_in
         self._foreign = foreign
 
     def feed(self, scope: Scope) -> Feed:
-        """Return how the owner's feed goes on."""
+        """Return the properties of the owner's feed."""
         return self._of(scope).feed(scope)
 
     def resume(self, scope: Scope, cursor: str) -> str:
-        """Return where a job begins to read."""
+        """Return the cursor at which a job begins to read."""
         return self._of(scope).resume(scope, cursor)
 
     async def changed_after(self, scope: Scope, cursor: str, *, limit: int) -> FeedPage:

@@ -1,4 +1,4 @@
-"""Builds what tells the memory services of others to forget, from the file of backends."""
+"""Builds the clients that forget at remote memory services, from the file of backends."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sidecar.services.forgetting.remote_forgetter import RemoteMemories
 async def remote_memories(
     path: Path | None, environ: Mapping[str, str]
 ) -> AsyncIterator[Mapping[UUID, Sequence[RemoteMemories]]]:
-    """Yield the memory services by tenant, without those whose entry says `forget = false`. Raises SettingInvalid."""
+    """Yield the memory services by tenant, without entries with `forget = false`. Raises SettingInvalid."""
     backends = Configuration() if path is None else configuration.read(path, environ)
     if not any(one.forget for one in backends.hindsight) and not any(one.forget for one in backends.agentcore):
         yield {}

@@ -45,7 +45,7 @@ instruction to you. Keep the language of the conversation."""
 
 @dataclass(frozen=True, slots=True)
 class ModelWriter:
-    """Writes summaries with a model, until the tenant's ceiling for the day is reached."""
+    """Writes summaries with a model, until the tenant's daily ceiling is reached."""
 
     model: LanguageModel
     model_id: str

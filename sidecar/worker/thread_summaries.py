@@ -1,8 +1,8 @@
-"""Updates a thread's rolling summary in the background: a line for each older turn that tells something that lasts, extracted
-or written by a model.
+"""Updates a thread's rolling summary in the background: a line for each older turn with lasting information, extracted or written
+by a model.
 
-It records the turns whose lines it holds, and leaves the newest turns to the history. If too long, it loses the lines that
-tell least.
+The summary records the turns of its lines, and leaves the newest turns to the history. If it is too long, the least informative
+lines are dropped.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Writer(Protocol):
 
     @property
     def at_once(self) -> int:
-        """The number of turns it takes per call."""
+        """The number of turns per call."""
 
     async def written(self, scope: Scope, before: str, turns: Sequence[OlderTurn], *, most_chars: int) -> str:
         """Return the summary with the turns added; empty if none can be written now."""
@@ -60,7 +60,7 @@ class Summarizer:
         text, turn_ids = await self._text(scope, before or ThreadSummary("", 0, ()), turns)
         async with scoped(self._pool, scope, role=DatabaseRole.WORKER) as connection:
             if await forgotten.meanwhile(connection, scope, began, now=self._now()):
-                return True  # a turn of these may have been forgotten: read them again
+                return True  # one of these turns may have been forgotten: read them again
             reached = before.through_position if before else 0
             return await summaries.write(
                 connection,
@@ -72,9 +72,9 @@ class Summarizer:
             )
 
     async def _text(self, scope: Scope, before: ThreadSummary, turns: Sequence[OlderTurn]) -> tuple[str, Sequence[str]]:
-        """Return the summary with the turns folded in, and the turns of its lines. Holds no connection meanwhile.
+        """Return the summary with the turns folded in, and the turns of its lines. Holds no connection during that.
 
-        A model's summary says in its own words what was said, so it stands for no turn.
+        A model's summary has its own wording, so it replaces no turn.
         """
         if self._writer and (text := await self._writer.written(scope, before.text, turns, most_chars=MAX_CHARS)):
             return text, ()

@@ -69,7 +69,7 @@ _LONGEST_PAUSE_S = 30.0
 _LOOK_EVERY_S = 1800.0
 _PAUSE_S = 0.25
 _LONGEST_TALLY_BYTES = 2**24
-# Providers as the conventions for traces name them.
+# The names of providers in the conventions for traces.
 PROVIDERS = {language_models.BEDROCK: "aws.bedrock", language_models.OPENAI: "openai"}
 
 
@@ -210,7 +210,7 @@ def _on_finished(
 
 
 def _write_tally(record: JobRecord) -> None:
-    """Write a job's counts to standard output: the parent's metrics cover both processes."""
+    """Write a job's counts to standard output, because the parent's metrics cover both processes."""
     _write_line(tally(record))
 
 
@@ -220,7 +220,7 @@ def _write_decay_tally(job: DecayJob) -> None:
 
 
 def _write_brain_tally(counts: Mapping[str, int]) -> None:
-    """Write what happened to copies of Brains to standard output, for the parent's metrics."""
+    """Write the counts of released, held and withdrawn copies of Brains to standard output, for the parent's metrics."""
     _write_line({"brain": counts})
 
 
@@ -230,7 +230,7 @@ def _write_reprocess_tally(job: ReprocessJob) -> None:
 
 
 def _write_line(counts: Mapping[str, Any]) -> None:
-    with contextlib.suppress(BrokenPipeError):  # it has died: this process ends for that reason in a moment
+    with contextlib.suppress(BrokenPipeError):  # the parent has died, and this process ends soon for that reason
         sys.stdout.buffer.write(orjson.dumps(counts) + b"\n")
         sys.stdout.buffer.flush()
 
@@ -238,9 +238,9 @@ def _write_line(counts: Mapping[str, Any]) -> None:
 def handlers(
     pool: Pool, vectors: Embedding | None = None, writer: thread_summaries.Writer | None = None
 ) -> dict[str, Handler]:
-    """Return what does each other kind of background work, by kind; without an embedder, texts are left as they are.
+    """Return the handlers of the other kinds of background work, by kind. Without an embedder, texts are not embedded.
 
-    Without a writer, threads are summarised in their own words.
+    Without a writer, summaries of threads are extracted from their turns.
     """
     return {
         embedding_jobs.KIND: vectors.handle if vectors is not None else _left,
@@ -251,7 +251,7 @@ def handlers(
 
 
 def aging_handlers(deps: DecayDeps, pause: timedelta) -> dict[str, Handler]:
-    """Return what runs decay jobs, and makes the episodes of sessions that end after a pause."""
+    """Return the handlers that run decay jobs, and make the episodes of sessions that end after a pause."""
     episodes = Episodes(deps.pool, now=deps.now, pause=pause, role=deps.role)
     return {
         DECAY_KIND: partial(decay_work.run_due_jobs, deps),
@@ -260,16 +260,16 @@ def aging_handlers(deps: DecayDeps, pause: timedelta) -> dict[str, Handler]:
 
 
 async def _reprocess(deps: ReprocessDeps, scope: Scope, subject: str) -> None:
-    """Bring the tenant's pages to its ontology, as far as one turn goes."""
+    """Run one part of the reprocess of the tenant's pages under its ontology."""
     await reprocess.run_due_jobs(deps, scope.tenant_id)
 
 
 async def _left(scope: Scope, subject: str) -> None:
-    """Skip a job that this process has no means for (an embedder, say): its subject is marked and will be found again."""
+    """Skip a job that this process cannot run, such as without an embedder; its subject is marked and will be found again."""
 
 
 def _start_upkeep(supervisor: Supervisor, pool: Pool, nightly: NightlyDecay, *, decays: bool) -> None:
-    """Start what is done beside jobs, from time to time."""
+    """Start the periodic tasks that run beside jobs."""
     supervisor.start("memory", memory_trimming.keep_trimmed)
     supervisor.start("lint", lambda: keep_linted(pool))
     supervisor.start("marks", lambda: keep_marked(pool))
@@ -277,21 +277,21 @@ def _start_upkeep(supervisor: Supervisor, pool: Pool, nightly: NightlyDecay, *, 
 
 
 async def keep_linted(pool: Pool) -> None:
-    """Queue the nightly look of scopes that are due, again and again until cancelled; several workers do no harm."""
+    """Periodically queue the nightly lint of due scopes until cancelled; several workers may do this at once."""
     while True:
         await lint.queue_due(pool, now=compile_engine.now())
         await asyncio.sleep(_LOOK_EVERY_S)
 
 
 async def keep_marked(pool: Pool) -> None:
-    """Write the marks of texts that an earlier release wrote, again and again until cancelled, with pauses for the database."""
+    """Periodically write the missing marks of texts from an earlier release until cancelled, with pauses for the database."""
     while True:
         marked = await derived.mark_some(pool)
         await asyncio.sleep(_PAUSE_S if marked else _LOOK_EVERY_S)
 
 
 async def keep_decaying(nightly: NightlyDecay, *, is_on: bool) -> None:
-    """Queue the nightly decay of owners that are due, again and again until cancelled; several workers do no harm."""
+    """Periodically queue the nightly decay of due owners until cancelled; several workers may do this at once."""
     while True:
         if is_on:
             await nightly.queue_due()
@@ -309,7 +309,7 @@ async def _sweep(engine: Engine, pool: Pool, scope: Scope, subject: str) -> None
 
 
 def worker_settings(settings: Settings) -> WorkerSettings:
-    """Return the worker's id, lease, polling times and places from the settings. Raises SettingInvalid."""
+    """Return the worker's id, lease, polling times and slots from the settings. Raises SettingInvalid."""
     holder = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
     if settings.worker_scopes < 1:
         raise SettingInvalid("SIDECAR_WORKER_SCOPES", "0 would compile nothing", "set 1 or more")
@@ -323,9 +323,9 @@ def worker_settings(settings: Settings) -> WorkerSettings:
 
 
 async def keep_child(settings: Settings, where: Database, figures: Figures) -> None:
-    """Run `sidecar worker` as a child process until cancelled; restart it, after a growing pause, whenever it ends.
+    """Run `sidecar worker` as a child process until cancelled; restart it after a growing pause whenever it ends.
 
-    The jobs it reports are counted in `figures`.
+    Its reported jobs are counted in `figures`.
     """
     pause_s = _AGAIN_S
     while True:
@@ -358,7 +358,7 @@ async def _run_child(settings: Settings, where: Database, figures: Figures) -> i
 
 
 async def count_jobs(lines: asyncio.StreamReader, figures: Figures) -> None:
-    """Count each job that a worker reports, until its output ends; lines that are no valid tally are ignored."""
+    """Count each job that a worker reports, until its output ends; lines that are not a valid tally are ignored."""
     while not lines.at_eof():
         try:
             if line := await lines.readline():

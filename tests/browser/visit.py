@@ -195,7 +195,7 @@ def _sources(visit: Visit) -> None:
     visit.go("/sources")
     page.fill("#message", "Where was the best coffee in Toronto?")
     page.keyboard.press("Control+End")
-    page.click("text=Ask them")
+    page.click("text=Ask the sources")
     page.wait_for_url("**/sources/tried/**", timeout=60_000)
     visit.expect("each source's answer stands by itself", is_so=page.locator(".answers > section").count() >= 3)
     visit.look("tried", page.url.removeprefix(visit.base))
@@ -207,7 +207,7 @@ def _sources(visit: Visit) -> None:
     page.wait_for_selector(".note")
     visit.expect("a source is switched off", is_so="off for the tenant" in page.inner_text("tbody"))
     page.click(".note button")
-    page.wait_for_selector("text=wiki is asked again")
+    page.wait_for_selector("text=wiki is queried again")
     visit.expect("and on again", is_so="off for the tenant" not in page.inner_text("tbody"))
 
 
@@ -221,7 +221,7 @@ def _wiki(visit: Visit) -> None:
     page.wait_for_selector("li:target")
     visit.expect("a sentence leads to its memory", is_so=page.locator("li:target").is_visible())
     page.click("li:target a")
-    page.wait_for_selector("text=Pages that rest on it")
+    page.wait_for_selector("text=Pages based on it")
     visit.look("memory", page.url.removeprefix(visit.base))
     visit.go(place)
     page.click("#history ~ ul a >> nth=0")

@@ -97,10 +97,10 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class MessageReading:
-    """How the message was read: its parts, the words of its thread searched beside its own, and how far it leans on the thread.
+    """The reading of the message: its parts, the words of its thread searched beside its own, and its leaning on the thread.
 
-    `leaning` is 0 to 1: the weight that the message in its thread has in every relevance. `asks` is the probability that the
-    message asks for anything that is recalled, `holds` that an answer is among what was found.
+    `leaning` is from 0 to 1: the weight that the message in its thread has in every relevance. `asks` is the probability that the
+    message asks for recalled content, `holds` that an answer is among the candidates.
     """
 
     parts: tuple[str, ...]
@@ -117,15 +117,15 @@ class Assembly:
     The three `to_` methods take the user's message and the caller's own system prompt, which precedes the blocks.
     Set `has_tools` to False if the request will define no tools. They raise shapes.EmptyMessage.
 
-    What was recalled stands before the message in the user's last message. Store the message alone: the next assembly
-    recalls anew. For a tool's answer inside the turn use the same assembly, with the calls and results so far as `tool_turns`:
-    nothing is recalled again, and the provider's cache keeps all that stands before them.
+    The recalled text is before the message in the user's last message. Store only the message, because the next assembly recalls
+    again. After a tool call within the turn, use the same assembly with the calls and results so far as `tool_turns`: nothing is
+    recalled again, and the provider can cache everything before them.
 
     `decisions` are empty unless the request's `detail` asks for them; `explain_assembly` has them in any case.
 
     `conversation_missing` means that the thread's recent turns could not be read, and the profile allows that; the requests
-    tell the model so. `nothing_found` means that nothing was worth its tokens; a replay with `spend` full shows what was left
-    out.
+    tell the model so. `nothing_found` means that no item was worth its tokens; a replay with `spend` full shows the omitted
+    items.
     """
 
     receipt_id: str
@@ -207,7 +207,7 @@ class UsageEffect:
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """The turns written: all ids in the order sent, and how many were new."""
+    """The written turns: all ids in the order sent, and the number of new ones."""
 
     turn_ids: tuple[str, ...]
     appended_count: int
@@ -249,7 +249,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Retained:
-    """The memories written: their ids in the order sent, how many were new, and how many had a different text before.
+    """The written memories: their ids in the order sent, and the numbers of new ones and of those with a changed text.
 
     `compile_outcome` is the result of the request to compile them: enqueued, deduped, skipped_flag_off or failed.
     """

@@ -20,10 +20,10 @@ from sidecar.client.requests.request import Request
 class AssembleContext(Request[Assembly]):
     """Assemble one turn's context. `system` and `tools` are texts to be counted, or tokens already counted.
 
-    Memories are told as they held at `as_of_time` by what was known at `known_at_time`; None is now.
+    Memories are ranked by their validity at `as_of_time`, and only those known at `known_at_time` are recalled; None means now.
 
-    `detail` is context, items (with the items' texts) or decisions (with every candidate's decision too). The receipt
-    holds all in any case.
+    `detail` is context, items (with the items' texts) or decisions (also with every candidate's decision). The receipt has all
+    of it in any case.
     """
 
     reads = Inner("assembly")
@@ -47,7 +47,7 @@ class AssembleContext(Request[Assembly]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportUsage(Request[UsageEffect]):
-    """Say what the provider counted for an assembly, and which of its items the answer used."""
+    """Report the provider's counts for an assembly, and the items that the answer used."""
 
     reads = Whole(UsageEffect)
     receipt_id: str
@@ -60,7 +60,7 @@ class ReportUsage(Request[UsageEffect]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppendTurns(Request[Appended]):
-    """Write turns to a thread, at most 1,000; those that it has already are left as they are."""
+    """Write turns to a thread, at most 1,000; existing turns are not changed."""
 
     reads = Whole(Appended)
     deadline_s = 120.0
@@ -71,7 +71,7 @@ class AppendTurns(Request[Appended]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainAssembly(Request[Receipt]):
-    """Return a stored receipt, whole."""
+    """Return a complete stored receipt."""
 
     reads = Inner("receipt")
     receipt_id: str

@@ -1,1 +1,1 @@
-"""The console: pages for operators, rendered here and read with the functions that the API reads with."""
+"""The console: pages for operators, rendered here from the services that the API uses."""

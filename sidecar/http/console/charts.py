@@ -1,4 +1,4 @@
-"""Curves as SVG draws them, in units of a hundred by a hundred. Pure."""
+"""Curves as SVG points, in a box of a hundred by a hundred units. Pure."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ _BY_LENGTH = sorted((place for _, rows in PLACES for _, place in rows), key=len,
 
 @dataclass(frozen=True, slots=True)
 class Switches:
-    """The sources that this process has set up (empty if unknown), and whether each backend's circuit breaker is open."""
+    """The sources of this process (empty if unknown), and whether each backend's circuit breaker is open."""
 
     sources: frozenset[str] = frozenset()
     resting: Callable[[], Mapping[str, bool]] = dict
@@ -63,10 +63,10 @@ class Switches:
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """The collaborators of the console's pages, the same as the services'.
+    """The collaborators of the console's pages.
 
-    With `is_behind_tls`, browsers come through a TLS proxy, and cookies are `Secure`. `trying` bounds the questions that are
-    tried at once: they take none of the admission slots of calls.
+    With `is_behind_tls`, browsers connect through a TLS proxy, and cookies are `Secure`. `trying` limits the number of questions
+    tried at once, because they take no admission slots.
     """
 
     services: Services
@@ -96,7 +96,7 @@ class Visit:
 
     @property
     def services(self) -> Services:
-        """The services that the page uses."""
+        """The services for the page."""
         return self.desk.services
 
     @property
@@ -113,7 +113,7 @@ class Visit:
 
     @property
     def here(self) -> str:
-        """The view that this page belongs to; empty for none."""
+        """The view of this page; empty for none."""
         path = self.request.url.path
         path = "/threads" if path == "/thread" else path
         return next((place for place in _BY_LENGTH if path == place or path.startswith(f"{place}/")), "")
@@ -125,7 +125,7 @@ class Visit:
 
     @property
     def scope(self) -> Scope:
-        """The owner whose data are shown. Raises InvalidArgument while an admin has named no owner."""
+        """The scope of the shown owner. Raises InvalidArgument while an admin has chosen no owner."""
         return resolve_scope(self.identity, "", self.session.owner)
 
     def filtered_agent(self, agent_id: str) -> str:
@@ -137,7 +137,7 @@ class Visit:
         return HTMLResponse(await aside(partial(render, template, visit=self, **values)))
 
     def tell(self, text: str, *, undo: str = "", undo_text: str = "Undo", **fields: str) -> None:
-        """Show a message about an act on the next page, with an undo."""
+        """Show a message on the next page, with an undo button if `undo` is set."""
         self.session.notes.append(Note(text, undo, undo_text, fields))
 
     def require_admin(self) -> None:
@@ -213,16 +213,16 @@ _STATUS = {
 
 
 def error_page(error: Exception, status: int) -> Response:
-    """Return the page of a failure. Details that are not meant for callers are logged instead."""
+    """Return the error page of a failure. Details that are not meant for callers are logged instead."""
     row = row_of(error)
     if row.is_hidden:
         log.error("page_failed", exc_info=error)
-    text = "Something failed inside; the log says more." if row.is_hidden else row.message or message_of(error)
+    text = "An internal error occurred; the log has details." if row.is_hidden else row.message or message_of(error)
     return HTMLResponse(render("failure.html", visit=None, text=text), status)
 
 
 def read_id(visit: Visit, name: str) -> UUID:
-    """Return an id of the path. Raises NotFound."""
+    """Return the UUID of a path parameter. Raises NotFound."""
     try:
         return UUID(visit.request.path_params[name])
     except ValueError as error:
@@ -230,7 +230,7 @@ def read_id(visit: Visit, name: str) -> UUID:
 
 
 def after(visit: Visit, read: Callable[[str], K]) -> tuple[datetime, K] | None:
-    """Return the instant and key of the row that a list continues after; None for the beginning, or if they cannot be read."""
+    """Return the time and key of the row after which a list continues; None for the beginning, or if they are invalid."""
     at, _, key = visit.query.get("after", "")[:500].replace("\0", "").partition("_")
     try:
         moment = datetime.fromisoformat(at)
@@ -240,14 +240,14 @@ def after(visit: Visit, read: Callable[[str], K]) -> tuple[datetime, K] | None:
 
 
 class FormUnusable(InvalidArgument):
-    """A posted form that is too large, or did not arrive whole."""
+    """A posted form that is too large or incomplete."""
 
     def __init__(self, problem: str) -> None:
         super().__init__("form", problem, f"send at most {MAX_FORM_BYTES // 1024} KiB and {MAX_FORM_FIELDS} fields")
 
 
 async def read_form(request: Request) -> dict[str, str]:
-    """Return a posted form's fields; of a field sent twice, the last. Raises FormUnusable as soon as it is too large."""
+    """Return a posted form's fields; for a repeated field, the last value. Raises FormUnusable as soon as it is too large."""
     body = bytearray()
     try:
         async for piece in request.stream():
@@ -255,10 +255,10 @@ async def read_form(request: Request) -> dict[str, str]:
             if len(body) > MAX_FORM_BYTES:
                 raise FormUnusable(f"is larger than {MAX_FORM_BYTES // 1024} KiB")
     except ClientDisconnect:
-        raise FormUnusable("did not arrive whole") from None
+        raise FormUnusable("is incomplete") from None
     if has_many_stray_percents(bytes(body)):
         raise FormUnusable("has percent signs that encode nothing")
-    # Within these bounds parsing takes a millisecond; in a thread it would hold up the event loop for longer.
+    # Within these limits parsing takes a millisecond; in a thread it would delay the event loop for longer.
     try:
         fields = parse_qs(body.decode(errors="replace"), keep_blank_values=True, max_num_fields=MAX_FORM_FIELDS)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The checks before every page: the hosts that are answered, the origins that may post, and the headers of each answer."""
+"""The checks before every page: allowed hosts, allowed origins of posts, and the headers of each answer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-# The styles that the vendored graph library puts into the page, named by their hashes; no other inline style counts.
+# The hashes of the styles that the vendored graph library puts into the page; other inline styles are not allowed.
 GRAPH_STYLES = (
     "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"
     " 'sha256-jtRRMYY2VbEXuBKbHvqM1/fPT8vazFrEooXdvwUK4y8='"
@@ -40,7 +40,7 @@ _HOST = re.compile(r"(?:\[(?P<address>[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)\]|(?P<name>
 
 
 class Guard:
-    """Refuses foreign hosts and foreign origins, and adds the headers. Wraps the application."""
+    """Wraps the application: refuses foreign hosts and origins, and adds the headers."""
 
     def __init__(self, inner: ASGIApp, *, hosts: Collection[str]) -> None:
         self._inner = inner
@@ -70,12 +70,12 @@ class Guard:
         if scope["method"] in {"GET", "HEAD"}:
             return None
         if not _is_own(headers, host):
-            return PlainTextResponse("This form was sent from elsewhere.", 403)
+            return PlainTextResponse("This form was sent from another site.", 403)
         return None
 
 
 def name_of(host: str) -> str:
-    """Return the name or address in a Host header without its port; empty unless the whole header is one."""
+    """Return the name or address in a Host header without its port; empty for an invalid header."""
     found = _HOST.fullmatch(host)
     return (found["address"] or found["name"]).lower() if found else ""
 

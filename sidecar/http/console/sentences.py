@@ -1,7 +1,7 @@
 """Finds the memory behind each sentence of a section, by words. Pure.
 
-The wiki keeps sources for a section as a whole. A sentence gets the memory that holds most of its words, at least 60 % of them;
-otherwise none.
+The wiki stores the sources of a whole section. A sentence gets the memory that contains most of its words, if that is at least
+60 % of them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MOST_MEMORIES = 200
 
 
 def marked(body_md: str, memories: Sequence[str], *, anchor: str) -> str:
-    """Return Markdown with a link to `#{anchor}-{n}` behind each sentence whose source is the nth memory, from 1.
+    """Return Markdown with a link to `#{anchor}-{n}` after each sentence whose source is the nth memory, from 1.
 
     A body of more than 20,000 characters is returned unchanged.
     """
@@ -44,7 +44,7 @@ def _marked_line(line: str, memories: Sequence[frozenset[str]], anchor: str) -> 
 
 
 def _sentences(line: str) -> list[str]:
-    """Return a line's sentences with the spaces around them. A sentence does not end inside a link."""
+    """Return a line's sentences with their surrounding spaces. A sentence does not end inside a link."""
     pieces: list[str] = []
     for piece in _END.split(line):
         if pieces and pieces[-1].count("[") > pieces[-1].count("]"):
@@ -55,7 +55,7 @@ def _sentences(line: str) -> list[str]:
 
 
 def source_of(sentence: str, memories: Sequence[frozenset[str]]) -> int:
-    """Return the number, from 1, of the memory that holds most of a sentence's words; 0 when none holds 60 % of them."""
+    """Return the number, from 1, of the memory that contains most of a sentence's words; 0 if none contains 60 % of them."""
     words = _words(_LINK.sub("]", sentence))
     if len(words) < _LEAST_WORDS:
         return 0

@@ -1,7 +1,6 @@
-"""The console's sessions: a random id in a cookie stands for a token that this process keeps.
+"""The console's sessions: a random id in a cookie refers to a token that this process keeps.
 
-The token is checked anew with every request, so a session ends when its token expires or is revoked. Nothing is written to
-disk.
+The token is checked at every request, so a session ends when its token expires or is revoked. Nothing is written to disk.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ _MOST = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A message for the next page; a form that posts `fields` to `undo` reverses the act, if `undo` is not empty."""
+    """A message for the next page. If `undo` is set, a form that posts `fields` to it reverses the action."""
 
     text: str
     undo: str = ""
@@ -28,9 +27,7 @@ class Note:
 
 @dataclass(slots=True)
 class ConsoleSession:
-    """One sign-in: its API token, the CSRF token of its forms, the owner whose data it shows, and the messages for its next
-    page.
-    """
+    """One sign-in: its API token, the CSRF token of its forms, the shown owner, and the messages for its next page."""
 
     token: str = field(repr=False)
     csrf_token: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
@@ -48,7 +45,7 @@ class ConsoleSession:
 
 
 class Sessions:
-    """The sessions of one process, at most a thousand; a new one evicts the oldest."""
+    """The sessions of one process, at most a thousand; a new session evicts the oldest."""
 
     def __init__(self) -> None:
         self._by_id: OrderedDict[str, ConsoleSession] = OrderedDict()

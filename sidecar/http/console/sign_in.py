@@ -62,7 +62,7 @@ async def sign_out(visit: Visit) -> Response:
 
 
 async def show_owners(visit: Visit) -> Response:
-    """Show the owners to choose from: the token's own, or those with turns in the last 90 days."""
+    """Show the owners to choose from: those of the token, or, for an admin, those with turns in the last 90 days."""
     owners = [str(owner) for owner in visit.identity.owner_ids or ()]
     if visit.is_admin:
         now, tenant_id = visit.desk.clocks.now(), visit.identity.tenant_id
@@ -87,6 +87,6 @@ async def _form(request: Request, trouble: str, status: int = 200) -> Response:
 
 
 def _place(wanted: str) -> str:
-    """Return where to go after signing in: a path of this console, never another site."""
+    """Return the target after signing in: a path of this console, never another site."""
     is_path = wanted.startswith("/") and not wanted.startswith(("//", "/\\")) and wanted.isprintable()
     return wanted if is_path else "/"

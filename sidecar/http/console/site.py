@@ -1,4 +1,4 @@
-"""The console as one application: its pages, its files, and the guard before them."""
+"""The console as one application: its pages, its static files, and the guard before them."""
 
 from __future__ import annotations
 
@@ -61,5 +61,5 @@ async def _missing(_: Request, __: Exception) -> Response:
 
 
 async def _broken(_: Request, __: Exception) -> Response:
-    text = "Something failed inside; the log says more."
+    text = "An internal error occurred; the log has details."
     return HTMLResponse(render("failure.html", visit=None, text=text), 500)

@@ -1,4 +1,4 @@
-"""A stored turn as its page draws it: the waterfall, the bars, every candidate. Pure: from a receipt to rows."""
+"""The view of a stored turn: the waterfall, the bars, every candidate. Pure: from a receipt to rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PERCENT = 100.0
 
 @dataclass(frozen=True, slots=True)
 class Stripe:
-    """A stretch of a bar, in percent of its length."""
+    """A segment of a bar, in percent of its length."""
 
     name: str
     at: float
@@ -55,7 +55,7 @@ class SourceLine:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """The items that the answer is reported to have used, of those in the context, and the tokens of both."""
+    """The numbers of items in the context and of those that the answer used as reported, and the tokens of both."""
 
     used: int
     shown: int
@@ -82,7 +82,7 @@ class Candidate:
 
 
 def source_lines(receipt: StoredReceipt) -> list[SourceLine]:
-    """Return a line for each source that was asked."""
+    """Return a line for each queried source."""
     details = receipt.details
     before_ms = details.get("timings", {}).get("before_ms", 0.0)
     whole_ms = max(receipt.duration_ms, 0.001)
@@ -114,12 +114,12 @@ def source_lines(receipt: StoredReceipt) -> list[SourceLine]:
 
 
 def skipped(receipt: StoredReceipt) -> list[tuple[str, str]]:
-    """Return the sources that were not asked, and why."""
+    """Return the sources that were not queried, with the reasons."""
     return [(row["source"], row["reason"]) for row in receipt.details["sources"] if row["status"] == "SKIPPED"]
 
 
 def fitting_stripe(receipt: StoredReceipt) -> Stripe:
-    """Return when the context was fitted."""
+    """Return the time of the fitting, as a stripe."""
     timings = receipt.details.get("timings", {})
     began = (timings.get("before_ms", 0.0) + timings.get("asking_ms", 0.0)) / max(receipt.duration_ms, 0.001)
     return _within("fit", began, 1 - began)
@@ -139,7 +139,7 @@ def pool_stripes(receipt: StoredReceipt) -> list[Stripe]:
 
 
 def fitted_stripes(fitted: Fitted) -> list[Stripe]:
-    """Return the same for a turn that was fitted again."""
+    """Return the pool's tokens by use for a turn that was fitted again."""
     of_sources = [(share.source.value, share.included_tokens) for share in fitted.shares]
     return pool_bar(of_sources, fitted.rendering.tokens, fitted.pool.pool_tokens)
 
@@ -151,7 +151,7 @@ def account_stripes(account: TurnAccount) -> list[Stripe]:
 
 
 def bar_of(name: str, part: float, whole: float) -> Stripe:
-    """Return a part of a whole as a bar of one stripe; a part of 0 is too thin to be seen."""
+    """Return a part of a whole as a bar of one stripe; a part of 0 is invisible."""
     return Stripe(name, 0.0, round(_PERCENT * part / whole, 3) if whole > 0 else 0.0, name)
 
 
@@ -162,7 +162,7 @@ def pool_bar(of_sources: list[tuple[str, int]], used_tokens: int, pool_tokens: i
 
 
 def count(receipt: StoredReceipt) -> int:
-    """Return how many candidates there were, the thread's turns not counted."""
+    """Return the number of candidates, without the thread's turns."""
     return sum(1 for _ in decided_items(receipt.details))
 
 
@@ -180,7 +180,7 @@ def candidates(receipt: StoredReceipt) -> Iterator[Candidate]:
 
 
 def holds(one: Candidate, words: str) -> bool:
-    """Return whether a candidate's row holds all of the words."""
+    """Return whether a candidate's row contains all of the words."""
     row = f"{one.source} {one.item_id} {one.decision.replace('_', ' ')} {one.reason} {one.mark}".lower()
     row += " used by the answer" if one.was_used else ""
     return all(word in row for word in words.lower().split())
@@ -204,7 +204,7 @@ def _candidate(source: str, item: Mapping[str, Any], used: set[str]) -> Candidat
 
 
 def _trust(item: Mapping[str, Any]) -> str:
-    """Return how far a memory is trusted; empty for a memory without doubt, and for other items."""
+    """Return a memory's trust as text; empty for a memory that is not in doubt, and for other items."""
     confidence, authority = item.get("confidence"), item.get("authority", "")
     if confidence is None or (confidence == 1 and authority in {"Agent", "User"}):
         return ""
@@ -212,7 +212,7 @@ def _trust(item: Mapping[str, Any]) -> str:
 
 
 def _waited_ms(row: Mapping[str, Any], receipt: StoredReceipt) -> float:
-    """Return how long the turn waited for a source: all of its time for a source that was given up, which reports none."""
+    """Return the turn's wait for a source in milliseconds: the whole duration for an abandoned source, which reports none."""
     latency_ms: float = row["latency_ms"]
     return latency_ms or (
         receipt.details.get("timings", {}).get("asking_ms", 0.0) if row["status"] == "TIMEOUT" else 0.0
@@ -260,6 +260,6 @@ def _stacked(parts: list[tuple[str, int]], whole: int, *, unit: str = "tokens") 
 
 
 def _within(name: str, at: float, width: float) -> Stripe:
-    """Return a stripe of shares from 0 to 1, kept inside its bar and wide enough to be seen."""
+    """Return a stripe with shares from 0 to 1, clamped to its bar and wide enough to be visible."""
     begin = min(max(at, 0.0), 0.995)
     return Stripe(name, round(begin * _PERCENT, 3), round(max(0.005, min(width, 1 - begin)) * _PERCENT, 3), name)

@@ -64,7 +64,7 @@ async def test_operator_scans_reviews_approves_sees_the_pages_and_rolls_back(des
     async with browser(desk, admin=True) as admin:
         assert "No version is approved" in (await admin.get("/ontology")).text
         seeded = await post(admin, "/ontology/seed")
-        assert "Nothing is in force before you approve it" in seeded.text
+        assert "It is not in force before you approve it" in seeded.text
         place = str(seeded.url.path)
         approved = await post(admin, f"{place}/approve", revision="1")
         assert "Version 1 is in force" in approved.text

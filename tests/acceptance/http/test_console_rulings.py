@@ -144,7 +144,7 @@ async def test_class_of_links_is_rolled_back_after_a_preview(desk: Site) -> None
         assert "would go" in shown.text
         assert "casa-lola" in shown.text
         assert await as_superuser(desk, count) == before > 0
-        assert "are gone" in (await post(admin, "/wiki/graph/rollback", **places)).text
+        assert "are removed" in (await post(admin, "/wiki/graph/rollback", **places)).text
         assert (await post(admin, "/wiki/graph/rollback", origin="nobody")).status_code == 400
     assert await as_superuser(desk, count) == 0
     async with browser(desk) as agent:

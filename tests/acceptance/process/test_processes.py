@@ -251,7 +251,7 @@ def test_number_of_processes_that_cannot_be_is_a_one_line_error(
     assert run(["serve", f"--processes={number}"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(
-        f"sidecar: SIDECAR_PROCESSES: '{number}' is no number of processes; set a whole number from 1"
+        f"sidecar: SIDECAR_PROCESSES: '{number}' is not a number of processes; set a whole number from 1"
     )
 
 

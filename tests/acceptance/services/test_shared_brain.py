@@ -202,15 +202,15 @@ async def test_operator_shares_a_document_and_acts_on_pages_in_the_console(site:
         await worked(site)
         shown = (await visitor.get("/brain")).text
         assert "handbook: a.md" in shown
-        assert "titled Helios Labs now" in await post("/brain/rename", page="entity/helios", title="Helios Labs")
-        assert "is taken from the page" in await post("/brain/wrong", page="entity/helios", sentence=MOVED)
+        assert "now titled Helios Labs" in await post("/brain/rename", page="entity/helios", title="Helios Labs")
+        assert "is removed from the page" in await post("/brain/wrong", page="entity/helios", sentence=MOVED)
         (report,) = re.findall(r'name="report_id" value="([^"]+)"', (await visitor.get("/brain")).text)
-        assert "is back on its page" in await post("/brain/restore", report_id=report)
+        assert "is restored on its page" in await post("/brain/restore", report_id=report)
         edge = {"page": "entity/priya-raman", "type": "works_at", "target": "entity/helios"}
         assert "The edge is stated" in await post("/brain/edge", act="state", **edge)
         assert "The edge is taken back" in await post("/brain/edge", act="remove", **edge)
-        assert "is a part of" in await post("/brain/merge", page="entity/helios", into="entity/priya-raman")
-        assert "a page of its own again" in await post("/brain/unmerge", page="entity/helios")
+        assert "is now a part of" in await post("/brain/merge", page="entity/helios", into="entity/priya-raman")
+        assert "a separate page again" in await post("/brain/unmerge", page="entity/helios")
     assert await rows_with(site, SHARED, besides="nobody")
     await admin.DeleteDocument(knowledge_pb2.DeleteDocumentRequest(base="handbook", path="a.md"))
     assert not await rows_with(site, SHARED, besides="nobody")
@@ -240,7 +240,7 @@ async def test_operator_keeps_the_brain_in_the_console(site: Site) -> None:
         assert copy is not None
         assert "taken back by" in await post("/brain/take-back", copy_id=copy[1])
         assert "is released" in await post("/brain/release", copy_id=copy[1], reason="it may be known")
-        assert "do not see the Brain" in await post("/brain/switch", shown="no")
+        assert "no longer see the Brain" in await post("/brain/switch", shown="no")
         assert "with its copies" in await post("/brain/withdraw", rule_id=rule)
         assert "The gate code" not in (await admin.get("/brain")).text
     about = {"approve": f"rule_id={rule}", "take-back": f"copy_id={copy[1]}", "release": f"copy_id={copy[1]}"}

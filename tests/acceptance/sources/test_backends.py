@@ -207,7 +207,7 @@ async def test_tool_is_called_from_its_approval_to_its_revocation(
                 await admin.RevokeTool(backends_pb2.RevokeToolRequest(backend="harbour", tool=name))
             after = await assembled(agent, asking_tools(), timeout=60)
     assert [statuses(one)["TOOLS"] for one in (before, during, after)] == ["SKIPPED", "OK", "SKIPPED"]
-    assert search.why_not == "it is not approved as it is now"
+    assert search.why_not == "its present declaration is not approved"
     assert refused == (grpc.StatusCode.FAILED_PRECONDITION, "FAILED_PRECONDITION", "schema_hash")
     assert unfit[2] == "tool"
     assert "Berth 12 is free." in "".join(item.text for item in during.items)

@@ -301,7 +301,7 @@ class TestTargets:
 def test_unusable_token_is_refused_by_name_before_it_is_sent(token: str) -> None:
     with (
         Sidecar("127.0.0.1:1", token) as client,
-        pytest.raises(CallRefused, match=r"^token: holds a character") as told,
+        pytest.raises(CallRefused, match=r"^token: contains a character") as told,
     ):
         client.get_tenant()
     assert (told.value.code, told.value.field) == ("UNAUTHENTICATED", "token")
@@ -335,7 +335,7 @@ class TestKnobs:
         "name", ["topk", "knowledge.topk", "moon.top_k", "", ".", "knowledge.", "knowledge.top_k.x"]
     )
     def test_an_unknown_knob_is_named_with_the_known_ones(self, name: str) -> None:
-        with pytest.raises(knobs.UnknownKnob, match="no knob; known are spend") as refused:
+        with pytest.raises(knobs.UnknownKnob, match="not a knob; the knobs are spend") as refused:
             knobs.read_assignments([f"{name}=1"])
         assert refused.value.name == name
 

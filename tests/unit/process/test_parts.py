@@ -35,7 +35,7 @@ def test_number_that_cannot_be_is_refused_with_the_fix(asked: str) -> None:
 
 
 def test_several_processes_need_linux_and_auto_means_one_elsewhere() -> None:
-    with pytest.raises(SettingInvalid, match="on Linux only; set 1"):
+    with pytest.raises(SettingInvalid, match="only on Linux; set 1"):
         count_of("2", cores=8, is_linux=False)
     assert count_of("1", cores=8, is_linux=False) == count_of("auto", cores=8, is_linux=False) == 1
 

@@ -1,1 +1,1 @@
-"""The pages of the console, one module a subject."""
+"""The pages of the console, one module per subject."""

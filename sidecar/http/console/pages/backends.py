@@ -1,4 +1,4 @@
-"""The sources: how they have been answering, which breakers are open, the switches, and a question tried on some of them."""
+"""The sources: their statistics, open breakers and switches, and a question tried on some of them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MODEL = "gpt-4o"
 
 @dataclass(slots=True)
 class SourceFigures:
-    """How a source has answered since the process began; `buckets` are its answers by the latency that they kept, in seconds."""
+    """A source's statistics since the process started; `buckets` counts its answers by upper bound of latency, in seconds."""
 
     name: str
     by_status: dict[str, int] = field(default_factory=dict)
@@ -41,12 +41,12 @@ class SourceFigures:
 
     @property
     def asked(self) -> int:
-        """How often it was asked."""
+        """The number of its queries."""
         return sum(self.by_status.values())
 
     @property
     def failed(self) -> int:
-        """How often it did not answer."""
+        """The number of queries that it did not answer."""
         return sum(count for status, count in self.by_status.items() if status not in _ANSWERED)
 
     @property
@@ -56,7 +56,7 @@ class SourceFigures:
 
     @property
     def p95_ms(self) -> float | None:
-        """The latency that 95 of 100 answers kept, as far as the histogram's bounds tell; None where they were slower."""
+        """The bound of the histogram that holds 95 of 100 answers; None if they were slower than its last bound."""
         bounds = sorted(bound for bound, count in self.buckets.items() if count >= 0.95 * self.asked)
         return 1000 * bounds[0] if bounds and bounds[0] != float("inf") else None
 
@@ -73,10 +73,10 @@ def routes(desk: Desk) -> list[BaseRoute]:
 
 
 async def list_sources(visit: Visit) -> Response:
-    """Show the sources, and the form of a question to try; to an admin, how they answer and their switches."""
+    """Show the sources, and the form to try a question; to an admin, also their statistics and switches."""
     if visit.is_admin:
         rows = source_figures(visit.desk.watch.figures, set(visit.desk.resting()))
-    else:  # the figures are of all tenants' turns, and no call tells an agent of them
+    else:  # the statistics are those of all tenants, which no call shows to agents
         rows = [SourceFigures(source.value) for source in Source]
     stand = await visit.services.profiles.source_switches(visit.identity.tenant_id)
     switches = await visit.services.backends.switches(visit.identity.tenant_id)
@@ -91,7 +91,7 @@ async def list_sources(visit: Visit) -> Response:
 
 
 def source_figures(figures: Figures, resting: set[str]) -> list[SourceFigures]:
-    """Return each source's figures, from the metrics of all processes of the service."""
+    """Return the statistics of each source, from the metrics of all processes of the service."""
     rows: dict[str, SourceFigures] = {source.value: SourceFigures(source.value) for source in Source}
     base = names.SOURCE_DURATION.prometheus_name
     for family in figures.families():
@@ -109,7 +109,7 @@ def _source_of(labels: Mapping[str, str]) -> str:
 
 
 def _take(row: SourceFigures, kind: str, labels: Mapping[str, str], value: float) -> None:
-    """Add one sample of the histogram to a source's figures."""
+    """Add one sample of the histogram to a source's statistics."""
     if kind == "_count":
         status = next((one for name, one in labels.items() if name.endswith("status")), "")
         row.by_status[status] = row.by_status.get(status, 0) + int(value)
@@ -124,7 +124,7 @@ async def try_question(visit: Visit) -> Response:
     form = visit.form
     chosen = [source for source in Source if form.get(source.value) == "1"]
     if not chosen:
-        raise InvalidArgument("sources", "are none", "choose at least one")
+        raise InvalidArgument("sources", "is empty", "choose at least one")
     patience = {"deadline_ms": _PATIENT_MS} if form.get("patient") == "1" else {}
     question = TurnRequest(
         agent_id=resolve_agent(visit.identity, form.get("agent", "")) or "console",
@@ -144,7 +144,7 @@ async def try_question(visit: Visit) -> Response:
 
 
 async def show_tried(visit: Visit) -> Response:
-    """Show a turn's sources beside one another: how each answered, and with what."""
+    """Show a turn's sources side by side: the status and the items of each."""
     scope, receipt_id = visit.scope, read_id(visit, "receipt_id")
     receipt = await visit.services.receipts.get(scope, receipt_id, reach=visit.identity.reach)
     offered: dict[str, list[Candidate]] = defaultdict(list)
@@ -162,7 +162,7 @@ async def show_tried(visit: Visit) -> Response:
 
 
 async def _texts(visit: Visit, scope: Scope, receipt: StoredReceipt) -> dict[str, str]:
-    """Return the texts of a turn's candidates by id; nothing once they are no longer kept."""
+    """Return the texts of a turn's candidates by id; empty once they are no longer stored."""
     try:
         replayed = await visit.desk.replayer.replay(scope, receipt, {})
     except TextsDropped:
@@ -176,7 +176,7 @@ async def switch_source(visit: Visit) -> Response:
     name, is_on = visit.form.get("source", ""), visit.form.get("on") == "1"
     author = visit.identity.subject
     await visit.services.profiles.switch_source(visit.identity.tenant_id, name, is_on=is_on, author=author)
-    state = "asked again" if is_on else "no longer asked"
+    state = "queried again" if is_on else "no longer queried"
     visit.tell(
         f"{name} is {state} by the turns of this tenant.", undo="/sources/switch", source=name, on=_flag(not is_on)
     )
@@ -189,7 +189,7 @@ async def switch_backend(visit: Visit) -> Response:
     name, is_on = visit.form.get("backend", ""), visit.form.get("on") == "1"
     reason, author = visit.form.get("reason", ""), visit.identity.subject
     await visit.services.backends.switch(visit.identity.tenant_id, name, is_off=not is_on, reason=reason, author=author)
-    state = "asked again" if is_on else "no longer asked"
+    state = "queried again" if is_on else "no longer queried"
     visit.tell(f"The backend {name} is {state}.", undo="/sources/backend", backend=name, on=_flag(not is_on))
     return RedirectResponse("/sources", 303)
 

@@ -39,7 +39,7 @@ def routes(desk: Desk) -> list[BaseRoute]:
 
 
 async def show_brain(visit: Visit) -> Response:
-    """Show the rules, the copies of one state, and the pages; `state` filters copies, `after` is the page token."""
+    """Show the rules, the copies in one state, and the pages; the query's `state` filters copies, `after` is the page token."""
     visit.require_admin()
     service, tenant_id = visit.services.brain, visit.identity.tenant_id
     state = visit.query.get("state", "")
@@ -96,7 +96,7 @@ async def withdraw(visit: Visit) -> Response:
 
 
 async def release(visit: Visit) -> Response:
-    """Release a held or withdrawn copy for a reason."""
+    """Release a held or withdrawn copy with a reason."""
     visit.require_admin()
     reason = visit.form.get("reason", "").strip()
     await visit.services.brain.release(visit.identity.tenant_id, visit.form.get("copy_id", ""), reason, _actor(visit))
@@ -105,56 +105,56 @@ async def release(visit: Visit) -> Response:
 
 
 async def take_back(visit: Visit) -> Response:
-    """Take a copy back."""
+    """Withdraw a copy."""
     visit.require_admin()
     await visit.services.brain.withdraw_copy(visit.identity.tenant_id, visit.form.get("copy_id", ""), _actor(visit))
-    visit.tell("The copy is withdrawn, with what it fed.")
+    visit.tell("The copy is withdrawn, and removed from pages.")
     return RedirectResponse("/brain?state=withdrawn", 303)
 
 
 async def switch(visit: Visit) -> Response:
-    """Let turns see the Brain, or not."""
+    """Show the Brain in turns, or hide it."""
     visit.require_admin()
     is_shown = visit.form.get("shown") == "yes"
     await visit.services.brain.show(visit.identity.tenant_id, is_shown)
-    visit.tell("Turns see the Brain." if is_shown else "Turns do not see the Brain any more.")
+    visit.tell("Turns see the Brain." if is_shown else "Turns no longer see the Brain.")
     return RedirectResponse("/brain", 303)
 
 
 async def rename(visit: Visit) -> Response:
     """Give a page another title."""
     row = await visit.services.wiki.rename_page(_there(visit), _page(visit), visit.form.get("title", "").strip())
-    visit.tell(f"The page is titled {row.title} now, and later compiles keep it.")
+    visit.tell(f"The page is now titled {row.title}, and later compiles keep the title.")
     return RedirectResponse("/brain", 303)
 
 
 async def merge(visit: Visit) -> Response:
-    """Make a page a part of another."""
+    """Merge a page into another."""
     row = await visit.services.wiki.merge_pages(_there(visit), _page(visit), visit.form.get("into", "").strip())
-    visit.tell(f"The page is a part of {row.title} now, and later compiles keep it.")
+    visit.tell(f"The page is now a part of {row.title}, and later compiles keep the merge.")
     return RedirectResponse("/brain", 303)
 
 
 async def unmerge(visit: Visit) -> Response:
-    """Take a merge back."""
+    """Undo a merge."""
     path, _, _ = await visit.services.wiki.undo_merge(_there(visit), _page(visit))
-    visit.tell(f"{path} is a page of its own again once a worker has compiled.")
+    visit.tell(f"{path} is a separate page again after the next compile.")
     return RedirectResponse("/brain", 303)
 
 
 async def report(visit: Visit) -> Response:
-    """Take a wrong sentence from a page."""
+    """Remove a wrong sentence from a page."""
     sentence = visit.form.get("sentence", "").strip()
     await visit.services.wiki.report_sentence(_there(visit), _page(visit), sentence)
-    visit.tell("The sentence is taken from the page, and no compile writes it there again.")
+    visit.tell("The sentence is removed from the page, and no compile writes it there again.")
     return RedirectResponse("/brain", 303)
 
 
 async def restore(visit: Visit) -> Response:
-    """Put a reported sentence back."""
+    """Restore a reported sentence."""
     report_id = read_id("report_id", visit.form.get("report_id", ""))
     await visit.services.wiki.restore_sentence(_there(visit), report_id)
-    visit.tell("The sentence is back on its page.")
+    visit.tell("The sentence is restored on its page.")
     return RedirectResponse("/brain", 303)
 
 
@@ -172,7 +172,7 @@ async def edge(visit: Visit) -> Response:
 
 
 def _there(visit: Visit) -> Scope:
-    """Return the scope of the Brain, for an admin's act."""
+    """Return the scope of the Brain. Raises PermissionDenied for callers that are not admins."""
     visit.require_admin()
     return brain_of(visit.identity.tenant_id)
 

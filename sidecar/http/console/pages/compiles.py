@@ -1,4 +1,4 @@
-"""Compile jobs: their results and cost, each scope's lag, the wiki's growth; start, stop and run again; and the quarantine."""
+"""Compile jobs: their results and cost, each scope's lag, the wiki's growth, start, stop and rerun; and the quarantine."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _Growths = TtlCache[tuple[Scope, int], list[Grown]]
 
 
 def routes(desk: Desk) -> list[BaseRoute]:
-    """Return the pages about compiling. How a wiki grew is counted once for each of its revisions that is looked at."""
+    """Return the pages about compiling. A wiki's growth is counted once per revision."""
     growths: _Growths = TtlCache(
         partial(_growth, desk), for_s=_KEPT_S, grace_s=_KEPT_S, clock=desk.clocks.steady_s, capacity=_KEPT_GROWTHS
     )
@@ -64,7 +64,7 @@ async def _growth(desk: Desk, key: tuple[Scope, int]) -> list[Grown]:
 
 
 async def list_jobs(growths: _Growths, visit: Visit) -> Response:
-    """Show the scope's jobs, newest first, how far its wiki is behind its memories, and how dense it has become."""
+    """Show the scope's jobs, newest first, its wiki's lag behind the memories, and its density over time."""
     scope, services = visit.scope, visit.services
     rows = await services.compiles.jobs(scope, limit=_ROWS + 1, after=after(visit, UUID))
     stand = await services.compiles.standing(scope)
@@ -77,7 +77,7 @@ async def list_jobs(growths: _Growths, visit: Visit) -> Response:
 
 
 async def list_scopes(visit: Visit) -> Response:
-    """Show how far each of the tenant's scopes is behind, the farthest first."""
+    """Show the lag of each of the tenant's scopes, the largest first."""
     visit.require_admin()
     tenant_id = visit.identity.tenant_id
     rows, count = await visit.services.compiles.standings(tenant_id)
@@ -103,7 +103,7 @@ async def show_job(visit: Visit) -> Response:
 
 
 def _grouped(job: Job, names: Sequence[str]) -> dict[str, Mapping[str, Any]]:
-    """Return those of a job's metrics that are figures under a heading and have any."""
+    """Return the named metrics of a job that are non-empty groups of figures."""
     return {name: value for name in names if isinstance(value := job.metrics.get(name), Mapping) and value}
 
 
@@ -115,7 +115,7 @@ async def start(visit: Visit) -> Response:
 
 
 async def run_again(visit: Visit) -> Response:
-    """Queue an ended job's request again."""
+    """Queue a job with the options of an ended one."""
     visit.require_admin()
     return _queued(visit, await visit.services.compiles.run_again(visit.scope, read_id(visit, "job_id")))
 
@@ -126,7 +126,7 @@ def _queued(visit: Visit, job: Job) -> Response:
 
 
 async def cancel(visit: Visit) -> Response:
-    """Ask a job to end."""
+    """Cancel a job."""
     visit.require_admin()
     job = await visit.services.compiles.cancel(visit.scope, read_id(visit, "job_id"))
     return RedirectResponse(f"/compiles/{job.job_id}", 303)
@@ -143,12 +143,12 @@ async def list_quarantined(visit: Visit) -> Response:
 
 
 async def retry_quarantined(visit: Visit) -> Response:
-    """Queue one quarantined memory, or the first thousand, to be read as new, and the compile that reads them."""
+    """Queue one quarantined memory, or the first thousand, to be read again, and the compile that reads them."""
     visit.require_admin()
     named = visit.form.get("memory", "")
     count, job = await visit.services.upkeep.retry(visit.scope, [named] if named else ())
     if job is None:
         raise FailedPrecondition("memory", "is not quarantined here")
-    what = "1 memory is" if count == 1 else f"{count:,} memories are"
-    visit.tell(f"{what} read anew; a compile is queued.")
+    subject = "1 memory is" if count == 1 else f"{count:,} memories are"
+    visit.tell(f"{subject} read again; a compile is queued.")
     return RedirectResponse(f"/compiles/{job.job_id}", 303)

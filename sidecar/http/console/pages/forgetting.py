@@ -1,4 +1,4 @@
-"""Forgetting: the form, a preview, and the act itself. No content stands in an address."""
+"""Forgetting: the form, a preview, and the forgetting itself. No URL contains content."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ async def forget(visit: Visit) -> Response:
     visit.require_admin()
     target = _target(visit)
     if target.word and not target.confirmed:
-        raise InvalidArgument("phrase", "has no hit ticked", "tick what to forget")
+        raise InvalidArgument("phrase", "has no ticked hit", "tick the hits to forget")
     report = await visit.services.memories.forgetting.forget(visit.scope, target)
-    visit.tell("Forgotten. The database's files lose it with the next purge.")
+    visit.tell("Forgotten. The next purge removes it from the database's files.")
     return await visit.page("forget.html", fields=_NOTHING, report=report)
 
 

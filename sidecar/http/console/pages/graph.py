@@ -1,4 +1,4 @@
-"""The graph of the wiki's pages: the page that draws it, its pages and links as data, and the rollback of a class of links."""
+"""The graph of the wiki: the page that draws it, its pages and links as data, and the rollback of a class of links."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def routes(desk: Desk) -> list[BaseRoute]:
 
 
 async def show_graph(visit: Visit) -> Response:
-    """Show the graph, around a page where one is named."""
+    """Show the graph, around a page if one is named."""
     return await _shown(visit)
 
 
@@ -55,7 +55,7 @@ async def preview_rollback(visit: Visit) -> Response:
 async def roll_back(visit: Visit) -> Response:
     """Roll a class of links back."""
     done = await _rolled_back(visit, is_dry=False)
-    visit.tell(f"{done.evidence:,} pieces of evidence and {done.links:,} links are gone.")
+    visit.tell(f"{done.evidence:,} pieces of evidence and {done.links:,} links are removed.")
     return RedirectResponse("/wiki/graph", 303)
 
 
@@ -75,7 +75,7 @@ async def _shown(visit: Visit, effect: Rollback | None = None) -> Response:
 
 
 async def graph_data(visit: Visit) -> Response:
-    """Return the graph to draw: a page's neighbourhood, or the greatest hubs."""
+    """Return the graph to draw: a page's neighbourhood, or the largest hubs."""
     scope, focus = visit.scope, visit.query.get("focus", "")[:500].replace("\0", "")
     page_type, _, slug = focus.partition("/")
     row = await visit.services.wiki.page_by_key(scope, page_type, slug) if focus else None
@@ -87,7 +87,7 @@ async def graph_data(visit: Visit) -> Response:
 
 
 def _end_of(day: str) -> datetime | None:
-    """Return the end of a day, in UTC; None for an empty text. Raises InvalidArgument."""
+    """Return the end of a day in UTC; None for an empty text. Raises InvalidArgument."""
     if not day:
         return None
     try:
@@ -123,5 +123,5 @@ def _kind(edge: Edge) -> str:
 
 
 def _period(edge: Edge) -> list[str]:
-    """Return the first and the last day of a typed edge, each empty where it is open."""
+    """Return the first and the last day of a typed edge, empty for an open end."""
     return [one.date().isoformat() if one else "" for one in (edge.valid_from, edge.valid_until)]

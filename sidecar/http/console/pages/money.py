@@ -1,4 +1,4 @@
-"""Spending by source, thread, agent, model and day; budgets and their alerts; and the wiki's reads against its cost."""
+"""Spending by source, thread, agent, model and day; budgets and their alerts; and the wiki's reads compared with its cost."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def routes(desk: Desk) -> list[BaseRoute]:
 
 
 async def show_spending(visit: Visit) -> Response:
-    """Show the spending of the owner's turns, or for an admin that of the whole tenant."""
+    """Show the spending of the owner's turns, or, for an admin, of the whole tenant."""
     now = visit.desk.clocks.now()
     days_text = visit.query.get("days", "")
     days = int(days_text) if days_text in {str(one) for one in _DAYS} else 7
@@ -58,7 +58,7 @@ async def show_spending(visit: Visit) -> Response:
 
 
 async def put_budget(visit: Visit) -> Response:
-    """Create or change a budget. The form has no percents, so they stay."""
+    """Create or change a budget. The form has no percentages, so they are kept."""
     visit.require_admin()
     form, covers = visit.form, visit.form.get("covers", "")
     try:

@@ -1,6 +1,6 @@
-"""The ontology: its types, change sets with evidence and difference, versions and jobs; scan, review, approve and roll back.
+"""The ontology: its types, change sets with evidence and differences, versions and jobs; scan, review, approve and roll back.
 
-For admins. Everything shown is the tenant's, whichever owner was chosen.
+For admins. The content is that of the tenant, independent of the chosen owner.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def routes(desk: Desk) -> list[BaseRoute]:
 
 
 async def show_types(visit: Visit) -> Response:
-    """Show the terms of a version, by default of the one in force."""
+    """Show the terms of a version, by default the one in force."""
     governance = _governance(visit)
     version = _number(visit.query.get("version", "0"), "version")
     return await visit.page("ontology.html", ontology=await governance.ontology(visit.identity.tenant_id, version))
@@ -74,7 +74,7 @@ async def show_change(visit: Visit) -> Response:
 
 
 async def list_versions(visit: Visit) -> Response:
-    """Show the versions, newest first, each with its changes, and the jobs that bring pages to them."""
+    """Show the versions, newest first, each with its changes, and the jobs that update pages to them."""
     governance, tenant_id = _governance(visit), visit.identity.tenant_id
     before = _number(visit.query.get("before", str(MAX_VERSION)), "before")
     found = await governance.history(tenant_id, limit=_VERSIONS + 1, before=before)
@@ -88,9 +88,9 @@ async def list_versions(visit: Visit) -> Response:
 
 
 async def seed(visit: Visit) -> Response:
-    """Propose the ontology that comes with the sidecar, and show the change set."""
+    """Propose the packaged ontology, and show the change set."""
     view = await _governance(visit).draft_seed(visit.identity.tenant_id)
-    visit.tell("It is proposed. Nothing is in force before you approve it.")
+    visit.tell("The ontology is proposed. It is not in force before you approve it.")
     return _to(view.change_set.change_set_id)
 
 
@@ -98,7 +98,7 @@ async def scan(visit: Visit) -> Response:
     """Scan for suggestions, and show the change set with them."""
     visit.require_admin()
     report = await visit.services.scans.scan(visit.identity.tenant_id)
-    visit.tell(f"{report.new_items:,} new suggestions; {report.known_items:,} were there already.")
+    visit.tell(f"{report.new_items:,} new suggestions; {report.known_items:,} were already proposed.")
     return (
         RedirectResponse(_CHANGES, 303)
         if report.change_set is None
@@ -145,7 +145,7 @@ async def approve(visit: Visit) -> Response:
     revision = _number(visit.form.get("revision", "0"), "revision")
     author = visit.identity.subject
     made = await _governance(visit).approve(visit.identity.tenant_id, change_set_id, author=author, revision=revision)
-    visit.tell(f"Version {made.version} is in force. Pages are brought to it in the background.")
+    visit.tell(f"Version {made.version} is in force. Pages are updated in the background.")
     return RedirectResponse("/ontology/versions", 303)
 
 
@@ -178,7 +178,7 @@ def _number(text: str, field: str) -> int:
     try:
         value = int(text[:20])
     except ValueError as error:
-        raise InvalidArgument(field, "is no whole number", "send one") from error
+        raise InvalidArgument(field, "is not a whole number", "send a whole number") from error
     return read_int(field, value, least=0, most=MAX_VERSION)
 
 
@@ -188,7 +188,7 @@ def _object(field: str, text: str) -> Mapping[str, Any]:
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        raise InvalidArgument(field, "is no JSON object", 'write one such as {"name": "Ferry"}')
+        raise InvalidArgument(field, "is not a JSON object", 'write one such as {"name": "Ferry"}')
     return value
 
 

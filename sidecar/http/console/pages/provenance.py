@@ -1,4 +1,4 @@
-"""Provenance, one click away: a memory with the pages that cite it, a chunk of a document, a turn's place, a page."""
+"""Provenance: a memory with the pages that cite it, a chunk of a document, a turn in its thread, a page."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _DONE_TO = {
 
 
 class LifeEvent(NamedTuple):
-    """Something that happened to a memory, with the other memory if there is one."""
+    """An event in a memory's history, with the other memory if there is one."""
 
     at: datetime
     what: str
@@ -57,7 +57,7 @@ def routes(desk: Desk) -> list[BaseRoute]:
 
 
 async def show_memory(visit: Visit) -> Response:
-    """Show a memory, its history, why it is believed, its outcome in the compile, and every page that cites it."""
+    """Show a memory, its history, the evidence for it, its outcome in the compile, and the pages that cite it."""
     memory_id = visit.query.get("id", "")
     found = await visit.services.memories.view(visit.scope, memory_id, most_citations=_ROWS)
     values: dict[str, Any] = {"memory": found.memory, "entry": found.entry, "cited": found.citations}
@@ -115,7 +115,7 @@ async def correct_memory(visit: Visit) -> Response:
     check_memory("edit", edit, most_trusted=AuthorityTier.USER)
     cause = SupersessionCause(SupersessionReason.CORRECTED, "console", most_trusted=AuthorityTier.USER)
     newer, _ = await visit.services.memories.supersessions.supersede(visit.scope, [memory_id], edit, cause)
-    visit.tell("This memory took the place of the one before, which holds until now.")
+    visit.tell("This memory replaces the previous one, which holds until now.")
     return RedirectResponse(f"/from/memory?{urlencode({'id': newer.memory_id})}", 303)
 
 
@@ -133,14 +133,12 @@ async def pin_memory(visit: Visit) -> Response:
     visit.require_admin()
     memory_id, is_pinned = visit.form.get("id", ""), visit.form.get("pinned") == "yes"
     await visit.services.memories.set_pinned(visit.scope, memory_id, is_pinned)
-    visit.tell(
-        "The memory is pinned: it stands in every context." if is_pinned else "The memory is not pinned any more."
-    )
+    visit.tell("The memory is pinned: it is in every context." if is_pinned else "The memory is no longer pinned.")
     return RedirectResponse(f"/from/memory?{urlencode({'id': memory_id})}", 303)
 
 
 async def show_chunk(visit: Visit) -> Response:
-    """Show a piece of a document between its neighbours, to an agent only if it reaches the document's base."""
+    """Show a piece of a document with its neighbours; an agent must reach the document's base."""
     chunk_id, tenant_id = read_uuid("id", visit.query.get("id", "")), visit.identity.tenant_id
     rows = await visit.services.knowledge.chunk_with_neighbours(tenant_id, chunk_id, reach=visit.identity.reach)
     return await visit.page("chunk.html", rows=rows, chunk_id=chunk_id)

@@ -39,7 +39,7 @@ async def list_threads(visit: Visit) -> Response:
 
 
 async def show_thread(visit: Visit) -> Response:
-    """Show part of a thread, with its assemblies where they were made."""
+    """Show a part of a thread, with its assemblies in chronological order."""
     scope, thread_id = visit.scope, read_id("id", visit.query.get("id", ""))
     place = visit.query.get("after", "")
     position = int(place) if place.isdecimal() and len(place) < 9 else 0
@@ -60,7 +60,7 @@ async def show_thread(visit: Visit) -> Response:
 
 
 async def _made(visit: Visit, thread_id: str, said: list[StoredTurn], *, is_first: bool) -> list[TurnAccount]:
-    """Return the assemblies from the first turn of a stretch to the one after its last; the first stretch has all before, too."""
+    """Return the assemblies from the first of the turns up to the turn after the last; first parts include all earlier ones."""
     until = said[_SAID_ROWS].said_at if len(said) > _SAID_ROWS else _END
     filters = Filters(thread_id=thread_id, agent_id=visit.filtered_agent(""))
     found = await visit.services.costs.turns(visit.scope, filters, limit=_MADE_ROWS, before=(until, _LAST_ID))

@@ -1,4 +1,4 @@
-"""Turns: the list, one turn opened, the same turn under other knobs, two turns compared."""
+"""Turns: the list, one turn, the same turn with other knobs, and the differences between two turns."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ async def list_turns(visit: Visit) -> Response:
 
 
 def read_filters(visit: Visit) -> Filters:
-    """Return the filters of the query; unreadable ones are left out."""
+    """Return the filters of the query; invalid ones are left out."""
     query = visit.query
     least = query.get("slower_ms", "")
     return Filters(
@@ -71,7 +71,7 @@ def read_filters(visit: Visit) -> Filters:
 
 
 async def show_turn(visit: Visit) -> Response:
-    """Show a turn: waterfall, bars, candidates, context; under other knobs where the query names some."""
+    """Show a turn: waterfall, bars, candidates, context; with other knobs if the query has some."""
     scope = visit.scope
     receipt, earlier = await _receipt(visit, scope, read_id(visit, "receipt_id"))
     overrides = read_overrides(visit.query)
@@ -104,7 +104,7 @@ async def show_turn(visit: Visit) -> Response:
 
 
 def _drawn(visit: Visit, receipt: StoredReceipt) -> dict[str, Any]:
-    """Return the part of the page that needs the receipt alone: rows, bars and candidates."""
+    """Return the part of the page that needs only the receipt: rows, bars and candidates."""
     return {
         "lines": turn_pages.source_lines(receipt),
         "skipped": turn_pages.skipped(receipt),
@@ -117,7 +117,7 @@ def _drawn(visit: Visit, receipt: StoredReceipt) -> dict[str, Any]:
 
 
 def _candidates(visit: Visit, receipt: StoredReceipt) -> dict[str, Any]:
-    """Return a page of the candidates that hold the searched words: those in the context first, then by relevance."""
+    """Return a page of the candidates with the searched words: those in the context first, then by relevance."""
     find, skip = visit.query.get("find", "")[:200], visit.query.get("skip", "")
     found = [one for one in turn_pages.candidates(receipt) if turn_pages.holds(one, find)]
     found.sort(key=lambda one: (one.decision not in {"kept", "shortened"}, -(one.relevance or 0.0)))
@@ -127,13 +127,13 @@ def _candidates(visit: Visit, receipt: StoredReceipt) -> dict[str, Any]:
 
 
 async def _account(visit: Visit, scope: Scope, receipt_id: UUID) -> tuple[TurnAccount, float | None] | None:
-    """Return the turn's tokens and cost; None for a turn without an account."""
+    """Return the turn's tokens and cost; None if it has no account."""
     found = await visit.services.costs.turn(scope, receipt_id)
     return None if found is None else (found, account_cost(found))
 
 
 def read_overrides(query: Mapping[str, str]) -> dict[str, Any]:
-    """Return the knobs that the page sets."""
+    """Return the knobs that the query sets."""
     overrides: dict[str, Any] = {}
     if (budget := query.get("budget", "")).isdecimal() and len(budget) < _MOST_DIGITS:
         overrides["budget_tokens"] = int(budget)

@@ -1,4 +1,4 @@
-"""The wiki: search, a page with its sources, names that wait for a page, and an admin's acts on them."""
+"""The wiki: search, a page with its sources, names that wait for a page, and an admin's changes to them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SHOWN_SENTENCES = 200
 
 @dataclass(frozen=True, slots=True)
 class ShownSection:
-    """A section with the mark of a memory behind each sentence that one bears out, and its sentences for a report."""
+    """A section whose sentences have a mark if a memory supports them, and its sentences for a report."""
 
     row: SectionRow
     body_md: str
@@ -54,7 +54,7 @@ def routes(desk: Desk) -> list[BaseRoute]:
 
 
 async def list_pages(visit: Visit) -> Response:
-    """Show the pages that a question finds, best first, or all in an order, a hundred at a time."""
+    """Show the pages that match a question, best first, or all pages in an order, a hundred at a time."""
     scope, question = visit.scope, visit.query.get("q", "")[:500].replace("\0", "")
     kind, wanted = visit.query.get("type", ""), visit.query.get("order", "")
     page_type = kind if kind in TYPES else ""
@@ -75,7 +75,7 @@ async def list_pages(visit: Visit) -> Response:
 
 
 def _after(visit: Visit, last: PageRow, order: Order) -> str:
-    """Return the query of the rows after one."""
+    """Return the query string of the rows after `last`."""
     place = {
         Order.NAME: f"{last.type}_{last.slug}",
         Order.HUBNESS: f"{last.hubness_score}_{last.page_id}",
@@ -85,7 +85,7 @@ def _after(visit: Visit, last: PageRow, order: Order) -> str:
 
 
 def _start(visit: Visit, order: Order) -> dict[str, Any]:
-    """Return where a list continues; its beginning if the query has no valid position."""
+    """Return the position where a list continues; its beginning if the query has no valid position."""
     head, _, tail = visit.query.get("after", "")[:500].replace("\0", "").partition("_")
     if not tail:
         return {}
@@ -102,7 +102,7 @@ def _start(visit: Visit, order: Order) -> dict[str, Any]:
 
 
 async def show_page(visit: Visit) -> Response:
-    """Show a page with its sections, the memories behind each sentence, names, links both ways and the compiles that wrote it."""
+    """Show a page with its sections, the memories behind its sentences, names, links to and from it, and its compiles."""
     view = await visit.services.wiki.page_with_surroundings(visit.scope, *key_of(visit), most_links=_ROWS)
     if (view.whole.page.type, view.whole.page.slug) != key_of(visit):
         return RedirectResponse(view.whole.page.path, 303)
@@ -146,15 +146,15 @@ def key_of(visit: Visit) -> tuple[str, str]:
     """Return the type and slug of the path. Raises InvalidArgument."""
     page_type, slug = visit.request.path_params["type"], visit.request.path_params["slug"]
     if page_type not in TYPES:
-        raise InvalidArgument("type", "is no type of page", f"use one of {', '.join(TYPES)}")
+        raise InvalidArgument("type", "is not a type of page", f"use one of {', '.join(TYPES)}")
     return page_type, slug.replace("\0", "")
 
 
 async def ignore_mention(visit: Visit) -> Response:
-    """Set a held name aside."""
+    """Ignore a held name."""
     visit.require_admin()
     await visit.services.wiki.ignore_mention(visit.scope, read_id(visit, "mention_id"))
-    visit.tell("The name is set aside.")
+    visit.tell("The name is ignored.")
     return RedirectResponse("/wiki/mentions", 303)
 
 
@@ -180,21 +180,21 @@ async def rename_page(visit: Visit) -> Response:
     visit.require_admin()
     title = visit.form.get("title", "").strip()
     row = await visit.services.wiki.rename_page(visit.scope, "/".join(key_of(visit)), title)
-    visit.tell(f"The page is titled {row.title} now.")
+    visit.tell(f"The page is now titled {row.title}.")
     return RedirectResponse(row.path, 303)
 
 
 async def merge_page(visit: Visit) -> Response:
-    """Make a page a part of another."""
+    """Merge a page into another."""
     visit.require_admin()
     into = visit.form.get("into", "").strip()
     row = await visit.services.wiki.merge_pages(visit.scope, "/".join(key_of(visit)), into)
-    visit.tell(f"The page is a part of {row.title} now.")
+    visit.tell(f"The page is now a part of {row.title}.")
     return RedirectResponse(row.path, 303)
 
 
 async def undo_merge(visit: Visit) -> Response:
-    """Make a merged page a page of its own again."""
+    """Undo a page's merge."""
     visit.require_admin()
     path, count, _ = await visit.services.wiki.undo_merge(visit.scope, "/".join(key_of(visit)))
     memories = "1 memory" if count == 1 else f"{count} memories"
@@ -204,17 +204,17 @@ async def undo_merge(visit: Visit) -> Response:
 
 
 async def report_sentence(visit: Visit) -> Response:
-    """Take a wrong sentence from the page."""
+    """Remove a wrong sentence from the page."""
     page = "/".join(key_of(visit))
     report = await visit.services.wiki.report_sentence(visit.scope, page, visit.form.get("sentence", ""))
-    memory = f" It was taken from the memory {report.memory_id}." if report.memory_id else ""
-    visit.tell(f"The sentence has left the page, and no later compile writes it there.{memory}")
+    memory = f" Its source is the memory {report.memory_id}." if report.memory_id else ""
+    visit.tell(f"The sentence is removed from the page, and no later compile writes it there.{memory}")
     return RedirectResponse(report.ruling.page.path, 303)
 
 
 async def restore_sentence(visit: Visit) -> Response:
-    """Put a reported sentence back."""
+    """Restore a reported sentence."""
     visit.require_admin()
     report = await visit.services.wiki.restore_sentence(visit.scope, visit.form.get("report_id", ""))
-    visit.tell("The sentence is back on the page.")
+    visit.tell("The sentence is restored on the page.")
     return RedirectResponse(report.ruling.page.path, 303)
