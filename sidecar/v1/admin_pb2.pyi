@@ -370,7 +370,7 @@ class ForgetOwnerResponse(_message.Message):
 
     @_builtins.property
     def elsewhere(self) -> _containers.RepeatedCompositeFieldContainer[_memory_pb2.ForgottenElsewhere]:
-        """What each configured memory service of others did, or would be told in a dry run."""
+        """The outcome at each configured remote memory service, or, in a dry run, the requests that would be sent."""
 
     def __init__(
         self,
@@ -480,7 +480,7 @@ class AuditEntry(_message.Message):
     method: _builtins.str
     """The method, as "sidecar.v1.AdminService/ForgetOwner", or the page, as "POST /owner"."""
     owner_id: _builtins.str
-    """The owner it was about, a UUID; empty when it named none."""
+    """The owner of the call's object, a UUID; empty if it named none."""
     object: _builtins.str
     """The ids in the request, such as "memory_id=m1"; empty once the owner was forgotten."""
     outcome: _builtins.str

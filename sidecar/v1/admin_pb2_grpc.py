@@ -113,7 +113,7 @@ class AdminServiceServicer:
 
     def ForgetOwner(self, request, context):
         """Deletes all data of an owner: threads, memories, wiki, receipts, accounts, jobs. It cannot be undone. A running call of the
-        owner may still write: revoke its tokens first. The answer says what memory services of others did.
+        owner may still write: revoke its tokens first. The answer has the outcome at each remote memory service.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -26,8 +26,8 @@ if _version_not_supported:
 
 
 class BrainServiceStub:
-    """Answers questions from compiled pages in two steps, a shortlist and then details, and keeps a tenant's Brain: pages that all its
-    owners see, compiled from copies of memories that approved rules release.
+    """Answers questions from compiled pages in two steps, a shortlist and then details, and keeps a tenant's Brain: pages that all
+    its owners see, compiled from copies of memories that approved rules release.
     """
 
     def __init__(self, channel):
@@ -109,20 +109,20 @@ class BrainServiceStub:
 
 
 class BrainServiceServicer:
-    """Answers questions from compiled pages in two steps, a shortlist and then details, and keeps a tenant's Brain: pages that all its
-    owners see, compiled from copies of memories that approved rules release.
+    """Answers questions from compiled pages in two steps, a shortlist and then details, and keeps a tenant's Brain: pages that all
+    its owners see, compiled from copies of memories that approved rules release.
     """
 
     def QueryBrainContext(self, request, context):
         """Returns a shortlist of pages for a query, or the details of pages by the ids of an earlier shortlist, or both.
-        Every statement names the memories that say it; what no memory says is left out.
+        Every statement names the memories that say it; statements without a memory are left out.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ProposeRule(self, request, context):
-        """Writes a rule of release, which releases nothing until it is approved. Admin only.
+        """Proposes a release rule, which releases nothing until it is approved. Admin only.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -150,7 +150,7 @@ class BrainServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ShowBrain(self, request, context):
-        """Lets turns and queries see the Brain, or leaves it out. Admin only.
+        """Shows the Brain in turns and queries, or hides it. Admin only.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -164,14 +164,14 @@ class BrainServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ReleaseCopy(self, request, context):
-        """Releases a copy that is held or withdrawn, for a reason: it is trusted like what it contradicts. Admin only.
+        """Releases a held or withdrawn copy with a reason: it gets the trust of the copy that it contradicts. Admin only.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def WithdrawCopy(self, request, context):
-        """Takes a copy back, with what it fed: no rule releases it again. Admin only.
+        """Withdraws a copy, also from the pages that cite it: no rule releases it again. Admin only.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -192,14 +192,14 @@ class BrainServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ReportBrainSentence(self, request, context):
-        """Takes a wrong sentence from a page of the Brain for good, or puts one back. Admin only.
+        """Removes a wrong sentence from a page of the Brain for good, or restores one. Admin only.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def WriteBrainEdge(self, request, context):
-        """States a typed edge between two pages of the Brain by hand, or takes back one that was. Admin only.
+        """States a typed edge between two pages of the Brain by hand, or takes back an edge stated by hand. Admin only.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -294,8 +294,8 @@ def add_BrainServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class BrainService:
-    """Answers questions from compiled pages in two steps, a shortlist and then details, and keeps a tenant's Brain: pages that all its
-    owners see, compiled from copies of memories that approved rules release.
+    """Answers questions from compiled pages in two steps, a shortlist and then details, and keeps a tenant's Brain: pages that all
+    its owners see, compiled from copies of memories that approved rules release.
     """
 
     @staticmethod

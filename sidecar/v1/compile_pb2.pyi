@@ -133,7 +133,7 @@ class CompileJob(_message.Message):
     status: Global___JobStatus.ValueType
     """Its status."""
     trigger: _builtins.str
-    """What requested it: memory_retain, bootstrap_import, admin, lint or webhook."""
+    """Its trigger: memory_retain, bootstrap_import, admin, lint or webhook."""
     attempt: _builtins.int
     """How often it was started."""
     hops: _builtins.int
@@ -141,7 +141,7 @@ class CompileJob(_message.Message):
     error: _builtins.str
     """Why it failed; empty otherwise."""
     parent_job_id: _builtins.str
-    """The job whose remaining work it does; empty for most."""
+    """The job whose remaining work it continues; empty for most jobs."""
     @_builtins.property
     def metrics(self) -> _struct_pb2.Struct:
         """Its metrics by name; they grow while it runs."""
@@ -614,7 +614,7 @@ Global___ListQuarantinedRequest: _TypeAlias = ListQuarantinedRequest  # noqa: Y0
 
 @_typing.final
 class QuarantinedMemory(_message.Message):
-    """A memory that could not be compiled, even in a batch of its own. The compile goes on without it."""
+    """A memory that could not be compiled, even in a batch of its own. The compile continues without it."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1497,7 +1497,7 @@ class BootstrapImportResponse(_message.Message):
     UNCHANGED_COUNT_FIELD_NUMBER: _builtins.int
     JOB_FIELD_NUMBER: _builtins.int
     created_count: _builtins.int
-    """How many were new."""
+    """The number of new ones."""
     updated_count: _builtins.int
     """How many had another content."""
     unchanged_count: _builtins.int

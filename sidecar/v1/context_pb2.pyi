@@ -32,23 +32,23 @@ class _AssemblyDetailEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Assemb
     ASSEMBLY_DETAIL_UNSPECIFIED: _AssemblyDetail.ValueType  # 0
     """All of it."""
     ASSEMBLY_DETAIL_CONTEXT: _AssemblyDetail.ValueType  # 1
-    """What goes to the model, and each item's id, mark, tokens and origins. No text stands there twice."""
+    """The content for the model, and each item's id, mark, tokens and origins. No text is repeated."""
     ASSEMBLY_DETAIL_ITEMS: _AssemblyDetail.ValueType  # 2
     """The items' texts too."""
     ASSEMBLY_DETAIL_DECISIONS: _AssemblyDetail.ValueType  # 3
-    """And every candidate's decision: all of it."""
+    """Also every candidate's decision: everything."""
 
 class AssemblyDetail(_AssemblyDetail, metaclass=_AssemblyDetailEnumTypeWrapper):
-    """How much of an assembly an answer holds."""
+    """How much of an assembly an answer contains."""
 
 ASSEMBLY_DETAIL_UNSPECIFIED: AssemblyDetail.ValueType  # 0
 """All of it."""
 ASSEMBLY_DETAIL_CONTEXT: AssemblyDetail.ValueType  # 1
-"""What goes to the model, and each item's id, mark, tokens and origins. No text stands there twice."""
+"""The content for the model, and each item's id, mark, tokens and origins. No text is repeated."""
 ASSEMBLY_DETAIL_ITEMS: AssemblyDetail.ValueType  # 2
 """The items' texts too."""
 ASSEMBLY_DETAIL_DECISIONS: AssemblyDetail.ValueType  # 3
-"""And every candidate's decision: all of it."""
+"""Also every candidate's decision: everything."""
 Global___AssemblyDetail: _TypeAlias = AssemblyDetail  # noqa: Y015
 
 class _NotifyOutcome:
@@ -89,7 +89,7 @@ Global___NotifyOutcome: _TypeAlias = NotifyOutcome  # noqa: Y015
 
 @_typing.final
 class Spent(_message.Message):
-    """The tokens of a part of the prompt that the caller writes itself."""
+    """The tokens of a part of the prompt that the caller provides."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -162,7 +162,7 @@ class AssembleContextRequest(_message.Message):
     request_id: _builtins.str
     """For ten minutes, requests with the same id get the first one's answer. At most 200 characters; may be empty."""
     detail: Global___AssemblyDetail.ValueType
-    """How much of the assembly the answer holds; absent means all of it. The receipt always holds all."""
+    """How much of the assembly the answer contains; absent means all of it. The receipt always contains all."""
     @_builtins.property
     def system(self) -> Global___Spent:
         """The system prompt; absent means the profile's count."""
@@ -173,7 +173,7 @@ class AssembleContextRequest(_message.Message):
 
     @_builtins.property
     def overrides(self) -> _profile_pb2.Profile:
-        """Knobs for this turn alone."""
+        """Knobs for this turn only."""
 
     @_builtins.property
     def seen_item_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -181,12 +181,12 @@ class AssembleContextRequest(_message.Message):
 
     @_builtins.property
     def as_of_time(self) -> _timestamp_pb2.Timestamp:
-        """Memories that do not hold at this instant rank lower; absent means now. What does not hold always says when it does."""
+        """Memories that do not hold at this instant rank lower; absent means now. Such memories are always shown with their validity."""
 
     @_builtins.property
     def known_at_time(self) -> _timestamp_pb2.Timestamp:
-        """Memories are those known at this instant, with the statuses and supersessions of then; the wiki, which is compiled from what is
-        known now, is left out. Of a memory's text that was edited in place only the newest is kept. Absent means now.
+        """Only memories known at this instant, with the statuses and supersessions of that time; the wiki, which is compiled from
+        present knowledge, is left out. Of a memory's text that was edited in place only the newest is kept. Absent means now.
         """
 
     def __init__(
@@ -269,7 +269,7 @@ class Assembly(_message.Message):
     receipt_id: _builtins.str
     """The assembly's receipt."""
     degraded: _builtins.bool
-    """Whether a source, or a part of one, failed to answer."""
+    """Whether a source, or a part of a source, failed to answer."""
     profile_version: _builtins.str
     """The profile versions in force, such as "template:default@3"."""
     content_sha256: _builtins.str
@@ -283,14 +283,14 @@ class Assembly(_message.Message):
     require the thread; otherwise the call fails.
     """
     nothing_found: _builtins.bool
-    """Whether nothing was recalled: no source had anything that is worth its tokens. Replay with `spend` full to see what was left out."""
+    """Whether nothing was recalled, because no item was worth its tokens. Replay with `spend` full to see the omitted items."""
     @_builtins.property
     def items(self) -> _containers.RepeatedCompositeFieldContainer[_items_pb2.Item]:
         """The items in the context, in order; without their texts if the request asked for the context alone."""
 
     @_builtins.property
     def system_blocks(self) -> _containers.RepeatedCompositeFieldContainer[_items_pb2.SystemBlock]:
-        """The text to send, stable blocks first. What was recalled, in volatile blocks, stands best beside the message and is not stored."""
+        """The text to send, stable blocks first. The recalled text, in volatile blocks, belongs before the message and is not stored."""
 
     @_builtins.property
     def messages(self) -> _containers.RepeatedCompositeFieldContainer[_items_pb2.Message]:
@@ -310,7 +310,7 @@ class Assembly(_message.Message):
 
     @_builtins.property
     def reading(self) -> _items_pb2.MessageReading:
-        """How the message was read; absent in a replay."""
+        """The reading of the message; absent in a replay."""
 
     def __init__(
         self,
@@ -516,7 +516,7 @@ class AppendTurnsResponse(_message.Message):
     TURN_IDS_FIELD_NUMBER: _builtins.int
     APPENDED_COUNT_FIELD_NUMBER: _builtins.int
     appended_count: _builtins.int
-    """How many were new."""
+    """The number of new ones."""
     @_builtins.property
     def turn_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The ids of all turns, in the order of the request."""
@@ -621,11 +621,11 @@ class Receipt(_message.Message):
     model_id: _builtins.str
     """The model."""
     message: _builtins.str
-    """The user's message, as long as its text is kept."""
+    """The user's message, as long as its text is stored."""
     profile_version: _builtins.str
     """The profile versions in force."""
     degraded: _builtins.bool
-    """Whether a source, or a part of one, failed to answer."""
+    """Whether a source, or a part of a source, failed to answer."""
     content_sha256: _builtins.str
     """SHA-256 of the rendered blocks and messages, in hexadecimal."""
     duration_ms: _builtins.float
@@ -660,7 +660,7 @@ class Receipt(_message.Message):
 
     @_builtins.property
     def reading(self) -> _items_pb2.MessageReading:
-        """How the message was read, as long as its text is kept."""
+        """The reading of the message, as long as its text is stored."""
 
     def __init__(
         self,

@@ -167,7 +167,7 @@ class ContextServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListTurns(self, request, context):
-        """Lists a thread's turns as they were said, from the turn rows.
+        """Lists a thread's turns in their original wording, from the turn rows.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -164,11 +164,11 @@ class TurnCost(_message.Message):
     model_id: _builtins.str
     """The model."""
     degraded: _builtins.bool
-    """Whether a source, or a part of one, failed to answer."""
+    """Whether a source, or a part of a source, failed to answer."""
     duration_ms: _builtins.float
     """How long assembling took, in milliseconds."""
     input_tokens: _builtins.int
-    """Input tokens: the provider's count if it was reported, else ours."""
+    """Input tokens: the provider's count if it was reported, or else ours."""
     output_tokens: _builtins.int
     """Output tokens, if reported."""
     is_reported: _builtins.bool

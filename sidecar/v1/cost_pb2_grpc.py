@@ -26,7 +26,8 @@ if _version_not_supported:
 
 
 class CostServiceStub:
-    """Reports tokens and money. An agent sees its own turns and its owner's sums; sums over a tenant, and budgets, need the admin role.
+    """Reports tokens and money. An agent sees its own turns and its owner's sums; sums over a tenant, and budgets, need the admin
+    role.
     """
 
     def __init__(self, channel):
@@ -73,7 +74,8 @@ class CostServiceStub:
 
 
 class CostServiceServicer:
-    """Reports tokens and money. An agent sees its own turns and its owner's sums; sums over a tenant, and budgets, need the admin role.
+    """Reports tokens and money. An agent sees its own turns and its owner's sums; sums over a tenant, and budgets, need the admin
+    role.
     """
 
     def ListTurnCosts(self, request, context):
@@ -172,7 +174,8 @@ def add_CostServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class CostService:
-    """Reports tokens and money. An agent sees its own turns and its owner's sums; sums over a tenant, and budgets, need the admin role.
+    """Reports tokens and money. An agent sees its own turns and its owner's sums; sums over a tenant, and budgets, need the admin
+    role.
     """
 
     @staticmethod

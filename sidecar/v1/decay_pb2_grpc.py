@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class DecayServiceStub:
-    """Compresses what has aged into summaries. Sources stay, and are recalled below their summary.
+    """Compresses aged memories into summaries. Sources stay, and are recalled below their summary.
     """
 
     def __init__(self, channel):
@@ -88,11 +88,11 @@ class DecayServiceStub:
 
 
 class DecayServiceServicer:
-    """Compresses what has aged into summaries. Sources stay, and are recalled below their summary.
+    """Compresses aged memories into summaries. Sources stay, and are recalled below their summary.
     """
 
     def ExplainDecay(self, request, context):
-        """Shows which candidates a policy would compress together, and what that saves. Writes nothing.
+        """Shows the groups of candidates that a policy would compress, and the savings. Writes nothing.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -106,7 +106,7 @@ class DecayServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def RunDecay(self, request, context):
-        """Runs a decay job, the given one or the oldest that is due. One that has ended stays as it ended. Returns nothing if none is due.
+        """Runs a decay job, the given one or the oldest that is due. An ended job is not run again. Returns nothing if none is due.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -141,7 +141,7 @@ class DecayServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def AddAttestation(self, request, context):
-        """Adds an operator's signed word that a model may write summaries with a prompt. For admins.
+        """Adds an operator's signed attestation that a model may write summaries with a prompt. For admins.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -223,7 +223,7 @@ def add_DecayServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class DecayService:
-    """Compresses what has aged into summaries. Sources stay, and are recalled below their summary.
+    """Compresses aged memories into summaries. Sources stay, and are recalled below their summary.
     """
 
     @staticmethod

@@ -160,7 +160,7 @@ class _DecisionEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Decision.Val
     DECISION_ALREADY_SEEN: _Decision.ValueType  # 7
     """It is among the request's `seen_item_ids`."""
     DECISION_BELOW_WORTH: _Decision.ValueType  # 9
-    """It is not worth its tokens under the profile's `spend`, whatever room is left."""
+    """It is not worth its tokens under the profile's `spend`, even if there is room."""
     DECISION_UNUSABLE: _Decision.ValueType  # 8
     """It could not be scored, counted or rendered; the reason has the error."""
 
@@ -184,7 +184,7 @@ DECISION_LATE: Decision.ValueType  # 6
 DECISION_ALREADY_SEEN: Decision.ValueType  # 7
 """It is among the request's `seen_item_ids`."""
 DECISION_BELOW_WORTH: Decision.ValueType  # 9
-"""It is not worth its tokens under the profile's `spend`, whatever room is left."""
+"""It is not worth its tokens under the profile's `spend`, even if there is room."""
 DECISION_UNUSABLE: Decision.ValueType  # 8
 """It could not be scored, counted or rendered; the reason has the error."""
 Global___Decision: _TypeAlias = Decision  # noqa: Y015
@@ -199,8 +199,8 @@ class Provenance(_message.Message):
     REF_FIELD_NUMBER: _builtins.int
     LABEL_FIELD_NUMBER: _builtins.int
     kind: _builtins.str
-    """Its kind: turn, memory, document, chunk, page, section, file, tool or path. A path is the way over typed edges by which a page
-    was reached, told by its label (Ana → works_at → Helios); its id is the page's.
+    """Its kind: turn, memory, document, chunk, page, section, file, tool or path. A path is the sequence of typed edges by which a
+    page was reached, shown in its label (Ana → works_at → Helios); its id is the page's.
     """
     ref: _builtins.str
     """Its id."""
@@ -256,9 +256,9 @@ class Item(_message.Message):
     mark: _builtins.str
     """Its mark in the rendered text, such as m3."""
     confidence: _builtins.float
-    """How sure a memory is, 0 to 1; absent if its source tells none."""
+    """The confidence of a memory, 0 to 1; absent if its source has none."""
     authority: _builtins.str
-    """Whose word a memory is; empty if its source tells none. A summary has that of its least trusted source."""
+    """The authority of a memory; empty if its source has none. A summary has that of its least trusted source."""
     @_builtins.property
     def provenance(self) -> _containers.RepeatedCompositeFieldContainer[Global___Provenance]:
         """Its origins; never empty."""
@@ -329,9 +329,9 @@ class CandidateDecision(_message.Message):
     into_item_id: _builtins.str
     """The id of the item that it duplicates; empty otherwise."""
     confidence: _builtins.float
-    """How sure a memory is, 0 to 1; absent if its source tells none."""
+    """The confidence of a memory, 0 to 1; absent if its source has none."""
     authority: _builtins.str
-    """Whose word a memory is; empty if its source tells none."""
+    """The authority of a memory; empty if its source has none."""
     def __init__(
         self,
         *,
@@ -359,7 +359,7 @@ Global___CandidateDecision: _TypeAlias = CandidateDecision  # noqa: Y015
 
 @_typing.final
 class MessageReading(_message.Message):
-    """How the message was read: by itself, and in its thread."""
+    """The reading of the message: by itself, and in its thread."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -369,11 +369,11 @@ class MessageReading(_message.Message):
     ASKS_FIELD_NUMBER: _builtins.int
     HOLDS_FIELD_NUMBER: _builtins.int
     leaning: _builtins.float
-    """How far the message leans on its thread, 0 to 1: the weight of the message in its thread in every relevance."""
+    """The message's leaning on its thread, 0 to 1: the weight of the message in its thread in every relevance."""
     asks: _builtins.float
-    """The probability that it asks for anything that is recalled, 0 to 1."""
+    """The probability that it asks for recalled content, 0 to 1."""
     holds: _builtins.float
-    """The probability that an answer is among what was found, 0 to 1."""
+    """The probability that an answer is among the candidates, 0 to 1."""
     @_builtins.property
     def parts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The parts that were searched for: the whole message without courtesies, then each of its questions if there are several."""
@@ -496,7 +496,7 @@ class Budget(_message.Message):
     headroom_tokens: _builtins.int
     """Reserved for counting errors."""
     pool_tokens: _builtins.int
-    """What remains for retrieved context and history."""
+    """The tokens left for retrieved context and history."""
     used_tokens: _builtins.int
     """Tokens of the pool that the assembly uses; never more than `pool_tokens`."""
     tokenizer: _builtins.str
@@ -541,7 +541,7 @@ class SystemBlock(_message.Message):
     source: Global___Source.ValueType
     """Its source."""
     zone: _builtins.str
-    """Where it goes: stable into the system prompt, volatile (what was recalled) into the user's last message, before the message."""
+    """Its position: stable in the system prompt, volatile (recalled text) in the user's last message, before the message."""
     tokens: _builtins.int
     """Its cost in tokens."""
     is_cache_point: _builtins.bool

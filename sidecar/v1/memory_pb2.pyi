@@ -29,7 +29,7 @@ class _MemoryStatus:
 class _MemoryStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_MemoryStatus.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     MEMORY_STATUS_UNSPECIFIED: _MemoryStatus.ValueType  # 0
-    """Not given: a new memory is accepted, a known one keeps its status."""
+    """Not set: a new memory is accepted, a known one keeps its status."""
     MEMORY_STATUS_CANDIDATE: _MemoryStatus.ValueType  # 1
     """Recalled as unconfirmed, with at most half of its relevance; not compiled."""
     MEMORY_STATUS_ACCEPTED: _MemoryStatus.ValueType  # 2
@@ -38,10 +38,10 @@ class _MemoryStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_MemorySt
     """Neither recalled nor compiled; still listed."""
 
 class MemoryStatus(_MemoryStatus, metaclass=_MemoryStatusEnumTypeWrapper):
-    """How far a memory is to be trusted."""
+    """The status of a memory."""
 
 MEMORY_STATUS_UNSPECIFIED: MemoryStatus.ValueType  # 0
-"""Not given: a new memory is accepted, a known one keeps its status."""
+"""Not set: a new memory is accepted, a known one keeps its status."""
 MEMORY_STATUS_CANDIDATE: MemoryStatus.ValueType  # 1
 """Recalled as unconfirmed, with at most half of its relevance; not compiled."""
 MEMORY_STATUS_ACCEPTED: MemoryStatus.ValueType  # 2
@@ -57,7 +57,7 @@ class _ValidPrecision:
 class _ValidPrecisionEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ValidPrecision.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     VALID_PRECISION_UNSPECIFIED: _ValidPrecision.ValueType  # 0
-    """Not given: to the instant, or as it is."""
+    """Not set: to the instant, or unchanged."""
     VALID_PRECISION_INSTANT: _ValidPrecision.ValueType  # 1
     """To the instant."""
     VALID_PRECISION_DAY: _ValidPrecision.ValueType  # 2
@@ -68,10 +68,10 @@ class _ValidPrecisionEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ValidP
     """To the year."""
 
 class ValidPrecision(_ValidPrecision, metaclass=_ValidPrecisionEnumTypeWrapper):
-    """How exactly the start and the end of a memory's validity are known."""
+    """The precision of the start and the end of a memory's validity."""
 
 VALID_PRECISION_UNSPECIFIED: ValidPrecision.ValueType  # 0
-"""Not given: to the instant, or as it is."""
+"""Not set: to the instant, or unchanged."""
 VALID_PRECISION_INSTANT: ValidPrecision.ValueType  # 1
 """To the instant."""
 VALID_PRECISION_DAY: ValidPrecision.ValueType  # 2
@@ -110,21 +110,21 @@ class NewMemory(_message.Message):
     document_id: _builtins.str
     """The document it belongs to, such as a journal page or a session; may be empty."""
     memory_type: _builtins.str
-    """What kind of memory it is: fact, preference, plan, principle, summary or another; empty: fact, or as it is."""
+    """Its kind: fact, preference, plan, principle, summary or another; empty: fact, or unchanged."""
     status: Global___MemoryStatus.ValueType
     """The status of a new memory; a known one keeps its own, which SetMemoryStatus changes."""
     confidence: _builtins.float
-    """How sure it is, 0 to 1; absent: 1, or as it is."""
+    """Its confidence, 0 to 1; absent: 1, or unchanged."""
     authority: _builtins.str
-    """Whose word it is: User, Agent, Candidate, Derived, from most to least trusted; another string ranks as Derived. Empty: Agent,
-    or as it is. An agent's token may not claim User, and a known memory's authority never rises.
+    """Its authority: User, Agent, Candidate, Derived, from most to least trusted; another string ranks as Derived. Empty: Agent,
+    or unchanged. An agent's token may not claim User, and a known memory's authority never rises.
     """
     pinned: _builtins.bool
-    """Whether it is pinned; absent leaves it as it is. Pinned memories stand in every context of their owner, whatever is asked; all
+    """Whether it is pinned; absent: unchanged. Pinned memories are in every context of their owner, for any message; all
     together they take at most 300 tokens.
     """
     valid_precision: Global___ValidPrecision.ValueType
-    """How exactly both are known, and written in contexts and pages."""
+    """The precision of both, also in contexts and pages."""
     @_builtins.property
     def occurred_time(self) -> _timestamp_pb2.Timestamp:
         """When it happened or was said; absent means now."""
@@ -143,11 +143,11 @@ class NewMemory(_message.Message):
 
     @_builtins.property
     def valid_from_time(self) -> _timestamp_pb2.Timestamp:
-        """From when what it says holds; absent: open, or as it is. Rounded down to its precision, in UTC."""
+        """The start of its validity; absent: open, or unchanged. Rounded down to its precision, in UTC."""
 
     @_builtins.property
     def valid_until_time(self) -> _timestamp_pb2.Timestamp:
-        """Until when what it says holds, that instant excluded; absent: open, or as it is. Rounded down to its precision, in UTC."""
+        """The end of its validity, excluded; absent: open, or unchanged. Rounded down to its precision, in UTC."""
 
     def __init__(
         self,
@@ -217,21 +217,21 @@ class Memory(_message.Message):
     document_id: _builtins.str
     """The document it belongs to; may be empty."""
     memory_type: _builtins.str
-    """What kind of memory it is: fact, preference, plan, principle, summary or another."""
+    """Its kind: fact, preference, plan, principle, summary or another."""
     status: Global___MemoryStatus.ValueType
-    """How far it is to be trusted."""
+    """Its status."""
     confidence: _builtins.float
-    """How sure it is, 0 to 1."""
+    """Its confidence, 0 to 1."""
     authority: _builtins.str
-    """Whose word it is: User, Agent, Candidate, Derived, from most to least trusted; another string ranks as Derived."""
+    """Its authority: User, Agent, Candidate, Derived, from most to least trusted; another string ranks as Derived."""
     pinned: _builtins.bool
-    """Whether it is pinned, that is, stands in every context of its owner."""
+    """Whether it is pinned, that is, in every context of its owner."""
     valid_precision: Global___ValidPrecision.ValueType
-    """How exactly `valid_from_time` is known."""
+    """The precision of `valid_from_time`."""
     until_precision: Global___ValidPrecision.ValueType
-    """How exactly `valid_until_time` is known."""
+    """The precision of `valid_until_time`."""
     compressed: _builtins.bool
-    """Whether it stands behind a summary, which ranks above it. It stays true."""
+    """Whether a summary replaces it and ranks above it. It stays true."""
     @_builtins.property
     def occurred_time(self) -> _timestamp_pb2.Timestamp:
         """When it happened or was said."""
@@ -266,11 +266,11 @@ class Memory(_message.Message):
 
     @_builtins.property
     def valid_from_time(self) -> _timestamp_pb2.Timestamp:
-        """From when what it says holds; absent: open."""
+        """The start of its validity; absent: open."""
 
     @_builtins.property
     def valid_until_time(self) -> _timestamp_pb2.Timestamp:
-        """Until when what it says holds, that instant excluded; absent: open. It is the end that was given, or the start of a memory that
+        """The end of its validity, excluded; absent: open. It is the end set by its writer, or the start of a memory that
         corrected or contradicted it, if that is earlier.
         """
 
@@ -350,9 +350,9 @@ class RetainResponse(_message.Message):
     UPDATED_COUNT_FIELD_NUMBER: _builtins.int
     COMPILE_OUTCOME_FIELD_NUMBER: _builtins.int
     created_count: _builtins.int
-    """How many were new."""
+    """The number of new ones."""
     updated_count: _builtins.int
-    """How many had another text."""
+    """The number of those with a changed text."""
     compile_outcome: _context_pb2.NotifyOutcome.ValueType
     """The outcome of requesting their compile; unspecified when nothing changed."""
     @_builtins.property
@@ -400,13 +400,13 @@ class ListMemoriesRequest(_message.Message):
     """Only pinned memories."""
     @_builtins.property
     def as_of_time(self) -> _timestamp_pb2.Timestamp:
-        """Only memories that held at this instant; absent: all, past ones too."""
+        """Only memories that held at this instant; absent: all, including past ones."""
 
     @_builtins.property
     def known_at_time(self) -> _timestamp_pb2.Timestamp:
-        """The memories as they were known at this instant: without those written later, with the statuses and supersessions of then.
-        Of a text that was edited in place only the newest is kept: one with a later `update_time` may have read otherwise then.
-        Absent: as they are known now.
+        """The memories as known at this instant: without those written later, with the statuses and supersessions of that time. Of a
+        text that was edited in place only the newest is kept: a memory with a later `update_time` may have had another text then.
+        Absent: as known now.
         """
 
     def __init__(
@@ -617,7 +617,7 @@ Global___DeleteMemoryResponse: _TypeAlias = DeleteMemoryResponse  # noqa: Y015
 
 @_typing.final
 class ForgetRequest(_message.Message):
-    """Forgets. Exactly one of the memory, the document, the thread, the span of time and the word is named."""
+    """Forgets. Exactly one of the memory, the document, the thread, the time range and the word must be set."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -642,20 +642,22 @@ class ForgetRequest(_message.Message):
     thread_id: _builtins.str
     """A thread, with its turns, its receipts, and the memories drawn from its turns."""
     word: _builtins.str
-    """A word or phrase, in any case, its accents composed or not, 2 to 200 characters. Without confirmed ids nothing is forgotten, and the hits are returned."""
+    """A word or phrase, in any case, its accents composed or not, 2 to 200 characters. Without confirmed ids nothing is forgotten,
+    and the hits are returned.
+    """
     dry_run: _builtins.bool
-    """Returns what would be touched, and forgets nothing."""
+    """Returns the effects without forgetting."""
     @_builtins.property
     def since_time(self) -> _timestamp_pb2.Timestamp:
-        """The beginning of a span of time: its memories, turns and receipts, and the memories drawn from its turns."""
+        """The beginning of a time range: its memories, turns and receipts, and the memories drawn from its turns."""
 
     @_builtins.property
     def until_time(self) -> _timestamp_pb2.Timestamp:
-        """The end of the span, not included."""
+        """The end of the range, excluded."""
 
     @_builtins.property
     def confirmed_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Which hits of the word are forgotten, as kind:id. At most 1,000."""
+        """The hits of the word to forget, as kind:id. At most 1,000."""
 
     def __init__(
         self,
@@ -681,7 +683,7 @@ Global___ForgetRequest: _TypeAlias = ForgetRequest  # noqa: Y015
 
 @_typing.final
 class ForgetResponse(_message.Message):
-    """What was forgotten, or would be."""
+    """The forgotten content, or the content that would be forgotten."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -737,22 +739,22 @@ class ForgetResponse(_message.Message):
     ROWS_LEFT_FIELD_NUMBER: _builtins.int
     ELSEWHERE_FIELD_NUMBER: _builtins.int
     is_dry_run: _builtins.bool
-    """Whether nothing was forgotten: it was a dry run, or a word came without confirmed ids."""
+    """Whether nothing was forgotten, because of a dry run or a word without confirmed ids."""
     @_builtins.property
     def memory_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The memories forgotten, with summaries of which fewer than two sources are left."""
 
     @_builtins.property
     def summary_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """The summaries made anew without what was forgotten."""
+        """The summaries rebuilt without the forgotten content."""
 
     @_builtins.property
     def turn_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """The turns forgotten. Of a thread that is not forgotten whole they keep their places, empty, and are not listed any more."""
+        """The forgotten turns. In a thread that is not completely forgotten they keep their places, empty, and are no longer listed."""
 
     @_builtins.property
     def thread_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """The threads forgotten whole."""
+        """The completely forgotten threads."""
 
     @_builtins.property
     def receipt_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -760,7 +762,7 @@ class ForgetResponse(_message.Message):
 
     @_builtins.property
     def page_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """The confirmed pages that were deleted; what others remember about them is compiled again. Pages that rested on forgotten
+        """The confirmed pages that were deleted; other memories about them are compiled again. Pages that rested on forgotten
         memories are rebuilt or deleted too.
         """
 
@@ -770,15 +772,17 @@ class ForgetResponse(_message.Message):
 
     @_builtins.property
     def hits(self) -> _containers.RepeatedCompositeFieldContainer[Global___ForgetHit]:
-        """Where the word is held, at most 1,000 places."""
+        """The places that contain the word, at most 1,000."""
 
     @_builtins.property
     def rows_left(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
-        """How many of the owner's rows hold the word (after the call), by table."""
+        """The number of the owner's rows that contain the word after the call, by table."""
 
     @_builtins.property
     def elsewhere(self) -> _containers.RepeatedCompositeFieldContainer[Global___ForgottenElsewhere]:
-        """What each configured memory service of others did, or would be told in a dry run; none of a memory that was here."""
+        """The outcome at each configured remote memory service, or, in a dry run, the requests that would be sent; none for a built-in
+        memory.
+        """
 
     def __init__(
         self,
@@ -805,7 +809,7 @@ Global___ForgetResponse: _TypeAlias = ForgetResponse  # noqa: Y015
 
 @_typing.final
 class ForgottenElsewhere(_message.Message):
-    """What a memory service of others did about a forgetting."""
+    """The outcome of a forgetting at a remote memory service."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -819,13 +823,13 @@ class ForgottenElsewhere(_message.Message):
     service: _builtins.str
     """The service: Hindsight or AgentCore Memory."""
     state: _builtins.str
-    """deleted; withdrawn (out of recall, its text is kept there); nothing (it holds none of it); waiting (it did not answer, or was
-    not asked yet: a worker tells it again until it did); kept (it is not told).
+    """deleted; withdrawn (excluded from recall, its text stays there); nothing (it has none of it); waiting (it did not answer, or
+    was not asked yet: a worker sends the request again until it succeeds); kept (no request is sent).
     """
     count: _builtins.int
-    """How many of its records, units or events."""
+    """The number of its records, units or events."""
     detail: _builtins.str
-    """What stays there, and why; empty if nothing does."""
+    """The data that stay there, with the reason; empty if none do."""
     def __init__(
         self,
         *,
@@ -845,7 +849,7 @@ Global___ForgottenElsewhere: _TypeAlias = ForgottenElsewhere  # noqa: Y015
 
 @_typing.final
 class ForgetHit(_message.Message):
-    """A place that holds a word."""
+    """A place that contains a word."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -893,7 +897,7 @@ class SetMemoryStatusRequest(_message.Message):
     status: Global___MemoryStatus.ValueType
     """Its status from now on."""
     rule: _builtins.str
-    """Why, or by which rule; at most 500 characters. Recorded."""
+    """The reason or rule; at most 500 characters. Recorded."""
     def __init__(
         self,
         *,
@@ -1024,7 +1028,7 @@ class GetMemoryHistoryResponse(_message.Message):
 
     @_builtins.property
     def supersessions(self) -> _containers.RepeatedCompositeFieldContainer[Global___MemorySupersession]:
-        """What it superseded and was superseded by, oldest first."""
+        """Its supersessions in both directions, oldest first."""
 
     def __init__(
         self,
@@ -1043,7 +1047,7 @@ Global___GetMemoryHistoryResponse: _TypeAlias = GetMemoryHistoryResponse  # noqa
 
 @_typing.final
 class MemorySupersession(_message.Message):
-    """One memory that took the place of another."""
+    """One memory that replaced another."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1057,11 +1061,11 @@ class MemorySupersession(_message.Message):
     memory_id: _builtins.str
     """The newer memory, such as a summary."""
     superseded_id: _builtins.str
-    """The memory whose place it took."""
+    """The replaced memory."""
     reason: _builtins.str
     """Why: compressed, corrected or contradicted. A compressed memory stays true."""
     evidence: _builtins.str
-    """What shows it; may be empty."""
+    """The evidence; may be empty."""
     job_id: _builtins.str
     """The decay job that made it; empty otherwise."""
     @_builtins.property
@@ -1093,7 +1097,7 @@ Global___MemorySupersession: _TypeAlias = MemorySupersession  # noqa: Y015
 
 @_typing.final
 class SupersedeRequest(_message.Message):
-    """Lets a memory take the place of others."""
+    """Replaces memories by another."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1115,15 +1119,15 @@ class SupersedeRequest(_message.Message):
     `occurred_time`.
     """
     evidence: _builtins.str
-    """What shows it, at most 500 characters. Recorded."""
+    """The evidence, at most 500 characters. Recorded."""
     @_builtins.property
     def superseded_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """The memories whose place is taken, 1 to 200. An agent's token takes that of none with the authority User."""
+        """The memories to replace, 1 to 200. An agent's token cannot replace a memory with the authority User."""
 
     @_builtins.property
     def edit(self) -> Global___NewMemory:
-        """Else the newer memory to write, an edit of the others. Its authority is at most theirs, its confidence at most a superseded
-        summary's, and it is a candidate if one of them is.
+        """Otherwise the newer memory to write, an edit of the others. Its authority is at most theirs, its confidence at most a
+        superseded summary's, and it is a candidate if one of them is.
         """
 
     def __init__(
@@ -1159,7 +1163,7 @@ class SupersedeResponse(_message.Message):
 
     @_builtins.property
     def superseded(self) -> _containers.RepeatedCompositeFieldContainer[Global___Memory]:
-        """The memories whose place it took, in order of id. A candidate ends no accepted memory until it is accepted itself."""
+        """The replaced memories, in order of id. A candidate ends no accepted memory until it is accepted itself."""
 
     def __init__(
         self,
@@ -1177,7 +1181,7 @@ Global___SupersedeResponse: _TypeAlias = SupersedeResponse  # noqa: Y015
 
 @_typing.final
 class RestoreMemoryRequest(_message.Message):
-    """Undoes what ended a memory."""
+    """Undoes the supersession of a memory."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1192,7 +1196,7 @@ class RestoreMemoryRequest(_message.Message):
     memory_id: _builtins.str
     """The memory that ended."""
     superseding_id: _builtins.str
-    """The memory that took its place; empty: all that did."""
+    """The memory that replaced it; empty: all of them."""
     def __init__(
         self,
         *,
@@ -1218,7 +1222,7 @@ class RestoreMemoryResponse(_message.Message):
     MEMORY_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def memory(self) -> Global___Memory:
-        """The memory. An end that its writer gave stays."""
+        """The memory. An end set by its writer stays."""
 
     def __init__(
         self,
@@ -1235,7 +1239,7 @@ Global___RestoreMemoryResponse: _TypeAlias = RestoreMemoryResponse  # noqa: Y015
 
 @_typing.final
 class ExplainMemoryRequest(_message.Message):
-    """Asks why a memory is believed."""
+    """Asks for the evidence for a memory."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1265,7 +1269,7 @@ Global___ExplainMemoryRequest: _TypeAlias = ExplainMemoryRequest  # noqa: Y015
 
 @_typing.final
 class ExplainMemoryResponse(_message.Message):
-    """Why a memory is believed."""
+    """The evidence for a memory."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1279,7 +1283,7 @@ class ExplainMemoryResponse(_message.Message):
 
     @_builtins.property
     def chain(self) -> _containers.RepeatedCompositeFieldContainer[Global___MemorySupersession]:
-        """What it and the memories below it took the place of, nearest first, at most 1,000. A summary rests on what it compressed."""
+        """The supersessions below it, nearest first, at most 1,000. A summary rests on the memories that it compressed."""
 
     @_builtins.property
     def memories(self) -> _containers.RepeatedCompositeFieldContainer[Global___Memory]:
@@ -1325,7 +1329,7 @@ class SourceTurn(_message.Message):
     position: _builtins.int
     """Its position in the thread."""
     role: _builtins.str
-    """Who said it: user, assistant, tool or system."""
+    """Its role: user, assistant, tool or system."""
     text: _builtins.str
     """The first 2,000 characters of its text."""
     @_builtins.property
@@ -1370,7 +1374,7 @@ class CompressMemoriesRequest(_message.Message):
     """The owner; empty means the caller's, when it has exactly one."""
     @_builtins.property
     def memory_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """The candidates, in the order in which the summary says them. 2 to 200; an id given again counts once."""
+        """The candidates, in their order in the summary. 2 to 200; a repeated id counts once."""
 
     def __init__(
         self,

@@ -116,7 +116,7 @@ class MemoryServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def UpdateMemory(self, request, context):
-        """Pins or unpins a memory. Pinned memories stand in every context of their owner; all together they take at most 300 tokens.
+        """Pins or unpins a memory. Pinned memories are in every context of their owner; together they take at most 300 tokens.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -137,9 +137,9 @@ class MemoryServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Forget(self, request, context):
-        """Forgets what is named, and what was made of it: a memory, the memories of a document, a thread, a span of time, or what holds a
-        word. When it returns, no answer, export or cache holds the text; the database's files lose it within minutes. A dry run shows
-        what it would touch. Of a word's hits only the confirmed ones are forgotten.
+        """Forgets the target and everything derived from it: a memory, the memories of a document, a thread, a time range, or content
+        with a word. When it returns, no answer, export or cache contains the text; the database's files lose it within minutes. A
+        dry run shows the effects. Of a word's hits only the confirmed ones are forgotten.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -160,7 +160,7 @@ class MemoryServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Supersede(self, request, context):
-        """Lets a memory take the place of others: one that exists, or an edit that is written with it. What it corrects or contradicts
+        """Replaces memories by another: an existing one, or an edit written with the call. A corrected or contradicted memory
         stays, and holds until it begins.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -168,21 +168,21 @@ class MemoryServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def RestoreMemory(self, request, context):
-        """Undoes what ended a memory: it is current again.
+        """Undoes the supersession of a memory: it is current again.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ExplainMemory(self, request, context):
-        """Returns why a memory is believed: the chain of memories that it comes from, down to the turns.
+        """Returns the evidence for a memory: the chain of memories that it rests on, down to the turns.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CompressMemories(self, request, context):
-        """Compresses candidates into one summary, a candidate too. The sources stay. Sent again, it returns the same summary.
+        """Compresses candidates into one summary, which is itself a candidate. The sources stay. A repeat returns the same summary.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -167,7 +167,7 @@ Global___OntologyFacetTemplate: _TypeAlias = OntologyFacetTemplate  # noqa: Y015
 
 @_typing.final
 class OntologyMapping(_message.Message):
-    """What a term is in another vocabulary."""
+    """The equivalent of a term in another vocabulary."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -293,11 +293,11 @@ class OntologyVersion(_message.Message):
     version: _builtins.int
     """Its number, counting from 1."""
     author: _builtins.str
-    """Who approved it or rolled back to it."""
+    """The admin that approved it or rolled back to it."""
     change_set_id: _builtins.str
     """The change set that it was made of; empty after a rollback."""
     restores: _builtins.int
-    """The version whose terms a rollback made anew; zero otherwise."""
+    """The version whose terms a rollback restored; zero otherwise."""
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """When it was made."""
@@ -515,7 +515,7 @@ class OntologyChange(_message.Message):
     key: _builtins.str
     """The term in force that is updated, deprecated or removed; empty to create one."""
     term_json: _builtins.str
-    """The term as a JSON object with the field names of its kind; an update may leave out what stays."""
+    """The term as a JSON object with the field names of its kind; an update may leave out unchanged fields."""
     rationale: _builtins.str
     """Why."""
     def __init__(
@@ -554,7 +554,7 @@ class DraftOntologyChangesRequest(_message.Message):
     change_set_id: _builtins.str
     """An open change set to add the changes to; empty means a new one."""
     content: _builtins.str
-    """An exported ontology, at most 1 MiB: what it has and the one in force has not, or has otherwise, is drafted."""
+    """An exported ontology, at most 1 MiB: terms that the one in force lacks or has otherwise are drafted."""
     seed: _builtins.bool
     """Drafts the ontology that comes with the sidecar."""
     @_builtins.property
@@ -664,14 +664,14 @@ class ScanOntologyResponse(_message.Message):
     rejected_items: _builtins.int
     """How many findings were left out because they were rejected before."""
     owners: _builtins.int
-    """How many owners were looked at."""
+    """The number of scanned owners."""
     @_builtins.property
     def change_set(self) -> Global___OntologyChangeSet:
-        """The change set with what is proposed; absent if nothing is."""
+        """The change set with the proposals; absent if there are none."""
 
     @_builtins.property
     def looked_at(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
-        """How many pages, waiting names, links and memories were looked at, by kind."""
+        """The numbers of scanned pages, waiting names, links and memories, by kind."""
 
     def __init__(
         self,
@@ -763,9 +763,9 @@ class OntologyChangeSet(_message.Message):
     revision: _builtins.int
     """How often it changed, counting from 1."""
     drafted_by: _builtins.str
-    """Who drafted it; scan or seed for what the sidecar drafted."""
+    """Its author; scan or seed for drafts of the sidecar."""
     decided_by: _builtins.str
-    """Who approved or rejected it; empty while it is open."""
+    """The admin that approved or rejected it; empty while it is open."""
     applied_version: _builtins.int
     """The version that its approval made; zero otherwise."""
     base_version: _builtins.int
@@ -782,7 +782,7 @@ class OntologyChangeSet(_message.Message):
 
     @_builtins.property
     def impact(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
-        """What its approval would change, from a dry run of the typing: `pages`, `sections` and `edges`; `pages_typed`, `pages_held`
+        """The impact of its approval, from a dry run of the typing: `pages`, `sections` and `edges`; `pages_typed`, `pages_held`
         and `edges_held` among them; `pages_looked_at`, and `is_partial` 1 if there are more. Empty in lists, in the answer to a
         ruling, and for a set that has ended or cannot be approved.
         """
@@ -892,7 +892,7 @@ class OntologyChangeItem(_message.Message):
     """With how many names a scan saw it."""
     @_builtins.property
     def difference(self) -> Global___OntologyDifference:
-        """What it would change in the version in force."""
+        """Its differences from the version in force."""
 
     @_builtins.property
     def evidence(self) -> _containers.RepeatedCompositeFieldContainer[Global___OntologyEvidence]:
@@ -1107,7 +1107,7 @@ class ReviewOntologyItemRequest(_message.Message):
     decision: _builtins.str
     """pending, accepted or rejected."""
     edited_json: _builtins.str
-    """Fields of the term that are to be otherwise, as a JSON object; empty leaves the term."""
+    """Changed fields of the term, as a JSON object; empty leaves the term unchanged."""
     expected_revision: _builtins.int
     """The revision that was reviewed: the call fails if the change set changed since; zero means any."""
     def __init__(
@@ -1267,7 +1267,7 @@ class RollBackOntologyRequest(_message.Message):
     tenant_id: _builtins.str
     """The tenant; empty means the caller's."""
     version: _builtins.int
-    """The version whose terms are to be in force again; zero for none, as before the first approval."""
+    """The version whose terms to restore; zero for no terms, as before the first approval."""
     def __init__(
         self,
         *,
@@ -1418,7 +1418,7 @@ Global___ListOntologyJobsResponse: _TypeAlias = ListOntologyJobsResponse  # noqa
 
 @_typing.final
 class OntologyJob(_message.Message):
-    """A job that brings pages to a version."""
+    """A job that updates pages to a version."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1458,7 +1458,7 @@ class OntologyJob(_message.Message):
     from_version: _builtins.int
     """The version before."""
     to_version: _builtins.int
-    """The version that the pages are brought to."""
+    """The version to which the pages are updated."""
     status: _builtins.str
     """pending, running, succeeded, failed or cancelled."""
     attempt: _builtins.int
@@ -1468,7 +1468,7 @@ class OntologyJob(_message.Message):
     error: _builtins.str
     """Why it failed; empty otherwise."""
     change_set_id: _builtins.str
-    """The change set whose approval queued it; empty after a rollback."""
+    """The change set whose approval queued it; empty for a rollback."""
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """When it was queued."""

@@ -128,14 +128,14 @@ class OntologyServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def DraftOntologyChanges(self, request, context):
-        """Drafts changes: given ones, those of an exported ontology, or the ontology that comes with the sidecar.
+        """Drafts changes: the given ones, the terms of an exported ontology, or the packaged ontology.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ScanOntology(self, request, context):
-        """Looks through pages, waiting names, links and memories for types that are missing, and proposes them in one change set.
+        """Scans pages, waiting names, links and memories for missing types, and proposes them in one change set.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -149,7 +149,7 @@ class OntologyServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetOntologyChangeSet(self, request, context):
-        """Returns a change set with its items, what each would change, its evidence and its impact.
+        """Returns a change set with its items, their differences and evidence, and its impact.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -163,7 +163,7 @@ class OntologyServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ApproveOntologyChangeSet(self, request, context):
-        """Approves a change set: its items that are not rejected make the next version, and the pages are brought to it.
+        """Approves a change set: its items that are not rejected make the next version, and the pages are updated to it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -177,7 +177,7 @@ class OntologyServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def RollBackOntology(self, request, context):
-        """Makes a new version equal to an older one, and brings the pages to it.
+        """Makes a new version equal to an older one, and updates the pages to it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

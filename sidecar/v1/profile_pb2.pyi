@@ -58,21 +58,21 @@ class _SpendEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Spend.ValueType
     SPEND_UNSPECIFIED: _Spend.ValueType  # 0
     """Inherited."""
     SPEND_FRUGAL: _Spend.ValueType  # 1
-    """Only what very likely helps, at most 4,000 tokens."""
+    """Only content that very likely helps, at most 4,000 tokens."""
     SPEND_BALANCED: _Spend.ValueType  # 2
-    """What is worth its tokens, at most 5,000. The default."""
+    """Content that is worth its tokens, at most 5,000. The default."""
     SPEND_FULL: _Spend.ValueType  # 3
     """Everything that fits, at most 128,000 tokens."""
 
 class Spend(_Spend, metaclass=_SpendEnumTypeWrapper):
-    """How much a turn spends on what may help."""
+    """How much a turn spends on content that may help."""
 
 SPEND_UNSPECIFIED: Spend.ValueType  # 0
 """Inherited."""
 SPEND_FRUGAL: Spend.ValueType  # 1
-"""Only what very likely helps, at most 4,000 tokens."""
+"""Only content that very likely helps, at most 4,000 tokens."""
 SPEND_BALANCED: Spend.ValueType  # 2
-"""What is worth its tokens, at most 5,000. The default."""
+"""Content that is worth its tokens, at most 5,000. The default."""
 SPEND_FULL: Spend.ValueType  # 3
 """Everything that fits, at most 128,000 tokens."""
 Global___Spend: _TypeAlias = Spend  # noqa: Y015
@@ -129,8 +129,8 @@ class SourceKnobs(_message.Message):
     enabled: _builtins.bool
     """Whether it is queried."""
     required: _builtins.bool
-    """Whether the turn fails without its answer; for the thread, without the conversation's recent turns. By default only the thread
-    is required.
+    """Whether the turn fails without its answer; for the thread, without the conversation's recent turns. By default only the
+    thread is required.
     """
     priority: _builtins.int
     """Its priority, 1 (first) to 9."""
@@ -226,11 +226,11 @@ class Profile(_message.Message):
     lead_lines: _builtins.int
     """Lines of a memory or page in its lead form, 1 to 20."""
     response_reserve_tokens: _builtins.int
-    """Tokens kept free for the answer, when the request gives none."""
+    """Tokens kept free for the answer, if the request does not set them."""
     system_prompt_tokens: _builtins.int
-    """Tokens of the system prompt, when the request gives none."""
+    """Tokens of the system prompt, if the request does not set them."""
     tool_tokens: _builtins.int
-    """Tokens of the tool definitions, when the request gives none."""
+    """Tokens of the tool definitions, if the request does not set them."""
     budget_tokens: _builtins.int
     """Maximum tokens of the pool. If absent, `spend` bounds what is recalled or older than the last exchange, and the window bounds
     the last exchange.
@@ -238,14 +238,14 @@ class Profile(_message.Message):
     max_items: _builtins.int
     """Maximum number of items of one assembly, 1 to 10,000."""
     thread_summary: _builtins.bool
-    """Whether the summary of the thread's older turns may take part, with at most a sixteenth of a pool of 2,000 tokens or more. Off
-    by default.
+    """Whether the summary of the thread's older turns may take part, with at most a sixteenth of a pool of 2,000 tokens or more.
+    Off by default.
     """
     spend: Global___Spend.ValueType
-    """How much a turn spends on what may help. Pinned items and workspace files are not judged, nor is anything in seed order."""
+    """How much a turn spends on content that may help. Pinned items, workspace files and items in seed order are not judged."""
     @_builtins.property
     def sources(self) -> _containers.RepeatedCompositeFieldContainer[Global___SourceKnobs]:
-        """Knobs by source; at most one entry a source."""
+        """Knobs by source; at most one entry per source."""
 
     def __init__(
         self,
@@ -375,9 +375,9 @@ class GetProfileRequest(_message.Message):
     ref: _builtins.str
     """The template, agent or space; empty for the tenant."""
     agent_id: _builtins.str
-    """The agent whose merged profile is wanted; empty means the caller's."""
+    """The agent of the merged profile; empty means the caller's."""
     space_id: _builtins.str
-    """The space whose merged profile is wanted; may be empty. The caller must be allowed to use it."""
+    """The space of the merged profile; may be empty. The caller must be allowed to use it."""
     def __init__(
         self,
         *,
@@ -407,7 +407,7 @@ class GetProfileResponse(_message.Message):
     """The versions merged, such as "template:default@3 agent:mara@1"."""
     @_builtins.property
     def profile(self) -> Global___Profile:
-        """The knobs: every one of them when merged, only the level's own otherwise."""
+        """The knobs: all of them if merged, otherwise only the level's own."""
 
     def __init__(
         self,

@@ -1224,7 +1224,7 @@ class GraphRequest(_message.Message):
     """Maximum number of pages, 1 to 500; zero means 200."""
     @_builtins.property
     def known_at_time(self) -> _timestamp_pb2.Timestamp:
-        """Only links recorded by this time, each with the end that was known then; absent means what is known now."""
+        """Only links recorded by this time, each with the end that was known then; absent means the present knowledge."""
 
     def __init__(
         self,
@@ -1275,7 +1275,7 @@ class GraphEdge(_message.Message):
 
     @_builtins.property
     def valid_until_time(self) -> _timestamp_pb2.Timestamp:
-        """When it ceased to be true; absent if it has not."""
+        """When it ended; absent if it has not."""
 
     def __init__(
         self,
@@ -1399,8 +1399,8 @@ class QueryGraphRequest(_message.Message):
 
     @_builtins.property
     def known_at_time(self) -> _timestamp_pb2.Timestamp:
-        """Only edges recorded by this time, each with the end that was known then; absent means what is known now. An edge whose evidence
-        was forgotten is gone at any time.
+        """Only edges recorded by this time, each with the end that was known then; absent means the present knowledge. An edge whose
+        evidence was forgotten is absent at any time.
         """
 
     def __init__(
@@ -1474,11 +1474,11 @@ class TypedEdge(_message.Message):
 
     @_builtins.property
     def valid_until_time(self) -> _timestamp_pb2.Timestamp:
-        """When it ceased to be true; absent if it has not."""
+        """When it ended; absent if it has not."""
 
     @_builtins.property
     def properties(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """What else its newest statement says: `since` and `until` as said, `confidence` below 1."""
+        """Further properties of its newest statement: `since` and `until` as said, `confidence` below 1."""
 
     @_builtins.property
     def memory_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -1518,7 +1518,7 @@ class GraphPath(_message.Message):
     EDGES_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def pages(self) -> _containers.RepeatedCompositeFieldContainer[Global___PageRef]:
-        """The pages, in order; none stands twice."""
+        """The pages, in order, without repeats."""
 
     @_builtins.property
     def edges(self) -> _containers.RepeatedCompositeFieldContainer[Global___TypedEdge]:
@@ -1540,8 +1540,9 @@ Global___GraphPath: _TypeAlias = GraphPath  # noqa: Y015
 
 @_typing.final
 class QueryGraphResponse(_message.Message):
-    """Paths of typed edges, in order of the pages where they begin. A page may be short, or empty, before the last one. A pattern that leads
-    over more than 40,000 edges from one page is refused. Of the shortest paths between two pages at most 1,000 are found.
+    """Paths of typed edges, in order of the pages where they begin. A page may be short, or empty, before the last one. A pattern
+    that leads over more than 40,000 edges from one page is refused. Of the shortest paths between two pages at most 1,000 are
+    found.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -1600,7 +1601,7 @@ class WriteEdgeRequest(_message.Message):
 
     @_builtins.property
     def valid_until_time(self) -> _timestamp_pb2.Timestamp:
-        """When it ceased to be true; absent if it has not."""
+        """When it ended; absent if it has not."""
 
     def __init__(
         self,
@@ -1898,7 +1899,7 @@ class Mention(_message.Message):
     reason: _builtins.str
     """Why an ontology holds a type: type_not_approved, type_deprecated or type_withdrawn for a page,
     relationship_not_approved, relationship_deprecated, source_type_not_allowed, target_type_not_allowed or
-    over_cardinality for an edge; empty for a name. It is looked at again when the ontology or a page changes.
+    over_cardinality for an edge; empty for a name. It is checked again when the ontology or a page changes.
     """
     held_type: _builtins.str
     """The entity type or the edge type that is held; empty for a name."""
@@ -1916,7 +1917,7 @@ class Mention(_message.Message):
 
     @_builtins.property
     def page(self) -> Global___PageRef:
-        """The page whose type is held, or from which the edge leads; absent for a name."""
+        """The page whose type is held, or the source of the edge; absent for a name."""
 
     @_builtins.property
     def target_page(self) -> Global___PageRef:
@@ -2359,7 +2360,7 @@ class RenamePageRequest(_message.Message):
     page: _builtins.str
     """The page."""
     title: _builtins.str
-    """The title, 1 to 120 characters on one line, no name of another page."""
+    """The title, 1 to 120 characters on one line, not the name of another page."""
     def __init__(
         self,
         *,
@@ -2490,7 +2491,7 @@ Global___UndoMergeRequest: _TypeAlias = UndoMergeRequest  # noqa: Y015
 
 @_typing.final
 class UndoMergeResponse(_message.Message):
-    """What taking a merge back needs."""
+    """Undoes a merge."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -2635,7 +2636,7 @@ class ListReportsRequest(_message.Message):
     owner_id: _builtins.str
     """The owner; required."""
     page_size: _builtins.int
-    """At most so many; 0 means 50, at most 200."""
+    """Maximum number, up to 200; 0 means 50."""
     page_token: _builtins.str
     """The token of the page to go on with."""
     def __init__(

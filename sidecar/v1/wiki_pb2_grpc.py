@@ -212,14 +212,14 @@ class WikiServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def WriteEdge(self, request, context):
-        """States a typed edge between two pages, or states it anew: with an end, it is over from then on. Admin only.
+        """States or restates a typed edge between two pages: with an end, it is over from then on. Admin only.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteEdge(self, request, context):
-        """Takes back a typed edge that was stated by WriteEdge; what memories state stays. Admin only.
+        """Takes back a typed edge that was stated by WriteEdge; statements of memories stay. Admin only.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -270,7 +270,8 @@ class WikiServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def UndoMerge(self, request, context):
-        """Takes a merge back. The page has its texts again, and the queued compile reads what could be of either page again. Admin only.
+        """Undoes a merge. The page gets its texts back, and the queued compile rereads the memories that could belong to either page.
+        Admin only.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -278,7 +279,8 @@ class WikiServiceServicer:
 
     def ReportSentence(self, request, context):
         """Reports that a sentence of a page is wrong: it leaves the page, its citation is quarantined, and no later compile writes it
-        there again until an admin restores it. The memory itself stays. Every caller of the owner may report; each report is audited.
+        there again until an admin restores it. The memory itself stays. Every caller of the owner may report; each report is
+        audited.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -130,7 +130,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """What was forgotten, or would be."""
+    """The forgotten content, or the content that would be forgotten."""
 
     is_dry_run: bool
     memory_ids: tuple[str, ...]
@@ -147,7 +147,7 @@ class Forgotten:
 
 @dataclass(frozen=True, slots=True)
 class ForgottenElsewhere:
-    """What a memory service of others did about a forgetting."""
+    """The outcome of a forgetting at a remote memory service."""
 
     backend: str
     service: str
@@ -158,7 +158,7 @@ class ForgottenElsewhere:
 
 @dataclass(frozen=True, slots=True)
 class ForgetHit:
-    """A place that holds a word."""
+    """A place that contains a word."""
 
     confirm_id: str
     kind: str
@@ -187,7 +187,7 @@ class MemoryHistory:
 
 @dataclass(frozen=True, slots=True)
 class MemorySupersession:
-    """One memory that took the place of another."""
+    """One memory that replaced another."""
 
     memory_id: str
     superseded_id: str
@@ -208,7 +208,7 @@ class SupersessionEffect:
 
 @dataclass(frozen=True, slots=True)
 class MemoryBelief:
-    """Why a memory is believed."""
+    """The evidence for a memory."""
 
     chain: tuple[MemorySupersession, ...]
     memories: tuple[Memory, ...]
@@ -264,7 +264,7 @@ class AuditEntry:
 
 @dataclass(frozen=True, slots=True)
 class DecayGroup:
-    """Candidates that go together: those of one document, or of one month."""
+    """Candidates of one group: those of one document, or of one month."""
 
     memory_ids: tuple[str, ...]
     saved_bytes: int
@@ -290,7 +290,7 @@ class DecayJob:
 
 @dataclass(frozen=True, slots=True)
 class ExpiredPrinciple:
-    """An accepted principle that is past its time. Its status is as it was."""
+    """An accepted principle that is outdated. Its status is unchanged."""
 
     memory_id: str
     expire_time: datetime | None = None
@@ -313,7 +313,7 @@ class Episode:
 
 @dataclass(frozen=True, slots=True)
 class Attestation:
-    """An operator's signed word that a model may write summaries with a prompt."""
+    """An operator's signed attestation that a model may write summaries with a prompt."""
 
     attestation_id: str
     model_id: str

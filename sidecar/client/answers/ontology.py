@@ -49,7 +49,7 @@ class OntologyFacetTemplate:
 
 @dataclass(frozen=True, slots=True)
 class OntologyMapping:
-    """What a term is in another vocabulary."""
+    """The equivalent of a term in another vocabulary."""
 
     subject_kind: str
     subject: str
@@ -169,7 +169,7 @@ class OntologyEvidence:
 
 @dataclass(frozen=True, slots=True)
 class OntologyJob:
-    """A job that brings pages to a version."""
+    """A job that updates pages to a version."""
 
     job_id: str
     from_version: int

@@ -251,7 +251,7 @@ class DeleteEffect:
 
 @dataclass(frozen=True, slots=True)
 class UndoEffect:
-    """What taking a merge back needs."""
+    """Undoes a merge."""
 
     path: str
     memory_count: int
@@ -324,7 +324,7 @@ class CompileTicket:
 
 @dataclass(frozen=True, slots=True)
 class QuarantinedMemory:
-    """A memory that could not be compiled, even in a batch of its own. The compile goes on without it."""
+    """A memory that could not be compiled, even in a batch of its own. The compile continues without it."""
 
     memory_id: str
     reason: str

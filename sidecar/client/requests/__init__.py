@@ -136,7 +136,7 @@ class ListThreads(Request[Page[Thread]]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListTurns(Request[Page[Turn]]):
-    """Lists a thread's turns as they were said, from the turn rows."""
+    """Lists a thread's turns in their original wording, from the turn rows."""
 
     reads = Listed("turns")
     thread_id: str
@@ -167,7 +167,7 @@ class ListMemories(Request[Page[Memory]]):
 class UpdateMemory(Request[Memory]):
     """Pins or unpins a memory.
 
-    Pinned memories stand in every context of their owner; all together they take at most 300 tokens.
+    Pinned memories are in every context of their owner; together they take at most 300 tokens.
     """
 
     reads = Inner("memory")
@@ -193,9 +193,9 @@ class DeleteMemory(Request[None]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forget(Request[Forgotten]):
-    """Forgets what is named, and what was made of it: a memory, the memories of a document, a thread, a span of time,
-    or what holds a word. When it returns, no answer, export or cache holds the text; the database's files lose it
-    within minutes. A dry run shows what it would touch. Of a word's hits only the confirmed ones are forgotten.
+    """Forgets the target and everything derived from it: a memory, the memories of a document, a thread, a time range,
+    or content with a word. When it returns, no answer, export or cache contains the text; the database's files lose
+    it within minutes. A dry run shows the effects. Of a word's hits only the confirmed ones are forgotten.
     """
 
     reads = Whole(Forgotten)
@@ -230,9 +230,9 @@ class GetMemoryHistory(Request[MemoryHistory]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Supersede(Request[SupersessionEffect]):
-    """Lets a memory take the place of others: one that exists, or an edit that is written with it.
+    """Replaces memories by another: an existing one, or an edit written with the call.
 
-    What it corrects or contradicts stays, and holds until it begins.
+    A corrected or contradicted memory stays, and holds until it begins.
     """
 
     reads = Whole(SupersessionEffect)
@@ -245,7 +245,7 @@ class Supersede(Request[SupersessionEffect]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreMemory(Request[Memory]):
-    """Undoes what ended a memory: it is current again."""
+    """Undoes the supersession of a memory: it is current again."""
 
     reads = Inner("memory")
     memory_id: str
@@ -254,7 +254,7 @@ class RestoreMemory(Request[Memory]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainMemory(Request[MemoryBelief]):
-    """Returns why a memory is believed: the chain of memories that it comes from, down to the turns."""
+    """Returns the evidence for a memory: the chain of memories that it rests on, down to the turns."""
 
     reads = Whole(MemoryBelief)
     memory_id: str
@@ -262,9 +262,9 @@ class ExplainMemory(Request[MemoryBelief]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompressMemories(Request[Memory]):
-    """Compresses candidates into one summary, a candidate too.
+    """Compresses candidates into one summary, which is itself a candidate.
 
-    The sources stay. Sent again, it returns the same summary.
+    The sources stay. A repeat returns the same summary.
     """
 
     reads = Inner("memory")
@@ -273,7 +273,7 @@ class CompressMemories(Request[Memory]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainDecay(Request[tuple[DecayGroup, ...]]):
-    """Shows which candidates a policy would compress together, and what that saves. Writes nothing."""
+    """Shows the groups of candidates that a policy would compress, and the savings. Writes nothing."""
 
     reads = Inner("groups")
     age_days: int | None = None
@@ -305,7 +305,7 @@ class ScheduleDecay(Request[tuple[DecayJob, ...]]):
 class RunDecay(Request[DecayJob | None]):
     """Runs a decay job, the given one or the oldest that is due.
 
-    One that has ended stays as it ended. Returns nothing if none is due.
+    An ended job is not run again. Returns nothing if none is due.
     """
 
     reads = Maybe("job")
@@ -349,7 +349,7 @@ class CloseEpisode(Request[Episode | None]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddAttestation(Request[Attestation]):
-    """Adds an operator's signed word that a model may write summaries with a prompt. For admins."""
+    """Adds an operator's signed attestation that a model may write summaries with a prompt. For admins."""
 
     reads = Inner("attestation")
     envelope: bytes
@@ -536,8 +536,8 @@ class RevokeTokens(Request[datetime]):
 class ForgetOwner(Request[ForgottenOwner]):
     """Deletes all data of an owner: threads, memories, wiki, receipts, accounts, jobs.
 
-    It cannot be undone. A running call of the owner may still write: revoke its tokens first. The answer says what
-    memory services of others did.
+    It cannot be undone. A running call of the owner may still write: revoke its tokens first. The answer has the
+    outcome at each remote memory service.
     """
 
     reads = Whole(ForgottenOwner)
@@ -640,7 +640,7 @@ class QueryGraph(Request[Page[GraphPath]]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteEdge(Request[TypedEdge]):
-    """States a typed edge between two pages, or states it anew: with an end, it is over from then on. Admin only."""
+    """States or restates a typed edge between two pages: with an end, it is over from then on. Admin only."""
 
     reads = Inner("edge")
     deadline_s = 60.0
@@ -654,7 +654,7 @@ class WriteEdge(Request[TypedEdge]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteEdge(Request[bool]):
-    """Takes back a typed edge that was stated by WriteEdge; what memories state stays. Admin only."""
+    """Takes back a typed edge that was stated by WriteEdge; statements of memories stay. Admin only."""
 
     reads = Inner("was_there")
     deadline_s = 60.0
@@ -731,9 +731,10 @@ class MergePages(Request[WikiPage]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndoMerge(Request[UndoEffect]):
-    """Takes a merge back.
+    """Undoes a merge.
 
-    The page has its texts again, and the queued compile reads what could be of either page again. Admin only.
+    The page gets its texts back, and the queued compile rereads the memories that could belong to either page.
+    Admin only.
     """
 
     reads = Whole(UndoEffect)
@@ -820,7 +821,7 @@ class UndoPromotion(Request[WikiSection]):
 class QueryBrainContext(Request[BrainAnswer]):
     """Returns a shortlist of pages for a query, or the details of pages by the ids of an earlier shortlist, or both.
 
-    Every statement names the memories that say it; what no memory says is left out.
+    Every statement names the memories that say it; statements without a memory are left out.
     """
 
     reads = Whole(BrainAnswer)
@@ -832,7 +833,7 @@ class QueryBrainContext(Request[BrainAnswer]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposeRule(Request[ReleaseRule]):
-    """Writes a rule of release, which releases nothing until it is approved. Admin only."""
+    """Proposes a release rule, which releases nothing until it is approved. Admin only."""
 
     reads = Inner("rule")
     rule: NewRule | None = None
@@ -863,7 +864,7 @@ class GetBrain(Request[BrainState]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShowBrain(Request[None]):
-    """Lets turns and queries see the Brain, or leaves it out. Admin only."""
+    """Shows the Brain in turns and queries, or hides it. Admin only."""
 
     reads = Nothing()
     is_shown: bool
@@ -881,7 +882,7 @@ class ListCopies(Request[Page[BrainCopy]]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseCopy(Request[BrainCopy]):
-    """Releases a copy that is held or withdrawn, for a reason: it is trusted like what it contradicts. Admin only."""
+    """Releases a held or withdrawn copy with a reason: it gets the trust of the copy that it contradicts. Admin only."""
 
     reads = Inner("copy")
     copy_id: str
@@ -890,7 +891,7 @@ class ReleaseCopy(Request[BrainCopy]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WithdrawCopy(Request[BrainCopy]):
-    """Takes a copy back, with what it fed: no rule releases it again. Admin only."""
+    """Withdraws a copy, also from the pages that cite it: no rule releases it again. Admin only."""
 
     reads = Inner("copy")
     copy_id: str
@@ -917,7 +918,7 @@ class MergeBrainPages(Request[BrainPage]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportBrainSentence(Request[BrainReport]):
-    """Takes a wrong sentence from a page of the Brain for good, or puts one back. Admin only."""
+    """Removes a wrong sentence from a page of the Brain for good, or restores one. Admin only."""
 
     reads = Inner("report")
     page: str = ""
@@ -927,7 +928,7 @@ class ReportBrainSentence(Request[BrainReport]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteBrainEdge(Request[bool]):
-    """States a typed edge between two pages of the Brain by hand, or takes back one that was. Admin only."""
+    """States a typed edge between two pages of the Brain by hand, or takes back an edge stated by hand. Admin only."""
 
     reads = Inner("was_removed")
     page: str
@@ -1261,7 +1262,7 @@ class CompareOntologyVersions(Request[tuple[OntologyDifference, ...]]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DraftOntologyChanges(Request[OntologyChangeSet]):
-    """Drafts changes: given ones, those of an exported ontology, or the ontology that comes with the sidecar."""
+    """Drafts changes: the given ones, the terms of an exported ontology, or the packaged ontology."""
 
     reads = Inner("change_set")
     deadline_s = 60.0
@@ -1274,9 +1275,7 @@ class DraftOntologyChanges(Request[OntologyChangeSet]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanOntology(Request[OntologyScan]):
-    """Looks through pages, waiting names, links and memories for types that are missing, and proposes them in one
-    change set.
-    """
+    """Scans pages, waiting names, links and memories for missing types, and proposes them in one change set."""
 
     reads = Whole(OntologyScan)
     deadline_s = 600.0
@@ -1294,7 +1293,7 @@ class ListOntologyChangeSets(Request[Page[OntologyChangeSet]]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GetOntologyChangeSet(Request[OntologyChangeSet]):
-    """Returns a change set with its items, what each would change, its evidence and its impact."""
+    """Returns a change set with its items, their differences and evidence, and its impact."""
 
     reads = Inner("change_set")
     change_set_id: str = ""
@@ -1314,7 +1313,7 @@ class ReviewOntologyItem(Request[OntologyChangeSet]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApproveOntologyChangeSet(Request[OntologyVersion]):
-    """Approves a change set: its items that are not rejected make the next version, and the pages are brought to it."""
+    """Approves a change set: its items that are not rejected make the next version, and the pages are updated to it."""
 
     reads = Inner("version")
     deadline_s = 60.0
@@ -1332,7 +1331,7 @@ class RejectOntologyChangeSet(Request[OntologyChangeSet]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RollBackOntology(Request[OntologyVersion]):
-    """Makes a new version equal to an older one, and brings the pages to it."""
+    """Makes a new version equal to an older one, and updates the pages to it."""
 
     reads = Inner("version")
     deadline_s = 60.0

@@ -238,7 +238,7 @@ async def test_operator_keeps_the_brain_in_the_console(site: Site) -> None:
         assert "Brain of the tenant" in (await admin.get("/compiles/scopes")).text
         copy = re.search(r'name="copy_id" value="([^"]+)"', page)
         assert copy is not None
-        assert "taken back by" in await post("/brain/take-back", copy_id=copy[1])
+        assert "withdrawn by" in await post("/brain/take-back", copy_id=copy[1])
         assert "is released" in await post("/brain/release", copy_id=copy[1], reason="it may be known")
         assert "no longer see the Brain" in await post("/brain/switch", shown="no")
         assert "with its copies" in await post("/brain/withdraw", rule_id=rule)

@@ -84,5 +84,7 @@ async def test_scan_of_the_demo_proposes_place_kinds_and_sections_with_quotes(po
 
 async def test_scan_on_several_servers_is_refused_with_the_cause(pools: Pools) -> None:
     pools.background.is_spread = True
-    with pytest.raises(FailedPrecondition, match="ontology: a database that is distributed over servers cannot be scanned"):
+    with pytest.raises(
+        FailedPrecondition, match="ontology: a database that is distributed over servers cannot be scanned"
+    ):
         await Scans(pools, now=Clock()).scan(TENANT)
