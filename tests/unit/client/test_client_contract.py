@@ -335,7 +335,7 @@ class TestKnobs:
         "name", ["topk", "knowledge.topk", "moon.top_k", "", ".", "knowledge.", "knowledge.top_k.x"]
     )
     def test_an_unknown_knob_is_named_with_the_known_ones(self, name: str) -> None:
-        with pytest.raises(knobs.UnknownKnob, match="not a knob; the knobs are spend") as refused:
+        with pytest.raises(knobs.UnknownKnob, match="not a knob; known are spend") as refused:
             knobs.read_assignments([f"{name}=1"])
         assert refused.value.name == name
 
