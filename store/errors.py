@@ -14,7 +14,7 @@ StoreError
 ├── UnstorableValue             Postgres cannot hold the value
 ├── QuotaExceeded               an owner would exceed its quota of bytes; see `.held_bytes` and `.quota_bytes`
 ├── TooManyMemories             an owner would have more memories than it may; see `.most`
-├── WalkTooLarge                a walk over typed edges leads over more of them than one call reads
+├── WalkTooLarge                a walk over typed edges would read more of them than one call may
 ├── AccessRefused               the role or row security denied access
 ├── SchemaOutdated              a table, column, function or role is missing
 ├── ServerUnsuitable            too old, or an extension is missing
@@ -122,7 +122,7 @@ class TooManyMemories(StoreError):
 
 
 class WalkTooLarge(StoreError):
-    """The walk leads over more edges than one call reads; name types of edges, or begin at a page."""
+    """The walk would read more edges than one call may; name types of edges, or begin at a page."""
 
 
 class AccessRefused(StoreError):

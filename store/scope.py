@@ -62,7 +62,7 @@ def tenant_uuid(external_id: str) -> UUID:
 def owner_uuid(external_id: str) -> UUID:
     """Return the owner's UUID, by the same rule as `tenant_uuid` in a namespace of its own.
 
-    Raises InvalidExternalId, also for the owner of a Brain however it is written: no caller acts for it.
+    Raises InvalidExternalId, also for the owner of a Brain in any spelling: no caller may act for it.
     """
     owner_id = _fold(_OWNERS, external_id)
     if is_brain(owner_id):

@@ -99,8 +99,9 @@ async def forget_texts(
     """Delete, before they expire, an owner's texts with these SHA-256 hashes, and those of candidates and turns resting on the
     references (kind, id), because their content was forgotten. Headings and labels of such candidates are blanked; receipts stay.
 
-    A text stays if all it says is said by memories that are not among the references: the ones it is drawn from, or one with the
-    same text.
+
+    A text stays if every sentence of it is in memories that are not among the references: the memories it is drawn from, or one
+    with the same text.
     """
     if not hashes and not refs:
         return

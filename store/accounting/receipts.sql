@@ -107,7 +107,7 @@ DELETE FROM receipt_texts WHERE tenant_id = :tenant_id AND owner_id = :owner_id 
 
 -- name: texts_at_stake
 -- The texts of an owner's receipts under the given hashes, and of candidates and turns that rest on one of the references; each with the
--- texts of the memories that it is said to come from or that say the same, without the given memories. Receipts of earlier releases
+-- texts of the memories that it names as its source or that have the same text, without the given memories. Receipts of earlier releases
 -- name texts by their whole hash, in hexadecimal.
 WITH named AS MATERIALIZED (
     SELECT CASE length(kept.name) WHEN 64 THEN decode(kept.name, 'hex') ELSE decode(kept.name, 'base64') END AS text_hash,

@@ -1,6 +1,6 @@
 """Deletion of the rows that turns and background work leave behind, once they are older than they are kept.
 
-`store/db/bounds.py` says for every table how it is bounded.
+`store/db/bounds.py` has the bound of every table.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _FIRST = UUID(int=0)
 class KeptSince:
     """The instants before which rows are deleted; None keeps a kind for good.
 
-    Receipts go with what callers reported about them. Accounts are the narrow rows that costs are summed from, of turns and of
-    compiles, and the alerts of budgets. The log is what a replay reads: batches, and the answers of models. Jobs are those that
-    ended, of every kind, and rejected change sets.
+    Receipts are deleted with the usage reported for them. Accounts are the narrow rows that costs are summed from, of turns and
+    of compiles, and the alerts of budgets. The log is the input of a replay: batches, and the answers of models. Jobs are ended
+    jobs of every kind, and rejected change sets.
     """
 
     receipts: datetime | None
@@ -78,7 +78,7 @@ async def delete_old_of_tenant(connection: Connection, tenant_id: UUID, since: K
 
 
 async def _delete_old_log(connection: Connection, scope: Scope, before: datetime) -> int:
-    """Delete old batches, and mark the first that is left; and the answers that they were planned with."""
+    """Delete old batches and the answers that they were planned with, and mark the first remaining batch."""
     parameters = {**scope.key, "before": before, "limit": _AT_ONCE}
     batches = int(await _sql.delete_old_batches(connection, **parameters))
     if batches:

@@ -8,7 +8,7 @@ SELECT tenant_id, owner_id FROM owners_to_prune(:receipts::timestamptz, :account
 SELECT tenant_id FROM tenants_to_prune(:accounts::timestamptz, :jobs::timestamptz, :tenant_id::uuid, :limit::int);
 
 -- name: delete_old_receipts!
--- Deletes some of an owner's old receipts, the oldest first, with what was reported about them.
+-- Deletes some of an owner's old receipts, the oldest first, with the usage reported for them.
 DELETE FROM receipts WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND receipt_id = ANY(ARRAY(
     SELECT receipt_id FROM receipts WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND created_at < :before::timestamptz
     ORDER BY created_at LIMIT :limit::int));
@@ -20,7 +20,7 @@ DELETE FROM turn_accounts WHERE tenant_id = :tenant_id AND owner_id = :owner_id 
     ORDER BY created_at LIMIT :limit::int));
 
 -- name: delete_old_compile_accounts!
--- Deletes what an owner's compiles cost on days before a day: a few rows a day.
+-- Deletes the costs of an owner's compiles on days before a day: a few rows per day.
 DELETE FROM compile_accounts WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND day < :before_day;
 
 -- name: delete_old_answers!
@@ -45,14 +45,14 @@ DELETE FROM compile_batches WHERE tenant_id = :tenant_id AND owner_id = :owner_i
     ORDER BY b.batch_seq LIMIT :limit::int));
 
 -- name: mark_pruned!
--- Marks the first batch that is left of an owner's log: batches before it are gone, so the log cannot be replayed.
+-- Marks the first remaining batch of an owner's log: batches before it were deleted, so the log cannot be replayed.
 UPDATE compile_batches SET options = jsonb_set(options, '{pruned}', 'true')
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND batch_seq = (
     SELECT min(batch_seq) FROM compile_batches WHERE tenant_id = :tenant_id AND owner_id = :owner_id);
 
 -- name: delete_old_compile_jobs!
 -- Deletes some of an owner's compile jobs that ended long ago, the oldest first, but not the newest job; none while a continuation
--- waits or runs, which asks for the jobs before it.
+-- waits or runs, because it reads the jobs before it.
 DELETE FROM wiki_compile_jobs WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND job_id = ANY(ARRAY(
     SELECT j.job_id FROM wiki_compile_jobs j
     WHERE j.tenant_id = :tenant_id AND j.owner_id = :owner_id AND j.finished_at < :before::timestamptz
@@ -63,7 +63,7 @@ DELETE FROM wiki_compile_jobs WHERE tenant_id = :tenant_id AND owner_id = :owner
     ORDER BY j.created_at LIMIT :limit::int));
 
 -- name: delete_old_background_jobs!
--- Deletes some of an owner's other work that ended long ago.
+-- Deletes some of an owner's background jobs that ended long ago.
 DELETE FROM background_jobs WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND job_id = ANY(ARRAY(
     SELECT job_id FROM background_jobs WHERE tenant_id = :tenant_id AND owner_id = :owner_id
         AND status IN ('succeeded', 'failed') AND coalesce(finished_at, not_before) < :before::timestamptz
@@ -76,7 +76,7 @@ DELETE FROM decay_jobs WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND
     ORDER BY created_at LIMIT :limit::int));
 
 -- name: delete_old_spend!
--- Deletes what a tenant's models cost on days before a day.
+-- Deletes the costs of a tenant's models on days before a day.
 DELETE FROM compile_spend WHERE tenant_id = :tenant_id AND day < :before_day;
 
 -- name: delete_old_alerts!
@@ -84,7 +84,7 @@ DELETE FROM compile_spend WHERE tenant_id = :tenant_id AND day < :before_day;
 DELETE FROM cost_alerts WHERE tenant_id = :tenant_id AND raised_at < :before::timestamptz;
 
 -- name: delete_rejected_change_sets!
--- Deletes some change sets that were rejected long ago, with their items and evidence; what may not be proposed again stays listed.
+-- Deletes some change sets that were rejected long ago, with their items and evidence; the list of rejected proposals stays.
 DELETE FROM ontology_change_sets WHERE tenant_id = :tenant_id AND change_set_id = ANY(ARRAY(
     SELECT change_set_id FROM ontology_change_sets
     WHERE tenant_id = :tenant_id AND status = 'rejected' AND decided_at < :before::timestamptz

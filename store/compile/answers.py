@@ -1,4 +1,4 @@
-"""A cache of model answers by the hash of the question, with the memories each one was shown, and the spend per day.
+"""A cache of model answers by the hash of the request, with the memories that each request showed, and the spend per day.
 
 Every function takes a connection inside a scoped transaction. An answer is bytes here;
 `models/language/language.py` reads them.
@@ -25,7 +25,7 @@ async def get(connection: Connection, scope: Scope, key: bytes) -> bytes | None:
 async def put(
     connection: Connection, scope: Scope, key: bytes, *, answer: bytes, memory_ids: Collection[str], now: datetime
 ) -> None:
-    """Store an answer. If the key has one already, that one stays and the memories of both count as seen."""
+    """Store an answer. If the key already has one, it stays, and the memories of both count as seen."""
     await _sql.put_answer(connection, **scope.key, answer_key=key, answer=answer, now=now)
     await _sql.put_seen(connection, **scope.key, answer_key=key, memory_ids=sorted(set(memory_ids)))
 
@@ -36,7 +36,7 @@ async def note_seen(connection: Connection, scope: Scope, key: bytes, memory_ids
 
 
 async def forget(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> int:
-    """Delete every answer that was shown one of the memories; return how many."""
+    """Delete every answer to a request that showed one of the memories; return how many."""
     return int(await _sql.forget_answers(connection, **scope.key, memory_ids=list(memory_ids)))
 
 

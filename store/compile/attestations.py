@@ -1,4 +1,4 @@
-"""Operators' attestations: which model may write summaries with which prompt, until when.
+"""Operators' attestations, each of which allows a model to write summaries with a prompt until an instant.
 
 Every function takes a connection inside a transaction of the scope or tenant that is passed.
 """
@@ -55,7 +55,7 @@ async def get(connection: Connection, tenant_id: UUID, attestation_id: UUID) -> 
 
 
 async def of_prompt(connection: Connection, tenant_id: UUID, model_id: str, prompt_hash: str) -> list[Attestation]:
-    """Return the attestations that pin this model and prompt, the one that lasts longest first."""
+    """Return the attestations for this model and prompt, the one that lasts longest first."""
     pins = {"model_id": model_id, "prompt_hash": prompt_hash}
     rows = await _sql.attestations_of_prompt(connection, tenant_id=tenant_id, **pins)
     return [_attestation(row) for row in rows]

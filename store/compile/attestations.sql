@@ -21,7 +21,7 @@ SELECT attestation_id, model_id, prompt_hash, key_id, envelope, signature, issue
 FROM decay_attestations WHERE tenant_id = :tenant_id AND attestation_id = :attestation_id;
 
 -- name: attestations_of_prompt
--- The attestations that pin a model and a prompt, the one that lasts longest first.
+-- The attestations for a model and a prompt, the one that lasts longest first.
 SELECT attestation_id, model_id, prompt_hash, key_id, envelope, signature, issued_at, expires_at, created_at, revoked_at
 FROM decay_attestations WHERE tenant_id = :tenant_id AND model_id = :model_id AND prompt_hash = :prompt_hash
 ORDER BY expires_at DESC, attestation_id LIMIT 100;

@@ -32,7 +32,7 @@ async def enqueue(
 ) -> bool:
     """Queue a job, and return whether it is new: a waiting job of its kind and subject already covers it.
 
-    With `not_before` it is due then; a job that waits already keeps its own time, and workers are told of new ones only.
+    With `not_before` it is due then; a job that already waits keeps its own time, and workers are notified of new jobs only.
     """
     named = {"job_id": uuid4(), "kind": kind, "subject": subject, "now": now, "not_before": not_before or now}
     queued = await _sql.enqueue_background(connection, **scope.key, **named)
@@ -101,7 +101,7 @@ async def put_back(
 
 
 async def forget_error_details(connection: Connection, scope: Scope) -> None:
-    """Cut the details off the errors of the owner's jobs: a provider's message may quote what was asked."""
+    """Cut the details off the errors of the owner's jobs: a provider's message may quote the request."""
     await _sql.forget_background_details(connection, **scope.key)
 
 

@@ -67,7 +67,7 @@ UPDATE background_jobs SET error = :error, not_before = :not_before, lease_holde
 WHERE tenant_id = :tenant_id AND job_id = :job_id AND status = 'running' AND lease_holder = :holder;
 
 -- name: forget_background_details!
--- Cuts the details off the errors of an owner's jobs: a provider's message may quote what was asked.
+-- Cuts the details off the errors of an owner's jobs: a provider's message may quote the request.
 UPDATE background_jobs SET error = split_part(error, ' (', 1)
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND strpos(error, ' (') > 0;
 

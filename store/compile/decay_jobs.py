@@ -51,8 +51,8 @@ class SummaryMethod(StrEnum):
 class DecayJob:
     """A job with its sources in order, and the policy and inputs by which they were chosen, frozen when it was scheduled.
 
-    `result_id` is its summary's, `failure` the reason of a failed one, `findings` what a review found: a memory and an instant
-    in ISO 8601 each.
+    `result_id` is the id of its summary, `failure` the reason if it failed, `findings` the results of a review: pairs of a memory
+    and an instant in ISO 8601.
     """
 
     job_id: UUID
@@ -101,7 +101,7 @@ async def claim(
 
 
 async def end(connection: Connection, scope: Scope, job: DecayJob) -> bool:
-    """Write the job's final state, result and failure; False if another process took it over."""
+    """Write the job's final state, result and failure; return False if another process took it over."""
     outcome = {
         "state": job.state.value,
         "result_id": job.result_id,
@@ -134,7 +134,7 @@ async def page(
 
 
 async def next_due(connection: Connection, scope: Scope) -> datetime | None:
-    """Return when the owner's next job is due, or the lease of a running one ends; None if none waits."""
+    """Return when the owner's next job is due, or when the lease of a running one ends; None if none waits."""
     due: datetime | None = await _sql.next_due(connection, **scope.key)
     return due
 
@@ -151,13 +151,13 @@ async def aged_candidates(
 
 
 async def owners_due_decay(connection: Connection, *, before: datetime, day: date, limit: int) -> list[Scope]:
-    """Return owners with candidates from before an instant that were not looked through on the day, at most `limit`."""
+    """Return owners with candidates from before an instant whose candidates were not reviewed on the day, at most `limit`."""
     rows = await _sql.owners_due_decay(connection, before=before, day=day, limit=limit)
     return [Scope(row["tenant_id"], row["owner_id"]) for row in rows]
 
 
 async def begin_day(connection: Connection, scope: Scope, day: date) -> bool:
-    """Record that the owner's candidates are looked through on the day; False if they were, then or on a later one."""
+    """Record that the owner's candidates are reviewed on the day; return False if they were already, on it or a later day."""
     return await _sql.begin_day(connection, **scope.key, day=day) is not None
 
 
@@ -165,7 +165,7 @@ async def expired_principles(
     connection: Connection, scope: Scope, *, memory_ids: Sequence[str], age_days: int, now: datetime
 ) -> list[dict[str, str]]:
     """Return the expired ones of the given accepted principles, or of all: each id, and when it expired. A principle expires
-    `age_days` days after it was said, or when it ceases to hold if that is earlier.
+    `age_days` days after it was said, or at the end of its validity if that is earlier.
     """
     parameters = {"memory_ids": list(memory_ids), "age_days": age_days, "now": now}
     rows = await _sql.expired_principles(connection, **scope.key, **parameters)

@@ -51,13 +51,13 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND state IN ('pending', '
 
 -- name: aged_candidates
 -- Candidates from before an instant that are no summaries, not pinned, in no summary and in no waiting job, oldest first, with the
--- number of contexts in which they stood, and of contexts, and the bytes of those that are in a summary or a waiting job.
-WITH written AS (
+-- number of contexts that contained them, of all contexts, and the bytes of those that are in a summary or a waiting job.
+WITH newest_receipts AS (
     SELECT details FROM receipts
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND created_at >= :reads_since::timestamptz
     ORDER BY created_at DESC, receipt_id LIMIT 5000
-), stood AS (
-    SELECT item->>'id' AS item_id, count(*)::int AS reads FROM written r
+), read_counts AS (
+    SELECT item->>'id' AS item_id, count(*)::int AS reads FROM newest_receipts r
     CROSS JOIN LATERAL jsonb_array_elements(r.details->'sources') AS source
     CROSS JOIN LATERAL jsonb_array_elements(source->'items') AS item
     WHERE source->>'source' = 'memory' AND item->>'decision' IN ('kept', 'shortened')
@@ -75,26 +75,26 @@ WITH written AS (
         AND m.occurred_at < :before::timestamptz AND m.pinned_at IS NULL
 )
 SELECT a.memory_id, a.text, a.occurred_at, a.document_id, coalesce(s.reads, 0) AS reads,
-    (SELECT count(*)::int FROM written) AS contexts,
+    (SELECT count(*)::int FROM newest_receipts) AS contexts,
     (SELECT coalesce(sum(octet_length(o.text)), 0)::bigint FROM aged o WHERE o.is_behind) AS bytes_behind
-FROM aged a LEFT JOIN stood s ON s.item_id = 'memory:' || a.memory_id
+FROM aged a LEFT JOIN read_counts s ON s.item_id = 'memory:' || a.memory_id
 WHERE NOT a.is_behind
 ORDER BY a.occurred_at, a.memory_id COLLATE "C" LIMIT :limit;
 
 -- name: owners_due_decay
--- Owners with candidates from before an instant that were not looked through on a day: ids only.
+-- Owners with candidates from before an instant whose candidates were not reviewed on a day: ids only.
 SELECT tenant_id, owner_id FROM owners_due_decay(:before, :day, :limit::int);
 
 -- name: begin_day$
--- Records that an owner's candidates are looked through on a day; returns nothing if they were.
+-- Records that an owner's candidates are reviewed on a day; returns nothing if they were already.
 INSERT INTO decay_days (tenant_id, owner_id, decayed_on) VALUES (:tenant_id, :owner_id, :day)
 ON CONFLICT (tenant_id, owner_id) DO UPDATE SET decayed_on = excluded.decayed_on
 WHERE decay_days.decayed_on < excluded.decayed_on
 RETURNING decayed_on;
 
 -- name: expired_principles
--- Accepted principles, the given ones or all, that no longer hold or were said so many days ago, with the instant at which their
--- time ended.
+-- Accepted principles, the given ones or all, that are no longer valid or were said so many days ago, with the instant at which they
+-- expired.
 SELECT memory_id, least(valid_until, occurred_at + :age_days::int * interval '1 day') AS expired_at FROM memories
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_type = 'principle' AND status = 'accepted'
     AND (:memory_ids::text[] = '{}' OR memory_id = ANY(:memory_ids::text[]))

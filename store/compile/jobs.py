@@ -121,7 +121,7 @@ class Ending:
 
 
 async def forget_error_details(connection: Connection, scope: Scope) -> None:
-    """Cut the details off the errors of the owner's jobs: a provider's message may quote what was asked."""
+    """Cut the details off the errors of the owner's jobs: a provider's message may quote the request."""
     await _sql.forget_error_details(connection, **scope.key)
 
 

@@ -1,5 +1,5 @@
 -- name: forget_error_details!
--- Cuts the details off the errors of an owner's jobs: a provider's message may quote what was asked.
+-- Cuts the details off the errors of an owner's jobs: a provider's message may quote the request.
 UPDATE wiki_compile_jobs SET error = split_part(error, ' (', 1)
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND strpos(error, ' (') > 0;
 
@@ -57,7 +57,7 @@ WHERE tenant_id = :tenant_id AND job_id = :job_id AND status = 'pending' AND not
 WITH pause AS (
     SELECT make_interval(secs => coalesce(t.wiki_unread_pause_s, :pause_s::int)) AS long
     FROM tenants t WHERE t.tenant_id = :tenant_id AND coalesce(t.wiki_unread_pause_s, :pause_s::int) > 0
-), rest AS (
+), postponement AS (
     SELECT CASE WHEN EXISTS (
             SELECT 1 FROM turn_accounts a WHERE a.tenant_id = :tenant_id AND a.owner_id = :owner_id
                 AND a.created_at > :now::timestamptz - pause.long AND a.wiki_tokens > 0)
@@ -66,9 +66,9 @@ WITH pause AS (
             WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id AND l.status = 'succeeded') + pause.long) END AS until
     FROM pause
 )
-UPDATE wiki_compile_jobs j SET not_before = rest.until FROM rest
+UPDATE wiki_compile_jobs j SET not_before = postponement.until FROM postponement
 WHERE j.tenant_id = :tenant_id AND j.owner_id = :owner_id AND j.status = 'pending' AND j.parent_job_id IS NULL AND j.error = ''
-    AND j.trigger IN ('memory_retain', 'webhook') AND (j.not_before > :now) <> (rest.until > :now);
+    AND j.trigger IN ('memory_retain', 'webhook') AND (j.not_before > :now) <> (postponement.until > :now);
 
 -- name: back_off_jobs!
 -- Postpones waiting jobs until the next retry of the scope's failed model.

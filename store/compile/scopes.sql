@@ -42,7 +42,7 @@ UPDATE wiki_compile_cursors SET lease_holder = '', lease_until = NULL, crashes =
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND fence = :fence AND lease_holder <> '';
 
 -- name: open_apply^
--- Raises the revision if fence, cursor and revision are the expected ones. A kept count of pages stays: their writer counts anew.
+-- Raises the revision if fence, cursor and revision are the expected ones. The stored count of pages stays: their writer recounts.
 UPDATE wiki_compile_cursors SET wiki_revision = wiki_revision + 1, counted_revision = counted_revision + 1, updated_at = :now,
     crashes = CASE WHEN crashes >= 3 THEN 3 ELSE 0 END
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND fence = :fence AND lease_holder <> '' AND cursor = :cursor
@@ -61,7 +61,7 @@ UPDATE wiki_compile_cursors SET aggregated_revision = wiki_revision WHERE tenant
 RETURNING cursor, fence, lease_holder, lease_until, dirty_through, read_through, wiki_revision, aggregated_revision, batch_seq, crashes;
 
 -- name: bump_revision<!
--- Raises the wiki's revision and returns it. A kept count of pages stays: their writer has counted anew.
+-- Raises the wiki's revision and returns it. The stored count of pages stays: their writer has recounted.
 UPDATE wiki_compile_cursors SET wiki_revision = wiki_revision + 1, counted_revision = counted_revision + 1, updated_at = :now
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id RETURNING wiki_revision;
 

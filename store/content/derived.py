@@ -1,7 +1,7 @@
 """Values stored beside a text: its hash, its packed signature, the words it is searched by, and its marks.
 
-Computed in bulk with `store/text`, off the event loop, because a large write takes long enough to delay a turn. Marks are made
-here too for texts that have none, which an earlier release wrote.
+Computed in bulk with `store/text`, off the event loop, because a large write takes long enough to delay a turn. Texts that an
+earlier release wrote without marks get them here too.
 """
 
 from __future__ import annotations

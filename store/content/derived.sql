@@ -3,17 +3,17 @@
 SELECT kind, tenant_id, owner_id, ref FROM places_without_marks();
 
 -- name: turns_without_marks
--- Some of a thread's turns without marks, locked until the transaction ends; those that another has locked are left out.
+-- Some of a thread's turns without marks, locked until the transaction ends; turns locked by others are left out.
 SELECT position AS item, left(text, 2000) AS text FROM turns
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :ref AND marks IS NULL LIMIT :limit FOR UPDATE SKIP LOCKED;
 
 -- name: memories_without_marks
--- The same of an owner's memories.
+-- The same for an owner's memories.
 SELECT memory_id AS item, left(text, 2000) AS text FROM memories
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND marks IS NULL LIMIT :limit FOR UPDATE SKIP LOCKED;
 
 -- name: chunks_without_marks
--- The same of a base's chunks.
+-- The same for a base's chunks.
 SELECT chunk_id AS item, left(text, 2000) AS text FROM chunks
 WHERE tenant_id = :tenant_id AND base_id = :base_id AND marks IS NULL LIMIT :limit FOR UPDATE SKIP LOCKED;
 

@@ -4,8 +4,8 @@ SELECT to_regclass('public.embedders') IS NOT NULL;
 
 -- name: put_embedder$
 -- The number of an embedder, assigned if it has none.
-WITH made AS (
+WITH inserted AS (
     INSERT INTO embedders (model, dimensions) VALUES (:model, :dimensions) ON CONFLICT (model, dimensions) DO NOTHING
     RETURNING embedder_no
 )
-SELECT embedder_no FROM made UNION ALL SELECT embedder_no FROM embedders WHERE model = :model AND dimensions = :dimensions LIMIT 1;
+SELECT embedder_no FROM inserted UNION ALL SELECT embedder_no FROM embedders WHERE model = :model AND dimensions = :dimensions LIMIT 1;

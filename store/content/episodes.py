@@ -1,4 +1,4 @@
-"""Episodes of threads: the sessions that were closed, their summaries, and the summary memories that stand for them.
+"""Episodes of threads: their closed sessions, with their summaries and the memories that they were compressed into.
 
 Every function takes a connection inside a transaction of the scope that is passed.
 """
@@ -25,9 +25,9 @@ _EDGE_COLUMNS = ("memory_ids", "episode_ids", "created_at", "places", "job_ids")
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """A closed session of a thread: its summary, its turns in order of time, and when the first and the last were said.
+    """A closed session of a thread: its summary, its turns in order of time, and the times of the first and the last turn.
 
-    `summary_id` is the memory that it was compressed into, if it was.
+    `summary_id` is the memory that it was compressed into, if any.
     """
 
     episode_id: str
@@ -44,7 +44,7 @@ class Episode:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeSupersession:
-    """An edge from a summary memory to an episode that it stands for. `place` counts the summary's sources from 1."""
+    """An edge from a summary memory to an episode compressed into it. `place` counts the summary's sources from 1."""
 
     memory_id: str
     episode_id: str
@@ -55,7 +55,7 @@ class EpisodeSupersession:
 
 @dataclass(frozen=True, slots=True)
 class SaidTurn:
-    """The id of a turn, and when it was said."""
+    """The id and the time of a turn."""
 
     turn_id: UUID
     said_at: datetime
@@ -94,12 +94,12 @@ async def of_thread(connection: Connection, scope: Scope, thread_id: str) -> lis
 
 
 async def holding(connection: Connection, scope: Scope, turn_ids: Sequence[str]) -> list[Episode]:
-    """Return the episodes that hold one of the turns, locked until the transaction ends."""
+    """Return the episodes that contain one of the turns, locked until the transaction ends."""
     return [_episode(row) for row in await _sql.episodes_holding(connection, **scope.key, turn_ids=list(turn_ids))]
 
 
 async def put(connection: Connection, scope: Scope, episode: Episode) -> None:
-    """Write an episode; one with its id is replaced, but keeps when it was created."""
+    """Write an episode, replacing one with the same id; the time of creation stays."""
     fields = {name: getattr(episode, name) for name in episode.__slots__ if name != "summary_id"}
     await _sql.put_episode(connection, **scope.key, **fields | {"turn_ids": list(episode.turn_ids)})
 
@@ -148,7 +148,7 @@ async def superseded(connection: Connection, scope: Scope, episode_ids: Sequence
 
 
 async def of_summary(connection: Connection, scope: Scope, memory_id: str) -> list[Episode]:
-    """Return the episodes that a summary memory stands for, in the order of its sources."""
+    """Return the episodes compressed into a summary memory, in the order of its sources."""
     return [_episode(row) for row in await _sql.episodes_of_summary(connection, **scope.key, memory_id=memory_id)]
 
 

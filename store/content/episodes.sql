@@ -32,12 +32,12 @@ SELECT episode_id, thread_id, text, turn_ids, authority, started_at, ended_at, c
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id ORDER BY started_at, episode_id;
 
 -- name: episodes_holding
--- The episodes that hold one of the turns, locked until the transaction ends.
+-- The episodes that contain one of the turns, locked until the transaction ends.
 SELECT episode_id, thread_id, text, turn_ids, authority, started_at, ended_at, created_at, updated_at FROM episodes
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND turn_ids && :turn_ids::text[] ORDER BY episode_id FOR UPDATE;
 
 -- name: put_episode!
--- Writes an episode; one with its id is replaced, but keeps when it was created.
+-- Writes an episode, replacing one with the same id; the time of creation stays.
 INSERT INTO episodes (tenant_id, owner_id, episode_id, thread_id, text, turn_ids, authority, started_at, ended_at, created_at,
     updated_at)
 VALUES (:tenant_id, :owner_id, :episode_id, :thread_id, :text, :turn_ids::text[], :authority, :started_at, :ended_at, :created_at,
@@ -56,7 +56,7 @@ SELECT episode_id, thread_id, text, turn_ids, authority, started_at, ended_at, c
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND episode_id = ANY(:episode_ids::text[]) ORDER BY episode_id FOR UPDATE;
 
 -- name: list_episodes
--- A page of an owner's episodes, the one that ended last first, each with the summary that stands for it.
+-- A page of an owner's episodes, the one that ended last first, each with the summary that it was compressed into.
 SELECT e.episode_id, e.thread_id, e.text, e.turn_ids, e.authority, e.started_at, e.ended_at, e.created_at, e.updated_at,
     coalesce((SELECT min(s.memory_id) FROM episode_supersessions s WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id
         AND s.episode_id = e.episode_id), '') AS summary_id
@@ -66,7 +66,7 @@ WHERE e.tenant_id = :tenant_id AND e.owner_id = :owner_id
 ORDER BY e.ended_at DESC, e.episode_id DESC LIMIT :limit;
 
 -- name: list_episodes_of_thread
--- A page of a thread's episodes, the one that ended last first, each with the summary that stands for it.
+-- A page of a thread's episodes, the one that ended last first, each with the summary that it was compressed into.
 SELECT e.episode_id, e.thread_id, e.text, e.turn_ids, e.authority, e.started_at, e.ended_at, e.created_at, e.updated_at,
     coalesce((SELECT min(s.memory_id) FROM episode_supersessions s WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id
         AND s.episode_id = e.episode_id), '') AS summary_id
@@ -89,7 +89,7 @@ SELECT memory_id, episode_id, created_at, place, job_id FROM episode_supersessio
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND episode_id = ANY(:episode_ids::text[]) ORDER BY memory_id, place;
 
 -- name: episodes_of_summary
--- The episodes that a summary stands for, in the order of its sources.
+-- The episodes compressed into a summary, in the order of its sources.
 SELECT e.episode_id, e.thread_id, e.text, e.turn_ids, e.authority, e.started_at, e.ended_at, e.created_at, e.updated_at
 FROM episode_supersessions s
 JOIN episodes e ON e.tenant_id = :tenant_id AND e.owner_id = :owner_id AND e.episode_id = s.episode_id

@@ -17,7 +17,7 @@ _sql = queries.load(__file__)
 
 @dataclass(frozen=True, slots=True)
 class FedMemory:
-    """A memory with its sequence number in the owner's feed. `text_hash` changes with the text, and with when it holds."""
+    """A memory with its sequence number in the owner's feed. `text_hash` changes with the text and with the validity."""
 
     memory_id: str
     change_seq: int
@@ -55,7 +55,7 @@ async def by_ids(connection: Connection, scope: Scope, memory_ids: Sequence[str]
 
 
 async def by_ids_known_at(connection: Connection, scope: Scope, instants: Mapping[str, datetime]) -> list[FedMemory]:
-    """Return the memories that exist, each with the end that was known at its instant."""
+    """Return the memories that exist, each with the end of validity that was known at its instant."""
     ids, moments = list(instants), list(instants.values())
     rows = await _sql.memories_by_ids_known_at(connection, **scope.key, memory_ids=ids, instants=moments)
     return [_memory(row) for row in rows]

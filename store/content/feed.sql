@@ -1,6 +1,6 @@
 -- name: memories_after
--- Accepted memories after a feed number, in feed order, but for those in an accepted summary, each with the feed's last number;
--- without any, one row with that number.
+-- Accepted memories after a feed number, in feed order, except those in an accepted summary, each with the feed's last number;
+-- if there are none, one row with that number.
 SELECT f.change_seq AS through, m.memory_id, m.change_seq, m.text,
     memory_hash(m.text_hash, m.valid_from, m.valid_until, m.valid_precision, m.until_precision) AS text_hash, m.occurred_at,
     m.document_id, m.metadata, m.valid_from, m.valid_until, m.valid_precision, m.until_precision
@@ -12,7 +12,7 @@ FROM memory_feeds f LEFT JOIN LATERAL (
 WHERE f.tenant_id = :tenant_id AND f.owner_id = :owner_id ORDER BY m.change_seq;
 
 -- name: memories_by_ids
--- Accepted memories by id, but for those in an accepted summary.
+-- Accepted memories by id, except those in an accepted summary.
 SELECT memory_id, change_seq, text,
     memory_hash(text_hash, valid_from, valid_until, valid_precision, until_precision) AS text_hash, occurred_at, document_id,
     metadata, valid_from, valid_until, valid_precision, until_precision
@@ -22,7 +22,7 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memor
 ORDER BY memory_id;
 
 -- name: memories_by_ids_known_at
--- The same, each with the end that was known at an instant of its own.
+-- The same, each with the end of validity that was known at an instant of its own.
 SELECT m.memory_id, m.change_seq, m.text,
     memory_hash(m.text_hash, m.valid_from, k.valid_until, m.valid_precision, k.until_precision) AS text_hash, m.occurred_at,
     m.document_id, m.metadata, m.valid_from, k.valid_until, m.valid_precision, k.until_precision
@@ -35,7 +35,7 @@ CROSS JOIN LATERAL memory_standing(:tenant_id, :owner_id, m.memory_id, g.instant
 ORDER BY m.memory_id;
 
 -- name: list_memory_hashes
--- Every accepted memory of an owner, without its text, but for those in an accepted summary.
+-- Every accepted memory of an owner, without its text, except those in an accepted summary.
 SELECT memory_id, document_id,
     memory_hash(text_hash, valid_from, valid_until, valid_precision, until_precision) AS text_hash
 FROM memories

@@ -31,17 +31,17 @@ _PLENTY_BYTES = 2**62
 _UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 ORIGIN = "origin"
-"""The metadata key for where a memory comes from: user, tool, document or webhook."""
+"""The metadata key for a memory's origin: user, tool, document or webhook."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewMemory:
-    """A memory to write. An empty id is made from the text. Without an instant, a new one gets now, a known one keeps its own.
+    """A memory to write. An empty id is made from the text. Without an instant, a new memory gets the present time.
 
-    Of the fields that are None, a known memory keeps its own, and a new one gets the type fact, the status accepted, the
+    For fields that are None, a known memory keeps its values, and a new one gets the type fact, the status accepted, the
     confidence 1 and the authority Agent. The status of a known memory is changed by `set_status` alone.
-    `is_pinned` pins or unpins it; None leaves it as it is. `valid_from` and `stated_until` are the start and the end of what it
-    says, known to `valid_precision`.
+    `is_pinned` pins or unpins it; None leaves it as it is. `valid_from` and `stated_until` are the start and the end of its
+    validity, known to `valid_precision`.
     """
 
     text: str
@@ -65,10 +65,10 @@ class NewMemory:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A stored memory. `occurred_at` is when it happened or was said.
+    """A stored memory. `occurred_at` is the time at which it happened or was said.
 
     `source_episodes` and `source_events` name the episodes, and the turns or memories, that a summary was made from.
-    `validity` says when it holds, `is_compressed` that it stands behind a summary.
+    `validity` is the period in which it is valid; `is_compressed` means that it is in a summary.
     """
 
     memory_id: str
@@ -93,9 +93,9 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class MemoryFilter:
-    """Which memories to list: pinned ones alone, those that held at `as_of`, and all as they were known at `known_at`.
+    """Which memories to list: only pinned ones, those valid at `as_of`, and all as they were known at `known_at`.
 
-    Known at an instant: without memories written later, and with the statuses and supersessions of then.
+    As known at an instant means: without memories written later, and with the statuses and supersessions of that time.
     """
 
     pinned_only: bool = False
@@ -108,9 +108,9 @@ EVERY = MemoryFilter()
 
 @dataclass(frozen=True, slots=True)
 class Retained:
-    """The ids of all memories requested, in order, and how many of them were new and changed.
+    """The ids of all requested memories, in order, and the numbers of new and of changed ones.
 
-    `edited_ids` are those that changed in anything that a summary of them takes over.
+    `edited_ids` are those with a change in a field that a summary takes over.
     """
 
     memory_ids: tuple[str, ...]
@@ -156,7 +156,7 @@ async def write(
     now: datetime,
     limits: StorageLimits = NO_LIMITS,
 ) -> Retained:
-    """Write the memories. An unchanged memory is left alone; of two with one id, the later one wins.
+    """Write the memories. An unchanged memory is not written; of two with the same id, the later one wins.
 
     Each write takes the next number of the owner's feed, whose row is locked until the transaction ends. Numbers have no gaps,
     so a reader that has read up to n has seen everything up to n. A statement carries about 1 MB of text. A memory drawn from
@@ -187,7 +187,7 @@ async def write(
         await embeddings.mark(connection, scope, embeddings.TextKind.MEMORIES, now=now)
         added_bytes = await storage.of_memories(connection, scope, ids) - held_bytes
         await storage.add(connection, scope, added_bytes, quota_bytes=limits.quota_bytes)
-    if updated:  # what a memory ended holds until that memory begins, which may be another instant now
+    if updated:  # superseded memories are valid until the start of these, which may have changed
         older = await supersessions.superseded_by(connection, scope, ids)
         older += await supersessions.drop_planned(connection, scope, retold) if retold else []
         await standing.settle(connection, scope, [*ids, *older], now=now)
@@ -204,7 +204,7 @@ async def get(connection: Connection, scope: Scope, memory_id: str) -> Memory | 
 
 
 async def set_pinned(connection: Connection, scope: Scope, memory_id: str, is_pinned: bool, *, now: datetime) -> None:
-    """Pin or unpin a memory. Locks the owner's feed until the transaction ends, so that limits on all pinned can be kept."""
+    """Pin or unpin a memory. Locks the owner's feed until the transaction ends, so that limits on pins can be checked."""
     await feed.hold(connection, scope)
     await _set_pinned(connection, scope, [memory_id], is_pinned, now)
 
@@ -265,7 +265,7 @@ async def lock(connection: Connection, scope: Scope, memory_ids: Sequence[str]) 
 
 
 async def forget_all(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> int:
-    """Delete memories with the bytes that they count for, and return how many existed."""
+    """Delete memories and subtract their bytes from the owner's total; return how many existed."""
     freed_bytes = await storage.of_memories(connection, scope, memory_ids)
     count = await _sql.delete_memories(connection, **scope.key, memory_ids=list(memory_ids))
     await storage.add(connection, scope, -freed_bytes)
@@ -277,8 +277,8 @@ async def recall(
 ) -> Recalled[RecalledMemory]:
     """Return the owner's memories that match, best first; as they were known at an instant if one is given.
 
-    Then memories written later are left out, and statuses and supersessions are those of then. A text that was edited in place
-    is the present one: no earlier one is kept.
+    Memories written after that instant are then left out, and statuses and supersessions are those of that time. A text that was
+    edited in place is always the present one: earlier texts are not kept.
     """
     if known_at is None:
         rows = await _sql.recall_memories(connection, **scope.key, **wanted.parameters())
@@ -294,7 +294,7 @@ async def recall(
 
 
 def memory_id(scope: Scope, text: str) -> str:
-    """Return the id of a memory that was given without one: the same for the same scope and text."""
+    """Return the id of a memory without an id of its own: the same for the same scope and text."""
     return str(uuid5(_MEMORIES, "\n".join((str(scope.tenant_id), str(scope.owner_id), text))))
 
 

@@ -4,8 +4,8 @@ SELECT turn_id::text AS turn_id, role FROM turns
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND turn_id = ANY(:turn_ids::uuid[]);
 
 -- name: write_memories^
--- Writes new and changed memories, with the feed's next numbers in the given order; returns the count of each, and which known ones
--- now say something else, or for another time, or are trusted less; and which changed in anything that a summary of them takes over.
+-- Writes new and changed memories, with the feed's next numbers in the given order; returns the count of each, the known ones whose
+-- text or validity changed or whose trust fell, and those with a change in a field that a summary takes over.
 WITH given AS (
     SELECT r.place, r.memory_id, r.document_id, r.text, r.metadata, r.occurred_at, r.text_hash, r.signature, r.word_count, r.words, r.marks,
         r.memory_type, r.status, r.confidence, r.authority, r.domains, r.episodes, r.events, r.valid_from, r.stated_until,
@@ -19,7 +19,7 @@ WITH given AS (
         WITH ORDINALITY AS r (memory_id, document_id, text, metadata, turns, occurred_at, text_hash, signature, word_count,
         words, memory_type, status, confidence, authority, domains, episodes, events, valid_from, stated_until, valid_precision,
         marks, place)
-), meant AS (  -- what was not given is no change; a known memory keeps its status, and its authority never rises
+), merged AS (  -- what was not given is no change; a known memory keeps its status, and its authority never rises
     SELECT given.place, given.memory_id, given.document_id, given.text, given.metadata, given.text_hash, given.signature,
         given.word_count, given.words, given.marks, given.turn_ids, known.memory_id IS NULL AS is_new,
         coalesce(given.occurred_at, known.occurred_at, :now::timestamptz) AS happened_at,
@@ -45,7 +45,7 @@ WITH given AS (
         SELECT * FROM memories m
         WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.memory_id = given.memory_id LIMIT 1) known ON true
 ), changed AS (
-    SELECT *, row_number() OVER (ORDER BY place) AS step FROM meant
+    SELECT *, row_number() OVER (ORDER BY place) AS step FROM merged
     WHERE is_new OR (known_hash, known_metadata, known_document_id, known_turn_ids, known_at, known_type, known_confidence,
         known_authority, known_domains, known_episodes, known_events, known_from, known_until, known_precision)
         IS DISTINCT FROM (text_hash, metadata, document_id, turn_ids, happened_at, memory_type, confidence, authority, domains_json,
@@ -79,7 +79,7 @@ SELECT count(*) FILTER (WHERE is_new) AS created_count, count(*) FILTER (WHERE N
 FROM changed;
 
 -- name: pin_memories!
--- Pins memories; one that is pinned already keeps its place.
+-- Pins memories; a memory that is already pinned keeps its place.
 UPDATE memories SET pinned_at = :now
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memory_ids::text[]) AND pinned_at IS NULL;
 
@@ -97,7 +97,7 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND pinned_at IS NOT NULL 
 ORDER BY pinned_at, memory_id LIMIT 300;
 
 -- name: pinned_memories_known_at
--- The same as they were known at an instant.
+-- The same, as they were known at an instant.
 SELECT m.memory_id, m.text, m.occurred_at, m.document_id, m.turn_ids, k.status, m.confidence, m.authority, false AS is_compressed,
     m.valid_from, k.valid_until, m.valid_precision, k.until_precision, false AS has_sources, m.marks, m.signature
 FROM memories m CROSS JOIN LATERAL memory_standing(:tenant_id, :owner_id, m.memory_id, :known_at::timestamptz) k
@@ -135,8 +135,8 @@ FROM (SELECT *, sum(octet_length(text)) OVER (ORDER BY occurred_at DESC, memory_
 WHERE bytes_before <= :most_bytes::bigint ORDER BY occurred_at DESC, memory_id;
 
 -- name: list_memories_known_at
--- The same as they were known at an instant: without what was written later, and with the edges and the status of then. Edges are
--- looked up in the index's own order, for a page.
+-- The same, as they were known at an instant: without memories written later, and with the edges and the status of that time. Edges
+-- are looked up in the index's own order, for a page.
 SELECT memory_id, text, occurred_at, document_id, metadata, turn_ids, created_at, updated_at, memory_type, status, confidence,
     authority, domains_json, source_episodes_json, source_events_json, is_pinned, valid_from, valid_until, valid_precision,
     until_precision, is_compressed
@@ -176,7 +176,7 @@ CROSS JOIN LATERAL (
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = f.found_id AND status <> 'rejected' LIMIT 1) m;
 
 -- name: search_memories_known_at
--- The same as they were known at an instant: without what was written later, and with the edges and the status of then.
+-- The same, as they were known at an instant: without memories written later, and with the edges and the status of that time.
 SELECT f.matched, f.cosines, f.frequencies, f.total, m.memory_id, m.text, m.occurred_at, m.document_id, m.turn_ids,
     k.status, m.confidence, m.authority, k.is_compressed, m.valid_from, k.valid_until, m.valid_precision, k.until_precision,
     m.source_events_json <> '[]' AS has_sources, m.marks, m.signature

@@ -24,8 +24,8 @@ MAX_PARTS = 4
 class RecallQuery:
     """A query: words, and one vector per part of the question, made by the embedder of that number.
 
-    `limit` bounds the results of each search method. Without vectors, only words are searched. `weights`, one a word, are below 1
-    for words that are not the message's own; empty means that all are.
+    `limit` bounds the results of each search method. Without vectors, only words are searched. `weights`, one per word, are below
+    1 for words that are not the message's own; empty means that all words are its own.
     """
 
     words: tuple[str, ...]
@@ -47,7 +47,7 @@ class RecallQuery:
 
 @dataclass(frozen=True, slots=True)
 class EarlierTurn:
-    """A turn that a message is read with: its position, its role (user or assistant) and the beginning of its text."""
+    """An earlier turn for reading a message in context: its position, role (user or assistant) and the beginning of its text."""
 
     position: int
     role: str
@@ -57,7 +57,7 @@ class EarlierTurn:
 class RecalledMemory(NamedTuple):
     """The columns that recall reads of a memory, its marks and its near-duplicate signature. A tuple: many are created per turn.
 
-    `sources` are the ids of the memories that a summary stands for, `events` those of turns.
+    `sources` are the ids of the memories in a summary, `events` those of turns.
     """
 
     memory_id: str
@@ -81,7 +81,7 @@ class RecalledMemory(NamedTuple):
 
     @property
     def validity(self) -> Validity:
-        """When it holds."""
+        """The period in which it is valid."""
         if self.valid_from is None and self.valid_until is None:
             return OPEN
         precisions = ValidPrecision(self.valid_precision), ValidPrecision(self.until_precision)

@@ -1,4 +1,4 @@
-"""Which memories took the place of which, and why.
+"""The edges of supersession between memories, with their reasons.
 
 Every function takes a connection inside a transaction of the scope that is passed.
 """
@@ -65,7 +65,7 @@ async def insert(connection: Connection, scope: Scope, edges: Sequence[Supersess
 async def live_to(
     connection: Connection, scope: Scope, memory_ids: Sequence[str], reason: SupersessionReason
 ) -> list[Supersession]:
-    """Return the edges to the memories that were not undone."""
+    """Return the live edges (not undone) to the memories."""
     rows = await _sql.edges_to(connection, **scope.key, memory_ids=list(memory_ids), reason=reason.value)
     return [_edge(row) for row in rows]
 
@@ -73,7 +73,7 @@ async def live_to(
 async def live_from(
     connection: Connection, scope: Scope, memory_ids: Sequence[str], reason: SupersessionReason
 ) -> list[Supersession]:
-    """Return the edges from the memories that were not undone, in the order of their sources."""
+    """Return the live edges (not undone) from the memories, in the order of their sources."""
     rows = await _sql.edges_from(connection, **scope.key, memory_ids=list(memory_ids), reason=reason.value)
     return [_edge(row) for row in rows]
 
@@ -84,7 +84,7 @@ async def live_ends(connection: Connection, scope: Scope, memory_id: str) -> lis
 
 
 async def ends_between(connection: Connection, scope: Scope, pairs: Sequence[tuple[str, str]]) -> list[Supersession]:
-    """Return the edges, undone ones too, by which the first memory of a pair ended the second."""
+    """Return the edges, including undone ones, by which the first memory of a pair ended the second."""
     newer, older = [one for one, _ in pairs], [one for _, one in pairs]
     rows = await _sql.ends_between(connection, **scope.key, memory_ids=newer, superseded_ids=older)
     return [_edge(row) for row in rows]
@@ -96,16 +96,16 @@ async def planned_ends(connection: Connection, scope: Scope) -> list[Supersessio
 
 
 async def drop_planned(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> list[str]:
-    """Delete the edges, undone ones too, by which compile jobs ended memories and that begin or end at one of the given.
+    """Delete the edges by which compile jobs ended memories and that begin or end at one of these, including undone ones.
 
-    Return the memories that they had ended. A plan's finding about a text does not hold for an edited text.
+    Return the ids of the memories that they had ended. A plan's finding about a text is not valid for an edited text.
     """
     rows = await _sql.drop_planned_ends(connection, **scope.key, memory_ids=list(memory_ids))
     return sorted({row["superseded_id"] for row in rows})
 
 
 async def chain(connection: Connection, scope: Scope, memory_id: str, *, limit: int) -> list[Supersession]:
-    """Return up to `limit` live edges that lead from the memory down to where it comes from, nearest first."""
+    """Return up to `limit` live edges on the way from the memory down to its sources, nearest first."""
     return [_edge(row) for row in await _sql.edges_below(connection, **scope.key, memory_id=memory_id, limit=limit)]
 
 
@@ -123,7 +123,7 @@ async def source_turns(
 async def sources_of(
     connection: Connection, scope: Scope, statuses: Mapping[str, str]
 ) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Return the memories and the turns that summaries stand for, by id; `statuses` has the status of each summary."""
+    """Return the memories and the turns behind summaries, by the summary's id; `statuses` has the status of each summary."""
     parameters = {"memory_ids": list(statuses), "statuses": list(statuses.values())}
     rows = await _sql.sources_of_memories(connection, **scope.key, **parameters)
     return {row["memory_id"]: (tuple(row["sources"]), tuple(row["events"])) for row in rows}
@@ -151,7 +151,7 @@ async def leads_to(connection: Connection, scope: Scope, memory_id: str, targets
 
 
 async def of(connection: Connection, scope: Scope, memory_id: str) -> list[Supersession]:
-    """Return every edge from or to the memory, undone ones too, oldest first."""
+    """Return every edge from or to the memory, including undone ones, oldest first."""
     return [_edge(row) for row in await _sql.edges_of(connection, **scope.key, memory_id=memory_id)]
 
 

@@ -1,5 +1,5 @@
 -- name: insert_edges!
--- Inserts edges, given as columns; one that was undone in its first instant is live again.
+-- Inserts edges, given as columns; an edge that was undone at the instant of its creation is live again.
 INSERT INTO memory_supersessions (tenant_id, owner_id, memory_id, superseded_id, created_at, reason, place, job_id, evidence,
     undone_at)
 SELECT :tenant_id, :owner_id, s.memory_id, s.superseded_id, s.created_at, s.reason, s.place, s.job_id, s.evidence, s.undone_at
@@ -24,7 +24,7 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memor
 ORDER BY memory_id, place;
 
 -- name: edges_of
--- Every edge from or to a memory, undone ones too, oldest first.
+-- Every edge from or to a memory, including undone ones, oldest first.
 SELECT memory_id, superseded_id, created_at, reason, place, job_id, evidence, undone_at FROM memory_supersessions
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND (memory_id = :memory_id OR superseded_id = :memory_id)
 ORDER BY created_at, memory_id, place;
@@ -59,7 +59,7 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = :memory_id
 ORDER BY superseded_id;
 
 -- name: ends_between
--- The edges, undone ones too, by which the first memory of a pair ended the second.
+-- The edges, including undone ones, by which the first memory of a pair ended the second.
 SELECT s.memory_id, s.superseded_id, s.created_at, s.reason, s.place, s.job_id, s.evidence, s.undone_at
 FROM unnest(:memory_ids::text[], :superseded_ids::text[]) AS g (memory_id, superseded_id)
 JOIN memory_supersessions s ON s.tenant_id = :tenant_id AND s.owner_id = :owner_id AND s.memory_id = g.memory_id
@@ -80,7 +80,7 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND reason <> 'compressed'
 RETURNING superseded_id;
 
 -- name: edges_below
--- The live edges that lead from a memory down to where it comes from, nearest first.
+-- The live edges on the way from a memory down to its sources, nearest first.
 WITH RECURSIVE reached AS (
     SELECT :memory_id::text AS memory_id, 0 AS depth
     UNION
@@ -104,7 +104,7 @@ SELECT turn_id::text AS turn_id, thread_id, position, role, left(text, :chars::i
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND turn_id = ANY(:turn_ids::uuid[]) ORDER BY said_at, thread_id, position;
 
 -- name: sources_of_memories
--- What summaries of the given statuses stand for.
+-- The memories and turns behind summaries of the given statuses.
 SELECT r.memory_id, s.sources, s.events FROM unnest(:memory_ids::text[], :statuses::text[]) AS r (memory_id, status)
 CROSS JOIN LATERAL (
     SELECT source_events_json FROM memories

@@ -309,9 +309,9 @@ async def list_turns(
 
 
 async def empty_turns(connection: Connection, scope: Scope, turn_ids: Sequence[UUID]) -> list[str]:
-    """Empty turns, and return the threads whose summaries held one of them and are deleted.
+    """Empty turns, and delete the summaries of threads that contained one of them; return these threads.
 
-    A turn keeps its id and place, so that a caller that sends its thread again does not bring it back. It is not shown.
+    A turn keeps its id and position, so that a caller that sends its thread again does not restore it. It is not shown.
     """
     freed_bytes = await storage.of_turns(connection, scope, turn_ids)
     await _sql.drop_turn_vectors(connection, **scope.key, turn_ids=list(turn_ids))

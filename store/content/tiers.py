@@ -1,4 +1,4 @@
-"""How far a memory is to be trusted: its status, and the tier of its authority."""
+"""The trust in a memory: its status, and the tier of its authority."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class MemoryStatus(StrEnum):
 
 
 class AuthorityTier(IntEnum):
-    """Where a memory's authority comes from, least trusted first."""
+    """The source of a memory's authority, least trusted first."""
 
     DERIVED = 0
     CANDIDATE = 1
@@ -40,9 +40,9 @@ _BY_NAME = {tier.name.lower(): tier for tier in AuthorityTier}
 
 @dataclass(frozen=True, slots=True)
 class AgedCandidate:
-    """A candidate that may be compressed. `reads` counts the contexts in which it stood, of `contexts`.
+    """A candidate that may be compressed. `reads` counts the contexts that contained it, of `contexts` in all.
 
-    `bytes_behind` is the text of all aged candidates that stand behind summaries, or are about to.
+    `bytes_behind` is the size of the texts of all aged candidates that are in a summary or in a waiting job.
     """
 
     memory_id: str
@@ -55,5 +55,5 @@ class AgedCandidate:
 
 
 def least_trusted(authorities: Iterable[str]) -> str:
-    """Return the authority of the lowest tier, as it is spelled; of several in that tier, the first."""
+    """Return the authority of the lowest tier, as spelled; of several in that tier, the first."""
     return min(authorities, key=AuthorityTier.parse)

@@ -1,4 +1,4 @@
-"""The period in which a memory holds, and its text form in ISO dates, which fit every language. Pure."""
+"""The period in which a memory is valid, and its text form in ISO dates, which fit every language. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CLOSING = ".!?…。！？\"'”’»)]} \t"
 
 
 class ValidPrecision(StrEnum):
-    """How exactly an instant is known."""
+    """The precision of an instant."""
 
     INSTANT = "instant"
     DAY = "day"
@@ -22,7 +22,7 @@ class ValidPrecision(StrEnum):
     YEAR = "year"
 
     def floor(self, moment: datetime) -> datetime:
-        """Return the start of the unit (UTC) that holds the instant; the instant itself for INSTANT."""
+        """Return the start of the unit (UTC) that contains the instant; the instant itself for INSTANT."""
         utc = moment.astimezone(UTC)
         match self:
             case ValidPrecision.INSTANT:
@@ -35,14 +35,14 @@ class ValidPrecision(StrEnum):
                 return ValidPrecision.DAY.floor(utc).replace(month=1, day=1)
 
     def written(self, moment: datetime) -> str:
-        """Return the instant in ISO 8601 (UTC), as far as it is known: 2026, 2026-03, 2026-03-03 or 2026-03-03T14:05Z."""
+        """Return the instant in ISO 8601 (UTC) with this precision: 2026, 2026-03, 2026-03-03 or 2026-03-03T14:05Z."""
         text = moment.astimezone(UTC).isoformat(timespec="minutes")
         return {"instant": f"{text[:16]}Z", "day": text[:10], "month": text[:7], "year": text[:4]}[self]
 
 
 @dataclass(frozen=True, slots=True)
 class Validity:
-    """The time [valid_from, valid_until) in which a memory holds; None is open."""
+    """The period [valid_from, valid_until) in which a memory is valid; None means no bound."""
 
     valid_from: datetime | None = None
     valid_until: datetime | None = None
@@ -51,16 +51,16 @@ class Validity:
 
     @property
     def is_open(self) -> bool:
-        """Whether it holds at all times."""
+        """Whether it has no bounds."""
         return self.valid_from is None and self.valid_until is None
 
     def holds_at(self, moment: datetime) -> bool:
-        """Return whether the memory holds at an instant."""
+        """Return whether the memory is valid at an instant."""
         has_begun = self.valid_from is None or self.valid_from <= moment
         return has_begun and (self.valid_until is None or moment < self.valid_until)
 
     def in_words(self) -> str:
-        """Return "from 2025-01 until 2026-03-03", or the half that is not open; empty if it holds at all times.
+        """Return "from 2025-01 until 2026-03-03", or the bound that is set; empty without bounds.
 
         It says nothing of the present, and so stays true as time passes.
         """

@@ -1,8 +1,8 @@
-"""How each table is bounded, so that none grows for ever unseen: this list names every table, or a test fails."""
+"""The bound of each table, so that none grows without limit unnoticed. A table that is missing here fails a test."""
 
 from __future__ import annotations
 
-# The setting, by its field, after whose days rows are deleted.
+# The field of the setting with the number of days after which rows are deleted.
 PRUNED = {
     "audit_entries": "audit_days",
     "background_jobs": "job_days",
@@ -27,7 +27,7 @@ PRUNED = {
 _CONTENT = "content, until it is forgotten or deleted; an owner's quota bounds it"
 _OF_CONTENT = "goes with the content that it belongs to"
 _ONE_AN_OWNER = "a fixed number of rows an owner, gone with the owner"
-_BY_HAND = "grows only when a person decides something, and is the record of that"
+_BY_HAND = "grows only by a person's decision, which it records"
 _UNTIL_DONE = "until it is done"
 
 BOUNDED = {

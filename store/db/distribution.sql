@@ -8,13 +8,13 @@ SELECT c.relname AS table_name, CASE p.partmethod WHEN 'h' THEN 'distributed' WH
 FROM pg_dist_partition p JOIN pg_class c ON c.oid = p.logicalrelid WHERE c.relnamespace = 'public'::regnamespace;
 
 -- name: foreign_keys
--- Which table refers to which other one.
+-- The foreign keys between tables, as (child, parent).
 SELECT child.relname AS child, parent.relname AS parent FROM pg_constraint k
 JOIN pg_class child ON child.oid = k.conrelid JOIN pg_class parent ON parent.oid = k.confrelid
 WHERE k.contype = 'f' AND child.relnamespace = 'public'::regnamespace AND child.oid <> parent.oid;
 
 -- name: distribute_table$
--- Spreads a table's rows by their tenant, beside those of the table it is given.
+-- Spreads a table's rows by their tenant, colocated with those of the given table.
 SELECT create_distributed_table(format('public.%I', :table_name::text), 'tenant_id', colocate_with => :beside);
 
 -- name: copy_everywhere$
@@ -26,18 +26,18 @@ SELECT create_reference_table(format('public.%I', :table_name::text));
 DO $$ BEGIN ALTER ROLE sidecar_app LOGIN; ALTER ROLE sidecar_worker LOGIN; ALTER ROLE sidecar_search LOGIN; END $$;
 
 -- name: settings_of_nodes
--- The settings of this database that every server needs: a search function may be sent to where its rows lie and asks there; and
--- looking up a type does not go through the list of shards.
+-- Sets this database's settings on every server: a search function may run on the server of its rows and query there; and looking
+-- up a type does not read the list of shards.
 SELECT nodeid, success, result FROM run_command_on_all_nodes(format(
     'SET citus.enable_ddl_propagation = off; ALTER DATABASE %1$I SET citus.allow_nested_distributed_execution = on;'
     ' ALTER DATABASE %1$I SET citus.override_table_visibility = off', current_database()));
 
 -- name: spread_search$
--- Makes the search functions find the server of their tenant.
+-- Makes the search functions run on the server of their tenant.
 SELECT spread_search();
 
 -- name: index_pages_at_once#
--- Words enter the search index of pages as they are written: a list that waits on another server is not settled from here.
+-- Words enter the search index of pages as they are written: the pending list of another server cannot be settled from here.
 ALTER INDEX wiki_pages_search SET (fastupdate = off);
 
 -- name: index_sections_at_once#

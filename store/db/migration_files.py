@@ -67,7 +67,7 @@ def read_folder(directory: Path) -> tuple[MigrationFile, ...]:
     before = 0
     for file in files:
         if file.version <= before:
-            raise MigrationFileInvalid(f"{file.name}.sql: its number is taken or is 0000")
+            raise MigrationFileInvalid(f"{file.name}.sql: its number is already taken, or is 0000")
         before = file.version
     return files
 
@@ -79,13 +79,13 @@ def plan(files: Sequence[MigrationFile], ledger: Sequence[AppliedMigration], ava
     """
     applied = {entry.version: entry for entry in ledger}
     _check_history(files, applied)
-    left = [file for file in files if file.version not in applied]
+    pending = [file for file in files if file.version not in applied]
     newest = max(applied, default=0)
-    for file in left:
+    for file in pending:
         if file.version < newest and file.requirement is None:
             raise MigrationOutOfOrder(f"{file.name}.sql, while {applied[newest].name} is applied")
-    ready = [file for file in left if file.requirement is None or file.requirement.is_met(available)]
-    return Plan(tuple(ready), tuple(file for file in left if file not in ready))
+    ready = [file for file in pending if file.requirement is None or file.requirement.is_met(available)]
+    return Plan(tuple(ready), tuple(file for file in pending if file not in ready))
 
 
 def _check_history(files: Sequence[MigrationFile], applied: Mapping[int, AppliedMigration]) -> None:
@@ -137,7 +137,7 @@ def _requirement(directives: Sequence[re.Match[str]]) -> ExtensionRequirement | 
 
 def _check_statements(file_name: str, found: Sequence[Statement], is_transactional: bool) -> None:
     if not found:
-        raise MigrationFileInvalid(f"{file_name}: it says nothing")
+        raise MigrationFileInvalid(f"{file_name}: it has no statements")
     for statement in found:
         where = f"{file_name}, line {statement.line}"
         if "\x00" in statement.text:

@@ -1,8 +1,8 @@
-"""Where each table lies once the tenants are spread over several servers: this list, and nothing else, decides it.
+"""The placement of each table once the tenants are spread over several servers. Only this list decides it.
 
-A table of a tenant's rows is distributed by `tenant_id`, so that everything of a tenant lies on one server, and joins and
-foreign keys stay there. A local table lies on the coordinator alone: it belongs to the installation, or is a queue that
-workers read across tenants. A reference table has a copy on every server. A new table is named here, or a test fails.
+A table of a tenant's rows is distributed by `tenant_id`, so that all rows of a tenant are on one server, and joins and
+foreign keys stay there. A local table is on the coordinator only: it belongs to the installation, or is a queue that
+workers read across tenants. A reference table has a copy on every server. A table that is missing here fails a test.
 """
 
 from __future__ import annotations
@@ -94,15 +94,15 @@ DISTRIBUTED = frozenset(
     }
 )
 
-# No table of today is joined by every tenant's rows.
+# No present table is joined by the rows of every tenant.
 REFERENCE: frozenset[str] = frozenset()
 
-# Each with the reason why it is not distributed.
+# Local tables, each with the reason why it is not distributed.
 LOCAL = {
     "schema_migrations": "the ledger of this database's migrations",
     "installation_keys": "the secrets of the installation, which belong to no tenant",
     "embedders": "the numbers of the installation's embedders; no row refers to them by a key",
-    "purge_queue": "what was asked of this server's files",
+    "purge_queue": "requests that concern this server's files",
     "compile_ready": "the queue that workers read across tenants, in the order of time",
-    "compile_served": "the queue's memory of whose turn it is",
+    "compile_served": "the tenants' last turns in that queue",
 }

@@ -1,54 +1,54 @@
 -- name: changes_so_far
--- How many rows this session deleted or changed, by table. Two readings in one transaction differ by what was done in between.
+-- The number of rows this session deleted or changed, by table. Two readings in one transaction differ by the changes in between.
 SELECT relname AS table_name, n_tup_upd + n_tup_del AS row_count FROM pg_stat_xact_user_tables
 WHERE schemaname = 'public' AND n_tup_upd + n_tup_del > 0;
 
 -- name: request_purge!
--- Requests a purge of what this transaction deletes.
+-- Requests a purge of the rows that this transaction deletes.
 INSERT INTO purge_queue (requested_at) VALUES (:now) ON CONFLICT (requested_by) DO NOTHING;
 
 -- name: requested
--- The requests of a purge, and whether a session may still see what was there before. A transaction in any database of the server that
--- began earlier counts: this session's own view is as old as the oldest of them.
+-- The requests of a purge, and whether a session may still see the deleted rows. A transaction in any database of the server that
+-- began earlier counts: this session's own snapshot is as old as the oldest of them.
 SELECT q.requested_by::text AS requested_by, q.requested_at, pg_snapshot_xmin(pg_current_snapshot()) <= q.requested_by OR EXISTS (
         SELECT FROM pg_stat_activity AS a WHERE a.datname = current_database() AND a.pid <> pg_backend_pid() AND a.backend_xmin IS NOT NULL
             AND age(a.backend_xmin) >= age(q.requested_by::xid)) AS is_seen
 FROM purge_queue AS q ORDER BY q.requested_by;
 
 -- name: mark$
--- A transaction that comes after all that this session has done.
+-- The id of a transaction after everything that this session has done.
 SELECT pg_current_xact_id()::text;
 
 -- name: is_seen_before$
--- Whether a session may still see what was there before a transaction.
+-- Whether a session may still see rows that were deleted before a transaction.
 SELECT pg_snapshot_xmin(pg_current_snapshot()) <= :mark::text::xid8 OR EXISTS (
     SELECT FROM pg_stat_activity AS a WHERE a.datname = current_database() AND a.pid <> pg_backend_pid() AND a.backend_xmin IS NOT NULL
         AND age(a.backend_xmin) >= age(:mark::text::xid8::xid));
 
 -- name: tables_with_texts
--- The tenants' tables that hold anything, the smallest first.
+-- The tenants' tables that are not empty, the smallest first.
 SELECT c.relname AS table_name FROM pg_class AS c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r'
     AND pg_relation_size(c.oid) > 0 AND EXISTS (SELECT FROM pg_attribute AS a WHERE a.attrelid = c.oid AND a.attname = 'tenant_id')
 ORDER BY pg_total_relation_size(c.oid), c.relname;
 
 -- name: wait_briefly$
--- Lets statements of this session wait for a lock a second at most.
+-- Makes statements of this session wait for a lock at most one second.
 SELECT set_config('lock_timeout', '1s', false);
 
 -- name: take_purge$
--- Whether this session may purge: one does at a time.
+-- Whether this session may purge: only one session purges at a time.
 SELECT pg_try_advisory_lock(hashtextextended('purge', 0));
 
 -- name: rewrite_table$
--- Writes a table and its indexes anew.
+-- Rewrites a table and its indexes.
 SELECT rewrite_table(:table_name);
 
 -- name: rewrite_statistics#
--- Writes the planner's samples of all tables anew.
+-- Rewrites the planner's samples of all tables.
 VACUUM (FULL) pg_catalog.pg_statistic;
 
 -- name: waiting_segments$
--- How many files of the log are kept under names to come.
+-- The number of old files of the log that are kept for reuse under later names.
 SELECT count(*) FROM pg_ls_waldir() AS w
 WHERE w.name ~ '^[0-9A-F]{24}$' AND w.name > pg_walfile_name(pg_current_wal_insert_lsn());
 
@@ -57,7 +57,7 @@ WHERE w.name ~ '^[0-9A-F]{24}$' AND w.name > pg_walfile_name(pg_current_wal_inse
 SELECT pg_switch_wal()::text FROM (SELECT pg_logical_emit_message(false, 'sidecar', 'purge')) AS written;
 
 -- name: checkpoint#
--- Writes everything to the tables' files, and removes the log's files before.
+-- Writes all changes to the tables' files, and removes earlier files of the log.
 CHECKPOINT;
 
 -- name: settle_requests!

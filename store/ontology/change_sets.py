@@ -58,7 +58,7 @@ class ItemDecision(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ChangeSet:
-    """A change set. `revision` counts its changes from 1; `applied_version` is the version that its approval made."""
+    """A change set. `revision` counts its changes from 1; `applied_version` is the version that its approval created."""
 
     change_set_id: UUID
     origin: ChangeOrigin
@@ -77,7 +77,7 @@ class ChangeItem:
     """One change: of a term as JSON, as it was proposed and, if an operator changed it, as edited.
 
     `before` is the digest of the term when the item was drafted, empty if there was none. `confidence` is 0 to 1; `frequency` is
-    how many names a scan saw it with. `editors` are all who edited it, or added it to a change set that another drafted.
+    the number of names with which a scan saw it. `editors` are the users that edited it or added it to another user's change set.
     """
 
     item_id: UUID
@@ -114,7 +114,7 @@ class ItemRuling:
 
 @dataclass(frozen=True, slots=True)
 class ChangeSetEnding:
-    """How a change set ended, by whom and when; `version` is the one that its approval made."""
+    """The end of a change set: its outcome, the user and the time; `version` is the one that its approval created."""
 
     status: ChangeSetStatus
     author: str
@@ -124,7 +124,7 @@ class ChangeSetEnding:
 
 @dataclass(frozen=True, slots=True)
 class TermUse:
-    """How many pages, sections or edges (`kind`) a name, section slug or edge type is about."""
+    """The number of pages, sections or edges (`kind`) with a name, section slug or edge type."""
 
     kind: str
     name: str
@@ -205,7 +205,7 @@ async def add_items(connection: Connection, tenant_id: UUID, change_set_id: UUID
 
 
 async def refresh_item(connection: Connection, tenant_id: UUID, item: ChangeItem) -> bool:
-    """Update an item from a scan, and return whether it was: an item that an operator edited or decided is not."""
+    """Update an item from a scan unless an operator edited or decided it; return whether it was updated."""
     about = {"rationale": item.rationale, "confidence": item.confidence, "frequency": item.frequency}
     named = {"tenant_id": tenant_id, "item_id": item.item_id, "proposed": dict(item.proposed)}
     return bool(await _sql.refresh_item(connection, **named, **about))
@@ -266,7 +266,7 @@ async def drop_rejected(connection: Connection, tenant_id: UUID, change_set_id: 
 
 
 async def allow_fingerprints(connection: Connection, tenant_id: UUID, fingerprints: Sequence[str]) -> None:
-    """Let scans propose something again."""
+    """Allow scans to make these proposals again."""
     await _sql.allow_fingerprints(connection, tenant_id=tenant_id, fingerprints=list(fingerprints))
 
 
@@ -290,7 +290,7 @@ async def use_of(
     sections: Sequence[str],
     edge_types: Sequence[str],
 ) -> list[TermUse]:
-    """Return how many of the tenant's pages, sections and edges are about some terms, over all owners."""
+    """Return the numbers of the tenant's pages, sections and edges with some terms, over all owners."""
     named = {"names": list(names), "sections": list(sections), "edge_types": list(edge_types)}
     return [value_of(TermUse, row) for row in await _sql.count_use(connection, tenant_id=tenant_id, **named)]
 

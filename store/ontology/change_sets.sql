@@ -54,17 +54,17 @@ UPDATE ontology_change_set_items SET decision = :decision, decided_by = :author,
 WHERE tenant_id = :tenant_id AND change_set_id = :change_set_id AND item_id = :item_id;
 
 -- name: refresh_item!
--- Writes what a scan now knows of an item that no operator has edited or decided.
+-- Updates an item from a scan, unless an operator has edited or decided it.
 UPDATE ontology_change_set_items SET proposed = :proposed, rationale = :rationale, confidence = :confidence, frequency = :frequency
 WHERE tenant_id = :tenant_id AND item_id = :item_id AND edited IS NULL AND decision = 'pending' AND origin = 'scan';
 
 -- name: accept_pending!
--- Accepts the items of a change set that nobody decided.
+-- Accepts the undecided items of a change set.
 UPDATE ontology_change_set_items SET decision = 'accepted', decided_by = :author
 WHERE tenant_id = :tenant_id AND change_set_id = :change_set_id AND decision = 'pending';
 
 -- name: drop_items!
--- Deletes items that a scan proposed and no operator took over.
+-- Deletes items that a scan proposed and that no operator edited or accepted.
 DELETE FROM ontology_change_set_items
 WHERE tenant_id = :tenant_id AND item_id = ANY(:item_ids::uuid[]) AND origin = 'scan' AND edited IS NULL AND decision <> 'accepted';
 
@@ -80,7 +80,7 @@ UPDATE ontology_change_sets SET status = :status, decided_by = :author, decided_
 WHERE tenant_id = :tenant_id AND change_set_id = :change_set_id AND status = 'open';
 
 -- name: reject_fingerprints!
--- Notes what is not to be proposed again.
+-- Records fingerprints of proposals that must not be repeated.
 INSERT INTO ontology_rejections (tenant_id, fingerprint, rejected_by, rejected_at)
 SELECT :tenant_id::uuid, f.fingerprint, :author::text, :now::timestamptz
 FROM (SELECT DISTINCT unnest(:fingerprints::text[])) AS f (fingerprint)
@@ -95,14 +95,14 @@ WHERE r.tenant_id = :tenant_id AND r.rejected_at <= b.rejected_at
     AND (r.rejected_at < b.rejected_at OR r.fingerprint >= b.fingerprint);
 
 -- name: drop_rejected!
--- Deletes a change set's rejected items that a scan proposed, but for the last ones.
+-- Deletes a change set's rejected items that a scan proposed, except the last ones.
 DELETE FROM ontology_change_set_items WHERE tenant_id = :tenant_id AND item_id IN (
     SELECT item_id FROM ontology_change_set_items
     WHERE tenant_id = :tenant_id AND change_set_id = :change_set_id AND decision = 'rejected' AND origin = 'scan'
     ORDER BY position DESC OFFSET :keep::int);
 
 -- name: allow_fingerprints!
--- Lets something be proposed again.
+-- Allows proposals with these fingerprints again.
 DELETE FROM ontology_rejections WHERE tenant_id = :tenant_id AND fingerprint = ANY(:fingerprints::text[]);
 
 -- name: rejected_among
@@ -116,5 +116,5 @@ SELECT i.fingerprint FROM ontology_change_set_items i JOIN ontology_change_sets 
 WHERE i.tenant_id = :tenant_id AND s.tenant_id = :tenant_id AND s.status = 'open' AND s.change_set_id <> :change_set_id;
 
 -- name: count_use
--- How much of the tenant's wikis some terms are about.
+-- The numbers of pages, sections and edges of the tenant's wikis with some terms.
 SELECT kind, name, use_count FROM count_ontology_use(:tenant_id, :names::text[], :sections::text[], :edge_types::text[]);

@@ -1,4 +1,5 @@
-"""Evidence: the sentences of owners' memories that a scan's proposals rest on. They are the owners', and go with their memories.
+"""Evidence: the sentences of owners' memories that a scan's proposals rest on. They belong to the owners and are deleted with
+their memories.
 
 Functions that take a scope take a connection inside that owner's transaction, or inside one of the tenant that entered the owner
 (`postgres.enter_owner`).
@@ -24,7 +25,7 @@ _sql = queries.load(__file__)
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A sentence that an item rests on: at most 280 characters of a memory, and what was found in it (`label`).
+    """A sentence that an item rests on: at most 280 characters of a memory, and the finding in it (`label`).
 
     `position` is 1 to 5. `source_kind` is page, mention, edge or memory.
     """
@@ -40,8 +41,8 @@ class Example:
 
 
 async def hold_quotes(connection: Connection, scope: Scope, quotes: Sequence[tuple[str, str]]) -> set[int]:
-    """Return the places of those quotes (memory, text) that their memories say, and keep these from change until the
-    transaction ends.
+    """Return the indexes of the quotes (memory, text) that their memories contain, and lock these memories until the transaction
+    ends.
     """
     ids, texts = [one[0] for one in quotes], [one[1] for one in quotes]
     rows = await _sql.hold_quotes(connection, **scope.key, memory_ids=ids, quotes=texts)
@@ -64,13 +65,13 @@ async def owners_of(connection: Connection, tenant_id: UUID, item_ids: Sequence[
 
 
 async def listed(connection: Connection, scope: Scope, item_ids: Sequence[UUID]) -> list[Example]:
-    """Return the owner's evidence of some items, by item and position, without quotes that their memories no longer say."""
+    """Return the owner's evidence of some items, by item and position, without quotes that their memories no longer contain."""
     rows = await _sql.list_evidence(connection, **scope.key, item_ids=list(item_ids))
     return [value_of(Example, row) for row in rows]
 
 
 async def without(connection: Connection, tenant_id: UUID, item_ids: Sequence[UUID]) -> list[UUID]:
-    """Return those of the items that rest on no memory."""
+    """Return the items that rest on no memory."""
     rows = await _sql.items_without_evidence(connection, tenant_id=tenant_id, item_ids=list(item_ids))
     return [row["item_id"] for row in rows]
 
@@ -82,7 +83,7 @@ async def resting_on_owner(connection: Connection, scope: Scope) -> list[UUID]:
 
 
 async def forget(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> None:
-    """Delete the evidence from memories, and a scan's proposals that rest on nothing else, unless an operator took them over."""
+    """Delete the evidence from memories, and a scan's proposals without other evidence that no operator edited or accepted."""
     rows = await _sql.items_resting_on(connection, **scope.key, memory_ids=list(memory_ids))
     if rows:
         await _sql.forget_evidence(connection, **scope.key, memory_ids=list(memory_ids))
@@ -90,17 +91,17 @@ async def forget(connection: Connection, scope: Scope, memory_ids: Sequence[str]
 
 
 async def forget_unsaid(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> None:
-    """Delete, after an edit of memories, the evidence that they no longer say; proposals go with it as in `forget`."""
+    """Delete, after an edit of memories, the evidence that they no longer contain, and proposals as in `forget`."""
     rows = await _sql.unsaid_evidence(connection, **scope.key, memory_ids=list(memory_ids))
     if rows:
         await drop_unfounded(connection, scope, sorted({row["item_id"] for row in rows}))
 
 
 async def drop_unfounded(connection: Connection, scope: Scope, item_ids: Sequence[UUID]) -> int:
-    """Delete those of a scan's proposals that rest on no memory any more and that no operator took over; return how many.
+    """Delete a scan's proposals that rest on no memory any more and that no operator edited or accepted; return how many.
 
-    Where tables are spread over servers, a transaction that wrote sees its own owner's evidence alone: there a proposal that
-    rests on other owners only is deleted too.
+    Where tables are spread over servers, a transaction that wrote sees only its own owner's evidence: a proposal that rests only
+    on other owners is then deleted too.
     """
     if not item_ids:
         return 0

@@ -1,6 +1,6 @@
 -- name: hold_quotes
--- Locks the owner's memories that quotes are from against change until the transaction ends, and returns the places of the quotes
--- that their memories say.
+-- Locks the owner's memories that quotes are from until the transaction ends, and returns the indexes of the quotes that their
+-- memories contain.
 SELECT r.place::int AS place FROM unnest(:memory_ids::text[], :quotes::text[]) WITH ORDINALITY AS r (memory_id, quote, place)
 JOIN memories m ON m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.memory_id = r.memory_id
 WHERE strpos(m.text, r.quote) > 0 ORDER BY m.memory_id, r.place FOR SHARE OF m;
@@ -16,15 +16,15 @@ INSERT INTO ontology_evidence_examples (tenant_id, owner_id, item_id, position, 
 VALUES (:tenant_id, :owner_id, :item_id, :position, :memory_id, :source_kind, :label, :quote, :observed_at);
 
 -- name: owners_with_evidence
--- Which owners' memories some items rest on.
+-- The owners whose memories some items rest on.
 SELECT owner_id FROM owners_with_evidence(:tenant_id, :item_ids::uuid[]);
 
 -- name: items_without_evidence
--- Of some items, those without evidence.
+-- The items without evidence among some items.
 SELECT item_id FROM items_without_evidence(:tenant_id, :item_ids::uuid[]);
 
 -- name: list_evidence
--- The owner's evidence of some items that the memories still say.
+-- The owner's evidence of some items that the memories still contain.
 SELECT e.owner_id, e.item_id, e.position, e.memory_id, e.source_kind, e.label, e.quote, e.observed_at
 FROM ontology_evidence_examples e JOIN memories m ON m.tenant_id = e.tenant_id AND m.owner_id = e.owner_id AND m.memory_id = e.memory_id
 WHERE e.tenant_id = :tenant_id AND e.owner_id = :owner_id AND e.item_id = ANY(:item_ids::uuid[]) AND strpos(m.text, e.quote) > 0
@@ -41,7 +41,7 @@ DELETE FROM ontology_evidence_examples
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memory_ids::text[]);
 
 -- name: unsaid_evidence
--- The owner's evidence from some memories that these no longer say.
+-- The owner's evidence from some memories that these no longer contain.
 DELETE FROM ontology_evidence_examples e USING memories m
 WHERE e.tenant_id = :tenant_id AND e.owner_id = :owner_id AND e.memory_id = ANY(:memory_ids::text[])
     AND m.tenant_id = e.tenant_id AND m.owner_id = e.owner_id AND m.memory_id = e.memory_id AND strpos(m.text, e.quote) = 0

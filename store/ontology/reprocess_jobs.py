@@ -33,7 +33,7 @@ class ReprocessStatus(StrEnum):
 class ReprocessJob:
     """A job between two versions. `continuation_offset` counts the pages that are done, `continuation` is the place of the last.
 
-    `attempt` counts the claims since it last made headway; `fence` is the number of its claim.
+    `attempt` counts the claims since its last progress; `fence` is the number of its claim.
     """
 
     job_id: UUID
@@ -59,7 +59,7 @@ class ReprocessJob:
 
 @dataclass(frozen=True, slots=True)
 class ReprocessWish:
-    """The job to queue: between which versions, the change set that made the new one (None after a rollback), and its impact."""
+    """A job to queue: its two versions, the change set that created the new one (None after a rollback), and its impact."""
 
     from_version: int
     to_version: int
@@ -69,14 +69,14 @@ class ReprocessWish:
 
 @dataclass(frozen=True, slots=True)
 class ReprocessLease:
-    """A worker's lease on a job: the holder, and how many seconds it lasts unless the job makes headway."""
+    """A worker's lease on a job: the holder, and its seconds, which begin again with each progress of the job."""
 
     holder: str
     duration_s: float
 
 
 async def queue_reprocess(connection: Connection, tenant_id: UUID, wish: ReprocessWish, *, now: datetime) -> UUID:
-    """Queue the job of a change set and version, and return its id; a repeat gets the job that is there."""
+    """Queue the job of a change set and version, and return its id; a repeated call returns the existing job."""
     source = wish.change_set_id or f"rollback-from-{wish.from_version}"
     dedupe_key = f"ontology:{tenant_id}:{source}:{wish.to_version}"
     named = {"tenant_id": tenant_id, "dedupe_key": dedupe_key}
@@ -112,18 +112,18 @@ async def claim(
 
 
 async def hold(connection: Connection, tenant_id: UUID, job: ReprocessJob) -> bool:
-    """Lock the job until the transaction ends, and return whether the claim still stands."""
+    """Lock the job until the transaction ends, and return whether the claim is still valid."""
     return await _sql.hold_job(connection, tenant_id=tenant_id, **job.named) is not None
 
 
 async def advance(connection: Connection, tenant_id: UUID, job: ReprocessJob, *, lease_until: datetime) -> None:
-    """Record how far the job came, in the transaction that did the work."""
+    """Record the job's progress, in the transaction that did the work."""
     reached = {"continuation": dict(job.continuation), "offset": job.continuation_offset, "metrics": dict(job.metrics)}
     await _sql.advance_job(connection, tenant_id=tenant_id, **job.named, **reached, until=lease_until)
 
 
 async def release(connection: Connection, tenant_id: UUID, job: ReprocessJob, *, not_before: datetime) -> None:
-    """Give the job back; this claim does not count as an attempt."""
+    """Release the job for another claim; this one does not count as an attempt."""
     await _sql.release_job(connection, tenant_id=tenant_id, **job.named, not_before=not_before)
 
 

@@ -35,13 +35,13 @@ SELECT job_id FROM ontology_reprocess_jobs
 WHERE tenant_id = :tenant_id AND job_id = :job_id AND fence = :fence AND status = 'running' FOR UPDATE;
 
 -- name: advance_job!
--- Records how far the job came, and renews its lease: it makes headway, so its attempts count anew.
+-- Records the job's progress, renews its lease, and resets its count of attempts.
 UPDATE ontology_reprocess_jobs SET continuation = :continuation, continuation_offset = :offset, metrics = :metrics,
     lease_until = :until, attempt = 1, error = ''
 WHERE tenant_id = :tenant_id AND job_id = :job_id AND fence = :fence AND status = 'running';
 
 -- name: release_job!
--- Gives a job back, to be claimed again.
+-- Releases a job for another claim.
 UPDATE ontology_reprocess_jobs SET status = 'pending', lease_holder = '', lease_until = NULL, not_before = :not_before,
     attempt = attempt - 1
 WHERE tenant_id = :tenant_id AND job_id = :job_id AND fence = :fence AND status = 'running';

@@ -1,4 +1,4 @@
-"""A suggestion scan's reads of one owner: memories, names of pages, names that wait for a page, and typed edges.
+"""A suggestion scan's reads of one owner: memories, names of pages, held names, and typed edges.
 
 Every function takes a connection inside the owner's transaction.
 """
@@ -40,7 +40,7 @@ class SignalEdge:
 
 @dataclass(frozen=True, slots=True)
 class SignalPage:
-    """A page with the type that is held instead of one, and a memory that it cites and that has its title, by its beginning."""
+    """A page with its held type, and the beginning of a memory that it cites and that contains its title."""
 
     title: str
     summary: str
@@ -53,7 +53,7 @@ class SignalPage:
 
 @dataclass(frozen=True, slots=True)
 class SignalSection:
-    """A section of a page of an approved type, and how the page is."""
+    """A section of a page of an approved type, with the page."""
 
     entity_type: str
     section_slug: str

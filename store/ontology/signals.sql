@@ -1,11 +1,11 @@
 -- name: newest_memories
--- The owner's newest accepted memories, by their beginnings.
+-- The beginnings of the owner's newest accepted memories.
 SELECT memory_id, left(text, 4000) AS text, occurred_at FROM memories
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'accepted'
 ORDER BY occurred_at DESC, memory_id LIMIT :limit;
 
 -- name: memories_of_mentions
--- The accepted memories in which open names were seen, by their beginnings.
+-- The beginnings of the accepted memories in which open names were seen.
 SELECT DISTINCT m.memory_id, left(m.text, 4000) AS text, m.occurred_at
 FROM (SELECT mention_id FROM wiki_unresolved_mentions WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'open'
     ORDER BY updated_at DESC, mention_id LIMIT :limit) o

@@ -28,7 +28,7 @@ class TermKind(StrEnum):
 
 
 class Cardinality(StrEnum):
-    """How many targets a source may have at one time, and how many sources a target."""
+    """The numbers of targets that a source, and of sources that a target, may have at one time."""
 
     MANY_TO_MANY = "many_to_many"
     MANY_TO_ONE = "many_to_one"
@@ -37,7 +37,7 @@ class Cardinality(StrEnum):
 
 
 class MappingKind(StrEnum):
-    """How a term relates to one of another vocabulary."""
+    """The relation of a term to a term of another vocabulary."""
 
     EXACT = "exact"
     CLOSE = "close"

@@ -32,7 +32,7 @@ _AFTER_ALL_VERSIONS = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class OntologyVersion:
-    """When and by whom a version was made: of a change set, or as the content of an older version, which it `restores`."""
+    """The time and the author of a version, made from a change set or with the content of an older version (`restores`)."""
 
     version: int
     author: str
@@ -52,7 +52,7 @@ async def newest(connection: Connection, tenant_id: UUID) -> int:
 
 
 async def ontology_in_force(connection: Connection, tenant_id: UUID) -> Ontology | None:
-    """Return the ontology in force, in one round trip; None if the tenant has approved none, or went back to none."""
+    """Return the ontology in force, in one round trip; None if the tenant has approved none, or rolled back to none."""
     row = await _sql.terms_of_version(connection, tenant_id=tenant_id, version=None)
     found = row and _ontology(row)
     return found if found and found.terms else None

@@ -1,6 +1,6 @@
 """A tenant's Brain: its settings, the rules of release, and the released copies of memories.
 
-Settings and rules belong to the tenant. Copies stand under the Brain's own owner, so that a transaction of another owner sees
+Settings and rules belong to the tenant. Copies belong to the Brain's own owner, so that a transaction of another owner sees
 none of them. Every function takes a connection inside a transaction of the scope or tenant that is passed.
 """
 
@@ -22,9 +22,9 @@ _sql = queries.load(__file__)
 RELEASE_KIND = "brain_release"
 """The kind of background job that compares an owner's memories with the rules."""
 SPREAD_KIND = "brain_spread"
-"""The kind of background job that queues the former for every owner of a tenant."""
+"""The kind of background job that queues such a comparison for every owner of a tenant."""
 RECEIPTS_KIND = "brain_receipts"
-"""The kind of background job that takes withdrawn copies out of every owner's receipts; its subject names the copies."""
+"""The kind of background job that removes withdrawn copies from every owner's receipts; its subject names the copies."""
 
 
 class RuleState(StrEnum):
@@ -36,7 +36,7 @@ class RuleState(StrEnum):
 
 
 class CopyState(StrEnum):
-    """A copy stands in the Brain, is held back by one that is trusted more, or was taken back by an admin."""
+    """A copy is in the Brain, is held back by a more trusted one, or was withdrawn by an admin."""
 
     RELEASED = "released"
     HELD = "held"
@@ -190,7 +190,7 @@ async def cursor(connection: Connection, scope: Scope) -> tuple[int, int]:
 
 
 async def move_cursor(connection: Connection, scope: Scope, *, rules_version: int, change_seq: int) -> None:
-    """Record how far the owner's memories were compared with which version of the rules."""
+    """Record the feed number up to which the owner's memories were compared, and the version of the rules."""
     await _sql.move_cursor(connection, **scope.key, rules_version=rules_version, change_seq=change_seq)
 
 
@@ -203,7 +203,7 @@ async def changed_after(
 
 
 async def has_copies_of(connection: Connection, brain: Scope, origin_owner_id: UUID, memory_ids: Sequence[str]) -> bool:
-    """Return whether anything was released of an owner's memories, held or withdrawn."""
+    """Return whether there is a copy of one of the owner's memories, in any state."""
     named = {"origin_owner_id": origin_owner_id, "memory_ids": list(memory_ids)}
     return bool(await _sql.peek_copies_of(connection, **brain.key, **named))
 
@@ -229,7 +229,7 @@ async def lock_copies(connection: Connection, brain: Scope, copy_ids: Sequence[s
 
 
 async def origins_of_owner(connection: Connection, brain: Scope, origin_owner_id: UUID, *, limit: int) -> list[str]:
-    """Return up to `limit` memories of an owner of which something was released, held or withdrawn."""
+    """Return up to `limit` ids of an owner's memories with a copy in any state."""
     rows = await _sql.origins_of_owner(connection, **brain.key, origin_owner_id=origin_owner_id, limit=limit)
     return [row["origin_memory_id"] for row in rows]
 
@@ -290,7 +290,7 @@ async def put_copy(connection: Connection, brain: Scope, copy: BrainCopy) -> Non
 async def next_document(
     connection: Connection, tenant_id: UUID, bases: Sequence[str], after: tuple[str, str]
 ) -> SharedDocument | None:
-    """Return the next document of some knowledge bases in order of base and path, and keep it from change until the transaction
+    """Return the next document of some knowledge bases in order of base and path, locked against changes until the transaction
     ends; None after the last.
     """
     named = {"bases": list(bases), "base": after[0], "path": after[1]}
@@ -309,7 +309,7 @@ async def documents_by_ids(
 async def lock_piece(
     connection: Connection, tenant_id: UUID, chunk_id: UUID
 ) -> tuple[SharedDocument, SharedPiece] | None:
-    """Return a piece with its document, and keep both from change until the transaction ends; None if it is gone."""
+    """Return a piece with its document, both locked against changes until the transaction ends; None if it does not exist."""
     row = await _sql.lock_piece(connection, tenant_id=tenant_id, chunk_id=chunk_id)
     return row and (value_of(SharedDocument, row), value_of(SharedPiece, row))
 
@@ -323,13 +323,13 @@ async def pieces_to_share(
 
 
 async def copies_without_piece(connection: Connection, brain: Scope, document_id: UUID) -> list[str]:
-    """Return the copies of pieces that the document does not have, or no longer."""
+    """Return the ids of copies of pieces that the document does not have (any more)."""
     rows = await _sql.copies_without_piece(connection, **brain.key, document_id=document_id)
     return [row["copy_id"] for row in rows]
 
 
 async def delete_copies(connection: Connection, brain: Scope, copy_ids: Sequence[str]) -> None:
-    """Delete the rows of copies; their memories are deleted apart."""
+    """Delete the rows of copies; their memories are deleted separately."""
     await _sql.delete_copies(connection, **brain.key, copy_ids=list(copy_ids))
 
 
@@ -355,7 +355,7 @@ async def settle_withdrawals(connection: Connection, brain: Scope, refs: Sequenc
 
 
 async def owners_with_memories(connection: Connection, tenant_id: UUID) -> list[UUID]:
-    """Return the tenant's owners that have memories, the Brain's among them."""
+    """Return the tenant's owners that have memories, including the Brain's."""
     return [row["owner_id"] for row in await _sql.owners_with_memories(connection, tenant_id=tenant_id)]
 
 

@@ -45,12 +45,12 @@ FROM brain_rules WHERE tenant_id = :tenant_id ORDER BY proposed_at, rule_id;
 SELECT count(*) FROM brain_rules WHERE tenant_id = :tenant_id AND state <> 'withdrawn';
 
 -- name: read_cursor^
--- How far an owner's memories were compared with which version of the rules, locked until the transaction ends.
+-- The feed number up to which an owner's memories were compared, and the version of the rules, locked until the transaction ends.
 INSERT INTO brain_cursors AS c (tenant_id, owner_id, rules_version, change_seq) VALUES (:tenant_id, :owner_id, 0, 0)
 ON CONFLICT (tenant_id, owner_id) DO UPDATE SET change_seq = c.change_seq RETURNING rules_version, change_seq;
 
 -- name: move_cursor!
--- Records how far an owner's memories were compared.
+-- Records the feed number up to which an owner's memories were compared.
 UPDATE brain_cursors SET rules_version = :rules_version, change_seq = :change_seq
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
 
@@ -60,7 +60,7 @@ SELECT memory_id, change_seq FROM memories
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND change_seq > :change_seq::bigint ORDER BY change_seq LIMIT :limit;
 
 -- name: lock_copies_of
--- What was released of some of an owner's memories, locked until the transaction ends.
+-- The copies of some of an owner's memories, in any state, locked until the transaction ends.
 SELECT copy_id, origin_owner_id, origin_memory_id, fingerprint, rule_id, trust_tier, state, held_by, reason, changed_by, changed_at,
     document_id
 FROM brain_copies
@@ -69,7 +69,7 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND origin_owner_id = :ori
 ORDER BY copy_id FOR UPDATE;
 
 -- name: lock_copies
--- What was released, by the copies' ids, locked until the transaction ends.
+-- Copies by their ids, locked until the transaction ends.
 SELECT copy_id, origin_owner_id, origin_memory_id, fingerprint, rule_id, trust_tier, state, held_by, reason, changed_by, changed_at,
     document_id
 FROM brain_copies
@@ -77,7 +77,7 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND copy_id = ANY(:copy_id
 ORDER BY copy_id FOR UPDATE;
 
 -- name: origins_of_owner
--- The memories of an owner of which something was released, held or withdrawn.
+-- The memories of an owner with a copy in any state.
 SELECT origin_memory_id FROM brain_copies
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND origin_owner_id = :origin_owner_id ORDER BY 1 LIMIT :limit;
 
@@ -110,7 +110,7 @@ SELECT copy_id, trust_tier FROM brain_copies
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND copy_id = ANY(:copy_ids::text[]) AND state = 'released';
 
 -- name: put_copy!
--- Writes what was released of a memory, or writes it anew.
+-- Writes the copy of a memory, replacing an earlier one.
 INSERT INTO brain_copies (tenant_id, owner_id, copy_id, origin_owner_id, origin_memory_id, fingerprint, rule_id, trust_tier, state,
     held_by, reason, changed_by, changed_at, document_id)
 VALUES (:tenant_id, :owner_id, :copy_id, :origin_owner_id, :origin_memory_id, :fingerprint, :rule_id, :trust_tier, :state,
@@ -132,28 +132,28 @@ SELECT owner_id FROM owners_with_memories(:tenant_id);
 SELECT is_shown, rules_version FROM brain_settings WHERE tenant_id = :tenant_id FOR SHARE;
 
 -- name: peek_copies_of$
--- Whether anything was released of some of an owner's memories.
+-- Whether there is a copy of some of an owner's memories.
 SELECT EXISTS (SELECT FROM brain_copies
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND origin_owner_id = :origin_owner_id
         AND origin_memory_id = ANY(:memory_ids::text[]));
 
 -- name: note_withdrawals!
--- Records what left the Brain.
+-- Records references of withdrawn copies.
 INSERT INTO brain_withdrawals (tenant_id, owner_id, ref_kind, ref, withdrawn_at)
 SELECT :tenant_id, :owner_id, r.ref_kind, r.ref, :now FROM unnest(:kinds::text[], :refs::text[]) AS r (ref_kind, ref)
 ON CONFLICT (tenant_id, owner_id, ref_kind, ref) DO UPDATE SET withdrawn_at = excluded.withdrawn_at;
 
 -- name: list_withdrawals
--- What left the Brain and may still stand in receipts.
+-- References of withdrawn copies that may still be in receipts.
 SELECT ref_kind, ref FROM brain_withdrawals WHERE tenant_id = :tenant_id AND owner_id = :owner_id ORDER BY ref_kind, ref LIMIT :limit;
 
 -- name: settle_withdrawals!
--- Deletes what no receipt holds any more.
+-- Deletes references that no receipt contains any more.
 DELETE FROM brain_withdrawals w USING unnest(:kinds::text[], :refs::text[]) AS r (ref_kind, ref)
 WHERE w.tenant_id = :tenant_id AND w.owner_id = :owner_id AND w.ref_kind = r.ref_kind AND w.ref = r.ref;
 
 -- name: lock_held_by
--- What one of some copies holds back, locked until the transaction ends.
+-- The copies that some copies hold back, locked until the transaction ends.
 SELECT copy_id, origin_owner_id, origin_memory_id, fingerprint, rule_id, trust_tier, state, held_by, reason, changed_by, changed_at,
     document_id
 FROM brain_copies
@@ -167,7 +167,7 @@ SELECT copy_id, origin_owner_id, origin_memory_id, fingerprint, rule_id, trust_t
 FROM brain_copies WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND copy_id = ANY(:copy_ids::text[]) ORDER BY copy_id;
 
 -- name: next_document^
--- The next document of some knowledge bases, kept from change until the transaction ends.
+-- The next document of some knowledge bases, locked against changes until the transaction ends.
 SELECT d.document_id, b.name AS knowledge_base, d.path, d.title, d.updated_at
 FROM knowledge_bases b JOIN documents d ON d.tenant_id = b.tenant_id AND d.base_id = b.base_id
 WHERE b.tenant_id = :tenant_id AND b.name = ANY(:bases::text[]) AND (b.name, d.path) > (:base, :path)
@@ -180,7 +180,7 @@ FROM documents d JOIN knowledge_bases b ON b.tenant_id = d.tenant_id AND b.base_
 WHERE d.tenant_id = :tenant_id AND d.document_id = ANY(:document_ids::uuid[]);
 
 -- name: lock_piece^
--- A piece of a document, kept from change until the transaction ends.
+-- A piece of a document, locked against changes until the transaction ends.
 SELECT d.document_id, b.name AS knowledge_base, d.path, d.title, d.updated_at, c.chunk_id, c.text
 FROM chunks c JOIN documents d ON d.tenant_id = c.tenant_id AND d.document_id = c.document_id
 JOIN knowledge_bases b ON b.tenant_id = d.tenant_id AND b.base_id = d.base_id
@@ -196,7 +196,7 @@ WHERE c.tenant_id = :tenant_id AND c.document_id = :document_id AND (o.copy_id I
 ORDER BY c.position LIMIT :limit;
 
 -- name: copies_without_piece
--- Copies of pieces that their document does not have.
+-- Copies of pieces that their document does not have (any more).
 SELECT o.copy_id FROM brain_copies o
 WHERE o.tenant_id = :tenant_id AND o.owner_id = :owner_id AND o.document_id = :document_id AND NOT EXISTS (
     SELECT FROM chunks c WHERE c.tenant_id = o.tenant_id AND c.chunk_id::text = o.origin_memory_id AND c.document_id = o.document_id)

@@ -40,7 +40,7 @@ async def waiting(connection: Connection, scope: Scope) -> list[RemoteForgetting
 
 
 async def end(connection: Connection, scope: Scope, forgetting_id: UUID) -> None:
-    """Delete a note."""
+    """Delete a request."""
     await _sql.end_remote_forgetting(connection, **scope.key, forgetting_id=forgetting_id)
 
 

@@ -20,7 +20,7 @@ _sql = queries.load(__file__)
 
 @dataclass(frozen=True, slots=True)
 class WordHit:
-    """A memory, turn, thread, receipt or page that holds a word, by its id, with at most 160 characters around the word."""
+    """A memory, turn, thread, receipt or page that contains a word: its id, and at most 160 characters around the word."""
 
     kind: str
     id: str
@@ -34,7 +34,7 @@ class WordHit:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A span of time, the end not included."""
+    """A period of time [start, end)."""
 
     since: datetime
     until: datetime
@@ -47,13 +47,13 @@ async def memories_of_document(connection: Connection, scope: Scope, document_id
 
 
 async def memories_from_turns(connection: Connection, scope: Scope, turn_ids: Collection[UUID]) -> list[str]:
-    """Return the owner's memories that were drawn from one of the turns, without summaries: those are made anew."""
+    """Return the owner's memories that were drawn from one of the turns, without summaries: those are remade."""
     rows = await _sql.memories_from_turns(connection, **scope.key, turn_ids=[str(one) for one in turn_ids])
     return [row["memory_id"] for row in rows]
 
 
 async def memories_between(connection: Connection, scope: Scope, span: Span) -> list[str]:
-    """Return the owner's memories of a span of time."""
+    """Return the owner's memories of a period."""
     rows = await _sql.memories_between(connection, **scope.key, since=span.since, until=span.until)
     return [row["memory_id"] for row in rows]
 
@@ -66,7 +66,7 @@ async def turns_of_thread(connection: Connection, scope: Scope, thread_id: str) 
 
 
 async def turns_between(connection: Connection, scope: Scope, span: Span) -> list[UUID]:
-    """Return the owner's turns of a span of time, without those forgotten already."""
+    """Return the owner's turns of a period, without forgotten ones."""
     rows = await _sql.turns_between(connection, **scope.key, since=span.since, until=span.until)
     return [row["turn_id"] for row in rows]
 
@@ -78,13 +78,13 @@ async def receipts_of_thread(connection: Connection, scope: Scope, thread_id: st
 
 
 async def receipts_between(connection: Connection, scope: Scope, span: Span) -> list[UUID]:
-    """Return the owner's receipts of a span of time."""
+    """Return the owner's receipts of a period."""
     rows = await _sql.receipts_between(connection, **scope.key, since=span.since, until=span.until)
     return [row["receipt_id"] for row in rows]
 
 
 async def hits(connection: Connection, scope: Scope, word: str, *, limit: int) -> list[WordHit]:
-    """Return up to `limit` places of the owner's that hold a word, in any case, its accents composed or not."""
+    """Return up to `limit` of the owner's rows that contain a word, in any case, its accents composed or not."""
     found: dict[str, WordHit] = {}
     for form in _forms(word):
         for row in await _sql.hits(connection, **scope.key, word=form, limit=limit):
@@ -94,7 +94,7 @@ async def hits(connection: Connection, scope: Scope, word: str, *, limit: int) -
 
 
 async def rows_holding(connection: Connection, scope: Scope, word: str) -> dict[str, int]:
-    """Return how many of the owner's rows hold a word, in any case and any column, by table.
+    """Return how many of the owner's rows contain a word, in any case and any column, by table.
 
     Accents may be composed or decomposed: rows are counted for both, and the larger number is returned.
     """
@@ -106,7 +106,7 @@ async def rows_holding(connection: Connection, scope: Scope, word: str) -> dict[
 
 
 def _forms(word: str) -> list[str]:
-    """Return the ways in which the same word may be stored: as it is given, and with its accents composed or decomposed."""
+    """Return the forms in which a word may be stored: as given, and with its accents composed or decomposed."""
     return list(dict.fromkeys((word, normalize("NFC", word), normalize("NFD", word))))
 
 

@@ -3,7 +3,7 @@
 SELECT memory_id FROM memories WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND document_id = :document_id ORDER BY memory_id;
 
 -- name: memories_from_turns
--- The owner's memories that were drawn from one of the turns, but for summaries, which are made anew from what is left.
+-- The owner's memories that were drawn from one of the turns, except summaries, which are remade from their other sources.
 SELECT m.memory_id FROM memories m
 WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.turn_ids && :turn_ids::text[]
     AND NOT EXISTS (SELECT FROM memory_supersessions s WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id
@@ -13,7 +13,7 @@ WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.turn_ids && :tur
 ORDER BY m.memory_id;
 
 -- name: memories_between
--- The owner's memories of a span of time.
+-- The owner's memories of a period.
 SELECT memory_id FROM memories
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND occurred_at >= :since::timestamptz AND occurred_at < :until::timestamptz
 ORDER BY memory_id;
@@ -23,7 +23,7 @@ ORDER BY memory_id;
 SELECT turn_id FROM turns WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id ORDER BY position;
 
 -- name: turns_between
--- The owner's turns of a span of time, without those forgotten already.
+-- The owner's turns of a period, without forgotten ones.
 SELECT turn_id FROM turns
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND said_at >= :since::timestamptz AND said_at < :until::timestamptz
     AND NOT (text = '' AND parts = '[]') ORDER BY turn_id;
@@ -33,7 +33,7 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND said_at >= :since::tim
 SELECT receipt_id FROM receipts WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id;
 
 -- name: receipts_between
--- The owner's receipts of a span of time.
+-- The owner's receipts of a period.
 SELECT receipt_id FROM receipts
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND created_at >= :since::timestamptz AND created_at < :until::timestamptz;
 
@@ -42,7 +42,7 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND created_at >= :since::
 SELECT EXISTS (SELECT FROM threads WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id);
 
 -- name: hits
--- Where the owner's rows hold a word, in any case: memories, turns, titles of threads, receipts and pages, with the text around it.
+-- The owner's rows that contain a word, in any case: memories, turns, titles of threads, receipts and pages, with the text around it.
 SELECT hit.kind, hit.id, substr(hit.text, greatest(1, strpos(lower(hit.text), lower(:word)) - 60), 160) AS excerpt FROM (
     SELECT 1 AS place, 'memory' AS kind, memory_id AS id,
         concat_ws(' ', text, document_id, metadata::text, domains_json::text, memory_type, authority) AS text
@@ -62,7 +62,7 @@ SELECT hit.kind, hit.id, substr(hit.text, greatest(1, strpos(lower(hit.text), lo
 ) AS hit WHERE strpos(lower(hit.text), lower(:word)) > 0 ORDER BY hit.place, hit.id LIMIT :limit;
 
 -- name: rows_holding
--- The tables in which the owner's rows hold a word, with how many.
+-- The tables in which rows of the owner contain a word, each with the number of these rows.
 SELECT table_name, row_count FROM rows_holding(:tenant_id, :owner_id, :word);
 
 -- name: owners_with_receipts

@@ -1,1 +1,1 @@
-"""Values derived from text: folded names, search words, sentences, shingles, signatures. Pure; holds no SQL."""
+"""Values derived from text: folded names, search words, sentences, shingles, signatures. Pure; contains no SQL."""

@@ -1,4 +1,4 @@
-"""Words that tell when: months, days and stretches of time, by language. Data only."""
+"""Words for times: months, days and periods, by language. Data only."""
 
 from __future__ import annotations
 
@@ -50,4 +50,4 @@ gün hafta sonu ay yıl
 """
 
 CALENDAR_WORDS: Final = frozenset(fold(" ".join((*MONTH_NAMES, *DAY_NAMES, _STRETCHES))).split())
-"""All of them, folded, with stretches of time, for scripts without spaces as pairs of signs."""
+"""All of them, folded, with words for periods; for scripts without spaces as pairs of characters."""

@@ -87,14 +87,14 @@ _POSSESSIVES: Final = """
     saya kami kita tôi của chúng
 """
 FUNCTION_WORDS: Final = frozenset(map(fold, (*_LANGUAGES_OF, *_POSSESSIVES.split())))
-"""Words that say little of what a text is about, folded: those of ten languages, and words that say whose in twenty-five."""
+"""Words that say little about a text's subject, folded: function words of ten languages, possessives of twenty-five."""
 
 
 @lru_cache(maxsize=4_096)
 def language_of(text: str) -> str:
-    """Return the ISO 639-1 code of the language that a text's beginning is most likely in, of sixteen; empty if nothing tells.
+    """Return the ISO 639-1 code of the most likely language of a text's beginning, of sixteen; empty if there is no evidence.
 
-    A function word that several languages have counts for each a share.
+    A function word of several languages counts as an equal share for each.
     """
     read = text[:_READ_CHARS]
     for language, signs in _SCRIPTS:

@@ -11,10 +11,10 @@ from itertools import product
 from typing import Final, NamedTuple
 
 RULE: Final = 1
-"""The version of the rule. When it changes, so does this number: marks by another rule are not read, and are made anew."""
+"""The version of the rule. Raise it with each change of the rule: marks of other versions are ignored and made again."""
 
 READ_CHARS: Final = 2_000
-"""How much of a text is read, in characters."""
+"""The number of characters read of a text."""
 
 _MOST_TIMES, _MOST_NAMES = 2, 3
 _TIME_WORDS: Final = """
@@ -32,7 +32,7 @@ _SIGNS: Final = ".,;:!?()[]…\"“”'’"
 
 
 class Marks(NamedTuple):
-    """The marks of a text: 1 if it is a question, how many times it mentions (to 2), and how many names (to 3)."""
+    """The marks of a text: 1 if it is a question, the number of times (0 to 2) and of names (0 to 3) that it mentions."""
 
     is_question: int
     times: int
@@ -47,7 +47,7 @@ def written(marks: Marks) -> int:
 MARKS: Final[Mapping[int | None, Marks]] = {
     written(one): one for one in map(Marks._make, product(range(2), range(_MOST_TIMES + 1), range(_MOST_NAMES + 1)))
 }
-"""The marks that each stored number stands for. A number by another rule is not among them."""
+"""The marks by their stored number. Numbers of other versions of the rule are missing."""
 
 
 def marks_of(text: str) -> int:

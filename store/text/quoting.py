@@ -1,4 +1,4 @@
-"""Whether a text says only what other texts say, sentence by sentence. Pure."""
+"""Checks whether a text repeats other texts, sentence by sentence. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LINK_TARGET = re.compile(r"\]\([^)\s]*\)")
 
 
 def is_said_by(text: str, others: Iterable[str]) -> bool:
-    """Return whether every sentence of the text stands, word for word, in one of the others; case and marks do not count."""
+    """Return whether every sentence of the text occurs, word for word, in one of the others, ignoring case and punctuation."""
     said = [_words(other) for other in others]
     return all(any(sentence in other for other in said) for sentence in _sentences(text))
 
@@ -27,5 +27,5 @@ def _sentences(text: str) -> Iterator[str]:
 
 
 def _words(text: str) -> str:
-    """Return the folded words, each between two spaces: a run of words is a part of it only at the bounds of words."""
+    """Return the folded words, each between two spaces, so that a substring match of words starts and ends at word boundaries."""
     return "".join(f" {word} " for word in _WORD.findall(fold(_LINK_TARGET.sub("]", text))))

@@ -1,7 +1,7 @@
 """Words for the relations between two things, by type of edge, in six languages, and the edge types that a text's words ask for.
 
 The compile looks for statements only in texts that have such a word; a turn follows the edges that the words of its message
-ask for. A `*` ends the beginning of a word.
+ask for. A `*` after a word means that any ending may follow.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ STATED: Final[Mapping[str, str]] = {
         mann* frau* mari* femme* marito* moglie* espos* épou* casó casou casaron casaram sposato geheiratet verheiratet scheid*
         ehe* geschieden""",
 }
-"""Words with which an edge is stated."""
+"""Words of statements of an edge, by edge type."""
 
 ASKED: Final[Mapping[str, str]] = {
     "works_at": """work works worked working workplace employ* employer* job jobs company companies firm firms business office
@@ -75,26 +75,26 @@ ASKED: Final[Mapping[str, str]] = {
     "mentions": """mention* mencion* erwähn* menziona*""",
     "derived_from": """derive* derived origin* deriva* stammt abgeleitet dérive*""",
 }
-"""Words with which an edge is asked for. A word of several types asks for any one of them."""
+"""Words of questions about an edge, by edge type. A word of several types asks for any of them."""
 
 PLACE_QUESTIONS: Final = "where whereabouts dónde donde onde wo où dove"
-"""Words that ask for a place, or for what the verb beside them leads to: a company answers “where does she work?” too."""
+"""Words that ask for a place, or for the object of the verb beside them: a company also answers “where does she work?”."""
 
 PAST: Final = """
     used formerly former previously earlier once before ex antes antigu* anterior* solía früher ehemalig* vorher damals
     antig* costumava autrefois avant ancien* précédent* prima precedent*
 """
-"""Words with which what is over is asked for."""
+"""Words of questions about the past."""
 
 
 def stems(types: Iterable[str] = STATED) -> tuple[str, ...]:
-    """Return the beginnings of the words with which edges of the types are stated, as written."""
+    """Return the beginnings of the words that state edges of the types, as written."""
     return tuple(word.rstrip("*") for kind in types for word in STATED[kind].split())
 
 
 @lru_cache(maxsize=512)
 def asked_types(words: tuple[str, ...]) -> Mapping[str, frozenset[int]]:
-    """Return the types of edges that folded words ask for, each with the places of its words."""
+    """Return the types of edges that folded words ask for, each with the indexes of its words."""
     found = {kind: frozenset(_places(words, kind)) for kind in ASKED}
     return {kind: places for kind, places in found.items() if places}
 

@@ -12,7 +12,7 @@ _Result = TypeVar("_Result")
 
 
 def cached_if_short(most: int) -> Callable[[Callable[[str], _Result]], Callable[[str], _Result]]:
-    """Keep a function's last `most` results for texts of at most 10,000 characters; those of longer ones are not kept."""
+    """Cache a function's last `most` results for texts of at most 10,000 characters; results for longer texts are not cached."""
 
     def decorate(function: Callable[[str], _Result]) -> Callable[[str], _Result]:
         cached = lru_cache(maxsize=most)(function)

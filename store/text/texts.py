@@ -81,7 +81,7 @@ def text_hash(text: str) -> bytes:
 
 
 def short_hash(text: str) -> bytes:
-    """Return the first 18 bytes of the text's hash: receipts name texts by it. No two texts that share them can be found."""
+    """Return the first 18 bytes of the text's hash, by which receipts name texts. Long enough to rule out collisions."""
     return text_hash(text)[:SHORT_HASH_BYTES]
 
 
@@ -91,7 +91,7 @@ def text_name(short: bytes) -> str:
 
 
 def hash_named(name: str) -> bytes:
-    """Return the hash that a receipt wrote; those of earlier releases wrote the whole hash, in hexadecimal."""
+    """Return the hash in a receipt's name of a text; receipts of earlier releases have the whole hash, in hexadecimal."""
     return bytes.fromhex(name) if len(name) == _WHOLE_HASH_CHARS else a2b_base64(name)
 
 
@@ -131,7 +131,7 @@ def query_words(text: str) -> list[str]:
 
 
 def telling_weight(text: str) -> float:
-    """Return how much a text tells that lasts: its names, numbers and telling words. A question tells half as much."""
+    """Return the weight of a text's lasting content: content words + names + 2 x numbers. A question has half the weight."""
     words = _WORD.findall(text)
     names = sum(word[:1].isupper() and word[1:2].islower() for word in words[1:])
     numbers = sum(word[:1].isdigit() for word in words)

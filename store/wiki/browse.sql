@@ -106,7 +106,7 @@ WITH RECURSIVE direct AS MATERIALIZED (
         JOIN wiki_page_sections w ON w.tenant_id = c.tenant_id AND w.page_id = c.parent_page_id
         WHERE c.tenant_id = :tenant_id AND c.page_id = a.page_id AND w.aggregation->>'promoted_page_id' = a.page_id::text) s
     JOIN wiki_pages c ON c.tenant_id = :tenant_id AND c.page_id = a.page_id AND c.status = 'active'
-), s AS (
+), subjects AS (
     SELECT d.page_id, d.section_id, d.subject, d.subject_ref, d.first_seen_at, d.text_hash, NULL::uuid AS through_id FROM direct d
     UNION ALL
     SELECT t.page_id, t.section_id, 'section', w.section_slug, e.first_seen_at, e.text_hash, t.through_id FROM (
@@ -125,7 +125,7 @@ SELECT p.page_id, p.type, p.slug, p.title, p.summary, p.status, p.parent_page_id
         WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = :memory_id), (SELECT text_hash FROM memory_ledger
         WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = :memory_id AND outcome <> 'gone')) = s.text_hash
         IS TRUE AS is_current, t.page_id AS through_id, t.type AS through_type, t.slug AS through_slug, t.title AS through_title
-FROM s CROSS JOIN LATERAL (
+FROM subjects s CROSS JOIN LATERAL (
     SELECT * FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = s.page_id AND status = 'active' LIMIT 1) p
 LEFT JOIN wiki_pages t ON t.tenant_id = :tenant_id AND t.page_id = s.through_id
 WHERE (s.page_id, s.subject, s.subject_ref) > (:after_id::uuid, :after_subject, :after_ref)

@@ -133,7 +133,7 @@ async def by_beginnings(
 
 
 async def held_among(connection: Connection, scope: Scope, names: Sequence[str]) -> list[str]:
-    """Return those of the folded names that are held."""
+    """Return the folded names that are held."""
     if not names:
         return []
     return [row["alias_normalized"] for row in await _sql.held_among(connection, **scope.key, names=_lines(names))]
@@ -160,7 +160,7 @@ async def names_ending(connection: Connection, scope: Scope, words: Sequence[str
 
 
 async def acted_on(connection: Connection, scope: Scope, keys: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return those of the pages (type, slug) that an operator's act names."""
+    """Return the pages (type, slug) that an operator's act names."""
     if not keys:
         return []
     types, slugs = (list(column) for column in zip(*keys, strict=True))
@@ -182,7 +182,8 @@ async def near(
     connection: Connection, scope: Scope, memory_ids: Sequence[str], *, least: float, each: int
 ) -> list[UUID]:
     """Return the pages with the vectors nearest to those of the memories, with a cosine of at least `least`: at most `each`
-    per memory. Empty without vectors."""
+    per memory. Empty without vectors.
+    """
     if not memory_ids:
         return []
     rows = await _sql.pages_near(connection, **scope.key, memory_ids=list(memory_ids), least=least, each=each)
@@ -202,7 +203,7 @@ async def changed_since(connection: Connection, scope: Scope, place: Place, *, l
 
 
 async def outlines(connection: Connection, scope: Scope, page_ids: Sequence[UUID]) -> list[Any]:
-    """Return key, title, summary and tags of the pages with these ids, and whether a section of theirs lists pages."""
+    """Return key, title, summary and tags of the pages with these ids, and whether one of their sections lists pages."""
     found: list[Any] = await _sql.outlines_of(connection, **scope.key, page_ids=list(page_ids))
     return found
 
@@ -297,7 +298,7 @@ async def mentions_seen_in(connection: Connection, scope: Scope, memory_ids: Seq
 async def opened_by(
     connection: Connection, scope: Scope, page_ids: Sequence[UUID], traits: Sequence[str], *, least: int
 ) -> list[Any]:
-    """Return (person_id, found_id, source_ref) for each page whose summary rests on a memory that one of the pages cites.
+    """Return (person_id, found_id, source_ref) for each page whose summary cites a memory that one of the pages cites.
 
     Only pages with a section of one of the slugs `traits` count, and only if they open `least` others or more.
     """

@@ -62,10 +62,10 @@ CROSS JOIN LATERAL (
 
 -- name: pages_by_alias
 -- The folded names, one per line, that are names of active pages, with these pages.
-WITH asked AS MATERIALIZED (SELECT unnest(string_to_array(:aliases::text, chr(10))) AS alias)
+WITH wanted AS MATERIALIZED (SELECT unnest(string_to_array(:aliases::text, chr(10))) AS alias)
 SELECT a.alias, p.page_id, p.type, p.slug, p.title, p.status
 FROM (SELECT alias, page_id FROM wiki_page_aliases
-    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND alias IN (SELECT alias FROM asked)) a
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND alias IN (SELECT alias FROM wanted)) a
 CROSS JOIN LATERAL (
     SELECT page_id, type, slug, title, status FROM wiki_pages
     WHERE tenant_id = :tenant_id AND page_id = a.page_id AND status = 'active' LIMIT 1) p
@@ -110,7 +110,7 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'active' AND 
 ORDER BY changed_revision, type DESC, slug DESC LIMIT :limit;
 
 -- name: outlines_of
--- Pages without their texts, and whether a section of theirs lists pages.
+-- Pages without their texts, and whether one of their sections lists pages.
 SELECT p.page_id, p.type, p.slug, p.title, p.summary, p.tags, EXISTS (
     SELECT 1 FROM wiki_page_sections s
     WHERE s.tenant_id = :tenant_id AND s.page_id = p.page_id AND s.aggregation IS NOT NULL) AS has_list
@@ -196,11 +196,11 @@ ORDER BY w.source_ref, p.type, p.slug;
 
 -- name: open_mentions
 -- Open mentions of folded names, given one per line, with their sightings, oldest first. The text hash is the ledger's.
-WITH asked AS MATERIALIZED (SELECT unnest(string_to_array(:keys::text, chr(10))) AS alias)
+WITH wanted AS MATERIALIZED (SELECT unnest(string_to_array(:keys::text, chr(10))) AS alias)
 SELECT m.mention_id, m.alias, m.alias_normalized, m.suggested_type, s.memory_id, s.quote, s.seen_at, l.text_hash
 FROM (SELECT mention_id, alias, alias_normalized, suggested_type FROM wiki_unresolved_mentions
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'open'
-        AND alias_normalized IN (SELECT alias FROM asked)) m
+        AND alias_normalized IN (SELECT alias FROM wanted)) m
 LEFT JOIN LATERAL (
     SELECT memory_id, quote, seen_at FROM wiki_mention_sightings
     WHERE tenant_id = :tenant_id AND mention_id = m.mention_id) s ON true
@@ -211,11 +211,11 @@ ORDER BY m.alias_normalized, s.seen_at, s.memory_id;
 
 -- name: settled_sightings
 -- The memories in which names that have a page now were seen before. The folded names are given one per line.
-WITH asked AS MATERIALIZED (SELECT unnest(string_to_array(:keys::text, chr(10))) AS alias)
+WITH wanted AS MATERIALIZED (SELECT unnest(string_to_array(:keys::text, chr(10))) AS alias)
 SELECT m.alias_normalized, s.memory_id FROM wiki_unresolved_mentions m
 JOIN wiki_mention_sightings s ON s.tenant_id = m.tenant_id AND s.mention_id = m.mention_id
 WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.status = 'promoted'
-    AND m.alias_normalized IN (SELECT alias FROM asked)
+    AND m.alias_normalized IN (SELECT alias FROM wanted)
 ORDER BY m.alias_normalized, s.memory_id;
 
 -- name: keys_of_mentions
@@ -282,17 +282,17 @@ ORDER BY r.beginning, m.alias_normalized;
 
 -- name: names_ending
 -- Names of pages and open mentions of several words, of which the last is one of some words, given one per line.
-WITH asked AS MATERIALIZED (SELECT unnest(string_to_array(:words::text, chr(10))) AS word)
+WITH wanted AS MATERIALIZED (SELECT unnest(string_to_array(:words::text, chr(10))) AS word)
 SELECT alias AS name FROM wiki_page_aliases
-WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND alias LIKE '% %' AND split_part(alias, ' ', -1) IN (SELECT word FROM asked)
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND alias LIKE '% %' AND split_part(alias, ' ', -1) IN (SELECT word FROM wanted)
 UNION
 SELECT alias_normalized FROM wiki_unresolved_mentions
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'open' AND alias_normalized LIKE '% %'
-    AND split_part(alias_normalized, ' ', -1) IN (SELECT word FROM asked)
+    AND split_part(alias_normalized, ' ', -1) IN (SELECT word FROM wanted)
 ORDER BY name LIMIT :limit;
 
 -- name: pages_acted_on
--- Those of some pages that an operator's act names.
+-- The pages, among some, that an operator's act names.
 SELECT r.type, r.slug FROM unnest(:types::text[], :slugs::text[]) AS r (type, slug)
 WHERE EXISTS (SELECT 1 FROM compile_batches b
     WHERE b.tenant_id = :tenant_id AND b.owner_id = :owner_id AND b.kind = 'operator' AND b.items IS NOT NULL
@@ -301,21 +301,21 @@ WHERE EXISTS (SELECT 1 FROM compile_batches b
             jsonb_build_object('type', r.type, 'slug', r.slug)));
 
 -- name: held_among
--- Those of some folded names, given one per line, that are open mentions.
-WITH asked AS MATERIALIZED (SELECT unnest(string_to_array(:names::text, chr(10))) AS alias)
+-- The names, among some folded ones given one per line, that are open mentions.
+WITH wanted AS MATERIALIZED (SELECT unnest(string_to_array(:names::text, chr(10))) AS alias)
 SELECT alias_normalized FROM wiki_unresolved_mentions
-WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'open' AND alias_normalized IN (SELECT alias FROM asked)
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'open' AND alias_normalized IN (SELECT alias FROM wanted)
 ORDER BY alias_normalized;
 
 -- name: opened_by
--- The active pages whose summaries rest on memories that some pages with a section of some kind cite, if there are enough.
-WITH told AS MATERIALIZED (
+-- The active pages whose summaries cite memories that some pages with a section of some kind cite, if there are enough.
+WITH citations AS MATERIALIZED (
     SELECT DISTINCT w.page_id AS person_id, w.source_ref FROM wiki_section_sources w
     WHERE w.tenant_id = :tenant_id AND w.page_id = ANY(:page_ids::uuid[]) AND w.source_kind = 'memory' AND w.subject = 'section'
         AND EXISTS (SELECT 1 FROM wiki_page_sections s
             WHERE s.tenant_id = :tenant_id AND s.page_id = w.page_id AND s.section_slug = ANY(:traits::text[]))),
 found AS (
-    SELECT t.person_id, o.page_id AS found_id, t.source_ref FROM told t
+    SELECT t.person_id, o.page_id AS found_id, t.source_ref FROM citations t
     CROSS JOIN LATERAL (
         SELECT page_id FROM wiki_section_sources
         WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND source_kind = 'memory' AND source_ref = t.source_ref

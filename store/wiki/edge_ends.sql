@@ -1,5 +1,5 @@
 -- name: settle_edges!
--- Gives the typed edges of some pages, of the types given beside them, what their statements say now.
+-- Updates the typed edges of some pages and types from their present statements.
 UPDATE wiki_page_links l SET valid_until = k.valid_until, properties = k.properties
 FROM (SELECT DISTINCT page_id, edge_type FROM unnest(:page_ids::uuid[], :edge_types::text[]) AS r (page_id, edge_type)) r
 JOIN wiki_page_links o ON o.tenant_id = :tenant_id AND o.from_page_id = r.page_id AND o.edge_type = r.edge_type AND o.edge_type <> ''

@@ -1,7 +1,7 @@
-"""Walks over typed edges for a turn: from the pages that a message names to those that its words of relation lead to.
+"""Walks over typed edges for a turn: from the pages that a message names, over the edges that its relation words ask for.
 
 Takes a connection inside a scoped transaction and changes nothing. Walks are bounded: MAX_HOPS edges long, from MAX_STARTS pages,
-FAN_OUT edges of a page and MAX_PAGES pages a step.
+FAN_OUT edges per page and MAX_PAGES pages per step.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _MAX_EDGES = 400
 async def walk_from_names(
     connection: Connection, scope: Scope, wanted: WalkQuery, *, hops: int = MAX_HOPS
 ) -> list[EdgeWay]:
-    """Return at most MAX_WAYS ways with an asked edge, those with the greatest share of asked edges first.
+    """Return at most MAX_WAYS paths with a requested edge, those with the greatest share of requested edges first.
 
-    Ways over archived pages are left out.
+    Paths over archived pages are left out.
     """
     rows = await _sql.walk_from_names(
         connection,

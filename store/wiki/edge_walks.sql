@@ -1,7 +1,7 @@
 -- name: walk_from_names
--- The ways over typed edges from the pages that bear some names, those with the greatest share of asked edges first. Names are
--- given with their first and last word in the text; one inside a longer one that a page bears is not taken. An edge is followed
--- if it held at some moment of a period, in either direction; of the ways of one length to a page the one with most asked edges.
+-- The paths over typed edges from the pages with some names, those with the greatest share of requested edges first. Names are
+-- given with their first and last word in the text; a name inside a longer name of a page is ignored. An edge is followed, in either
+-- direction, if it was valid at some moment of a period; of the paths of one length to a page, the one with most requested edges.
 WITH RECURSIVE named AS MATERIALIZED (
     SELECT r.first_word, r.last_word, a.page_id
     FROM unnest(:names::text[], :first_words::int[], :last_words::int[]) AS r (name, first_word, last_word) CROSS JOIN LATERAL (

@@ -1,7 +1,7 @@
 """Typed edges between pages: those of a page, walks that follow a pattern of types, and shortest paths.
 
 Every function takes a connection inside a scoped transaction and changes nothing. Archived pages are left out. Walks are at most
-MAX_STEPS edges long, and read about MAX_READ edges at most: they go on from there, or raise WalkTooLarge.
+MAX_STEPS edges long, and read about MAX_READ edges at most: they can be continued from there, or raise WalkTooLarge.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _sql = queries.load(__file__)
 
 MAX_STEPS = 4
 MAX_EDGES = 2_000
-"""The edges that a step reads for some pages together; for one page, all."""
+"""The most edges that a step reads for several pages together; for one page it reads all."""
 MAX_READ = 40_000
-"""The edges after which one walk stops."""
+"""The most edges that one walk reads."""
 MAX_PATHS = 1_000
-"""The shortest paths at most."""
+"""The most shortest paths returned."""
 MAX_REFS = 20
 
 _AT_ONCE = 50
@@ -37,7 +37,7 @@ _RIM_AT_ONCE = 400
 
 
 class Direction(StrEnum):
-    """Which way an edge is followed."""
+    """The direction in which an edge is followed."""
 
     OUT = "out"
     IN = "in"
@@ -82,7 +82,7 @@ ANY_TIME = EdgeTimes()
 
 @dataclass(frozen=True, slots=True)
 class GraphPath:
-    """A way through the graph: `pages` has one more than `edges`; an edge may be followed against its direction."""
+    """A path through the graph: `pages` has one more entry than `edges`; an edge may be followed against its direction."""
 
     pages: tuple[PageRef, ...]
     edges: tuple[EdgeRow, ...] = ()
@@ -103,7 +103,7 @@ _BACK = {Direction.OUT: Direction.IN, Direction.IN: Direction.OUT, Direction.BOT
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """Paths and the places after each of them; `goes_on` where the walk stopped because of the edges it read."""
+    """Paths, and the position of the walk after each; `goes_on` if the walk stopped because of the number of edges read."""
 
     paths: tuple[GraphPath, ...] = ()
     places: tuple[WalkPosition, ...] = ()
@@ -112,7 +112,7 @@ class Walk:
 
 @dataclass(frozen=True, slots=True)
 class WalkPart:
-    """Which of a walk's paths are wanted: those after a place, `limit` at most; and the edges after which it stops."""
+    """The part of a walk to return: the paths after a position, at most `limit`, and the most edges to read."""
 
     after: WalkPosition = WALK_START
     limit: int = MAX_PATHS
@@ -135,7 +135,7 @@ async def edges_of(
 async def between(
     connection: Connection, scope: Scope, ends: tuple[PageRef, PageRef], edge_type: str, valid_from: datetime | None
 ) -> tuple[GraphPath, str]:
-    """Return the typed edge between two pages that began at this time, as a path, and why an ontology holds it, if one does."""
+    """Return the typed edge between two pages with this beginning, as a path, and why an ontology holds it, if it is held."""
     row = await _sql.edge_between(
         connection,
         tenant_id=scope.tenant_id,
@@ -193,7 +193,7 @@ async def shortest(
     when: EdgeTimes = ANY_TIME,
     most_read: int = MAX_READ,
 ) -> Walk:
-    """Return the shortest paths between two pages over edges of the pattern, MAX_PATHS at most; none beyond MAX_STEPS edges.
+    """Return the shortest paths between two pages over edges of the pattern, at most MAX_PATHS of up to MAX_STEPS edges.
 
     The search goes from both ends, a step at a time from the one with fewer pages, until the two sides meet. Raises WalkTooLarge.
     """
@@ -223,7 +223,7 @@ async def shortest(
 
 
 class _Reading:
-    """Reads edges of a scope in one transaction; `left` is how many more it may read."""
+    """Reads edges of a scope in one transaction; `left` is the number of edges that it may still read."""
 
     def __init__(self, connection: Connection, scope: Scope, when: EdgeTimes, most_read: int = MAX_READ) -> None:
         self._connection = connection
@@ -312,7 +312,7 @@ class _Walker:
         return Walk(tuple(paths), tuple(place for place, _ in self._found), self._goes_on)
 
     async def _follow(self, paths: Sequence[GraphPath], pattern: Sequence[EdgePattern]) -> bool:
-        """Add the paths that go on from these; return whether more are wanted."""
+        """Add the paths that continue these; return whether more are wanted."""
         if not pattern:
             return all(map(self._add, paths))
         for start in range(0, len(paths), _AT_ONCE):
@@ -351,7 +351,7 @@ class _Side:
         self.rim = [page]
 
     async def widen(self, reading: _Reading, *, allowed: Callable[[PageRef], bool]) -> None:
-        """Go one edge further, over pages that are allowed. Raises WalkTooLarge."""
+        """Extend the side by one edge, over allowed pages. Raises WalkTooLarge."""
         known = {page.page_id: page for page in self.rim}
         found: dict[PageRef, list[tuple[PageRef, EdgeRow]]] = {}
         for start in range(0, len(self.rim), _RIM_AT_ONCE):
@@ -365,7 +365,7 @@ class _Side:
         self.rim = list(found)
 
     def ways(self, page: PageRef) -> Iterator[GraphPath]:
-        """Yield the shortest paths from where the side began to a page that it reached."""
+        """Yield the shortest paths from the side's first page to a page that it reached."""
         if not self._reached[page]:
             yield GraphPath((page,))
         for before, edge in self._reached[page]:

@@ -1,7 +1,7 @@
 -- name: edges_at
 -- The typed edges of some pages with other active pages, as of an instant and as known at one; out of them, into them, or both. In
--- order of the page, the type and the other page. Known then is an edge that was recorded, with the end that the statements
--- recorded by then give it.
+-- order of the page, the type and the other page. An edge is known at an instant if it was recorded by then, with the end by the
+-- statements recorded by then.
 SELECT l.link_id, l.from_page_id, l.to_page_id, l.edge_type, l.properties, l.valid_from, l.valid_until, l.created_at,
     r.page_id, o.page_id AS other_id, o.type, o.slug, o.title
 FROM unnest(:page_ids::uuid[]) WITH ORDINALITY AS r (page_id, place) CROSS JOIN LATERAL (
@@ -52,7 +52,7 @@ SELECT p.page_id, p.type, p.slug, p.title FROM unnest(:page_ids::uuid[]) AS r (p
     SELECT page_id, type, slug, title FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = r.page_id LIMIT 1) p;
 
 -- name: edge_between^
--- The typed edge between two pages that began at an instant, with the reason why it is held, if it is.
+-- The typed edge between two pages with a beginning, with the reason why it is held, if it is.
 SELECT link_id, from_page_id, to_page_id, edge_type, properties, valid_from, valid_until, created_at, held_reason
 FROM wiki_page_links WHERE tenant_id = :tenant_id AND from_page_id = :from_page_id AND to_page_id = :to_page_id
     AND edge_type = :edge_type AND edge_type <> '' AND valid_from IS NOT DISTINCT FROM :valid_from::timestamptz LIMIT 1;

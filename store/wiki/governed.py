@@ -20,7 +20,7 @@ _sql = queries.load(__file__)
 
 @dataclass(frozen=True, slots=True)
 class TypingRow:
-    """A page's approved type, or the name that is held instead of one with its reason."""
+    """A page's approved type, or the held name of a type with the reason."""
 
     page_id: UUID
     entity_type: str = ""
@@ -30,7 +30,7 @@ class TypingRow:
 
 @dataclass(frozen=True, slots=True)
 class ShownRow:
-    """Where a section is shown and under which heading; None and empty leave it as planned."""
+    """The position and the heading with which a section is shown; None and empty leave it as planned."""
 
     section_id: UUID
     position: int | None
@@ -39,9 +39,9 @@ class ShownRow:
 
 @dataclass(frozen=True, slots=True)
 class GovernedEdge:
-    """A typed edge, why it is held (empty: it stands), and the pages at its ends by id, type of entity and path.
+    """A typed edge, why it is held (empty if it is not), and the pages at its ends by id, type of entity and path.
 
-    `said_at` is when it was last said; `is_active` is false where one of the pages is archived.
+    `said_at` is the time of its latest statement; `is_active` is false if one of the pages is archived.
     """
 
     link_id: UUID
@@ -118,7 +118,7 @@ async def hold_edges(connection: Connection, scope: Scope, reasons: Mapping[UUID
 async def pages_after(
     connection: Connection, scope: Scope, place: tuple[str, str], *, limit: int
 ) -> list[tuple[UUID, tuple[str, str]]]:
-    """Return the next pages in order of type and slug, archived ones too, each with its place."""
+    """Return the next pages in order of type and slug, including archived ones, each with its place."""
     rows = await _sql.page_ids_after(connection, **scope.key, type=place[0], slug=place[1], limit=limit)
     return [(row["page_id"], (row["type"], row["slug"])) for row in rows]
 

@@ -1,5 +1,5 @@
 -- name: typings_of
--- What an ontology made of pages: their types, or what is held.
+-- The types that an ontology gave pages, or the held types.
 SELECT page_id, entity_type, held_type, held_reason FROM wiki_pages
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND page_id = ANY(:page_ids::uuid[]);
 
@@ -12,20 +12,20 @@ WHERE p.tenant_id = :tenant_id AND p.owner_id = :owner_id AND p.page_id = r.page
     AND (p.entity_type, p.held_type, p.held_reason) <> (r.entity_type, r.held_type, r.held_reason);
 
 -- name: show_sections!
--- Writes where sections are shown, and under which heading.
+-- Writes the positions and headings with which sections are shown.
 UPDATE wiki_page_sections s SET shown_position = r.position, shown_heading = r.heading
 FROM unnest(:section_ids::uuid[], :positions::int[], :headings::text[]) AS r (section_id, position, heading)
 WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id AND s.section_id = r.section_id
     AND (s.shown_position IS DISTINCT FROM r.position OR s.shown_heading <> r.heading);
 
 -- name: shown_sections
--- Where sections are shown, and under which heading.
+-- The positions and headings with which sections are shown.
 SELECT section_id, shown_position AS position, shown_heading AS heading FROM wiki_page_sections
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND section_id = ANY(:section_ids::uuid[]);
 
 -- name: typed_edges_at
--- The typed edges from and to some pages, each once, of some types if they are named, with the pages at their ends and when they
--- were last said.
+-- The typed edges from and to some pages, each once, of some types if they are named, with the pages at their ends and the times of
+-- their latest statements.
 SELECT l.link_id, l.edge_type, l.held_reason, f.page_id AS source_id, t.page_id AS target_id, f.entity_type AS source_type,
     t.entity_type AS target_type, f.type || '/' || f.slug AS source_path, t.type || '/' || t.slug AS target_path,
     f.status = 'active' AND t.status = 'active' AS is_active, l.valid_from, l.valid_until, e.said_at, e.is_manual
@@ -48,18 +48,18 @@ CROSS JOIN LATERAL (SELECT max(said_at) AS said_at, coalesce(bool_or(origin = 'm
 ORDER BY l.link_id;
 
 -- name: hold_edges!
--- Writes why typed edges are held; empty lets them stand.
+-- Writes why typed edges are held; an empty reason releases them.
 UPDATE wiki_page_links l SET held_reason = r.reason, held_at = CASE WHEN r.reason = '' THEN NULL ELSE :now::timestamptz END
 FROM unnest(:link_ids::uuid[], :reasons::text[]) AS r (link_id, reason)
 WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id AND l.link_id = r.link_id AND l.held_reason <> r.reason;
 
 -- name: page_ids_after
--- The pages after a given one, archived ones too, in order of type and slug.
+-- The pages after a given one, including archived ones, in order of type and slug.
 SELECT page_id, type, slug FROM wiki_pages
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND (type, slug) > (:type, :slug) ORDER BY type, slug LIMIT :limit;
 
 -- name: all_governed
--- What an ontology made of every page, section and typed edge of a scope.
+-- The ontology's columns of every page, section and typed edge of a scope.
 SELECT 'page' AS kind, p.type, p.slug, '' AS part, p.entity_type, p.held_type, p.held_reason, NULL::int AS position, '' AS heading
 FROM wiki_pages p
 WHERE p.tenant_id = :tenant_id AND p.owner_id = :owner_id AND (p.entity_type <> '' OR p.held_reason <> '')

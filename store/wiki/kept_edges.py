@@ -1,4 +1,4 @@
-"""Typed edges that operators stated by hand, kept while a rebuild has deleted their pages.
+"""Typed edges stated by hand, kept while their pages are deleted by a rebuild.
 
 Every function takes a connection inside a scoped transaction; callers of writes hold the scope's row.
 """
@@ -19,7 +19,7 @@ _sql = queries.load(__file__)
 
 @dataclass(frozen=True, slots=True)
 class KeptEdgeRow:
-    """An edge that waits for its pages, each given by type and slug, with the titles that they had."""
+    """An edge that waits for its pages, each given by type, slug and earlier title."""
 
     source: tuple[str, str]
     target: tuple[str, str]
@@ -34,7 +34,7 @@ class KeptEdgeRow:
 
 
 KeptKey = tuple[tuple[str, str], tuple[str, str], str, datetime | None]
-"""What identifies a kept edge: its pages, its type and its beginning."""
+"""The key of a kept edge: its pages, its type and its beginning."""
 
 
 async def keep(connection: Connection, scope: Scope) -> int:
@@ -61,7 +61,7 @@ async def listed(connection: Connection, scope: Scope) -> list[KeptEdgeRow]:
 
 
 async def release(connection: Connection, scope: Scope, edges: Sequence[KeptKey]) -> int:
-    """Keep these edges no longer, and return how many were kept."""
+    """Delete these kept edges, and return how many there were."""
     if not edges:
         return 0
     gone = await _sql.release_edges(
@@ -80,14 +80,14 @@ async def release(connection: Connection, scope: Scope, edges: Sequence[KeptKey]
 
 
 async def drop_on_pages(connection: Connection, scope: Scope, pages: Sequence[tuple[str, str]]) -> None:
-    """Keep no edge of deleted pages (type, slug)."""
+    """Delete the kept edges of deleted pages (type, slug)."""
     types, slugs = [one[0] for one in pages], [one[1] for one in pages]
     await _sql.drop_ends(connection, **scope.key, types=types, slugs=slugs)
     await _sql.release_ends(connection, **scope.key)
 
 
 async def forget(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> None:
-    """Keep no edge of a page that cited these memories alone."""
+    """Delete the kept edges of pages that cited only these memories."""
     await _sql.drop_ends_resting_on(connection, **scope.key, memory_ids=list(memory_ids))
     await _sql.take_memories_from_ends(connection, **scope.key, memory_ids=list(memory_ids))
     await _sql.release_ends(connection, **scope.key)

@@ -13,7 +13,7 @@ FROM stated s JOIN wiki_pages p ON p.tenant_id = :tenant_id AND p.page_id = s.pa
 ON CONFLICT (tenant_id, owner_id, page_type, page_slug) DO UPDATE SET title = excluded.title, memory_ids = excluded.memory_ids;
 
 -- name: keep_edges$
--- Keeps what operators stated of an owner's typed edges, of each the newest statement, and returns how many edges that is.
+-- Keeps an owner's typed edges by hand, of each the newest statement, and returns the number of edges.
 WITH kept AS (
     INSERT INTO wiki_kept_edges AS k (tenant_id, owner_id, from_type, from_slug, to_type, to_slug, edge_type, valid_from, context,
         valid_until, said_at, properties, is_sole)
@@ -36,7 +36,7 @@ SELECT count(*) FROM kept;
 SELECT count(*) FROM wiki_kept_edges WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
 
 -- name: list_kept
--- The edges that wait for their pages, with the titles that these had.
+-- The edges that wait for their pages, with the earlier titles of these.
 SELECT k.from_type, k.from_slug, f.title AS from_title, k.to_type, k.to_slug, t.title AS to_title, k.edge_type, k.valid_from,
     k.context, k.valid_until, k.said_at, k.properties, k.is_sole
 FROM wiki_kept_edges k
@@ -58,7 +58,7 @@ WITH gone AS (
 SELECT count(*) FROM gone;
 
 -- name: release_ends!
--- Deletes what was kept of pages that no kept edge names any more.
+-- Deletes the kept data of pages that no kept edge names any more.
 DELETE FROM wiki_kept_ends p WHERE p.tenant_id = :tenant_id AND p.owner_id = :owner_id
     AND NOT EXISTS (SELECT 1 FROM wiki_kept_edges k WHERE k.tenant_id = :tenant_id AND k.owner_id = :owner_id
         AND k.from_type = p.page_type AND k.from_slug = p.page_slug)
@@ -66,16 +66,16 @@ DELETE FROM wiki_kept_ends p WHERE p.tenant_id = :tenant_id AND p.owner_id = :ow
         AND k.to_type = p.page_type AND k.to_slug = p.page_slug);
 
 -- name: drop_ends!
--- Deletes what was kept of some pages, and of the edges that name them.
+-- Deletes the kept data of some pages, and the kept edges that name them.
 DELETE FROM wiki_kept_ends p USING unnest(:types::text[], :slugs::text[]) AS r (type, slug)
 WHERE p.tenant_id = :tenant_id AND p.owner_id = :owner_id AND p.page_type = r.type AND p.page_slug = r.slug;
 
 -- name: drop_ends_resting_on!
--- Deletes what was kept of pages that cited forgotten memories alone, and of the edges that name them.
+-- Deletes the kept data of pages that cited only forgotten memories, and the kept edges that name them.
 DELETE FROM wiki_kept_ends
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_ids <> '{}' AND memory_ids <@ :memory_ids::text[];
 
 -- name: take_memories_from_ends!
--- Takes forgotten memories from what was kept of pages.
+-- Removes forgotten memories from the kept data of pages.
 UPDATE wiki_kept_ends SET memory_ids = ARRAY(SELECT m FROM unnest(memory_ids) AS m WHERE m <> ALL(:memory_ids::text[]))
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_ids && :memory_ids::text[];

@@ -73,7 +73,7 @@ class SightingRow:
 class MentionRow:
     """A held name; `status` is open, promoted or ignored, `newest` holds its five newest sightings.
 
-    With a `reason` it is a type that an ontology holds: `held_type`, of a page, or of an edge from that page to the `target`.
+    With a `reason` the row is a type held by an ontology: the `held_type` of a page, or of an edge from that page to `target`.
     """
 
     mention_id: UUID

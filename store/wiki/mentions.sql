@@ -1,5 +1,5 @@
 -- name: hold_mentions!
--- Holds names that are neither held nor ignored; one whose page is gone or archived, or no longer has the name, is held anew.
+-- Holds names that are neither held nor ignored; a name is held again if its page is deleted, archived or no longer has the name.
 INSERT INTO wiki_unresolved_mentions AS w (tenant_id, owner_id, mention_id, alias, alias_normalized, suggested_type, status, updated_at)
 SELECT :tenant_id, :owner_id, r.mention_id, r.alias, r.key, r.suggested_type, 'open', :now
 FROM unnest(:mention_ids::uuid[], :keys::text[], :aliases::text[], :types::text[]) AS r (mention_id, key, alias, suggested_type)

@@ -122,7 +122,7 @@ async def graph(
 ) -> Graph:
     """Return the pages within `depth` links of the focus (without one: the highest hubness), and the links among them.
 
-    With `known_at`, of the links those that were recorded by then, with the ends that were known.
+    With `known_at`, only links recorded by then, with the ends that were known then.
     """
     if focus is None:
         found = await browse.pages_by_hubness(connection, scope, status="active", limit=most_pages + 1)

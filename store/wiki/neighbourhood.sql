@@ -78,7 +78,7 @@ WHERE p.page_id <> ALL(:known_ids::uuid[]) ORDER BY p.hubness_score DESC, p.page
 
 -- name: edges_among
 -- The links among some pages, each with the origins of its evidence. A typed edge that is held is a reference, unless there is one.
--- Known at an instant are the links that were recorded, and the ends that the statements recorded by then give typed edges.
+-- As known at an instant: the links recorded by then, and the ends of typed edges by the statements recorded by then.
 SELECT l.from_page_id, l.to_page_id, l.kind, CASE WHEN l.held_reason = '' THEN l.edge_type ELSE '' END AS edge_type,
     CASE WHEN l.held_reason = '' THEN l.valid_from END AS valid_from,
     CASE WHEN l.held_reason = '' THEN CASE WHEN :known_at::timestamptz IS NULL THEN l.valid_until ELSE k.valid_until END END AS valid_until,

@@ -144,5 +144,5 @@ WITH counted AS (
 SELECT count(*) FROM changed;
 
 -- name: settle_search$
--- Moves what was written from the search indexes' pending lists into the indexes.
+-- Moves the entries of the search indexes' pending lists into the indexes.
 SELECT settle_search();

@@ -113,9 +113,9 @@ async def put_page(connection: Connection, scope: Scope, page: NewPage, *, now: 
 
 
 async def keep_page_count(connection: Connection, scope: Scope) -> None:
-    """Count the owner's active pages anew, for searches to read. The caller holds the scope's row.
+    """Recount the owner's active pages and store the number for searches. The caller holds the scope's row.
 
-    Whatever writes, archives or deletes pages calls it in the same transaction.
+    Every writer that creates, archives or deletes pages calls it in the same transaction.
     """
     await _sql.keep_page_count(connection, **scope.key)
 
@@ -136,7 +136,7 @@ async def recall(
 async def passages_of(
     connection: Connection, scope: Scope, page_ids: Sequence[UUID], wanted: RecallQuery, *, each: int
 ) -> Recalled[Passage]:
-    """Return the summaries and the first sections, `each` a page, of given pages; how often words occur is not counted."""
+    """Return the summaries and the first sections, `each` per page, of the given pages; word frequencies are not counted."""
     if not page_ids:
         return Recalled()
     parameters = {
@@ -147,7 +147,7 @@ async def passages_of(
 
 
 def page_uuid(scope: Scope, page_type: str, slug: str) -> UUID:
-    """Return the id of a page that was given without one: the same for the same scope, type and slug."""
+    """Return the id of a page without an id of its own: the same for the same scope, type and slug."""
     return uuid5(_PAGES, "\n".join((str(scope.tenant_id), str(scope.owner_id), page_type, slug)))
 
 

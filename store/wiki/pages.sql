@@ -106,5 +106,5 @@ CROSS JOIN LATERAL (
     SELECT * FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = f.page_id AND status = 'active' LIMIT 1) p;
 
 -- name: keep_page_count$
--- Counts the owner's active pages and keeps the number beside the wiki's revision.
+-- Counts the owner's active pages and stores the number with the wiki's revision.
 SELECT keep_active_pages(:tenant_id, :owner_id);

@@ -1,4 +1,4 @@
-"""Operators' rulings on pages: titles, names, merged pages, sentences that a page does not say.
+"""Operators' rulings on pages: titles, names, merged pages, sentences that a page must not contain.
 
 Every function takes a connection inside a scoped transaction; callers of writes hold the scope's row. Results are row counts.
 """
@@ -19,7 +19,7 @@ _sql = queries.load(__file__)
 
 @dataclass(frozen=True, slots=True)
 class RulingRow:
-    """A ruling on the page of a type and slug; `into_type` and `into_slug` are empty but for a merged page."""
+    """A ruling on the page of a type and slug; `into_type` and `into_slug` are set only for a merged page."""
 
     kind: str
     page_type: str
@@ -68,7 +68,7 @@ async def drop_on_pages(connection: Connection, scope: Scope, pages: Sequence[tu
 
 
 async def forget(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> None:
-    """Delete the rulings that rest on these memories alone; the others lose them."""
+    """Remove the memories from rulings, and delete rulings that rested on them alone."""
     await _sql.release_memories(connection, **scope.key, memory_ids=list(memory_ids))
     await _sql.drop_rulings_resting_on(connection, **scope.key, memory_ids=list(memory_ids))
 

@@ -4,7 +4,7 @@ SELECT kind, page_type, page_slug, ref, text, detail, into_type, into_slug, memo
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id ORDER BY kind, page_type, page_slug, ref;
 
 -- name: write_rulings!
--- Writes rulings, given as columns; one that is there with the same values stays.
+-- Writes rulings, given as columns; an unchanged ruling is not written.
 INSERT INTO wiki_rulings AS w (tenant_id, owner_id, kind, page_type, page_slug, ref, text, detail, into_type, into_slug,
     memory_ids, ruled_at)
 SELECT :tenant_id, :owner_id, r.kind, r.page_type, r.page_slug, r.ref, r.text, r.detail, r.into_type, r.into_slug,
@@ -32,7 +32,7 @@ WHERE w.tenant_id = :tenant_id AND w.owner_id = :owner_id
     AND ((w.page_type = r.type AND w.page_slug = r.slug) OR (w.into_type = r.type AND w.into_slug = r.slug));
 
 -- name: release_memories!
--- Takes forgotten memories from the rulings that rest on them.
+-- Removes forgotten memories from the rulings that rest on them.
 UPDATE wiki_rulings SET memory_ids = ARRAY(SELECT m FROM unnest(memory_ids) AS m WHERE m <> ALL(:memory_ids::text[]))
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_ids && :memory_ids::text[]
     AND NOT memory_ids <@ :memory_ids::text[];

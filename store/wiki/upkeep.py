@@ -55,8 +55,9 @@ class LintFinding:
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """Lint thresholds: the instant before which a page is stale, the maximum characters of a page, and the sightings since an
-    instant that make a held name ripe for a page."""
+    """Lint thresholds: the instant before which a page is stale, the maximum characters of a page, and the number of sightings
+    since an instant after which a held name is due for a page.
+    """
 
     stale_before: datetime
     most_body_chars: int
@@ -130,7 +131,7 @@ async def density(connection: Connection, scope: Scope) -> Density:
 
 
 async def findings(connection: Connection, scope: Scope, measures: Measures) -> list[LintFinding]:
-    """Return lint findings, at most 100 of each kind; ripe held names carry their id."""
+    """Return lint findings, at most 100 of each kind; findings of held names due for a page have their id."""
     key = {**scope.key, "limit": MOST_FINDINGS}
     found = [_broken(row) for row in await _sql.find_broken_links(connection, **key)]
     found += [_broken_text(row) for row in await _sql.find_broken_text_links(connection, **key)]
@@ -208,14 +209,14 @@ async def delete_mentions(connection: Connection, scope: Scope) -> int:
 async def pages_leading_to(
     connection: Connection, scope: Scope, page_ids: Sequence[UUID], paths: Sequence[str]
 ) -> list[UUID]:
-    """Return the ids of the pages that are parent or child of some pages, list them, or link to one of the paths."""
+    """Return the ids of the pages that are a parent or child of some pages, list them, or link to one of the paths."""
     links = [f"]({path})" for path in paths]
     rows = await _sql.pages_leading_to(connection, **scope.key, page_ids=list(page_ids), paths=links)
     return [row["page_id"] for row in rows]
 
 
 async def memories_behind(connection: Connection, scope: Scope, pages: Sequence[tuple[str, str]]) -> list[str]:
-    """Return the memories that some pages (type, slug) cite, in any subject."""
+    """Return the ids of the memories that some pages (type, slug) cite, in any subject."""
     types, slugs = [one[0] for one in pages], [one[1] for one in pages]
     rows = await _sql.memories_behind_pages(connection, **scope.key, types=types, slugs=slugs)
     return [row["source_ref"] for row in rows]
@@ -247,7 +248,7 @@ async def forget_settled_sightings(connection: Connection, scope: Scope, memory_
 
 
 async def delete_page(connection: Connection, scope: Scope, page_id: UUID, *, now: datetime) -> None:
-    """Delete a page with everything on it; its children must have been detached before. Edges that its own had ended go on."""
+    """Delete a page with everything on it, after its children were detached. Edges that its edges had ended are live again."""
     await _sql.release_mentions(connection, tenant_id=scope.tenant_id, page_id=page_id, now=now)
     led = await edge_ends.leading_to(connection, scope, page_id)
     await _sql.delete_page(connection, **scope.key, page_id=page_id)

@@ -169,7 +169,7 @@ FROM (
 
 -- name: count_receipts^
 -- The number of assemblies since an instant, of those with wiki content, and of answers that used it.
-WITH made AS MATERIALIZED (
+WITH assemblies AS MATERIALIZED (
     SELECT r.receipt_id, r.details, u.used_item_ids
     FROM (SELECT * FROM receipts
         WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND created_at >= :since
@@ -177,7 +177,7 @@ WITH made AS MATERIALIZED (
     LEFT JOIN usage_reports u ON u.tenant_id = :tenant_id AND u.receipt_id = r.receipt_id
 )
 SELECT count(*) AS assemblies, count(*) FILTER (WHERE w.kept) AS wiki_assemblies, count(*) FILTER (WHERE w.used) AS wiki_answers
-FROM made r CROSS JOIN LATERAL (
+FROM assemblies r CROSS JOIN LATERAL (
     SELECT count(*) > 0 AS kept, coalesce(bool_or(item->>'id' = ANY(r.used_item_ids)), false) AS used
     FROM jsonb_array_elements(r.details->'sources') AS source, jsonb_array_elements(source->'items') AS item
     WHERE source->>'source' = 'wiki' AND item->>'decision' IN ('kept', 'shortened')) w;

@@ -10,7 +10,7 @@ from uuid import UUID
 
 
 class NameInText(NamedTuple):
-    """A folded name that a page may bear, and the places of its first and last word in the text."""
+    """A folded name that a page may have, and the indexes of its first and last word in the text."""
 
     name: str
     first_word: int
@@ -19,9 +19,9 @@ class NameInText(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WalkQuery:
-    """A walk to make: the names to begin at, the types of edges that are asked for, and words that a type's name may hold.
+    """A walk: the names to begin at, the requested types of edges, and words that a type's name may contain.
 
-    Edges are followed that held at some moment from `since` to `until`; both the same is one moment.
+    It follows edges that were valid at some moment from `since` to `until`, which may be the same moment.
     """
 
     names: Sequence[NameInText]
@@ -32,8 +32,9 @@ class WalkQuery:
 
 
 class EdgeWay(NamedTuple):
-    """A way to a page: the pages on it with their titles, and of each edge between two its type, whether it is followed against
-    its direction, and how many pieces of evidence it has. It begins at the name of these words of the text."""
+    """A path to a page: its pages with their titles, and for each edge its type, whether it is followed against its direction,
+    and the number of pieces of evidence. It begins at the name at these words of the text.
+    """
 
     first_word: int
     last_word: int

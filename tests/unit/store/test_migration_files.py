@@ -52,8 +52,8 @@ def test_a_directive_below_the_top_is_only_a_comment(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "says nothing"),
-        ("-- only a comment", "says nothing"),
+        ("", "has no statements"),
+        ("-- only a comment", "has no statements"),
         ("SELECT 1;\nSELECT 'open", "line 2"),
         (b"SELECT '\xff'", "utf-8"),
         ("SELECT 1;\n\nCOMMIT;", "line 3.*one transaction"),
@@ -83,7 +83,7 @@ def test_gaps_in_the_numbers_are_allowed(tmp_path: Path) -> None:
 def test_two_files_with_one_number_are_refused(tmp_path: Path) -> None:
     folder(tmp_path, "SELECT 1")
     (tmp_path / "0001_twin.sql").write_text("SELECT 1")
-    with pytest.raises(MigrationFileInvalid, match=r"0001_twin\.sql: its number is taken"):
+    with pytest.raises(MigrationFileInvalid, match=r"0001_twin\.sql: its number is already taken"):
         read_folder(tmp_path)
 
 
