@@ -1,4 +1,4 @@
-"""Clients of remote backends, used by sources and memory feeds: one module per kind, each client made once and shared.
+"""Clients of remote backends, used by sources and memory feeds: one module per kind. Each client is created once and shared.
 
-A client speaks its service's wire format and translates failures into `errors`; the sources choose the items of a turn.
+A client speaks its service's wire format and translates failures into `errors`. The sources choose the items of a turn.
 """

@@ -1,6 +1,6 @@
-"""Client of AgentCore Memory: long-term records, searched or listed, and a session's events.
+"""Client of AgentCore Memory: searches or lists long-term records, and reads a session's events.
 
-A record is used only if it names the requested namespace itself: owners are not kept apart by the service's filter alone.
+A record is used only if it names the requested namespace itself, since the service's filter alone does not isolate owners.
 A throttled call and a missing memory are errors, never empty lists.
 """
 
@@ -34,7 +34,7 @@ _MAX_PAGES = 1_000
 
 @dataclass(frozen=True, slots=True)
 class MemoryLocation:
-    """A memory and the namespace of an owner's records; `actors` maps an owner's UUID to its actor."""
+    """A memory and the namespace of an owner's records. `actors` maps owners' UUIDs to actors."""
 
     memory_id: str
     namespace: str
@@ -53,7 +53,7 @@ class MemoryLocation:
 
 @dataclass(frozen=True, slots=True)
 class MemoryRecord:
-    """A memory record; `at` is the time it is about, if the record has one, else its creation time."""
+    """A memory record. `at` is the time that it is about if it has one, otherwise its creation time."""
 
     record_id: str
     text: str
@@ -64,7 +64,7 @@ class MemoryRecord:
 
     @property
     def fingerprint(self) -> str:
-        """A hash that changes with the record: the service stores no modification time."""
+        """A hash that changes with the record, since the service stores no modification time."""
         content = "\n".join((self.record_id, self.text, self.strategy_id, repr(sorted(self.metadata.items()))))
         return sha256(content.encode(errors="replace")).hexdigest()
 
@@ -79,7 +79,7 @@ class RecordPage:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event of a session: its payloads as the service gives them, and its metadata as texts."""
+    """An event of a session: its payloads as received, and its metadata as texts."""
 
     event_id: str
     at: datetime
@@ -89,7 +89,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """A session's events in the order of their ids, and whether older ones were left unread."""
+    """A session's events in the order of their ids, and whether older events were not read."""
 
     events: tuple[Event, ...]
     is_cut: bool
@@ -101,7 +101,7 @@ class AgentCoreMemory:
     def __init__(self, name: str, place: MemoryLocation, clients: Clients, bounds: CallLimits) -> None:
         self.name = name
         self.place = place
-        self.asking = BackendCaller(name, bounds)
+        self.caller = BackendCaller(name, bounds)
         self._threads = AwsCalls(name, bounds.concurrency)
         self._client = clients.client(
             "bedrock-agentcore", place.where, read_timeout_s=bounds.deadline_s, connections=bounds.concurrency
@@ -127,7 +127,7 @@ class AgentCoreMemory:
             read = read_units(self.name, summaries, partial(_record_in, namespace=namespace))
             return Units(tuple(record for record in read.found if record is not None), read.left_out)
 
-        return await self.asking.ask(attempt)
+        return await self.caller.ask(attempt)
 
     async def page(self, owner_id: UUID, *, next_token: str = "", limit: int = MAX_RESULTS) -> RecordPage:
         """Return a page of the owner's records, in the service's order. Raises a BackendError."""
@@ -141,14 +141,14 @@ class AgentCoreMemory:
             records = self._readable(lambda: _records(response, namespace))
             return RecordPage(records, str(response.get("nextToken", "")))
 
-        return await self.asking.ask(attempt)
+        return await self.caller.ask(attempt)
 
     async def events(self, owner_id: UUID, session_id: str, *, most: int) -> Events:
-        """Return a session's newest events, about `most`, in order. Raises a BackendError; BackendMisused for its id."""
+        """Return at most `most` of a session's newest events, in order. Raises a BackendError (BackendMisused for a bad id)."""
         actor = self.place.actor_of(owner_id)
         if not SESSION.fullmatch(session_id) or not ACTOR.fullmatch(actor):
-            raise BackendMisused(self.name, "the thread's id cannot be a session's")
-        found: list[Event] = []
+            raise BackendMisused(self.name, "the thread's id is not a valid session id")
+        events: list[Event] = []
         next_token = ""
         for _ in range(MAX_EVENT_PAGES):
             parameters: dict[str, Any] = {
@@ -159,12 +159,12 @@ class AgentCoreMemory:
                 "maxResults": MAX_RESULTS,
                 **({"nextToken": next_token} if next_token else {}),
             }
-            page, next_token = await self.asking.ask(self._event_page(parameters))
-            found += page
-            # The service does not document its order, and we need the newest.
-            if not next_token or (len(found) >= most and _is_newest_first(found)):
+            page, next_token = await self.caller.ask(self._event_page(parameters))
+            events += page
+            # The service does not document its order, and the newest events are needed.
+            if not next_token or (len(events) >= most and _is_newest_first(events)):
                 break
-        ordered = sorted(found, key=lambda event: _event_key(event.event_id))
+        ordered = sorted(events, key=lambda event: _event_key(event.event_id))
         return Events(tuple(ordered[-most:]), bool(next_token) or len(ordered) > most)
 
     async def sessions(self, owner_id: UUID) -> list[str]:
@@ -187,39 +187,39 @@ class AgentCoreMemory:
             named = {"memoryId": self.place.memory_id, "actorId": actor, "sessionId": session_id}
             parameters = {**named, "includePayloads": False, **_after(next_token)}
             response = await self._threads.run(lambda: self._client.call("list_events", **parameters))
-            found = self._readable(
+            events = self._readable(
                 lambda: [
-                    (one["eventId"], one["eventTimestamp"])
-                    for one in response["events"]
-                    if (one["actorId"], one["sessionId"]) == (actor, session_id)
+                    (event["eventId"], event["eventTimestamp"])
+                    for event in response["events"]
+                    if (event["actorId"], event["sessionId"]) == (actor, session_id)
                 ]
             )
-            return found, str(response.get("nextToken", ""))
+            return events, str(response.get("nextToken", ""))
 
         return await self._paged(page)
 
     async def delete_event(self, owner_id: UUID, session_id: str, event_id: str) -> None:
-        """Delete an event; one that is not there is deleted. Raises a BackendError."""
+        """Delete an event if it exists. Raises a BackendError."""
         named = {"memoryId": self.place.memory_id, "actorId": self._actor(owner_id), "sessionId": session_id}
 
         async def attempt() -> None:
             await self._threads.run(lambda: self._client.call("delete_event", **named, eventId=event_id))
 
-        await self.asking.ask(attempt, may_hedge=False)
+        await self.caller.ask(attempt, may_hedge=False)
 
     async def delete_records(self, record_ids: Sequence[str]) -> None:
-        """Delete records, in calls of at most 100. Raises a BackendError, also if the service keeps one of them."""
+        """Delete records, in calls of at most 100. Raises a BackendError, also if the service fails to delete a record."""
         for at in range(0, len(record_ids), MAX_RESULTS):
-            named = [{"memoryRecordId": one} for one in record_ids[at : at + MAX_RESULTS]]
-            await self.asking.ask(self._record_deletion(named), may_hedge=False)
+            records = [{"memoryRecordId": record_id} for record_id in record_ids[at : at + MAX_RESULTS]]
+            await self.caller.ask(self._record_deletion(records), may_hedge=False)
 
     def close(self) -> None:
         """Stop accepting calls."""
         self._threads.close()
 
-    def _record_deletion(self, named: list[dict[str, str]]) -> Callable[[], Awaitable[None]]:
+    def _record_deletion(self, records: list[dict[str, str]]) -> Callable[[], Awaitable[None]]:
         async def attempt() -> None:
-            parameters = {"memoryId": self.place.memory_id, "records": named}
+            parameters = {"memoryId": self.place.memory_id, "records": records}
             response = await self._threads.run(lambda: self._client.call("batch_delete_memory_records", **parameters))
             if failed := self._readable(lambda: [one["memoryRecordId"] for one in response["failedRecords"]]):
                 raise BackendUnavailable(self.name, f"{len(failed)} records were not deleted")
@@ -229,17 +229,17 @@ class AgentCoreMemory:
     def _actor(self, owner_id: UUID) -> str:
         actor = self.place.actor_of(owner_id)
         if not ACTOR.fullmatch(actor):
-            raise BackendMisused(self.name, "the owner's name cannot be an actor's")
+            raise BackendMisused(self.name, "the owner's name is not a valid actor id")
         return actor
 
     async def _paged(self, page: Callable[[str], Awaitable[tuple[list[T], str]]]) -> list[T]:
-        found: list[T] = []
+        rows: list[T] = []
         next_token = ""
         for _ in range(_MAX_PAGES):
-            some, next_token = await self.asking.ask(partial(page, next_token))
-            found += some
+            page_rows, next_token = await self.caller.ask(partial(page, next_token))
+            rows += page_rows
             if not next_token:
-                return found
+                return rows
         raise BackendUnavailable(self.name, f"more than {_MAX_PAGES} pages")
 
     def _event_page(self, parameters: Mapping[str, Any]) -> Callable[[], Awaitable[tuple[list[Event], str]]]:
@@ -258,7 +258,7 @@ class AgentCoreMemory:
 
 
 def _after(next_token: str) -> dict[str, Any]:
-    """Return the parameters of a page."""
+    """Return the parameters that select the page at `next_token`."""
     return {"maxResults": MAX_RESULTS, **({"nextToken": next_token} if next_token else {})}
 
 
@@ -267,37 +267,37 @@ def _records(response: Mapping[str, Any], namespace: str) -> tuple[MemoryRecord,
     return tuple(record for record in found if record is not None)
 
 
-def _record_in(one: Mapping[str, Any], *, namespace: str) -> MemoryRecord | None:
-    """Return the record; None if it is of another namespace."""
-    return _record(one) if namespace.strip("/") in {name.strip("/") for name in one["namespaces"]} else None
+def _record_in(row: Mapping[str, Any], *, namespace: str) -> MemoryRecord | None:
+    """Return the record; None if it belongs to another namespace."""
+    return _record(row) if namespace.strip("/") in {name.strip("/") for name in row["namespaces"]} else None
 
 
-def _record(one: Mapping[str, Any]) -> MemoryRecord:
-    score, at = one.get("score"), one.get("timestamp") or one["createdAt"]
+def _record(row: Mapping[str, Any]) -> MemoryRecord:
+    score, at = row.get("score"), row.get("timestamp") or row["createdAt"]
     if not isinstance(at, datetime):
-        raise TypeError("its time is none")
+        raise TypeError("its time is not a datetime")
     return MemoryRecord(
-        record_id=identifier(one["memoryRecordId"]),
-        text=readable(str(one["content"].get("text", ""))),
-        strategy_id=one["memoryStrategyId"],
+        record_id=identifier(row["memoryRecordId"]),
+        text=readable(str(row["content"].get("text", ""))),
+        strategy_id=row["memoryStrategyId"],
         at=at,
         score=None if score is None else float(score),
-        metadata={name: str(next(iter(value.values()), "")) for name, value in one.get("metadata", {}).items()},
+        metadata={name: str(next(iter(value.values()), "")) for name, value in row.get("metadata", {}).items()},
     )
 
 
 def _events(response: Mapping[str, Any], session: tuple[str, str]) -> list[Event]:
-    """Return the events of the main branch of one actor's session; ignore any others the service sends."""
+    """Return the events of the main branch of one actor's session; any other events in the response are ignored."""
     return [
         Event(
-            event_id=one["eventId"],
-            at=one["eventTimestamp"],
-            payloads=tuple(one["payload"]),
-            metadata={name: str(value.get("stringValue", "")) for name, value in one.get("metadata", {}).items()},
+            event_id=event["eventId"],
+            at=event["eventTimestamp"],
+            payloads=tuple(event["payload"]),
+            metadata={name: str(value.get("stringValue", "")) for name, value in event.get("metadata", {}).items()},
         )
-        for one in response["events"]
-        if (one["actorId"], one["sessionId"]) == session
-        and one.get("branch", {}).get("name", _MAIN_BRANCH) == _MAIN_BRANCH
+        for event in response["events"]
+        if (event["actorId"], event["sessionId"]) == session
+        and event.get("branch", {}).get("name", _MAIN_BRANCH) == _MAIN_BRANCH
     ]
 
 

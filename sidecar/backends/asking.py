@@ -1,8 +1,8 @@
 """Calls one backend within its concurrency limit, rate and deadline, with the retries and breaker of `models.transport`.
 
 Each client translates its service's errors; this module only counts them and waits. It also reads the units of an answer one by
-one, so that a malformed unit falls alone. Lists that a wiki is compiled from are read whole instead: there a missing unit counts
-as deleted.
+one, so that only a malformed unit is lost. Lists that a wiki is compiled from are read whole instead, because there a missing
+unit counts as deleted.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FAULTS = (KeyError, TypeError, ValueError, AttributeError)
 
 @dataclass(frozen=True, slots=True)
 class CallLimits:
-    """Call limits of a backend: seconds per call with retries, concurrent calls, and calls per second (0 for no limit)."""
+    """Call limits of a backend: seconds per call including retries, concurrent calls, and calls per second (0 for no limit)."""
 
     deadline_s: float = 2.0
     concurrency: int = 8
@@ -50,8 +50,8 @@ class TokenBucket:
         """Take a token, possibly a future one, and return the seconds until it is available."""
         if not self._rate_per_s:
             return 0.0
-        grown = self._tokens + max(0.0, now_s - self._counted_at_s) * self._rate_per_s
-        self._tokens = min(max(1.0, self._rate_per_s), grown) - 1.0
+        refilled = self._tokens + max(0.0, now_s - self._counted_at_s) * self._rate_per_s
+        self._tokens = min(max(1.0, self._rate_per_s), refilled) - 1.0
         self._counted_at_s = now_s
         return max(0.0, -self._tokens / self._rate_per_s)
 
@@ -71,7 +71,7 @@ class BackendCaller:
         self._slots = asyncio.Semaphore(self.bounds.concurrency)
 
     async def ask(self, attempt: Callable[[], Awaitable[T]], *, may_hedge: bool = True) -> T:
-        """Return the result of an attempt, within the backend's deadline. Its own failures are all BackendErrors."""
+        """Return the result of an attempt, within the backend's deadline. Raises a BackendError for all failures."""
         policy = CallPolicy(
             failures=(BackendError,),
             judge=_Judge(),
@@ -106,39 +106,38 @@ class BackendCaller:
 
 
 class _Judge:
-    """Gives the retry verdict of each error, as its class declares; some codes are retried once only."""
+    """Gives the retry verdict of each error, as its class declares. Some codes are retried only once."""
 
     def __init__(self) -> None:
         self._seen: Counter[str] = Counter()
 
     def __call__(self, error: Exception) -> Verdict:
-        assert isinstance(error, BackendError), "the policy names no other failures"
+        assert isinstance(error, BackendError), "the policy lists no other failures"
         self._seen[error.code] += 1
-        is_worn = error.code in _RETRIED_ONCE and self._seen[error.code] > 1
-        return Verdict(error.is_retryable and not is_worn, error.is_outage, error.retry_after_s)
+        is_exhausted = error.code in _RETRIED_ONCE and self._seen[error.code] > 1
+        return Verdict(error.is_retryable and not is_exhausted, error.is_outage, error.retry_after_s)
 
 
 @dataclass(frozen=True, slots=True)
 class Units(Generic[T]):
-    """The units that could be read, in the service's order, and what was left out, for the receipt."""
+    """The readable units, in the service's order, and notes for the receipt on those left out."""
 
     found: tuple[T, ...] = ()
     left_out: tuple[str, ...] = ()
 
 
 def read_units(backend: str, rows: Iterable[Any], read: Callable[[Any], T]) -> Units[T]:
-    """Return the units that `read` can read. Raises AnswerUnreadable if there are some and none can be read."""
-    found, faults = list[T](), Counter[str]()
-    for one in rows:
+    """Return the units that `read` can read. Raises AnswerUnreadable if there are rows and none can be read."""
+    units, faults = list[T](), Counter[str]()
+    for row in rows:
         try:
-            found.append(read(one))
+            units.append(read(row))
         except _FAULTS as error:
             faults[_fault(error)] += 1
-    if faults and not found:
+    if faults and not units:
         raise AnswerUnreadable(backend, next(iter(faults)))
-    return Units(
-        tuple(found), tuple(f"{backend}: {count} unreadable, left out ({why})" for why, count in sorted(faults.items()))
-    )
+    notes = (f"{backend}: {count} unreadable, left out ({fault})" for fault, count in sorted(faults.items()))
+    return Units(tuple(units), tuple(notes))
 
 
 def identifier(value: object) -> str:
@@ -150,5 +149,5 @@ def identifier(value: object) -> str:
 
 
 def _fault(error: Exception) -> str:
-    """Return what is wrong with a unit, without its content: a missing field's name, or the type of the error."""
+    """Return the fault of a unit without its content: a missing field's name, or the type of the error."""
     return f"no {error.args[0]}" if isinstance(error, KeyError) and error.args else type(error).__name__

@@ -1,7 +1,7 @@
-"""AWS services through boto3: clients made once, calls in dedicated threads, failures translated.
+"""Calls AWS services through boto3: creates each client once, runs calls in dedicated threads, and translates failures.
 
 A thread cannot be interrupted: an abandoned call keeps its thread until the socket times out. So each backend has its own
-small thread pool, and one that hangs does not block the others.
+small thread pool, and a hanging backend does not block the others.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _NO_CREDENTIALS = (
     aws.SSOError,
     aws.UnauthorizedSSOTokenError,
 )
-_RENEWED_S = 30.0
+_LEAST_SESSION_S = 30.0
 _CODE = re.compile(r"[A-Za-z][A-Za-z0-9._]{0,63}")
 _CONNECT_S = 3.0
 _UNREADABLE = (
@@ -68,7 +68,7 @@ _UNREADABLE = (
     LookupError,
     AttributeError,
     HTTPException,
-)  # botocore's parsers at JSON of no service
+)  # raised by botocore's parsers for responses that are not the service's
 _BY_STATUS: Mapping[int, type[BackendError]] = {
     400: BackendMisused,
     401: BackendDenied,
@@ -84,14 +84,14 @@ _BY_STATUS: Mapping[int, type[BackendError]] = {
 
 
 class QuotaUsedUp(BackendThrottled):
-    """A quota of the account is used up; have it raised. Asking again soon does not help."""
+    """A quota of the account is used up; have it raised. Retrying soon does not help."""
 
     is_retryable = False
 
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """A service's region (empty for the default chain's) and endpoint (empty for the usual one)."""
+    """A service's region (empty for that of the default chain) and endpoint (empty for the standard endpoint)."""
 
     region: str = ""
     endpoint_url: str = ""
@@ -100,8 +100,8 @@ class Where:
 class Clients:
     """boto3 clients on one session, with credentials from the default chain; `clock` returns seconds.
 
-    A session keeps the credentials it found. When a service rejects them, later calls look again, at most every 30 seconds,
-    so that rotated credentials are found without a restart.
+    A session keeps the credentials that it found. When a service rejects them, later calls look them up again, at most every 30
+    seconds, so that rotated credentials are found without a restart.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -109,10 +109,10 @@ class Clients:
         self._session: Any = None
         self._began_s = 0.0
         self._lock = threading.Lock()
-        self._lent: list[Client] = []
+        self._clients: list[Client] = []
 
     def client(self, service: str, where: Where, *, read_timeout_s: float, connections: int) -> Client:
-        """Return the client of a service, without connecting. Its retries are off, since callers have deadlines."""
+        """Return the client of a service, without connecting. Its retries are disabled, since callers have deadlines."""
         config = Config(
             retries={"total_max_attempts": 1, "mode": "standard"},
             connect_timeout=_CONNECT_S,
@@ -122,20 +122,20 @@ class Clients:
         )
         place = {"region_name": where.region or None, "endpoint_url": where.endpoint_url or None}
         client = Client(self, partial(_made, service, **place, config=config))
-        self._lent.append(client)
+        self._clients.append(client)
         return client
 
     def region(self) -> str:
-        """Return the default chain's region; empty if it has none."""
+        """Return the region of the default chain; empty if there is none."""
         return boto3.Session(botocore_session=_inner_session()).region_name or ""
 
     def close(self) -> None:
         """Close every client's connections."""
-        for client in self._lent:
+        for client in self._clients:
             client.close()
 
     def on(self, last: Any, make: Callable[[Any], Any]) -> tuple[Any, Any]:
-        """Return the session and `make(session)`, or None for the latter if the session is `last`. Blocks up to 0.1 s."""
+        """Return the session, and `make(session)` or None if the session is still `last`. Blocks up to 0.1 s."""
         with self._lock:
             if self._session is None:
                 self._session, self._began_s = boto3.Session(botocore_session=_inner_session()), self._clock()
@@ -144,12 +144,12 @@ class Clients:
     def refused(self, session: Any) -> None:
         """Record that a service rejected a session's credentials."""
         with self._lock:
-            if session is self._session and self._clock() - self._began_s >= _RENEWED_S:
+            if session is self._session and self._clock() - self._began_s >= _LEAST_SESSION_S:
                 self._session = None
 
 
 class Client:
-    """One service's client, created in the thread of its first call: finding credentials may use the network."""
+    """One service's client. It is created in the thread of the first call, since finding credentials may use the network."""
 
     def __init__(self, clients: Clients, make: Callable[[Any], Any]) -> None:
         self._clients = clients
@@ -212,7 +212,7 @@ class AwsCalls:
             raise AnswerUnreadable(self.backend, type(error).__name__) from error
 
     def close(self) -> None:
-        """Stop accepting work, without waiting: a running call ends by its socket's timeout."""
+        """Stop accepting work, without waiting. A running call ends at its socket's timeout."""
         self._is_closed = True
 
 

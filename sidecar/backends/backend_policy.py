@@ -10,7 +10,7 @@ from sidecar.runtime.ttl_cache import ReadPatience, TtlCache
 from store.db.postgres import Pool, tenant_scoped
 from store.tenancy import backends
 
-_REMEMBER_S = 5.0
+_CACHE_S = 5.0
 _GRACE_S = 300.0
 # A slow database must not undo a new decision; the source's deadline is shorter.
 _PATIENCE = ReadPatience(outdated_s=10.0)
@@ -18,7 +18,7 @@ _PATIENCE = ReadPatience(outdated_s=10.0)
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """The backends that are off, and the schema hash that each approved tool has, by backend and tool."""
+    """The backends that are off, and the schema hashes of the approved tools, by backend and tool."""
 
     off: frozenset[str]
     approved: Mapping[tuple[str, str], bytes]
@@ -30,7 +30,7 @@ class BackendPolicy:
     def __init__(self, pool: Pool, *, clock: Callable[[], float]) -> None:
         self._pool = pool
         self._known: TtlCache[UUID, Decided] = TtlCache(
-            self._read, for_s=_REMEMBER_S, grace_s=_GRACE_S, clock=clock, patience=_PATIENCE
+            self._read, for_s=_CACHE_S, grace_s=_GRACE_S, clock=clock, patience=_PATIENCE
         )
 
     async def switched_off(self, tenant_id: UUID) -> frozenset[str]:
@@ -52,5 +52,5 @@ class BackendPolicy:
             approvals = await backends.approvals(connection, tenant_id)
         return Decided(
             frozenset(switch.backend for switch in switches if switch.is_off),
-            {(one.backend, one.tool): one.schema_hash for one in approvals},
+            {(approval.backend, approval.tool): approval.schema_hash for approval in approvals},
         )

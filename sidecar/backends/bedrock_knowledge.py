@@ -1,7 +1,7 @@
 """Client of Bedrock Knowledge Bases: searches one base with Retrieve and returns its passages as text.
 
-Classic and managed bases take different requests, and each rejects the other's; the kind of a base is detected at the first
-call and remembered. Scores are returned as received, or None: they are not comparable between bases.
+Classic and managed bases take different requests, and each rejects the other's. The kind of a base is detected at the first call
+and cached. Scores are returned as received, or None; they are not comparable between bases.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _REFUSED = "ValidationException"
 
 @dataclass(frozen=True, slots=True)
 class BedrockBase:
-    """A base and how it is searched.
+    """A base and its search options.
 
-    `search` is default, hybrid or semantic; `kind` is auto, classic or managed. The query is cut to `query_chars`: the service
-    documents 1,000 characters, its model allows 20,000.
+    `search` is default, hybrid or semantic; `kind` is auto, classic or managed. The query is cut to `query_chars`: the service's
+    documentation allows 1,000 characters, its API model 20,000.
     """
 
     base_id: str
@@ -52,7 +52,7 @@ class RetrievedPassage:
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """The passages, best first, the number of results without text, by kind, and what could not be read."""
+    """The passages, best first, the number of results without text, by kind, and notes on unreadable results."""
 
     passages: tuple[RetrievedPassage, ...]
     left_out: Mapping[str, int]
@@ -60,11 +60,11 @@ class Retrieved:
 
 
 class BedrockKnowledge:
-    """One knowledge base. Create one per base: it remembers the kind."""
+    """One knowledge base. Create one per base, since it caches the base's kind."""
 
     def __init__(self, name: str, base: BedrockBase, clients: Clients, bounds: CallLimits) -> None:
         self.name = name
-        self.asking = BackendCaller(name, bounds)
+        self.caller = BackendCaller(name, bounds)
         self._base = base
         self._is_managed = {"classic": False, "managed": True}.get(base.kind)
         self._threads = AwsCalls(name, bounds.concurrency)
@@ -85,7 +85,7 @@ class BedrockKnowledge:
         async def attempt() -> Retrieved:
             return self._read(await self._attempt(text, count))
 
-        return await self.asking.ask(attempt)
+        return await self.caller.ask(attempt)
 
     def close(self) -> None:
         """Stop accepting calls."""
@@ -128,8 +128,8 @@ class BedrockKnowledge:
 
 def _result(result: Mapping[str, Any]) -> tuple[str, RetrievedPassage | None]:
     """Return a result's kind and its passage, or None if it has no text."""
-    kind, found = _text(result["content"])
-    text = readable(found)
+    kind, raw_text = _text(result["content"])
+    text = readable(raw_text)
     return kind, _passage(result, text) if text.strip() else None
 
 
@@ -158,7 +158,7 @@ def _text(content: Mapping[str, Any]) -> tuple[str, str]:
     match kind:
         case "ROW":
             columns = content.get("row", ())
-            return kind, "; ".join(f"{one.get('columnName')}: {one.get('columnValue')}" for one in columns)
+            return kind, "; ".join(f"{column.get('columnName')}: {column.get('columnValue')}" for column in columns)
         case "AUDIO":
             return kind, str(content.get("audio", {}).get("transcription", ""))
         case "VIDEO":

@@ -1,7 +1,7 @@
-"""Reads the file of backends: once at start, every key validated.
+"""Reads and validates the file of backends, once at startup.
 
-Only the operator may name a base, a bank, a bucket or a command. A tenant reaches only its own entries, never another's
-through a filter in a request. Tenants switch entries off, approve tools and assign profiles; they cannot add entries.
+Only the operator may configure a base, a bank, a bucket or a command. A tenant reaches only its own entries; no filter in a
+request reaches another tenant's. Tenants switch entries off, approve tools and assign profiles; they cannot add entries.
 """
 
 from __future__ import annotations
@@ -66,46 +66,46 @@ def read(path: Path, environ: Mapping[str, str]) -> Configuration:
         text = path.read_text(encoding="utf-8")
         tables = tomllib.loads(text)
     except OSError as error:
-        raise _refused(
-            str(path), error.strerror or "cannot be read", "name a file that this process can read"
+        raise _invalid(
+            str(path), error.strerror or "cannot be read", "set it to a file that this process can read"
         ) from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise _refused(str(path), f"is no TOML: {error}", "mend it there") from None
+        raise _invalid(str(path), f"is not valid TOML: {error}", "correct the file") from None
     return parse(tables, environ)
 
 
 def parse(tables: Mapping[str, Any], environ: Mapping[str, str]) -> Configuration:
     """Parse the tables, by kind, into a configuration. Raises SettingInvalid."""
     if unknown := sorted(tables.keys() - _KINDS.keys()):
-        raise _refused(unknown[0], "is no kind of backend", f"use [[…]] tables of {', '.join(_KINDS)}")
-    found: dict[str, tuple[Any, ...]] = {}
+        raise _invalid(unknown[0], "is not a kind of backend", f"use [[…]] tables of {', '.join(_KINDS)}")
+    entries: dict[str, tuple[Any, ...]] = {}
     for name, kind in _KINDS.items():
         listed = tables.get(name, [])
         if not isinstance(listed, list):
-            raise _refused(name, "is one table", f"write [[{name}]], with two brackets")
-        found[name] = tuple(_entry(kind, f"{name}[{place}]", table, environ) for place, table in enumerate(listed))
-    configuration = Configuration(**found)
+            raise _invalid(name, "is a single table", f"write [[{name}]], with two brackets")
+        entries[name] = tuple(_entry(kind, f"{name}[{place}]", table, environ) for place, table in enumerate(listed))
+    configuration = Configuration(**entries)
     names = [entry.name for entry in configuration.entries()]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise _refused(twice[0], "names two backends", "give each a name of its own")
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        raise _invalid(repeated[0], "is the name of two backends", "give each backend its own name")
     rerankers = [entry.tenant_id for entry in configuration.rerank]
     if len(set(rerankers)) < len(rerankers):
-        raise _refused("rerank", "is there twice for one tenant", "leave one of them")
+        raise _invalid("rerank", "is set twice for one tenant", "keep one of them")
     compiled = [entry.tenant_id for entry in configuration.compiled()]
     if len(set(compiled)) < len(compiled):
-        raise _refused("compile", "is there twice for one tenant", "compile from one of them")
+        raise _invalid("compile", "is set twice for one tenant", "compile from one of them")
     return configuration
 
 
 def _entry(kind: type[E], path: str, table: Any, environ: Mapping[str, str]) -> E:
     if not isinstance(table, dict):
-        raise _refused(path, "is no table", "write [[…]] with keys below")
-    known = {one.name: one for one in fields(kind)}
+        raise _invalid(path, "is not a table", "write [[…]] with keys below")
+    known = {field.name: field for field in fields(kind)}
     if unknown := sorted(table.keys() - known.keys()):
-        raise _refused(f"{path}.{unknown[0]}", "is no key", f"use {', '.join(sorted(known))}")
-    needed = [one.name for one in known.values() if one.default is MISSING and one.default_factory is MISSING]
-    if missing := [name for name in needed if not table.get(name)]:
-        raise _refused(f"{path}.{missing[0]}", "is missing", "add it")
+        raise _invalid(f"{path}.{unknown[0]}", "is not a known key", f"use {', '.join(sorted(known))}")
+    required = [name for name, field in known.items() if field.default is MISSING and field.default_factory is MISSING]
+    if missing := [name for name in required if not table.get(name)]:
+        raise _invalid(f"{path}.{missing[0]}", "is missing", "add it")
     values = {key: _value(str(known[key].type), f"{path}.{key}", value, environ) for key, value in table.items()}
     entry = kind(**values)
     _check(entry, path)
@@ -116,49 +116,51 @@ def _value(wanted: str, path: str, value: Any, environ: Mapping[str, str]) -> An
     try:
         return _READERS[wanted](value, environ)
     except (TypeError, ValueError) as error:
-        # Do not show the value: it may be a secret written in place of a reference.
-        raise _refused(path, f"cannot be used ({error})", f"send {_WANTED[wanted]}") from None
+        # The message must not show the value, which may be a secret written in place of a reference.
+        raise _invalid(path, f"cannot be used ({error})", f"send {_WANTED[wanted]}") from None
 
 
 def _check(entry: BackendEntry, path: str) -> None:
     if not set(entry.name) <= _NAME_CHARS or len(entry.name) > MAX_NAME_CHARS or entry.name == "built-in":
-        raise _refused(f"{path}.name", "has signs that names here do not have", "use small letters, digits and -")
+        raise _invalid(
+            f"{path}.name", "is not a valid name", "use up to 40 small letters, digits and -, except built-in"
+        )
     for key, choices in _CHOICES.items():
         if getattr(entry, key, choices[0]) not in choices:
-            raise _refused(f"{path}.{key}", "is not known", f"use one of {', '.join(choices)}")
+            raise _invalid(f"{path}.{key}", "is not a known value", f"use one of {', '.join(choices)}")
     for key, (low, high) in _RANGES.items():
         if not low <= getattr(entry, key, low) <= high:
-            raise _refused(f"{path}.{key}", "is out of bounds", f"use {low:g} to {high:g}")
+            raise _invalid(f"{path}.{key}", "is out of bounds", f"use {low:g} to {high:g}")
     try:
         _ = entry.tenant_id
         for owner in (*getattr(entry, "actors", ()), *getattr(entry, "owners", ())):
             owner_uuid(owner)
     except InvalidExternalId as error:
-        raise _refused(path, f"names an id that cannot be one: {error}", "mend it") from None
+        raise _invalid(path, f"has an invalid id: {error}", "correct it") from None
     _check_owners(entry, path)
     _check_places(entry, path)
 
 
 def _check_places(entry: BackendEntry, path: str) -> None:
-    """Raise SettingInvalid for an invalid address, a tool server without exactly one of command and url, or an empty prefix."""
+    """Raise SettingInvalid for an invalid URL, a tool server without exactly one of command and url, or an empty prefix."""
     for key in ("url", "endpoint_url"):
         if not _is_address(getattr(entry, key, "")):
-            # Do not show it: it may hold a password.
-            raise _refused(f"{path}.{key}", "is no address", "use http:// or https:// with a host and no user")
+            # The message must not show the value, which may hold a password.
+            raise _invalid(f"{path}.{key}", "is not a valid URL", "use http:// or https:// with a host and no user")
     if isinstance(entry, ToolsEntry) and bool(entry.command) == bool(entry.url):
-        raise _refused(path, "has not exactly one of command and url", "give one of them")
+        raise _invalid(path, "must have exactly one of command and url", "set one of them")
     if isinstance(entry, WorkspaceS3Entry) and not entry.prefix.strip("/"):
-        raise _refused(f"{path}.prefix", "is the whole bucket", "name a prefix of the tenant's own")
+        raise _invalid(f"{path}.prefix", "is the whole bucket", "set a prefix that only this tenant uses")
 
 
 def _check_owners(entry: BackendEntry, path: str) -> None:
     """Raise SettingInvalid for a location that all owners would share, or an actor that could reach other owners' data."""
     for key in ("namespace", "bank"):
         if "{owner}" not in getattr(entry, key, "{owner}"):
-            raise _refused(f"{path}.{key}", "is one for all owners", "put {owner} where the owner stands")
+            raise _invalid(f"{path}.{key}", "is the same for all owners", "put {owner} in place of the owner")
     for actor in getattr(entry, "actors", {}).values():
         if not ACTOR.fullmatch(actor):
-            raise _refused(f"{path}.actors", "has a value that is no actor", "use letters, digits, - and _")
+            raise _invalid(f"{path}.actors", "has a value that is not a valid actor", "use letters, digits, - and _")
 
 
 def _is_address(url: str) -> bool:
@@ -169,25 +171,25 @@ def _is_address(url: str) -> bool:
         return False
 
 
-def _refused(what: str, problem: str, fix: str) -> SettingInvalid:
+def _invalid(what: str, problem: str, fix: str) -> SettingInvalid:
     return SettingInvalid(VARIABLE, f"{what} {problem}", fix)
 
 
 def _text(value: Any, environ: Mapping[str, str]) -> str:
     if not isinstance(value, str) or not value.isprintable():
-        raise TypeError("no text on one line")
+        raise TypeError("not a single line of text")
     return value
 
 
 def _number(value: Any, environ: Mapping[str, str]) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
-        raise TypeError("no number")
+        raise TypeError("not a number")
     return float(value)
 
 
 def _whole(value: Any, environ: Mapping[str, str]) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError("no whole number")
+        raise TypeError("not a whole number")
     return value
 
 
@@ -199,18 +201,18 @@ def _truth(value: Any, environ: Mapping[str, str]) -> bool:
 
 def _texts(value: Any, environ: Mapping[str, str]) -> tuple[str, ...]:
     if not isinstance(value, list):
-        raise TypeError("no list")
-    return tuple(_text(one, environ) for one in value)
+        raise TypeError("not a list")
+    return tuple(_text(text, environ) for text in value)
 
 
 def _table(value: Any, environ: Mapping[str, str]) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise TypeError("no table")
+        raise TypeError("not a table")
     return value
 
 
 def _named_texts(value: Any, environ: Mapping[str, str]) -> dict[str, str]:
-    return {name: _text(one, environ) for name, one in _table(value, environ).items()}
+    return {name: _text(text, environ) for name, text in _table(value, environ).items()}
 
 
 def _secret(value: Any, environ: Mapping[str, str]) -> Secret:
@@ -218,7 +220,7 @@ def _secret(value: Any, environ: Mapping[str, str]) -> Secret:
 
 
 def _secrets(value: Any, environ: Mapping[str, str]) -> dict[str, Secret]:
-    return {name: _secret(one, environ) for name, one in _table(value, environ).items()}
+    return {name: _secret(reference, environ) for name, reference in _table(value, environ).items()}
 
 
 _READERS: Mapping[str, Callable[[Any, Mapping[str, str]], Any]] = {

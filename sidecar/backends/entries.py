@@ -1,6 +1,6 @@
-"""The entries of the file of backends: one frozen value per backend, with fields named like its keys.
+"""The entries of the file of backends: one frozen value per backend, with fields named after its keys.
 
-Types and defaults only; `configuration` reads and validates them.
+This module holds only types and defaults; `configuration` reads and validates the file.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sidecar.backends.secrets import Secret
 from store.scope import tenant_uuid
 
 ACTOR = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9-_]{0,254}")
-"""An allowed AgentCore actor. The service also accepts slashes, which would widen a namespace."""
+"""The pattern of a valid AgentCore actor. The service also accepts slashes, which could widen a namespace."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class BackendEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BedrockKnowledgeEntry(BackendEntry):
-    """A Bedrock knowledge base. `assign` lists its users (`template:default`, `agent:…`, `space:…`); empty by default."""
+    """A Bedrock knowledge base. `assign` lists the callers that may search it (`template:default`, `agent:…`, `space:…`)."""
 
     knowledge_base_id: str
     assign: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ class BedrockKnowledgeEntry(BackendEntry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RerankEntry(BackendEntry):
-    """A model that reranks the results of a tenant's knowledge bases; without one they are merged by rank."""
+    """A model that reranks the results of a tenant's knowledge bases. Without a model, results are merged by rank."""
 
     model_arn: str
     region: str = ""
@@ -71,10 +71,10 @@ class RerankEntry(BackendEntry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentCoreEntry(BackendEntry):
-    """An AgentCore memory. `{owner}` in the namespace is the actor; `actors` maps owners to actors, else the owner's UUID.
+    """An AgentCore memory. `{owner}` in the namespace stands for the actor: the owner's entry in `actors`, or its UUID.
 
-    With `events`, threads are read from its events instead of our own record; with `compile`, the wiki is compiled from its
-    records; with `forget`, it is told what an owner wants forgotten.
+    With `events`, threads are read from its events instead of the built-in store; with `compile`, the wiki is compiled from its
+    records; with `forget`, forget requests of an owner are passed on to it.
     """
 
     memory_id: str
@@ -91,10 +91,10 @@ class AgentCoreEntry(BackendEntry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HindsightEntry(BackendEntry):
-    """Hindsight's memory banks. `{owner}` in the bank is the owner's value in `owners`, else the owner's UUID.
+    """Hindsight's memory banks. `{owner}` in the bank stands for the owner's entry in `owners`, or its UUID.
 
-    With `compile`, the wiki is compiled from them, each unit at the earliest `compile_lag_s` seconds after its last write; with
-    `forget`, it is told what an owner wants forgotten.
+    With `compile`, the wiki is compiled from them, each unit at the earliest `compile_lag_s` seconds after its last write. With
+    `forget`, forget requests of an owner are passed on to them.
     """
 
     url: str
@@ -112,10 +112,10 @@ class HindsightEntry(BackendEntry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolsEntry(BackendEntry):
-    """An MCP server, by `command` over standard input and output or by `url` over streamable HTTP.
+    """An MCP server, started by `command` (standard input and output) or reached at `url` (streamable HTTP).
 
-    Every call sends `arguments`, and the question as `question_argument`. `search_safe` names tools that are safe to search
-    with although their server does not declare it.
+    Every call sends `arguments`, and the question as `question_argument`. `search_safe` names tools that are safe for searches
+    although their server does not declare it.
     """
 
     command: tuple[str, ...] = ()
@@ -151,11 +151,11 @@ class Configuration:
     workspace_s3: tuple[WorkspaceS3Entry, ...] = ()
 
     def entries(self) -> Iterator[BackendEntry]:
-        """Return all entries."""
+        """Yield all entries."""
         for kind in fields(self):
             yield from getattr(self, kind.name)
 
     def compiled(self) -> Iterator[AgentCoreEntry | HindsightEntry]:
-        """Return the entries that their tenants' wikis are compiled from."""
+        """Yield the entries from which their tenants' wikis are compiled."""
         yield from (entry for entry in self.agentcore if entry.compile)
         yield from (entry for entry in self.hindsight if entry.compile)

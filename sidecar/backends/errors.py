@@ -4,14 +4,14 @@
     ├── BackendDenied           our credentials are missing, expired or not allowed
     ├── BackendMissing          the configured resource does not exist
     ├── BackendMisused          the service rejects the request
-    ├── BackendThrottled        rate limit reached, or a quota used up
-    ├── BackendBusy             our own concurrency limit is reached
-    ├── BackendUnavailable      it fails, or cannot be reached
-    ├── BackendTimedOut         it does not answer in time
+    ├── BackendThrottled        the service's rate limit is reached, or a quota is used up
+    ├── BackendBusy             our own concurrency or rate limit is reached
+    ├── BackendUnavailable      the service fails or cannot be reached
+    ├── BackendTimedOut         the service does not answer in time
     ├── BackendResting          its circuit breaker is open
     └── AnswerUnreadable        its answer is truncated or malformed
 
-Messages hold only the backend's name and the service's error code: other text from a service may hold a secret.
+Messages hold only the backend's name and the service's error code, since other text from a service may hold a secret.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class BackendDenied(BackendError):
 
 
 class BackendMissing(BackendError):
-    """The service does not know what the configuration names; check its id and region."""
+    """The service does not have the configured resource; check its id and region."""
 
 
 class BackendMisused(BackendError):
@@ -40,7 +40,7 @@ class BackendThrottled(BackendError):
 
 
 class BackendBusy(BackendError):
-    """This backend has as many concurrent calls as it may have; raise its concurrency or its rate, or call it less often."""
+    """This backend's limit on concurrent calls or on its rate is reached; raise the limit, or call it less often."""
 
     status = Status.SHED
 
@@ -66,7 +66,7 @@ class BackendResting(BackendError):
 
 
 class AnswerUnreadable(BackendError):
-    """The service's answer is cut off or not in its format; it is retried automatically."""
+    """The service's answer is truncated or malformed; it is retried automatically."""
 
     is_retryable = True
     is_outage = True

@@ -1,4 +1,4 @@
-"""Client of Hindsight over HTTP: recall from an owner's bank, and a paged list of a bank's units.
+"""Client of Hindsight over HTTP: recalls from an owner's bank, and lists a bank's units in pages.
 
 The configuration maps owners to banks; tags are not used for isolation. A unit's id changes when its document is retained
 again, so units of a document are identified by document and text instead.
@@ -27,7 +27,7 @@ class QueryTooLong(BackendMisused):
 
 
 class NoBank(BackendMissing):
-    """The owner has no bank there yet; it is made when something is retained."""
+    """The owner has no bank there yet; it is created when something is retained."""
 
 
 class NoDocument(BackendMissing):
@@ -39,7 +39,7 @@ class NoUnit(BackendMissing):
 
 
 class NotCurated(BackendMisused):
-    """The service invalidates no unit of this kind: observations follow from the facts they were drawn from."""
+    """The service cannot invalidate units of this kind: observations follow from the facts that they were drawn from."""
 
 
 _REFUSALS = web.Refusals(
@@ -60,7 +60,7 @@ _BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Banks:
-    """The banks of a server. `owners` maps an owner's UUID to the name in its bank; without an entry, the UUID is used."""
+    """The banks of a server. `owners` maps owners' UUIDs to the names in their banks; without an entry, the UUID is used."""
 
     url: str
     bank: str = "{owner}"
@@ -96,7 +96,7 @@ class MemoryUnit:
 
     @property
     def memory_id(self) -> str:
-        """Our id of the unit: stable when its document is retained again with the same text."""
+        """Our id of the unit. It stays the same when its document is retained again with the same text."""
         if not self.document_id:
             return self.unit_id
         return sha256(f"{self.kind}\n{self.document_id}\n{self.text_hash}".encode(errors="replace")).hexdigest()[:32]
@@ -128,7 +128,7 @@ class Hindsight:
     def __init__(self, name: str, banks: Banks, bounds: CallLimits) -> None:
         self.name = name
         self.banks = banks
-        self.asking = BackendCaller(name, bounds)
+        self.caller = BackendCaller(name, bounds)
         self._service = web.client(banks.url, connections=bounds.concurrency)
 
     async def recall(self, owner_id: UUID, query: str, *, now: datetime, limit: int) -> Units[MemoryUnit]:
@@ -140,12 +140,12 @@ class Hindsight:
 
         async def attempt() -> Units[MemoryUnit]:
             try:
-                found = await self._recalled(owner_id, text, now)
+                units = await self._recalled(owner_id, text, now)
             except QueryTooLong:  # older servers reject long queries, newer ones cut them
-                found = await self._recalled(owner_id, _cut(text, _SHORT_BYTES), now)
-            return replace(found, found=found.found[:count])
+                units = await self._recalled(owner_id, _cut(text, _SHORT_BYTES), now)
+            return replace(units, found=units.found[:count])
 
-        return await self.asking.ask(attempt)
+        return await self.caller.ask(attempt)
 
     async def listed(self, owner_id: UUID, listing: UnitListing) -> UnitPage:
         """Return a page of the owner's units, newest first. Raises a BackendError, also if the server ignores a parameter."""
@@ -165,7 +165,7 @@ class Hindsight:
                 raise BackendMisused(self.name, f"it ignores {ignored[:80]}; use Hindsight 1.1 or newer")
             return self._page(got)
 
-        return await self.asking.ask(attempt)
+        return await self.caller.ask(attempt)
 
     async def every(self, owner_id: UUID, *, until: datetime) -> list[MemoryUnit]:
         """Return all units of the owner written before an instant. Raises a BackendError, NoBank among them."""
@@ -179,21 +179,24 @@ class Hindsight:
         return list(units.values())
 
     async def delete_bank(self, owner_id: UUID) -> int:
-        """Delete the owner's bank with all that it holds, and return how many things that were. Raises a BackendError."""
+        """Delete the owner's bank with all its content, and return the number of deleted objects. Raises a BackendError."""
         return await self._deleted(owner_id, "", "deleted_count")
 
     async def delete_document(self, owner_id: UUID, document_id: str) -> int:
-        """Delete a document with its units, and return how many units. Raises a BackendError, NoDocument among them."""
+        """Delete a document, and return the number of its deleted units. Raises a BackendError, NoDocument among them."""
         return await self._deleted(owner_id, f"/documents/{quote(document_id, safe='')}", "memory_units_deleted")
 
     async def invalidate(self, owner_id: UUID, unit_id: str) -> None:
-        """Take a unit out of recall; its text stays there. Raises a BackendError: NoUnit, or NotCurated of an observation."""
+        """Exclude a unit from recall; the server keeps its text.
+
+        Raises a BackendError; NoUnit if there is no such unit, NotCurated for an observation.
+        """
 
         async def attempt() -> None:
             path = f"/memories/{quote(unit_id, safe='')}"
             await self._send("PATCH", owner_id, path, json={"state": "invalidated"})
 
-        await self.asking.ask(attempt, may_hedge=False)
+        await self.caller.ask(attempt, may_hedge=False)
 
     async def _deleted(self, owner_id: UUID, path: str, count: str) -> int:
         async def attempt() -> int:
@@ -203,7 +206,7 @@ class Hindsight:
             except (KeyError, TypeError, ValueError) as error:
                 raise AnswerUnreadable(self.name, type(error).__name__) from error
 
-        return await self.asking.ask(attempt, may_hedge=False)
+        return await self.caller.ask(attempt, may_hedge=False)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -227,32 +230,32 @@ class Hindsight:
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise AnswerUnreadable(self.name, type(error).__name__) from error
 
-    async def _send(self, method: str, owner_id: UUID, what: str, **content: Any) -> web.Got:
+    async def _send(self, method: str, owner_id: UUID, suffix: str, **content: Any) -> web.Got:
         key = self.banks.api_key
         headers = {"Authorization": f"Bearer {key.reveal(self.name)}"} if key else {}
-        path = f"/v1/default/banks/{quote(self.banks.bank_of(owner_id), safe='')}{what}"
+        path = f"/v1/default/banks/{quote(self.banks.bank_of(owner_id), safe='')}{suffix}"
         request = self._service.build_request(method, path, headers=headers, **content)
         return await web.get(self.name, self._service, request, _REFUSALS)
 
     def _page(self, got: web.Got) -> UnitPage:
         try:
-            units = tuple(_unit(one) for one in got.body["items"])
+            units = tuple(map(_unit, got.body["items"]))
             return UnitPage(units, int(got.body["total"]), got.server_time())
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise AnswerUnreadable(self.name, type(error).__name__) from error
 
 
-def _unit(one: Mapping[str, Any]) -> MemoryUnit:
+def _unit(row: Mapping[str, Any]) -> MemoryUnit:
     """Parse a unit from recall or the list, which name some fields differently."""
     return MemoryUnit(
-        unit_id=readable(identifier(one["id"])),
-        text=readable(str(one["text"])),
-        kind=readable(str(one.get("type") or one.get("fact_type") or "")),
-        document_id=readable(str(one.get("document_id") or "")),
-        at=_time(one.get("occurred_start") or one.get("mentioned_at") or one.get("date")),
-        updated_at=_time(one.get("updated_at")),
-        facts=tuple(readable(str(fact)) for fact in one.get("source_fact_ids") or one.get("source_memory_ids") or ()),
-        metadata={str(name): str(value) for name, value in (one.get("metadata") or {}).items()},
+        unit_id=readable(identifier(row["id"])),
+        text=readable(str(row["text"])),
+        kind=readable(str(row.get("type") or row.get("fact_type") or "")),
+        document_id=readable(str(row.get("document_id") or "")),
+        at=_time(row.get("occurred_start") or row.get("mentioned_at") or row.get("date")),
+        updated_at=_time(row.get("updated_at")),
+        facts=tuple(readable(str(fact)) for fact in row.get("source_fact_ids") or row.get("source_memory_ids") or ()),
+        metadata={str(name): str(value) for name, value in (row.get("metadata") or {}).items()},
     )
 
 
@@ -264,7 +267,7 @@ def _time(text: object) -> datetime | None:
 
 
 def _instant(moment: datetime) -> str:
-    """Return the instant in ISO 8601 with a Z: a plus sign in a query string is read as a space."""
+    """Return the instant in ISO 8601 with a Z, since a plus sign in a query string means a space."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 

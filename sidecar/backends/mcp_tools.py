@@ -48,7 +48,7 @@ class McpServer:
 
 
 class ToolFailed(BackendUnavailable):
-    """The tool answered that it failed; try it by hand with `sidecar tools test`."""
+    """The tool reported a failure; test it with `sidecar tools test`."""
 
     is_retryable = False
     is_outage = False
@@ -59,7 +59,7 @@ class McpTools:
 
     def __init__(self, name: str, server: McpServer, bounds: CallLimits) -> None:
         self.name = name
-        self.asking = BackendCaller(name, bounds)
+        self.caller = BackendCaller(name, bounds)
         self._server = server
         self._session: _Session | None = None
         self._listed: tuple[float, tuple[Declared, ...]] | None = None
@@ -69,7 +69,7 @@ class McpTools:
         now_s = asyncio.get_running_loop().time()
         if self._listed is not None and not is_fresh and now_s - self._listed[0] < _LISTED_FOR_S:
             return self._listed[1]
-        tools = await self.asking.ask(self._list, may_hedge=False)
+        tools = await self.caller.ask(self._list, may_hedge=False)
         self._listed = (now_s, tools)
         return tools
 
@@ -81,9 +81,9 @@ class McpTools:
                 result = await client.call_tool(tool, dict(arguments))
             if result.is_error:
                 raise ToolFailed(self.name, tool)
-            return tuple(map(self._unsecret, _texts(result)))
+            return tuple(map(self._redacted, _texts(result)))
 
-        return await self.asking.ask(attempt, may_hedge=False)
+        return await self.caller.ask(attempt, may_hedge=False)
 
     async def close(self) -> None:
         """End the session, and the server process if we started it."""
@@ -91,8 +91,8 @@ class McpTools:
         if session is not None:
             await session.end()
 
-    def _unsecret(self, text: str) -> str:
-        """Return the text without the secrets given to the server: some tools print their variables."""
+    def _redacted(self, text: str) -> str:
+        """Return the text without the secrets given to the server, since some tools print their variables."""
         for secret in (*self._server.env.values(), *self._server.headers.values()):
             whole = secret.reveal(self.name)
             for part in (whole, *whole.split()):
@@ -113,7 +113,7 @@ class McpTools:
 
     @asynccontextmanager
     async def _client(self) -> AsyncIterator[Client]:
-        """Yield the session's client; drop a session that breaks, and translate its failure."""
+        """Yield the session's client. If the session breaks, end it and translate the failure."""
         if self._session is None or self._session.has_ended:
             self._listed = None
             self._session = _Session(self.name, self._server)
@@ -131,20 +131,20 @@ class McpTools:
 
 
 class _Session:
-    """A session held open by its own task: the SDK requires the opening task to close it."""
+    """A session held open by its own task, since the SDK requires the task that opened it to close it."""
 
     def __init__(self, backend: str, server: McpServer) -> None:
         self._backend = backend
         self._server = server
-        self._over = asyncio.Event()
+        self._ending = asyncio.Event()
         self._client: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._hold())
-        self._task.add_done_callback(_noticed)
+        self._task.add_done_callback(_retrieve_exception)
 
     @property
     def has_ended(self) -> bool:
         """Whether the session has ended."""
-        return self._over.is_set() or self._task.done()
+        return self._ending.is_set() or self._task.done()
 
     async def client(self) -> Client:
         """Return the client once the session is open. Raises a BackendError if it cannot be opened."""
@@ -155,15 +155,15 @@ class _Session:
         problem = None if self._task.cancelled() else self._task.exception()
         if isinstance(problem, BackendError):
             raise problem
-        raise BackendUnavailable(self._backend, _named(problem))
+        raise BackendUnavailable(self._backend, _type_name(problem))
 
     def leave(self) -> None:
         """Tell the session to end, without waiting."""
-        self._over.set()
+        self._ending.set()
 
     async def end(self) -> None:
         """End the session and wait until its process has exited."""
-        self._over.set()
+        self._ending.set()
         if not self._client.done():
             self._task.cancel()
         await asyncio.wait({self._task})
@@ -172,7 +172,7 @@ class _Session:
         async with AsyncExitStack() as stack:
             client = await stack.enter_async_context(Client(await self._transport(stack)))
             self._client.set_result(client)
-            await self._over.wait()
+            await self._ending.wait()
 
     async def _transport(self, stack: AsyncExitStack) -> Any:
         server = self._server
@@ -182,21 +182,21 @@ class _Session:
             return streamable_http_client(server.url, http_client=await stack.enter_async_context(http))
         env = {name: secret.reveal(self._backend) for name, secret in server.env.items()}
         parameters = StdioServerParameters(command=server.command[0], args=list(server.command[1:]), env=env)
-        return stdio_client(parameters, errlog=_nowhere(stack))
+        return stdio_client(parameters, errlog=_null_device(stack))
 
 
-def _nowhere(stack: AsyncExitStack) -> TextIO:
+def _null_device(stack: AsyncExitStack) -> TextIO:
     return stack.enter_context(Path(os.devnull).open("w", encoding="utf-8"))
 
 
-def _noticed(task: asyncio.Task[None]) -> None:
+def _retrieve_exception(task: asyncio.Task[None]) -> None:
     """Retrieve the task's exception, so that asyncio does not log it; the next call opens a new session."""
     if not task.cancelled():
         task.exception()
 
 
-def _named(problem: BaseException | None) -> str:
-    """Return the type name of the first error in nested groups; their texts may hold secrets."""
+def _type_name(problem: BaseException | None) -> str:
+    """Return the type name of the first error in nested groups, without its text, which may hold secrets."""
     while isinstance(problem, BaseExceptionGroup):
         problem = problem.exceptions[0]
     return type(problem).__name__ if problem else "it ended"
@@ -238,4 +238,7 @@ def _entries(structured: object) -> list[str] | None:
     (value,) = structured.values()
     if not isinstance(value, list):
         return None
-    return [one if isinstance(one, str) else orjson.dumps(one, option=orjson.OPT_SORT_KEYS).decode() for one in value]
+    return [
+        entry if isinstance(entry, str) else orjson.dumps(entry, option=orjson.OPT_SORT_KEYS).decode()
+        for entry in value
+    ]

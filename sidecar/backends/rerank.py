@@ -1,4 +1,4 @@
-"""Bedrock's Rerank: one model orders texts of several knowledge bases by relevance to the question."""
+"""Client of Bedrock's Rerank: a model orders texts of several knowledge bases by relevance to the question."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_CHARS = 32_000
 
 @dataclass(frozen=True, slots=True)
 class Reranking:
-    """A reranking model and its endpoint. Each text is cut to `text_chars`: models read only a few hundred words."""
+    """A reranking model and its endpoint. Each text is cut to `text_chars`, since models read only a few hundred words."""
 
     model_arn: str
     where: Where = field(default_factory=Where)
@@ -29,7 +29,7 @@ class BedrockRerank:
     def __init__(self, name: str, reranking: Reranking, clients: Clients, bounds: CallLimits) -> None:
         self.name = name
         self.deadline_s = bounds.deadline_s
-        self.asking = BackendCaller(name, bounds)
+        self.caller = BackendCaller(name, bounds)
         self._reranking = reranking
         self._threads = AwsCalls(name, bounds.concurrency)
         self._client = clients.client(
@@ -40,7 +40,7 @@ class BedrockRerank:
         )
 
     async def order(self, query: str, texts: Sequence[str]) -> tuple[int, ...]:
-        """Return the indexes of the texts, best first, then those the model leaves out. Raises a BackendError."""
+        """Return the indexes of the texts, best first, then those that the model leaves out. Raises a BackendError."""
         candidates = texts[:MAX_TEXTS]
         question = query.strip()[:MAX_CHARS]
         if len(candidates) < 2 or not question:
@@ -51,7 +51,7 @@ class BedrockRerank:
             response = await self._threads.run(lambda: self._client.call("rerank", **parameters))
             return self._read(response, len(candidates))
 
-        best = await self.asking.ask(attempt)
+        best = await self.caller.ask(attempt)
         return (*best, *(place for place in range(len(texts)) if place not in best))
 
     def close(self) -> None:
@@ -60,11 +60,11 @@ class BedrockRerank:
 
     def _read(self, response: Mapping[str, Any], count: int) -> tuple[int, ...]:
         try:
-            places = tuple(dict.fromkeys(int(one["index"]) for one in response["results"]))
+            places = tuple(dict.fromkeys(int(result["index"]) for result in response["results"]))
         except (KeyError, TypeError, ValueError) as error:
             raise AnswerUnreadable(self.name, type(error).__name__) from error
         if not places or not all(0 <= place < count for place in places):
-            raise AnswerUnreadable(self.name, "places that were not sent")
+            raise AnswerUnreadable(self.name, "indexes out of range")
         return places
 
 

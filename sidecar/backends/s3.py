@@ -1,4 +1,4 @@
-"""Text files of an S3 bucket below one prefix: listed, and read once per ETag."""
+"""Lists and reads text files of an S3 bucket below one prefix; each ETag of a file is read once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sidecar.backends.errors import AnswerUnreadable
 from sidecar.context.ports import BackendError
 from sidecar.turn.files import MAX_DEPTH, MAX_FILE_BYTES, MAX_FILES, TEXT_SUFFIXES, as_text, is_nameable
 
-_REMEMBERED_CHARS = 16_000_000
+_CACHED_CHARS = 16_000_000
 _MOST_PAGES = 10
 
 
@@ -44,7 +44,7 @@ class S3Files:
 
     def __init__(self, name: str, bucket: Bucket, clients: Clients, bounds: CallLimits) -> None:
         self.name = name
-        self.asking = BackendCaller(name, bounds)
+        self.caller = BackendCaller(name, bounds)
         self._bucket = bucket
         self._prefix = bucket.prefix.strip("/") + "/"
         self._threads = AwsCalls(name, bounds.concurrency)
@@ -57,17 +57,20 @@ class S3Files:
         """Return the text files below a location, by path, at most 2,000. Raises a BackendError."""
         steps = [step for step in location.split("/") if step not in {"", ".", ".."}]
         folder = self._prefix + "".join(f"{step}/" for step in steps)
-        found: list[S3File] = []
+        files: list[S3File] = []
         token = ""
         for _ in range(_MOST_PAGES):
             page, token = await self._page(folder, token)
-            found += page
-            if not token or len(found) >= MAX_FILES:
+            files += page
+            if not token or len(files) >= MAX_FILES:
                 break
-        return tuple(found[:MAX_FILES])
+        return tuple(files[:MAX_FILES])
 
     async def texts(self, files: Sequence[S3File]) -> Mapping[str, str]:
-        """Return the files' texts by key, read concurrently; skips files that are not text or are gone. Raises a BackendError."""
+        """Return the files' texts by key, read concurrently; files that are not text or are gone are skipped.
+
+        Raises a BackendError.
+        """
         missing = [file for file in files if (file.key, file.etag) not in self._texts]
         tasks = [asyncio.create_task(self._read(file)) for file in missing]
         try:
@@ -92,14 +95,14 @@ class S3Files:
             except (KeyError, TypeError, AttributeError) as error:
                 raise AnswerUnreadable(self.name, type(error).__name__) from error
 
-        return await self.asking.ask(attempt)
+        return await self.caller.ask(attempt)
 
     async def _read(self, file: S3File) -> None:
         async def attempt() -> bytes | None:
             return await self._threads.run(lambda: self._fetched(file))
 
         try:
-            data = await self.asking.ask(attempt)
+            data = await self.caller.ask(attempt)
         except BackendError as error:
             # The file was changed or removed since it was listed; the next turn lists again.
             if error.code not in {"NoSuchKey", "PreconditionFailed", "412"}:
@@ -115,7 +118,7 @@ class S3Files:
 
 
 class _Texts:
-    """Caches texts by key and ETag, about sixteen million characters; None for a file that is not text."""
+    """Caches texts by key and ETag, at most sixteen million characters; None for a file that is not text."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[str, str], str | None] = OrderedDict()
@@ -125,25 +128,25 @@ class _Texts:
         return version in self._kept
 
     def get(self, key: str, etag: str) -> str | None:
-        """Return the text, or None."""
+        """Return the cached text, or None."""
         return self._kept.get((key, etag))
 
     def keep(self, file: S3File, text: str | None) -> None:
         """Cache a text, evicting the oldest."""
         self._kept[(file.key, file.etag)] = text
         self._chars += len(text or "")
-        while self._chars > _REMEMBERED_CHARS:
+        while self._chars > _CACHED_CHARS:
             self._chars -= len(self._kept.popitem(last=False)[1] or "")
 
 
 def _files(folder: str, contents: Iterable[Mapping[str, Any]]) -> list[S3File]:
-    found = []
-    for one in contents:
-        path = PurePosixPath(str(one["Key"]).removeprefix(folder))
+    files = []
+    for row in contents:
+        path = PurePosixPath(str(row["Key"]).removeprefix(folder))
         name = str(path)
         is_shown = not any(step.startswith(".") for step in path.parts) and len(path.parts) <= MAX_DEPTH
-        # A key without the requested prefix may be another tenant's, whatever the service returns.
-        is_ours = str(one["Key"]).startswith(folder) and ".." not in path.parts and is_nameable(name)
-        if is_shown and is_ours and path.suffix.lower() in TEXT_SUFFIXES and 0 < one["Size"] <= MAX_FILE_BYTES:
-            found.append(S3File(name, one["Key"], str(one.get("ETag", "")), one["LastModified"]))
-    return found
+        # A key without the requested prefix may belong to another tenant, even if the service returns it.
+        is_ours = str(row["Key"]).startswith(folder) and ".." not in path.parts and is_nameable(name)
+        if is_shown and is_ours and path.suffix.lower() in TEXT_SUFFIXES and 0 < row["Size"] <= MAX_FILE_BYTES:
+            files.append(S3File(name, row["Key"], str(row.get("ETag", "")), row["LastModified"]))
+    return files

@@ -1,6 +1,6 @@
-"""Secrets by reference: the configuration names where a secret is stored, and it is read on each use.
+"""Secrets by reference: the configuration names the place where a secret is stored, and the secret is read on each use.
 
-So no file of ours, row, log or receipt holds a secret, and one stored in a file can be rotated without a restart.
+So no configuration file, row, log or receipt holds a secret, and a secret in a file can be rotated without a restart.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ class Secret:
     def __post_init__(self) -> None:
         kind, _, place = self.reference.partition(":")
         if kind not in {"env", "file"} or not place:
-            raise ValueError("a secret is given as env:NAME or file:/path, never as itself")
+            raise ValueError("a secret is given as env:NAME or file:/path, never as its value")
 
     def reveal(self, backend: str) -> str:
         """Return the secret. Raises BackendDenied, naming the reference, if it is missing or unusable."""
         kind, _, place = self.reference.partition(":")
         try:
-            found = self.environ.get(place, "") if kind == "env" else Path(place).read_text(encoding="utf-8").strip()
+            secret = self.environ.get(place, "") if kind == "env" else Path(place).read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError):
-            found = ""
-        if not found or not found.isprintable():
-            raise BackendDenied(backend, f"nothing usable at {self.reference}")
-        return found
+            secret = ""
+        if not secret or not secret.isprintable():
+            raise BackendDenied(backend, f"no usable secret at {self.reference}")
+        return secret

@@ -1,4 +1,4 @@
-"""Tool declarations, call options, and the rules for whether a turn may call a tool; without the MCP SDK."""
+"""Tool declarations, call options, and the rules for whether a turn may call a tool. Does not import the MCP SDK."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from uuid import UUID
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A tool as its server declares it. `required` are its mandatory arguments."""
+    """A tool as its server declares it. `required` holds the names of its mandatory arguments."""
 
     name: str
     description: str
@@ -22,9 +22,9 @@ class Declared:
 
 @dataclass(frozen=True, slots=True)
 class Calling:
-    """Call options: the argument for the question, further arguments, and how many characters of an answer are kept.
+    """Call options: the argument for the question, further arguments, and the most characters of an answer to keep.
 
-    `search_safe` names tools that the operator declares safe although their server does not.
+    `search_safe` names tools that the operator declares safe for searches although their server does not.
     """
 
     question_argument: str = "query"
@@ -50,7 +50,7 @@ class ToolKeeper(Protocol):
         """Return the tools that the server declares now. Raises a BackendError."""
 
     async def tried(self, tool: str, question: str) -> tuple[str, ...]:
-        """Return what a tool answers to a question. Raises a BackendError."""
+        """Return a tool's answer to a question, as texts. Raises a BackendError."""
 
 
 def why_not(tool: Declared | None, approved_hash: bytes, calling: Calling) -> str:
@@ -58,16 +58,16 @@ def why_not(tool: Declared | None, approved_hash: bytes, calling: Calling) -> st
     if tool is None:
         return "the server no longer has it"
     if tool.schema_hash != approved_hash:
-        return "it has changed since it was approved; look at it and approve it again"
+        return "it has changed since it was approved; review it and approve it again"
     return unsuited(tool, calling)
 
 
 def unsuited(tool: Declared, calling: Calling) -> str:
     """Return why a tool is unfit for turns; empty if it is fit."""
     if not tool.is_read_only:
-        return "it does not declare itself read-only"
+        return "it is not declared read-only"
     if not tool.is_search_safe and tool.name not in calling.search_safe:
-        return "it is not declared safe to search with"
+        return "it is not declared safe for searches"
     if missing := tool.required - {calling.question_argument, *calling.arguments}:
         return f"it needs arguments that are not configured: {', '.join(sorted(missing))[:100]}"
     return ""

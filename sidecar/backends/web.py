@@ -1,4 +1,4 @@
-"""Calls to JSON services over HTTP: bounded, with failures translated. A service's own error text is never passed on."""
+"""Calls JSON services over HTTP, with bounded answers and translated failures. A service's error text is never passed on."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def client(base_url: str, *, connections: int) -> httpx.AsyncClient:
 
 @dataclass(frozen=True, slots=True)
 class Refusals:
-    """Errors that a service distinguishes only by text: maps a status and a lower-case phrase to our error class."""
+    """Errors that a service distinguishes only by text. Maps a status and a lower-case phrase to our error class."""
 
     known: Mapping[tuple[int, bytes], type[BackendError]]
 
@@ -87,18 +87,18 @@ async def get(backend: str, service: httpx.AsyncClient, request: httpx.Request, 
     except httpx.TimeoutException as error:
         raise BackendTimedOut(backend, type(error).__name__) from None
     except httpx.HTTPError as error:
-        # Its text may hold the URL with secrets in it, so only its type is passed on.
+        # The error's text may hold the URL with secrets in it, so only its type is passed on.
         raise BackendUnavailable(backend, type(error).__name__) from None
     if response.status_code >= 300:
         raise _refused(backend, response, refusals.kind(response.status_code, body))
     try:
         return Got(_parsed(body), dict(response.headers))
     except (ValueError, RecursionError) as error:
-        raise AnswerUnreadable(backend, "no JSON") from error
+        raise AnswerUnreadable(backend, "not JSON") from error
 
 
 def _parsed(body: bytes) -> Any:
-    """Parse the JSON. orjson rejects lone surrogates; one of them must not lose the whole answer."""
+    """Parse the JSON. Lone surrogates, which orjson rejects, are replaced, so that they do not cost the whole answer."""
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError:

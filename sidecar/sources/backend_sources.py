@@ -59,7 +59,7 @@ class Placed:
     tenant_id: UUID
     place: NamedSource
     close: Close
-    asking: BackendCaller
+    caller: BackendCaller
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class BackendSources:
     def resting(self) -> dict[str, bool]:
         """Return, by backend name, whether a circuit breaker of that name is open."""
         now_s, is_open_by_name = time.monotonic(), dict[str, bool]()
-        callers = [place.asking for place in self.places] + [one.asking for one in self.rerankers.values()]
+        callers = [place.caller for place in self.places] + [one.caller for one in self.rerankers.values()]
         for caller in callers:
             is_open = caller.endpoint.breaker.state(now_s) is BreakerState.OPEN
             is_open_by_name[caller.name] = is_open_by_name.get(caller.name, False) or is_open
@@ -138,7 +138,7 @@ def _bedrock_knowledge(entry: BedrockKnowledgeEntry, deps: BackendSourceDeps) ->
     base = BedrockKnowledge(entry.name, options, deps.clients, entry.bounds)
     source = BedrockKnowledgeSource(base, frozenset(entry.assign))
     return Placed(
-        Source.KNOWLEDGE, entry.tenant_id, NamedSource(entry.name, source), _as_async(base.close), base.asking
+        Source.KNOWLEDGE, entry.tenant_id, NamedSource(entry.name, source), _as_async(base.close), base.caller
     )
 
 
@@ -152,12 +152,12 @@ def _agentcore(entry: AgentCoreEntry, deps: BackendSourceDeps) -> Iterator[Place
     if entry.recall:
         source = AgentCoreMemorySource(memory)
         yield Placed(
-            Source.MEMORY, entry.tenant_id, NamedSource(entry.name, source), _as_async(memory.close), memory.asking
+            Source.MEMORY, entry.tenant_id, NamedSource(entry.name, source), _as_async(memory.close), memory.caller
         )
     if entry.events:
         thread = AgentCoreThreadSource(memory, _counts)
         yield Placed(
-            Source.THREAD, entry.tenant_id, NamedSource(entry.name, thread), _as_async(memory.close), memory.asking
+            Source.THREAD, entry.tenant_id, NamedSource(entry.name, thread), _as_async(memory.close), memory.caller
         )
 
 
@@ -176,7 +176,7 @@ def agentcore_memory(entry: AgentCoreEntry, clients: Clients) -> AgentCoreMemory
 def _hindsight(entry: HindsightEntry) -> Placed:
     hindsight = hindsight_client(entry)
     place = NamedSource(entry.name, HindsightSource(hindsight))
-    return Placed(Source.MEMORY, entry.tenant_id, place, hindsight.close, hindsight.asking)
+    return Placed(Source.MEMORY, entry.tenant_id, place, hindsight.close, hindsight.caller)
 
 
 def hindsight_client(entry: HindsightEntry) -> Hindsight:
@@ -197,7 +197,7 @@ def hindsight_client(entry: HindsightEntry) -> Hindsight:
 def _tools(entry: ToolsEntry, deps: BackendSourceDeps) -> Placed:
     source = tools_source(entry, deps.policy)
     return Placed(
-        Source.TOOLS, entry.tenant_id, NamedSource(entry.name, source), source.tools.close, source.tools.asking
+        Source.TOOLS, entry.tenant_id, NamedSource(entry.name, source), source.tools.close, source.tools.caller
     )
 
 
@@ -218,7 +218,7 @@ def _workspace_s3(entry: WorkspaceS3Entry, deps: BackendSourceDeps) -> Placed:
     files = S3Files(entry.name, bucket, deps.clients, entry.bounds)
     source = WorkspaceS3Source(deps.pool, files)
     return Placed(
-        Source.WORKSPACE, entry.tenant_id, NamedSource(entry.name, source), _as_async(files.close), files.asking
+        Source.WORKSPACE, entry.tenant_id, NamedSource(entry.name, source), _as_async(files.close), files.caller
     )
 
 

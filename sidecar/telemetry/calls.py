@@ -1,7 +1,7 @@
 """A call's trace context: its ids, created before any work so that they can be propagated, and the caller's span.
 
 The ids are set as OpenTelemetry's current span, which remote clients and the log read. `spans` makes the span itself when the
-work is over.
+call has ended.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ class CallTrace:
 
 
 def begin(metadata: Mapping[str, str | bytes], sampler: Sampler, name: str) -> CallTrace:
-    """Return a new call in the caller's trace, or in a new one; the sampler decides whether it is kept."""
+    """Return a new call in the caller's trace, or in a new trace. The sampler decides whether it is kept."""
     parent = read_parent(metadata)
     trace_id = parent.trace_id if parent else _IDS.generate_trace_id()
-    around = trace.set_span_in_context(NonRecordingSpan(parent), contexts.Context()) if parent else contexts.Context()
-    verdict = sampler.should_sample(around, trace_id, name).decision
+    context = trace.set_span_in_context(NonRecordingSpan(parent), contexts.Context()) if parent else contexts.Context()
+    verdict = sampler.should_sample(context, trace_id, name).decision
     flags = TraceFlags(TraceFlags.SAMPLED if verdict is Decision.RECORD_AND_SAMPLE else TraceFlags.DEFAULT)
     state = parent.trace_state if parent else None
     span = SpanContext(trace_id, _IDS.generate_span_id(), is_remote=False, trace_flags=flags, trace_state=state)
@@ -60,7 +60,7 @@ def begin(metadata: Mapping[str, str | bytes], sampler: Sampler, name: str) -> C
 
 
 def begin_job() -> CallTrace:
-    """Return a background job with a new trace, which is always kept: jobs are few."""
+    """Return a background job with a new trace, which is always kept, since jobs are few."""
     flags = TraceFlags(TraceFlags.SAMPLED)
     span = SpanContext(_IDS.generate_trace_id(), _IDS.generate_span_id(), is_remote=False, trace_flags=flags)
     return CallTrace(span, None, time.time_ns())
@@ -68,20 +68,20 @@ def begin_job() -> CallTrace:
 
 def enter(call: CallTrace) -> None:
     """Make the call current for the rest of this task."""
-    contexts.attach(_around(call))
+    contexts.attach(_context_with(call))
 
 
 @contextmanager
 def within(call: CallTrace) -> Iterator[None]:
     """Make the call current inside the block."""
-    token = contexts.attach(_around(call))
+    token = contexts.attach(_context_with(call))
     try:
         yield
     finally:
         contexts.detach(token)
 
 
-def _around(call: CallTrace) -> contexts.Context:
+def _context_with(call: CallTrace) -> contexts.Context:
     return contexts.set_value(
         _KEY, call, trace.set_span_in_context(NonRecordingSpan(call.span), contexts.get_current())
     )
@@ -89,12 +89,12 @@ def _around(call: CallTrace) -> contexts.Context:
 
 def current() -> CallTrace | None:
     """Return the current call, or None."""
-    found = contexts.get_value(_KEY)
-    return found if isinstance(found, CallTrace) else None
+    call = contexts.get_value(_KEY)
+    return call if isinstance(call, CallTrace) else None
 
 
 def read_parent(metadata: Mapping[str, str | bytes]) -> SpanContext | None:
-    """Return the caller's span from a W3C `traceparent`, or None if missing or invalid."""
+    """Return the caller's span from a W3C `traceparent`; None if the header is missing or invalid."""
     header = metadata.get("traceparent", "")
     match = _TRACEPARENT.fullmatch(header) if isinstance(header, str) else None
     if match is None or match[1] == "ff" or (match[1] == "00" and match[5]):

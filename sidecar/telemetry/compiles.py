@@ -14,14 +14,14 @@ from opentelemetry.trace import Link, SpanContext, SpanKind
 from sidecar.telemetry import names
 from sidecar.telemetry.calls import begin_job, new_span_of, read_parent
 from sidecar.telemetry.figures import Figures
-from sidecar.telemetry.spans import Attributes, Made, SpanMaker, Stretch, ns_of
+from sidecar.telemetry.spans import Attributes, SpanContent, SpanMaker, TimeRange, ns_of
 
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
     """A model call of one step, with its token counts. `in_pass` is leaf, section or aggregation.
 
-    `answered_by` is the model named in the answer. A kept (cached) answer costs nothing.
+    `answered_by` is the model named in the answer. If `is_kept`, the answer came from the cache and cost nothing.
     """
 
     model_id: str
@@ -43,8 +43,8 @@ class ModelCall:
 class JobStep:
     """One step of a job: a batch, a planner's call, the writing of a section, an apply.
 
-    `name` is one of `names`; a step with a model call is named `chat MODEL`, as the conventions require. `inside` is the
-    index of its parent step in the job's list.
+    `name` is one of `names`; a step with a model call is named `chat MODEL`, as OpenTelemetry's conventions require. `inside` is
+    the index of its parent step in the job's list.
     """
 
     name: str
@@ -58,7 +58,7 @@ class JobStep:
 
 @dataclass(frozen=True, slots=True)
 class JobRecord:
-    """A finished job. `traceparent` is that of the requesting call, if any; `metrics` are the job's own.
+    """A finished job. `traceparent` is that of the requesting call, if any; `metrics` are those of the job.
 
     `root` is the job's span, if it was created at its start.
     """
@@ -79,18 +79,18 @@ def spans_of(record: JobRecord, maker: SpanMaker) -> Iterator[ReadableSpan]:
     """Yield the job's span and one for each step."""
     root = record.root or begin_job().span
     caller = read_parent({"traceparent": record.traceparent})
-    made = Made(
+    made = SpanContent(
         names.COMPILE,
         _job_attributes(record),
         failure=record.error.partition(":")[0] if record.status == "failed" else "",
         links=(Link(caller),) if caller else (),
     )
-    yield maker.span((root, None), made, _stretch(record.began_at, record.ended_at))
-    places: list[SpanContext] = []
+    yield maker.span((root, None), made, _time_range(record.began_at, record.ended_at))
+    contexts: list[SpanContext] = []
     for step in record.steps:
-        inside = places[step.inside] if step.inside is not None and step.inside < len(places) else root
-        places.append(new_span_of(root))
-        yield maker.span((places[-1], inside), _step(step), _stretch(step.began_at, step.ended_at))
+        inside = contexts[step.inside] if step.inside is not None and step.inside < len(contexts) else root
+        contexts.append(new_span_of(root))
+        yield maker.span((contexts[-1], inside), _step(step), _time_range(step.began_at, step.ended_at))
 
 
 def tally(record: JobRecord) -> dict[str, Any]:
@@ -109,7 +109,9 @@ def tally(record: JobRecord) -> dict[str, Any]:
 
 
 def count(finished: Mapping[str, Any], figures: Figures) -> None:
-    """Add a job's `tally` to the metrics, or that of a decay job (kind, state), a reprocess job (status, pages) or a Brain."""
+    """Add a job's `tally` to the metrics, or the counts of a decay job (kind, state), a reprocess job (status, pages) or a
+    Brain.
+    """
     if "decay" in finished:
         kind, state = map(str, finished["decay"])
         figures.decayed(kind, state)
@@ -152,12 +154,12 @@ def _job_attributes(record: JobRecord) -> Attributes:
     return attributes
 
 
-def _step(step: JobStep) -> Made:
+def _step(step: JobStep) -> SpanContent:
     attributes: Attributes = {names.JOB_METRIC + key: value for key, value in (step.counts or {}).items()}
     if step.error:
         attributes[names.ERROR_TYPE] = step.error
     if step.model is None:
-        return Made(step.name, attributes, failure=step.error)
+        return SpanContent(step.name, attributes, failure=step.error)
     call = step.model
     attributes |= {
         names.OPERATION: "chat",
@@ -175,11 +177,11 @@ def _step(step: JobStep) -> Made:
     attributes |= {name: value for name, value in optional.items() if value}
     if call.finish_reason:
         attributes[names.FINISH_REASONS] = [call.finish_reason]
-    return Made(f"chat {call.model_id}", attributes, SpanKind.CLIENT, failure=step.error)
+    return SpanContent(f"chat {call.model_id}", attributes, SpanKind.CLIENT, failure=step.error)
 
 
-def _stretch(began_at: datetime, ended_at: datetime) -> Stretch:
-    return Stretch(ns_of(began_at), ns_of(max(began_at, ended_at)))
+def _time_range(began_at: datetime, ended_at: datetime) -> TimeRange:
+    return TimeRange(ns_of(began_at), ns_of(max(began_at, ended_at)))
 
 
 __all__ = ["JobRecord", "JobStep", "ModelCall", "count", "spans_of", "tally"]

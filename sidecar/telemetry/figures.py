@@ -1,4 +1,4 @@
-"""The metrics of one process: counted in memory, exported as Prometheus text or by OTLP. No label holds a tenant's id."""
+"""The metrics of one process, counted in memory and exported as Prometheus text or by OTLP. No label holds a tenant's id."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from sidecar.telemetry.names import Metric
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
-disable_created_metrics()  # type: ignore[no-untyped-call]  # the library annotates it not
+disable_created_metrics()  # type: ignore[no-untyped-call]  # the library does not annotate it
 
 F = TypeVar("F", Counter, Gauge, Histogram)
 
 
 class Family(Generic[F]):
-    """A metric with labels. Caches its children: the library's look-up takes a lock and costs more than counting."""
+    """A metric with labels. It caches its children, since the library's look-up takes a lock and costs more than counting."""
 
     __slots__ = ("_children", "_made")
 
@@ -39,17 +39,17 @@ class Family(Generic[F]):
 
 @dataclass(frozen=True, slots=True)
 class _Collected:
-    """Families in place of a registry, for the library's text format."""
+    """A collector of given families, in place of a registry, for the library's text format."""
 
     families: Sequence[MetricFamily]
 
     def collect(self) -> Iterator[MetricFamily]:
-        """Yield them."""
+        """Yield the families."""
         yield from self.families
 
 
 class Figures:
-    """Every metric of the process, in a registry of its own; those of other processes of the service too, once joined."""
+    """Every metric of the process, in its own registry; after `join`, also those of the service's other processes."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -158,15 +158,15 @@ class Figures:
 
     def refresh(self) -> None:
         """Read the registered gauges."""
-        for one in self._refreshing:
-            one()
+        for refresh in self._refreshing:
+            refresh()
 
     def join(self, name: str, others: Callable[[], Mapping[str, bytes]]) -> None:
-        """Export other processes' metrics too: `others` returns their texts by process. Each sample gets the label `process`."""
+        """Export other processes' metrics too; `others` returns their texts by process. Each sample gets the label `process`."""
         self._name, self._others = name, others
 
     def families(self) -> list[MetricFamily]:
-        """Return every metric, with those of the joined processes."""
+        """Return every metric, including those of the joined processes."""
         self.refresh()
         own = list(self.registry.collect())
         if not self._name:
@@ -175,13 +175,13 @@ class Figures:
         others = ((name, text_string_to_metric_families(text.decode())) for name, text in self._others().items())
         for process, families in ((self._name, own), *others):
             for family in families:
-                into = joined.setdefault(family.name, MetricFamily(family.name, family.documentation, family.type))
+                merged = joined.setdefault(family.name, MetricFamily(family.name, family.documentation, family.type))
                 for sample in family.samples:
-                    into.samples.append(sample._replace(labels={**sample.labels, "process": process}))
+                    merged.samples.append(sample._replace(labels={**sample.labels, "process": process}))
         return list(joined.values())
 
     def as_text(self) -> bytes:
-        """Return every metric in Prometheus' text format."""
+        """Return every metric in Prometheus's text format."""
         return generate_latest(_Collected(self.families()))
 
     def _histogram(self, metric: Metric) -> Histogram:

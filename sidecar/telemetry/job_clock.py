@@ -19,7 +19,7 @@ _PLANNED = frozenset({"planned", "aggregation_planned"})
 
 @dataclass(slots=True)
 class _Batch:
-    """A recorded batch: the times of its checkpoints, and its model calls. It starts with its first record."""
+    """A recorded batch: the times of its checkpoints, and its model calls. It starts at its first record."""
 
     marks: dict[str, datetime] = field(default_factory=dict)
     calls: list[JobStep] = field(default_factory=list)
@@ -93,14 +93,14 @@ class JobClock:
 
     @staticmethod
     def _closed(batch: _Batch, steps: list[JobStep]) -> _Batch:
-        """Add a batch's steps, unless it only read, and return a new batch."""
+        """Add a batch's steps, unless it has no model calls and was not frozen or applied; return a new batch."""
         if batch.calls or batch.marks.keys() & {"frozen", "applied"}:
             steps += batch.steps(len(steps))
         return _Batch()
 
 
 class JobClocks:
-    """The clocks of the jobs under way; a checkpoint or call is recorded for the job of the task that passes it."""
+    """The clocks of the running jobs. A checkpoint or call is recorded for the job of the current task."""
 
     def __init__(self, now: Callable[[], datetime]) -> None:
         self._now = now
@@ -108,7 +108,7 @@ class JobClocks:
         self._own: ContextVar[JobClock | None] = ContextVar("job_clock", default=None)
 
     def begin(self, job_id: UUID) -> CallTrace:
-        """Start a job's clock for this task and those it starts, and return the job's trace ids."""
+        """Start a job's clock for this task and the tasks it starts, and return the job's trace ids."""
         clock = self._clocks[job_id] = JobClock(self._now)
         self._own.set(clock)
         return clock.root
@@ -124,5 +124,5 @@ class JobClocks:
             clock.record_call(call, began_at, error)
 
     def ended(self, job_id: UUID) -> JobClock | None:
-        """Return a job's clock and forget it; None for a job that never planned."""
+        """Remove and return a job's clock; None for a job that never planned."""
         return self._clocks.pop(job_id, None)

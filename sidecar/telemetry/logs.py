@@ -15,9 +15,9 @@ _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime
 
 
 class JsonLines(logging.Formatter):
-    """Formats a record as one JSON object: time, level, event, trace, the event's fields, and an error's type and location.
+    """Formats a record as one JSON object: time, level, logger, event, trace and span ids, the event's fields, and a traceback.
 
-    `process` is the name of this process, if its service has several.
+    `process` is the name of this process, if the service has several processes.
     """
 
     def __init__(self, process: str = "") -> None:
@@ -42,12 +42,12 @@ class JsonLines(logging.Formatter):
 
 
 def log_to_stderr(level: str, *, process: str = "") -> None:
-    """Send every log record of `level` and above to standard error as JSON lines, which name the process if it has a name."""
+    """Send every log record of `level` and above to standard error as JSON lines, with the process's name if it has one."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines(process))
     logging.basicConfig(level=level, handlers=[handler], force=True)
-    # While the collector is unavailable it would log each dropped span.
+    # While the collector is unavailable, the exporter would log each dropped span.
     logging.getLogger("opentelemetry.sdk._shared_internal").setLevel(logging.ERROR)
-    # Below WARNING these log whole requests, credentials included.
+    # Below WARNING, these libraries log whole requests, including credentials.
     for name in ("boto3", "botocore", "urllib3", "httpx", "httpcore", "httpx2", "httpcore2", "mcp"):
         logging.getLogger(name).setLevel(logging.WARNING)

@@ -1,6 +1,6 @@
 """The names of all spans, attributes and metrics.
 
-The conventions for generative AI and RPC are still in development upstream, so their names are defined here instead of
+OpenTelemetry's conventions for generative AI and RPC are still in development, so their names are defined here instead of being
 imported from a package that may drop them.
 """
 
@@ -90,7 +90,7 @@ class Metric:
 
     @property
     def prometheus_name(self) -> str:
-        """Return the name as Prometheus writes it: with underscores, and the unit as a suffix."""
+        """Return the name as Prometheus writes it: with underscores, and with the unit as a suffix."""
         unit = {"s": "_seconds", "USD": "_usd", "{token}": "_tokens"}.get(self.unit, "")
         base = self.name.replace(".", "_")
         return base if base.endswith(unit) else base + unit
@@ -111,26 +111,30 @@ SOURCE_DURATION: Final = Metric(
     "sidecar.source.duration", "s", "How long a source took to answer.", ("source", "status"), _SECONDS
 )
 SOURCE_TOKENS_USED: Final = Metric(
-    "sidecar.source.tokens", "{token}", "Tokens of a source's items by what became of them.", ("source", "decision")
+    "sidecar.source.tokens", "{token}", "Tokens of a source's items, by decision.", ("source", "decision")
 )
-SOURCE_ITEMS: Final = Metric(
-    "sidecar.source.items", "", "Items of a source by what became of them.", ("source", "decision")
-)
+SOURCE_ITEMS: Final = Metric("sidecar.source.items", "", "Items of a source, by decision.", ("source", "decision"))
 FILL_RATIO: Final = Metric("sidecar.budget.fill_ratio", "", "Share of the pool that was used.", (), _RATIOS)
 STABLE_PREFIX: Final = Metric(
-    "sidecar.stable_prefix.tokens", "{token}", "Tokens at the start that do not change from turn to turn.", (), _TOKENS
+    "sidecar.stable_prefix.tokens",
+    "{token}",
+    "Tokens at the start of the context that do not change from turn to turn.",
+    (),
+    _TOKENS,
 )
 TURN_CALLS: Final = Metric(
-    "sidecar.assembly.calls", "", "Calls of AssembleContext now, by state: running or queued.", ("state",)
+    "sidecar.assembly.calls", "", "Current calls of AssembleContext, by state: running or queued.", ("state",)
 )
 RECEIPTS_DROPPED: Final = Metric("sidecar.receipts.dropped", "", "Receipts dropped since the start.")
-FORGOTTEN: Final = Metric("sidecar.forgotten", "", "Forgettings since the start, by what they named.", ("target",))
+FORGOTTEN: Final = Metric("sidecar.forgotten", "", "Forget requests since the start, by target.", ("target",))
 PURGE_WAITING: Final = Metric(
-    "sidecar.purge.waiting", "", "Forgettings whose words the database's files may still hold."
+    "sidecar.purge.waiting", "", "Forget requests whose texts the database's files may still hold."
 )
 AUDIT_DROPPED: Final = Metric("sidecar.audit.dropped", "", "Audit entries dropped since the start.")
 SPACES_UNCLAIMED: Final = Metric(
-    "sidecar.spaces.unclaimed", "", "Calls given every space since the start, as their token or name claims none."
+    "sidecar.spaces.unclaimed",
+    "",
+    "Calls allowed every space since the start, because their token or certificate has no spaces claim.",
 )
 TASK_RESTARTS: Final = Metric("sidecar.task.restarts", "", "Starts of a long-lived task after it failed.", ("task",))
 BREAKER: Final = Metric("sidecar.source.breaker_open", "", "1 while a source's breaker is open.", ("source",))
@@ -138,17 +142,17 @@ BACKEND_BREAKER: Final = Metric(
     "sidecar.backend.breaker_open", "", "1 while a configured backend's breaker is open.", ("backend",)
 )
 EMBEDDER_FAILING: Final = Metric(
-    "sidecar.embedder.failing", "", "1 while the embedder that is set cannot be used: recall goes by words alone."
+    "sidecar.embedder.failing", "", "1 while the configured embedder cannot be used, so that recall uses words alone."
 )
-COMPILE_JOBS: Final = Metric("sidecar.compile.jobs", "", "Compile jobs by status, now in the database.", ("status",))
-COMPILE_LAG: Final = Metric("sidecar.compile.lag", "s", "Age of the oldest compile job that waits.")
+COMPILE_JOBS: Final = Metric("sidecar.compile.jobs", "", "Compile jobs in the database, by status.", ("status",))
+COMPILE_LAG: Final = Metric("sidecar.compile.lag", "s", "Age of the oldest waiting compile job.")
 DECAY_JOBS: Final = Metric("sidecar.decay.jobs", "", "Decay jobs that have ended.", ("kind", "state"))
-BRAIN_COPIES: Final = Metric("sidecar.brain.copies", "", "Copies in Brains, by what happened to them.", ("event",))
+BRAIN_COPIES: Final = Metric("sidecar.brain.copies", "", "Copies in Brains, by event.", ("event",))
 REPROCESS_JOBS: Final = Metric(
     "sidecar.ontology.reprocess.jobs", "", "Reprocess jobs of ontologies that have ended.", ("status",)
 )
 REPROCESSED_PAGES: Final = Metric(
-    "sidecar.ontology.reprocess.pages", "", "Pages that ended reprocess jobs brought to a version of an ontology."
+    "sidecar.ontology.reprocess.pages", "", "Pages that finished reprocess jobs brought to a version of an ontology."
 )
 JOB_DURATION: Final = Metric(
     "sidecar.compile.duration", "s", "How long compile jobs took.", ("status",), (*_SECONDS, 30.0, 60.0, 300.0, 1800.0)
@@ -156,7 +160,7 @@ JOB_DURATION: Final = Metric(
 MODEL_TOKENS: Final = Metric(
     "gen_ai.client.token.usage",
     "{token}",
-    "Tokens of a compile's model call, by the pass that it was for.",
+    "Tokens of a compile's model call, by pass.",
     (OPERATION, PROVIDER, REQUEST_MODEL, USAGE_KIND, PLANNER_PART),
     (1.0, 4.0, 16.0, *_TOKENS[:7]),
 )
@@ -167,5 +171,5 @@ MODEL_DURATION: Final = Metric(
     (OPERATION, PROVIDER, REQUEST_MODEL, ERROR_TYPE),
     tuple(0.01 * 2**power for power in range(14)),
 )
-PLAN_REJECTIONS: Final = Metric("sidecar.compile.plan_rejections", "", "Parts of plans that were refused.", ("reason",))
+PLAN_REJECTIONS: Final = Metric("sidecar.compile.plan_rejections", "", "Rejected parts of plans.", ("reason",))
 BUDGET_ALERTS: Final = Metric("sidecar.cost.alerts", "", "Spending thresholds crossed.", ("percent",))

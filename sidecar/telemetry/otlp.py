@@ -1,6 +1,6 @@
-"""OTLP export: spans in batches by the SDK's processor, metrics by a thread that reads the registry periodically.
+"""Exports by OTLP: spans in batches by the SDK's processor, metrics by a thread that reads the registry periodically.
 
-A slow or unavailable collector affects only these two threads: spans that do not fit the queue are dropped.
+A slow or unavailable collector affects only these two threads; spans that do not fit the queue are dropped.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _SCOPE = InstrumentationScope(names.SCOPE)
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class ReadTimes:
     """The start of counting and the time of reading, in nanoseconds of the wall clock."""
 
     began_ns: int
@@ -63,15 +63,15 @@ class MetricSender:
         self._thread.start()
 
     def stop(self, grace_s: float) -> None:
-        """Send a last time and stop, waiting at most `grace_s` seconds."""
+        """Send once more and stop, waiting at most `grace_s` seconds."""
         self._stopping.set()
         self._thread.join(grace_s)
         self._exporter.shutdown(timeout_millis=0.0)
 
     def send(self) -> None:
-        """Send what has been counted so far."""
+        """Send the current values of all metrics."""
         self._figures.refresh()
-        read = Read(self._began_ns, time.time_ns())
+        read = ReadTimes(self._began_ns, time.time_ns())
         self._exporter.export(metrics_data(self._figures, self._resource, read))
 
     def _run(self) -> None:
@@ -80,14 +80,14 @@ class MetricSender:
         self.send()
 
 
-def metrics_data(figures: Figures, resource: Resource, read: Read) -> MetricsData:
+def metrics_data(figures: Figures, resource: Resource, read: ReadTimes) -> MetricsData:
     """Return the registry's metrics for OTLP, by their dotted names, cumulative since the start."""
     metrics = [_metric(family, figures.metrics, read) for family in figures.registry.collect()]
     scope = ScopeMetrics(_SCOPE, [metric for metric in metrics if metric is not None], "")
     return MetricsData([ResourceMetrics(resource, [scope], "")])
 
 
-def _metric(family: Family, known: Mapping[str, names.Metric], read: Read) -> Metric | None:
+def _metric(family: Family, known: Mapping[str, names.Metric], read: ReadTimes) -> Metric | None:
     metric = known.get(family.name) or known.get(f"{family.name}_total")
     if metric is None or not family.samples:
         return None
@@ -110,7 +110,9 @@ def _named(labels: Mapping[str, str], dotted: Mapping[str, str]) -> dict[str, st
     return {dotted[name]: value for name, value in labels.items() if name in dotted and value}
 
 
-def _histogram_points(samples: Iterable[Sample], dotted: Mapping[str, str], read: Read) -> list[HistogramDataPoint]:
+def _histogram_points(
+    samples: Iterable[Sample], dotted: Mapping[str, str], read: ReadTimes
+) -> list[HistogramDataPoint]:
     """Return a point per label set. Prometheus buckets are cumulative, OTLP's are not."""
     groups: dict[tuple[tuple[str, str], ...], list[Sample]] = {}
     for sample in samples:
@@ -119,7 +121,7 @@ def _histogram_points(samples: Iterable[Sample], dotted: Mapping[str, str], read
     return [_histogram_point(_named(dict(labels), dotted), group, read) for labels, group in groups.items()]
 
 
-def _histogram_point(labels: dict[str, str], group: list[Sample], read: Read) -> HistogramDataPoint:
+def _histogram_point(labels: dict[str, str], group: list[Sample], read: ReadTimes) -> HistogramDataPoint:
     running = [int(sample.value) for sample in group if sample.name.endswith("_bucket")]
     bounds = [float(sample.labels["le"]) for sample in group if sample.name.endswith("_bucket")]
     return HistogramDataPoint(

@@ -1,4 +1,4 @@
-"""Builds spans after the work is done: a turn's from its receipt, a call's from its outcome.
+"""Builds spans after their work has ended: a turn's from its receipt, a call's from its outcome.
 
 A span here is a finished value; this module measures and sends nothing.
 """
@@ -27,13 +27,13 @@ Attributes = dict[str, str | bool | int | float | Sequence[str]]
 SERVER_ERRORS = frozenset({"UNKNOWN", "DEADLINE_EXCEEDED", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS"})
 _SCOPE = InstrumentationScope(names.SCOPE)
 _UNSET, _FAILED = Status(StatusCode.UNSET), StatusCode.ERROR
-_NOT_ASKED = "SKIPPED"
+_NOT_QUERIED = "SKIPPED"
 _ANSWERED = frozenset({"OK", "EMPTY"})
 _MEMORY_SOURCES = frozenset({"memory", "wiki"})
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class TimeRange:
     """A start and end time, in nanoseconds of the wall clock."""
 
     began_ns: int
@@ -41,7 +41,7 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class SpanContent:
     """A span's content, apart from its trace context and its times."""
 
     name: str
@@ -53,14 +53,16 @@ class Made:
 
 
 class SpanMaker:
-    """Makes finished spans of one process, which `resource` describes. `keeps_content` lets texts into them."""
+    """Makes finished spans of the process that `resource` describes. With `keeps_content`, spans may hold texts."""
 
     def __init__(self, resource: Resource, *, keeps_content: bool = False) -> None:
         self._resource = resource
         self._keeps_content = keeps_content
 
-    def span(self, place: tuple[SpanContext, SpanContext | None], made: Made, stretch: Stretch) -> ReadableSpan:
-        """Return a span; `place` is its own ids and its parent's."""
+    def span(
+        self, place: tuple[SpanContext, SpanContext | None], made: SpanContent, stretch: TimeRange
+    ) -> ReadableSpan:
+        """Return a span; `place` holds its own ids and its parent's."""
         return ReadableSpan(
             name=made.name,
             context=place[0],
@@ -91,8 +93,8 @@ class SpanMaker:
             attributes[names.MESSAGES] = messages
         is_turn = method.endswith("/AssembleContext")
         name = names.ASSEMBLE if is_turn else method
-        made = Made(name, attributes, SpanKind.SERVER, failure=code if is_fault else "")
-        return self.span((call.span, call.parent), made, Stretch(call.began_ns, ended_ns))
+        made = SpanContent(name, attributes, SpanKind.SERVER, failure=code if is_fault else "")
+        return self.span((call.span, call.parent), made, TimeRange(call.began_ns, ended_ns))
 
     def of_post(self, call: CallTrace, route: str, *, status: int, ended_ns: int) -> ReadableSpan:
         """Return the span of a posted HTTP request. Only a status that is the server's fault makes it an error."""
@@ -100,22 +102,22 @@ class SpanMaker:
         failure = str(status) if status >= HTTPStatus.INTERNAL_SERVER_ERROR else ""
         if failure:
             attributes[names.ERROR_TYPE] = failure
-        made = Made(f"POST {route}", attributes, SpanKind.SERVER, failure=failure)
-        return self.span((call.span, call.parent), made, Stretch(call.began_ns, ended_ns))
+        made = SpanContent(f"POST {route}", attributes, SpanKind.SERVER, failure=failure)
+        return self.span((call.span, call.parent), made, TimeRange(call.began_ns, ended_ns))
 
     def of_turn(self, receipt: NewReceipt, call: CallTrace) -> Iterator[ReadableSpan]:
         """Yield a turn's spans: the turn, each queried source, and the fitting."""
         ended_ns = ns_of(receipt.created_at)
         began_ns = min(call.began_ns, ended_ns - int(receipt.duration_ms * 1e6))
-        made = Made(names.ASSEMBLE, self._turn_attributes(receipt), SpanKind.SERVER)
-        yield self.span((call.span, call.parent), made, Stretch(began_ns, ended_ns))
-        fan_out = _asked(receipt, ended_ns)
+        made = SpanContent(names.ASSEMBLE, self._turn_attributes(receipt), SpanKind.SERVER)
+        yield self.span((call.span, call.parent), made, TimeRange(began_ns, ended_ns))
+        fan_out = _fan_out_time(receipt, ended_ns)
         for row in receipt.details["sources"]:
-            if row["status"] != _NOT_ASKED:
+            if row["status"] != _NOT_QUERIED:
                 until_ns = min(ended_ns, fan_out.began_ns + int(row["latency_ms"] * 1e6))
-                stretch = Stretch(fan_out.began_ns, max(until_ns, fan_out.began_ns))
+                stretch = TimeRange(fan_out.began_ns, max(until_ns, fan_out.began_ns))
                 yield self.span((new_span_of(call.span), call.span), self._source(row, receipt), stretch)
-        yield self.span((new_span_of(call.span), call.span), _fitting(receipt), Stretch(fan_out.ended_ns, ended_ns))
+        yield self.span((new_span_of(call.span), call.span), _fitting(receipt), TimeRange(fan_out.ended_ns, ended_ns))
 
     def _turn_attributes(self, receipt: NewReceipt) -> Attributes:
         details = receipt.details
@@ -136,7 +138,7 @@ class SpanMaker:
             optional[names.QUERY_TEXT] = _text(receipt, details["asked"]["message"])
         return attributes | {name: value for name, value in optional.items() if value}
 
-    def _source(self, row: Mapping[str, Any], receipt: NewReceipt) -> Made:
+    def _source(self, row: Mapping[str, Any], receipt: NewReceipt) -> SpanContent:
         source, status = row["source"], row["status"]
         attributes: Attributes = {
             names.SOURCE: source,
@@ -157,7 +159,7 @@ class SpanMaker:
         if self._keeps_content:
             attributes[names.DOCUMENTS] = [f"{item['id']} {item['relevance']:.4f}" for item in row["items"]]
         at_ns = ns_of(receipt.created_at)
-        return Made(
+        return SpanContent(
             f"retrieval {source}",
             attributes,
             SpanKind.CLIENT,
@@ -171,19 +173,19 @@ def ns_of(moment: datetime) -> int:
     return int(moment.timestamp() * 1e6) * 1_000
 
 
-def _asked(receipt: NewReceipt, ended_ns: int) -> Stretch:
-    """Return when the sources were queried; without the turn's timings, the whole turn."""
+def _fan_out_time(receipt: NewReceipt, ended_ns: int) -> TimeRange:
+    """Return the time range in which the sources were queried; the whole turn if its timings are missing."""
     began_ns = ended_ns - int(receipt.duration_ms * 1e6)
     timings = receipt.details.get("timings")
     if timings is None:
-        return Stretch(began_ns, ended_ns)
+        return TimeRange(began_ns, ended_ns)
     asked_ns = began_ns + int(timings["before_ms"] * 1e6)
-    return Stretch(asked_ns, min(ended_ns, asked_ns + int(timings["asking_ms"] * 1e6)))
+    return TimeRange(asked_ns, min(ended_ns, asked_ns + int(timings["asking_ms"] * 1e6)))
 
 
-def _fitting(receipt: NewReceipt) -> Made:
+def _fitting(receipt: NewReceipt) -> SpanContent:
     details, rendered = receipt.details, receipt.details["rendered"]
-    return Made(
+    return SpanContent(
         names.FIT,
         {
             names.USED_TOKENS: rendered["tokens"],
@@ -199,7 +201,7 @@ def _decisions(row: Mapping[str, Any], at_ns: int) -> tuple[Event, ...]:
     counts = Counter(item["decision"] for item in row["items"])
     tokens: Counter[str] = Counter()
     for item in row["items"]:
-        tokens[item["decision"]] += item.get("tokens", 0)  # rows leave out what is nothing
+        tokens[item["decision"]] += item.get("tokens", 0)  # rows leave out empty fields
     return tuple(
         Event(
             "decided",

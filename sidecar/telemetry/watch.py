@@ -1,4 +1,4 @@
-"""The telemetry of one process: makes spans and metrics of calls, turns and jobs when they end."""
+"""The telemetry of one process: makes the spans and metrics of calls, turns and jobs when these end."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 
 @dataclass(frozen=True, slots=True)
 class WatchConfig:
-    """What is recorded and where it is sent. The SDK reads the other standard variables (headers, TLS, batching) itself."""
+    """The telemetry's options. The SDK reads the other standard variables (endpoints, headers, TLS, batching) itself."""
 
     sends_spans: bool = False
     sends_metrics: bool = False
@@ -46,7 +46,7 @@ class WatchConfig:
 
 
 def config_of(environ: Mapping[str, str], *, slow_turn_s: float = 1.0, keeps_content: bool = False) -> WatchConfig:
-    """Read the standard OTEL_ variables: nothing is sent unless an endpoint or exporter is named."""
+    """Return the options from the standard OTEL_ variables. Nothing is sent unless an endpoint or exporter is set."""
     is_off = environ.get("OTEL_SDK_DISABLED", "").lower() == "true"
 
     def sends(signal: str) -> bool:
@@ -66,7 +66,7 @@ def config_of(environ: Mapping[str, str], *, slow_turn_s: float = 1.0, keeps_con
 
 
 class Watch:
-    """Spans and metrics of the process. Without a processor no span is made; the metrics are always counted."""
+    """The spans and metrics of the process. Without a processor no spans are made; metrics are always counted."""
 
     def __init__(self, config: WatchConfig, *, processor: SpanProcessor | None = None) -> None:
         resource = _resource(config.process)
@@ -85,7 +85,7 @@ class Watch:
     def call(
         self, method: str, metadata: Mapping[str, str | bytes], code_of: Callable[[BaseException], str]
     ) -> Watched:
-        """Return a context manager for one call, which records its end and its error."""
+        """Return a context manager for a call, which records its end and its error."""
         return Watched(self, method, calls.begin(metadata, self._sampler, method), code_of)
 
     def stream(
@@ -107,7 +107,7 @@ class Watch:
                 self.emit([self._maker.of_post(call, route, status=posted.status, ended_ns=time.time_ns())])
 
     def call_ended(self, call: CallTrace, method: str, code: str, *, messages: int | None = None) -> None:
-        """Count the call; make its span unless a receipt will. `messages` is the number a stream sent."""
+        """Count the call, and make its span unless its receipt will. `messages` is the number that a stream sent."""
         ended_ns = time.time_ns()
         duration_s = max(0, ended_ns - call.began_ns) / 1e9
         self.figures.call(method, code, duration_s)
@@ -115,34 +115,36 @@ class Watch:
             self.figures.streamed(method, messages)
         if self._processor is None or call.has_receipt:
             return
-        is_slow = messages is None and duration_s >= self._config.slow_turn_s  # a stream may last as long as it is read
+        is_slow = (
+            messages is None and duration_s >= self._config.slow_turn_s
+        )  # a stream lasts as long as its client reads it
         if call.span.trace_flags.sampled or code in SERVER_ERRORS or is_slow:
             self.emit([self._maker.of_call(call, method, code=code, ended_ns=ended_ns, messages=messages)])
 
     def turn_written(self, receipt: NewReceipt, call: CallTrace | None) -> None:
-        """Count a turn and make its spans from its receipt. Slow and degraded turns are kept whatever the sampler decided."""
+        """Count a turn and make its spans from its receipt. Slow and degraded turns are kept even if not sampled."""
         duration_s = receipt.duration_ms / 1000
         self.figures.turn(receipt.details, duration_s=duration_s, is_degraded=receipt.is_degraded)
         if self._processor is None or call is None:
             return
-        is_odd = receipt.is_degraded or duration_s >= self._config.slow_turn_s
-        if call.span.trace_flags.sampled or is_odd:
+        is_notable = receipt.is_degraded or duration_s >= self._config.slow_turn_s
+        if call.span.trace_flags.sampled or is_notable:
             self.emit(self._maker.of_turn(receipt, call))
 
     def job_ended(self, record: JobRecord) -> None:
-        """Count a finished compile job and make its trace: jobs are few, so all are kept."""
+        """Count a finished compile job and make its trace. All jobs are kept, since they are few."""
         compiles.count(compiles.tally(record), self.figures)
         if self._processor is not None:
             self.emit(compiles.spans_of(record, self._maker))
 
     def emit(self, spans: Iterable[ReadableSpan]) -> None:
-        """Pass finished spans to the processor, marked as sampled, since it sends no others."""
+        """Pass finished spans to the processor, marked as sampled, since it drops all others."""
         if self._processor is not None:
             for span in spans:
                 self._processor.on_end(_marked(span))
 
     def stop(self) -> None:
-        """Send the remaining data for at most 2 s: an unavailable collector must not delay the stop."""
+        """Send the remaining data for at most 2 s, so that an unavailable collector does not delay the stop."""
         ending = threading.Thread(target=self._stop, name="sidecar-telemetry-end", daemon=True)
         ending.start()
         ending.join(_STOP_GRACE_S)
@@ -156,7 +158,7 @@ class Watch:
 
 @dataclass(slots=True)
 class Posted:
-    """A traced HTTP request; `status` is its response code, a server error unless set."""
+    """A traced HTTP request. `status` is its response code: 500 until set."""
 
     status: int = HTTPStatus.INTERNAL_SERVER_ERROR.value
 
@@ -167,7 +169,7 @@ class Posted:
 
 
 class Watched:
-    """Traces one call as a context manager; an exception that leaves it is the call's outcome."""
+    """A context manager that traces one call. An exception that leaves the block decides the call's status code."""
 
     __slots__ = ("_code_of", "_method", "_watch", "call")
 
@@ -188,7 +190,7 @@ class Watched:
 
 
 class WatchedStream(Watched):
-    """Traces a call with a streamed answer; `message_count` is the number of messages sent so far."""
+    """A context manager that traces a call with a streamed answer. `message_count` is the number of messages sent so far."""
 
     __slots__ = ("message_count",)
 
@@ -201,7 +203,7 @@ class WatchedStream(Watched):
 
 
 def _resource(process: str) -> Resource:
-    """Return what names this process to a collector: two processes of a service must not send under one name."""
+    """Return the resource that identifies this process to a collector; each process of a service gets its own instance id."""
     named = Resource.create({"service.name": "context-sidecar"})
     if not process:
         return named
@@ -223,7 +225,7 @@ def _marked(span: ReadableSpan) -> ReadableSpan:
     context = span.context
     if context is None or context.trace_flags.sampled:
         return span
-    span._context = SpanContext(  # noqa: SLF001  # a finished span has no other way to be kept after all
+    span._context = SpanContext(  # noqa: SLF001  # there is no other way to sample a finished span
         context.trace_id,
         context.span_id,
         is_remote=False,

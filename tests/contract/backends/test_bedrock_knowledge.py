@@ -254,7 +254,7 @@ async def test_base_that_keeps_failing_is_no_longer_asked(aws: Aws) -> None:
         for _ in range(3):
             with pytest.raises(BackendUnavailable):
                 await base.retrieve("boats", limit=5)
-            if base.asking.endpoint.breaker.state(asyncio.get_running_loop().time()) is not BreakerState.CLOSED:
+            if base.caller.endpoint.breaker.state(asyncio.get_running_loop().time()) is not BreakerState.CLOSED:
                 break
         calls = len(aws.calls("Retrieve"))
         with pytest.raises(BackendResting) as caught:

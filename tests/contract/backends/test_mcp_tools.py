@@ -113,7 +113,11 @@ async def test_nothing_is_called_without_an_approved_tool() -> None:
 
 @pytest.mark.parametrize(
     ("name", "why"),
-    [("writes", "read-only"), ("undeclared", "safe to search"), ("needy", "arguments that are not configured: port")],
+    [
+        ("writes", "read-only"),
+        ("undeclared", "safe for searches"),
+        ("needy", "arguments that are not configured: port"),
+    ],
 )
 async def test_approved_tool_that_is_not_for_turns_is_not_called(address: str, name: str, why: str) -> None:
     async with asked(McpServer(url=address)) as tools:

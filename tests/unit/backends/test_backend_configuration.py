@@ -20,21 +20,21 @@ EXAMPLES = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "backends.md").read
 @pytest.mark.parametrize(
     ("text", "named"),
     [
-        ("[[bedrock]]\nname='a'", "bedrock is no kind"),
-        ("[bedrock_knowledge]\nname='a'", "is one table"),
+        ("[[bedrock]]\nname='a'", "bedrock is not a kind"),
+        ("[bedrock_knowledge]\nname='a'", "is a single table"),
         ("[[bedrock_knowledge]]\nname='a'\ntenant='t'", "knowledge_base_id is missing"),
-        ("[[tools]]\nname='a'\ntenant='t'\ncommand=['x']\nenv={K='s3cr3t'}", "never as itself"),
+        ("[[tools]]\nname='a'\ntenant='t'\ncommand=['x']\nenv={K='s3cr3t'}", "never as its value"),
         ("[[tools]]\nname='a'\ntenant='t'", "exactly one of command and url"),
         ("[[workspace_s3]]\nname='a'\ntenant='t'\nbucket='b'\nprefix='/'", "whole bucket"),
         ("[[hindsight]]\nname='A'\ntenant='t'\nurl='u'", "small letters"),
         ("[[hindsight]]\nname='a'\ntenant=''\nurl='u'", "tenant is missing"),
         ("[[hindsight]]\nname='a'\ntenant='t'\nurl='u'\nbudget='max'", "low, mid, high"),
-        ("[[hindsight]]\nname='a'\ntenant='t'\nurl='u'\ndeadline_s=nan", "no number"),
-        ("[[hindsight]]\nname='a'\ntenant='t'\nurl='u'\ntypo=1", "typo is no key"),
-        ("[[hindsight]]\nname='a'\ntenant='t'\nurl='u'", "url is no address"),
-        ("[[hindsight]]\nname='a'\ntenant='t'\nurl='http://u:s3cr3t@host'", "url is no address"),
-        ("[[hindsight]]\nname='a'\ntenant='t'\nurl='http://[::1'", "url is no address"),
-        ("[[workspace_s3]]\nname='a'\ntenant='t'\nbucket='b'\nprefix='p'\nendpoint_url='x'", "endpoint_url is no"),
+        ("[[hindsight]]\nname='a'\ntenant='t'\nurl='u'\ndeadline_s=nan", "not a number"),
+        ("[[hindsight]]\nname='a'\ntenant='t'\nurl='u'\ntypo=1", "typo is not a known key"),
+        ("[[hindsight]]\nname='a'\ntenant='t'\nurl='u'", "url is not a valid URL"),
+        ("[[hindsight]]\nname='a'\ntenant='t'\nurl='http://u:s3cr3t@host'", "url is not a valid URL"),
+        ("[[hindsight]]\nname='a'\ntenant='t'\nurl='http://[::1'", "url is not a valid URL"),
+        ("[[workspace_s3]]\nname='a'\ntenant='t'\nbucket='b'\nprefix='p'\nendpoint_url='x'", "endpoint_url is not"),
         ("[[rerank]]\nname='a'\ntenant='t'", "model_arn is missing"),
         (
             "[[rerank]]\nname='a'\ntenant='t'\nmodel_arn='m'\n[[rerank]]\nname='b'\ntenant='t'\nmodel_arn='m'",
@@ -43,10 +43,10 @@ EXAMPLES = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "backends.md").read
         (
             """[[hindsight]]\nname='a'\ntenant='t'\nurl='http://h'\ncompile=true
                [[agentcore]]\nname='b'\ntenant='t'\nmemory_id='m'\ncompile=true""",
-            "compile is there twice for one tenant",
+            "compile is set twice for one tenant",
         ),
         ("[[hindsight]]\nname='a'\ntenant='t'\nurl='http://h'\ncompile_lag_s=-1", "compile_lag_s is out of bounds"),
-        ("name = ", "is no TOML"),
+        ("name = ", "is not valid TOML"),
     ],
 )
 def test_unusable_backend_setting_is_refused_by_name(tmp_path: Path, text: str, named: str) -> None:
@@ -61,7 +61,7 @@ def test_unusable_backend_setting_is_refused_by_name(tmp_path: Path, text: str, 
 def test_configuration_file_that_is_not_text_is_refused(tmp_path: Path, data: bytes) -> None:
     file = tmp_path / "backends.toml"
     file.write_bytes(data)
-    with pytest.raises(SettingInvalid, match="is no TOML"):
+    with pytest.raises(SettingInvalid, match="is not valid TOML"):
         configuration.read(file, {})
 
 
@@ -72,7 +72,7 @@ def test_missing_configuration_file_is_refused(tmp_path: Path) -> None:
 
 def test_backend_name_may_be_used_once() -> None:
     entry = {"name": "a", "tenant": "t", "url": "http://u"}
-    with pytest.raises(SettingInvalid, match="names two backends"):
+    with pytest.raises(SettingInvalid, match="is the name of two backends"):
         configuration.parse({"hindsight": [entry], "tools": [entry]}, {})
 
 
