@@ -154,7 +154,7 @@ class BinariesUnusable(EmbeddedPostgresError):
 
 
 class DataDirectoryUnusable(EmbeddedPostgresError):
-    """The data directory cannot be used; correct what is named, or choose another directory."""
+    """The data directory cannot be used; correct the named cause, or choose another directory."""
 
 
 class PostgresDidNotStart(EmbeddedPostgresError):

@@ -42,11 +42,11 @@ async def remake_episodes(
     """
     if not await episodes.lock_thread(connection, scope, thread_id):
         return RemadeEpisodes()
-    said = await episodes.said_turns(connection, scope, thread_id)
+    turns = await episodes.said_turns(connection, scope, thread_id)
     closings = await episodes.closings(connection, scope, thread_id)
     known = {one.episode_id: one for one in await episodes.of_thread(connection, scope, thread_id)}
     episode_of = {UUID(turn_id): one.episode_id for one in known.values() for turn_id in one.turn_ids}
-    sessions = closed_sessions(said, closings, pause=pause, now=now)
+    sessions = closed_sessions(turns, closings, pause=pause, now=now)
     named = named_sessions(sessions, episode_of)
     changed = [one for one, session in named.items() if one not in known or known[one].turn_ids != _ids(session)]
     gone = [one for one in known if one not in named]
@@ -58,9 +58,9 @@ async def remake_episodes(
     await episodes.delete(connection, scope, gone)
     resting = {edge.memory_id for edge in edges}
     await remake_summaries(connection, scope, (), now=now, resting_ids=resting, least_sources=1)
-    is_open = len(said) > sum(map(len, sessions))
-    has_end = is_open and _LAST - said[-1].said_at > pause
-    next_at = said[-1].said_at + pause if has_end else None
+    is_open = len(turns) > sum(map(len, sessions))
+    has_end = is_open and _LAST - turns[-1].said_at > pause
+    next_at = turns[-1].said_at + pause if has_end else None
     return RemadeEpisodes(tuple(changed), next_at)
 
 

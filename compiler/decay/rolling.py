@@ -12,7 +12,7 @@ from store.text.texts import telling_weight
 MAX_CHARS = 4_000
 
 _LINE_CHARS = 160
-_LEAST_WEIGHT = 3  # "Sure!" and "Sounds good to me" tell less
+_LEAST_WEIGHT = 3  # "Sure!" and "Sounds good to me" are below it
 
 
 def rolled(before: str, turn_ids: Sequence[str], turns: Iterable[OlderTurn]) -> tuple[str, Sequence[str]]:
@@ -25,9 +25,9 @@ def rolled(before: str, turn_ids: Sequence[str], turns: Iterable[OlderTurn]) -> 
     known = list(turn_ids) if len(turn_ids) <= len(lines) else []
     held = [*[""] * (len(lines) - len(known)), *known]
     for turn in turns:
-        said = _telling_sentence(turn.text) if turn.role in {"user", "assistant"} else ""
-        if said:
-            lines.append(f"{turn.speaker or turn.role}: {said}")
+        sentence = _telling_sentence(turn.text) if turn.role in {"user", "assistant"} else ""
+        if sentence:
+            lines.append(f"{turn.speaker or turn.role}: {sentence}")
             held.append(str(turn.turn_id))
     size = sum(len(line) + 1 for line in lines)
     dropped: set[int] = set()

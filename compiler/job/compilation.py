@@ -204,15 +204,15 @@ async def _read_again(run: Run) -> None:
 async def _is_on(run: Run) -> bool:
     """Read the flags in force; return False if compile is off for the tenant."""
     async with run.access.reading() as connection:
-        own = await tenants.compile_flags(connection, run.access.scope.tenant_id)
-    if own is None or not own.is_compiled:
+        tenant_flags = await tenants.compile_flags(connection, run.access.scope.tenant_id)
+    if tenant_flags is None or not tenant_flags.is_compiled:
         run.figures["flags"] = {"wiki_compile_enabled": False}
         return False
     defaults = run.settings.flags
     run.flags = Flags(
-        defaults.aggregation_pass_enabled if own.aggregation is None else own.aggregation,
-        defaults.deterministic_linking_enabled if own.linking is None else own.linking,
-        defaults.unread_pause_s if own.unread_pause_s is None else own.unread_pause_s,
+        defaults.aggregation_pass_enabled if tenant_flags.aggregation is None else tenant_flags.aggregation,
+        defaults.deterministic_linking_enabled if tenant_flags.linking is None else tenant_flags.linking,
+        defaults.unread_pause_s if tenant_flags.unread_pause_s is None else tenant_flags.unread_pause_s,
     )
     run.figures["flags"] = {
         "wiki_compile_enabled": True,

@@ -81,10 +81,10 @@ async def _queued(run: Run, limit: int) -> FeedPage | None:
             queued = await ledger.reread_queue(connection, scope, limit=limit)
         if not queued:
             return None
-        there = await run.deps.substrate.fetch(scope, queued)
+        existing = await run.deps.substrate.fetch(scope, queued)
         async with run.access.writing() as connection:
-            missing = [memory_id for memory_id in queued if memory_id not in there]
+            missing = [memory_id for memory_id in queued if memory_id not in existing]
             await ledger.write_off(connection, scope, missing, now=run.now())
-        if there:
-            memories = tuple(there[memory_id] for memory_id in queued if memory_id in there)
+        if existing:
+            memories = tuple(existing[memory_id] for memory_id in queued if memory_id in existing)
             return FeedPage(memories, run.position, run.row.read_through, is_drained=False)

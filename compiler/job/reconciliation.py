@@ -49,11 +49,11 @@ async def sweep(engine: Engine, pool: Pool, scope: Scope, *, may_archive_many: b
     async with scoped(pool, scope, role=DatabaseRole.WORKER) as connection:
         await scopes.lock(connection, scope, now=now)
         known = await ledger.read_all(connection, scope)
-        there = {memory_id: entry for memory_id, entry in known.items() if entry.outcome is not MemoryOutcome.GONE}
-        gone = sorted((there.keys() & before.keys()) - listing.memories.keys())
+        existing = {memory_id: entry for memory_id, entry in known.items() if entry.outcome is not MemoryOutcome.GONE}
+        gone = sorted((existing.keys() & before.keys()) - listing.memories.keys())
         if gone and not listing.memories and not may_archive_many:
             raise ListingUnsafe("the listing was empty")
-        pairs = _renamed(there, gone, listing.memories)
+        pairs = _renamed(existing, gone, listing.memories)
         await ledger.rename(connection, scope, pairs)
         lost = sorted(set(gone) - {old for old, _ in pairs})
         await _check_share(connection, scope, engine, lost, may_archive_many=may_archive_many)
@@ -61,7 +61,8 @@ async def sweep(engine: Engine, pool: Pool, scope: Scope, *, may_archive_many: b
         missed = sorted(
             memory_id
             for memory_id, one in listing.memories.items()
-            if memory_id not in new_ids and (memory_id not in there or there[memory_id].text_hash != one.text_hash)
+            if memory_id not in new_ids
+            and (memory_id not in existing or existing[memory_id].text_hash != one.text_hash)
         )
         is_built_in = not engine.substrate.feed(scope).is_timed
         notes = await forgetting.forget(connection, scope, lost, now=now, is_built_in=is_built_in)

@@ -353,12 +353,12 @@ class Run:
 
     @property
     def _governing(self) -> dict[str, int]:
-        """The option that tells a replay which ontology was in force; none without one."""
+        """The batch option with the version of the ontology in force, for replays; empty without an ontology."""
         return {"ontology": self.deps.known.version} if self.deps.known else {}
 
 
 def figures_of(planned: Planned, entries: Sequence[LedgerEntry]) -> dict[str, Any]:
-    """Return what a plan adds to its job's metrics once applied."""
+    """Return the metrics that a plan adds to its job once applied."""
     figures: dict[str, Any] = {**planned.counters, "batches": 1}
     if planned.funnel:
         figures["funnel"] = dict(planned.funnel)

@@ -116,10 +116,10 @@ class Worker:
             if self.stopping.is_set():
                 return False
             now = self.engine.now()
-            doing = await self._taken(hint, may_compile=self._slots.may_compile())
-            if doing is None:
+            claimed = await self._taken(hint, may_compile=self._slots.may_compile())
+            if claimed is None:
                 continue
-            slot, work = doing
+            slot, work = claimed
             self._slots.taken[hint.scope] = slot
             task = asyncio.create_task(self._do(hint, work, now))
             task.add_done_callback(lambda _: self.woken.set())
@@ -191,11 +191,11 @@ class Worker:
     async def _follow(self, hint: Hint) -> bool:
         """Run a job of the hinted scope; return False if another worker holds the scope or there is no job."""
         now = self.engine.now()
-        doing = await self._taken(hint)
-        if doing is not None:
-            await doing[1]
+        claimed = await self._taken(hint)
+        if claimed is not None:
+            await claimed[1]
             await self._settle_hint(hint, now)
-        return doing is not None
+        return claimed is not None
 
     async def _taken(
         self, hint: Hint, *, may_compile: bool = True
@@ -322,10 +322,10 @@ class Worker:
                 await jobs.settle(connection, scope, job.job_id, ending, now=now)
                 if result.backs_off:
                     await self._back_off(connection, scope, job, now)
-                owed = await ledger.reread_quarantined(connection, scope, MODEL_FAULTS, now=now) if is_recovered else 0
-                if ending.status is JobStatus.SUCCEEDED and (result.continues or owed or not row.is_caught_up):
+                again = await ledger.reread_quarantined(connection, scope, MODEL_FAULTS, now=now) if is_recovered else 0
+                if ending.status is JobStatus.SUCCEEDED and (result.continues or again or not row.is_caught_up):
                     lag_s = self.engine.substrate.feed(scope).lag_s
-                    wait_s = 0.0 if result.continues or owed else max(self.settings.poll_s, lag_s)
+                    wait_s = 0.0 if result.continues or again else max(self.settings.poll_s, lag_s)
                     not_before = now + timedelta(seconds=wait_s)
                     await jobs.continue_job(connection, scope, job, not_before=not_before, now=now)
             await scopes.release(connection, scope, claim.row.fence, now=now)

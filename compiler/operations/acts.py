@@ -82,9 +82,11 @@ async def report_sentence(
     await scopes.lock(connection, scope, now=now)
     page = _standing(await surroundings.pages(connection, scope, [row.page_id]), row)
     known = [ruling(one) for one in await rulings.listed(connection, scope)]
-    there = next((one for one in known if one.page == page.key and one.ref == reporting.ref_of(sentence)), None)
-    if there is not None:
-        return there
+    earlier_report = next(
+        (one for one in known if one.page == page.key and one.ref == reporting.ref_of(sentence)), None
+    )
+    if earlier_report is not None:
+        return earlier_report
     reported = reporting.find(page, sentence)
     section = next((one for one in page.sections if one.slug == reported.section), None)
     sources = section.sources if section is not None else page.summary_sources

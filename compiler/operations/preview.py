@@ -53,10 +53,10 @@ async def _next(engine: Engine, access: Access, cursor: str) -> tuple[BatchMemor
     """Return the memories of the next batch: those queued to be read again, else those of the feed."""
     scope, most = access.scope, engine.settings.caps.record_page_size
     async with access.reading() as connection:
-        owed = await ledger.reread_queue(connection, scope, limit=most)
-    there = await engine.substrate.fetch(scope, owed) if owed else {}
-    if there:
-        return tuple(there[memory_id] for memory_id in owed if memory_id in there)
+        queued = await ledger.reread_queue(connection, scope, limit=most)
+    existing = await engine.substrate.fetch(scope, queued) if queued else {}
+    if existing:
+        return tuple(existing[memory_id] for memory_id in queued if memory_id in existing)
     position = engine.substrate.resume(scope, cursor)
     return (await engine.substrate.changed_after(scope, position, limit=most)).memories
 

@@ -76,15 +76,15 @@ async def _stated(connection: Connection, scope: Scope, sources: Iterable[PageKe
 
 def _edge(row: KeptEdgeRow) -> KeptEdge:
     source, target = (PageKey(PageType(page_type), slug) for page_type, slug in (row.source, row.target))
-    said = row.properties
+    extra = row.properties
     edge = TypedEdge(
         row.edge_type,
         row.valid_from,
         row.valid_until,
         row.said_at,
-        said.get("since", ""),
-        said.get("until", ""),
-        said.get("confidence", 1.0),
+        extra.get("since", ""),
+        extra.get("until", ""),
+        extra.get("confidence", 1.0),
         row.is_sole,
     )
     return KeptEdge(WriteLink(source, target, LinkKind.REFERENCE, LinkOrigin.MANUAL, row.context, "", edge), row.titles)

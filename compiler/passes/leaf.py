@@ -220,11 +220,11 @@ async def _batch(
     async with access.reading() as connection:
         batch = await views.leaf_batch(connection, access.scope, memories, looking, mention_ids=mention_ids)
     known = deps.known if deps.known and deps.known.ontology.terms else None
-    own = {memory.memory_id for memory in memories}
+    batch_ids = {memory.memory_id for memory in memories}
     seen = {sighting.source.memory_id for mention in batch.mentions for sighting in mention.sightings}
     is_quoting = deps.planner.name == extractive.NAME
     opening = {source.memory_id for page in batch.pages if is_quoting for source in page.summary_sources}
-    wanted = sorted((seen | opening) - own)
+    wanted = sorted((seen | opening) - batch_ids)
     found = await deps.substrate.fetch(access.scope, wanted) if wanted else {}
     earlier = tuple(found[memory_id] for memory_id in sorted(found) if memory_id in seen)
     said_at = {one.memory_id: one.occurred_at for one in (*memories, *found.values()) if one.memory_id in opening}
@@ -299,9 +299,9 @@ async def _linked(connection: Connection, scope: Scope, batch: LeafBatch, items:
     for item in items:
         if isinstance(item, CreatePage) and item.page.key.type is PageType.TOPIC:
             titles.setdefault(fold(item.page.title), item.page.key)
-    own = {memory.memory_id for memory in memories}
+    linked_ids = {memory.memory_id for memory in memories}
     for key, memory_ids in writing:
-        for memory_id in own & memory_ids:
+        for memory_id in linked_ids & memory_ids:
             fed.setdefault(memory_id, set()).add(key)
     standing = await views.links_of(connection, scope, [memory.memory_id for memory in earlier])
     naming = await naming_after(connection, scope, memories, items)

@@ -1,4 +1,4 @@
-"""Judges names that may stand for one another again, after a job's batches. It calls no model."""
+"""Judges related names again after a job's batches. It calls no model."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ async def plan_rejudging(
         if not items:
             return None
         touched = {memory.memory_id: memory for memory in texts.values()}
-        own = {page.key for family in judged for page in family.pages}
-        linked = await _linked(connection, access.scope, touched, items, own) if is_linking else PlanDecision()
+        judged_keys = {page.key for family in judged for page in family.pages}
+        linked = await _linked(connection, access.scope, touched, items, judged_keys) if is_linking else PlanDecision()
     counters = {"names_judged_anew": sum(isinstance(item, CreatePage | DeletePage) for item in items)}
     options = {"is_rejudging": True, "is_linking": is_linking}
     return Planned(
@@ -91,9 +91,9 @@ async def _changes(
     """
     items: list[Item] = []
     for family, decision in zip(judged, decided, strict=True):
-        own = {page.key for page in family.pages}
+        family_keys = {page.key for page in family.pages}
         made = {item.page.key for item in decision.items if isinstance(item, CreatePage)}
-        taken = ruled | await views.existing(connection, scope, made - own)
+        taken = ruled | await views.existing(connection, scope, made - family_keys)
         found = rejudging.changes(family, decision, {}, taken)
         gone = [item.page for item in found if isinstance(item, DeletePage)]
         if gone:

@@ -138,7 +138,7 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class CreatePage:
-    """Create a page, or bring back an archived one: whole, with its sections. Counts against the cap of new pages."""
+    """Create a page with its sections, or restore an archived one. Counts against the cap of new pages."""
 
     page: Page
 

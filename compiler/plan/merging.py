@@ -137,13 +137,13 @@ def _moved(gone: Page, into: Page, around: Mapping[PageKey, Page]) -> Iterator[W
     for one in gone.sections:
         children = tuple(key for key in one.children if key != into.key and key not in claimed)
         section = replace(one, children=children)
-        there = standing.get(one.slug)
+        present = standing.get(one.slug)
         if section.aggregation is not None and not children and section.aggregation.promoted_page is None:
             continue
-        if there is not None and (there.aggregation is None) != (section.aggregation is None):
+        if present is not None and (present.aggregation is None) != (section.aggregation is None):
             section = replace(section, slug=f"{one.slug[:40]}_{gone.key.slug[:20]}".replace("-", "_"))
-            there = standing.get(section.slug)
-        joined = section if there is None else _union(there, section, around)
+            present = standing.get(section.slug)
+        joined = section if present is None else _union(present, section, around)
         joined = _redirect(joined, gone.key, into.key, around, own=True)
         yield from (WriteSection(into.key, part) for part in _split(joined, used))
 
@@ -186,10 +186,10 @@ def _names(gone: Page, into: Page) -> Iterator[Item]:
     """Yield the names and tags of `gone` as those of `into`, and its summary if `into` has none."""
     names = {alias.key: alias for alias in into.aliases}
     for alias in gone.aliases:
-        there = names.get(alias.key)
-        sources = united(there.sources if there else (), alias.sources)
+        present = names.get(alias.key)
+        sources = united(present.sources if present else (), alias.sources)
         origin = alias.origin if sources or alias.origin != "compiler" else "manual"
-        yield WriteAlias(into.key, replace(alias, sources=sources, origin=there.origin if there else origin))
+        yield WriteAlias(into.key, replace(alias, sources=sources, origin=present.origin if present else origin))
     tags = {tag.name: tag for tag in into.tags}
     for tag in gone.tags:
         known = tags[tag.name].sources if tag.name in tags else ()
@@ -252,29 +252,29 @@ def unmerge(
     are the causes of the links of `into`, `standing` all rulings.
     """
     names = {one.ref for one in standing if one.kind is RulingKind.NAME and one.page == merged.page}
-    own = {one.ref for one in standing if one.kind is RulingKind.NAME and one.page == into.key}
-    own |= set(markdown.alias_keys(into.title))
-    lent = [alias for alias in into.aliases if alias.key in names - own]
+    own_names = {one.ref for one in standing if one.kind is RulingKind.NAME and one.page == into.key}
+    own_names |= set(markdown.alias_keys(into.title))
+    moved_aliases = [alias for alias in into.aliases if alias.key in names - own_names]
     items: list[Item] = [DropRuling(merged), *_revoked(merged, into, standing)]
-    items.extend(DropAlias(into.key, alias.key) for alias in lent)
+    items.extend(DropAlias(into.key, alias.key) for alias in moved_aliases)
     if gone is None:
         items.extend(RemoveSection(into.key, one.slug) for one in into.sections if one.aggregation is None)
         return Undone(tuple(items), tuple(sorted({one.memory_id for one in into.cited()})))
     items.append(CreatePage(replace(gone, is_active=True)))
     behind = {one.memory_id for one in gone.cited()}
-    later = {one.memory_id for alias in lent for one in alias.sources} - behind
-    kept = {one.memory_id for alias in into.aliases if alias.key in own for one in alias.sources}
-    again = behind | later
+    later = {one.memory_id for alias in moved_aliases for one in alias.sources} - behind
+    kept = {one.memory_id for alias in into.aliases if alias.key in own_names for one in alias.sources}
+    reread_ids = behind | later
     for section in into.sections:
-        rest = _without(_deduplicated(section, gone, into), gone, (behind | later) - kept, own)
+        rest = _without(_deduplicated(section, gone, into), gone, (behind | later) - kept, own_names)
         if rest is None or (later & {one.memory_id for one in section.sources}):
             items.append(RemoveSection(into.key, section.slug))
-            again |= {one.memory_id for one in section.sources}
+            reread_ids |= {one.memory_id for one in section.sources}
         elif rest not in into.sections:
             items.append(WriteSection(into.key, rest))
     items.extend(DropLink(one) for one in links if one.ref in behind and one.kind is LinkKind.REFERENCE)
     items.append(ScoreHubs(tuple(sorted({into.key, gone.key}))))
-    return Undone(tuple(items), tuple(sorted(again)))
+    return Undone(tuple(items), tuple(sorted(reread_ids)))
 
 
 def _revoked(merged: Ruling, into: Page, standing: Sequence[Ruling]) -> Iterator[DropRuling]:
@@ -299,16 +299,20 @@ def _deduplicated(section: Section, gone: Page, into: Page) -> Section:
 
     Their memories are read again, so a citation that another line needs comes back.
     """
-    came = {line for one in gone.sections if one.slug == section.slug for line in one.body_md.split("\n")}
+    moved_lines = {line for one in gone.sections if one.slug == section.slug for line in one.body_md.split("\n")}
     others = [one for one in into.sections if one.slug != section.slug and one.aggregation is None]
     lines = section.body_md.split("\n")
-    twice = {line for line in lines if line in came and any(line in one.body_md.split("\n") for one in others)}
-    if section.aggregation is not None or not twice:
+    duplicates = {
+        line for line in lines if line in moved_lines and any(line in one.body_md.split("\n") for one in others)
+    }
+    if section.aggregation is not None or not duplicates:
         return section
-    theirs = {source.memory_id for one in gone.sections if one.slug == section.slug for source in one.sources}
-    had = {one.memory_id for other in others if twice & {*other.body_md.split("\n")} for one in other.sources}
-    sources = tuple(one for one in section.sources if one.memory_id not in theirs & had)
-    return replace(section, body_md="\n".join(line for line in lines if line not in twice), sources=sources)
+    moved_ids = {source.memory_id for one in gone.sections if one.slug == section.slug for source in one.sources}
+    other_ids = {
+        one.memory_id for other in others if duplicates & {*other.body_md.split("\n")} for one in other.sources
+    }
+    sources = tuple(one for one in section.sources if one.memory_id not in moved_ids & other_ids)
+    return replace(section, body_md="\n".join(line for line in lines if line not in duplicates), sources=sources)
 
 
 def _without(section: Section, gone: Page, leaving: Collection[str], own: Collection[str]) -> Section | None:
@@ -320,11 +324,11 @@ def _without(section: Section, gone: Page, leaving: Collection[str], own: Collec
         listed = {key for one in gone.sections for key in one.children}
         kept = tuple(key for key in section.children if key not in listed)
         return replace(section, children=kept) if kept or not section.children else None
-    theirs = {line for one in gone.sections for line in one.body_md.split("\n")}
+    moved_lines = {line for one in gone.sections for line in one.body_md.split("\n")}
     lines = [
         line
         for line in section.body_md.split("\n")
-        if line not in theirs or any(holds(name, markdown.plain_key(markdown.unescape(line))) for name in own)
+        if line not in moved_lines or any(holds(name, markdown.plain_key(markdown.unescape(line))) for name in own)
     ]
     sources = tuple(one for one in section.sources if one.memory_id not in leaving)
     body = "\n".join(lines).strip()

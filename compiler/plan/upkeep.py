@@ -154,8 +154,8 @@ def undo(page: Page, slug: str, around: Mapping[PageKey, Page]) -> tuple[Item, .
             return ()
         raise ActRefused(slug, "was not promoted; there is nothing to take back")
     others = (item for item in unlink(promoted, around) if not _is_of(item, page.key, slug))
-    there = promoted in around
-    gone: tuple[Item, ...] = (SetParent(promoted, None), ArchivePage(promoted)) if there else ()
+    is_known = promoted in around
+    gone: tuple[Item, ...] = (SetParent(promoted, None), ArchivePage(promoted)) if is_known else ()
     return (*gone, WriteSection(page.key, _without(section, promoted, around)), *others)
 
 
@@ -239,8 +239,8 @@ def _without(section: Section, gone: PageKey, around: Mapping[PageKey, Page]) ->
 
 def _listed_again(section: Section, known: Aggregation, around: Mapping[PageKey, Page]) -> Section:
     """Return a promoted section as its former list of pages, suppressed so that it is not promoted again."""
-    there = [around[key] for key in (section.children or known.linked_pages) if key in around]
-    listed = [page for page in there if page.is_active]
+    known_pages = [around[key] for key in (section.children or known.linked_pages) if key in around]
+    listed = [page for page in known_pages if page.is_active]
     return replace(
         section,
         children=tuple(page.key for page in listed),

@@ -48,9 +48,9 @@ class Vocabulary:
 
     def edge_types(self) -> tuple[str, ...]:
         """Return the edge types that a planner may write: first the built-in ones that the ontology does not withhold."""
-        own = {one.slug: one for one in self.ontology.relationship_types}
-        built_in = (name for name in EDGE_TYPES if name not in own or is_approved(own[name]))
-        return tuple(dict.fromkeys((*built_in, *sorted(one.slug for one in own.values() if is_approved(one)))))
+        by_slug = {one.slug: one for one in self.ontology.relationship_types}
+        built_in = (name for name in EDGE_TYPES if name not in by_slug or is_approved(by_slug[name]))
+        return tuple(dict.fromkeys((*built_in, *sorted(one.slug for one in by_slug.values() if is_approved(one)))))
 
 
 def vocabulary(ontology: Ontology) -> Vocabulary:

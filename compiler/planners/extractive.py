@@ -208,15 +208,15 @@ def _better_summary(
     if not found or is_placed or page.key.type is PageType.DECISION:
         return "", ""
     summary, proof = _summary(subject, found)
-    said = one_line(unescape(summary))
-    if _PLACED.fullmatch(said) and any(escape(place_line(memory, subject.keys)) == summary for memory, _ in found):
+    proposed = one_line(unescape(summary))
+    if _PLACED.fullmatch(proposed) and any(escape(place_line(memory, subject.keys)) == summary for memory, _ in found):
         return summary, proof
     since = max((said_at[one.memory_id] for one in page.summary_sources if one.memory_id in said_at), default=OLDEST)
-    when = {standing: since, said: next(one.occurred_at for one, _ in found if one.memory_id == proof)}
-    if said == standing:
-        is_better = when[said] > since and all(one.memory_id != proof for one in page.summary_sources)
+    when = {standing: since, proposed: next(one.occurred_at for one, _ in found if one.memory_id == proof)}
+    if proposed == standing:
+        is_better = when[proposed] > since and all(one.memory_id != proof for one in page.summary_sources)
     else:
-        is_better = opening((said, standing) if standing else (said,), subject.keys, when) == said
+        is_better = opening((proposed, standing) if standing else (proposed,), subject.keys, when) == proposed
     return (summary, proof) if is_better else ("", "")
 
 
@@ -334,8 +334,10 @@ def _promotions(view: AggregationView) -> Iterable[SectionPromotion]:
             if known is None or known.promotion_status is not PromotionStatus.CANDIDATE:
                 continue
             children = [pages[key] for key in section.children if key in pages]
-            said = dict.fromkeys(escape(first_sentence(unescape(child.summary))) for child in children if child.summary)
-            summary = " ".join(list(said)[:HIGHLIGHTS])
+            sentences = dict.fromkeys(
+                escape(first_sentence(unescape(child.summary))) for child in children if child.summary
+            )
+            summary = " ".join(list(sentences)[:HIGHLIGHTS])
             top = tuple(f"**{escape(child.title)}**" for child in children[:HIGHLIGHTS])
             new = ProposedPage(PageType.TOPIC, f"{page.title} {section.heading}", summary)
             yield SectionPromotion(page.key, section.slug, new, summary, top, "dense for long enough")

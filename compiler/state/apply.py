@@ -229,8 +229,8 @@ def _cause(link: WriteLink, ids: Mapping[PageKey, UUID]) -> CauseRow:
 def _edge(edge: TypedEdge | None) -> EdgeStatement:
     if edge is None:
         return UNTYPED
-    said = {"since": edge.since, "until": edge.until}
-    properties = {name: text for name, text in said.items() if text} | (
+    period = {"since": edge.since, "until": edge.until}
+    properties = {name: text for name, text in period.items() if text} | (
         {"confidence": edge.confidence} if edge.confidence < 1 else {}
     )
     written = orjson.dumps(properties).decode()

@@ -120,8 +120,8 @@ async def _families(
     joined = await _called(scope, {word: later[word] for word in alone}, by_name, substrate)
     joined += [(word, name) for word, name in sorted(clues.kin) if word in by_name and name in by_name]
     for word, every in sorted(surnamed.items()):
-        there = [name for name in (word, *every) if name in by_name]
-        joined += [(there[0], name) for name in there[1:]]
+        present_names = [name for name in (word, *every) if name in by_name]
+        joined += [(present_names[0], name) for name in present_names[1:]]
     known = {word for word in words if any(word in roots(name) for name in by_name)}
     kept = await _kept(connection, scope, [holder.page for holder in holders if holder.page is not None])
     telling = {
@@ -163,11 +163,11 @@ async def _surnamed(
 
     A word is a surname if a name has it after a form of address (`Frau Salomon`), or if a memory has it after a title.
     """
-    own = frozenset(names)
-    surnames = {*clues.surnames, *(name.rpartition(" ")[2] for name in own)}
+    given_names = frozenset(names)
+    surnames = {*clues.surnames, *(name.rpartition(" ")[2] for name in given_names)}
     bearers = await candidates.names_ending(connection, scope, sorted(surnames), limit=_MOST_BEARERS)
     ending: dict[str, list[str]] = {}
-    for name in sorted({*bearers, *(name for name in own if " " in name)}):
+    for name in sorted({*bearers, *(name for name in given_names if " " in name)}):
         ending.setdefault(name.rpartition(" ")[2], []).append(name)
     sure = {word for word, every in ending.items() if word in clues.surnames or any(map(surname, every))}
     held = await _holders(connection, scope, (), ending.keys() - sure)

@@ -206,15 +206,15 @@ def ruling_row(one: Ruling) -> RulingRow:
 
 def link_cause(row: Mapping[str, Any]) -> WriteLink:
     """Return one cause of a link, with its typed edge if it has one."""
-    said = row["properties"]
+    properties = row["properties"]
     edge = TypedEdge(
         row["edge_type"],
         row["valid_from"],
         row["valid_until"],
         row["said_at"],
-        said.get("since", ""),
-        said.get("until", ""),
-        said.get("confidence", 1.0),
+        properties.get("since", ""),
+        properties.get("until", ""),
+        properties.get("confidence", 1.0),
         row["is_sole"],
     )
     return WriteLink(

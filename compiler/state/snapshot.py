@@ -21,8 +21,10 @@ async def snapshot(connection: Connection, scope: Scope) -> dict[str, bytes]:
     for row in await candidates.all_causes(connection, scope):
         name = f"/wiki/{row['from_type']}/{row['from_slug']} {row['kind']} /wiki/{row['to_type']}/{row['to_slug']}"
         edge = f" {row['edge_type']} {row['valid_from'] or ''}" if row["edge_type"] else ""
-        said = [row["valid_until"], row["said_at"], row["properties"], row["is_sole"]] if edge else []
-        found[f"link {name}{edge} {row['origin']} {row['context']} {row['ref']}"] = _json(said) if said else b""
+        attributes = [row["valid_until"], row["said_at"], row["properties"], row["is_sole"]] if edge else []
+        found[f"link {name}{edge} {row['origin']} {row['context']} {row['ref']}"] = (
+            _json(attributes) if attributes else b""
+        )
     for row in await candidates.all_mentions(connection, scope):
         found[f"mention {row['alias_normalized']} {row['status']}"] = _json(dict(row))
     keys = await candidates.open_keys(connection, scope)

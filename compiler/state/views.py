@@ -310,12 +310,12 @@ async def aggregation_view(
         connection, scope, pages, {*sorted(fed)[:_MOST_FED], *borne, *(key for one in found for key in one.pages)}
     )
     known = {page.key for page in (*pages, *others)}
-    left = [page for key, page in sorted(lean.items()) if key not in known]
-    more = [*cited, *await _cited_elsewhere(connection, scope, (*pages, *others), left)]
+    outlined = [page for key, page in sorted(lean.items()) if key not in known]
+    more = [*cited, *await _cited_elsewhere(connection, scope, (*pages, *others), outlined)]
     view = AggregationView(
         tuple(pages),
         found,
-        (*others, *left),
+        (*others, *outlined),
         await _evidence(connection, scope, (*pages, *others), more),
         await _inbound(connection, scope, {page.key: whole.ids[page.key] for page in pages}),
         await _hierarchy(connection, scope),

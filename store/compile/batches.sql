@@ -66,7 +66,7 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'applied' AND
 DELETE FROM compile_batches WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
 
 -- name: last_aggregated^
--- The job that aggregated last, how far it came if more pages had changed than one job may see, and whether it failed.
+-- The job that aggregated last, the last page it saw if more had changed than one job may see, and whether it failed.
 SELECT job_id, options -> 'reached' AS reached, options ? 'failed' AS is_failed FROM compile_batches
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND kind = 'aggregation' AND status = 'applied'
     AND NOT options ?| array['links', 'taken']

@@ -75,7 +75,7 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id RETURNING batch_seq;
 UPDATE wiki_compile_cursors SET crashes = crashes + 1, updated_at = :now WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
 
 -- name: read_up_to!
--- Records how far the feed was read without finding anything to compile.
+-- Records the feed position up to which nothing to compile was found.
 UPDATE wiki_compile_cursors SET read_through = greatest(read_through, :read_through::bigint), updated_at = :now
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND fence = :fence;
 

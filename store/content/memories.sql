@@ -19,7 +19,7 @@ WITH given AS (
         WITH ORDINALITY AS r (memory_id, document_id, text, metadata, turns, occurred_at, text_hash, signature, word_count,
         words, memory_type, status, confidence, authority, domains, episodes, events, valid_from, stated_until, valid_precision,
         marks, place)
-), merged AS (  -- what was not given is no change; a known memory keeps its status, and its authority never rises
+), merged AS (  -- a missing value is no change; a known memory keeps its status, and its authority never rises
     SELECT given.place, given.memory_id, given.document_id, given.text, given.metadata, given.text_hash, given.signature,
         given.word_count, given.words, given.marks, given.turn_ids, known.memory_id IS NULL AS is_new,
         coalesce(given.occurred_at, known.occurred_at, :now::timestamptz) AS happened_at,

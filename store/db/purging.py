@@ -23,7 +23,7 @@ _MOST_TRIES = 30
 _PAUSE_S = 1.0
 _MOST_SEGMENTS = 200
 
-# What keeps the books of other rows: ids, times and numbers. No forgetting takes a text out of these.
+# Tables of ids, times and numbers about other rows. Forgetting removes no text from these.
 _BOOKS = frozenset(
     (
         "background_jobs",

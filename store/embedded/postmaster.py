@@ -43,7 +43,7 @@ _SETTINGS = {
     "jit": "off",
     "autovacuum_naptime": "5s",  # search plans depend on statistics, which a large import makes stale
     "client_connection_check_interval": "1s",  # cancels a query when its client process ends
-    "wal_recycle": "off",  # a file of the log that is used again would keep what it held
+    "wal_recycle": "off",  # a reused file of the log would keep its old contents
     "timezone": "UTC",
     "log_timezone": "UTC",
 }

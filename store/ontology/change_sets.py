@@ -257,7 +257,7 @@ async def reject_fingerprints(
 
 
 async def drop_rejected(connection: Connection, tenant_id: UUID, change_set_id: UUID, *, keep: int) -> int:
-    """Delete the rejected items of an open change set that a scan proposed, but for the newest `keep`; return how many.
+    """Delete the rejected items of an open change set that a scan proposed, except the newest `keep`; return how many.
 
     Their fingerprints stay.
     """

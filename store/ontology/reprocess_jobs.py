@@ -1,4 +1,4 @@
-"""The queue of reprocess jobs, which bring a tenant's pages from one version of its ontology to the next.
+"""The queue of reprocess jobs, which apply a new version of a tenant's ontology to its pages.
 
 Every function takes a connection inside a transaction of the tenant.
 """

@@ -207,10 +207,10 @@ def _since(
 ) -> Callable[[str, str], bool]:
     """Return a predicate for whether a reference was forgotten since `began`; it adds the notes it matches to `met`."""
 
-    there = brain_of(scope.tenant_id)
+    brain_scope = brain_of(scope.tenant_id)
 
     def is_forgotten(kind: str, ref: str) -> bool:
-        hashes = [_hash(one, kind, ref) for one in (scope, there)]
+        hashes = [_hash(one, kind, ref) for one in (scope, brain_scope)]
         found = [one for one in hashes if one in notes]
         met.update(found)
         return any(notes[one].concerns(began) for one in found)

@@ -1,6 +1,6 @@
 """Finds the rows of a target to forget, and the rows that hold a word.
 
-Every function takes a connection inside a transaction of the scope that is passed. Ids only, but for the excerpts of `hits`.
+Every function takes a connection inside a transaction of the scope that is passed. All return ids only; `hits` adds excerpts.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ _LINK_TARGET = re.compile(r"\]\([^)\s]*\)")
 
 def is_said_by(text: str, others: Iterable[str]) -> bool:
     """Return whether every sentence of the text occurs, word for word, in one of the others, ignoring case and punctuation."""
-    said = [_words(other) for other in others]
-    return all(any(sentence in other for other in said) for sentence in _sentences(text))
+    other_words = [_words(other) for other in others]
+    return all(any(sentence in other for other in other_words) for sentence in _sentences(text))
 
 
 def _sentences(text: str) -> Iterator[str]:

@@ -122,7 +122,7 @@ WHERE e.tenant_id = :tenant_id AND e.owner_id = :owner_id AND e.origin = :origin
 ORDER BY f.type, f.slug, t.type, t.slug, l.kind, l.edge_type, l.valid_from, e.context, e.ref;
 
 -- name: count_scope^
--- Counts of what a reset affects: active or all pages, held names, waiting jobs, and memories in the ledger.
+-- The counts that a reset affects: active or all pages, held names, waiting jobs, and memories in the ledger.
 SELECT (SELECT count(*) FROM wiki_pages WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'active') AS active_pages,
     (SELECT count(*) FROM wiki_pages WHERE tenant_id = :tenant_id AND owner_id = :owner_id) AS pages,
     (SELECT count(*) FROM wiki_unresolved_mentions WHERE tenant_id = :tenant_id AND owner_id = :owner_id) AS mentions,

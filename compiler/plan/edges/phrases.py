@@ -270,7 +270,7 @@ BELONGING = (
     r"|appartient (?:à|au)|appartiene (?:a|al|alla))"
 )
 DATIVE = "gehört"
-"""“Maria gehört das Café” says of a person what “das Café gehört Maria” says."""
+"""The verb of “Maria gehört das Café”, which means the same as “das Café gehört Maria”."""
 POSSESSION = rf"['’]s? (?:new |old |own )?{_THING}"
 
 FIRST_PERSON: Final[Sequence[tuple[str, str, str]]] = (
@@ -317,7 +317,7 @@ FIRST_PERSON: Final[Sequence[tuple[str, str, str]]] = (
     ("married_to", "", r"(?:Mio|mio) marito|(?:Mia|mia) moglie"),
 )  # fmt: skip
 
-# A sentence with one of these says what may be, not what is.
+# A sentence with one of these states a possibility, not a fact.
 DOUBT = (
     r"\b(?:if|whether|maybe|perhaps|probably|might|may(?=\s+[a-z])|could|would|should|think|thinks|thought|believes?|guess"
     r"|hopes?|hoping|wish(?:es)?|dreams?|imagin\w+|pretend\w*|rumou?r\w*|lied|jok(?:es|ed)|unless"

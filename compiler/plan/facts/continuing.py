@@ -116,11 +116,11 @@ class _SourceFinder:
         """Return the indexes of the texts that rest on the memory, sorted; none for an unknown memory."""
         if memory is None:
             return []
-        said = facts.read(memory.text)
+        sentences = facts.read(memory.text)
         if self._is_quoted:
-            found = {place for one in said for place in self._holding.get(one.words, ())}
+            found = {place for one in sentences for place in self._holding.get(one.words, ())}
             return sorted({self._sentences[place][0] for place in found})
-        gist = facts.gist(said, self._own)
+        gist = facts.gist(sentences, self._own)
         holding = {place for fact in gist.facts for place in self._holding.get(f"={fact}", ())}
         shared = Counter(place for stem in gist.stems for place in self._holding.get(stem, ()))
         holding |= {place for place, count in shared.items() if count * 3 >= self._words[place]}

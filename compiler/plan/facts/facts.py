@@ -147,18 +147,18 @@ def _replacing_facts(facts: frozenset[str], one: Sentence, clause: Clause, kind:
     """Return the facts that a clause, or its sentence, has in place of `facts`; None if the clause has `facts`."""
     if facts <= _of(clause, kind):
         return None
-    there = _of(one.whole, kind)
-    return (_of(clause, kind) if facts <= there else there) - facts
+    sentence_facts = _of(one.whole, kind)
+    return (_of(clause, kind) if facts <= sentence_facts else sentence_facts) - facts
 
 
 def says(text: str, loss: Loss) -> bool:
     """Return whether a text supports the contradiction: it has one of the foreign facts or, if there is none, its words."""
-    said = read(text)
-    found = [one.whole for one in said]
+    read_sentences = read(text)
+    found = [one.whole for one in read_sentences]
     if loss.foreign:
         facts = {fact.partition("#")[0] for fact in loss.foreign}
         return any(facts & (one.numbers | one.names | one.wholes) for one in found) or any(
-            f" {fact} " in one.words for one in said for fact in facts
+            f" {fact} " in one.words for one in read_sentences for fact in facts
         )
     return loss.by is not None and any(
         len(loss.by.whole.stems & one.stems) * 2 >= len(loss.by.whole.stems) for one in found
@@ -186,9 +186,9 @@ def shared(one: Gist, other: Gist) -> int:
 
 def holds_all(text: str, sentence: Sentence) -> bool:
     """Return whether a text states every fact and content word of a sentence."""
-    said, wanted = read(text), sentence.whole
-    known = gist(said)
-    is_denied = any(one.whole.is_negated for one in said) or not wanted.is_negated
+    read_sentences, wanted = read(text), sentence.whole
+    known = gist(read_sentences)
+    is_denied = any(one.whole.is_negated for one in read_sentences) or not wanted.is_negated
     return wanted.stems <= known.stems and wanted.numbers | wanted.names <= known.facts and is_denied
 
 

@@ -111,12 +111,12 @@ class _Rewrite:
             return frozenset()
         texts = (self.draft.existing_md, body)
         before, after = (facts.gist(self._read(text), self.own) for text in texts)
-        again = {memory.memory_id for memory in self.draft.memories}
+        cited_again = {memory.memory_id for memory in self.draft.memories}
         gists = {memory.memory_id: gist for memory, gist in self.newest}
         gone = set()
         for source in self.draft.standing:
             gist = gists.get(source.memory_id)
-            if gist is None or source.memory_id in again:
+            if gist is None or source.memory_id in cited_again:
                 continue
             if facts.shared(before, gist) and not facts.shared(after, gist):
                 gone.add(source.memory_id)
@@ -125,27 +125,27 @@ class _Rewrite:
     def _lost(self, present: str, body: str) -> list[tuple[str, Sentence, Loss]]:
         """Return the sentences of the present text that lose facts in the new text: the line to keep, the sentence, its loss."""
         new = self._read(body)
-        again = {one.words for one in new}
+        repeated = {one.words for one in new}
         is_long = len(self._read(present)) * len(new) > MOST_COMPARED
         found = []
         for line in present.split("\n"):
-            said = self._read(line)
-            for one in said:
-                if one.words in again:
+            sentences = self._read(line)
+            for one in sentences:
+                if one.words in repeated:
                     continue
                 loss = facts.every_fact(one) if is_long else facts.lost(one, new, self.own)
                 if loss.kinds:
-                    found.append((line if len(said) == 1 else f"- {escape(one.text)}", one, loss))
+                    found.append((line if len(sentences) == 1 else f"- {escape(one.text)}", one, loss))
         return found
 
     def _with_lost(self, body: str, lost: Iterable[tuple[str, Sentence, Loss]]) -> tuple[str, list[str]]:
         """Return the body with the lost sentences of the user put back, and the past lines and claims to keep with it."""
-        stays: list[str] = []
+        restored: list[str] = []
         lines: list[str] = []
         for line, one, loss in lost:
             memory = self._source_of(one)
             if (memory is None or past.origin(memory) is Origin.USER) and not self._is_the_users(loss):
-                stays.append(line)
+                restored.append(line)
                 self.counters["lines_kept_of_users"] += 1
                 body, claims = self._apart(body, loss)
                 lines += claims
@@ -153,36 +153,36 @@ class _Rewrite:
             lines.append(past.earlier(one.text, memory))
             self.counters["lines_kept_as_past"] += 1
             self.counters.update(_COUNTED_AS[kind] for kind in loss.kinds)
-        return "\n\n".join(part for part in ("\n".join(stays), body) if part.strip()), lines
+        return "\n\n".join(part for part in ("\n".join(restored), body) if part.strip()), lines
 
     def _is_the_users(self, loss: Loss) -> bool:
         """Return whether the user made the change: a cited memory of the user says it, or no memory of another origin does."""
-        theirs = [one for one in self.draft.memories if past.origin(one) is Origin.USER]
+        user_memories = [one for one in self.draft.memories if past.origin(one) is Origin.USER]
         others = self._others()
-        if any(facts.says(one.text, loss) for one in theirs):
+        if any(facts.says(one.text, loss) for one in user_memories):
             return True
-        return bool(theirs) and not any(facts.says(one.text, loss) for one in others)
+        return bool(user_memories) and not any(facts.says(one.text, loss) for one in others)
 
     def _claims_apart(self, body: str) -> tuple[str, list[str]]:
         """Return the body with the user's sentences that another origin contradicts put back, and the claims kept apart."""
         every = {one.memory_id: one for one in (*self._known(), *self.draft.memories)}
-        theirs = [one for one in every.values() if past.origin(one) is Origin.USER]
+        user_memories = [one for one in every.values() if past.origin(one) is Origin.USER]
         others = [one for one in (*self._known(), *self._others()) if past.origin(one) is not Origin.USER]
-        said = [one for memory in theirs if others for one in facts.read(memory.text) if one.has_facts]
+        user_sentences = [one for memory in user_memories if others for one in facts.read(memory.text) if one.has_facts]
         lines: list[str] = []
-        stays: dict[str, None] = {}
-        if len(said) * len(self._read(body)) <= MOST_COMPARED:
-            for one in said:
+        restored: dict[str, None] = {}
+        if len(user_sentences) * len(self._read(body)) <= MOST_COMPARED:
+            for one in user_sentences:
                 loss = facts.contradiction(one, self._read(body))
                 said_by = [other for other in others if facts.says(other.text, loss)] if loss.kinds else []
-                if said_by and not any(facts.says(other.text, loss) for other in theirs):
+                if said_by and not any(facts.says(other.text, loss) for other in user_memories):
                     body, claims = self._apart(body, loss)
                     lines += claims
-                    stays[f"- {escape(one.text)}"] = None
-        self.counters["lines_kept_of_users"] += len(stays)
-        if self.draft.section.slug == _SUMMARY and stays:
-            return next(iter(stays)).removeprefix("- "), []
-        return "\n\n".join(part for part in ("\n".join(stays), body) if part.strip()), lines
+                    restored[f"- {escape(one.text)}"] = None
+        self.counters["lines_kept_of_users"] += len(restored)
+        if self.draft.section.slug == _SUMMARY and restored:
+            return next(iter(restored)).removeprefix("- "), []
+        return "\n\n".join(part for part in ("\n".join(restored), body) if part.strip()), lines
 
     def _apart(self, body: str, loss: Loss) -> tuple[str, list[str]]:
         """Return the body without the contradicting sentence, and that sentence as a claim if a memory of another origin says
@@ -225,13 +225,13 @@ def _without_sentence(body: str, one: Sentence) -> str:
     """Return the body without a sentence; other sentences of its line stay."""
     lines = body.split("\n")
     for at, line in enumerate(lines):
-        said: Sequence[Sentence] = facts.read(past.plain(line))
-        if not any(other.text == one.text for other in said):
+        sentences: Sequence[Sentence] = facts.read(past.plain(line))
+        if not any(other.text == one.text for other in sentences):
             continue
-        if len(said) == 1:
+        if len(sentences) == 1:
             return "\n".join((*lines[:at], *lines[at + 1 :]))
         cut = line.replace(one.text, "", 1)
-        rest = " ".join(escape(other.text) for other in said if other.text != one.text)
+        rest = " ".join(escape(other.text) for other in sentences if other.text != one.text)
         lines[at] = " ".join(cut.split()) if cut != line else rest
         return "\n".join(lines)
     return body

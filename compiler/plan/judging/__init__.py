@@ -1,1 +1,1 @@
-"""Judges a proposal: which parts become items, and what follows from edited or forgotten memories."""
+"""Judges proposals: decides which parts become items, and the effects of edited and forgotten memories."""

@@ -1,6 +1,6 @@
 """Judges an aggregation planner's proposal: hubs, rollups, promotions, parents and scores.
 
-Membership is verified here for every planner. A child stands in one section of a parent. A hub needs three verified children.
+Membership is verified here for every planner. A child is in one section of a parent only. A hub needs three verified children.
 Rollups are rendered, never written by a model.
 """
 
@@ -106,10 +106,10 @@ class _Pass:
         if own is None or key is None or proposed.type is not PageType.TOPIC:
             self.gathering.reject("hub_without_name" if key is None else "hub_is_no_topic", proposed.title)
             return
-        there = self.merger.resolve(proposed)
-        if there is not None:
-            self.gathering.count("fuzzy_dedupe_merges" if there.way == "fuzzy" else "alias_dedup_merged")
-            self.ended[own] = there.page
+        resolution = self.merger.resolve(proposed)
+        if resolution is not None:
+            self.gathering.count("fuzzy_dedupe_merges" if resolution.way == "fuzzy" else "alias_dedup_merged")
+            self.ended[own] = resolution.page
             return
         proposed = self.merger.rulings.titled(key, proposed)
         standing = self.merger.pages.get(key)
@@ -336,10 +336,10 @@ class _Pass:
     def link(self, proposed: Iterable[ProposedLink]) -> None:
         """Collect the links between pages that exist or are being created; reject others."""
         made = {item.page.key for item in self.gathering.items if isinstance(item, CreatePage)}
-        there = made | {key for key, page in self.merger.pages.items() if page.is_active}
+        active = made | {key for key, page in self.merger.pages.items() if page.is_active}
         for one in dict.fromkeys(proposed):
             source, target = self.ended.get(one.source, one.source), self.ended.get(one.target, one.target)
-            if source == target or not {source, target} <= there:
+            if source == target or not {source, target} <= active:
                 reason = "link_to_itself" if source == target else "link_to_unknown_page"
                 self.gathering.reject(reason, f"{source.path} {target.path}")
                 continue
@@ -367,8 +367,8 @@ class _Pass:
     def _left(self, key: PageKey, slug: str) -> Aggregation:
         """Return the aggregation of a list whose hub is restored from the archive: empty, but still suppressed if it was."""
         archived = self.merger.pages.get(key)
-        left = next((one.aggregation for one in archived.sections if one.slug == slug), None) if archived else None
-        is_suppressed = left is not None and left.promotion_status is PromotionStatus.SUPPRESSED
+        before = next((one.aggregation for one in archived.sections if one.slug == slug), None) if archived else None
+        is_suppressed = before is not None and before.promotion_status is PromotionStatus.SUPPRESSED
         return Aggregation(promotion_status=PromotionStatus.SUPPRESSED) if is_suppressed else Aggregation()
 
     def _claims(self, page: Page, *, besides: str) -> set[PageKey]:

@@ -73,7 +73,7 @@ def finish(
     `sought`. A draft without a body keeps the proposed text; an empty body removes its section. Idempotent.
     """
     made = {item.page.key for item in decision.items if isinstance(item, CreatePage)}
-    own = {
+    new_aliases = {
         alias.key: item.page.key
         for item in decision.items
         if isinstance(item, CreatePage)
@@ -81,7 +81,7 @@ def finish(
     }
     touched = {item.page for item in decision.items if isinstance(item, WriteSection | WriteSummary)}
     deleted = {item.page for item in decision.items if isinstance(item, DeletePage)}
-    names = {name: page for name, page in {**own, **known}.items() if page not in deleted}
+    names = {name: page for name, page in {**new_aliases, **known}.items() if page not in deleted}
     linkable = {*made, *touched, *known.values(), *existing} - deleted
     written = frozenset((draft.page, draft.section.slug) for draft in (*decision.drafts, *decision.proposed))
     finisher = _Finisher(bodies, names, linkable, memories or {}, written | bodies.keys())

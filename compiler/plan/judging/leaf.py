@@ -75,7 +75,7 @@ def decide(batch: LeafBatch, proposal: Proposal, matches: Matches, *, gazetteer:
 class _Leaf:
     """A decision in progress: pages updated and created, and the final key of each proposed page.
 
-    `fresh` are proposals that no existing page stands for, with the keys of their titles and those of their pages.
+    `fresh` are proposals that match no existing page, with the keys of their titles and those of their pages.
     """
 
     citable: Citable

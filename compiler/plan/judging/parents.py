@@ -151,8 +151,8 @@ def from_people(opened: Mapping[PageKey, Iterable[Page]], people: Iterable[Page]
 
 def names_in_summaries(pages: Iterable[Page]) -> tuple[str, ...]:
     """Return the folded names in the summaries of pages, sorted."""
-    said = [unescape(page.summary) for page in pages]
-    names = {one.name for text in said for one in runs(text)} | {speaker_of(text) for text in said}
+    summaries = [unescape(page.summary) for page in pages]
+    names = {one.name for text in summaries for one in runs(text)} | {speaker_of(text) for text in summaries}
     return tuple(sorted({key for name in names for key in alias_keys(name)}))
 
 

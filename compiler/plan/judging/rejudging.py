@@ -155,16 +155,16 @@ def is_made_by_hand(page: Page) -> bool:
 
 def with_quoted(family: NameFamily, memories: Mapping[str, BatchMemory]) -> NameFamily:
     """Return the family with `quoted` set: its pages that only quote its memories."""
-    own = [memories[one] for one in sorted(family.memory_ids) if one in memories]
-    return replace(family, quoted=frozenset(page.key for page in family.pages if _is_quoted(page, own)))
+    family_memories = [memories[one] for one in sorted(family.memory_ids) if one in memories]
+    return replace(family, quoted=frozenset(page.key for page in family.pages if _is_quoted(page, family_memories)))
 
 
 def _is_quoted(page: Page, memories: Iterable[BatchMemory]) -> bool:
     """Return whether every line of the page is a sentence of one of the memories."""
     texts = [plain_key(memory.text) for memory in memories]
     lines = (plain_key(line) for section in page.sections for line in past.plain(section.body_md).split("\n"))
-    said = [_DAY.sub("", line) for line in lines if line]
-    return all(any(holds(line, text) for text in texts) for line in said)
+    sentences = [_DAY.sub("", line) for line in lines if line]
+    return all(any(holds(line, text) for text in texts) for line in sentences)
 
 
 def batch_of(family: NameFamily, memories: Mapping[str, BatchMemory]) -> LeafBatch:
@@ -202,11 +202,11 @@ def changes(
     withdrawn = _unproven(family, decision) - made.keys() - folded.keys() - family.kept - needed
     items: list[Item] = []
     for key, page in sorted(made.items()):
-        there = standing.get(key)
-        if there is None:
+        present = standing.get(key)
+        if present is None:
             items.append(CreatePage(page))
-        elif key not in family.kept and _differ(there, page):
-            items.extend(_rewritten(there, page))
+        elif key not in family.kept and _differ(present, page):
+            items.extend(_rewritten(present, page))
     for key, target in sorted(folded.items()):
         gone = standing[key]
         items.extend(_moved_edges(key, target, stated))

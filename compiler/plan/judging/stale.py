@@ -121,7 +121,7 @@ class _Stale:
             self.gathering.count("pages_emptied")
 
     def _section(self, page: Page, section: Section) -> Section | None:
-        """Collect the section's change; return what remains of it, apart from its text."""
+        """Collect the section's change; return the remaining section, still without its new text."""
         if not self._is_stale(section.sources):
             return section
         memories = self._speaking(page, section.sources)

@@ -123,8 +123,8 @@ def _decided(sentence: str, *, is_tagged: bool) -> str:
     said = _ENTSCHIEDEN.sub("", said) if marker else said
     if label:
         rest = said[label.end() :]
-        again = _DECIDED.search(rest)
-        return rest[again.end() :] if again and _is_own(rest, rest[: again.start()]) else rest
+        second_marker = _DECIDED.search(rest)
+        return rest[second_marker.end() :] if second_marker and _is_own(rest, rest[: second_marker.start()]) else rest
     if marker and _is_own(sentence, said[: marker.start()]):
         decided = said[marker.end() :]
         _, colon, clause = decided.partition(": ")

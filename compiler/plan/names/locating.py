@@ -18,10 +18,10 @@ PERIOD_TAG = "period:"
 def located(page: ProposedPage, citable: Citable) -> ProposedPage:
     """Return the page with its city and tags from cited memories made at a place with one of the page's names."""
     cited = [*page.memory_ids, *(one for section in page.sections for one in section.memory_ids)]
-    there = _made_at((page.title, *(alias.name for alias in page.aliases)), citable, cited)
-    cities = [city for memory in there if slug(city := city_of(memory))]
+    memories_there = _made_at((page.title, *(alias.name for alias in page.aliases)), citable, cited)
+    cities = [city for memory in memories_there if slug(city := city_of(memory))]
     city = page.city or (cities[0] if cities else "")
-    return replace(page, city=city, tags=(*page.tags, *_proven(there, slug(city))))
+    return replace(page, city=city, tags=(*page.tags, *_proven(memories_there, slug(city))))
 
 
 def tags_at(page: Page, names: Iterable[str], citable: Citable, cited: Iterable[str]) -> tuple[ProposedName, ...]:
@@ -29,10 +29,10 @@ def tags_at(page: Page, names: Iterable[str], citable: Citable, cited: Iterable[
 
     Tags of another city than the page's are left out.
     """
-    there = _made_at((page.title, *(alias.display for alias in page.aliases), *names), citable, cited)
+    memories_there = _made_at((page.title, *(alias.display for alias in page.aliases), *names), citable, cited)
     cities = [tag.name.removeprefix(CITY_TAG) for tag in page.tags if tag.name.startswith(CITY_TAG)]
-    cities += [city for memory in there if (city := slug(city_of(memory)))]
-    return _proven(there, cities[0] if cities else "")
+    cities += [city for memory in memories_there if (city := slug(city_of(memory)))]
+    return _proven(memories_there, cities[0] if cities else "")
 
 
 def _made_at(names: Iterable[str], citable: Citable, cited: Iterable[str]) -> list[BatchMemory]:
@@ -40,10 +40,10 @@ def _made_at(names: Iterable[str], citable: Citable, cited: Iterable[str]) -> li
     return [memory for memory in citable.texts(cited) if plain_key(place_name(memory)) in keys]
 
 
-def _proven(there: Iterable[BatchMemory], city: str) -> tuple[ProposedName, ...]:
+def _proven(memories: Iterable[BatchMemory], city: str) -> tuple[ProposedName, ...]:
     """Return the tags of memories of one place, each with the memories that have it, without those of other cities."""
     proven: dict[str, list[str]] = {}
-    for memory in there:
+    for memory in memories:
         for tag in tag_names(memory):
             proven.setdefault(tag, []).append(memory.memory_id)
     wrong = {tag for tag in proven if tag.startswith(CITY_TAG) and tag != CITY_TAG + city}

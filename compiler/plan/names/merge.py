@@ -88,8 +88,8 @@ class Merger:
         """Return the existing page that the proposal stands for; None if there is none, or if the proposal fits two pages."""
         ruled = self.rulings.page_of(proposed)
         if ruled is not None:
-            there = self.pages.get(ruled)
-            return Resolution(ruled, "exact") if there is not None and there.is_active else None
+            ruled_page = self.pages.get(ruled)
+            return Resolution(ruled, "exact") if ruled_page is not None and ruled_page.is_active else None
         ways = (
             ("exact", self._exact(proposed, spelling.exact_keys(proposed))),
             ("derived", self._exact(proposed, spelling.derived_keys(proposed, self.gazetteer))),
@@ -163,9 +163,9 @@ class Merger:
     def _same_place(self, proposed: ProposedPage, key: PageKey) -> bool:
         """Return whether the two are not known to be in different cities, nor to be different cities."""
         page = self.pages[key]
-        there = {tag.name.removeprefix(CITY_TAG) for tag in page.tags if tag.name.startswith(CITY_TAG)}
+        page_cities = {tag.name.removeprefix(CITY_TAG) for tag in page.tags if tag.name.startswith(CITY_TAG)}
         city = slug(proposed.city) or slug(spelling.city_after_comma(proposed.title, self.gazetteer))
-        if city and there and city not in there:
+        if city and page_cities and city not in page_cities:
             return False
         one, other = spelling.city(proposed.title, self.gazetteer), spelling.city(page.title, self.gazetteer)
         return not one or not other or one == other

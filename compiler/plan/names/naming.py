@@ -38,8 +38,8 @@ def aliases(
             if key not in found and key not in standing and room <= 0 and plain_key(name) != plain_key(page.title):
                 continue
             room -= key not in found and key not in standing
-            there = found.get(key) or standing.get(key) or Alias(key, name)
-            found[key] = Alias(key, there.display, there.origin, united(there.sources, sources))
+            present = found.get(key) or standing.get(key) or Alias(key, name)
+            found[key] = Alias(key, present.display, present.origin, united(present.sources, sources))
     return tuple(alias for key, alias in found.items() if alias != standing.get(key))
 
 
@@ -51,8 +51,8 @@ def tags(page: Page, proposed: Iterable[ProposedName], *, citable: Citable) -> t
         name, sources = one_line(one.name)[:MAX_NAME_CHARS].casefold(), citable.cite(one.memory_ids)
         is_known = name in found or name in standing
         if name and sources and (is_known or len(standing.keys() | found.keys()) < TAGS):
-            there = found.get(name) or standing.get(name) or Tag(name)
-            found[name] = Tag(name, united(there.sources, sources))
+            present = found.get(name) or standing.get(name) or Tag(name)
+            found[name] = Tag(name, united(present.sources, sources))
     return tuple(tag for name, tag in found.items() if tag != standing.get(name))
 
 
@@ -68,12 +68,12 @@ def is_named(key: str, text: str) -> bool:
     """
     if kind := kind_of(key):
         return kind in kinds_in(text)
-    said = plain_key(text)
-    if holds(key, said) or (_OWNING.search(text) is not None and holds(key, plain_key(_OWNING.sub("", text)))):
+    text_key = plain_key(text)
+    if holds(key, text_key) or (_OWNING.search(text) is not None and holds(key, plain_key(_OWNING.sub("", text)))):
         return True
-    if key.startswith(_MISTER) and holds(f"{_MISTER[:-1]}n {key.removeprefix(_MISTER)}", said):
+    if key.startswith(_MISTER) and holds(f"{_MISTER[:-1]}n {key.removeprefix(_MISTER)}", text_key):
         return True
-    return holds(f"{key}s", said) and key.rpartition(" ")[2] in genitives(text)
+    return holds(f"{key}s", text_key) and key.rpartition(" ")[2] in genitives(text)
 
 
 def holds(key: str, text_key: str) -> bool:

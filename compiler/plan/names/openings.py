@@ -46,11 +46,11 @@ _DISCOURSE = re.compile(
     r"|as i \w+ to say|like i said|you know|for example|and also)\b"
 )
 _LOOSE = frozenset(["it", "there", "them", "then", "this", "these", "those"])
-# What a speaker tells of themselves is known by its pronouns in English only: other languages leave them out.
+# Only in English do pronouns show whether a sentence is about the speaker: other languages leave them out.
 _ENGLISH = re.compile(
     r"\b(?:the|is|are|was|were|it|its|this|that|of|and|to|for|with|but|they|he|she|his|her|their|be|been|has|have)\b"
 )
-# Without an apostrophe `we're` and `we'll` are words that tell nothing of who speaks.
+# Without an apostrophe, `we're` and `we'll` are other words and no evidence of the first person.
 _OWN = FIRST_PERSON - {"were", "well", "wed"}
 _LEARNT = frozenset(["learn", "learned", "learnt"])
 _LIKES_WORDS = frozenset(_LIKES.split())

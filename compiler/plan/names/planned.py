@@ -57,11 +57,11 @@ class PagesByName:
 
     def _similar(self, wanted: Names) -> Iterator[Match]:
         for _, name in wanted.similar:
-            own = trigrams(name)
-            rarest = sorted(own, key=lambda one: (len(self._sharing.get(one, ())), one))
-            enough = rarest[: math.floor(len(own) * (1 - SIMILARITY)) + 1]
+            name_trigrams = trigrams(name)
+            rarest = sorted(name_trigrams, key=lambda one: (len(self._sharing.get(one, ())), one))
+            enough = rarest[: math.floor(len(name_trigrams) * (1 - SIMILARITY)) + 1]
             for alias in sorted({alias for one in enough for alias in self._sharing.get(one, ())}):
-                likeness = _likeness(own, trigrams(alias))
+                likeness = _likeness(name_trigrams, trigrams(alias))
                 if likeness >= SIMILARITY:
                     yield from (Match(name, Way.SIMILAR, alias, page, likeness) for page in self._equal_to[alias])
 
@@ -91,11 +91,11 @@ class PlannedPages:
         found = self._resolved(proposed, self._names)
         if found is not None:
             return found
-        own = proposed_key(proposed)
-        if own is None:
+        own_key = proposed_key(proposed)
+        if own_key is None:
             return None
         alone = PagesByName()
-        alone.add(_page(own, proposed))
+        alone.add(_page(own_key, proposed))
         later = {key for key in self._seekers(proposed) if self._resolved(self._proposed[key], alone) is not None}
         return later.pop() if len(later) == 1 else None
 

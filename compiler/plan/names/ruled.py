@@ -48,8 +48,8 @@ class Rulings:
         """
         found = [key for name in alias_keys(proposed.title) for key in self.names.get(name, ())]
         same = {self.end(key) for key in found if key.type is proposed.type} or {self.end(key) for key in found}
-        own = slug(proposed.title) or slug(proposed.slug)
-        key = PageKey(proposed.type, own) if own else None
+        own_slug = slug(proposed.title) or slug(proposed.slug)
+        key = PageKey(proposed.type, own_slug) if own_slug else None
         if not same and key is not None and (key in self.merged or key in self.titles):
             return self.end(key)
         return same.pop() if len(same) == 1 else None
@@ -64,8 +64,8 @@ class Rulings:
         title = self.titles.get(key)
         if title is None or title == one_line(proposed.title):
             return proposed
-        own = ProposedName(proposed.title, proposed.memory_ids)
-        return replace(proposed, title=title, aliases=(own, *proposed.aliases))
+        own_name = ProposedName(proposed.title, proposed.memory_ids)
+        return replace(proposed, title=title, aliases=(own_name, *proposed.aliases))
 
     def named(self, page: Page) -> Page:
         """Return the page with the names that operators gave it."""

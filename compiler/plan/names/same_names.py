@@ -104,8 +104,8 @@ def main_name(name: str) -> str:
 
 def country_in(name: str, language: str) -> str:
     """Return the usual name in a language of the country that a name stands for; the name itself if it stands for none."""
-    own = country(plain_key(name))
-    return next((one[language][0] for one in COUNTRY_NAMES if plain_key(one["english"][0]) == own), name)
+    country_key = country(plain_key(name))
+    return next((one[language][0] for one in COUNTRY_NAMES if plain_key(one["english"][0]) == country_key), name)
 
 
 @cache

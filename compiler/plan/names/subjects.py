@@ -324,16 +324,16 @@ def _joined(found: dict[str, Subject]) -> dict[str, Subject]:
 
 def _bearer(key: str, subject: Subject, found: Mapping[str, Subject]) -> Subject | None:
     """Return the only person with this surname: the full name for `Dr. Reuter`, `Señor Uribe` for `Uribe`; else None."""
-    own = surname(key)
-    if subject.kind not in (NameKind.THING, NameKind.PERSON) or " " in (own or key):
+    surname_key = surname(key)
+    if subject.kind not in (NameKind.THING, NameKind.PERSON) or " " in (surname_key or key):
         return None
-    ending = [one for other, one in found.items() if other != key and other.endswith(f" {own or key}")]
+    ending = [one for other, one in found.items() if other != key and other.endswith(f" {surname_key or key}")]
     addressed = [one for one in ending if surname(one.key)]
-    if own or is_titled(key, (memory.text for memory in subject.memories.values())):
+    if surname_key or is_titled(key, (memory.text for memory in subject.memories.values())):
         full = [one for one in ending if not surname(one.key) and _is_person_like(one.key)]
-        if len(full) == 1 and len(addressed) < (1 if own else LEAST_ACTS):
+        if len(full) == 1 and len(addressed) < (1 if surname_key else LEAST_ACTS):
             return full[0]
-    return addressed[0] if not own and len(addressed) == 1 and key not in COMMON_WORDS else None
+    return addressed[0] if not surname_key and len(addressed) == 1 and key not in COMMON_WORDS else None
 
 
 def _is_short(subject: Subject) -> bool:

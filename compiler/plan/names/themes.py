@@ -226,7 +226,7 @@ def _every() -> tuple[tuple[str, _Form], ...]:
     for group, lines in enumerate(THEME_GROUPS):
         for title, _, forms in (line.partition(":") for line in lines):
             pairs = [(one.rstrip("?").replace("_", " "), not one.endswith("?")) for one in forms.split()]
-            own = plain_key(title)
-            named = [(own, True)] if own and own not in dict(pairs) else []
+            title_key = plain_key(title)
+            named = [(title_key, True)] if title_key and title_key not in dict(pairs) else []
             found.extend((words, _Form(title, group, is_clear)) for words, is_clear in (*named, *pairs))
     return tuple(found)

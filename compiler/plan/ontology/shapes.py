@@ -38,9 +38,9 @@ def shape(page: Page, typing: PageTyping, known: Vocabulary) -> tuple[SectionSha
     Positions are given to all sections of a page, or to none.
     """
     wanted = {one.slug: (place, one) for place, one in enumerate(templates(typing.slug, known) if typing.slug else ())}
-    own = [section.slug for section in page.sections]
-    order = sorted(own, key=lambda slug: _place(slug, wanted, own))
-    places = {slug: place for place, slug in enumerate(order)} if order != own else {}
+    slugs = [section.slug for section in page.sections]
+    order = sorted(slugs, key=lambda slug: _place(slug, wanted, slugs))
+    places = {slug: place for place, slug in enumerate(order)} if order != slugs else {}
     return tuple(
         SectionShape(section.slug, places.get(section.slug), _heading(section, wanted)) for section in page.sections
     )

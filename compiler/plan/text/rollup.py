@@ -21,9 +21,9 @@ def render(children: Iterable[Page]) -> str:
 
 def line(child: Page) -> str:
     """Return a child's bullet."""
-    said = first_sentence(unescape(child.summary))
+    sentence = first_sentence(unescape(child.summary))
     link = f"- [**{escape(child.title)}**]({child.key.path})"
-    return f"{link} — {escape(said)}" if said else link
+    return f"{link} — {escape(sentence)}" if sentence else link
 
 
 def rolled_up(page: PageKey, section: Section) -> tuple[WriteLink, ...]:
@@ -74,9 +74,9 @@ def parts(section: Section, children: Mapping[PageKey, Page]) -> tuple[Section, 
     for at, some in enumerate(grouped[1:], 2):
         keys = tuple(child.key for child in some)
         cited = {source.memory_id for child in some for source in child.cited()}
-        own = tuple(unassigned.pop(one) for one in sorted(cited & unassigned.keys()))
+        own_sources = tuple(unassigned.pop(one) for one in sorted(cited & unassigned.keys()))
         slug, heading = bounds.continuation(section.slug, at), bounds.heading(section.heading, at)
-        made.append(Section(slug, heading, render(some), own, keys, Aggregation(linked_pages=keys)))
+        made.append(Section(slug, heading, render(some), own_sources, keys, Aggregation(linked_pages=keys)))
     first = tuple(child.key for child in grouped[0])
     return (replace(section, body_md=render(grouped[0]), sources=tuple(unassigned.values()), children=first), *made)
 
@@ -88,7 +88,7 @@ def ordered(children: Iterable[Page]) -> list[Page]:
 
 def stub(summary: str, highlights: Iterable[str], *, title: str, promoted: PageKey) -> str:
     """Return the text that replaces a promoted section: its summary, highlights and a link to the page."""
-    said = (paging.short(one.strip().removeprefix("-").strip(), bounds.HIGHLIGHT_CHARS) for one in highlights)
-    bullets = "\n".join(f"- {one}" for one in said if one.strip(" -"))
+    lines = (paging.short(one.strip().removeprefix("-").strip(), bounds.HIGHLIGHT_CHARS) for one in highlights)
+    bullets = "\n".join(f"- {one}" for one in lines if one.strip(" -"))
     parts = [paging.short(summary.strip(), bounds.SUMMARY_CHARS), bullets, f"See: [{escape(title)}]({promoted.path})"]
     return "\n\n".join(part for part in parts if part)

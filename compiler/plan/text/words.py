@@ -161,7 +161,7 @@ aula
 clase prova examen resultado conselho consejo ideia receita receta conta cuenta factura fatura
 wedding birthday meeting visit feedback invoice contact number address quote
 """
-# Verbs in the third person that say what a person or thing is or does, so that the word before them is a name.
+# Verbs in the third person with a person or thing as their subject, so that the word before them is a name.
 _PREDICATES = """
 is was has had wants wanted likes liked loves loved hates prefers says said told thinks called asked works worked lives lived
 moves moved leaves left joins joined starts started owns leads runs manages handles covers needs knows goes went got comes came
