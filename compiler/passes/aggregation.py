@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from compiler.passes.leaf import LeafDeps, Planned, finished
@@ -24,6 +25,7 @@ from compiler.plan.contract import (
 )
 from compiler.plan.judging import aggregation, links
 from compiler.plan.names import merge
+from compiler.planners import extractive
 from compiler.state import views
 from compiler.state.access import Access
 from compiler.state.views import Look
@@ -40,6 +42,7 @@ async def plan_aggregation(
 
     If there are more pages, the option `reached` is set to the place at which to continue.
     """
+    look = replace(look, is_by_rules=deps.planner.name == extractive.NAME)
     async with access.reading() as connection:
         tagged = await views.memories_of_tags(connection, access.scope, look)
     earlier = sorted(set(tagged) - {memory.memory_id for memory in memories})[:MOST_CITED]

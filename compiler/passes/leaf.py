@@ -29,7 +29,7 @@ from compiler.plan.contract import (
     WriteSection,
 )
 from compiler.plan.facts import akin, rewriting
-from compiler.plan.judging import departing, finishing, leaf, links, stale
+from compiler.plan.judging import finishing, leaf, links, stale
 from compiler.plan.judging.finishing import Bodies
 from compiler.plan.names import merge
 from compiler.plan.names.merge import Matches, Names
@@ -129,12 +129,17 @@ async def plan_stale(access: Access, deps: LeafDeps, *, changed: frozenset[str],
     """Return the plan that rebuilds the content that came from edited (`changed`) and forgotten (`gone`) memories."""
     async with access.reading() as connection:
         view = await views.stale_view(connection, access.scope, changed=changed, gone=gone, substrate=deps.substrate)
-    decision = await asyncio.to_thread(stale.decide, view, is_quoting=deps.planner.name == extractive.NAME)
+    is_quoting = deps.planner.name == extractive.NAME
+    decision = await asyncio.to_thread(stale.decide, view, is_quoting=is_quoting)
     rebuilder = Rebuilder(deps.planner)
     decision, finished_items = await finished(access, replace(deps, planner=rebuilder), decision, view.pages)
     items = stale.emptied(view, finished_items)
     counters = {**decision.counters, "sections_quoted": rebuilder.quoted}
-    options = {"changed": sorted(changed), "gone": sorted(gone), "again": departing.left_behind(view, items)}
+    options = {
+        "changed": sorted(changed),
+        "gone": sorted(gone),
+        "again": stale.reread(view, items, is_quoting=is_quoting),
+    }
     return Planned(items, counters, {}, decision.rejections, view.seen_memory_ids, options)
 
 

@@ -46,7 +46,7 @@ class ParentCandidate:
     """A hub suggested by metadata or summaries.
 
     `kind` is city, journal, tag, person or period; `title` is its display form; `section` the slug of the section for its
-    members. `memory_ids` and `pages` are the evidence. `origin` is record, summary or tag.
+    members. `memory_ids` and `pages` are the evidence. `origin` is record, summary, tag, list or title.
     """
 
     kind: str

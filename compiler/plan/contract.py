@@ -289,10 +289,13 @@ class RenamePage:
 
 @dataclass(frozen=True, slots=True)
 class TitlePage:
-    """Give a page the title for the language of its text; the earlier title stays a name of it. Its key stays."""
+    """Give a page the title that the language of its text asks for, which becomes a name of it with these sources. Its key and
+    its other names stay.
+    """
 
     page: PageKey
     title: str
+    sources: tuple[CitedMemory, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from compiler.plan.edges.statements import may_state, statements
 from compiler.plan.judging.finishing import SUMMARY
 from compiler.plan.judging.membership import MIN_CHILDREN, MemberRequirement, is_tag_of, requirement, shows
 from compiler.plan.judging.once import without
-from compiler.plan.judging.parents import LISTS_OF_PEOPLE, PERIOD, PERSON, section_of
+from compiler.plan.judging.parents import LISTS_OF_PEOPLE, PERIOD, PERSON, list_slugs, section_of
 from compiler.plan.judging.writing import added_lines
 from compiler.plan.names.decisions import decisions
 from compiler.plan.names.excerpts import arrange, excerpt, founds, line, naming
@@ -247,26 +247,32 @@ def plan_aggregation(view: AggregationView) -> Proposal:
     titles = {plain_key(name): page.key for page in reversed(active) for name in (known_as(page), page.title)}
     hubs: list[ProposedPage] = []
     rollups: list[Rollup] = []
+    ruled: dict[PageKey, set[str]] = {
+        page.key: set(LISTS_OF_PEOPLE) for page in view.pages if page.is_active and page.key.type is PageType.ENTITY
+    }
     for candidates in _by_hub(view.candidates):
         title = candidates[0].title
         key = titles.get(plain_key(title)) or PageKey(PageType.TOPIC, slug(title))
         required = requirement(title, (candidate.title for candidate in candidates))
         members = [page for page in active if page.key != key and _is_member(page, candidates, required)]
         is_there = plain_key(title) in titles
-        is_named = candidates[0].kind != "tag" or theme_of(plain_key(title))
-        if is_named and len(members) >= MIN_CHILDREN and (is_there or candidates[0].kind != PERSON):
+        if candidates[0].kind == "tag" and not theme_of(plain_key(title)):
+            continue
+        ruled.setdefault(key, set()).update(*map(list_slugs, candidates))
+        if len(members) >= MIN_CHILDREN and (is_there or candidates[0].kind != PERSON):
             hubs.extend([] if is_there else [ProposedPage(PageType.TOPIC, title)])
             rollups.extend(_rollups(key, candidates, members))
-    rollups.extend(_emptied(view, rollups))
+    rollups.extend(_ended(every, ruled, {(one.page, one.section_slug) for one in rollups}))
     return Proposal(new_pages=tuple(hubs), rollups=tuple(rollups), section_promotions=tuple(_promotions(view)))
 
 
-def _emptied(view: AggregationView, proposed: Iterable[Rollup]) -> Iterable[Rollup]:
-    """Yield empty rollups for lists of persons' pages that have no members any more."""
-    listed = {(one.page, one.section_slug) for one in proposed}
-    for page in sorted(view.pages, key=lambda page: page.key):
-        lists = (one for one in page.sections if one.aggregation is not None and one.slug in LISTS_OF_PEOPLE)
-        for section in lists if page.is_active and page.key.type is PageType.ENTITY else ():
+def _ended(
+    pages: Iterable[Page], ruled: Mapping[PageKey, Collection[str]], listed: Collection[tuple[PageKey, str]]
+) -> Iterable[Rollup]:
+    """Yield the lists that the rules make, by page and section, and that have no members or too few any more."""
+    for page in pages:
+        lists = (one for one in page.sections if one.aggregation is not None and one.slug in ruled.get(page.key, ()))
+        for section in lists if page.is_active else ():
             if (page.key, section.slug) not in listed:
                 yield Rollup(page.key, section.slug, section.heading, is_whole=True)
 
@@ -298,9 +304,9 @@ def _belongs(page: Page, candidates: Sequence[ParentCandidate]) -> bool:
 
 def _by_hub(candidates: Iterable[ParentCandidate]) -> list[list[ParentCandidate]]:
     """Return the candidates of each hub: cities first, then journals, tags and people."""
-    found: dict[tuple[int, str], list[ParentCandidate]] = {}
+    found: dict[tuple[int, str, str], list[ParentCandidate]] = {}
     for one in sorted(candidates, key=lambda one: (one.kind, one.slug, one.section)):
-        found.setdefault((_ORDER.get(one.kind, len(_ORDER)), slug(one.title)), []).append(one)
+        found.setdefault((_ORDER.get(one.kind, len(_ORDER)), one.kind, slug(one.title)), []).append(one)
     return [found[key] for key in sorted(found)]
 
 
@@ -313,8 +319,7 @@ def _rollups(hub: PageKey, candidates: Sequence[ParentCandidate], members: Seque
         cited = {memory_id for page in children for memory_id in _proving(page, slugs)}
         tags = sorted({tag.name for page in children for tag in page.tags if ":" not in tag.name})
         keys = tuple(page.key for page in children)
-        is_whole = candidates[0].kind == PERSON
-        yield Rollup(hub, name, heading(name), keys, "", tuple(sorted(cited)), tuple(tags), is_whole=is_whole)
+        yield Rollup(hub, name, heading(name), keys, "", tuple(sorted(cited)), tuple(tags), is_whole=True)
 
 
 def _proving(page: Page, slugs: Collection[str]) -> set[str]:

@@ -359,8 +359,8 @@ def _title_alias(page: Page) -> Alias:
 
 
 def _titled(page: Page, item: RenamePage | TitlePage) -> Page:
-    """Return the page with the item's title, which also becomes an alias: a manual one for RenamePage."""
-    origin, sources = ("manual", ()) if isinstance(item, RenamePage) else ("compiler", page.summary_sources)
+    """Return the page with the item's title, which becomes a name of it: an operator's if an operator gave it."""
+    origin, sources = ("manual", ()) if isinstance(item, RenamePage) else ("compiler", item.sources)
     named = replace(page, title=item.title)
     return replace(named, aliases=_with_alias(named, Alias(folded_name(item.title), item.title, origin, sources)))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
-from compiler.plan.contract import LinkOrigin, Page, PageKey, WriteLink
+from compiler.plan.contract import LinkOrigin, Page, PageKey, PageType, WriteLink
 from compiler.state.row_mapping import link_cause, load
 from store.db.queries import Connection
 from store.scope import Scope
@@ -48,3 +48,21 @@ async def edges_by_hand(connection: Connection, scope: Scope, page_ids: Iterable
     rows = [row for page_id in page_ids for row in await candidates.links_of_page(connection, scope, page_id)]
     stated = (one for one in map(link_cause, rows) if one.origin is LinkOrigin.MANUAL and one.edge is not None)
     return tuple(dict.fromkeys(stated))
+
+
+async def inbound(connection: Connection, scope: Scope, ids: Mapping[PageKey, UUID]) -> dict[PageKey, int]:
+    """Return how many untyped references lead to each of the pages."""
+    keys = {page_id: key for key, page_id in ids.items()}
+    counts = await candidates.inbound(connection, scope, sorted(keys))
+    return {keys[page_id]: links_ for page_id, links_ in counts}
+
+
+async def hierarchy(connection: Connection, scope: Scope) -> dict[PageKey, PageKey]:
+    """Return the parent of every page of the scope that has one."""
+    rows = await candidates.hierarchy(connection, scope)
+    return {
+        PageKey(PageType(row["child_type"]), row["child_slug"]): PageKey(
+            PageType(row["parent_type"]), row["parent_slug"]
+        )
+        for row in rows
+    }

@@ -1,33 +1,85 @@
-"""Reads all pages with the tag of a hub, changed or not, so that a hub lists all its pages in whatever order they came."""
+"""The pages that prove or may join a hub, changed ones or not: a hub is then of all its pages, however they came."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from uuid import UUID
 
 from compiler.plan.batch import ParentCandidate
-from compiler.plan.contract import PageKey, PageType
+from compiler.plan.contract import Page, PageKey, PageType
+from compiler.plan.judging import parents
 from compiler.plan.judging.parents import PERIOD, PERSON, hub_tags, names_theme
 from compiler.plan.names.locating import JOURNAL_TAG, PERIOD_TAG
 from compiler.plan.names.merge import CITY_TAG
+from compiler.plan.text.markdown import alias_keys, one_line, slug
 from store.db.queries import Connection
 from store.scope import Scope
 from store.wiki import candidates
 
+_Candidates = tuple[ParentCandidate, ...]
+_TAGGED = ("city", "journal", PERIOD)
 
-async def with_all_pages(
-    connection: Connection, scope: Scope, found: tuple[ParentCandidate, ...]
-) -> tuple[ParentCandidate, ...]:
-    """Return the candidates; those of periods have all active pages with their tag."""
+
+async def with_all_pages(connection: Connection, scope: Scope, found: _Candidates) -> _Candidates:
+    """Return the candidates, those of periods with all active pages that have their tag."""
     tags = {f"{PERIOD_TAG}{one.slug}" for one in found if one.kind == PERIOD}
     pages: dict[str, set[PageKey]] = {}
-    for tag, kind, slug in await candidates.tagged(connection, scope, sorted(tags)):
-        pages.setdefault(tag.removeprefix(PERIOD_TAG), set()).add(PageKey(PageType(kind), slug))
+    for tag, kind, key in await candidates.tagged(connection, scope, sorted(tags)):
+        pages.setdefault(tag.removeprefix(PERIOD_TAG), set()).add(PageKey(PageType(kind), key))
     return tuple(
         replace(one, pages=tuple(sorted({*one.pages, *pages.get(one.slug, ())}))) if one.kind == PERIOD else one
         for one in found
     )
+
+
+async def by_rules(
+    connection: Connection, scope: Scope, found: _Candidates, listing: Iterable[Page], changed: Iterable[Page]
+) -> _Candidates:
+    """Return the candidates as all pages prove them: cities, journals and periods that a page's tag tells, or a summary, and
+    themes with all tags that name them.
+
+    Besides those `found`, they are the ones that pages with lists, and words of changed pages' titles, may stand for.
+    """
+    every = parents.merge_candidates(found, *map(parents.of_list, listing), parents.of_titles(changed))
+    named = {one.title for one in every if one.kind == "tag" and hub_tags(one)}
+    themes = parents.of_themes(await candidates.plain_tags(connection, scope)) if named else ()
+    every = parents.merge_candidates(every, (one for one in themes if one.title in named))
+    tags = sorted({tag for one in every if one.kind in _TAGGED for tag in hub_tags(one)})
+    tagged = {tag for tag, _, _ in await candidates.tagged(connection, scope, tags)}
+    cities = [
+        one
+        for one in every
+        if one.kind == "city" and (one.origin != parents.TITLE or not tagged.isdisjoint(hub_tags(one)))
+    ]
+    told = await _told_in_summaries(connection, scope, cities)
+    whole = (
+        replace(one, pages=tuple(sorted({*one.pages, *told.get(one.slug, ())}))) if one.kind == "city" else one
+        for one in every
+    )
+    return tuple(one for one in whole if one.kind not in _TAGGED or one.pages or not tagged.isdisjoint(hub_tags(one)))
+
+
+async def _told_in_summaries(
+    connection: Connection, scope: Scope, cities: Collection[ParentCandidate]
+) -> dict[str, set[PageKey]]:
+    """Return the pages whose summaries tell that they are in one of the cities, by the city's slug."""
+    rows = (
+        await candidates.summaries_with(connection, scope, _any_of(one_line(city.title) for city in cities))
+        if cities
+        else []
+    )
+    found: dict[str, set[PageKey]] = {}
+    for row in rows:
+        found.setdefault(slug(parents.city_in_summary(row["summary"])), set()).add(
+            PageKey(PageType(row["type"]), row["slug"])
+        )
+    return found
+
+
+def _any_of(names: Iterable[str]) -> str:
+    return "|".join(sorted({re.escape(name) for name in names}))
 
 
 async def memories_behind(
@@ -40,7 +92,16 @@ async def memories_behind(
 
 
 async def pages_of(connection: Connection, scope: Scope, found: Iterable[ParentCandidate]) -> set[PageKey]:
-    """Return the active pages with a tag of one of the candidates, leaving out candidates of people."""
-    tags = {tag for one in found if one.kind != PERSON for tag in hub_tags(one)}
-    rows = await candidates.tagged(connection, scope, sorted(tags))
-    return {PageKey(PageType(kind), slug) for _, kind, slug in rows}
+    """Return the active pages with a tag of one of the candidates, or with its title in a name; people apart."""
+    hubs = [one for one in found if one.kind != PERSON and hub_tags(one)]
+    rows = await candidates.tagged(connection, scope, sorted({tag for one in hubs for tag in hub_tags(one)}))
+    tagged = {PageKey(PageType(kind), key) for _, kind, key in rows}
+    keys = {key for one in hubs if one.kind != PERIOD for key in alias_keys(one.title)}
+    if not keys:
+        return tagged
+    spaced = _any_of(key for key in keys if key.isascii())
+    unspaced = [re.escape(key) for key in sorted(keys) if not key.isascii()]
+    pattern = "|".join([*([f"(^| )({spaced})( |$)"] if spaced else []), *unspaced])
+    return tagged | {
+        PageKey(PageType(kind), key) for kind, key in await candidates.names_with(connection, scope, pattern)
+    }

@@ -67,8 +67,9 @@ class Look:
 
     With `is_linking`, a new hub's children are linked to it by the memories that they cite, whenever these were read. With
     `is_for_change`, pages that only wait for promotion do not start an aggregation, because the last one failed. With
-    `is_whole`, every changed page is shown whole, for a model to judge; else only pages that may change a hub: the
-    extractive planner gives the same result for both.
+    `is_whole`, every changed page is shown whole, for a model to judge; else only those that may change a hub are: the
+    extractive planner gives the same for both. With `is_by_rules`, the extractive planner plans: it is shown all members of a
+    hub, changed or not.
     """
 
     since: Place
@@ -76,6 +77,7 @@ class Look:
     is_linking: bool
     is_for_change: bool = False
     is_whole: bool = False
+    is_by_rules: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,9 +296,15 @@ async def aggregation_view(
         return None, None
     above = await candidates.rollups_of(connection, scope, changed)
     tagged_candidates = parents.merge_candidates(
-        parents.from_memories(memories), () if look.is_whole else parents.themes_tagged(memories)
+        parents.from_memories(memories), parents.told_once(memories) if look.is_by_rules else ()
     )
     recent, found, lean = await _recent(connection, scope, changed, above, tagged_candidates, look)
+    if look.is_by_rules:
+        hubs = await load(connection, scope, [*above, *waiting])
+        listing = [
+            page for page in (*hubs.pages.values(), *recent.pages.values()) if page.is_active and parents.has_list(page)
+        ]
+        found = await tagged.by_rules(connection, scope, found, listing, (*recent.pages.values(), *lean.values()))
     found = await tagged.with_all_pages(connection, scope, found)
     titles = sorted({key for one in found for key in alias_keys(one.title)})
     named = [page_id for _, page_id in await candidates.by_aliases(connection, scope, titles)]
@@ -305,7 +313,7 @@ async def aggregation_view(
     pages = [page for _, page in sorted(whole.pages.items()) if page.is_active]
     cited = sorted({memory_id for one in found for memory_id in one.memory_ids})
     fed = {key for keys in (await _feeding(connection, scope, cited)).values() for key in keys}
-    borne = set() if look.is_whole else await tagged.pages_of(connection, scope, found)
+    borne = await tagged.pages_of(connection, scope, found) if look.is_by_rules else set()
     others = await _others(
         connection, scope, pages, {*sorted(fed)[:_MOST_FED], *borne, *(key for one in found for key in one.pages)}
     )
@@ -317,8 +325,8 @@ async def aggregation_view(
         found,
         (*others, *outlined),
         await _evidence(connection, scope, (*pages, *others), more),
-        await _inbound(connection, scope, {page.key: whole.ids[page.key] for page in pages}),
-        await _hierarchy(connection, scope),
+        await surroundings.inbound(connection, scope, {page.key: whole.ids[page.key] for page in pages}),
+        await surroundings.hierarchy(connection, scope),
         frozenset({*lean, *recent.pages}),
     )
     return view, reached
@@ -381,20 +389,4 @@ async def _evidence(
         memory_id: MemoryEvidence(CitedMemory(memory_id, entry.text_hash), entry.occurred_at)
         for memory_id, entry in sorted(known.items())
         if entry.outcome is not ledger.MemoryOutcome.GONE
-    }
-
-
-async def _inbound(connection: Connection, scope: Scope, ids: Mapping[PageKey, UUID]) -> dict[PageKey, int]:
-    keys = {page_id: key for key, page_id in ids.items()}
-    counts = await candidates.inbound(connection, scope, sorted(keys))
-    return {keys[page_id]: links_ for page_id, links_ in counts}
-
-
-async def _hierarchy(connection: Connection, scope: Scope) -> dict[PageKey, PageKey]:
-    rows = await candidates.hierarchy(connection, scope)
-    return {
-        PageKey(PageType(row["child_type"]), row["child_slug"]): PageKey(
-            PageType(row["parent_type"]), row["parent_slug"]
-        )
-        for row in rows
     }

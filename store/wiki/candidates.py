@@ -328,6 +328,25 @@ async def tagged(connection: Connection, scope: Scope, tags: Sequence[str]) -> l
     return [(row["tag"], row["type"], row["slug"]) for row in rows]
 
 
+async def plain_tags(connection: Connection, scope: Scope) -> list[str]:
+    """Return the tags of active pages, without those of a class (`city:`)."""
+    return [row["tag"] for row in await _sql.plain_tags(connection, **scope.key)]
+
+
+async def summaries_with(connection: Connection, scope: Scope, pattern: str) -> list[Any]:
+    """Return type, slug and summary of each active entity page whose summary matches the pattern, ignoring case and accents.
+
+    Reads every page of the scope.
+    """
+    found: list[Any] = await _sql.summaries_with(connection, **scope.key, pattern=pattern)
+    return found
+
+
+async def names_with(connection: Connection, scope: Scope, pattern: str) -> list[tuple[str, str]]:
+    """Return (type, slug) of each active entity page with a folded name that matches the pattern; reads every name."""
+    return [(row["type"], row["slug"]) for row in await _sql.names_with(connection, **scope.key, pattern=pattern)]
+
+
 async def duplicate_titles(connection: Connection, scope: Scope) -> int:
     """Return how many titles are shared by several active pages of an owner."""
     return int(await _sql.duplicate_titles(connection, **scope.key))

@@ -336,11 +336,29 @@ ORDER BY w.source_ref;
 
 -- name: tagged
 -- The active pages with one of some tags, as (tag, type, slug).
-SELECT DISTINCT w.subject_ref AS tag, p.type, p.slug FROM wiki_section_sources w
-JOIN wiki_pages p ON p.tenant_id = w.tenant_id AND p.page_id = w.page_id
-WHERE w.tenant_id = :tenant_id AND w.owner_id = :owner_id AND w.subject = 'tag' AND w.subject_ref = ANY(:tags::text[])
-    AND p.status = 'active'
-ORDER BY w.subject_ref, p.type, p.slug;
+SELECT t.tag, p.type, p.slug FROM wiki_pages p CROSS JOIN LATERAL unnest(p.tags) AS t (tag)
+WHERE p.tenant_id = :tenant_id AND p.owner_id = :owner_id AND p.status = 'active' AND p.tags && :tags::text[]
+    AND t.tag = ANY(:tags::text[])
+ORDER BY t.tag, p.type, p.slug;
+
+-- name: plain_tags
+-- The tags of active pages that are of no class (`city:`).
+SELECT DISTINCT t.tag FROM wiki_pages p CROSS JOIN LATERAL unnest(p.tags) AS t (tag)
+WHERE p.tenant_id = :tenant_id AND p.owner_id = :owner_id AND p.status = 'active' AND strpos(t.tag, ':') = 0 ORDER BY t.tag;
+
+-- name: summaries_with
+-- The active entity pages whose summary matches a pattern, ignoring case and accents.
+SELECT p.type, p.slug, p.summary FROM wiki_pages p
+WHERE p.tenant_id = :tenant_id AND p.owner_id = :owner_id AND p.status = 'active' AND p.type = 'entity'
+    AND unaccent(p.summary) ~* unaccent(:pattern::text)
+ORDER BY p.type, p.slug;
+
+-- name: names_with
+-- The active entity pages with a folded name that matches a pattern.
+SELECT DISTINCT p.type, p.slug FROM wiki_page_aliases a JOIN wiki_pages p ON p.tenant_id = a.tenant_id AND p.page_id = a.page_id
+WHERE a.tenant_id = :tenant_id AND a.owner_id = :owner_id AND a.alias ~ :pattern::text AND p.owner_id = :owner_id
+    AND p.status = 'active' AND p.type = 'entity'
+ORDER BY p.type, p.slug;
 
 -- name: linked_from
 -- The active pages that some pages link to.

@@ -130,7 +130,9 @@ class _Pass:
         page = self._page(proposed.page) if proposed.is_whole else None
         standing = self._standing(page, proposed.section_slug) if page is not None else None
         known = standing.aggregation if standing is not None else None
-        if page is not None and standing is not None and known is not None and known.promoted_page is None:
+        if known is not None and known.promoted_page is not None:
+            self.clear(replace(proposed, page=known.promoted_page))
+        elif page is not None and standing is not None and known is not None:
             empty = replace(standing, sources=(), children=(), aggregation=replace(known, observed_tags=()))
             self.rollups[page.key, standing.slug] = empty
 

@@ -184,7 +184,7 @@ class _Leaf:
         there = self.merger.pages.get(key) or Page(
             key, markdown.one_line(proposed.title)[: markdown.MAX_NAME_CHARS], ""
         )
-        page = self.merger.rulings.named(replace(there, is_active=True))
+        page = self.merger.rulings.named(_returned(there))
         sections = {section.slug: section for section in page.sections}
         for one in writing.within_bound(page, once(page, writing.coalesced(proposed.sections), self.citable)):
             written = writing.write(page, one, citable=self.citable, gathering=self.gathering)
@@ -335,3 +335,14 @@ def _with_tags(page: Page, tags: Iterable[Tag]) -> tuple[Tag, ...]:
 
 def _sighting(alias: str, memory: BatchMemory) -> Sighting:
     return Sighting(source_of(memory), naming.quote(alias, memory.text), memory.occurred_at)
+
+
+def _returned(archived: Page) -> Page:
+    """Return the page as an active one. If nothing is left on it, its title does not cite what was edited away any more.
+
+    An archived page keeps these memories, so that forgetting them removes the title.
+    """
+    if archived.sections or archived.summary:
+        return replace(archived, is_active=True)
+    aliases = (replace(alias, sources=()) if alias.origin == "compiler" else alias for alias in archived.aliases)
+    return replace(archived, is_active=True, aliases=tuple(aliases))

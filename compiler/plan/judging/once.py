@@ -10,13 +10,14 @@ from typing import NamedTuple
 
 from compiler.plan.citing import Citable
 from compiler.plan.contract import Page
+from compiler.plan.names.excerpts import MONTHS, OVERVIEW
 from compiler.plan.names.spotting import speaker_of
 from compiler.plan.proposal import ProposedSection
 from compiler.plan.text.markdown import plain_key, unescape
 from compiler.plan.text.sentences import sentences
 
 _LINE = re.compile(r"- (?:(\d{4}-\d{2}-\d{2}): )?(.*)")
-_LEAST_TELLING = ("overview", "notes_")
+_LEAST_TELLING = (OVERVIEW, MONTHS)
 
 
 class _Words(NamedTuple):

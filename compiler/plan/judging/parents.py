@@ -11,6 +11,7 @@ from compiler.plan.contract import BatchMemory, Page, PageKey, PageType
 from compiler.plan.names.locating import JOURNAL_TAG, PERIOD_TAG, city_of, journal_of, tags_of, types_of
 from compiler.plan.names.merge import CITY_TAG
 from compiler.plan.names.naming import holds
+from compiler.plan.names.ruled import known_as
 from compiler.plan.names.spotting import runs, speaker_of
 from compiler.plan.names.themes import theme_of, themes_in
 from compiler.plan.places.addresses import city_of_address, is_address
@@ -22,6 +23,7 @@ MIN_PAGES = 3
 PERSON = "person"
 PERIOD = "period"
 PLACES = "places"
+_LIST, TITLE = "list", "title"
 LISTS_OF_PEOPLE = ("topics", "decisions", "people_and_things")
 """The sections of a person's page that list other pages."""
 
@@ -32,6 +34,7 @@ _SECTIONS = (
     ("lodging", ("lodging", "hotel", "hostel")),
     ("museums", ("museum", "art_gallery")),
 )
+_PEOPLE_AND_THINGS = "people_and_things"
 _IN_CITY = re.compile(
     r"\b(?:in|near)\s+((?:(?:St|Ste|Mt|Ft)\.\s)?[^\W\d_a-z][\w'’-]+(?:\s[^\W\d_a-z][\w'’-]+){0,2})(?=$|[.,;:!])"
 )
@@ -64,11 +67,9 @@ def from_pages(pages: Iterable[Page]) -> tuple[ParentCandidate, ...]:
     return merge_candidates(found)
 
 
-def themes_tagged(memories: Iterable[BatchMemory]) -> tuple[ParentCandidate, ...]:
-    """Return the themes that at least one memory is tagged with: their hubs are judged again over all pages."""
-    return tuple(
-        one for one in from_memories(memories, least=1) if one.kind == "tag" and theme_of(plain_key(one.title))
-    )
+def told_once(memories: Iterable[BatchMemory]) -> tuple[ParentCandidate, ...]:
+    """Return the cities, journals and themes of memories, even of one alone: their hubs are looked at again over all pages."""
+    return tuple(one for one in from_memories(memories, least=1) if one.kind != "tag" or theme_of(plain_key(one.title)))
 
 
 def names_theme(tag: str) -> bool:
@@ -82,6 +83,56 @@ def hub_tags(candidate: ParentCandidate) -> tuple[str, ...]:
         return candidate.tags if theme_of(plain_key(candidate.title)) else ()
     classes = {"city": CITY_TAG, "journal": JOURNAL_TAG, PERIOD: PERIOD_TAG}
     return (f"{classes[candidate.kind]}{candidate.slug}",) if candidate.kind in classes else ()
+
+
+def list_slugs(candidate: ParentCandidate) -> frozenset[str]:
+    """Return the slugs of the sections in which a hub of the candidate may list its members."""
+    if candidate.kind == "city":
+        return frozenset({PLACES, _PEOPLE_AND_THINGS, *(section for section, _ in _SECTIONS)})
+    return frozenset(LISTS_OF_PEOPLE if candidate.kind == PERSON else {candidate.section})
+
+
+def has_list(page: Page) -> bool:
+    """Return whether a section of the page lists others."""
+    return any(one.aggregation is not None for one in page.sections)
+
+
+def of_list(page: Page) -> tuple[ParentCandidate, ...]:
+    """Return the candidates that a page with lists may be the hub of, by its name alone: nothing proves them yet."""
+    name = known_as(page)
+    found = [*_named(name), ParentCandidate(PERIOD, slug(name), name, slug(name).partition("-")[0], origin=_LIST)]
+    if theme_of(plain_key(name)):
+        found.append(
+            ParentCandidate("tag", slug(name), name, "related_entities", tags=(name.casefold(),), origin=_LIST)
+        )
+    return tuple(found) if slug(name) else ()
+
+
+def of_titles(pages: Iterable[Page]) -> tuple[ParentCandidate, ...]:
+    """Return the cities and journals that the words of the pages' titles may name: nothing proves them yet."""
+    found: list[ParentCandidate] = []
+    for page in pages:
+        words = page.title.split()
+        spans = ((start, end) for start in range(len(words)) for end in range(start + 1, len(words) + 1))
+        names = {" ".join(words[start:end]) for start, end in spans if end - start < len(words)}
+        found.extend(one for name in sorted(names) if slug(name) for one in _named(name, TITLE))
+    return merge_candidates(found)
+
+
+def of_themes(tags: Iterable[str]) -> tuple[ParentCandidate, ...]:
+    """Return the themes that the tags name, each with all of its tags."""
+    named = ((tag, theme) for tag in sorted(tags) for theme in themes_in(tag)[:1])
+    return tuple(
+        ParentCandidate("tag", slug(tag), theme, "related_entities", tags=(tag,), origin="tag") for tag, theme in named
+    )
+
+
+def _named(name: str, origin: str = _LIST) -> tuple[ParentCandidate, ...]:
+    title = name.strip(" ,.;:")
+    return (
+        ParentCandidate("city", slug(title), title, PLACES, origin=origin),
+        ParentCandidate("journal", slug(title), title, "entries", origin=origin),
+    )
 
 
 def _periods(page: Page) -> Iterable[ParentCandidate]:
@@ -129,7 +180,7 @@ def section_of(page: Page, candidate: ParentCandidate) -> str:
         return candidate.section
     names = [tag.name for tag in page.tags]
     is_place = any(name.startswith(CITY_TAG) for name in names) or section_for(names) != PLACES
-    return section_for(names) if is_place or page.key.type is not PageType.ENTITY else "people_and_things"
+    return section_for(names) if is_place or page.key.type is not PageType.ENTITY else _PEOPLE_AND_THINGS
 
 
 def from_people(opened: Mapping[PageKey, Iterable[Page]], people: Iterable[Page]) -> tuple[ParentCandidate, ...]:

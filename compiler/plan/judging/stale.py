@@ -42,7 +42,7 @@ from compiler.plan.facts import past
 from compiler.plan.gathering import Gathering
 from compiler.plan.judging import departing
 from compiler.plan.judging.finishing import SUMMARY
-from compiler.plan.judging.once import elsewhere
+from compiler.plan.judging.once import Lines, elsewhere
 from compiler.plan.judging.writing import page_names
 from compiler.plan.names import excerpts, naming, openings
 from compiler.plan.names.locating import tag_names
@@ -85,6 +85,25 @@ def emptied(view: StaleView, items: tuple[Item, ...]) -> tuple[Item, ...]:
         and all((page.key, section.slug) in removed for section in page.sections)
     ]
     return (*items, *map(ArchivePage, sorted(bare)))
+
+
+def reread(view: StaleView, items: tuple[Item, ...], *, is_quoting: bool) -> tuple[str, ...]:
+    """Return the memories to read again: those of removed pages and, for a planner that `is_quoting`, unchanged ones that a
+    section cites no more, since they are quoted in another, or that name a page on which nothing is left.
+    """
+    left = set(departing.left_behind(view, items))
+    written = {(item.page, item.section.slug): item.section.sources for item in items if isinstance(item, WriteSection)}
+    written |= {(item.page, item.slug): () for item in items if isinstance(item, RemoveSection)}
+    archived = {item.page for item in items if isinstance(item, ArchivePage)}
+    released: set[str] = set()
+    for page in view.pages if is_quoting else ():
+        if page.key in archived and page.is_active:
+            released |= {one.memory_id for one in page.cited()}
+        for section in page.sections:
+            if section.aggregation is None and (page.key, section.slug) in written:
+                kept = {one.memory_id for one in written[page.key, section.slug]}
+                released |= {one.memory_id for one in section.sources} - kept
+    return tuple(sorted(left | (released & view.memories.keys()) - view.gone - view.changed))
 
 
 @dataclass(slots=True)
@@ -227,18 +246,37 @@ class _Stale:
     def _quoted(
         self, page: Page, memories: tuple[BatchMemory, ...], slug: str | None = None
     ) -> tuple[BatchMemory, ...]:
-        """Return the memories without edited ones that a section, or the summary, would not quote."""
+        """Return the memories without edited ones that a section, or the summary, would not quote.
+
+        Nor has a section those that only a line of another memory brought there, once no line has what they say.
+        """
         if not self.is_quoting:
             return memories
         keys = frozenset(map(markdown.plain_key, page_names(page))) - {""}
         others = replace(page, sections=tuple(one for one in page.sections if one.slug != slug))
-        kept = []
+        said = {one.memory_id: excerpts.excerpt(one, keys) for one in memories}
+        if slug is None:
+            return tuple(one for one in memories if one.memory_id not in self.view.changed or said[one.memory_id])
+        own, lines = set(), Lines()
         for memory in memories:
-            said = excerpts.excerpt(memory, keys) if memory.memory_id in self.view.changed else ()
-            places = {bounds.base(one.slug) for one in excerpts.arrange([(memory, said)], others, keys)}
-            if memory.memory_id not in self.view.changed or (said and (slug is None or bounds.base(slug) in places)):
-                kept.append(memory)
-        return tuple(kept)
+            around = others if memory.memory_id in self.view.changed else None
+            for one in excerpts.arrange([(memory, said[memory.memory_id])], around, keys):
+                if bounds.base(one.slug) == bounds.base(slug):
+                    own.add(memory.memory_id)
+                    for line in one.body_md.split("\n"):
+                        lines.add(slug, line)
+        return tuple(
+            one for one in memories if one.memory_id in own or self._stays(one, said[one.memory_id], slug, lines)
+        )
+
+    def _stays(self, memory: BatchMemory, said: Iterable[str], slug: str, lines: Lines) -> bool:
+        """Return whether a memory stays in a section where it would not be alone: a line has what it says, or the section is
+        not chosen by its words.
+        """
+        if memory.memory_id in self.view.changed:
+            return False
+        own = [excerpts.line(one, memory) for one in said]
+        return not own or not excerpts.is_of_words(bounds.base(slug)) or any(lines.place(one) for one in own)
 
     def _names(self, name: str, memory: BatchMemory) -> bool:
         return memory.memory_id not in self.view.changed or naming.stands_in(name, memory)

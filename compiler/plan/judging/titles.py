@@ -3,35 +3,81 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from compiler.plan.batch import AggregationView
-from compiler.plan.contract import Page, PageType, TitlePage
+from compiler.plan.contract import Alias, Page, PageType, TitlePage, WriteAlias
+from compiler.plan.lexicon.theme_titles import THEME_TITLES
 from compiler.plan.names.ruled import known_as
 from compiler.plan.names.same_names import country, country_in
 from compiler.plan.names.themes import theme_of, title_in
 from compiler.plan.text import markdown
 from compiler.plan.text.page_words import language_of
 
+MIN_LINES = 2
+"""The lines in a language for which a theme has its title in that language as a name."""
 
-def in_their_language(view: AggregationView) -> tuple[AggregationView, tuple[TitlePage, ...]]:
-    """Return the view with the titles of themes and countries in the language of most lines of their pages, and the TitlePage
-    items for it. A manual title stays; a country gets a title only if it is one of the page's names.
+
+def in_their_language(view: AggregationView) -> tuple[AggregationView, tuple[TitlePage | WriteAlias, ...]]:
+    """Return the view with the titles of themes and countries in the language of most lines of their pages, and the items that
+    give them these, and themes their names in other languages. A title by hand stays, and a country's is one that its page's
+    memories have.
+
+    What a title rests on does not depend on when the page got it: a theme's on all memories that have the theme, a country's
+    on those that have the name.
     """
-    found = {page.key: title for page in view.pages if (title := _in_its_language(page)) != page.title}
-    pages = tuple(replace(page, title=found.get(page.key, page.title)) for page in view.pages)
-    return replace(view, pages=pages), tuple(TitlePage(key, title) for key, title in sorted(found.items()))
+    pages: list[Page] = []
+    items: list[TitlePage | WriteAlias] = []
+    for page in sorted(view.pages, key=lambda page: page.key):
+        counted = _languages(page)
+        title = _title(page, counted) if counted else page.title
+        items.extend(_named(page, title, counted) if counted else ())
+        pages.append(replace(page, title=title))
+    return replace(view, pages=tuple(pages)), tuple(items)
 
 
-def _in_its_language(page: Page) -> str:
-    name = known_as(page)
-    theme, own = theme_of(markdown.plain_key(name)), country(markdown.plain_key(name))
+def _languages(page: Page) -> Mapping[str, int]:
+    """Return how many lines of the page are in each language; none if its title does not depend on them."""
+    key = markdown.plain_key(known_as(page))
     is_by_hand = any(one.origin != "compiler" and one.display == page.title for one in page.aliases)
+    if not page.is_active or is_by_hand or page.key.type is PageType.DECISION or not (theme_of(key) or country(key)):
+        return {}
     lines = [line for one in page.sections if one.aggregation is None for line in one.body_md.split("\n") if line]
-    if not page.is_active or not lines or is_by_hand or page.key.type is PageType.DECISION or not (theme or own):
-        return page.title
-    counted = Counter(language_of(markdown.unescape(line)) for line in lines)
+    return Counter(language_of(markdown.unescape(line)) for line in lines)
+
+
+def _title(page: Page, counted: Mapping[str, int]) -> str:
+    name = known_as(page)
+    theme = theme_of(markdown.plain_key(name))
     language = min(counted, key=lambda one: (-counted[one], one))
-    title = title_in(theme, language) if theme else country_in(name, language)
-    is_written = theme or any(markdown.plain_key(one.display) == markdown.plain_key(title) for one in page.aliases)
-    return title if is_written else name
+    if theme:
+        return title_in(theme, language)
+    title = country_in(name, language)
+    return title if _has(page, title) else name
+
+
+def _named(page: Page, title: str, counted: Mapping[str, int]) -> Iterator[TitlePage | WriteAlias]:
+    """Yield what gives the page its title and, if it is a theme, its names in the languages of its lines and no others."""
+    theme = theme_of(markdown.plain_key(known_as(page)))
+    aliases = {alias.key: alias for alias in page.aliases}
+    own = aliases.get(markdown.alias_key(known_as(page) if theme else title))
+    proof = own.sources if own else page.summary_sources
+    if title != page.title:
+        yield TitlePage(page.key, title, proof)
+    if not theme:
+        return
+    spoken = {title_in(theme, one) for one, lines in counted.items() if lines >= MIN_LINES}
+    wanted = {
+        markdown.alias_key(name): Alias(markdown.alias_key(name), name, sources=proof) for name in (*spoken, title)
+    }
+    known = {markdown.alias_key(name) for name in THEME_TITLES.get(theme, {}).values()}
+    for key in sorted((known | wanted.keys()) - ({own.key} if own else set())):
+        there = aliases.get(key)
+        is_titled = there is None and key == markdown.alias_key(title) and title != page.title
+        if there != wanted.get(key) and not is_titled and (there is None or there.origin == "compiler"):
+            yield WriteAlias(page.key, wanted[key] if key in wanted else Alias(key, theme))
+
+
+def _has(page: Page, name: str) -> bool:
+    return any(markdown.plain_key(one.display) == markdown.plain_key(name) for one in page.aliases)

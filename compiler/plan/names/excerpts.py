@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from compiler.plan.contract import BatchMemory, Page
 from compiler.plan.facts import past
 from compiler.plan.lexicon.common_words import COMMON_WORDS
+from compiler.plan.lexicon.theme_words import AREAS
 from compiler.plan.names.naming import is_named
 from compiler.plan.names.spotting import NameKind, acts, declared, is_talk, runs, speaker_of
 from compiler.plan.names.themes import area_of, theme_of, themes_in
@@ -24,6 +25,7 @@ from compiler.plan.text.words import CONNECTORS, FIRST_PERSON, INTERJECTIONS, NO
 
 OVERVIEW = "overview"
 OVERVIEW_CHARS = 2_400
+MONTHS = "notes_"
 LEAST_WORDS = 3
 LEAST_UNOWNED_WORDS = 5
 MOST_FOLLOWING = 2
@@ -296,6 +298,12 @@ def arrange(
     )
 
 
+def is_of_words(slug: str) -> bool:
+    """Return whether `arrange` chooses the section with this slug by the words of a sentence alone, unlike that of a month."""
+    areas = (area.lower().replace(" ", "_") for area in AREAS)
+    return slug in (OVERVIEW, *areas, *(one for one, _ in _OF_PEOPLE))
+
+
 @dataclass(frozen=True, slots=True)
 class _Room:
     """The sizes of a page's sections in characters, and the headings of the chosen sections."""
@@ -319,7 +327,7 @@ def _slug_and_heading(memory: BatchMemory, sentence: str, keys: Collection[str],
     if not own and not area and room.sizes.get(OVERVIEW, 0) < OVERVIEW_CHARS:
         return OVERVIEW, OVERVIEW.capitalize()
     heading = own.capitalize() or area or f"{memory.occurred_at:%B %Y}"
-    month = f"notes_{memory.occurred_at:%Y_%m}"
+    month = f"{MONTHS}{memory.occurred_at:%Y_%m}"
     return own or (month if heading[-1].isdigit() else heading.lower().replace(" ", "_")), heading
 
 

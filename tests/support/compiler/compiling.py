@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -127,6 +127,28 @@ async def write_and_compile(pools: Pools, entries: Sequence[NewMemory], engine: 
 async def compiled(pools: Pools, engine: Engine, *, scope: Scope = SCOPE) -> None:
     """Do every job of the scope, continuations too."""
     assert await worker_on(pools, engine).drain_scope(scope)
+
+
+async def compiled_in_jobs(
+    pools: Pools, parts: Iterable[Sequence[NewMemory]], clock: Clock, *, scope: Scope = SCOPE, size: int | None = None
+) -> dict[str, bytes]:
+    """Compile each part of the memories in a job of its own, six minutes apart, and return the wiki.
+
+    `size` is the most memories of a batch.
+    """
+    engine = engine_on(pools, settings=None if size is None else capped(record_page_size=size), clock=clock)
+    for part in parts:
+        await write(pools, part, scope=scope)
+        clock.move(minutes=6)
+        await wish(pools, now=clock(), scope=scope)
+        await compiled(pools, engine, scope=scope)
+    return await wiki_of(pools, scope=scope)
+
+
+def shared_out(entries: Sequence[NewMemory], jobs: int) -> list[Sequence[NewMemory]]:
+    """Return the memories in order, in at most as many parts of one size."""
+    share = -(-len(entries) // min(jobs, len(entries)))
+    return [entries[start : start + share] for start in range(0, len(entries), share)]
 
 
 class OtherListing(PostgresSubstrate):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -22,12 +21,11 @@ from tests.support.compiler.compiling import (
     SCOPE,
     Clock,
     capped,
-    compiled,
+    compiled_in_jobs,
     engine_on,
     fetch,
     journal,
     wiki_of,
-    wish,
     write,
     write_and_compile,
 )
@@ -46,10 +44,7 @@ async def grown(pools: Pools) -> None:
         page = await browse.page_by_key(connection, SCOPE, "entity", "suerte")
         assert page is not None
         await acts.add_alias(connection, SCOPE, page, "The good place", now=NOW)
-    await write(pools, journal(10, first=30))
-    clock = Clock(NOW + timedelta(minutes=6))
-    await wish(pools, now=clock())
-    await compiled(pools, engine_on(pools, clock=clock))
+    await compiled_in_jobs(pools, [journal(10, first=30)], Clock())
 
 
 async def test_replay_is_identical_and_costs_nothing(pools: Pools, database: str) -> None:

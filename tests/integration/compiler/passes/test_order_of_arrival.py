@@ -16,18 +16,7 @@ from store.content.memories import NewMemory
 from store.db.postgres import Pools, scoped
 from store.wiki import browse, candidates
 from store.wiki.browse import PageRow
-from tests.support.compiler.compiling import (
-    HOUSEMATE,
-    NOW,
-    SCOPE,
-    Clock,
-    capped,
-    compiled,
-    engine_on,
-    wiki_of,
-    wish,
-    write,
-)
+from tests.support.compiler.compiling import HOUSEMATE, NOW, SCOPE, Clock, compiled_in_jobs, engine_on, shared_out
 
 SAID = (
     "Tarkin opened the shop before seven and swept the long yard.",
@@ -79,11 +68,7 @@ def memories(said: Sequence[str] = SAID, *, first: int = 0) -> list[NewMemory]:
 
 async def told(pools: Pools, entries: list[NewMemory], clock: Clock) -> dict[str, bytes]:
     """Compile the memories in a job of their own, and return the wiki."""
-    await write(pools, entries)
-    clock.move(minutes=6)
-    await wish(pools, now=clock())
-    await compiled(pools, engine_on(pools, clock=clock))
-    return await wiki_of(pools)
+    return await compiled_in_jobs(pools, [entries], clock)
 
 
 async def page_named(pools: Pools, name: str) -> PageRow | None:
@@ -110,26 +95,15 @@ def shape(wiki: dict[str, bytes]) -> set[tuple[str, ...]]:
 async def test_the_same_memories_give_the_same_pages_however_they_came(
     pools: Pools, size: int, jobs: int, seed: int
 ) -> None:
-    await write(pools, memories(), scope=HOUSEMATE)
-    await wish(pools, scope=HOUSEMATE)
-    await compiled(pools, engine_on(pools), scope=HOUSEMATE)
-    whole = shape(await wiki_of(pools, scope=HOUSEMATE))
+    whole = shape(await compiled_in_jobs(pools, [memories()], Clock(), scope=HOUSEMATE))
     assert {name[0] for name in whole} >= {
         f"page /wiki/{path}" for path in ("entity/tarkin", "entity/game-of-thrones", "entity/shadow", "topic/painting")
     }
     entries = memories()
     random.Random(seed).shuffle(entries) if seed else None
-    clock = Clock()
-    engine = engine_on(pools, settings=capped(record_page_size=size), clock=clock)
-    share = -(-len(entries) // jobs)
-    for start in range(0, len(entries), share):
-        await write(pools, entries[start : start + share])
-        clock.move(minutes=6)
-        await wish(pools, now=clock())
-        await compiled(pools, engine)
-    found = shape(await wiki_of(pools))
+    found = shape(await compiled_in_jobs(pools, shared_out(entries, jobs), Clock(), size=size))
     assert found ^ whole == set()
-    replayed = await replay(engine, pools.background, SCOPE)
+    replayed = await replay(engine_on(pools), pools.background, SCOPE)
     assert (replayed.differences, replayed.unreplayable) == ((), 0)
 
 
@@ -168,10 +142,7 @@ TOWN = (
 
 @pytest.mark.parametrize("first", [2, 3])
 async def test_page_of_a_name_that_a_later_memory_tells_is_a_city_is_the_citys(pools: Pools, first: int) -> None:
-    await write(pools, of_a_town(*TOWN), scope=HOUSEMATE)
-    await wish(pools, scope=HOUSEMATE)
-    await compiled(pools, engine_on(pools), scope=HOUSEMATE)
-    whole = await wiki_of(pools, scope=HOUSEMATE)
+    whole = await compiled_in_jobs(pools, [of_a_town(*TOWN)], Clock(), scope=HOUSEMATE)
     assert "page /wiki/topic/osterhude" in whole
     clock = Clock()
     before = await told(pools, of_a_town(*TOWN[:2]), clock)
@@ -233,15 +204,29 @@ async def test_theme_is_titled_in_the_language_of_most_lines_whichever_came_firs
     assert (replayed.differences, replayed.unreplayable) == ((), 0)
 
 
+async def test_names_of_a_theme_rest_on_the_same_memories_whenever_it_was_titled(pools: Pools) -> None:
+    """In one job it is titled once, over all lines; in many by the memory that opened the page then."""
+    entries = memories(
+        (
+            "Odile Brandt ist nicht verheiratet mit Tom Ortega.",
+            "Ximena Prado ist verheiratet mit Marc Keller.",
+            "Odile Brandt ist verheiratet mit Tom Ortega.",
+            "Ximena Prado is not married to Marc Keller.",
+        )
+    )
+    alone = await compiled_in_jobs(pools, [entries], Clock(), scope=HOUSEMATE)
+    whole = orjson.loads(alone["page /wiki/topic/marriage"])
+    cited = {one["key"]: [source["memory_id"] for source in one["sources"]] for one in whole["aliases"]}
+    assert cited == {key: ["m000", "m001", "m002", "m003"] for key in ("hochzeit und ehe", "marriage")}
+    found = await compiled_in_jobs(pools, [[entry] for entry in entries], Clock())
+    page = orjson.loads(found["page /wiki/topic/marriage"])
+    assert (page["title"], page["aliases"]) == ("Hochzeit und Ehe", whole["aliases"])
+
+
 async def test_full_name_is_that_of_a_surname_after_a_title_whichever_came_first(pools: Pools) -> None:
     said = ("We send the knees to Dr. Hagen Falkner at the clinic.", "Dr. Falkner called about the dog of the baker.")
     for scope, order in ((SCOPE, (0, 1)), (HOUSEMATE, (1, 0))):
-        clock = Clock()
         entries = memories(said)
-        for at in order:
-            await write(pools, [entries[at]], scope=scope)
-            clock.move(minutes=6)
-            await wish(pools, now=clock(), scope=scope)
-            await compiled(pools, engine_on(pools, clock=clock), scope=scope)
-        found = {name for name in await wiki_of(pools, scope=scope) if name.startswith("page ")}
+        wiki = await compiled_in_jobs(pools, [[entries[at]] for at in order], Clock(), scope=scope)
+        found = {name for name in wiki if name.startswith("page ")}
         assert found == {"page /wiki/entity/hagen-falkner"}

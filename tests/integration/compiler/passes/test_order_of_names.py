@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from datetime import timedelta
 
 import orjson
@@ -12,20 +11,8 @@ import pytest
 from compiler.operations.replay import replay
 from store.content.memories import NewMemory
 from store.db.postgres import Pools
-from store.scope import Scope
 from tests.support.compiler.called_people import said
-from tests.support.compiler.compiling import (
-    HOUSEMATE,
-    NOW,
-    SCOPE,
-    Clock,
-    capped,
-    compiled,
-    engine_on,
-    wiki_of,
-    wish,
-    write,
-)
+from tests.support.compiler.compiling import HOUSEMATE, NOW, SCOPE, Clock, compiled_in_jobs, engine_on, shared_out
 
 CASES = {
     "surname alone last": (
@@ -78,18 +65,6 @@ CASES = {
 }
 
 
-async def compiled_in(pools: Pools, entries: Sequence[NewMemory], *, size: int, jobs: int, scope: Scope) -> set[str]:
-    """Compile the memories in jobs of as many each, in batches of a size, and return what `told` tells of the wiki."""
-    clock = Clock()
-    share = -(-len(entries) // jobs)
-    for start in range(0, len(entries), share):
-        await write(pools, list(entries[start : start + share]), scope=scope)
-        clock.move(minutes=6)
-        await wish(pools, now=clock(), scope=scope)
-        await compiled(pools, engine_on(pools, settings=capped(record_page_size=size), clock=clock), scope=scope)
-    return told(await wiki_of(pools, scope=scope))
-
-
 def told(wiki: dict[str, bytes]) -> set[str]:
     """Return the pages with their titles, openings, names, lines and citations, and the links."""
     found = {name for name in wiki if name.startswith("link ")}
@@ -110,10 +85,10 @@ async def test_a_person_is_one_page_whichever_name_came_first(
     pools: Pools, texts: tuple[str, ...], size: int, jobs: int, seed: int
 ) -> None:
     entries = [NewMemory(text, f"m{at:03}", NOW - timedelta(days=30 - at)) for at, text in enumerate(texts)]
-    whole = await compiled_in(pools, entries, size=50, jobs=1, scope=HOUSEMATE)
+    whole = told(await compiled_in_jobs(pools, [entries], Clock(), scope=HOUSEMATE))
     if seed:
         random.Random(seed).shuffle(entries)
-    found = await compiled_in(pools, entries, size=size, jobs=min(jobs, len(entries)), scope=SCOPE)
+    found = told(await compiled_in_jobs(pools, shared_out(entries, jobs), Clock(), size=size))
     assert found ^ whole == set()
     replayed = await replay(engine_on(pools), pools.background, SCOPE)
     assert (replayed.differences, replayed.unreplayable) == ((), 0)

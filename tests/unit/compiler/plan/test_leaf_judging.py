@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from compiler.plan.batch import LeafBatch
 from compiler.plan.contract import (
+    Alias,
     CreatePage,
     HoldMention,
     Mention,
+    Page,
     PageKey,
     PageType,
     PlanDecision,
@@ -131,6 +135,16 @@ def test_an_archived_page_comes_back_under_its_own_key() -> None:
     )
     decision = decided(Proposal(new_pages=(new_page("Uchi", "Sushi.", "m1"),)), matches=Matches(pages=(archived,)))
     assert created(decision)["uchi"].page.is_active
+
+
+def test_title_of_a_page_that_comes_back_empty_cites_only_what_brought_it_back() -> None:
+    """While it was archived it cited an edited memory, so that forgetting that one removed the title."""
+    proof = Alias("uchi", "Uchi", sources=(source("m2"),))
+    empty = Page(PageKey(PageType.ENTITY, "uchi"), "Uchi", "", aliases=(proof,), is_active=False)
+    for archived, cited in ((empty, ["m1"]), (replace(empty, sections=(section("Ramen.", "m2"),)), ["m1", "m2"])):
+        decision = decided(Proposal(new_pages=(new_page("Uchi", "Sushi.", "m1"),)), matches=Matches(pages=(archived,)))
+        (made,) = (item.page for item in decision.items if isinstance(item, CreatePage))
+        assert [[one.memory_id for one in alias.sources] for alias in made.aliases] == [cited]
 
 
 def test_held_name_keeps_its_mentions_until_a_page_takes_it() -> None:

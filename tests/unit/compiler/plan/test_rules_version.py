@@ -20,7 +20,7 @@ from store.text.texts import text_hash
 
 # What each version makes of the demo's journal: pages, hubs, what is left when every third memory is forgotten, what becomes
 # of it when every third is written anew, and two prompts.
-DIGESTS = {21: "3a7c6c128fb91b7485d90bde63573e2e241cdefb94cdc0c4ad52ee7cfd15f971"}
+DIGESTS = {22: "088d60ac8ff6bb0baf5c0d18d8bd0a97fdf80a2652136dd395b5d6a8efd19fef"}
 ANEW = BatchMemory(
     "", "On Friday Priya rowed to the island and back.", text_hash("anew"), datetime(2026, 6, 1, tzinfo=UTC)
 )

@@ -34,7 +34,7 @@ from compiler.plan.contract import (
 )
 from compiler.plan.judging import departing, finishing, stale
 from compiler.plan.text import rollup
-from tests.support.compiler.plan_cases import START, memory, page, section, source
+from tests.support.compiler.plan_cases import START, at, memory, page, section, source
 
 NOW = memory("m1", "Beatriz lives in Porto now.")
 KEPT = memory("m2", "Beatriz has a dog.")
@@ -75,14 +75,46 @@ def test_edited_memory_is_no_longer_a_source_of_an_entity_it_stopped_naming() ->
 
 def test_edited_memory_stays_only_where_a_quoting_planner_would_quote_it() -> None:
     asking = memory("m1", "Does Beatriz live in Porto now?")
+    kept = memory("m2", "Beatriz lives on Mill Lane. Beatriz is engaged to Rui.")
     standing = page("Beatriz", section("Old.", "m1", "m2"), section("Older.", "m1", "m2", name="relations"))
-    asked = replace(view(standing, changed={"m1"}), memories={"m1": asking, "m2": KEPT})
-    assert [one.memories for one in stale.decide(asked).drafts] == [(asking, KEPT)] * 2
-    assert [one.memories for one in stale.decide(asked, is_quoting=True).drafts] == [(KEPT,)] * 2
-    told = {
-        one.section.slug: one.memories for one in stale.decide(view(standing, changed={"m1"}), is_quoting=True).drafts
-    }
-    assert told == {"overview": (NOW, KEPT), "relations": (KEPT,)}
+    asked = replace(view(standing, changed={"m1"}), memories={"m1": asking, "m2": kept})
+    assert [one.memories for one in stale.decide(asked).drafts] == [(asking, kept)] * 2
+    assert [one.memories for one in stale.decide(asked, is_quoting=True).drafts] == [(kept,)] * 2
+    told = replace(asked, memories={"m1": NOW, "m2": kept})
+    drafts = {one.section.slug: one.memories for one in stale.decide(told, is_quoting=True).drafts}
+    assert drafts == {"overview": (NOW, kept), "relations": (kept,)}
+
+
+def test_memory_leaves_the_section_of_a_line_that_is_gone_and_is_read_again() -> None:
+    """Another memory said the same and more, of a dog: only its line brought the second memory among the animals."""
+    works = memory("m2", "Beatriz works at Nordwind.")
+    longer, more = "- Beatriz works at Nordwind. The dog sleeps there.", "- Beatriz has a dog."
+    standing = page("Beatriz", section(f"{longer}\n{more}", "m1", "m2", "m3", name="nature_and_animals"))
+    left = {"m2": works, "m3": memory("m3", "Beatriz has a dog.")}
+    forgotten = StaleView((standing,), frozenset(), frozenset({"m1"}), left)
+    decision = stale.decide(forgotten, is_quoting=True)
+    (written,) = (item for item in decision.items if isinstance(item, WriteSection))
+    assert [one.memory_id for one in written.section.sources] == ["m3"]
+    assert stale.reread(forgotten, decision.items, is_quoting=True) == ("m2",)
+    also = {**left, "m4": memory("m4", "Beatriz works at Nordwind. The dog sleeps there.")}
+    (said,) = (replace(one, sources=(*one.sources, source("m4"))) for one in standing.sections)
+    view_of_line = replace(forgotten, pages=(replace(standing, sections=(said,)),), memories=also)
+    (draft,) = stale.decide(view_of_line, is_quoting=True).drafts
+    assert {one.memory_id for one in draft.memories} == {"m2", "m3", "m4"}, "a line still says it"
+    (draft,) = stale.decide(forgotten).drafts
+    assert {one.memory_id for one in draft.memories} == {"m2", "m3"}, "a model's sections are its own"
+
+
+def test_memories_that_name_a_page_on_which_nothing_is_left_are_read_again() -> None:
+    """The name is held for them, as it would be if the page had never been."""
+    there = memory("m2", "Lunch at noon.", at("Uchi", "Lisbon"))
+    named = Alias("uchi", "Uchi", sources=(source("m1"), source("m2")))
+    standing = replace(page("Uchi", section("Sushi.", "m1")), aliases=(named,))
+    edited = replace(view(standing, changed={"m1"}), memories={"m1": memory("m1", "Nobody was hungry."), "m2": there})
+    decision = stale.decide(edited, is_quoting=True)
+    assert ArchivePage(standing.key) in decision.items
+    assert stale.reread(edited, decision.items, is_quoting=True) == ("m2",)
+    assert stale.reread(edited, decision.items, is_quoting=False) == ()
 
 
 def test_forgetting_a_memory_empties_sections_that_only_it_fed() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from compiler.plan.batch import AggregationView
-from compiler.plan.contract import Alias, Page, PageKey, PageType, Section, TitlePage
+from compiler.plan.contract import Alias, Page, PageKey, PageType, Section, TitlePage, WriteAlias
 from compiler.plan.judging import aggregation
 from compiler.plan.judging.rejudging import is_judged
 from compiler.plan.lexicon.theme_titles import THEME_TITLES
@@ -17,7 +17,7 @@ from compiler.plan.names.themes import theme_of
 from compiler.plan.proposal import Proposal
 from compiler.plan.text.markdown import plain_key
 from compiler.plan.text.page_words import heading_in, language_of
-from tests.support.compiler.plan_cases import memory
+from tests.support.compiler.plan_cases import memory, source
 
 GERMAN = "- Ich lerne jetzt töpfern.\n- Die Vase ist im Ofen zersprungen."
 ENGLISH = "- The first bowl cracked in the kiln.\n- We glazed it with the blue one.\n- It was too thick for the oven."
@@ -34,9 +34,13 @@ def pottery(body: str, title: str = "Pottery", *names: Alias) -> Page:
     )
 
 
-def titled(page: Page) -> list[TitlePage]:
+def named(page: Page) -> list[TitlePage | WriteAlias]:
     decision = aggregation.decide(AggregationView((page,)), Proposal(), Matches())
-    return [item for item in decision.items if isinstance(item, TitlePage)]
+    return [item for item in decision.items if isinstance(item, TitlePage | WriteAlias)]
+
+
+def titled(page: Page) -> list[TitlePage]:
+    return [item for item in named(page) if isinstance(item, TitlePage)]
 
 
 def test_theme_is_titled_in_the_language_of_most_of_its_lines() -> None:
@@ -45,6 +49,26 @@ def test_theme_is_titled_in_the_language_of_most_of_its_lines() -> None:
     assert titled(replace(page, title="Keramik")) == []
     more = pottery(f"{GERMAN}\n{ENGLISH}", "Keramik")
     assert titled(more) == [TitlePage(page.key, "Pottery")]
+
+
+def test_title_in_a_language_rests_on_all_that_the_theme_rests_on_whenever_it_was_given() -> None:
+    """Not on what opened the page at that moment. Languages of one line give no name, and a former title none that stays."""
+    every = (source("m1"), source("m2"))
+    page = pottery(GERMAN)
+    page = replace(page, aliases=(replace(page.aliases[0], sources=every),), summary_sources=every[:1])
+    assert named(page) == [TitlePage(page.key, "Keramik", every)]
+    early = Alias("keramik", "Keramik", sources=every[:1])
+    later = replace(page, title="Keramik", aliases=(*page.aliases, early))
+    assert named(later) == [WriteAlias(page.key, replace(early, sources=every))]
+    assert named(replace(later, aliases=(*page.aliases, replace(early, sources=every)))) == []
+    more = pottery(f"{GERMAN}\n{ENGLISH}")
+    more = replace(more, aliases=page.aliases)
+    assert named(more) == [WriteAlias(page.key, replace(early, sources=every))]
+    french = Alias("poterie", "Poterie", sources=every)
+    assert [item for item in named(replace(later, aliases=(*later.aliases, french))) if item not in named(later)] == [
+        WriteAlias(page.key, Alias("poterie", "Pottery"))
+    ]
+    assert named(replace(page, title="Keramik", aliases=(*page.aliases, replace(early, origin="import")))) == []
 
 
 def test_title_by_hand_stays() -> None:
