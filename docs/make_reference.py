@@ -17,7 +17,7 @@ from sidecar.runtime.settings import Settings
 
 _PAGE = """# Reference
 
-Made from the code by `make reference`. To change it, edit `sidecar/runtime/settings.py` or a command under `sidecar/cli`.
+Generated from the code by `make reference`. To change it, edit `sidecar/runtime/settings.py` or a command under `sidecar/cli`.
 
 ## Settings
 
@@ -28,8 +28,8 @@ variables with the prefix `SIDECAR_`.
 |---|---|---|
 {settings}
 
-The commands that call the service also read these. An empty `SIDECAR_TOKEN` is refused: otherwise a failed
-`sidecar token` would turn into a call as another tenant.
+The commands that call the service also read the following variables. An empty `SIDECAR_TOKEN` is refused: otherwise a failed
+`sidecar token` would lead to a call as another tenant.
 
 | variable | option | description |
 |---|---|---|
@@ -37,10 +37,10 @@ The commands that call the service also read these. An empty `SIDECAR_TOKEN` is 
 
 ## Commands
 
-`sidecar COMMAND --help` shows the details and examples. Exit codes: 0 success, 1 failure, even of a part, 2 wrong use, 3 the
-service refused the call or there is no token, 4 the service or the database does not answer, 130 interrupted.
+`sidecar COMMAND --help` shows the details and examples. Exit codes: 0 success; 1 failure, also of a part; 2 wrong usage; 3 the
+service refused the call, or there is no token; 4 the service or the database does not answer; 130 interrupted.
 
-Most commands take {shared}. The table lists the others.
+Most commands take {shared}. The table lists the other options.
 
 | command | description | options |
 |---|---|---|

@@ -113,8 +113,8 @@ class Root(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command of that name; None if there is none."""
-        found = _COMMANDS.get(cmd_name)
-        return None if found is None else found.load()
+        command = _COMMANDS.get(cmd_name)
+        return None if command is None else command.load()
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the names of all commands with their help lines, without loading them."""

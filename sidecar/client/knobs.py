@@ -1,7 +1,7 @@
-"""The knobs of a profile by the names people write: `allocation`, `history_turns`, `knowledge.top_k`.
+"""The knobs of a profile by their flat names: `allocation`, `history_turns`, `knowledge.top_k`.
 
-One flat mapping from name to value, the same in the client, on the command line and in JSON; an absent knob is inherited.
-The conversions to and from the nested form of the messages are here too, without importing the messages.
+One flat mapping from name to value serves the client, the command line and JSON; an absent knob is inherited. This module also
+converts it to and from the nested form of the messages, without importing the messages.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SOURCES = ("thread", "knowledge", "memory", "wiki", "workspace", "tools")
 ALLOCATIONS = ("priority", "seed_order", "pooled")
 SPENDS = ("frugal", "balanced", "full")
 WORDS: Mapping[str, Sequence[str]] = {"allocation": ALLOCATIONS, "spend": SPENDS}
-"""The values of the knobs that take a word, in the order of their numbers on the wire."""
+"""The values of the knobs that take a word, in the order of their enum numbers."""
 
 OF_A_SOURCE: Mapping[str, type] = {
     "enabled": bool,
@@ -61,7 +61,7 @@ class UnknownKnob(ValueError):
 
 
 class UnusableKnob(ValueError):
-    """A knob's value cannot be read; the message names the knob and what it takes."""
+    """A knob's value is invalid; the message names the knob and its type."""
 
     def __init__(self, name: str, value: object, wanted: str) -> None:
         super().__init__(f"{name}: {str(value)[:100]!r} is not {wanted}.")

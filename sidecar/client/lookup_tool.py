@@ -57,15 +57,15 @@ def lookup_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
 def looked_up(answer: BrainAnswer) -> dict[str, Any]:
     """Return the answer as JSON values for the model, without empty values."""
     hits = [{"id": one.id, "title": one.title, "description": one.description} for one in answer.hits]
-    found: dict[str, Any] = {"pages": hits, "details": [_detail(one) for one in answer.details]}
-    found["not_searched"] = list(answer.failed_scopes)
-    return {name: value for name, value in found.items() if value} or {"pages": []}
+    values: dict[str, Any] = {"pages": hits, "details": [_detail(one) for one in answer.details]}
+    values["not_searched"] = list(answer.failed_scopes)
+    return {name: value for name, value in values.items() if value} or {"pages": []}
 
 
 def _detail(one: BrainDetail) -> dict[str, Any]:
     if one.status != "found":
         return {"id": one.id, "status": one.status}
-    said = [
+    statements = [
         {"text": each.text, "memory_ids": list(each.memory_ids), "trust": each.trust_tier} for each in one.statements
     ]
     edges = [
@@ -74,5 +74,5 @@ def _detail(one: BrainDetail) -> dict[str, Any]:
         if each.page is not None
     ]
     pages = [{"id": each.id, "title": each.title} for each in one.pages]
-    detail = {"id": one.id, "title": one.title, "statements": said, "relations": edges, "lists": pages}
+    detail = {"id": one.id, "title": one.title, "statements": statements, "relations": edges, "lists": pages}
     return {name: value for name, value in detail.items() if value}

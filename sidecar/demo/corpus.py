@@ -39,14 +39,14 @@ class File:
 
 def memories() -> list[ImportedMemory]:
     """Return the journal, oldest entry first."""
-    found = read_memories("memories.jsonl", (_DATA / "memories.jsonl").read_bytes())
-    return [one for one in found if isinstance(one, ImportedMemory)]
+    parsed = read_memories("memories.jsonl", (_DATA / "memories.jsonl").read_bytes())
+    return [one for one in parsed if isinstance(one, ImportedMemory)]
 
 
 def turns() -> list[ImportedTurn]:
     """Return the conversation, oldest turn first."""
-    found = conversations_at(_DATA / "thread.jsonl")
-    return [turn for one in found if not hasattr(one, "reason") for turn in one.turns]
+    conversations = conversations_at(_DATA / "thread.jsonl")
+    return [turn for one in conversations if not hasattr(one, "reason") for turn in one.turns]
 
 
 def message() -> str:
@@ -64,7 +64,7 @@ def documents() -> list[File]:
 def _project_documents(checkout: Path) -> list[File]:
     if (checkout / "pyproject.toml").is_file():
         pages = (one for one in (checkout / "docs").glob("*.md") if one.name != _PRINTED_CONTEXTS)
-        found = [checkout / "README.md", *sorted(pages)]
-        return [File(f"project/{path.name}", path.read_bytes()) for path in found if path.is_file()]
+        paths = [checkout / "README.md", *sorted(pages)]
+        return [File(f"project/{path.name}", path.read_bytes()) for path in paths if path.is_file()]
     readme = metadata.metadata(_DISTRIBUTION).json.get("description")
     return [File("project/README.md", readme.encode())] if isinstance(readme, str) and readme.strip() else []

@@ -119,14 +119,16 @@ def health_app(health: Health, figures: Figures, *, extra: Sequence[BaseRoute] =
             return JSONResponse({"error": str(error)}, 401 if isinstance(error, Unauthenticated) else 403)
         await health.ask_them()
         resting_count = len(health.backends.all_resting())
-        found: dict[str, Any] = {"database": await health.database()}
-        found["resting_sources"] = sorted(health.resting_sources())
-        found["resting_backend_count"] = resting_count
-        found["embedder"] = health.embedder_trouble() or "ok"
-        is_well = found["database"] == found["embedder"] == "ok" and not found["resting_sources"] and not resting_count
+        answer: dict[str, Any] = {"database": await health.database()}
+        answer["resting_sources"] = sorted(health.resting_sources())
+        answer["resting_backend_count"] = resting_count
+        answer["embedder"] = health.embedder_trouble() or "ok"
+        is_well = (
+            answer["database"] == answer["embedder"] == "ok" and not answer["resting_sources"] and not resting_count
+        )
         if named is not None:
-            found["resting_backends"] = named
-        return JSONResponse({"status": "well" if is_well else "impaired", **found}, 200 if is_well else 503)
+            answer["resting_backends"] = named
+        return JSONResponse({"status": "well" if is_well else "impaired", **answer}, 200 if is_well else 503)
 
     async def metrics(_: Request) -> Response:
         await health.ask_them()

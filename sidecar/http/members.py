@@ -66,9 +66,9 @@ class Members:
     async def ask(self) -> None:
         """Ask each process now. A process that does not answer within a second keeps its last metrics: a counter never falls."""
         paths = sorted(self._directory.glob("*.sock"))
-        found = await asyncio.gather(*(self._asked(path) for path in paths))
+        reports = await asyncio.gather(*(self._asked(path) for path in paths))
         silent = {name: _Member(figures=one.figures) for name, one in self._members.items()}
-        self._members = silent | {path.stem: one for path, one in zip(paths, found, strict=True)}
+        self._members = silent | {path.stem: one for path, one in zip(paths, reports, strict=True)}
 
     async def _asked(self, path: Path) -> _Member:
         transport = httpx.AsyncHTTPTransport(uds=str(path))

@@ -211,14 +211,14 @@ def _directory(settings: Settings) -> Iterator[Path]:
     fits = len(os.fsencode(data_dir)) + _SOCKET_NAME_BYTES <= MAX_SOCKET_PATH_BYTES
     is_inside = fits and data_dir.is_dir() and os.access(data_dir, os.W_OK | os.X_OK)
     try:
-        made = Path(tempfile.mkdtemp(prefix="processes-", dir=data_dir if is_inside else None))
+        directory = Path(tempfile.mkdtemp(prefix="processes-", dir=data_dir if is_inside else None))
     except OSError as error:
         fix = "set TMPDIR to a writable directory"
         raise SettingInvalid("SIDECAR_PROCESSES", "there is no directory for the processes' sockets", fix) from error
     try:
-        yield made
+        yield directory
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def _connections(settings: Settings, count: int) -> int:

@@ -25,8 +25,8 @@ class BackendService:
 
     async def list_backends(self, request: pb.ListBackendsRequest, call: Call) -> pb.ListBackendsResponse:
         """Return the tenant's backends with their switches."""
-        found = await self._backends.switches(call.admin_tenant(request))
-        return pb.ListBackendsResponse(backends=[_backend(name, switch) for name, switch in found])
+        switches = await self._backends.switches(call.admin_tenant(request))
+        return pb.ListBackendsResponse(backends=[_backend(name, switch) for name, switch in switches])
 
     async def switch_backend(self, request: pb.SwitchBackendRequest, call: Call) -> pb.SwitchBackendResponse:
         """Set a backend's switch."""
@@ -38,8 +38,8 @@ class BackendService:
 
     async def list_tools(self, request: pb.ListToolsRequest, call: Call) -> pb.ListToolsResponse:
         """Return the tools that the tenant's servers declare now, and the servers that do not answer, with reasons."""
-        found, problems = await self._backends.tools(call.admin_tenant(request), request.backend)
-        return pb.ListToolsResponse(tools=[_tool(backend, one) for backend, one in found], problems=problems)
+        tools, problems = await self._backends.tools(call.admin_tenant(request), request.backend)
+        return pb.ListToolsResponse(tools=[_tool(backend, one) for backend, one in tools], problems=problems)
 
     async def approve_tool(self, request: pb.ApproveToolRequest, call: Call) -> pb.ApproveToolResponse:
         """Approve a tool as declared now. Raises FailedPrecondition if its declaration has another hash than the given one."""
@@ -63,11 +63,11 @@ class BackendService:
 
     async def create_webhook(self, request: pb.CreateWebhookRequest, call: Call) -> pb.CreateWebhookResponse:
         """Create the owner's webhook of a backend, or return the existing one."""
-        known = await self._backends.create_webhook(call.admin_scope(request), request.backend)
+        subscription = await self._backends.create_webhook(call.admin_scope(request), request.backend)
         return pb.CreateWebhookResponse(
-            webhook_id=str(known.subscription_id),
-            path=f"{WEBHOOK_PATH}/{known.subscription_id}",
-            secret=known.secret.hex(),
+            webhook_id=str(subscription.subscription_id),
+            path=f"{WEBHOOK_PATH}/{subscription.subscription_id}",
+            secret=subscription.secret.hex(),
         )
 
     async def delete_webhook(self, request: pb.DeleteWebhookRequest, call: Call) -> pb.DeleteWebhookResponse:

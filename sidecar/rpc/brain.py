@@ -45,10 +45,10 @@ class BrainService:
     ) -> pb.QueryBrainContextResponse:
         """Return a shortlist, details, or both."""
         query = BrainQuery(request.query, tuple(request.detail_ids), request.limit)
-        found = await self._context.query(call.scope(request), query)
-        hits = [_hit(index, one) for index, one in enumerate(found.hits, start=1)]
-        failed = map(_scope, found.failed)
-        return pb.QueryBrainContextResponse(hits=hits, details=map(_detail, found.details), failed_scopes=failed)
+        answer = await self._context.query(call.scope(request), query)
+        hits = [_hit(index, one) for index, one in enumerate(answer.hits, start=1)]
+        failed = map(_scope, answer.failed)
+        return pb.QueryBrainContextResponse(hits=hits, details=map(_detail, answer.details), failed_scopes=failed)
 
     async def propose_rule(self, request: pb.ProposeRuleRequest, call: Call) -> pb.ProposeRuleResponse:
         """Propose a rule, which releases nothing yet, and return it."""
@@ -80,14 +80,14 @@ class BrainService:
     async def get_brain(self, request: pb.GetBrainRequest, call: Call) -> pb.GetBrainResponse:
         """Return the Brain's settings, rules and counts."""
         tenant_id = call.admin_tenant(request)
-        found = await self._brain.state(tenant_id)
+        state = await self._brain.state(tenant_id)
         reports = await self._wiki.reports(brain_of(tenant_id), limit=_MOST_REPORTS)
         return pb.GetBrainResponse(
-            is_shown=found.settings.is_shown,
-            rules=map(_rule, found.rules),
-            released_count=found.copies.get(CopyState.RELEASED, 0),
-            held_count=found.copies.get(CopyState.HELD, 0),
-            withdrawn_count=found.copies.get(CopyState.WITHDRAWN, 0),
+            is_shown=state.settings.is_shown,
+            rules=map(_rule, state.rules),
+            released_count=state.copies.get(CopyState.RELEASED, 0),
+            held_count=state.copies.get(CopyState.HELD, 0),
+            withdrawn_count=state.copies.get(CopyState.WITHDRAWN, 0),
             reports=map(_report, reports),
         )
 
@@ -104,12 +104,12 @@ class BrainService:
         page = listing.read(request.page_size, request.page_token)
         after = page.after[0] if page.after else ""
         rows = await self._brain.copies(tenant_id, state=state, after=after, limit=page.limit)
-        there = await self._brain.documents_of(tenant_id, [one for one, _ in rows])
+        documents = await self._brain.documents_of(tenant_id, [one for one, _ in rows])
         written, token = listing.cut(
             rows,
             page,
             lambda one: (one[0].copy_id,),
-            lambda one: _copy(*one, there.get(one[0].document_id or _NO_RULE)),
+            lambda one: _copy(*one, documents.get(one[0].document_id or _NO_RULE)),
         )
         return pb.ListCopiesResponse(copies=written, next_page_token=token)
 
@@ -126,48 +126,50 @@ class BrainService:
 
     async def rename_brain_page(self, request: pb.RenameBrainPageRequest, call: Call) -> pb.RenameBrainPageResponse:
         """Give a page another title, and return it. Raises NotFound, FailedPrecondition."""
-        there = brain_of(call.admin_tenant(request))
-        row = await self._wiki.rename_page(there, _named(request.page), request.title)
+        brain_scope = brain_of(call.admin_tenant(request))
+        row = await self._wiki.rename_page(brain_scope, _named(request.page), request.title)
         return pb.RenameBrainPageResponse(page=_page(row))
 
     async def merge_brain_pages(self, request: pb.MergeBrainPagesRequest, call: Call) -> pb.MergeBrainPagesResponse:
         """Merge a page into another, or undo that. Raises NotFound, FailedPrecondition."""
-        there = brain_of(call.admin_tenant(request))
+        brain_scope = brain_of(call.admin_tenant(request))
         if not request.undo:
-            row = await self._wiki.merge_pages(there, _named(request.page), _named(request.into))
+            row = await self._wiki.merge_pages(brain_scope, _named(request.page), _named(request.into))
             return pb.MergeBrainPagesResponse(page=_page(row))
         if request.into:
             raise InvalidArgument(
                 "into", "is set together with undo", "leave it out: a page is merged into only one other page"
             )
-        view = await self._wiki.page(there, _named(request.page), with_texts=False, most_links=1)
-        await self._wiki.undo_merge(there, _named(request.page))
+        view = await self._wiki.page(brain_scope, _named(request.page), with_texts=False, most_links=1)
+        await self._wiki.undo_merge(brain_scope, _named(request.page))
         return pb.MergeBrainPagesResponse(page=_page(view.whole.page))
 
     async def report_brain_sentence(
         self, request: pb.ReportBrainSentenceRequest, call: Call
     ) -> pb.ReportBrainSentenceResponse:
         """Remove a wrong sentence from a page, or restore one, and return the report. Raises NotFound, FailedPrecondition."""
-        there = brain_of(call.admin_tenant(request))
+        brain_scope = brain_of(call.admin_tenant(request))
         if request.restore_report_id:
             if request.page or request.sentence:
                 raise InvalidArgument("restore_report_id", "is set together with a sentence", "send one of the two")
-            report = await self._wiki.restore_sentence(there, read_id("restore_report_id", request.restore_report_id))
+            report = await self._wiki.restore_sentence(
+                brain_scope, read_id("restore_report_id", request.restore_report_id)
+            )
         else:
-            report = await self._wiki.report_sentence(there, _named(request.page), request.sentence)
+            report = await self._wiki.report_sentence(brain_scope, _named(request.page), request.sentence)
         return pb.ReportBrainSentenceResponse(report=_report(report))
 
     async def write_brain_edge(self, request: pb.WriteBrainEdgeRequest, call: Call) -> pb.WriteBrainEdgeResponse:
         """State a typed edge by hand, or take one back. Raises NotFound, FailedPrecondition."""
-        there = brain_of(call.admin_tenant(request))
+        brain_scope = brain_of(call.admin_tenant(request))
         began, ended = (
             read_time(name, getattr(request, name)) if request.HasField(name) else None
             for name in ("valid_from_time", "valid_until_time")
         )
-        said, ends = TypedEdge(request.edge_type, began, ended), (_named(request.page), _named(request.target))
+        edge, ends = TypedEdge(request.edge_type, began, ended), (_named(request.page), _named(request.target))
         if request.remove:
-            return pb.WriteBrainEdgeResponse(was_removed=await self._wiki.edges.drop(there, *ends, said))
-        await self._wiki.edges.write(there, *ends, said)
+            return pb.WriteBrainEdgeResponse(was_removed=await self._wiki.edges.drop(brain_scope, *ends, edge))
+        await self._wiki.edges.write(brain_scope, *ends, edge)
         return pb.WriteBrainEdgeResponse()
 
     async def list_brain_pages(self, request: pb.ListBrainPagesRequest, call: Call) -> pb.ListBrainPagesResponse:
@@ -229,13 +231,13 @@ def _copy(copy: BrainCopy, text: str, document: SharedDocument | None = None) ->
     )
 
 
-def _report(found: Report) -> pb.BrainReport:
+def _report(report: Report) -> pb.BrainReport:
     return pb.BrainReport(
-        report_id=found.report_id,
-        path=found.ruling.page.path,
-        sentence=found.ruling.text,
-        copy_id=found.memory_id,
-        report_time=write_time(found.reported_at),
+        report_id=report.report_id,
+        path=report.ruling.page.path,
+        sentence=report.ruling.text,
+        copy_id=report.memory_id,
+        report_time=write_time(report.reported_at),
     )
 
 
@@ -249,42 +251,42 @@ def _page(row: PageRow) -> pb.BrainPage:
     )
 
 
-def _hit(index: int, found: BrainHit) -> pb.BrainHit:
-    said = found.description
+def _hit(index: int, hit: BrainHit) -> pb.BrainHit:
+    description = hit.description
     return pb.BrainHit(
         index=index,
-        id=str(found.id),
-        title=found.page.title,
-        description=said.text if said else "",
-        memory_ids=said.memory_ids if said else (),
-        type=wiki_pb2.PageType.Value(f"PAGE_TYPE_{found.page.type.upper()}"),
-        scope=_scope(found.id.scope),
-        score=found.score,
-        trust_tier=found.trust_tier,
+        id=str(hit.id),
+        title=hit.page.title,
+        description=description.text if description else "",
+        memory_ids=description.memory_ids if description else (),
+        type=wiki_pb2.PageType.Value(f"PAGE_TYPE_{hit.page.type.upper()}"),
+        scope=_scope(hit.id.scope),
+        score=hit.score,
+        trust_tier=hit.trust_tier,
     )
 
 
-def _detail(found: BrainDetail) -> pb.BrainDetail:
-    if found.id is None:
-        return pb.BrainDetail(id=found.asked, status=pb.DETAIL_STATUS_INVALID)
-    if found.page is None:
-        return pb.BrainDetail(id=found.asked, status=pb.DETAIL_STATUS_NOT_FOUND)
-    at = found.id.scope
+def _detail(detail: BrainDetail) -> pb.BrainDetail:
+    if detail.id is None:
+        return pb.BrainDetail(id=detail.asked, status=pb.DETAIL_STATUS_INVALID)
+    if detail.page is None:
+        return pb.BrainDetail(id=detail.asked, status=pb.DETAIL_STATUS_NOT_FOUND)
+    at = detail.id.scope
     return pb.BrainDetail(
-        id=found.asked,
+        id=detail.asked,
         status=pb.DETAIL_STATUS_FOUND,
-        title=found.page.title,
-        type=wiki_pb2.PageType.Value(f"PAGE_TYPE_{found.page.type.upper()}"),
+        title=detail.page.title,
+        type=wiki_pb2.PageType.Value(f"PAGE_TYPE_{detail.page.type.upper()}"),
         scope=_scope(at),
         statements=[
             pb.BrainStatement(
-                text=one.text, heading=one.heading, memory_ids=one.memory_ids, trust_tier=found.tier(one.memory_ids)
+                text=one.text, heading=one.heading, memory_ids=one.memory_ids, trust_tier=detail.tier(one.memory_ids)
             )
-            for one in found.statements
+            for one in detail.statements
         ],
-        relations=[_relation(at, one, found.tier(ids_of(one))) for one in found.relations],
-        pages=[_ref(at, one) for one in found.pages],
-        compile_time=write_time(found.page.last_compiled_at),
+        relations=[_relation(at, one, detail.tier(ids_of(one))) for one in detail.relations],
+        pages=[_ref(at, one) for one in detail.pages],
+        compile_time=write_time(detail.page.last_compiled_at),
     )
 
 

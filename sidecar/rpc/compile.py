@@ -67,8 +67,8 @@ class CompileService:
         """Queue a compile of the scope, or return the changes of its next batch. Raises FailedPrecondition."""
         scope = call.admin_scope(request)
         if request.validate_only:
-            found = await self._compiles.preview(scope, model_id=request.model_id)
-            return pb.CompileNowResponse(preview=write.preview(found))
+            preview = await self._compiles.preview(scope, model_id=request.model_id)
+            return pb.CompileNowResponse(preview=write.preview(preview))
         options = JobOptions(model_id=request.model_id, may_archive_many=request.may_archive_many)
         outcome, job = await self._compiles.start(scope, options)
         return pb.CompileNowResponse(outcome=_OUTCOMES[outcome], job=write.job(job))
@@ -169,16 +169,16 @@ class CompileService:
 
     async def verify_rebuild(self, request: pb.VerifyRebuildRequest, call: Call) -> pb.VerifyRebuildResponse:
         """Replay the log into a separate wiki, and return the differences."""
-        found = await self._upkeep.verify(call.admin_scope(request))
+        result = await self._upkeep.verify(call.admin_scope(request))
         return pb.VerifyRebuildResponse(
-            is_identical=found.is_identical,
-            batch_count=found.batches,
-            page_count=found.pages,
-            differences=found.differences[:MOST_DIFFERENCES],
-            unreplayable_count=found.unreplayable,
-            outdated_count=found.outdated,
-            unreplayable_from=found.unreplayable_from,
-            reason=found.reason,
+            is_identical=result.is_identical,
+            batch_count=result.batches,
+            page_count=result.pages,
+            differences=result.differences[:MOST_DIFFERENCES],
+            unreplayable_count=result.unreplayable,
+            outdated_count=result.outdated,
+            unreplayable_from=result.unreplayable_from,
+            reason=result.reason,
         )
 
     async def bootstrap_import(self, request: pb.BootstrapImportRequest, call: Call) -> pb.BootstrapImportResponse:

@@ -38,10 +38,10 @@ class DecayService:
 
     async def explain_decay(self, request: pb.ExplainDecayRequest, call: Call) -> pb.ExplainDecayResponse:
         """Return the groups of candidates that a policy would compress, and the savings."""
-        found = await self._decay.explain(call.scope(request), self._policy(request))
+        groups = await self._decay.explain(call.scope(request), self._policy(request))
         written = [
             pb.DecayGroup(memory_ids=one.source_ids, saved_bytes=one.saved_bytes, source_bytes=one.source_bytes)
-            for one in found
+            for one in groups
         ]
         return pb.ExplainDecayResponse(groups=written)
 
@@ -95,8 +95,8 @@ class DecayService:
 
     async def close_episode(self, request: pb.CloseEpisodeRequest, call: Call) -> pb.CloseEpisodeResponse:
         """Close a thread's episode now. Raises NotFound for an unknown thread."""
-        made = await self._episodes.close(call.scope(request), request.thread_id)
-        return pb.CloseEpisodeResponse(episode=None if made is None else _write_episode(made))
+        episode = await self._episodes.close(call.scope(request), request.thread_id)
+        return pb.CloseEpisodeResponse(episode=None if episode is None else _write_episode(episode))
 
     async def add_attestation(self, request: pb.AddAttestationRequest, call: Call) -> pb.AddAttestationResponse:
         """Add an operator's attestation. Raises InvalidArgument if it is not signed or not valid now."""
@@ -114,8 +114,8 @@ class DecayService:
 
     async def list_attestations(self, request: pb.ListAttestationsRequest, call: Call) -> pb.ListAttestationsResponse:
         """Return a tenant's attestations, newest first."""
-        found = await self._attestations.of_tenant(call.admin_tenant(request))
-        return pb.ListAttestationsResponse(attestations=map(_write_attestation, found))
+        attestations = await self._attestations.of_tenant(call.admin_tenant(request))
+        return pb.ListAttestationsResponse(attestations=map(_write_attestation, attestations))
 
     def _policy(self, request: pb.ExplainDecayRequest | pb.ScheduleDecayRequest) -> DecayPolicy:
         defaults = self._decay.policy

@@ -69,18 +69,18 @@ class MemoryService:
     async def list_memories(self, request: pb.ListMemoriesRequest, call: Call) -> pb.ListMemoriesResponse:
         """Return a page of the owner's memories, newest first."""
         scope = call.scope(request)
-        wanted = MemoryFilter(
+        memory_filter = MemoryFilter(
             request.pinned_only,
             read_time("as_of_time", request.as_of_time) if request.HasField("as_of_time") else None,
             read_time("known_at_time", request.known_at_time) if request.HasField("known_at_time") else None,
         )
-        listing = ListCall("ListMemories", (scope, wanted), (datetime, str))
+        listing = ListCall("ListMemories", (scope, memory_filter), (datetime, str))
         page = listing.read(request.page_size, request.page_token)
         rows = await self._memories.page(
             scope,
             limit=page.limit,
             most_bytes=MAX_PAGE_BYTES,
-            wanted=wanted,
+            wanted=memory_filter,
             **page.starting("after"),
         )
         written, token = listing.cut(rows, page, lambda memory: (memory.occurred_at, memory.memory_id), _write)

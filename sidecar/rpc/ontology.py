@@ -61,8 +61,8 @@ class OntologyService:
         """Return the differences of two versions. Raises NotFound."""
         tenant_id = call.admin_tenant(request)
         ends = _version("before", request.before), _version("after", request.after)
-        found = await self._governance.compare(tenant_id, *ends)
-        return pb.CompareOntologyVersionsResponse(differences=map(written.difference, found))
+        differences = await self._governance.compare(tenant_id, *ends)
+        return pb.CompareOntologyVersionsResponse(differences=map(written.difference, differences))
 
     async def draft_ontology_changes(
         self, request: pb.DraftOntologyChangesRequest, call: Call
@@ -136,13 +136,13 @@ class OntologyService:
     ) -> pb.ApproveOntologyChangeSetResponse:
         """Approve a change set. Raises NotFound, VersionConflict, FailedPrecondition, InvalidArgument."""
         tenant_id = call.admin_tenant(request)
-        made = await self._governance.approve(
+        version = await self._governance.approve(
             tenant_id,
             read_uuid("change_set_id", request.change_set_id),
             author=call.identity.subject,
             revision=_version("expected_revision", request.expected_revision),
         )
-        return pb.ApproveOntologyChangeSetResponse(version=written.version(made))
+        return pb.ApproveOntologyChangeSetResponse(version=written.version(version))
 
     async def reject_ontology_change_set(
         self, request: pb.RejectOntologyChangeSetRequest, call: Call
@@ -157,8 +157,8 @@ class OntologyService:
         """Make a new version equal to an older one. Raises NotFound, FailedPrecondition."""
         tenant_id = call.admin_tenant(request)
         version = _version("version", request.version)
-        made = await self._governance.roll_back(tenant_id, version, author=call.identity.subject)
-        return pb.RollBackOntologyResponse(version=written.version(made))
+        new_version = await self._governance.roll_back(tenant_id, version, author=call.identity.subject)
+        return pb.RollBackOntologyResponse(version=written.version(new_version))
 
     async def export_ontology(self, request: pb.ExportOntologyRequest, call: Call) -> pb.ExportOntologyResponse:
         """Return a version as text. Raises NotFound."""
@@ -181,10 +181,10 @@ class OntologyService:
         if request.content:
             return await self._governance.import_text(tenant_id, request.content, author=author)
         check_count("changes", request.changes, least=1, most=_MAX_CHANGES)
-        wanted = [_change(one, f"changes[{place}]") for place, one in enumerate(request.changes)]
+        changes = [_change(one, f"changes[{place}]") for place, one in enumerate(request.changes)]
         change_set_id = read_uuid("change_set_id", request.change_set_id) if request.change_set_id else None
         return await self._governance.draft(
-            tenant_id, request.title, wanted, author=author, change_set_id=change_set_id
+            tenant_id, request.title, changes, author=author, change_set_id=change_set_id
         )
 
 

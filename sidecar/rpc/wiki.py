@@ -53,8 +53,8 @@ class WikiService:
     async def get_page(self, request: pb.GetPageRequest, call: Call) -> pb.GetPageResponse:
         """Return a complete page. Raises NotFound."""
         scope = call.scope(request)
-        found = await self._wiki.page(scope, request.page, with_texts=request.with_source_texts, most_links=LINKS_SHOWN)
-        return write.whole(found.whole, found.parent, found.links, found.counts, found.edges)
+        page = await self._wiki.page(scope, request.page, with_texts=request.with_source_texts, most_links=LINKS_SHOWN)
+        return write.whole(page.whole, page.parent, page.links, page.counts, page.edges)
 
     async def list_pages(self, request: pb.ListPagesRequest, call: Call) -> pb.ListPagesResponse:
         """Return a page of the owner's pages."""
@@ -106,8 +106,8 @@ class WikiService:
         depth = read_int("depth", request.depth, least=0, most=MAX_DEPTH) or 1
         most_pages = read_int("most_pages", request.most_pages, least=0, most=MAX_GRAPH_PAGES) or _GRAPH_PAGES
         known_at = _time("known_at_time", request)
-        found = await self._wiki.graph(scope, request.focus, depth=depth, most_pages=most_pages, known_at=known_at)
-        return write.graph(found)
+        graph = await self._wiki.graph(scope, request.focus, depth=depth, most_pages=most_pages, known_at=known_at)
+        return write.graph(graph)
 
     async def query_graph(self, request: pb.QueryGraphRequest, call: Call) -> pb.QueryGraphResponse:
         """Return a page of the matching paths of typed edges."""
@@ -123,7 +123,7 @@ class WikiService:
         when = EdgeTimes(_time("as_of_time", request), _time("known_at_time", request))
         listing = ListCall("QueryGraph", (scope, request.page, request.target, tuple(pattern), when), (str, str, Int4))
         page = listing.read(request.page_size, request.page_token)
-        found = await self._wiki.edges.paths(
+        walk = await self._wiki.edges.paths(
             scope,
             request.page,
             pattern,
@@ -132,11 +132,11 @@ class WikiService:
             part=WalkPart(WalkPosition(*page.after) if page.after else WALK_START, page.limit),
         )
         written, token = listing.cut(
-            list(zip(found.paths, found.places, strict=True)),
+            list(zip(walk.paths, walk.places, strict=True)),
             page,
             lambda one: astuple(one[1]),
             lambda one: write.path(one[0]),
-            goes_on=astuple(found.goes_on) if found.goes_on else None,
+            goes_on=astuple(walk.goes_on) if walk.goes_on else None,
         )
         return pb.QueryGraphResponse(paths=written, next_page_token=token)
 
@@ -146,20 +146,20 @@ class WikiService:
         confidence = request.confidence if request.HasField("confidence") else 1.0
         if not 0 < confidence <= 1:
             raise InvalidArgument("confidence", f"is {confidence}", "send a number above 0, up to 1")
-        said = TypedEdge(
+        edge = TypedEdge(
             request.edge_type,
             _time("valid_from_time", request),
             _time("valid_until_time", request),
             confidence=confidence,
         )
-        found = await self._wiki.edges.write(scope, request.page, request.target, said)
-        return pb.WriteEdgeResponse(edge=write.typed_edges(found)[0])
+        path = await self._wiki.edges.write(scope, request.page, request.target, edge)
+        return pb.WriteEdgeResponse(edge=write.typed_edges(path)[0])
 
     async def delete_edge(self, request: pb.DeleteEdgeRequest, call: Call) -> pb.DeleteEdgeResponse:
         """Take back a typed edge that was stated by hand."""
         scope = call.admin_scope(request)
-        said = TypedEdge(request.edge_type, _time("valid_from_time", request))
-        return pb.DeleteEdgeResponse(was_there=await self._wiki.edges.drop(scope, request.page, request.target, said))
+        edge = TypedEdge(request.edge_type, _time("valid_from_time", request))
+        return pb.DeleteEdgeResponse(was_there=await self._wiki.edges.drop(scope, request.page, request.target, edge))
 
     async def pages_citing_memory(
         self, request: pb.PagesCitingMemoryRequest, call: Call

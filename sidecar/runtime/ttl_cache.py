@@ -63,16 +63,16 @@ class TtlCache(Generic[K, V]):
 
     async def get(self, key: K) -> V:
         """Return the value of the key. Raises the error of `read` if no cached value is recent enough."""
-        kept = self._kept.get(key)
-        if kept is None or self._clock() - kept.read_at_s >= self._grace_s:
+        entry = self._kept.get(key)
+        if entry is None or self._clock() - entry.read_at_s >= self._grace_s:
             return await asyncio.shield(self._read_once(key))
-        if not kept.is_outdated and self._clock() - kept.read_at_s < self._for_s:
-            return kept.value
+        if not entry.is_outdated and self._clock() - entry.read_at_s < self._for_s:
+            return entry.value
         try:
-            async with asyncio.timeout(self._patience.outdated_s if kept.is_outdated else self._patience.expired_s):
+            async with asyncio.timeout(self._patience.outdated_s if entry.is_outdated else self._patience.expired_s):
                 return await asyncio.shield(self._read_once(key))
         except (StoreError, TimeoutError):
-            return kept.value
+            return entry.value
 
     def forget(self, matches: Callable[[K], bool]) -> None:
         """Invalidate the matching keys, and discard running reads of them.

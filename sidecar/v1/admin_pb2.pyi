@@ -320,7 +320,7 @@ class ForgetOwnerRequest(_message.Message):
     owner_id: _builtins.str
     """The owner."""
     dry_run: _builtins.bool
-    """Counts what would be deleted, and deletes nothing."""
+    """Counts the rows that would be deleted, and deletes nothing."""
     def __init__(
         self,
         *,

@@ -35,7 +35,7 @@ class _BrainScopeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_BrainScope
     """In the tenant's Brain."""
 
 class BrainScope(_BrainScope, metaclass=_BrainScopeEnumTypeWrapper):
-    """Where a page stands."""
+    """The wiki that a page is in."""
 
 BRAIN_SCOPE_UNSPECIFIED: BrainScope.ValueType  # 0
 """Unspecified."""
@@ -82,9 +82,9 @@ class _CopyStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_CopyState.V
     COPY_STATE_UNSPECIFIED: _CopyState.ValueType  # 0
     """Unspecified; in a filter, any."""
     COPY_STATE_RELEASED: _CopyState.ValueType  # 1
-    """It stands in the Brain."""
+    """It is in the Brain."""
     COPY_STATE_HELD: _CopyState.ValueType  # 2
-    """It contradicts a copy that is trusted more, and does not stand in the Brain."""
+    """It contradicts a copy that is more trusted, and is not in the Brain."""
     COPY_STATE_WITHDRAWN: _CopyState.ValueType  # 3
     """An admin took it back."""
 
@@ -94,9 +94,9 @@ class CopyState(_CopyState, metaclass=_CopyStateEnumTypeWrapper):
 COPY_STATE_UNSPECIFIED: CopyState.ValueType  # 0
 """Unspecified; in a filter, any."""
 COPY_STATE_RELEASED: CopyState.ValueType  # 1
-"""It stands in the Brain."""
+"""It is in the Brain."""
 COPY_STATE_HELD: CopyState.ValueType  # 2
-"""It contradicts a copy that is trusted more, and does not stand in the Brain."""
+"""It contradicts a copy that is more trusted, and is not in the Brain."""
 COPY_STATE_WITHDRAWN: CopyState.ValueType  # 3
 """An admin took it back."""
 Global___CopyState: _TypeAlias = CopyState  # noqa: Y015
@@ -822,7 +822,7 @@ class GetBrainResponse(_message.Message):
     is_shown: _builtins.bool
     """Whether turns and queries see it."""
     released_count: _builtins.int
-    """How many copies stand in it."""
+    """The number of copies in it."""
     held_count: _builtins.int
     """How many are held."""
     withdrawn_count: _builtins.int
@@ -1030,7 +1030,7 @@ Global___ReleaseCopyRequest: _TypeAlias = ReleaseCopyRequest  # noqa: Y015
 
 @_typing.final
 class ReleaseCopyResponse(_message.Message):
-    """The copy as it stands."""
+    """The present state of the copy."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1080,7 +1080,7 @@ Global___WithdrawCopyRequest: _TypeAlias = WithdrawCopyRequest  # noqa: Y015
 
 @_typing.final
 class WithdrawCopyResponse(_message.Message):
-    """The copy as it stands."""
+    """The present state of the copy."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1232,7 +1232,7 @@ Global___RenameBrainPageRequest: _TypeAlias = RenameBrainPageRequest  # noqa: Y0
 
 @_typing.final
 class RenameBrainPageResponse(_message.Message):
-    """The page as it stands."""
+    """The present state of the page."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -634,7 +634,7 @@ class PutBudgetRequest(_message.Message):
     """The tenant; empty means the caller's."""
     @_builtins.property
     def budget(self) -> Global___CostBudget:
-        """The budget, whole."""
+        """The complete budget."""
 
     def __init__(
         self,

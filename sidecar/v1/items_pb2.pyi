@@ -146,7 +146,7 @@ class _DecisionEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Decision.Val
     DECISION_UNSPECIFIED: _Decision.ValueType  # 0
     """Unspecified."""
     DECISION_KEPT: _Decision.ValueType  # 1
-    """In the context, whole."""
+    """In the context, in full."""
     DECISION_SHORTENED: _Decision.ValueType  # 2
     """In the context, in a shorter form."""
     DECISION_DEDUPED_INTO: _Decision.ValueType  # 3
@@ -170,7 +170,7 @@ class Decision(_Decision, metaclass=_DecisionEnumTypeWrapper):
 DECISION_UNSPECIFIED: Decision.ValueType  # 0
 """Unspecified."""
 DECISION_KEPT: Decision.ValueType  # 1
-"""In the context, whole."""
+"""In the context, in full."""
 DECISION_SHORTENED: Decision.ValueType  # 2
 """In the context, in a shorter form."""
 DECISION_DEDUPED_INTO: Decision.ValueType  # 3

@@ -875,7 +875,7 @@ class OntologyChangeItem(_message.Message):
     proposed_json: _builtins.str
     """The term as proposed, as JSON."""
     edited_json: _builtins.str
-    """The term as an operator edited it, as JSON; empty if nobody did."""
+    """The term as edited by an operator, as JSON; empty if it was not edited."""
     decision: _builtins.str
     """pending, accepted or rejected."""
     decided_by: _builtins.str

@@ -444,7 +444,7 @@ class SetProfileRequest(_message.Message):
     """The newest version known to the caller; the write is refused when there is a newer one. Zero always writes."""
     @_builtins.property
     def profile(self) -> Global___Profile:
-        """The level's knobs, whole."""
+        """All knobs of the level."""
 
     def __init__(
         self,

@@ -1627,7 +1627,7 @@ Global___WriteEdgeRequest: _TypeAlias = WriteEdgeRequest  # noqa: Y015
 
 @_typing.final
 class WriteEdgeResponse(_message.Message):
-    """The edge as it stands."""
+    """The present state of the edge."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -2536,7 +2536,7 @@ class SentenceReport(_message.Message):
     path: _builtins.str
     """The path of the page that had it."""
     section_slug: _builtins.str
-    """The slug of the section where it stood; empty for the summary."""
+    """The slug of its former section; empty for the summary."""
     sentence: _builtins.str
     """The sentence."""
     memory_id: _builtins.str

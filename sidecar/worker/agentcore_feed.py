@@ -48,12 +48,12 @@ class AgentCoreSubstrate:
         """
         began = self._now()
         records = await self._scan(scope.owner_id, is_fresh=not cursor)
-        left = [record for record in records if _cursor(record) > cursor]
-        read = left[:limit]
-        is_drained = len(left) <= limit
-        end = _cursor(read[-1]) if read else cursor
+        remaining = [record for record in records if _cursor(record) > cursor]
+        page = remaining[:limit]
+        is_drained = len(remaining) <= limit
+        end = _cursor(page[-1]) if page else cursor
         through = dirty_now(began) if is_drained else 0
-        return FeedPage(tuple(_memory(record) for record in read), end, through, is_drained)
+        return FeedPage(tuple(_memory(record) for record in page), end, through, is_drained)
 
     async def fetch(self, scope: Scope, memory_ids: Sequence[str]) -> Mapping[str, BatchMemory]:
         """Return the records that exist, by id. Raises a BackendError."""

@@ -134,12 +134,12 @@ class Embedding:
 
     async def _follow(self) -> None:
         while True:
-            found = await embeddings.waiting(self._pool, limit=_PLACES + len(self._rests))
-            partitions = [partition for partition in found if not self._is_resting(partition)]
+            waiting = await embeddings.waiting(self._pool, limit=_PLACES + len(self._rests))
+            partitions = [partition for partition in waiting if not self._is_resting(partition)]
             limit = AT_ONCE if len(partitions) == 1 else _AT_ONCE_BESIDE_OTHERS
             done = [await self._tried(partition, limit) for partition in partitions]
             if not any(done):
-                await asyncio.sleep(_REST_S if len(found) > _PLACES else _LOOK_EVERY_S)
+                await asyncio.sleep(_REST_S if len(waiting) > _PLACES else _LOOK_EVERY_S)
 
     async def _tried(self, partition: TextPartition, limit: int) -> Embedded | None:
         """Run on a partition. A failing partition is skipped for a growing time, so that it does not delay the others."""

@@ -40,21 +40,21 @@ class HindsightMemories:
         If a memory is listed twice because its document was retained again, the newer one is used.
         """
         since = max(after[0], _BEGINNING)
-        found = await self._between(scope.owner_id, since, until + _TICK)
-        timed = sorted((_timed(unit) for unit in _newest(found)), key=_place)
+        units = await self._between(scope.owner_id, since, until + _TICK)
+        timed = sorted((_timed(unit) for unit in _newest(units)), key=_place)
         return [one for one in timed if _place(one) > after][:limit]
 
     async def fetch(self, scope: Scope, memory_ids: Sequence[str]) -> Mapping[str, BatchMemory]:
         """Return the memories that exist, by id. Reads the whole bank: units cannot be fetched by our ids."""
         wanted = set(memory_ids)
-        found = _newest(await self._all(scope.owner_id))
-        return {unit.memory_id: _timed(unit).memory for unit in found if unit.memory_id in wanted}
+        units = _newest(await self._all(scope.owner_id))
+        return {unit.memory_id: _timed(unit).memory for unit in units if unit.memory_id in wanted}
 
     async def listing(self, scope: Scope) -> Everything:
         """Return every memory; the listing is complete. Raises a BackendError."""
-        found = (_timed(unit).memory for unit in _newest(await self._all(scope.owner_id)))
+        memories = (_timed(unit).memory for unit in _newest(await self._all(scope.owner_id)))
         return Everything(
-            {one.memory_id: ListingRow(one.document_id, one.text_hash) for one in found}, is_complete=True
+            {one.memory_id: ListingRow(one.document_id, one.text_hash) for one in memories}, is_complete=True
         )
 
     async def _all(self, owner_id: UUID) -> list[MemoryUnit]:

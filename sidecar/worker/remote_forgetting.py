@@ -27,7 +27,7 @@ async def remote_memories(
     from sidecar.services.forgetting.hindsight_forgetting import HindsightForgetting
     from sidecar.sources import backend_sources  # imports the SDKs, which a process without backends does not need
 
-    made: dict[UUID, list[RemoteMemories]] = defaultdict(list)
+    memories: dict[UUID, list[RemoteMemories]] = defaultdict(list)
     async with AsyncExitStack() as stack:
         clients = Clients()
         stack.callback(clients.close)
@@ -35,10 +35,10 @@ async def remote_memories(
             if entry.forget:
                 hindsight = backend_sources.hindsight_client(entry)
                 stack.push_async_callback(hindsight.close)
-                made[entry.tenant_id].append(HindsightForgetting(hindsight))
+                memories[entry.tenant_id].append(HindsightForgetting(hindsight))
         for memory_entry in backends.agentcore:
             if memory_entry.forget:
                 memory = backend_sources.agentcore_memory(memory_entry, clients)
                 stack.callback(memory.close)
-                made[memory_entry.tenant_id].append(AgentCoreForgetting(memory))
-        yield made
+                memories[memory_entry.tenant_id].append(AgentCoreForgetting(memory))
+        yield memories

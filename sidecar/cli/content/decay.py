@@ -198,8 +198,8 @@ def episodes(session: CommandSession, thread_id: str, limit: int) -> None:
     Example:
       sidecar decay episodes --thread t1
     """
-    found = every(partial(session.client.list_episodes, thread_id=thread_id), limit=limit)
-    session.voice.show(list(found), _draw_episodes)
+    listed = every(partial(session.client.list_episodes, thread_id=thread_id), limit=limit)
+    session.voice.show(list(listed), _draw_episodes)
 
 
 @decay.command(short_help="Close a thread's episode now.")
@@ -212,8 +212,8 @@ def close(session: CommandSession, thread_id: str) -> None:
     Example:
       sidecar decay close t1
     """
-    made = session.client.close_episode(thread_id=thread_id)
-    session.voice.show([made] if made else [], _draw_episodes)
+    episode = session.client.close_episode(thread_id=thread_id)
+    session.voice.show([episode] if episode else [], _draw_episodes)
 
 
 def _draw_episodes(listed: Sequence[Episode]) -> Iterator[Any]:

@@ -105,10 +105,10 @@ def forget_word(session: CommandSession, word: str, confirmed_ids: tuple[str, ..
       sidecar forget word "Otto"
       sidecar forget word "Otto" --confirm memory:mem-0001 --confirm turn:5b6…
     """
-    said = sys.stdin.readline().strip() if word == "-" else word
-    if not said:
+    text = sys.stdin.readline().strip() if word == "-" else word
+    if not text:
         raise click.UsageError("WORD is empty.")
-    done = session.client.forget(word=said, confirmed_ids=confirmed_ids, dry_run=is_dry_run)
+    done = session.client.forget(word=text, confirmed_ids=confirmed_ids, dry_run=is_dry_run)
     session.voice.show(done, _draw)
 
 
@@ -131,8 +131,8 @@ def _forget(session: CommandSession, what: str, is_sure: bool, is_dry_run: bool,
         if not value:
             raise click.UsageError(f"{name.partition('_')[0].upper()} is empty.")
     if not is_sure and not is_dry_run:
-        found = session.client.forget(**target, dry_run=True)
-        session.voice.confirm(f"Forget {what}: {_counts(found)}? This cannot be undone.")
+        effects = session.client.forget(**target, dry_run=True)
+        session.voice.confirm(f"Forget {what}: {_counts(effects)}? This cannot be undone.")
     session.voice.show(session.client.forget(**target, dry_run=is_dry_run), _draw)
 
 

@@ -77,9 +77,9 @@ def _stored(facts: dict[str, Any]) -> str:
 def read_file(file: Path) -> tuple[list[ImportedMemory], list[SkippedPiece]]:
     """Return the memories in a file, and the skipped parts. Raises an IngestError."""
     with opened_at(file) as stream:
-        found = list(read_memories(str(file), stream))
-    memories = [one for one in found if isinstance(one, ImportedMemory)]
-    return memories, [one for one in found if isinstance(one, SkippedPiece)]
+        parts = list(read_memories(str(file), stream))
+    memories = [one for one in parts if isinstance(one, ImportedMemory)]
+    return memories, [one for one in parts if isinstance(one, SkippedPiece)]
 
 
 def _chars(one: ImportedMemory) -> int:

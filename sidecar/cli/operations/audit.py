@@ -29,8 +29,8 @@ def audit(session: CommandSession, days: int, limit: int) -> None:
       sidecar audit --owner mara --json
     """
     since = datetime.now(UTC) - timedelta(days=days)
-    found = every(session.client.list_audit_entries, limit=limit, since_time=since)
-    session.voice.show(list(found), _draw)
+    entries = every(session.client.list_audit_entries, limit=limit, since_time=since)
+    session.voice.show(list(entries), _draw)
 
 
 def _draw(entries: Sequence[AuditEntry]) -> Iterator[Any]:

@@ -73,14 +73,14 @@ async def examine(environ: Mapping[str, str]) -> list[Finding]:
         compile_settings(settings)
     except SidecarError as error:
         return [Finding("settings", is_well=False, detail=str(error), fix="correct the named variable")]
-    found = [
+    findings = [
         Finding("settings", is_well=True, detail=f"data in {settings.data_dir}"),
         _tokenizer(),
         _identity(settings),
     ]
-    found += [one async for one in _database(settings)]
-    found += [*await backends(settings, environ), *await models(settings)]
-    return [*found, _collector(environ)]
+    findings += [one async for one in _database(settings)]
+    findings += [*await backends(settings, environ), *await models(settings)]
+    return [*findings, _collector(environ)]
 
 
 def _tokenizer() -> Finding:
@@ -153,13 +153,13 @@ async def _schema(database: Database) -> Finding:
         return Finding(
             "migrations", is_well=False, detail=str(error), fix=_FIXES.get(type(error), "see docs/operations.md")
         )
-    left = [state.name for state in states if state.applied_at is None and not state.waits_for]
+    pending = [state.name for state in states if state.applied_at is None and not state.waits_for]
     detail = (
-        f"{counted(len(left), 'migration is', 'migrations are')} left: {', '.join(left[:5])}"
-        if left
+        f"{counted(len(pending), 'migration is', 'migrations are')} left: {', '.join(pending[:5])}"
+        if pending
         else "the schema is this release's"
     )
-    return Finding("migrations", is_well=not left, detail=detail, fix="run `sidecar migrate`" if left else "")
+    return Finding("migrations", is_well=not pending, detail=detail, fix="run `sidecar migrate`" if pending else "")
 
 
 def _collector(environ: Mapping[str, str]) -> Finding:
@@ -195,18 +195,18 @@ async def models(settings: Settings) -> list[Finding]:
         "planner": (settings.compile_planner, settings.compile_base_url, "SIDECAR_COMPILE_BASE_URL"),
         "embedder": (settings.embedder, settings.embedder_base_url, "SIDECAR_EMBEDDER_BASE_URL"),
     }
-    found = []
+    findings = []
     for name, (kind, url, variable) in wanted.items():
         match kind.split(":")[0]:
             case "openai":
-                found.append(await asyncio.to_thread(reach, name, url, fix=f"start it, or correct {variable}"))
+                findings.append(await asyncio.to_thread(reach, name, url, fix=f"start it, or correct {variable}"))
             case "bedrock" | "titan":
-                found.append(await asyncio.to_thread(_aws, name))
+                findings.append(await asyncio.to_thread(_aws, name))
             case "minilm":
-                found.append(await asyncio.to_thread(_local_embedder, embedders.local, _ENGLISH))
+                findings.append(await asyncio.to_thread(_local_embedder, embedders.local, _ENGLISH))
             case "multilingual":
-                found.append(await asyncio.to_thread(_local_embedder, embedders.multilingual, _MANY))
-    return found
+                findings.append(await asyncio.to_thread(_local_embedder, embedders.multilingual, _MANY))
+    return findings
 
 
 def _local_embedder(load: Callable[[], LocalEmbedder], detail: str) -> Finding:
@@ -236,9 +236,9 @@ def _entry(entry: BackendEntry) -> Finding:
     name, fix = f"backend {entry.name}", "start it, or correct its entry; turns continue without it"
     match entry:
         case ToolsEntry(command=(program, *_)):
-            found = shutil.which(program)
-            detail = f"{program} is {found}" if found else f"there is no program {program}"
-            return Finding(name, is_well=bool(found), detail=detail, fix="" if found else fix)
+            program_path = shutil.which(program)
+            detail = f"{program} is {program_path}" if program_path else f"there is no program {program}"
+            return Finding(name, is_well=bool(program_path), detail=detail, fix="" if program_path else fix)
         case HindsightEntry(url=url) | ToolsEntry(url=url):
             return reach(name, url, fix=fix)
     endpoint = str(getattr(entry, "endpoint_url", ""))

@@ -182,10 +182,10 @@ def draft(session: CommandSession, seed: bool, title: str, change_set_id: str, f
     if seed == (file is not None):
         raise click.UsageError("give a file or --seed")
     changes = () if file is None else _changes(file)
-    made = session.client.draft_ontology_changes(
+    change_set = session.client.draft_ontology_changes(
         seed=seed, title=title or (file.stem if file else ""), changes=changes, change_set_id=change_set_id
     )
-    session.voice.show(made, _draw_set)
+    session.voice.show(change_set, _draw_set)
 
 
 def _changes(file: Path) -> list[OntologyChange]:
@@ -236,27 +236,27 @@ def review(
     """
     client = session.client
     if not change_set_id:
-        found = every(partial(client.list_ontology_change_sets, status=status or ""), limit=limit)
-        session.voice.show(list(found), _draw_sets)
+        listed = every(partial(client.list_ontology_change_sets, status=status or ""), limit=limit)
+        session.voice.show(list(listed), _draw_sets)
         return
     if item_id:
         if decision is None and not edit:
             raise click.UsageError("give --accept, --reject or --edit for the item")
-        known = client.get_ontology_change_set(change_set_id=change_set_id)
-        made = client.review_ontology_item(
+        reviewed = client.get_ontology_change_set(change_set_id=change_set_id)
+        change_set = client.review_ontology_item(
             change_set_id=change_set_id,
             item_id=item_id,
             decision=decision or "pending",
             edited_json=edit,
-            expected_revision=known.revision,
+            expected_revision=reviewed.revision,
         )
     elif decision == "rejected":
-        made = client.reject_ontology_change_set(change_set_id=change_set_id)
+        change_set = client.reject_ontology_change_set(change_set_id=change_set_id)
     elif decision or edit:
         raise click.UsageError("name the item too; approve the whole set with `sidecar ontology approve`")
     else:
-        made = client.get_ontology_change_set(change_set_id=change_set_id)
-    session.voice.show(made, _draw_set)
+        change_set = client.get_ontology_change_set(change_set_id=change_set_id)
+    session.voice.show(change_set, _draw_set)
 
 
 def _draw_sets(listed: Sequence[OntologyChangeSet]) -> Iterator[str]:
@@ -312,8 +312,8 @@ def approve(session: CommandSession, revision: int, change_set_id: str) -> None:
     Example:
       sidecar ontology approve 6f1c2f6e-0000-4000-8000-000000000001
     """
-    made = session.client.approve_ontology_change_set(change_set_id=change_set_id, expected_revision=revision)
-    session.voice.show([made], _draw_versions)
+    version = session.client.approve_ontology_change_set(change_set_id=change_set_id, expected_revision=revision)
+    session.voice.show([version], _draw_versions)
 
 
 @ontology.command(short_help="Put an older version in force again.")

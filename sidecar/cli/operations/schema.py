@@ -110,7 +110,7 @@ async def _purge(settings: Settings) -> PurgeReport:
 
 
 def _draw_purged(report: PurgeReport) -> Iterator[str]:
-    yield f"{counted(len(report.tables), 'table')} written anew, {counted(report.settled, 'forgetting')} settled"
+    yield f"{counted(len(report.tables), 'table')} rewritten, {counted(report.settled, 'forgetting')} settled"
     if report.left:
         waiting = counted(report.left, "forgetting waits", "forgettings wait")
         yield f"{waiting} for a session that may still see deleted rows; run it again"

@@ -26,12 +26,14 @@ class _InstantType(click.ParamType[DatedInstant]):
         """Return the instant, in UTC unless it names another zone."""
         if isinstance(value, DatedInstant):
             return value
-        found = next(((unit, rest) for shape, unit, rest in _SHAPES if re.fullmatch(shape, value)), ("instant", ""))
+        unit, rest = next(
+            ((unit, rest) for shape, unit, rest in _SHAPES if re.fullmatch(shape, value)), ("instant", "")
+        )
         try:
-            moment = datetime.fromisoformat(value + found[1])
+            moment = datetime.fromisoformat(value + rest)
         except ValueError:
             self.fail(f"{value!r} is not a time; write 2026, 2026-03, 2026-03-03 or 2026-03-03T14:05:00Z", param, ctx)
-        return DatedInstant(moment if moment.tzinfo else moment.replace(tzinfo=UTC), found[0])
+        return DatedInstant(moment if moment.tzinfo else moment.replace(tzinfo=UTC), unit)
 
 
 INSTANT = _InstantType()

@@ -277,7 +277,7 @@ def moment(instant: datetime | None) -> str:
 
 def _cut(text: str, lines: int | None) -> str:
     """Return the text's first `lines` lines, with a note if lines are left out; the whole text for None."""
-    kept = printable(text).rstrip("\n").split("\n")
-    if lines is None or len(kept) <= lines + 1:
-        return "\n".join(kept)
-    return "\n".join([*kept[:lines], f"   … {counted(len(kept) - lines, 'more line')}"])
+    text_lines = printable(text).rstrip("\n").split("\n")
+    if lines is None or len(text_lines) <= lines + 1:
+        return "\n".join(text_lines)
+    return "\n".join([*text_lines[:lines], f"   … {counted(len(text_lines) - lines, 'more line')}"])

@@ -120,8 +120,8 @@ def diff(session: CommandSession, before: str, after: str) -> None:
     Example:
       sidecar diff 0198c0de-… 0198c0df-…
     """
-    found = session.client.diff_assemblies(before_receipt_id=before, after_receipt_id=after)
-    session.voice.show(found, drawing.difference)
+    difference = session.client.diff_assemblies(before_receipt_id=before, after_receipt_id=after)
+    session.voice.show(difference, drawing.difference)
 
 
 def _overrides(assignments: Sequence[str], plain: Mapping[str, Any]) -> dict[str, Any]:

@@ -47,10 +47,10 @@ def top(session: CommandSession, every_s: float, once: bool) -> None:
       sidecar top --once --json
     """
     while True:
-        found = glance_of(session.client.list_turn_costs(page_size=_ROWS).values)
+        glance = glance_of(session.client.list_turn_costs(page_size=_ROWS).values)
         if not once and not session.voice.is_json:
             click.clear()
-        session.voice.show(found, _draw)
+        session.voice.show(glance, _draw)
         if once or session.voice.is_json:
             return
         time.sleep(every_s)

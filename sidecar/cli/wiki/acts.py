@@ -20,8 +20,8 @@ def alias(session: CommandSession, page: str, name: str) -> None:
     Example:
       sidecar wiki alias austin-texas ATX
     """
-    kept = session.client.add_alias(page=page, alias=name)
-    session.voice.show(kept, lambda one: [printable(f"{page} is also {one.display}")])
+    added = session.client.add_alias(page=page, alias=name)
+    session.voice.show(added, lambda one: [printable(f"{page} is also {one.display}")])
 
 
 @click.command(short_help="Give a page another title.")
@@ -50,8 +50,8 @@ def merge(session: CommandSession, page: str, into: str) -> None:
     Example:
       sidecar wiki merge bea beatrice-holm
     """
-    kept = session.client.merge_pages(page=page, into=into)
-    session.voice.show(kept, lambda one: [printable(f"{page} is now a part of {one.title} ({one.path})")])
+    merged = session.client.merge_pages(page=page, into=into)
+    session.voice.show(merged, lambda one: [printable(f"{page} is now a part of {one.title} ({one.path})")])
 
 
 @click.command(short_help="Undo a merge.")
@@ -136,8 +136,8 @@ def suppress(session: CommandSession, page: str, section: str) -> None:
     Example:
       sidecar wiki suppress austin restaurants
     """
-    kept = session.client.suppress_promotion(page=page, section_slug=section)
-    session.voice.show(kept, lambda one: [f"suppressed: {one.slug} of {page}"])
+    kept_section = session.client.suppress_promotion(page=page, section_slug=section)
+    session.voice.show(kept_section, lambda one: [f"suppressed: {one.slug} of {page}"])
 
 
 @click.command(short_help="Undo a section's promotion.")
@@ -151,8 +151,8 @@ def undo(session: CommandSession, page: str, section: str) -> None:
     Example:
       sidecar wiki undo austin restaurants
     """
-    kept = session.client.undo_promotion(page=page, section_slug=section)
-    session.voice.show(kept, lambda one: [f"undone: {one.slug} of {page}"])
+    restored = session.client.undo_promotion(page=page, section_slug=section)
+    session.voice.show(restored, lambda one: [f"undone: {one.slug} of {page}"])
 
 
 COMMANDS = (alias, archive, delete, ignore, merge, rename, suppress, undo, unmerge)

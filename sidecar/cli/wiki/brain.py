@@ -44,9 +44,9 @@ def query(session: CommandSession, text: str, detail_ids: tuple[str, ...], limit
       sidecar brain query "where does maria work"
       sidecar brain query --detail owner:5c1e7c0e-7a43-5d0f-9a3e-0d5b7d1f8a01
     """
-    found = session.client.query_brain_context(query=text, detail_ids=list(detail_ids), limit=limit)
-    session.voice.show(found, lambda one: _draw(one, is_search=bool(text)))
-    return FAILED if any(one.status != "found" for one in found.details) else OK
+    answer = session.client.query_brain_context(query=text, detail_ids=list(detail_ids), limit=limit)
+    session.voice.show(answer, lambda one: _draw(one, is_search=bool(text)))
+    return FAILED if any(one.status != "found" for one in answer.details) else OK
 
 
 @brain.command(short_help="Show the release rules and the number of copies.")
@@ -148,8 +148,8 @@ def copies(session: CommandSession, state: str | None, limit: int) -> None:
     Example:
       sidecar brain copies --state held
     """
-    found = every(session.client.list_copies, limit=limit, state=state or "")
-    session.voice.show(list(found), _draw_copies)
+    listed = every(session.client.list_copies, limit=limit, state=state or "")
+    session.voice.show(list(listed), _draw_copies)
 
 
 @brain.command(short_help="Release a held or withdrawn copy, with a reason.")
@@ -191,8 +191,8 @@ def rename(session: CommandSession, page: str, title: str) -> None:
     Example:
       sidecar brain rename entity/helios "Helios Labs"
     """
-    kept = session.client.rename_brain_page(page=page, title=title)
-    session.voice.show(kept, lambda one: [printable(f"{page} is now titled {one.title}")])
+    renamed = session.client.rename_brain_page(page=page, title=title)
+    session.voice.show(renamed, lambda one: [printable(f"{page} is now titled {one.title}")])
 
 
 @brain.command(short_help="Merge a page of the Brain into another.")

@@ -32,14 +32,14 @@ def density(session: CommandSession, folder: Path | None) -> None:
     Example:
       sidecar wiki density --append docs/metrics
     """
-    found = session.client.link_density()
+    counts = session.client.link_density()
     if folder is None:
-        session.voice.show(found, _draw_density)
+        session.voice.show(counts, _draw_density)
         return
-    file = written_density(folder, found, datetime.now(UTC), owner=session.owner)
+    file = written_density(folder, counts, datetime.now(UTC), owner=session.owner)
     session.voice.note(f"wrote {file}")
-    facts = {one.name: getattr(found, one.name) for one in fields(found)}
-    session.voice.show({**facts, "file": str(file)}, lambda _: _draw_density(found))
+    facts = {one.name: getattr(counts, one.name) for one in fields(counts)}
+    session.voice.show({**facts, "file": str(file)}, lambda _: _draw_density(counts))
 
 
 def _draw_density(found: Density) -> Iterator[Any]:

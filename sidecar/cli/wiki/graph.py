@@ -52,8 +52,8 @@ def edges(session: CommandSession, page: str, types: tuple[str, ...], limit: int
       sidecar graph edges maria --as-of 2024-01-01 --known-at 2024-06-01
     """
     step = EdgeStep(edge_types=types, direction="both" if page else "out")
-    found = every(session.client.query_graph, limit=limit, page=page, steps=[step], **_asked(times))
-    session.voice.show([edge for path in found for edge in path.edges], _draw_edges)
+    paths = every(session.client.query_graph, limit=limit, page=page, steps=[step], **_asked(times))
+    session.voice.show([edge for path in paths for edge in path.edges], _draw_edges)
 
 
 @graph.command(short_help="Follow a pattern of edge types.")
@@ -74,8 +74,8 @@ def query(session: CommandSession, page: str, steps: tuple[str, ...], limit: int
         EdgeStep(edge_types=[one.lstrip("^")], direction="in" if one.startswith("^") else "out") for one in steps
     ]
     start = "" if page == "-" else page
-    found = every(session.client.query_graph, limit=limit, page=start, steps=pattern, **_asked(times))
-    session.voice.show(list(found), _draw_paths)
+    paths = every(session.client.query_graph, limit=limit, page=start, steps=pattern, **_asked(times))
+    session.voice.show(list(paths), _draw_paths)
 
 
 @graph.command(short_help="Find the shortest paths between two pages.")
@@ -95,8 +95,8 @@ def path(
       sidecar graph path maria lisbon
     """
     step = EdgeStep(edge_types=types, direction="both")
-    found = every(session.client.query_graph, limit=limit, page=page, target=target, steps=[step], **_asked(times))
-    session.voice.show(list(found), _draw_paths)
+    paths = every(session.client.query_graph, limit=limit, page=page, target=target, steps=[step], **_asked(times))
+    session.voice.show(list(paths), _draw_paths)
 
 
 @graph.command("as-of", short_help="Show the edges that were true at a time.")
@@ -112,8 +112,8 @@ def as_of_time(session: CommandSession, time: datetime, known_at: datetime | Non
       sidecar graph as-of 2024-01-01 --known-at 2024-06-01
     """
     times = _asked({"as_of": time, "known_at": known_at})
-    found = every(session.client.query_graph, limit=limit, page="", steps=[EdgeStep()], **times)
-    session.voice.show([edge for one in found for edge in one.edges], _draw_edges)
+    paths = every(session.client.query_graph, limit=limit, page="", steps=[EdgeStep()], **times)
+    session.voice.show([edge for one in paths for edge in one.edges], _draw_edges)
 
 
 @graph.command("set", short_help="State an edge, or its end.")
@@ -174,11 +174,11 @@ def export_edges(session: CommandSession, file: Path, file_format: str, **times:
       sidecar graph export mara.graphml
       sidecar graph export mara.jsonld --format jsonld
     """
-    found = every(session.client.query_graph, limit=0, page="", steps=[EdgeStep()], **_asked(times))
-    whole = [edge for one in found for edge in one.edges]
-    write_text(file, to_graphml(whole) if file_format == "graphml" else to_jsonld(whole))
-    line = f"{counted(len(whole), 'edge')} in {file}"
-    session.voice.show({"file": str(file), "edges": len(whole)}, lambda _: [line])
+    paths = every(session.client.query_graph, limit=0, page="", steps=[EdgeStep()], **_asked(times))
+    edges_of_paths = [edge for one in paths for edge in one.edges]
+    write_text(file, to_graphml(edges_of_paths) if file_format == "graphml" else to_jsonld(edges_of_paths))
+    line = f"{counted(len(edges_of_paths), 'edge')} in {file}"
+    session.voice.show({"file": str(file), "edges": len(edges_of_paths)}, lambda _: [line])
 
 
 @graph.command("import", short_help="State the typed edges of a file.")

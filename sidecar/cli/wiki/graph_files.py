@@ -66,8 +66,8 @@ def to_graphml(edges: Iterable[TypedEdge]) -> str:
         _data(etree.SubElement(graph, "node", id=_xml(path)), {"title": title})
     for place, (edge, source, target) in enumerate(every):
         row = etree.SubElement(graph, "edge", id=f"e{place}", source=_xml(source.path), target=_xml(target.path))
-        said = _said(edge)
-        _data(row, {**said, "memory_ids": " ".join(said["memory_ids"])})
+        values = _said(edge)
+        _data(row, {**values, "memory_ids": " ".join(values["memory_ids"])})
     return str(etree.tostring(root, pretty_print=True, xml_declaration=True, encoding="UTF-8").decode())
 
 
@@ -99,7 +99,7 @@ def read_file(file: Path) -> list[FileEdge]:
 
 def read_graph(content: bytes) -> list[FileEdge]:
     """Return the typed edges of a text in either format. Raises UnreadableGraph."""
-    found = _from_jsonld(content) if content.lstrip()[:1] in {b"{", b"["} else _from_graphml(content)
+    rows = _from_jsonld(content) if content.lstrip()[:1] in {b"{", b"["} else _from_graphml(content)
     try:
         return [
             FileEdge(
@@ -110,7 +110,7 @@ def read_graph(content: bytes) -> list[FileEdge]:
                 _time(one.get("valid_until")),
                 _confidence(one.get("confidence")),
             )
-            for one in found
+            for one in rows
         ]
     except (KeyError, TypeError, ValueError) as error:
         raise UnreadableGraph("has an edge without ends or type, or with an invalid period or confidence") from error
@@ -118,13 +118,13 @@ def read_graph(content: bytes) -> list[FileEdge]:
 
 def _said(edge: TypedEdge) -> dict[str, Any]:
     """Return an edge's values as texts, without absent ones."""
-    said = {
+    values = {
         "edge_type": edge.edge_type,
         "valid_from": edge.valid_from_time.isoformat() if edge.valid_from_time else "",
         "valid_until": edge.valid_until_time.isoformat() if edge.valid_until_time else "",
         "confidence": edge.properties.get("confidence", ""),
     }
-    return {name: value for name, value in said.items() if value} | {"memory_ids": list(edge.memory_ids)}
+    return {name: value for name, value in values.items() if value} | {"memory_ids": list(edge.memory_ids)}
 
 
 def _data(row: Any, values: Mapping[str, str]) -> None:

@@ -110,9 +110,9 @@ def verify(session: CommandSession) -> int:
       sidecar wiki verify
     """
     with session.voice.progress("rebuilding aside", None):
-        found = session.client.verify_rebuild()
-    session.voice.show(found, drawn_verification)
-    return OK if found.is_identical else FAILED
+        result = session.client.verify_rebuild()
+    session.voice.show(result, drawn_verification)
+    return OK if result.is_identical else FAILED
 
 
 def drawn_verification(found: Verification) -> Iterator[str]:
@@ -230,9 +230,9 @@ def _stored(facts: dict[str, Any]) -> str:
 
 def _read(file: Path) -> tuple[list[ImportedRecord], list[str]]:
     with opened_at(file) as stream:
-        found = list(read_journal(str(file), stream))
-    kept = [one for one in found if isinstance(one, ImportedRecord)]
-    return kept, [str(one) for one in found if not isinstance(one, ImportedRecord)]
+        parts = list(read_journal(str(file), stream))
+    records = [one for one in parts if isinstance(one, ImportedRecord)]
+    return records, [str(one) for one in parts if not isinstance(one, ImportedRecord)]
 
 
 def _sent_place(place: ImportedPlace | None) -> JournalPlace | None:

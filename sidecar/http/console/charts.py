@@ -27,13 +27,13 @@ def share_chart(grown: Sequence[Grown]) -> Chart | None:
     if len(grown) < 2:
         return None
     step = max(1, len(grown) // _MOST_POINTS)
-    kept = [*grown[:-1:step], grown[-1]]
-    first, last, most = kept[0].day, kept[-1].day, max(1, *(one.pages for one in kept))
+    points = [*grown[:-1:step], grown[-1]]
+    first, last, most = points[0].day, points[-1].day, max(1, *(one.pages for one in points))
     days = (last - first).days
-    places = [100 * (one.day - first).days / days for one in kept]
+    places = [100 * (one.day - first).days / days for one in points]
     return Chart(
-        _points(places, [one.share for one in kept]),
-        _points(places, [one.pages / most for one in kept]),
+        _points(places, [one.share for one in points]),
+        _points(places, [one.pages / most for one in points]),
         first,
         last,
         most,

@@ -76,8 +76,8 @@ class Guard:
 
 def name_of(host: str) -> str:
     """Return the name or address in a Host header without its port; empty for an invalid header."""
-    found = _HOST.fullmatch(host)
-    return (found["address"] or found["name"]).lower() if found else ""
+    match = _HOST.fullmatch(host)
+    return (match["address"] or match["name"]).lower() if match else ""
 
 
 def _is_own(headers: Headers, host: str) -> bool:

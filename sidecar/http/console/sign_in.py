@@ -67,8 +67,8 @@ async def show_owners(visit: Visit) -> Response:
     if visit.is_admin:
         now, tenant_id = visit.desk.clocks.now(), visit.identity.tenant_id
         since = now - timedelta(days=_OWNERS_DAYS)
-        found = await visit.services.costs.spent(tenant_id, since=since, until=now, by="owner")
-        owners = sorted({row.key for row in found})
+        spending = await visit.services.costs.spent(tenant_id, since=since, until=now, by="owner")
+        owners = sorted({row.key for row in spending})
     return await visit.page("owner.html", owners=owners[:200])
 
 

@@ -223,9 +223,9 @@ def use(receipt: StoredReceipt) -> Use | None:
     """Return the items that the answer used; None until they are reported."""
     if receipt.usage is None:
         return None
-    shown = [one for one in candidates(receipt) if one.decision in {"kept", "shortened"}]
-    used = [one for one in shown if one.was_used]
-    return Use(len(used), len(shown), sum(one.tokens for one in used), sum(one.tokens for one in shown))
+    in_context = [one for one in candidates(receipt) if one.decision in {"kept", "shortened"}]
+    used = [one for one in in_context if one.was_used]
+    return Use(len(used), len(in_context), sum(one.tokens for one in used), sum(one.tokens for one in in_context))
 
 
 def _offer_stripes(

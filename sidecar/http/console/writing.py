@@ -38,15 +38,15 @@ def render(template: str, **values: Any) -> str:
 
 @cache
 def _environment() -> Environment:
-    made = Environment(
+    environment = Environment(
         loader=FileSystemLoader(HERE / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
-    made.filters |= {
+    environment.filters |= {
         "number": number, "moment": moment, "day": day, "money": money, "ms": milliseconds, "share": share, "markdown": markdown,
     }  # fmt: skip
-    made.globals["visit_ref"] = place_of
-    return made
+    environment.globals["visit_ref"] = place_of
+    return environment
 
 
 def number(value: float) -> str:

@@ -103,29 +103,29 @@ def read_certificate(pem: bytes) -> Certificate:
     try:
         certificate = x509.load_pem_x509_certificate(pem)
         expires_at = certificate.not_valid_after_utc
-        found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except (x509.ExtensionNotFound, ValueError):
         return Certificate((), _NEVER)
-    uris = [f"uri:{name}" for name in found.get_values_for_type(x509.UniformResourceIdentifier)]
-    hosts = [f"dns:{name.lower()}" for name in found.get_values_for_type(x509.DNSName) if name.isascii()]
+    uris = [f"uri:{name}" for name in names.get_values_for_type(x509.UniformResourceIdentifier)]
+    hosts = [f"dns:{name.lower()}" for name in names.get_values_for_type(x509.DNSName) if name.isascii()]
     return Certificate(tuple(name for name in (*uris, *hosts) if _is_plain(name)), expires_at)
 
 
 def registrations(grants: Mapping[str, Grant]) -> dict[str, Identity]:
     """Return the callers by certificate name, host names in lower case. Raises SettingInvalid naming an invalid one."""
-    found: dict[str, Identity] = {}
+    callers: dict[str, Identity] = {}
     for name, grant in grants.items():
         kind, _, value = name.partition(":")
         if kind not in {"uri", "dns"} or not value or "*" in value or not _is_plain(name):
             raise _refused(name, "is not a certificate name", "write uri:NAME or dns:NAME")
         folded = name.lower() if kind == "dns" else name
-        if folded in found:
+        if folded in callers:
             raise _refused(name, "is listed twice", "name each caller once; the case of host names is ignored")
         try:
-            found[folded] = identity_of(grant, subject=value[:200])
+            callers[folded] = identity_of(grant, subject=value[:200])
         except InvalidArgument as error:
             raise _refused(name, f"{error.field} {error.problem}", error.fix) from error
-    return found
+    return callers
 
 
 def read_client_names(path: Path) -> dict[str, Grant]:
@@ -184,11 +184,11 @@ def _texts(name: str, entry: Mapping[str, Any], key: str) -> tuple[str, ...]:
 
 
 def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    entries = dict(pairs)
+    if len(entries) < len(pairs):
         names = [name for name, _ in pairs]
         raise ValueError(f"it repeats {next(name for name in names if names.count(name) > 1)!r}")
-    return found
+    return entries
 
 
 def _is_plain(name: str) -> bool:

@@ -102,11 +102,11 @@ def parse_jwks(text: bytes) -> KeySet:
 
 def by_kid(keys: Iterable[PublicKey]) -> KeySet:
     """Return the keys by id. Raises ValueError if two keys have the same id."""
-    found: dict[str, PublicKey] = {}
+    keys_by_id: dict[str, PublicKey] = {}
     for key in keys:
-        if found.setdefault(key.kid, key) is not key:
+        if keys_by_id.setdefault(key.kid, key) is not key:
             raise ValueError(f"contains two keys with the kid {key.kid[:80]!r}")
-    return found
+    return keys_by_id
 
 
 def _jwk(entry: Any) -> PublicKey | None:

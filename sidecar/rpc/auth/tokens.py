@@ -80,15 +80,15 @@ class TokenVerifier:
         if len(token) > MAX_TOKEN_CHARS or not token.isascii():
             raise TokenMalformed(f"it is longer than {MAX_TOKEN_CHARS} characters or not ASCII")
         digest = sha256(token.encode()).digest()
-        seen = self._seen.get(digest)
-        key = await self._keys.find(seen.key.kid if seen else key_id(token))
+        verified = self._seen.get(digest)
+        key = await self._keys.find(verified.key.kid if verified else key_id(token))
         if key is None:
             raise KeyUnknown
-        if seen is None or seen.key is not key:
-            seen = _Verified(key, read_claims(decode(token, key, self._rules), self._rules))
-        check_times(seen.claims, self._rules, now_s)
-        self._remember(digest, seen)
-        return seen.claims
+        if verified is None or verified.key is not key:
+            verified = _Verified(key, read_claims(decode(token, key, self._rules), self._rules))
+        check_times(verified.claims, self._rules, now_s)
+        self._remember(digest, verified)
+        return verified.claims
 
     def _remember(self, digest: bytes, verified: _Verified) -> None:
         self._seen[digest] = verified
@@ -134,10 +134,10 @@ def decode(token: str, key: PublicKey, rules: TokenRules) -> Mapping[str, Any]:
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return the pairs of a JSON object as a dict. Raises TokenMalformed for a repeated name."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    values = dict(pairs)
+    if len(values) < len(pairs):
         raise TokenMalformed("its JSON repeats a name; send each claim once")
-    return found
+    return values
 
 
 def _refusal(error: Exception) -> TokenMalformed | TokenUntrusted:

@@ -157,5 +157,5 @@ def _about_others(item: Item) -> tuple[str, str, tuple[CitedMemory, ...]]:
         case EndMemory(newer=newer, older=older):
             return "", older.memory_id, (newer, older)
         case _:
-            there = getattr(item, "page", None)
-            return getattr(there, "path", ""), str(getattr(item, "slug", getattr(item, "key", ""))), ()
+            page = getattr(item, "page", None)
+            return getattr(page, "path", ""), str(getattr(item, "slug", getattr(item, "key", ""))), ()

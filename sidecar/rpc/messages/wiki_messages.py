@@ -76,7 +76,7 @@ def whole(
 
 def leave_out_texts(answer: pb.GetPageResponse, *, most_bytes: int) -> None:
     """Empty the texts of sources beyond `most_bytes`, so that the answer fits into a message."""
-    left = most_bytes
+    remaining_bytes = most_bytes
     cited = chain(
         answer.summary_sources,
         *(one.sources for one in answer.sections),
@@ -84,8 +84,8 @@ def leave_out_texts(answer: pb.GetPageResponse, *, most_bytes: int) -> None:
         *(one.sources for one in answer.tags),
     )
     for source in cited:
-        left -= len(source.text.encode())
-        if left < 0:
+        remaining_bytes -= len(source.text.encode())
+        if remaining_bytes < 0:
             source.ClearField("text")
 
 

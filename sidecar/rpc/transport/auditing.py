@@ -72,12 +72,12 @@ def of_request(request: Message) -> dict[str, Any]:
 
 def named(fields: Mapping[str, Any]) -> str:
     """Return the ids and names among the fields of a request or a form, as `field=value`; at most five of a repeated field."""
-    found = []
+    parts = []
     for name, value in fields.items():
         values = [value] if isinstance(value, str) else list(value)[:_MOST_VALUES]
         shown = [one for one in values if one and name != "tenant_id" and _is_public(name, one)]
-        found += [f"{name}={','.join(shown)}"] if shown else []
-    return " ".join(found)
+        parts += [f"{name}={','.join(shown)}"] if shown else []
+    return " ".join(parts)
 
 
 def _storable(text: str) -> str:

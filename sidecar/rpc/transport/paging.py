@@ -90,16 +90,16 @@ class ListCall:
         `rows` are up to `page.limit` rows; they may end with the first row that exceeds `most_bytes`. The page ends before
         that row, but has at least one row.
         """
-        kept: list[Written] = []
-        left = most_bytes
+        messages: list[Written] = []
+        remaining_bytes = most_bytes
         for row in rows[: page.size]:
             message = write(row)
-            left -= message.ByteSize()
-            if kept and left < 0:
+            remaining_bytes -= message.ByteSize()
+            if messages and remaining_bytes < 0:
                 break
-            kept.append(message)
-        after = keys_of(rows[len(kept) - 1]) if len(kept) < len(rows) else goes_on
-        return kept, self._seal(after) if after is not None else ""
+            messages.append(message)
+        after = keys_of(rows[len(messages) - 1]) if len(messages) < len(rows) else goes_on
+        return messages, self._seal(after) if after is not None else ""
 
     def _seal(self, keys: Keys) -> str:
         written = [_write(key) for key in keys]

@@ -281,18 +281,18 @@ async def answer(context: Any, method: str, work: Awaitable[Answer]) -> Answer:
 
 def status_of(error: Exception, error_id: str) -> Status:
     """Return the google.rpc.Status of an error: code, message, one ErrorInfo and the row's details."""
-    known = _telling(error)
-    row = row_of(known)
+    deciding = _telling(error)
+    row = row_of(deciding)
     if row.is_hidden:
         message = f"An internal error occurred; quote {error_id} to the operator of this service."
         facts = {"error_id": error_id}
     else:
-        message = cut(row.message) or message_of(known)
-        facts = {name: cut(str(getattr(known, name))) for name in row.facts}
+        message = cut(row.message) or message_of(deciding)
+        facts = {name: cut(str(getattr(deciding, name))) for name in row.facts}
     status = Status(code=row.code.value[0], message=message)
     status.details.add().Pack(ErrorInfo(reason=row.reason, domain=DOMAIN, metadata=facts))
     if row.details is not None:
-        status.details.add().Pack(row.details(known))
+        status.details.add().Pack(row.details(deciding))
     return status
 
 

@@ -161,12 +161,12 @@ async def restore(visit: Visit) -> Response:
 async def edge(visit: Visit) -> Response:
     """State a typed edge by hand, or take one back."""
     ends = (_there(visit), _page(visit), visit.form.get("target", "").strip())
-    said = TypedEdge(visit.form.get("type", "").strip())
+    stated = TypedEdge(visit.form.get("type", "").strip())
     if visit.form.get("act") == "remove":
-        was_there = await visit.services.wiki.edges.drop(*ends, said)
+        was_there = await visit.services.wiki.edges.drop(*ends, stated)
         visit.tell("The edge is taken back." if was_there else "No such edge was stated by hand.")
     else:
-        await visit.services.wiki.edges.write(*ends, said)
+        await visit.services.wiki.edges.write(*ends, stated)
         visit.tell("The edge is stated.")
     return RedirectResponse("/brain", 303)
 

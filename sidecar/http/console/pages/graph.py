@@ -48,7 +48,7 @@ async def show_graph(visit: Visit) -> Response:
 
 
 async def preview_rollback(visit: Visit) -> Response:
-    """Show what a rollback of a class of links would remove."""
+    """Preview the rollback of a class of links."""
     return await _shown(visit, await _rolled_back(visit, is_dry=True))
 
 

@@ -66,8 +66,8 @@ async def put_budget(visit: Visit) -> Response:
     except ValueError:
         limit_usd = 0.0
     ref = "" if covers == "tenant" else form.get("ref", "")
-    wanted = BudgetRequest(form.get("name", ""), covers, ref, form.get("period", ""), limit_usd)
-    await visit.services.costs.put_budget(visit.identity.tenant_id, wanted)
+    budget = BudgetRequest(form.get("name", ""), covers, ref, form.get("period", ""), limit_usd)
+    await visit.services.costs.put_budget(visit.identity.tenant_id, budget)
     return RedirectResponse("/spending", 303)
 
 
@@ -80,5 +80,5 @@ async def delete_budget(visit: Visit) -> Response:
 
 async def show_reads(visit: Visit) -> Response:
     """Show the most read pages of the newest turns, and the most expensive pages that no turn read."""
-    found = await visit.services.upkeep.reads_against_cost(visit.scope)
-    return await visit.page("reads.html", found=found, reads=found.reads, most_turns=MAX_TURNS_MEASURED)
+    reads = await visit.services.upkeep.reads_against_cost(visit.scope)
+    return await visit.page("reads.html", found=reads, reads=reads.reads, most_turns=MAX_TURNS_MEASURED)

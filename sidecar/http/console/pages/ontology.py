@@ -55,11 +55,11 @@ async def show_types(visit: Visit) -> Response:
 async def list_changes(visit: Visit) -> Response:
     """Show the change sets, newest first, and a form that drafts a change."""
     governance = _governance(visit)
-    found = await governance.listed(visit.identity.tenant_id, limit=_ROWS + 1, after=after(visit, UUID))
-    last = found[_ROWS - 1].change_set if len(found) > _ROWS else None
+    lines = await governance.listed(visit.identity.tenant_id, limit=_ROWS + 1, after=after(visit, UUID))
+    last = lines[_ROWS - 1].change_set if len(lines) > _ROWS else None
     more = f"{last.drafted_at.isoformat()}_{last.change_set_id}" if last else ""
     kinds, actions = [one.value for one in TermKind], [one.value for one in ChangeAction]
-    return await visit.page("ontology_changes.html", rows=found[:_ROWS], more=more, kinds=kinds, actions=actions)
+    return await visit.page("ontology_changes.html", rows=lines[:_ROWS], more=more, kinds=kinds, actions=actions)
 
 
 async def show_change(visit: Visit) -> Response:
@@ -109,16 +109,16 @@ async def scan(visit: Visit) -> Response:
 async def draft(visit: Visit) -> Response:
     """Draft one change, in a change set of its own."""
     form = visit.form
-    wanted = WantedChange(
+    change = WantedChange(
         form.get("kind", ""),
         form.get("action", ""),
         _object("term", form["term"]) if form.get("term", "").strip() else {},
         form.get("key", "").strip(),
         form.get("why", ""),
     )
-    title = form.get("title", "").strip() or f"{wanted.action} {wanted.kind.replace('_', ' ')} {wanted.key}".strip()
+    title = form.get("title", "").strip() or f"{change.action} {change.kind.replace('_', ' ')} {change.key}".strip()
     author = visit.identity.subject
-    view = await _governance(visit).draft(visit.identity.tenant_id, title, [wanted], author=author)
+    view = await _governance(visit).draft(visit.identity.tenant_id, title, [change], author=author)
     visit.tell("The change is drafted.")
     return _to(view.change_set.change_set_id)
 
@@ -144,8 +144,10 @@ async def approve(visit: Visit) -> Response:
     change_set_id = read_id(visit, "change_set_id")
     revision = _number(visit.form.get("revision", "0"), "revision")
     author = visit.identity.subject
-    made = await _governance(visit).approve(visit.identity.tenant_id, change_set_id, author=author, revision=revision)
-    visit.tell(f"Version {made.version} is in force. Pages are updated in the background.")
+    version = await _governance(visit).approve(
+        visit.identity.tenant_id, change_set_id, author=author, revision=revision
+    )
+    visit.tell(f"Version {version.version} is in force. Pages are updated in the background.")
     return RedirectResponse("/ontology/versions", 303)
 
 
@@ -160,8 +162,8 @@ async def reject(visit: Visit) -> Response:
 async def roll_back(visit: Visit) -> Response:
     """Put an older version in force again."""
     version = _number(visit.form.get("version", ""), "version")
-    made = await _governance(visit).roll_back(visit.identity.tenant_id, version, author=visit.identity.subject)
-    visit.tell(f"Version {made.version} is in force, with the terms of version {version}.")
+    new_version = await _governance(visit).roll_back(visit.identity.tenant_id, version, author=visit.identity.subject)
+    visit.tell(f"Version {new_version.version} is in force, with the terms of version {version}.")
     return RedirectResponse("/ontology/versions", 303)
 
 

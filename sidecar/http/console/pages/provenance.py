@@ -59,9 +59,9 @@ def routes(desk: Desk) -> list[BaseRoute]:
 async def show_memory(visit: Visit) -> Response:
     """Show a memory, its history, the evidence for it, its outcome in the compile, and the pages that cite it."""
     memory_id = visit.query.get("id", "")
-    found = await visit.services.memories.view(visit.scope, memory_id, most_citations=_ROWS)
-    values: dict[str, Any] = {"memory": found.memory, "entry": found.entry, "cited": found.citations}
-    if found.memory is not None:
+    view = await visit.services.memories.view(visit.scope, memory_id, most_citations=_ROWS)
+    values: dict[str, Any] = {"memory": view.memory, "entry": view.entry, "cited": view.citations}
+    if view.memory is not None:
         history = await visit.services.memories.history(visit.scope, memory_id)
         belief = await visit.services.memories.supersessions.explain(visit.scope, memory_id)
         texts = {one.memory_id: one.text for one in belief.memories}

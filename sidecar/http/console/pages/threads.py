@@ -33,9 +33,9 @@ def routes(desk: Desk) -> list[BaseRoute]:
 
 async def list_threads(visit: Visit) -> Response:
     """Show the owner's threads, the one with the newest turn first."""
-    found = await visit.services.threads.page(visit.scope, limit=_ROWS + 1, before=after(visit, str))
-    last = found[_ROWS - 1] if len(found) > _ROWS else None
-    return await visit.page("threads.html", rows=found[:_ROWS], last=last)
+    rows = await visit.services.threads.page(visit.scope, limit=_ROWS + 1, before=after(visit, str))
+    last = rows[_ROWS - 1] if len(rows) > _ROWS else None
+    return await visit.page("threads.html", rows=rows[:_ROWS], last=last)
 
 
 async def show_thread(visit: Visit) -> Response:
@@ -43,25 +43,25 @@ async def show_thread(visit: Visit) -> Response:
     scope, thread_id = visit.scope, read_id("id", visit.query.get("id", ""))
     place = visit.query.get("after", "")
     position = int(place) if place.isdecimal() and len(place) < 9 else 0
-    said = await visit.services.threads.turns(scope, thread_id, limit=_SAID_ROWS + 1, after=position)
-    made = await _made(visit, thread_id, said, is_first=position == 0)
+    turns = await visit.services.threads.turns(scope, thread_id, limit=_SAID_ROWS + 1, after=position)
+    accounts = await _made(visit, thread_id, turns, is_first=position == 0)
     timeline = sorted(
-        [("turn", turn.said_at, 0, turn) for turn in said[:_SAID_ROWS]]
-        + [("made", one.created_at, 1, (one, account_cost(one), account_stripes(one))) for one in made],
+        [("turn", turn.said_at, 0, turn) for turn in turns[:_SAID_ROWS]]
+        + [("made", one.created_at, 1, (one, account_cost(one), account_stripes(one))) for one in accounts],
         key=lambda row: row[1:3],
     )
     values = {
         "timeline": timeline,
-        "more": said[_SAID_ROWS - 1].position if len(said) > _SAID_ROWS else None,
+        "more": turns[_SAID_ROWS - 1].position if len(turns) > _SAID_ROWS else None,
         "earlier": max(0, position - _SAID_ROWS) if position else None,
         "most_chars": None if visit.query.get("whole") == "1" else _MOST_CHARS,
     }
     return await visit.page("thread.html", thread_id=thread_id, **values)
 
 
-async def _made(visit: Visit, thread_id: str, said: list[StoredTurn], *, is_first: bool) -> list[TurnAccount]:
+async def _made(visit: Visit, thread_id: str, turns: list[StoredTurn], *, is_first: bool) -> list[TurnAccount]:
     """Return the assemblies from the first of the turns up to the turn after the last; first parts include all earlier ones."""
-    until = said[_SAID_ROWS].said_at if len(said) > _SAID_ROWS else _END
+    until = turns[_SAID_ROWS].said_at if len(turns) > _SAID_ROWS else _END
     filters = Filters(thread_id=thread_id, agent_id=visit.filtered_agent(""))
-    found = await visit.services.costs.turns(visit.scope, filters, limit=_MADE_ROWS, before=(until, _LAST_ID))
-    return [one for one in found if is_first or (said and one.created_at >= said[0].said_at)]
+    accounts = await visit.services.costs.turns(visit.scope, filters, limit=_MADE_ROWS, before=(until, _LAST_ID))
+    return [one for one in accounts if is_first or (turns and one.created_at >= turns[0].said_at)]

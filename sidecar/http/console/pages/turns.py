@@ -119,17 +119,17 @@ def _drawn(visit: Visit, receipt: StoredReceipt) -> dict[str, Any]:
 def _candidates(visit: Visit, receipt: StoredReceipt) -> dict[str, Any]:
     """Return a page of the candidates with the searched words: those in the context first, then by relevance."""
     find, skip = visit.query.get("find", "")[:200], visit.query.get("skip", "")
-    found = [one for one in turn_pages.candidates(receipt) if turn_pages.holds(one, find)]
-    found.sort(key=lambda one: (one.decision not in {"kept", "shortened"}, -(one.relevance or 0.0)))
+    matches = [one for one in turn_pages.candidates(receipt) if turn_pages.holds(one, find)]
+    matches.sort(key=lambda one: (one.decision not in {"kept", "shortened"}, -(one.relevance or 0.0)))
     begin = int(skip) if skip.isdecimal() and len(skip) < _MOST_DIGITS else 0
-    more = begin + _CANDIDATES if len(found) > begin + _CANDIDATES else None
-    return {"candidates": found[begin : begin + _CANDIDATES], "found": len(found), "find": find, "more": more}
+    more = begin + _CANDIDATES if len(matches) > begin + _CANDIDATES else None
+    return {"candidates": matches[begin : begin + _CANDIDATES], "found": len(matches), "find": find, "more": more}
 
 
 async def _account(visit: Visit, scope: Scope, receipt_id: UUID) -> tuple[TurnAccount, float | None] | None:
     """Return the turn's tokens and cost; None if it has no account."""
-    found = await visit.services.costs.turn(scope, receipt_id)
-    return None if found is None else (found, account_cost(found))
+    account = await visit.services.costs.turn(scope, receipt_id)
+    return None if account is None else (account, account_cost(account))
 
 
 def read_overrides(query: Mapping[str, str]) -> dict[str, Any]:
@@ -163,9 +163,9 @@ async def show_difference(visit: Visit) -> Response:
 async def _receipt(visit: Visit, scope: Scope, receipt_id: UUID) -> tuple[StoredReceipt, StoredReceipt | None]:
     """Return a receipt and the one before it in its thread."""
     service, reach = visit.services.receipts, visit.identity.reach
-    found = await service.get(scope, receipt_id, reach=reach)
-    if not found.thread_id:
-        return found, None
-    place = (found.created_at, found.receipt_id)
-    before = await service.page(scope, thread_id=found.thread_id, reach=reach, limit=1, before=place)
-    return found, before[0] if before else None
+    receipt = await service.get(scope, receipt_id, reach=reach)
+    if not receipt.thread_id:
+        return receipt, None
+    place = (receipt.created_at, receipt.receipt_id)
+    before = await service.page(scope, thread_id=receipt.thread_id, reach=reach, limit=1, before=place)
+    return receipt, before[0] if before else None
