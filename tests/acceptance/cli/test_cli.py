@@ -388,7 +388,7 @@ class TestKnowledge:
         for group, problem in (
             ("memory", "no memories found"),
             ("thread", "no turns found"),
-            ("wiki", "no records there"),
+            ("wiki", "no records found"),
         ):
             spoken = sidecar(group, "import", str(file))
             assert (spoken.code, problem in spoken.err) == (1, True), spoken.err

@@ -313,7 +313,11 @@ async def test_expired_attestation_fails_the_job_without_concatenation(
         await fetch(database, statement)
     await ran(pools, clock, settings)
     [done] = await listed(service)
-    reason = {"key withdrawn": "none of the operators' keys", "no model": "no model is set", "tampered": "differs from"}
+    reason = {
+        "key withdrawn": "none of the operators' keys",
+        "no model": "no model is configured",
+        "tampered": "differs from",
+    }
     assert (done.state, done.result_id) == ("failed", "")
     assert reason.get(end, end) in done.failure
     assert server.asks == []
