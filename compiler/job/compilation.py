@@ -83,7 +83,7 @@ async def compile_job(engine: Engine, access: Access, claim: Claim) -> Result:
     run = Run(access, claim.job, claim.row, deps, engine.now, made.spending, engine.checkpoint, figures)
     error = await _error_of(_work(run))
     if isinstance(error, ModelFailing) and run.settings.patience.extractive_takes_over:
-        quarantine.go_on_without_model(run, error)
+        quarantine.switch_to_extractive(run, error)
         error = await _error_of(_work(run))
     if error is None:
         return await _settled(run)

@@ -69,7 +69,7 @@ async def _probe(run: Run) -> None:
         raise ModelFailing(type(error).__name__) from error
 
 
-def go_on_without_model(run: Run, error: ModelFailing) -> None:
+def switch_to_extractive(run: Run, error: ModelFailing) -> None:
     """Switch the job to the extractive planner, and record the failure in its metrics."""
     failed = f"{run.deps.planner.name}: {error.detail}"
     planner = ExtractivePlanner(run.deps.gazetteer)

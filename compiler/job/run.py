@@ -219,7 +219,7 @@ class Run:
             gone = [entry.memory_id for entry in batch.entries if entry.outcome is MemoryOutcome.GONE]
             notes = await forgetting.settle(connection, scope, gone, items)
             if batch.kind is BatchKind.STALE:
-                await forgetting.restate(connection, scope, [one.memory_id for one in batch.entries])
+                await forgetting.forget_settled_quotes(connection, scope, [one.memory_id for one in batch.entries])
             await ledger.write(connection, scope, batch.entries, now=now)
             await ledger.queue_reread(connection, scope, batch.options.get("again", ()), now=now)
             applied = await apply.write(connection, scope, items, self._apply_options(batch))

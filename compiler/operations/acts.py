@@ -63,7 +63,7 @@ async def undo_merge(
     assert merged.into is not None, "a MERGED ruling names the other page"
     row = await browse.page_by_key(connection, scope, merged.into.type.value, merged.into.slug)
     if row is None:
-        raise upkeep.ActRefused("page", "was deleted by another call; look again")
+        raise upkeep.ActRefused("page", "was deleted by another call; read the wiki again")
     gone = await _around_key(connection, scope, merged.page)
     around = await _around(connection, scope, row)
     links = [link_cause(one) for one in await candidates.links_of_page(connection, scope, row.page_id)]
@@ -217,7 +217,7 @@ def _standing(pages: Mapping[PageKey, Page], row: PageRow) -> Page:
     """Return the page's present state under the scope's lock. Raises ActRefused if it was deleted while waiting for the lock."""
     page = pages.get(_key(row))
     if page is None:
-        raise upkeep.ActRefused("page", "was deleted by another call; look again")
+        raise upkeep.ActRefused("page", "was deleted by another call; read the wiki again")
     return page
 
 

@@ -121,7 +121,7 @@ async def settle(connection: Connection, scope: Scope, memory_ids: Sequence[str]
     return await _delete_traces(connection, scope, memory_ids) if memory_ids else ()
 
 
-async def restate(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> None:
+async def forget_settled_quotes(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> None:
     """Delete quotes of edited memories under settled names: a plan updates quotes only under open names."""
     if memory_ids:
         await upkeep.forget_settled_sightings(connection, scope, memory_ids)

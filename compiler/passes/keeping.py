@@ -49,7 +49,7 @@ async def release(connection: Connection, scope: Scope, links: Iterable[WriteLin
 async def _places(connection: Connection, scope: Scope, every: Sequence[KeptEdge]) -> dict[PageKey, PageKey]:
     """Return the present page for each page of the edges; pages without one are left out."""
     titles = dict(end for one in every for end in one.ends)
-    rules = await views.ruled_by_operators(connection, scope)
+    rules = await views.operator_rulings(connection, scope)
     merged = {key: rules.end(key) for key in titles}
     keys = sorted({*titles, *merged.values()})
     identities = await candidates.identities(connection, scope, [(key.type.value, key.slug) for key in keys])

@@ -267,7 +267,7 @@ async def _standing(
     cited = await asyncio.to_thread(finishing.sought, decision, bodies, pages)
     touched = {key for key, _ in finishing.written(decision.items)}
     async with access.reading() as connection:
-        rules = await views.ruled_by_operators(connection, access.scope)
+        rules = await views.operator_rulings(connection, access.scope)
     unsaid = {key: rulings for key, rulings in rules.unsaid.items() if key in touched}
     cited |= {memory_id for rulings in unsaid.values() for one in rulings for memory_id in one.memory_ids}
     memories = await deps.substrate.fetch(access.scope, sorted(cited)) if cited else {}

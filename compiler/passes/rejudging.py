@@ -41,7 +41,7 @@ async def plan_rejudging(
     clues = await asyncio.to_thread(rejudging.clues_in, memories)
     async with access.reading() as connection:
         found = await families.read(connection, access.scope, names, deps.substrate, clues)
-        rules = await views.ruled_by_operators(connection, access.scope)
+        rules = await views.operator_rulings(connection, access.scope)
     judged = [one for one in found if len(one.memory_ids) <= MOST_MEMORIES and not _is_ruled(one, rules)]
     wanted = sorted({memory_id for one in judged for memory_id in one.memory_ids})
     if not wanted:

@@ -105,17 +105,17 @@ def _read(hint: Any, value: Any, path: str) -> Any:
     try:
         return _read_plain(hint, value)
     except (TypeError, ValueError) as error:
-        raise InvalidPlan(f"{path} was not written by this version") from error
+        raise InvalidPlan(f"{path} has an unexpected value") from error
 
 
 def _read_fields(kind: Any, value: Any, path: str) -> Any:
     hints = _hints(kind)
     if not isinstance(value, Mapping) or not hints.keys() >= value.keys():
-        raise InvalidPlan(f"{path} was not written by this version")
+        raise InvalidPlan(f"{path} has an unexpected value")
     try:
         return kind(**{name: _read(hints[name], one, f"{path}.{name}") for name, one in value.items()})
     except TypeError as error:
-        raise InvalidPlan(f"{path} was not written by this version") from error
+        raise InvalidPlan(f"{path} has an unexpected value") from error
 
 
 def _read_plain(hint: Any, value: Any) -> Any:

@@ -57,7 +57,7 @@ def rename(page: Page, display: str, bearers: Iterable[PageKey]) -> tuple[Item, 
     """Return the items that give the page a title. `bearers` are the pages that have the title as a name. Raises ActRefused."""
     title = markdown.one_line(display)
     if not is_name(title):
-        raise ActRefused("title", "holds no letter or digit; send a name")
+        raise ActRefused("title", "has no letter or digit; send a name")
     if len(title) > markdown.MAX_NAME_CHARS:
         raise ActRefused("title", f"has {len(title)} characters; send at most {markdown.MAX_NAME_CHARS}")
     others = sorted(set(bearers) - {page.key})

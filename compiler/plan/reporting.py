@@ -58,7 +58,7 @@ def find(page: Page, sentence: str) -> PageSentence:
     equal = [one for one in every if wanted and _key(one.text) == wanted]
     found = equal or [one for one in every if wanted and f" {wanted} " in f" {_key(one.text)} "]
     if not found or len({_key(one.text) for one in found}) > 1:
-        problem = "is in several sentences of the page; send one whole" if found else "is no sentence of the page"
+        problem = "is in several sentences of the page; send a whole one" if found else "is not a sentence of the page"
         raise ActRefused("sentence", problem)
     return found[0]
 

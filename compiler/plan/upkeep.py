@@ -63,7 +63,7 @@ def name(page: Page, display: str, *, is_shared: bool = False) -> tuple[Item, ..
     """
     key, alias = fold(display), " ".join(display.split())
     if not is_name(display):
-        raise ActRefused("alias", "holds no letter or digit; send a name")
+        raise ActRefused("alias", "has no letter or digit; send a name")
     behind = tuple(sorted({one.memory_id for one in page.cited()}))
     ruling = Ruling(RulingKind.NAME, page.key, key, alias, SHARED if is_shared else MANUAL, memory_ids=behind)
     return (WriteAlias(page.key, Alias(key, alias, "manual")), WriteRuling(ruling))
@@ -136,7 +136,7 @@ def suppress(page: Page, slug: str) -> tuple[Item, ...]:
     section = _listing(page, slug)
     assert section.aggregation is not None
     if section.aggregation.promotion_status is PromotionStatus.PROMOTED:
-        raise ActRefused(slug, "has a page of its own already; take the promotion back instead")
+        raise ActRefused(slug, "already has a page of its own; undo the promotion instead")
     suppressed = replace(section.aggregation, promotion_status=PromotionStatus.SUPPRESSED)
     return (WriteSection(page.key, replace(section, aggregation=suppressed)),)
 
@@ -152,7 +152,7 @@ def undo(page: Page, slug: str, around: Mapping[PageKey, Page]) -> tuple[Item, .
     if promoted is None:
         if section.aggregation.promotion_status is PromotionStatus.SUPPRESSED:
             return ()
-        raise ActRefused(slug, "was not promoted; there is nothing to take back")
+        raise ActRefused(slug, "was not promoted; there is nothing to undo")
     others = (item for item in unlink(promoted, around) if not _is_of(item, page.key, slug))
     is_known = promoted in around
     gone: tuple[Item, ...] = (SetParent(promoted, None), ArchivePage(promoted)) if is_known else ()
@@ -213,10 +213,10 @@ def _is_of(item: Item, key: PageKey, slug: str) -> bool:
 
 def _listing(page: Page, slug: str) -> Section:
     if not page.is_active:
-        raise ActRefused(page.key.path, "is archived; the next compile that touches it brings it back")
+        raise ActRefused(page.key.path, "is archived; the next compile that changes it restores it")
     section = next((one for one in page.sections if one.slug == slug), None)
     if section is None:
-        raise ActRefused("section_slug", f"is no section of {page.key.path}; send one that it has")
+        raise ActRefused("section_slug", f"is not a section of {page.key.path}; send one of its sections")
     if section.aggregation is None:
         raise ActRefused(slug, "lists no pages, so it is never promoted")
     return section

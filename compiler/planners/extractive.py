@@ -24,12 +24,12 @@ from compiler.plan.names.merge import CITY_TAG
 from compiler.plan.names.naming import holds
 from compiler.plan.names.openings import (
     OLDEST,
+    is_about_subject,
     is_fragment,
     is_loose,
     opening,
     opening_line,
     place_line,
-    tells_of,
     weight,
 )
 from compiler.plan.names.ruled import known_as
@@ -143,7 +143,7 @@ def _is_enough(subject: Subject, found: list[tuple[BatchMemory, tuple[str, ...]]
 
 def _is_about(sentence: str, keys: Collection[str]) -> bool:
     """Return whether the sentence is about the subject, or states its relation to another name: `Ana works at Helios`."""
-    if tells_of(sentence, keys):
+    if is_about_subject(sentence, keys):
         return True
     names = {one.name for one in runs(sentence)} if may_state(sentence) else ()
     stated = statements(sentence, names, speaker=speaker_of(sentence) or "I")

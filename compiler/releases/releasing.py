@@ -75,7 +75,7 @@ async def reconcile(connection: Connection, scope: Scope, *, now: datetime) -> R
     version, change_seq = await brain.cursor(connection, scope)
     change_seq = change_seq if version == settings.rules_version else 0
     ids, last = await brain.changed_after(connection, scope, change_seq, limit=AT_ONCE)
-    done = await _bring(connection, scope, ids, now=now)
+    done = await _release(connection, scope, ids, now=now)
     await brain.move_cursor(connection, scope, rules_version=settings.rules_version, change_seq=last)
     return replace(done, is_last=len(ids) < AT_ONCE)
 
@@ -84,7 +84,7 @@ async def compare(connection: Connection, scope: Scope, memory_ids: Sequence[str
     """Compare some of the owner's memories with the rules, as `reconcile` does."""
     if is_brain(scope.owner_id) or await brain.share_settings(connection, scope.tenant_id) is None:
         return ReleaseCounts()
-    return await _bring(connection, scope, memory_ids, now=now)
+    return await _release(connection, scope, memory_ids, now=now)
 
 
 async def follow(
@@ -108,7 +108,7 @@ async def follow(
     async with _brain(connection, scope):
         await scopes.lock(connection, brain_scope, now=now)
         copies = await brain.lock_copies_of(connection, brain_scope, scope.owner_id, ids)
-        gone = [one for one in copies if not _stands(one, held.get(one.origin_memory_id), now=now)]
+        gone = [one for one in copies if not _may_stay(one, held.get(one.origin_memory_id), now=now)]
         done = await withdraw(connection, brain_scope, gone, now=now)
     if gone and held:
         await background.enqueue(connection, scope, brain.RELEASE_KIND, "", now=now)
@@ -141,7 +141,7 @@ async def take_out(
     await background.enqueue(connection, brain_scope, brain.RECEIPTS_KIND, "", now=now)
     await purging.request(connection, now=now)
     await let_compile(connection, brain_scope, now=now)
-    await _let_compare(connection, brain_scope, await brain.held_by(connection, brain_scope, ids), now=now)
+    await _queue_comparison(connection, brain_scope, await brain.held_by(connection, brain_scope, ids), now=now)
     return ReleaseCounts(withdrawn=len(ids), notes=tuple(dict.fromkeys(notes)))
 
 
@@ -173,7 +173,7 @@ async def put(
     return ReleaseCounts(released=1, held=len(below), notes=done.notes)
 
 
-async def _bring(connection: Connection, scope: Scope, memory_ids: Sequence[str], *, now: datetime) -> ReleaseCounts:
+async def _release(connection: Connection, scope: Scope, memory_ids: Sequence[str], *, now: datetime) -> ReleaseCounts:
     brain_scope, known = brain_of(scope.tenant_id), await memories.lock(connection, scope, memory_ids)
     rules = await brain.rules(connection, scope.tenant_id)
     wanted = {one.memory_id: rule_for(one, rules) if is_releasable(one, now=now) else None for one in known.values()}
@@ -215,7 +215,7 @@ async def _contradicting(connection: Connection, brain_scope: Scope, copy: Brain
     )
 
 
-async def _let_compare(
+async def _queue_comparison(
     connection: Connection, brain_scope: Scope, freed: Sequence[BrainCopy], *, now: datetime
 ) -> None:
     """Delete copies that a deleted copy held back, and queue a comparison of their memories with the rules."""
@@ -242,7 +242,7 @@ def _new_copy(owner_id: UUID, memory: Memory, rule: ReleaseRule, *, now: datetim
     )
 
 
-def _stands(copy: BrainCopy, memory: Memory | None, *, now: datetime) -> bool:
+def _may_stay(copy: BrainCopy, memory: Memory | None, *, now: datetime) -> bool:
     """Return whether a copy may stay after its memory changed. The row of a withdrawn copy stays while the memory exists."""
     if memory is None or copy.state is CopyState.WITHDRAWN:
         return memory is not None

@@ -134,7 +134,7 @@ async def _candidates(
     ]
     hubs = await candidates.top_hubs(connection, scope, limit=sight.top_hubs)
     silent = lookup.unnamed(memories, sought, (*known, *(one.name for one in alike)))
-    about = await candidates.about(connection, scope, lookup.telling_words(silent), each=_AKIN_EACH)
+    about = await candidates.about(connection, scope, lookup.words_to_search(silent), each=_AKIN_EACH)
     near = await _near(connection, scope, silent, looking)
     return _Found(list(dict.fromkeys((*ranked, *hubs))), about, near)
 
@@ -162,7 +162,7 @@ async def matches(connection: Connection, scope: Scope, names: Names) -> Matches
     similar = sorted({name for _, name in names.similar if name not in known})
     alike = await candidates.by_likeness(connection, scope, similar, least=SIMILARITY, each=_LIKE_EACH)
     longer = await candidates.by_beginnings(connection, scope, names.prefixes, each=_LONGER_EACH)
-    rules = await ruled_by_operators(connection, scope)
+    rules = await operator_rulings(connection, scope)
     wanted = sorted({*names.pages, *rules.ends(names.keys, names.pages)})
     there = await candidates.identities(connection, scope, [(key.type.value, key.slug) for key in wanted])
     page_ids = {page_id for _, page_id in exact} | {one.page_id for one in alike} | {one.page_id for one in there}
@@ -180,7 +180,7 @@ async def matches(connection: Connection, scope: Scope, names: Names) -> Matches
     return Matches(tuple(found), tuple(standing.pages.values()), rules)
 
 
-async def ruled_by_operators(connection: Connection, scope: Scope) -> ruled.Rulings:
+async def operator_rulings(connection: Connection, scope: Scope) -> ruled.Rulings:
     """Return the operators' rulings of the scope."""
     return ruled.rulings(map(ruling, await rulings.listed(connection, scope)))
 

@@ -60,7 +60,7 @@ class Continuing:
         return (head, *(one for one in made if one != last))
 
     def _is_kept_once(self, line: str) -> bool:
-        return bool(line.strip()) and (self.is_quoted or bool(past.said_in(line)))
+        return bool(line.strip()) and (self.is_quoted or bool(past.sentence_of(line)))
 
     def _part(self, section: Section, of: str, at: int, text: str, sources: tuple[CitedMemory, ...]) -> Section:
         return Section(bounds.continuation(section.slug, at), bounds.heading(of, at), text, sources)
@@ -134,7 +134,7 @@ class _SourceFinder:
 
 
 def _plain(text: str) -> str:
-    return "\n".join(past.said_in(line) or past.plain(line) for line in text.split("\n"))
+    return "\n".join(past.sentence_of(line) or past.plain(line) for line in text.split("\n"))
 
 
 def long_texts(texts: Iterable[str]) -> bool:

@@ -62,7 +62,9 @@ def split(markdown: str) -> tuple[str, tuple[str, ...]]:
 def join(present: str, kept: Iterable[str]) -> str:
     """Return the present text with the kept lines, each once, without kept lines that the present text repeats."""
     present_words = {one.words for one in read(plain(present))}
-    lines = [line for line in dict.fromkeys(kept) if not any(one.words in present_words for one in read(said_in(line)))]
+    lines = [
+        line for line in dict.fromkeys(kept) if not any(one.words in present_words for one in read(sentence_of(line)))
+    ]
     listed = "\n".join(lines)
     return "\n\n".join(part for part in (present.strip("\n"), listed) if part)
 
@@ -84,17 +86,17 @@ def inert(markdown: str) -> str:
     return "\n".join(line.replace("(", "\\(", 1) if _MARK.fullmatch(line) else line for line in markdown.split("\n"))
 
 
-def borne_out(markdown: str, memories: Iterable[BatchMemory]) -> tuple[str, ...]:
+def supported_lines(markdown: str, memories: Iterable[BatchMemory]) -> tuple[str, ...]:
     """Return the kept lines of a section whose words and facts all occur in one of these memories."""
     texts = [memory.text for memory in memories]
     return tuple(
         line
         for line in split(markdown)[1]
-        if (said := read(said_in(line))) and all(any(holds_all(text, one) for text in texts) for one in said)
+        if (said := read(sentence_of(line))) and all(any(holds_all(text, one) for text in texts) for one in said)
     )
 
 
-def said_in(line: str) -> str:
+def sentence_of(line: str) -> str:
     """Return the plain sentence of a kept line."""
     found = _MARK.fullmatch(line)
     return unescape(found[2]) if found else ""

@@ -34,7 +34,7 @@ from compiler.plan.contract import (
 )
 from compiler.plan.gathering import Gathering
 from compiler.plan.judging import promotion, writing
-from compiler.plan.judging.membership import MIN_CHILDREN, MemberRequirement, cities_told, requirement, shows
+from compiler.plan.judging.membership import MIN_CHILDREN, MemberRequirement, hub_cities, requirement, shows
 from compiler.plan.judging.titles import in_their_language
 from compiler.plan.names import naming
 from compiler.plan.names.merge import Matches, Merger, merger, proposed_key
@@ -57,7 +57,7 @@ def decide(
     view, titled = in_their_language(whole(view))
     matches = replace(matches, pages=tuple(map(rollup.whole, matches.pages)))
     known = merger(matches, (*view.pages, *view.others), gazetteer=gazetteer)
-    cities = cities_told(view.candidates, (*view.pages, *view.others))
+    cities = hub_cities(view.candidates, (*view.pages, *view.others))
     passing = _Pass(view, known, continued, cities)
     passing.gathering.add(titled)
     for name in ("updates", "mentions", "promotions"):

@@ -61,7 +61,7 @@ def may_join(candidates: Collection[ParentCandidate], pages: Iterable[Page]) -> 
     return frozenset(found)
 
 
-def cities_told(candidates: Iterable[ParentCandidate], pages: Iterable[Page]) -> frozenset[str]:
+def hub_cities(candidates: Iterable[ParentCandidate], pages: Iterable[Page]) -> frozenset[str]:
     """Return the cities that a hub's title may contain: those of candidates, and those that pages are tagged with."""
     tagged = {tag.name.partition(":")[2] for page in pages for tag in page.tags if tag.name.startswith(CITY_TAG)}
     return frozenset({one.title for one in candidates if one.kind == "city"} | tagged)

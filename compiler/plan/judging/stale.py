@@ -159,7 +159,7 @@ class _Stale:
         rebuilt = replace(section, body_md="", sources=sources)
         self.gathering.items.append(WriteSection(page.key, rebuilt))
         unchanged = (one for one in memories if one.memory_id not in self.view.changed)
-        marked = past.borne_out(section.body_md, unchanged)
+        marked = past.supported_lines(section.body_md, unchanged)
         others = elsewhere(page, section.slug) if self.is_quoting else ()
         draft = Draft(page.key, page.title, rebuilt, "", memories, page_names(page), marked=marked, elsewhere=others)
         self.gathering.drafts.append(draft)

@@ -87,7 +87,7 @@ def unnamed(memories: Sequence[BatchMemory], sought: Sought, found: Iterable[str
     return tuple(memory for at, memory in enumerate(memories) if not named >> at & 1)
 
 
-def telling_words(memories: Iterable[BatchMemory], *, most: int = MAX_WORDS) -> list[list[str]]:
+def words_to_search(memories: Iterable[BatchMemory], *, most: int = MAX_WORDS) -> list[list[str]]:
     """Return the words to search for each memory, longest first, up to `most` in all."""
     texts, remaining = [], most
     for memory in memories:

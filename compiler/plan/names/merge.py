@@ -130,9 +130,9 @@ class Merger:
             for match in self.by_asked.get((Way.PREFIX, prefix), ())
             if match.page.type == proposed.type
             and self._same_place(proposed, match.page)
-            and not spelling.stand_apart(key, plain_key(match.alias), lines)
+            and not spelling.are_distinct(key, plain_key(match.alias), lines)
         }
-        chosen = spelling.meant(key, aliases, self.gazetteer)
+        chosen = spelling.longer_names(key, aliases, self.gazetteer)
         return {aliases[alias] for alias in chosen}
 
     def _similar(self, proposed: ProposedPage) -> set[PageKey]:

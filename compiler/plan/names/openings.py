@@ -191,7 +191,7 @@ def _is_common(keys: Collection[str]) -> bool:
     return any(theme_of(key) in EVERYONES for key in keys)
 
 
-def tells_of(sentence: str, keys: Collection[str]) -> bool:
+def is_about_subject(sentence: str, keys: Collection[str]) -> bool:
     """Return whether the sentence begins with the subject, defines it or says what it does; false if it names it in passing."""
     return any(acts(key, sentence) for key in keys) or definition(COPULA.sub(" est ", sentence), keys) >= _BEGINS
 

@@ -97,7 +97,7 @@ def prefixes(page: ProposedPage, gazetteer: Gazetteer) -> tuple[str, ...]:
     return tuple(dict.fromkeys(starts))
 
 
-def meant(key: str, aliases: Iterable[str], gazetteer: Gazetteer) -> set[str]:
+def longer_names(key: str, aliases: Iterable[str], gazetteer: Gazetteer) -> set[str]:
     """Return the longer names that a short one may stand for; several if it is ambiguous.
 
     In this order: the only one that starts with it; the only one that adds only kinds of things; the one that all others start
@@ -146,7 +146,7 @@ def _edits(one: str, other: str) -> int:
     return row[-1]
 
 
-def stand_apart(short: str, longer: str, texts: Iterable[str]) -> bool:
+def are_distinct(short: str, longer: str, texts: Iterable[str]) -> bool:
     """Return whether two names are of two things, like the Acropolis and the Acropolis Museum: the longer adds only a kind to the
     shorter, and one of the texts (plain keys) contains both.
     """

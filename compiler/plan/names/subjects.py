@@ -14,7 +14,7 @@ from compiler.plan.contract import BatchMemory, Mention, Page, PageType
 from compiler.plan.lexicon.common_words import COMMON_WORDS
 from compiler.plan.lexicon.ordinary_words import is_ordinary
 from compiler.plan.names.same_names import country, is_titled, main_key, main_name, surname
-from compiler.plan.names.spelling import stand_apart
+from compiler.plan.names.spelling import are_distinct
 from compiler.plan.names.spotting import NameKind, Spotted, acts, declared, known_names, runs, speaker_of, spotted
 from compiler.plan.names.themes import is_form, themes_in
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
@@ -310,7 +310,7 @@ def _joined(found: dict[str, Subject]) -> dict[str, Subject]:
             del kept[key]
         elif subject.page is None and subject.kind in (NameKind.THING, NameKind.PERSON) and _is_short(subject):
             longer = _longer(key, kept, is_called=key in called and subject.kind is NameKind.THING)
-            if longer is not None and _may_join(subject, longer) and not _stand_apart(subject, longer):
+            if longer is not None and _may_join(subject, longer) and not _are_distinct(subject, longer):
                 longer.take(subject)
                 del kept[key]
     for key in sorted(kept, key=lambda one: (len(one), one)):
@@ -361,12 +361,12 @@ def _acts(subject: Subject) -> bool:
     return any(acts(subject.key, memory.text) for memory in subject.memories.values())
 
 
-def _stand_apart(subject: Subject, longer: Subject) -> bool:
+def _are_distinct(subject: Subject, longer: Subject) -> bool:
     """Return whether a sentence shows that the names are of two things."""
     if longer.kind is NameKind.PERSON:
         return False
     both = (memory.text for memory_id, memory in subject.memories.items() if memory_id in longer.memories)
-    return stand_apart(subject.key, longer.key, (plain_key(said) for text in both for said in sentences(text)))
+    return are_distinct(subject.key, longer.key, (plain_key(said) for text in both for said in sentences(text)))
 
 
 def _is_plural(plural: Subject, subject: Subject) -> bool:

@@ -139,7 +139,10 @@ def test_alias_from_a_model_removes_no_fact() -> None:
     named = replace(standing("The gate code is 4471. Pedro has it.", CODE), title="House")
     named = replace(named, aliases=(*named.aliases, Alias("4471", "4471"), Alias("pedro", "Pedro")))
     section, _ = rewritten(named, "It was painted.", [memory("m2", "It was painted.")], [CODE])
-    assert [past.said_in(one) for one in past.split(section.body_md)[1]] == ["The gate code is 4471.", "Pedro has it."]
+    assert [past.sentence_of(one) for one in past.split(section.body_md)[1]] == [
+        "The gate code is 4471.",
+        "Pedro has it.",
+    ]
 
 
 def test_memory_is_not_cited_for_a_remaining_text_without_its_words() -> None:
