@@ -1,4 +1,4 @@
-"""Reads the files of an export, a zip or a folder, one at a time and without unpacking to disk."""
+"""Reads the files of an export (a zip or a folder) one at a time, without unpacking them to disk."""
 
 import io
 import zipfile
@@ -15,7 +15,7 @@ MEMBER_BYTES = 1 << 30
 
 
 class Archive(Protocol):
-    """Named files; names use / and are sorted."""
+    """Files by name. Names use / as separator."""
 
     name: str
 
@@ -27,7 +27,7 @@ class Archive(Protocol):
 
 
 class ZipArchive:
-    """The files of a zip, each up to member_bytes once unpacked."""
+    """The files of a zip, each of at most `member_bytes` once unpacked."""
 
     def __init__(self, name: str, stream: BinaryIO, *, member_bytes: int = MEMBER_BYTES) -> None:
         self.name = name
@@ -44,7 +44,7 @@ class ZipArchive:
 
     def read(self, member: str) -> bytes:
         try:
-            with self._zip.open(member) as file:  # the declared size proves nothing, so count the bytes read
+            with self._zip.open(member) as file:  # the declared size may be false, so count the bytes read
                 data = file.read(self._member_bytes + 1)
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError) as error:
             raise UnreadableExport(f"{self.name}: {member}", f"it can't be unpacked ({error})") from None
@@ -74,12 +74,12 @@ class FolderArchive:
 
 
 def is_zip(stream: BinaryIO) -> bool:
-    """Return whether the stream begins like a zip; leaves it at its start."""
+    """Return whether the stream begins like a zip. The stream is left at its start."""
     start = stream.read(4)
     stream.seek(0)
     return start in {b"PK\x03\x04", b"PK\x05\x06"}
 
 
 def opened(data: bytes | BinaryIO) -> BinaryIO:
-    """Return the bytes as a stream; a stream, which has to be seekable, as it is."""
+    """Return the bytes as a stream. A stream, which must be seekable, is returned unchanged."""
     return io.BytesIO(data) if isinstance(data, bytes) else data

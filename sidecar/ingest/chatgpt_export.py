@@ -1,6 +1,6 @@
-"""A ChatGPT export's conversations to turns: the branch that was last shown, from its root to its current node.
+"""Converts the conversations of a ChatGPT export to turns: the branch that was last shown, from its root to its current node.
 
-Messages the product hid, empty ones and a model's private reasoning were never said and are passed over.
+Hidden messages, empty messages and a model's private reasoning are skipped.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,27 +11,27 @@ from sidecar.ingest.message_parts import MessageContent, content_of, tool_call, 
 from sidecar.ingest.records import FileRecord
 
 _ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant", "tool": "tool", "system": "system"}
-_UNSAID = frozenset({"thoughts", "reasoning_recap", "user_editable_context", "model_editable_context"})
+_HIDDEN_TYPES = frozenset({"thoughts", "reasoning_recap", "user_editable_context", "model_editable_context"})
 _EVERYONE = frozenset({"", "all"})
 
 _Node = Mapping[str, Any]
 
 
 def conversation(name: str, record: FileRecord) -> Iterator[Conversation | SkippedPiece]:
-    """Yield the conversation of a record with a `mapping`, after what of it had to be skipped."""
+    """Yield the skipped pieces of a record with a `mapping`, then its conversation."""
     value: Mapping[str, Any] = record.value
     given_id = value.get("conversation_id") or value.get("id")
     conversation_id = id_of(given_id, value.get("title"), value.get("create_time"))
     nodes = value["mapping"]
     if not isinstance(nodes, dict):
-        yield SkippedPiece(name, record.position, '"mapping" is no object; export the conversations again')
+        yield SkippedPiece(name, record.position, '"mapping" is not an object; export the conversations again')
         return
     path = _path({key: node for key, node in nodes.items() if isinstance(node, dict)}, value.get("current_node"))
     yield from gathered(name, conversation_id, value.get("title"), _turns(name, record, path))
 
 
 def _path(nodes: Mapping[str, _Node], leaf: object) -> list[tuple[str, _Node]]:
-    """Return the nodes from the root down to the leaf; without a known leaf, down to the newest message."""
+    """Return the nodes from the root down to the leaf, or to the newest message if the leaf is unknown."""
     at = leaf if isinstance(leaf, str) and leaf in nodes else _newest(nodes)
     path: list[tuple[str, _Node]] = []
     seen: set[str] = set()
@@ -64,20 +64,20 @@ def _turns(name: str, record: FileRecord, path: list[tuple[str, _Node]]) -> Iter
             continue
         role = _ROLES.get(word(author.get("role")))
         if role is None:
-            problem = f"its author's role is {author.get('role')!r}, which is not known"
+            problem = f"its author's role {author.get('role')!r} is unknown"
             yield SkippedPiece(name, f"{record.position}, node {key}", problem)
             continue
         turn_id = id_of(message.get("id") or key)
-        words = _content(message, role, turn_id, calls)
-        if words.text or words.parts:
+        content = _content(message, role, turn_id, calls)
+        if content.text or content.parts:
             time = time_of(message.get("create_time"))
-            yield ImportedTurn(turn_id, role, words.text, word(author.get("name")), time, words.parts)
+            yield ImportedTurn(turn_id, role, content.text, word(author.get("name")), time, content.parts)
 
 
 def _is_hidden(message: Mapping[str, Any]) -> bool:
     metadata = message.get("metadata")
     is_marked = isinstance(metadata, dict) and metadata.get("is_visually_hidden_from_conversation") is True
-    return is_marked or message.get("weight") == 0 or word(_raw_content(message).get("content_type")) in _UNSAID
+    return is_marked or message.get("weight") == 0 or word(_raw_content(message).get("content_type")) in _HIDDEN_TYPES
 
 
 def _raw_content(message: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -86,7 +86,7 @@ def _raw_content(message: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _content(message: Mapping[str, Any], role: Role, turn_id: str, calls: dict[str, str]) -> MessageContent:
-    """Return what the message says; `calls` remembers each tool's last call, which its next answer belongs to."""
+    """Return the message's content. `calls` maps each tool to its last call, which the tool's next answer belongs to."""
     text = _text(message, turn_id)
     recipient = word(message.get("recipient"))
     if role == "assistant" and recipient not in _EVERYONE:
@@ -100,7 +100,7 @@ def _content(message: Mapping[str, Any], role: Role, turn_id: str, calls: dict[s
 
 
 def _tool(name: str) -> str:
-    return name.partition(".")[0]  # the call goes to browser.search, browser answers
+    return name.partition(".")[0]  # a call to browser.search is answered by browser
 
 
 def _text(message: Mapping[str, Any], turn_id: str) -> str:

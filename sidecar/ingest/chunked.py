@@ -1,7 +1,7 @@
-"""Reads documents and cuts them into chunks; large ones in a child process.
+"""Reads documents and cuts them into chunks; `read` in this process, `read_apart` in a child process.
 
-Reading and cutting 32 MB takes ten seconds, during which a thread would slow every turn. The child gets only the bytes and
-returns JSON, since a document may be hostile.
+Reading and cutting 32 MB takes ten seconds, during which a thread would slow every turn. The child process gets only the bytes
+and returns JSON, since a document may be hostile.
 """
 
 from __future__ import annotations
@@ -28,27 +28,29 @@ from store.content.documents import NewChunk, NewDocument, PreparedChunk, Prepar
 MAX_DOCUMENT_BYTES = 32 << 20
 HEADING_GAP = " > "
 
-_CHUNKS_A_LINE = 200
+_CHUNKS_PER_LINE = 200
 _MOST_LINE_BYTES = 1 << 28
 
 
 def read(path: str, content: bytes, count_tokens: chunking.CountTokens) -> NewDocument:
-    """Return the document in chunks, after seconds for a large one. Raises an IngestError."""
+    """Return the document in chunks. A large document takes seconds. Raises an IngestError."""
     document = reader.read(path, content, ReadLimits(document_bytes=MAX_DOCUMENT_BYTES))
     if document.content is Content.NO_TEXT_LAYER:
-        raise UnreadableDocument(path, "its pages are pictures of text")
+        raise UnreadableDocument(path, "its pages are scanned images without a text layer")
     chunks = chunking.chunk(document, count=count_tokens)
     return NewDocument(
         path=path,
         title=document.title,
         media_type=document.media_type,
         content_hash=sha256(content).digest(),
-        chunks=tuple(NewChunk(one.text, HEADING_GAP.join(one.heading_path), one.page) for one in chunks),
+        chunks=tuple(NewChunk(chunk.text, HEADING_GAP.join(chunk.heading_path), chunk.page) for chunk in chunks),
     )
 
 
 async def read_apart(path: str, content: bytes) -> PreparedDocument:
-    """Return the document ready to be stored, read in a child that ends with the call. Its batches can be iterated once.
+    """Return the document ready to be stored, read in a child process that ends with the call.
+
+    Its batches can be iterated only once.
 
     Tokens are counted in o200k_base. Raises an IngestError.
     """
@@ -57,7 +59,7 @@ async def read_apart(path: str, content: bytes) -> PreparedDocument:
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         limit=_MOST_LINE_BYTES,
-        start_new_session=True,  # a PDF's reader is a grandchild, which must end with the child
+        start_new_session=True,  # the reader of PDFs is a grandchild process, which must end with the child
     )
     try:
         head, *lines = await _read_output(child, path, content)
@@ -73,17 +75,17 @@ async def read_apart(path: str, content: bytes) -> PreparedDocument:
 
 
 async def _read_output(child: asyncio.subprocess.Process, path: str, content: bytes) -> list[Any]:
-    """Return the child's head, and its lines as they came."""
+    """Return the child's first line, parsed, followed by its other lines as bytes."""
     assert child.stdin is not None
     assert child.stdout is not None
-    with contextlib.suppress(ConnectionError):  # a crashed child reads nothing; its output tells
+    with contextlib.suppress(ConnectionError):  # a crashed child reads nothing; the missing output shows it
         child.stdin.writelines((orjson.dumps(path), b"\n", content))
         await child.stdin.drain()
         child.stdin.close()
     head = await child.stdout.readline()
     lines = [line async for line in child.stdout]
     if await child.wait() or not head:
-        raise UnreadableDocument(path, "its reader broke down")
+        raise UnreadableDocument(path, "its reader crashed")
     return [orjson.loads(head), *lines]
 
 
@@ -105,9 +107,9 @@ def _lines(path: str, content: bytes) -> Iterator[Any]:
         return
     described = {"title": document.title, "media_type": document.media_type, "chunks": len(document.chunks)}
     yield described | {"sha256": document.content_hash.hex()}
-    for start in range(0, len(document.chunks), _CHUNKS_A_LINE):
-        prepared = prepare_chunks(document.title, document.chunks[start : start + _CHUNKS_A_LINE])
-        yield [_row(one.chunk, one.derived) for one in prepared]
+    for start in range(0, len(document.chunks), _CHUNKS_PER_LINE):
+        prepared = prepare_chunks(document.title, document.chunks[start : start + _CHUNKS_PER_LINE])
+        yield [_row(item.chunk, item.derived) for item in prepared]
 
 
 def _row(chunk: NewChunk, derived: Derived) -> list[object]:
@@ -116,7 +118,7 @@ def _row(chunk: NewChunk, derived: Derived) -> list[object]:
 
 
 def main() -> None:
-    """Read the document on standard input behind its path, and write what is stored of it."""
+    """Read a path and a document from standard input, and write the rows to store to standard output."""
     path = orjson.loads(sys.stdin.buffer.readline())
     for line in _lines(path, sys.stdin.buffer.read()):
         sys.stdout.buffer.write(orjson.dumps(line) + b"\n")

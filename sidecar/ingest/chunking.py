@@ -1,8 +1,8 @@
-"""Documents to chunks: what knowledge search finds and a turn is shown.
+"""Cuts documents into chunks, which knowledge search finds and turns show.
 
-Pure. Chunks break on structure, never inside a sentence, table or code block that fits; every character of the
-document's blocks lands in exactly one chunk, in order: a chunk's text is `document.text[start:end]`.
-Counting is an argument, asked in few large batches of short texts.
+Pure. Chunks break on structure, never inside a sentence, table or code block that fits. Every character of the document's blocks
+is in exactly one chunk, in order: a chunk's text is `document.text[start:end]`. The token counter is an argument, called with few
+large batches of short texts.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,14 +19,14 @@ CountTokens = Callable[[Sequence[str]], list[int]]
 _Span = tuple[int, int]
 
 DEFAULT_LIMITS = ChunkLimits()
-_UNIT_CHARS = 4_000  # the most one count is asked for: tokenizers misbehave on a megabyte without a seam
-_GAP_CHARS_PER_TOKEN = 16  # cautious for runs of spaces
-_LINE_CHARS = 40  # shorter lines travel together: "}" is no unit
+_UNIT_CHARS = 4_000  # the longest text to count: tokenizers are slow on a megabyte without a break
+_GAP_CHARS_PER_TOKEN = 16  # a cautious estimate for runs of spaces
+_LINE_CHARS = 40  # shorter lines are joined with the next: "}" alone is not a unit
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A stretch of a document; `heading_path` is what all its words stand under, `page` where it begins."""
+    """A span of a document. `heading_path` are the headings above all of its text; `page` is the page where it begins."""
 
     position: int
     text: str
@@ -38,48 +38,48 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class _Stretch:
+class _CountedSpan:
     start: int
     end: int
     tokens: int
 
 
 @dataclass(frozen=True, slots=True)
-class _Unit(_Stretch):
-    """The smallest stretch kept whole: a sentence, a line, or a whole table or code block."""
+class _Unit(_CountedSpan):
+    """The smallest span that is kept whole: a sentence, a line, or a whole table or code block."""
 
     block: int
     seam: Seam
 
 
 @dataclass(frozen=True, slots=True)
-class _Draft(_Stretch):
-    """The units of a chunk to be."""
+class _Draft(_CountedSpan):
+    """The units of a future chunk."""
 
     units: tuple[_Unit, ...]
 
 
-_S = TypeVar("_S", bound=_Stretch)
+_S = TypeVar("_S", bound=_CountedSpan)
 
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """A document with what every step needs of it."""
+    """A document's blocks and text, with the token counter and the limits."""
 
     blocks: tuple[DocumentBlock, ...]
     text: str
     count: CountTokens
     limits: ChunkLimits
 
-    def counted(self, stretches: list[_S]) -> list[_S]:
-        counts = self.count([self.text[part.start : part.end] for part in stretches]) if stretches else []
-        return [replace(part, tokens=tokens) for part, tokens in zip(stretches, counts, strict=True)]
+    def counted(self, spans: list[_S]) -> list[_S]:
+        counts = self.count([self.text[part.start : part.end] for part in spans]) if spans else []
+        return [replace(part, tokens=tokens) for part, tokens in zip(spans, counts, strict=True)]
 
 
 def chunk(document: DocumentText, *, count: CountTokens, limits: ChunkLimits = DEFAULT_LIMITS) -> list[Chunk]:
-    """Return the document's chunks in order, none above limits.max_tokens as `count` counts it; no blocks, no chunks.
+    """Return the document's chunks in order, each of at most `limits.max_tokens` by `count`; none for a document without blocks.
 
-    Only a single character that alone counts more than the maximum exceeds it. Linear in the document's length.
+    Only a single character with more tokens than the maximum exceeds it. The time is linear in the document's length.
     """
     source = _Source(document.blocks, document.text, count, limits)
     units = _refined(source, list(_first_units(source)), _finer)
@@ -89,23 +89,23 @@ def chunk(document: DocumentText, *, count: CountTokens, limits: ChunkLimits = D
 
 
 def _sizes(units: Sequence[_Unit]) -> list[int]:
-    """Return about how many tokens each unit adds to a chunk: its own, and the space before it."""
+    """Return the estimated tokens that each unit adds to a chunk: its own, and those of the white space before it."""
     ends = [unit.end for unit in units]
     gaps = [unit.start - end for unit, end in zip(units[1:], ends, strict=False)]
     return [unit.tokens + (gap > 1) + gap // _GAP_CHARS_PER_TOKEN for unit, gap in zip(units, [0, *gaps], strict=False)]
 
 
-def _refined(source: _Source, stretches: list[_S], parts: Callable[[_Source, _S], list[_S]]) -> list[_S]:
-    """Return the stretches counted, each above the maximum replaced by its parts until none can be parted further."""
-    stretches = source.counted(stretches)
-    while any(split := [parts(source, one) if one.tokens > source.limits.max_tokens else [] for one in stretches]):
-        fresh = iter(source.counted([part for group in split for part in group]))
-        stretches = [
+def _refined(source: _Source, spans: list[_S], parts: Callable[[_Source, _S], list[_S]]) -> list[_S]:
+    """Return the spans counted. Spans above the maximum are replaced by their parts until none can be split further."""
+    spans = source.counted(spans)
+    while any(split := [parts(source, span) if span.tokens > source.limits.max_tokens else [] for span in spans]):
+        counted = iter(source.counted([part for group in split for part in group]))
+        spans = [
             part
-            for one, group in zip(stretches, split, strict=True)
-            for part in ([next(fresh) for _ in group] if group else [one])
+            for span, group in zip(spans, split, strict=True)
+            for part in ([next(counted) for _ in group] if group else [span])
         ]
-    return stretches
+    return spans
 
 
 def _first_units(source: _Source) -> Iterator[_Unit]:
@@ -128,7 +128,7 @@ def _first_spans(text: str, block: DocumentBlock) -> Iterable[_Span]:
 
 
 def _line_spans(text: str, start: int, end: int) -> Iterator[_Span]:
-    """Yield text[start:end] by lines, indentation kept, short lines together."""
+    """Yield the spans of the lines of text[start:end], with their indentation; short lines are joined with the next."""
     begin = start
     while begin < end:
         newline = text.find("\n", min(begin + _LINE_CHARS, end), end)
@@ -139,7 +139,7 @@ def _line_spans(text: str, start: int, end: int) -> Iterator[_Span]:
 
 
 def _section_depth(blocks: Sequence[DocumentBlock]) -> int:
-    """Return how deep the headings go that open a section: one outermost heading alone is the document's title."""
+    """Return the depth of the headings that open a section: 2 if the only outermost heading is the document's title, else 1."""
     outermost = sum(1 for block in blocks if block.kind == "heading" and len(block.heading_path) == 1)
     return 2 if outermost == 1 else 1
 
@@ -156,7 +156,7 @@ def _seam_before(blocks: Sequence[DocumentBlock], index: int, section_depth: int
 
 
 def _finer(source: _Source, unit: _Unit) -> list[_Unit]:
-    """Return the parts of a unit that is too large: lines, else sentences, else pieces; none for a single character."""
+    """Return the parts of a unit that is too large: its lines, its sentences, or pieces of it; none for a single character."""
     kind = source.blocks[unit.block].kind
     spans: list[_Span] = []
     if kind in {"table", "code"}:
@@ -190,14 +190,14 @@ def _halves(source: _Source, draft: _Draft) -> list[_Draft]:
 
 def _finished(source: _Source, position: int, draft: _Draft) -> Chunk:
     blocks = source.blocks[draft.units[0].block : draft.units[-1].block + 1]
-    worded = [block for block in blocks if block.kind != "heading"]
-    path = reduce(_shared, (block.heading_path for block in worded or blocks))
+    content_blocks = [block for block in blocks if block.kind != "heading"]
+    path = reduce(_shared, (block.heading_path for block in content_blocks or blocks))
     text = source.text[draft.start : draft.end]
     return Chunk(position, text, path, blocks[0].page, draft.tokens, draft.start, draft.end)
 
 
 def _shared(left: tuple[str, ...], right: tuple[str, ...]) -> tuple[str, ...]:
-    same = 0
-    while same < min(len(left), len(right)) and left[same] == right[same]:
-        same += 1
-    return left[:same]
+    length = 0
+    while length < min(len(left), len(right)) and left[length] == right[length]:
+        length += 1
+    return left[:length]

@@ -1,6 +1,6 @@
-"""Reads a PDF in a child process, which can be killed: its parser handles untrusted input.
+"""Reads a PDF in a child process, which can be killed, because the parser handles untrusted input.
 
-The child gets only the bytes, with limits on its processor time and memory set before it parses; it returns JSON.
+The child process gets only the bytes and returns JSON. Its processor time and memory are limited before it parses.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import Any
 from sidecar.ingest.document import DocumentPart, ReadLimits
 from sidecar.ingest.errors import IngestError, TooLarge, UnreadableDocument
 
-_PATIENCE = 10  # wall-clock seconds allowed per processor second on a busy machine
+_WALL_SECONDS_PER_CPU_SECOND = 10  # allows for a busy machine
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessLimits:
-    """The limits for reading one document: processor seconds, bytes of memory."""
+    """The limits for reading one document: seconds of processor time, and bytes of memory."""
 
     cpu_s: int = 30
     memory_bytes: int = 1 << 30
@@ -31,19 +31,19 @@ class ProcessLimits:
 def pdf_parts(
     name: str, data: bytes, limits: ReadLimits, bounds: ProcessLimits = ProcessLimits()
 ) -> tuple[str, list[DocumentPart]]:
-    """Return the same as `pdf.parts`. Raises TooLarge for a document that cannot be read within the bounds, too."""
+    """Return the result of `pdf.parts`. Raises its errors, and TooLarge if the document cannot be read within the bounds."""
     task = json.dumps({"name": name, "limits": asdict(limits), "bounds": asdict(bounds)}).encode()
-    command = [sys.executable, "-m", __name__]
+    command, wall_s = [sys.executable, "-m", __name__], _WALL_SECONDS_PER_CPU_SECOND * bounds.cpu_s
     try:
         done = subprocess.run(  # noqa: S603  # our own module, its input is data
-            command, input=task + b"\n" + data, capture_output=True, timeout=_PATIENCE * bounds.cpu_s, check=False
+            command, input=task + b"\n" + data, capture_output=True, timeout=wall_s, check=False
         )
     except subprocess.TimeoutExpired:
-        raise TooLarge(name, f"it takes more than {_PATIENCE * bounds.cpu_s} s to read") from None
+        raise TooLarge(name, f"it takes more than {wall_s} s to read") from None
     if done.returncode in {-signal.SIGXCPU, -signal.SIGKILL}:
-        raise TooLarge(name, f"it takes more than {bounds.cpu_s} s of the processor to read")
+        raise TooLarge(name, f"it takes more than {bounds.cpu_s} s of processor time to read")
     if done.returncode:
-        raise UnreadableDocument(name, "its reader broke down")
+        raise UnreadableDocument(name, "its reader crashed")
     return _document_of(name, json.loads(done.stdout), bounds)
 
 
@@ -58,7 +58,7 @@ def _document_of(name: str, answer: dict[str, Any], bounds: ProcessLimits) -> tu
     raise UnreadableDocument(name, answer["detail"])
 
 
-def _answered(read: Callable[[], tuple[str, list[DocumentPart]]]) -> dict[str, Any]:
+def _outcome_of(read: Callable[[], tuple[str, list[DocumentPart]]]) -> dict[str, Any]:
     try:
         title, parts = read()
     except IngestError as error:
@@ -73,10 +73,10 @@ def _answered(read: Callable[[], tuple[str, list[DocumentPart]]]) -> dict[str, A
 
 
 def main() -> None:
-    """Read the document on standard input within the limits that precede it, and write its parts as JSON."""
+    """Read limits and a document from standard input, and write the document's parts as JSON to standard output."""
     import resource
 
-    from sidecar.ingest import pdf  # the child's alone, since its parser is large; and loaded before memory is bounded
+    from sidecar.ingest import pdf  # only in the child, since the parser is large; before memory is limited
 
     task = json.loads(sys.stdin.buffer.readline())
     data = sys.stdin.buffer.read()
@@ -84,7 +84,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 1))
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    answer = _answered(partial(pdf.parts, task["name"], data, ReadLimits(**task["limits"])))
+    answer = _outcome_of(partial(pdf.parts, task["name"], data, ReadLimits(**task["limits"])))
     sys.stdout.write(json.dumps(answer))
 
 

@@ -1,7 +1,7 @@
 """The values read from an export: conversations of turns, and skipped pieces, with their ids.
 
-Every reader of exports ends here; none of them knows another. A turn's id is the export's own, or a hash of its place
-and content, so importing the same file again changes nothing.
+All readers of exports return these values and do not know each other. A turn's id is that of the export, or a hash of its place
+and content, so that importing the same file again changes nothing.
 """
 
 import hashlib
@@ -28,9 +28,9 @@ _MILLISECONDS_FROM = 1e11  # as seconds, this is the year 5138
 
 @dataclass(frozen=True, slots=True)
 class ImportedTurn:
-    """A turn as it was said; `parts` are tool calls and results, whose content is not repeated in `text`.
+    """A turn of an export. `parts` are its tool calls and results, whose content is not repeated in `text`.
 
-    `{"type": "tool_call", "id", "name", "arguments"}` and `{"type": "tool_result", "id", "content"}`, JSON-safe.
+    A part is `{"type": "tool_call", "id", "name", "arguments"}` or `{"type": "tool_result", "id", "content"}`, JSON-safe.
     """
 
     client_turn_id: str
@@ -44,7 +44,7 @@ class ImportedTurn:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """Turns in the order they were said. One id may come more than once: the later turns follow the earlier ones."""
+    """Turns in the order in which they were said. If several conversations share an id, the later ones continue the earlier."""
 
     id: str
     title: str
@@ -53,9 +53,9 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class SkippedPiece:
-    """A piece of a file that was left out: where it stands, why, and what to do about it.
+    """A piece of a file that was left out: its position, and the reason with what to do about it.
 
-    `is_lost` is False for a piece without content of its own, such as a repeated turn or an empty message.
+    `is_lost` is False for a piece without new content, such as a repeated turn or an empty message.
     """
 
     name: str
@@ -64,24 +64,24 @@ class SkippedPiece:
     is_lost: bool = True
 
     def __str__(self) -> str:
-        """Return the line a person reads."""
+        """Return the piece as a line for users."""
         return f"{self.name}, {self.position}: {self.reason}"
 
 
 class Unusable(ValueError):
-    """One record can't be used; the text says why and what to change. Readers turn it into a SkippedPiece."""
+    """A record can't be used; the text says why and what to change. Readers turn the error into a SkippedPiece."""
 
     is_lost = True
 
 
 class Empty(Unusable):
-    """One record holds nothing to store."""
+    """A record holds nothing to store."""
 
     is_lost = False
 
 
 def is_spoken(value: object) -> bool:
-    """Return whether the record is a message or a conversation: it has a known role, or a list of messages, but no text."""
+    """Return whether the record is a message or a conversation: it has a known role or a collection of messages, but no text."""
     if not isinstance(value, Mapping) or value.get("text"):
         return False
     is_message = word(value.get("role")) in ROLES
@@ -89,14 +89,14 @@ def is_spoken(value: object) -> bool:
 
 
 def is_memory(value: object) -> bool:
-    """Return whether the record is a memory: it has a text, but neither a role nor a list of messages."""
+    """Return whether the record is a memory: it has a text, but no role and no collection of messages."""
     if not isinstance(value, Mapping) or "role" in value or is_spoken(value):
         return False
     return any(word(value.get(key)).strip() for key in ("text", "content"))
 
 
 def id_of(given: object, *content: object) -> str:
-    """Return the given id when it is a text or number of at most 200 characters, else a hash of the content."""
+    """Return the given id if it is a text or a whole number of at most 200 characters, otherwise a hash of the content."""
     if isinstance(given, str | int) and not isinstance(given, bool) and 0 < len(str(given).strip()) <= LONGEST_ID_CHARS:
         return str(given).strip()
     canonical = json.dumps([given, *content], sort_keys=True, separators=(",", ":"), default=str)
@@ -104,12 +104,15 @@ def id_of(given: object, *content: object) -> str:
 
 
 def word(value: object) -> str:
-    """Return the value if it is a text, else "": exports are untrusted."""
+    """Return the value if it is a text, otherwise an empty text, since exports are untrusted."""
     return value if isinstance(value, str) else ""
 
 
 def time_of(value: object) -> datetime | None:
-    """Return the time in UTC, or None: seconds or milliseconds since 1970, or ISO 8601, UTC where no zone is named."""
+    """Return the time in UTC, or None if the value is not a time.
+
+    A time is given in seconds or milliseconds since 1970, or in ISO 8601, which means UTC unless it names a zone.
+    """
     try:
         if isinstance(value, str):
             return _time_of_text(value.strip())
@@ -132,7 +135,7 @@ def _time_of_text(text: str) -> datetime:
 def listed(
     name: str, position: str, messages: list[Any], turn: Callable[[object, int], ImportedTurn]
 ) -> Iterator[ImportedTurn | SkippedPiece]:
-    """Yield what `turn` makes of each message and its number, from 1; a message it finds Unusable is skipped, and named."""
+    """Yield `turn(message, number)` of each message, numbered from 1; a message for which it raises Unusable is skipped."""
     for number, message in enumerate(messages, start=1):
         try:
             yield turn(message, number)
@@ -143,9 +146,9 @@ def listed(
 def gathered(
     name: str, conversation_id: str, title: object, turns: Iterable[ImportedTurn | SkippedPiece]
 ) -> Iterator[Conversation | SkippedPiece]:
-    """Yield what of the turns had to be skipped, then the conversation the others make, if there are any.
+    """Yield the skipped pieces, then the conversation of the turns, if there are any.
 
-    A turn that repeats an earlier one is skipped; another under an id already used gets an id of its own.
+    A turn equal to an earlier one is skipped. A different turn with an id already used gets a new id.
     """
     kept: dict[str, ImportedTurn] = {}
     for turn in turns:
@@ -153,11 +156,11 @@ def gathered(
             yield turn
         elif kept.get(turn.client_turn_id) == turn:
             yield SkippedPiece(
-                name, f"turn {turn.client_turn_id}", "it repeats an earlier turn; nothing to do", is_lost=False
+                name, f"turn {turn.client_turn_id}", "it repeats an earlier turn; no action is needed", is_lost=False
             )
         elif turn.client_turn_id in kept:
-            own = replace(turn, client_turn_id=id_of(None, turn.client_turn_id, turn.role, turn.text, turn.parts))
-            kept[own.client_turn_id] = own
+            new_id = id_of(None, turn.client_turn_id, turn.role, turn.text, turn.parts)
+            kept[new_id] = replace(turn, client_turn_id=new_id)
         else:
             kept[turn.client_turn_id] = turn
     if kept:

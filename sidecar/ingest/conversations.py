@@ -1,4 +1,4 @@
-"""Reads exports of conversations: a name and bytes in, conversations out. The reader is chosen by content."""
+"""Reads conversations from exports. The reader of the format is chosen by content."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -18,11 +18,11 @@ _THREAD_KEYS = ("thread_id", "conversation_id", "session_id")
 
 
 def read_conversations(name: str, data: bytes | BinaryIO) -> Iterator[Conversation | SkippedPiece]:
-    """Yield the conversations of an export in its order, and each piece left out where it stood.
+    """Yield the conversations and the skipped pieces of an export, in its order.
 
     Reads JSONL of OpenAI-style messages (a message or a `{"messages": […]}` on each line), a JSON array of either, and
-    ChatGPT, Claude and Slack exports, zipped or not. A stream has to be seekable; of JSONL only a conversation's worth
-    is held at a time. Raises UnreadableExport or TooLarge, and NotConversations if a memory comes before any message.
+    ChatGPT, Claude and Slack exports, zipped or not. A stream must be seekable; JSONL is read one conversation at a time. Raises
+    UnreadableExport or TooLarge, and NotConversations if a memory comes before any message.
     """
     stream = opened(data)
     if is_zip(stream):
@@ -32,7 +32,7 @@ def read_conversations(name: str, data: bytes | BinaryIO) -> Iterator[Conversati
 
 
 def conversations_at(path: Path) -> Iterator[Conversation | SkippedPiece]:
-    """Yield the conversations of an export on disk, a file or an unzipped folder. Raises UnreadablePath besides."""
+    """Yield the conversations of an export on disk, a file or an unzipped folder. Also raises UnreadablePath."""
     if path.is_dir():
         yield from _archived(FolderArchive(path))
         return
@@ -48,15 +48,15 @@ def _archived(archive: Archive) -> Iterator[Conversation | SkippedPiece]:
     elif slack_export.is_slack(archive):
         yield from slack_export.conversations(archive)
     else:
-        raise UnreadableExport(archive.name, "it holds neither conversations.json nor a Slack export's channels")
+        raise UnreadableExport(archive.name, "it has neither conversations.json nor the channels of a Slack export")
 
 
-def _recorded(name: str, found: Iterator[FileRecord | SkippedPiece]) -> Iterator[Conversation | SkippedPiece]:
-    """Yield conversations from records; messages that stand alone are gathered while they follow on in one thread."""
+def _recorded(name: str, file_records: Iterator[FileRecord | SkippedPiece]) -> Iterator[Conversation | SkippedPiece]:
+    """Yield conversations from records. Consecutive single messages of the same thread form a conversation."""
     stem = PurePosixPath(name.replace("\\", "/")).stem
-    thread_id, held = "", list[ImportedTurn]()
+    thread_id, turns = "", list[ImportedTurn]()
     has_messages = False
-    for record in found:
+    for record in file_records:
         if isinstance(record, SkippedPiece):
             yield record
             continue
@@ -66,16 +66,16 @@ def _recorded(name: str, found: Iterator[FileRecord | SkippedPiece]) -> Iterator
         if not isinstance(record.value, dict) or "role" not in record.value:
             yield from _conversation(name, record, f"{stem}:{record.number}")
             continue
-        own = _thread_of(record.value, stem)
-        if held and (own != thread_id or len(held) >= _TURNS_AT_ONCE):
-            yield from gathered(name, thread_id, "", held)
-            held = []
-        thread_id = own
+        own_thread_id = _thread_of(record.value, stem)
+        if turns and (own_thread_id != thread_id or len(turns) >= _TURNS_AT_ONCE):
+            yield from gathered(name, thread_id, "", turns)
+            turns = []
+        thread_id = own_thread_id
         try:
-            held.append(openai_messages.turn(record.value, record.number, own))
+            turns.append(openai_messages.turn(record.value, record.number, thread_id))
         except Unusable as error:
             yield SkippedPiece(name, record.position, str(error), error.is_lost)
-    yield from gathered(name, thread_id, "", held)
+    yield from gathered(name, thread_id, "", turns)
 
 
 def _thread_of(message: Mapping[str, Any], stem: str) -> str:

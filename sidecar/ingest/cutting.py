@@ -1,19 +1,19 @@
-"""Cuts a stretch of text that has no better seam: at a line end, else a space or comma, else between graphemes.
+"""Cuts a text that has no better break: at a line end, else at a space or comma, else between graphemes.
 
-Pure. The last resort, cutting inside a grapheme, is taken only where one grapheme alone is longer than the piece.
+Pure. A grapheme is cut only if it alone is longer than the piece.
 """
 
 from collections.abc import Iterator
 
 import regex
 
-# Read backwards: the last place in the window. What follows must not lean on what stands before (accents, joiners).
+# Searches backwards for the last place in the window. The next character must not modify the one before (accents, joiners).
 _LAST_SEAM = regex.compile(r"(?r)[\s，、；：](?=.)(?![\p{M}\p{Grapheme_Extend}\u200d])", regex.DOTALL)
 _GRAPHEME = regex.compile(r"\X")
 
 
 def cut_spans(text: str, start: int, end: int, piece_chars: int) -> Iterator[tuple[int, int]]:
-    """Yield spans of at most piece_chars characters that hold text[start:end] in order, whitespace outside left out."""
+    """Yield spans of at most `piece_chars` characters that cover text[start:end] in order, without outer white space."""
     while end - start > piece_chars:
         at = cut_before(text, start, start + piece_chars, end)
         yield from trimmed(text, start, at)
@@ -22,7 +22,7 @@ def cut_spans(text: str, start: int, end: int, piece_chars: int) -> Iterator[tup
 
 
 def cut_before(text: str, start: int, limit: int, end: int) -> int:
-    """Return the best place to cut in (start, limit], looking for seams in the window's second half; limit < end."""
+    """Return the best place to cut in (start, limit]. Breaks are searched in the window's second half; limit < end."""
     middle = start + (limit - start) // 2
     newline = text.rfind("\n", middle, limit)
     if newline >= 0:
@@ -36,12 +36,12 @@ def cut_before(text: str, start: int, limit: int, end: int) -> int:
 def _last_grapheme(text: str, start: int, limit: int, end: int) -> int:
     last = start
     for grapheme in _GRAPHEME.finditer(text, start, min(limit + 1, end)):
-        last = grapheme.start()  # the one that reaches past the limit begins at or before it
+        last = grapheme.start()  # the last grapheme begins at or before the limit and may reach past it
     return last if last > start else limit
 
 
 def trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the span without its outer whitespace, or nothing when it holds nothing else."""
+    """Yield the span without its outer white space, or nothing if it holds only white space."""
     piece = text[start:end]
     left = len(piece) - len(piece.lstrip())
     if left < len(piece):

@@ -1,6 +1,6 @@
-"""A document as every reader leaves it and the chunker takes it: blocks in order, each knowing its headings.
+"""A document between reader and chunker: blocks in order, each with the headings above it.
 
-Pure values. Offsets count characters of `Document.text`, so a block, a chunk and a citation speak of the same place.
+Pure values. Offsets count characters of `DocumentText.text`, for blocks, chunks and citations alike.
 """
 
 import hashlib
@@ -22,16 +22,16 @@ _PATH_CHARS = 120
 
 
 class Content(StrEnum):
-    """What a document turned out to hold."""
+    """The kind of content that a document holds."""
 
     TEXT = "TEXT"
     EMPTY = "EMPTY"
-    NO_TEXT_LAYER = "NO_TEXT_LAYER"  # a scanned PDF: pages, but pictures of text
+    NO_TEXT_LAYER = "NO_TEXT_LAYER"  # a scanned PDF: its pages are images
 
 
 @dataclass(frozen=True, slots=True)
 class ReadLimits:
-    """How much of one document is read before it is refused."""
+    """The size limits of a document; a larger one is refused."""
 
     document_bytes: int = 32 << 20
     text_chars: int = 32_000_000
@@ -46,7 +46,7 @@ class ReadLimits:
 
 @dataclass(frozen=True, slots=True)
 class DocumentPart:
-    """A piece of text as a reader meets it; `level` is a heading's depth, 1 the outermost, and 0 for all else."""
+    """A piece of text as a reader finds it. `level` is a heading's depth, from 1 for the outermost; 0 for all other kinds."""
 
     kind: Kind
     text: str
@@ -56,7 +56,7 @@ class DocumentPart:
 
 @dataclass(frozen=True, slots=True)
 class DocumentBlock:
-    """A part in its place: text without outer whitespace, never empty; a heading's path ends in itself."""
+    """A part with its position. The text is not empty and has no outer white space. A heading's path ends with itself."""
 
     kind: Kind
     text: str
@@ -68,7 +68,7 @@ class DocumentBlock:
 
 @dataclass(frozen=True, slots=True)
 class DocumentText:
-    """One file's content; `text` is what the offsets count in."""
+    """The content of one file. Offsets refer to `text`."""
 
     title: str
     media_type: str
@@ -76,19 +76,19 @@ class DocumentText:
 
     @property
     def text(self) -> str:
-        """Return the blocks' texts, one blank line between them."""
+        """The blocks' texts, separated by blank lines."""
         return GAP.join(block.text for block in self.blocks)
 
     @property
     def content(self) -> Content:
-        """Return whether there is anything to chunk, and if not, why."""
+        """Whether there is text to chunk, and the reason if not."""
         if self.blocks:
             return Content.TEXT
         return Content.NO_TEXT_LAYER if self.media_type == "application/pdf" else Content.EMPTY
 
 
 def lay_out(title: str, media_type: str, parts: Iterable[DocumentPart]) -> DocumentText:
-    """Return the document the parts make: texts cleaned, empty ones left out, headings and offsets worked out."""
+    """Return the document of the parts, with clean texts, heading paths and offsets. Empty parts are left out."""
     open_headings: list[tuple[int, str]] = []
     blocks: list[DocumentBlock] = []
     start = 0
@@ -111,10 +111,10 @@ def _trimmed(part: DocumentPart) -> str:
     text = clean(part.text)
     if part.kind != "code":
         return text.strip()
-    first_line = text[: len(text) - len(text.lstrip())].rfind("\n") + 1  # its indentation carries meaning
+    first_line = text[: len(text) - len(text.lstrip())].rfind("\n") + 1  # keep the first line's indentation
     return text[first_line:].rstrip()
 
 
 def content_hash(data: bytes) -> str:
-    """Return the SHA-256 of the bytes in hex: the same file again is the same document."""
+    """Return the hexadecimal SHA-256 of the bytes, by which the same file is recognized."""
     return hashlib.sha256(data).hexdigest()

@@ -2,15 +2,15 @@
 
 IngestError              a branch of SidecarError
 ├── UnsupportedFormat    no reader for this kind of file
-├── UnreadableDocument   a reader exists, the content defeats it
-├── UnreadableExport     not an export, or a broken one
-├── NotMemories          a file of conversations, where memories are read
-├── NotConversations     a file of memories, where conversations are read
+├── UnreadableDocument   a reader exists but cannot read the content
+├── UnreadableExport     not an export, or a damaged one
+├── NotMemories          a file of conversations where memories are expected
+├── NotConversations     a file of memories where conversations are expected
 ├── TooLarge             above a limit
-├── UnreadablePath       no such file or directory, or not ours to read
+├── UnreadablePath       no such file or directory, or no permission to read it
 └── InvalidLimits        limits that contradict one another
 
-One broken line or message inside a good file is no error but a `SkippedPiece` (`conversation.py`).
+A broken line or message in an otherwise good file is a `SkippedPiece` (`conversation.py`), not an error.
 """
 
 import inspect
@@ -20,7 +20,7 @@ from sidecar.runtime.errors import SidecarError
 
 
 class IngestError(SidecarError):
-    """The file was not taken in."""
+    """The file was not imported."""
 
     def __init__(self, name: str, detail: str) -> None:
         self.name = clean(name)

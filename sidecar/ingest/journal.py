@@ -1,4 +1,4 @@
-"""Files of journal records: one JSON object for each, on its own line or in an array, with the place where it happened."""
+"""Reads files of journal records: one JSON object per record, on its own line or in an array."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _MOST_NAMES = 100
 
 @dataclass(frozen=True, slots=True)
 class ImportedPlace:
-    """Where a record happened, as the file says."""
+    """The place where a record happened, as given in the file."""
 
     name: str
     city: str = ""
@@ -27,7 +27,7 @@ class ImportedPlace:
 
 @dataclass(frozen=True, slots=True)
 class ImportedRecord:
-    """A journal record as a file gives it. Without an id of its own it has a hash of its text, time and journal."""
+    """A journal record as given in a file. Without an id, it gets a hash of its text, time and journal."""
 
     id: str
     text: str
@@ -38,17 +38,18 @@ class ImportedRecord:
 
 
 def read_journal(name: str, data: bytes | BinaryIO) -> Iterator[ImportedRecord | SkippedPiece]:
-    """Yield the records of a file in its order, and each one left out where it stood.
+    """Yield the records and the skipped pieces of a file, in its order.
 
+    A record is
     `{"text", "id"?, "occurred_at"?, "place"?: {"name", "city"?, "address"?, "alternate_names"?}, "tags"?, "journal_id"?}`.
-    A stream has to be seekable. Raises UnreadableExport or TooLarge, and NotMemories for a message or a conversation.
+    A stream must be seekable. Raises UnreadableExport or TooLarge, and NotMemories for a message or a conversation.
     """
     for record in records(name, opened(data)):
         if isinstance(record, SkippedPiece):
             yield record
             continue
         if is_spoken(record.value):
-            raise NotMemories(name, f"{record.position} is of a conversation, not a record of a journal")
+            raise NotMemories(name, f"{record.position} is part of a conversation, not a journal record")
         try:
             yield _read(record.value)
         except Unusable as error:
@@ -57,7 +58,7 @@ def read_journal(name: str, data: bytes | BinaryIO) -> Iterator[ImportedRecord |
 
 def _read(value: object) -> ImportedRecord:
     if not isinstance(value, dict):
-        raise Unusable('it is no object; write {"text": …}')
+        raise Unusable('it is not an object; write {"text": …}')
     text = word(value.get("text")).strip()
     if not text:
         raise Unusable('it has no text; write it under "text"')
@@ -65,7 +66,7 @@ def _read(value: object) -> ImportedRecord:
         raise Unusable(f"its text has {len(text)} characters, the limit is {_LONGEST_TEXT_CHARS}; split it")
     occurred_at = time_of(value.get("occurred_at"))
     if occurred_at is None and value.get("occurred_at") is not None:
-        raise Unusable('its occurred_at is no time; write it as "2026-02-01T16:20:00Z"')
+        raise Unusable('its occurred_at is not a time; write it as "2026-02-01T16:20:00Z"')
     journal = value.get("journal_id") or ""
     return ImportedRecord(
         id=id_of(value.get("id"), text, value.get("occurred_at"), journal),
@@ -100,6 +101,6 @@ def _name(value: Any, key: str) -> str:
 def _names(value: object, key: str) -> tuple[str, ...]:
     if value is None:
         return ()
-    if not isinstance(value, list) or len(value) > _MOST_NAMES or not all(isinstance(one, str) for one in value):
-        raise Unusable(f"its {key} is no list of at most {_MOST_NAMES} texts")
-    return tuple(name for one in value if (name := _name(one, key)))
+    if not isinstance(value, list) or len(value) > _MOST_NAMES or not all(isinstance(item, str) for item in value):
+        raise Unusable(f"its {key} is not a list of at most {_MOST_NAMES} texts")
+    return tuple(name for item in value if (name := _name(item, key)))

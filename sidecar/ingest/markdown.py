@@ -1,6 +1,6 @@
-"""Markdown (CommonMark with tables) to parts. Raw HTML keeps its text and loses its tags and scripts.
+"""Converts Markdown (CommonMark with tables) to parts. Raw HTML keeps its text but loses its tags and scripts.
 
-Links keep an absolute target after their text, so that it can be found.
+The absolute target of a link follows the link's text, so that search finds it.
 """
 
 import re
@@ -13,9 +13,11 @@ from markdown_it.token import Token
 from sidecar.ingest import plain, webpage
 from sidecar.ingest.document import NO_END, DocumentPart
 
-# Deeper nesting is cut off by the parser; such a stretch is read as plain text, so that nothing is lost.
+# The parser drops deeper nesting; such a segment is read as plain text, so that nothing is lost.
 _NESTING = 60
-_SEGMENT_CHARS = 256 * 1024  # the parser's tokens take a hundred times the text's memory: long texts go in stretches
+_SEGMENT_CHARS = (
+    256 * 1024
+)  # the parser's tokens take a hundred times the text's memory, so long texts are parsed in segments
 _LARGEST_SEGMENT_CHARS = 2 * _SEGMENT_CHARS
 # The parser's time grows with the square of the brackets in one paragraph.
 _MOST_BRACKETS = 500
@@ -31,24 +33,24 @@ _UNSEEN_TAG = re.compile(r"<(/?)(?:script|style|template)\b", re.IGNORECASE)
 
 
 def parts(text: str, *, most: int = NO_END) -> tuple[str, list[DocumentPart]]:
-    """Return the title ("" when neither front matter nor a first-level heading names one) and the parts in order.
+    """Return the title (empty if neither the front matter nor a first-level heading gives one) and the parts in order.
 
     A text of more than `most` parts is not read to its end.
     """
     front = _FRONT_MATTER.match(text)
-    found = [DocumentPart("metadata", front[1])] if front else []
+    document_parts = [DocumentPart("metadata", front[1])] if front else []
     for segment in _segments(text[front.end() :] if front else text):
-        found.extend(_segment_parts(segment))
-        if len(found) > most:
+        document_parts.extend(_segment_parts(segment))
+        if len(document_parts) > most:
             break
-    titled = _FRONT_TITLE.search(front[1]) if front else None
-    if titled:
-        return titled[1].strip().strip("\"'"), found
-    return next((part.text for part in found if part.level == 1), ""), found
+    front_title = _FRONT_TITLE.search(front[1]) if front else None
+    if front_title:
+        return front_title[1].strip().strip("\"'"), document_parts
+    return next((part.text for part in document_parts if part.level == 1), ""), document_parts
 
 
 def _segments(text: str) -> Iterator[str]:
-    """Yield the text in stretches that begin at a heading or an ordinary paragraph, outside fenced code."""
+    """Yield the text in segments that begin at a heading or an ordinary paragraph, outside fenced code."""
     start, at, fence, is_after_blank = 0, 0, "", False
     while len(text) - start > _SEGMENT_CHARS and at < len(text):
         newline = text.find("\n", at)
@@ -86,7 +88,7 @@ def _segment_parts(segment: str) -> Iterator[DocumentPart]:
 
 
 def _parsed(segment: str) -> list[Token]:
-    """Return the block tokens; an inline one has children, or none where its marks are too many to read."""
+    """Return the block tokens. An inline token has children, unless it is too long or has too many brackets to parse."""
     references: dict[str, Any] = {}
     tokens = _PARSER.parse(segment, references)
     for token in tokens:
@@ -115,7 +117,7 @@ def _token_parts(tokens: Iterator[Token]) -> Iterator[DocumentPart]:
 
 
 def _list_lines(opening: Token, tokens: Iterator[Token]) -> Iterator[str]:
-    """Yield the lines of a list up to its end, items marked, inner lists indented; consumes those tokens."""
+    """Yield the lines of a list, with markers and with inner lists indented. Consumes the tokens up to the list's end."""
     depth, marker = 1, ""
     for token in tokens:
         if token.type == opening.type.replace("open", "close") and token.level == opening.level:

@@ -1,4 +1,4 @@
-"""Files of memories: one JSON object for each, on its own line or in an array."""
+"""Reads files of memories: one JSON object per memory, on its own line or in an array."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ _KNOWN = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class ImportedMemory:
-    """A memory as a file gives it. Without an id of its own it has a hash of its text, time and document."""
+    """A memory as given in a file. Without an id, it gets a hash of its text, times and document."""
 
     id: str
     text: str
@@ -43,12 +43,12 @@ class ImportedMemory:
 
 
 def read_memories(name: str, data: bytes | BinaryIO) -> Iterator[ImportedMemory | SkippedPiece]:
-    """Yield the memories of a file in its order, and each one left out where it stood.
+    """Yield the memories and the skipped pieces of a file, in its order.
 
-    `{"text" or "content", "id"?, "occurred_at"?, "created_at"?, "document_id"?, "tags"?, "turn_ids"?, "metadata"?,
+    A memory is `{"text" or "content", "id"?, "occurred_at"?, "created_at"?, "document_id"?, "tags"?, "turn_ids"?, "metadata"?,
     "memory_type"?, "status"?, "confidence"?, "authority"?, "domains"?, "valid_from"?, "valid_until"?, "valid_precision"?}`;
-    other keys join the metadata. A stream has to be seekable. Raises UnreadableExport or TooLarge, and NotMemories if a message
-    or a conversation comes before any memory.
+    other keys are added to the metadata. A stream must be seekable. Raises UnreadableExport or TooLarge, and NotMemories if a
+    message or a conversation comes before any memory.
     """
     has_memories = False
     for record in records(name, opened(data)):
@@ -56,7 +56,7 @@ def read_memories(name: str, data: bytes | BinaryIO) -> Iterator[ImportedMemory 
             yield record
             continue
         if is_spoken(record.value) and not has_memories:
-            raise NotMemories(name, f"{record.position} is of a conversation, not a memory")
+            raise NotMemories(name, f"{record.position} is part of a conversation, not a memory")
         try:
             yield _memory(record)
             has_memories = True
@@ -67,9 +67,9 @@ def read_memories(name: str, data: bytes | BinaryIO) -> Iterator[ImportedMemory 
 def _memory(record: FileRecord) -> ImportedMemory:
     value = record.value
     if not isinstance(value, dict):
-        raise Unusable('it is no object; write {"text": …}')
+        raise Unusable('it is not an object; write {"text": …}')
     if is_spoken(value):
-        raise Unusable("it is of a conversation, not a memory; import it with `sidecar thread import`")
+        raise Unusable("it is part of a conversation, not a memory; import it with `sidecar thread import`")
     text = _text(value)
     document_id = value.get("document_id") or ""
     given_id = value.get("id") or value.get("memory_id")
@@ -96,21 +96,21 @@ def _memory(record: FileRecord) -> ImportedMemory:
 def _label(value: Mapping[str, Any], key: str) -> str:
     label = value.get(key) or ""
     if not isinstance(label, str) or len(label) > _LONGEST_LABEL_CHARS:
-        raise Unusable(f"its {key} is no text of at most {_LONGEST_LABEL_CHARS} characters")
+        raise Unusable(f"its {key} is not a text of at most {_LONGEST_LABEL_CHARS} characters")
     return label
 
 
 def _status(value: Mapping[str, Any]) -> str:
     status = _label(value, "status").lower()
     if status not in _STATUSES:
-        raise Unusable('its status is none of "candidate", "accepted", "rejected"')
+        raise Unusable('its status is not "candidate", "accepted" or "rejected"')
     return status
 
 
 def _precision(value: Mapping[str, Any]) -> str:
     precision = _label(value, "valid_precision").lower()
     if precision not in _PRECISIONS:
-        raise Unusable('its valid_precision is none of "instant", "day", "month", "year"')
+        raise Unusable('its valid_precision is not "instant", "day", "month" or "year"')
     return precision
 
 
@@ -135,19 +135,19 @@ def _text(value: Mapping[str, Any]) -> str:
 def _time(value: Mapping[str, Any], key: str) -> datetime | None:
     time = time_of(value.get(key))
     if time is None and value.get(key) is not None:
-        raise Unusable(f'its {key} is no time; write it as "2026-02-01T16:20:00Z"')
+        raise Unusable(f'its {key} is not a time; write it as "2026-02-01T16:20:00Z"')
     return time
 
 
 def _texts(value: Mapping[str, Any], key: str) -> tuple[str, ...]:
     items = value.get(key) or []
     if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
-        raise Unusable(f'its {key} is no list of texts; write ["one", "two"]')
+        raise Unusable(f'its {key} is not a list of texts; write ["one", "two"]')
     return tuple(items)
 
 
 def _metadata(value: Mapping[str, Any]) -> dict[str, Any]:
     metadata = value.get("metadata") or {}
     if not isinstance(metadata, dict):
-        raise Unusable("its metadata is no object; write {…}")
+        raise Unusable("its metadata is not an object; write {…}")
     return {key: item for key, item in value.items() if key not in _KNOWN} | metadata

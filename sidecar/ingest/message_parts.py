@@ -1,6 +1,6 @@
-"""What a message says, out of the shapes providers write it in: text, and tool calls and results as they are kept here.
+"""Converts a message's content from providers' formats to its text, and its tool calls and results as they are stored.
 
-Pure. A model's private reasoning is not something it said and is left out; a picture or file leaves a short mark.
+Pure. A model's private reasoning is left out, since it was not said. A picture or file is replaced by a short mark.
 """
 
 import json
@@ -26,7 +26,7 @@ class MessageContent:
 
 
 def tool_call(call_id: str, name: object, arguments: object) -> dict[str, Any]:
-    """Return a tool call; arguments that are no JSON object are kept whole under "input"."""
+    """Return a tool call. Arguments that are not a JSON object are kept whole under "input"."""
     return {"type": "tool_call", "id": call_id, "name": str(name or "tool"), "arguments": _arguments(arguments)}
 
 
@@ -36,9 +36,9 @@ def tool_result(call_id: str, content: str) -> dict[str, Any]:
 
 
 def content_of(content: object, message_id: str) -> MessageContent:
-    """Return what the content says: a text, a list of blocks as OpenAI, Anthropic and ChatGPT write them, or nothing.
+    """Return the text and tool parts of a content: a text, a list of blocks as OpenAI, Anthropic and ChatGPT write it, or None.
 
-    A call without an id gets one from the message's; a result without one answers the last call before it.
+    A call without an id gets an id made from the message's. A result without an id answers the last call before it.
     """
     texts: list[str] = []
     parts: list[dict[str, Any]] = []
@@ -56,7 +56,7 @@ def content_of(content: object, message_id: str) -> MessageContent:
 
 
 def plain_text(content: object) -> str:
-    """Return the content's text alone, or the content as JSON when there is none in it."""
+    """Return the content's text, or the content as JSON if it has no text."""
     if content is None or isinstance(content, str):
         return content or ""
     text = "\n".join(text for block in (content if isinstance(content, list) else [content]) for text in _texts(block))

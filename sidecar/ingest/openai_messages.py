@@ -1,4 +1,4 @@
-"""OpenAI-style messages to turns: `{"role", "content", "tool_calls", "tool_call_id"}`, or with Anthropic's blocks."""
+"""Converts OpenAI-style messages, `{"role", "content", "tool_calls", "tool_call_id"}`, or Anthropic's blocks to turns."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -20,29 +20,29 @@ from sidecar.ingest.conversation import (
 from sidecar.ingest.message_parts import MessageContent, content_of, plain_text, tool_call, tool_result
 from sidecar.ingest.records import FileRecord
 
-_NOTHING: tuple[object, ...] = ("", None, [])
+_EMPTY_CONTENTS: tuple[object, ...] = ("", None, [])
 _TIMES = ("created_at", "said_at", "timestamp", "create_time", "created", "time")
 
 
 def turn(message: object, number: int, conversation_id: str) -> ImportedTurn:
-    """Return the turn a message is; `number` is its place, part of its id where it brings none. Raises Unusable."""
+    """Return the turn of a message. `number` is its place, which enters its id if it has none. Raises Unusable."""
     if not isinstance(message, Mapping):
         raise Unusable('it is not an object; write {"role": …, "content": …}')
     role = ROLES.get(word(message.get("role")))
     if role is None:
         raise Unusable(f"its role is {message.get('role')!r}; use user, assistant, tool or system")
     turn_id = id_of(message.get("id"), conversation_id, number, message.get("role"), message.get("content"))
-    words = _content(message, role, turn_id)
-    if not words.text and not words.parts:
-        kind = Empty if message.get("content", ...) in _NOTHING else Unusable
-        raise kind('it says nothing: neither text nor tool call nor result; write its text under "content"')
-    if words.parts and not words.text and all(part["type"] == "tool_result" for part in words.parts):
+    content = _content(message, role, turn_id)
+    if not content.text and not content.parts:
+        kind = Empty if message.get("content", ...) in _EMPTY_CONTENTS else Unusable
+        raise kind('it is empty: it has no text, tool call or result; write its text under "content"')
+    if content.parts and not content.text and all(part["type"] == "tool_result" for part in content.parts):
         role = "tool"
-    return ImportedTurn(turn_id, role, words.text, word(message.get("name")), _time(message), words.parts)
+    return ImportedTurn(turn_id, role, content.text, word(message.get("name")), _time(message), content.parts)
 
 
 def conversation(name: str, record: FileRecord, default_id: str) -> Iterator[Conversation | SkippedPiece]:
-    """Yield the conversation of a `{"messages": […]}` record, after what of it had to be skipped."""
+    """Yield the skipped pieces of a `{"messages": […]}` record, then its conversation."""
     value: Mapping[str, Any] = record.value
     thread_id = id_of(value.get("id") or value.get("thread_id") or value.get("conversation_id") or default_id)
     yield from gathered(name, thread_id, value.get("title") or value.get("name"), _turns(name, record, thread_id))
@@ -52,7 +52,7 @@ def _turns(name: str, record: FileRecord, thread_id: str) -> Iterator[ImportedTu
     messages = record.value["messages"]
     if not isinstance(messages, list):
         yield SkippedPiece(
-            name, record.position, '"messages" is no list; write {"messages": [{"role": …, "content": …}]}'
+            name, record.position, '"messages" is not a list; write {"messages": [{"role": …, "content": …}]}'
         )
         return
     yield from listed(name, record.position, messages, lambda message, number: turn(message, number, thread_id))
@@ -62,8 +62,8 @@ def _content(message: Mapping[str, Any], role: Role, turn_id: str) -> MessageCon
     if role == "tool":
         call_id = message.get("tool_call_id") or f"function:{message.get('name') or turn_id}"
         return MessageContent("", (tool_result(str(call_id), plain_text(message.get("content"))),))
-    words = content_of(message.get("content"), turn_id)
-    return MessageContent(words.text or word(message.get("refusal")), (*words.parts, *_calls(message, turn_id)))
+    content = content_of(message.get("content"), turn_id)
+    return MessageContent(content.text or word(message.get("refusal")), (*content.parts, *_calls(message, turn_id)))
 
 
 def _calls(message: Mapping[str, Any], turn_id: str) -> Iterator[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Opens a path from the command line: a file, or a pipe, which is copied so that it can be read twice."""
+"""Opens a path from the command line: a file, or a pipe, which is copied so that it is seekable."""
 
 import shutil
 import tempfile

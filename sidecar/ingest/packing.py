@@ -1,6 +1,6 @@
 """Packs units of text into runs near a target size, breaking at headings and paragraphs first.
 
-Pure; uses only sizes and seams. Runs stay inside a section unless one would be below the minimum.
+Pure; uses only sizes and seams. A run stays inside a section unless it would be below the minimum.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ Run = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class ChunkLimits:
-    """Sizes of a chunk in tokens: around the target, never above the maximum, under the minimum only when alone."""
+    """The size limits of a chunk in tokens: near the target, at most the maximum, and below the minimum only if unavoidable."""
 
     target_tokens: int = 200
     max_tokens: int = 320
@@ -28,12 +28,12 @@ class ChunkLimits:
 
     @property
     def snug_tokens(self) -> int:
-        """Return the size up to which what is left of a section is taken whole."""
+        """The size up to which the rest of a section becomes one chunk."""
         return min(self.max_tokens, self.target_tokens + self.target_tokens // 4)
 
 
 class Seam(IntEnum):
-    """What lies before a unit, the best place to break first."""
+    """The kind of break before a unit, from the best place to cut to the worst."""
 
     SECTION = 0
     HEADING = 1
@@ -44,7 +44,7 @@ class Seam(IntEnum):
     UNDER_HEADING = 6
 
 
-# In shares of the target: a paragraph's end is worth missing the target by a sixth more than a heading's.
+# In shares of the target size: a paragraph's end costs 0.15 more than a heading, as much as missing the target by 15 %.
 _COST = {
     Seam.SECTION: 0.0,
     Seam.HEADING: 0.05,
@@ -57,19 +57,19 @@ _COST = {
 
 
 def pack(tokens: Sequence[int], seams: Sequence[Seam], limits: ChunkLimits) -> list[Run]:
-    """Return runs (start, end) over the units that hold each exactly once, in order; linear in the units.
+    """Return runs (start, end) that cover the units exactly once, in order. The time is linear in the number of units.
 
-    A run is above max_tokens only when its single unit is.
+    A run is above `max_tokens` only if it is a single unit that is.
     """
     before = [0, *accumulate(tokens)]
     runs = [run for section in _sections(seams) for run in _fill(before, seams, section, limits)]
     for ceiling in (limits.target_tokens, limits.max_tokens):
-        runs = _without_crumbs(before, runs, limits.min_tokens, ceiling)
+        runs = _without_small_runs(before, runs, limits.min_tokens, ceiling)
     return runs
 
 
 def halve(tokens: Sequence[int], seams: Sequence[Seam]) -> int:
-    """Return where to part two or more units in two: near the middle, at a good seam."""
+    """Return the index at which to split two or more units: near the middle, at a good seam."""
     before = [0, *accumulate(tokens)]
     whole = max(1, before[-1])
     return min(range(1, len(tokens)), key=lambda at: abs(2 * before[at] / whole - 1) + _COST[seams[at]])
@@ -98,16 +98,16 @@ def _best_end(before: Sequence[int], seams: Sequence[Seam], rest: Run, limits: C
         size = before[end] - before[start]
         if size > limits.max_tokens:
             break
-        left = before[stop] - before[end]
+        remaining = before[stop] - before[end]
         cost = abs(size - limits.target_tokens) / limits.target_tokens
         cost += _COST[seams[end]] if end < stop else 0.0
-        cost += 1.0 if 0 < left < limits.min_tokens else 0.0
+        cost += 1.0 if 0 < remaining < limits.min_tokens else 0.0
         if cost <= best_cost:
             best, best_cost = end, cost
     return best
 
 
-def _without_crumbs(before: Sequence[int], runs: Sequence[Run], min_tokens: int, ceiling: int) -> list[Run]:
+def _without_small_runs(before: Sequence[int], runs: Sequence[Run], min_tokens: int, ceiling: int) -> list[Run]:
     merged: list[Run] = []
     for start, end in runs:
         if merged:

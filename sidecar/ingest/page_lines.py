@@ -1,7 +1,7 @@
-"""Lines of printed pages, and which of them are running titles and page numbers.
+"""Lines of printed pages, and the detection of running titles and page numbers.
 
-Pure. A line goes only when it stands at the edge of several pages with the same words in the same size, its number, if
-it has one, counting up with the page: a table's rows do neither.
+Pure. A line is removed only if it stands at the edge of several pages with the same words in the same size, and its number, if
+it has one, counts up with the page. Rows of a table do neither.
 """
 
 import re
@@ -19,7 +19,7 @@ _Key = tuple[float, str, str, int]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a page; `size` and `baseline` in points, the baseline counted from the page's foot."""
+    """A line of a page. `size` and `baseline` are in points; the baseline is measured from the page's foot."""
 
     text: str
     page: int
@@ -28,7 +28,7 @@ class Line:
 
 
 def without_running_lines(lines: Sequence[Line]) -> list[Line]:
-    """Return the lines in order but for running titles and page numbers at the top and the foot of pages."""
+    """Return the lines in order, without running titles and page numbers at the top and the foot of pages."""
     pages = [list(page) for _, page in groupby(lines, key=lambda line: line.page)]
     edges = [_edges(page) for page in pages]
     counts = Counter(key for page in edges for line in page for key in _keys(line))
@@ -41,15 +41,15 @@ def without_running_lines(lines: Sequence[Line]) -> list[Line]:
 
 
 def _edges(page: Sequence[Line]) -> set[Line]:
-    """Return the topmost and the lowest line, wherever they come in the page's order."""
+    """Return the topmost and the lowest line, independent of their order."""
     by_height = sorted(page, key=lambda line: line.baseline)
     return {by_height[0], by_height[-1]}
 
 
 def _keys(line: Line) -> Iterator[_Key]:
-    """Yield what the line shares with its likes on other pages: its words, and its number less the page's."""
+    """Yield the keys that the line shares with its counterparts on other pages: its words, and its number less the page's."""
     numbers = list(_NUMBER.finditer(line.text))
-    for number in {found.start(): found for found in (numbers[:1] + numbers[-1:])}.values():
+    for number in {match.start(): match for match in (numbers[:1] + numbers[-1:])}.values():
         before, after = line.text[: number.start()], line.text[number.end() :]
         yield line.size, before, after, int(number[0]) - line.page
     if not numbers:

@@ -1,7 +1,7 @@
-"""PDF to parts: lines by their place and size on the page, larger ones as headings.
+"""Converts PDF to parts: lines by their place and size on the page, with larger lines as headings.
 
-A plain function that may take seconds on a large file: callers run it off the event loop, in a process they can end.
-What a stream may unpack to is bounded; scanned pages hold no text and yield none.
+A large file may take seconds, so callers run `parts` off the event loop, in a process that they can end. The unpacked size of
+streams is bounded. Scanned pages hold no text and yield no parts.
 """
 
 import io
@@ -26,10 +26,10 @@ _STREAM_BYTES = 16 << 20
 _WORK_BYTES = 64 << 20
 _OPERATORS = 500_000
 
-# A damaged file makes the parser log one line per object, a hundred thousand of them; what matters comes as an error.
+# For a damaged file, the parser logs a line per object, up to a hundred thousand; important problems are raised as errors.
 logging.getLogger("pypdf").setLevel(logging.CRITICAL)
 
-# What the parser lets through of a damaged file besides its own errors.
+# The errors that the parser raises for a damaged file, besides its own.
 _DAMAGE = (
     PyPdfError, DependencyError, ArithmeticError, AssertionError, AttributeError, LookupError, NotImplementedError,
     OSError, RecursionError, TypeError, ValueError, struct.error, zlib.error,
@@ -43,7 +43,7 @@ _CJK = re.compile(r"[\u3000-\u9fff\uf900-\ufaff\uff00-\uffef]")
 
 
 def parts(name: str, data: bytes, limits: ReadLimits) -> tuple[str, list[DocumentPart]]:
-    """Return the title from the file's properties ("" when it has none) and its parts in order.
+    """Return the title from the file's properties (empty if it has none) and its parts in order.
 
     Raises UnreadableDocument for an encrypted or damaged file, TooLarge above the limits.
     """
@@ -72,11 +72,11 @@ def _read(name: str, data: bytes, limits: ReadLimits) -> tuple[str, list[Documen
     lines: list[Line] = []
     chars = 0
     for number, page in enumerate(reader.pages, start=1):
-        fresh = _page_lines(page, number)
-        chars += sum(len(line.text) for line in fresh)
+        page_lines = _page_lines(page, number)
+        chars += sum(len(line.text) for line in page_lines)
         if chars > limits.text_chars:
             raise TooLarge(name, f"the PDF holds more than {limits.text_chars} characters")
-        lines.extend(fresh)
+        lines.extend(page_lines)
     title = reader.metadata.title if reader.metadata else None
     return str(title or ""), list(_line_parts(without_running_lines(lines)))
 
@@ -95,7 +95,7 @@ def _page_lines(page: PageObject, number: int) -> list[Line]:
 
 
 def _lines(fragments: Sequence[tuple[str, float, float]], number: int) -> Iterator[Line]:
-    """Yield lines as the fragments' line breaks part them; a line is as large as its longest fragment."""
+    """Yield the lines between the fragments' line breaks. A line has the size of its longest fragment."""
     held: list[tuple[str, float, float]] = []
     for text, size, baseline in fragments:
         first, *rest = text.split("\n")
@@ -114,7 +114,7 @@ def _line(fragments: Sequence[tuple[str, float, float]], number: int) -> Iterato
 
 
 def _joined(lines: Iterator[Line]) -> Iterator[Line]:
-    """Yield the lines, those on one baseline as one: the cells of a table's row."""
+    """Yield the lines, with lines on the same baseline joined: they are the cells of a table's row."""
     held: list[Line] = []
     for line in lines:
         if held and abs(line.baseline - held[-1].baseline) > 0.3 * line.size:
@@ -135,7 +135,7 @@ def _line_parts(lines: Sequence[Line]) -> Iterator[DocumentPart]:
     leading = _leading(lines)
     held: list[Line] = []
     for line in lines:
-        if held and _parts_after(held[-1], line, leading, levels):
+        if held and _is_break(held[-1], line, leading, levels):
             yield _part(held, levels)
             held = []
         held.append(line)
@@ -144,7 +144,7 @@ def _line_parts(lines: Sequence[Line]) -> Iterator[DocumentPart]:
 
 
 def _heading_levels(lines: Sequence[Line]) -> dict[float, int]:
-    """Return the heading level of each size well above the body's, which is the size most characters have."""
+    """Return the heading level of each size well above the body's, which is the size of most characters."""
     chars: Counter[float] = Counter()
     for line in lines:
         chars[line.size] += len(line.text)
@@ -154,7 +154,7 @@ def _heading_levels(lines: Sequence[Line]) -> dict[float, int]:
 
 
 def _leading(lines: Sequence[Line]) -> float:
-    """Return the commonest distance between two lines of a page, in points."""
+    """Return the most common distance between two lines of a page, in points."""
     gaps = Counter(round(above.baseline - below.baseline) for above, below in _neighbours(lines))
     gaps = Counter({gap: count for gap, count in gaps.items() if gap > 0})
     return float(max(gaps, key=lambda gap: (gaps[gap], -gap))) if gaps else math.inf
@@ -168,7 +168,7 @@ def _is_heading(line: Line, levels: dict[float, int]) -> bool:
     return line.size in levels and len(line.text) <= _HEADING_CHARS
 
 
-def _parts_after(above: Line, below: Line, leading: float, levels: dict[float, int]) -> bool:
+def _is_break(above: Line, below: Line, leading: float, levels: dict[float, int]) -> bool:
     if above.page != below.page or _is_heading(above, levels) != _is_heading(below, levels):
         return True
     if _is_heading(above, levels) and above.size != below.size:

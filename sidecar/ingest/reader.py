@@ -1,6 +1,6 @@
-"""Reads documents: a name and bytes in, a `DocumentText` out. It picks the reader and knows no format itself.
+"""Reads documents with the reader of their format.
 
-The kind follows the content where that is certain (PDF), else the name's extension, else what the text looks like.
+The format is decided by the content if that is certain (PDF), else by the name's extension, else by the beginning of the text.
 """
 
 import re
@@ -33,10 +33,10 @@ _UNTITLED = re.compile(r"\W*untitled(\W*document)?[\W\d]*", re.IGNORECASE)  # de
 def read(
     name: str, data: bytes, limits: ReadLimits | None = None, *, pdf_parts: PdfParts = confined.pdf_parts
 ) -> DocumentText:
-    """Return the document in the bytes; `name` is a file name or path. Its `content` says when there is no text in it.
+    """Return the document in the bytes. `name` is a file name or path. The document's `content` says whether it has text.
 
-    A PDF is read in a process of its own unless `pdf_parts` reads it. Raises UnsupportedFormat, UnreadableDocument or
-    TooLarge. CPU-bound: run it off the event loop.
+    `pdf_parts` reads PDFs, by default in a child process. Raises UnsupportedFormat, UnreadableDocument or TooLarge. It is
+    CPU-bound, so run it off the event loop.
     """
     limits = limits or ReadLimits()
     if len(data) > limits.document_bytes:
@@ -50,7 +50,7 @@ def read(
 
 
 def media_type_of(name: str, data: bytes) -> str:
-    """Return the media type of the content. Raises UnsupportedFormat when no reader is known for it."""
+    """Return the media type of the content. Raises UnsupportedFormat if there is no reader for it."""
     head = data[:_SNIFFED_BYTES]
     if head.lstrip().startswith(b"%PDF-"):
         return PDF

@@ -1,6 +1,6 @@
-"""JSON records out of bytes, one at a time, each with its place: lines of JSONL, elements of an array, one document.
+"""Reads JSON records from bytes one at a time, each with its position: lines of JSONL, elements of an array, or one document.
 
-What comes out holds nothing a store refuses: no NUL, no lone surrogate, no number JSON can't write, no bottomless nest.
+The records can be stored: they hold no NUL, no lone surrogate, no number that JSON cannot represent, and no deep nesting.
 """
 
 import json
@@ -22,7 +22,7 @@ _UTF8_MARK = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, slots=True)
 class FileRecord:
-    """One JSON value and where it stands; `number` counts lines or elements, both from 1."""
+    """A JSON value and its position; `number` counts lines or elements, from 1."""
 
     position: str
     number: int
@@ -30,9 +30,10 @@ class FileRecord:
 
 
 def records(name: str, stream: BinaryIO) -> Iterator[FileRecord | SkippedPiece]:
-    """Yield the records of a seekable stream: JSONL by lines, an array by elements, anything else as one.
+    """Yield the records of a seekable stream: JSONL by lines, an array by elements, anything else as one record.
 
-    A broken line is skipped, a broken array ends where it breaks. Raises UnreadableExport when nothing in it is JSON.
+    A broken line is skipped, and a broken array ends where it breaks. Raises UnreadableExport for UTF-16 and for a document that
+    is not JSON.
     """
     opening = _opening(stream)
     if opening in {b"\xff", b"\xfe"}:
@@ -46,7 +47,7 @@ def records(name: str, stream: BinaryIO) -> Iterator[FileRecord | SkippedPiece]:
 
 
 def _opening(stream: BinaryIO) -> bytes:
-    """Return the first byte that is no space, b"" when there is none; leaves the stream at its start."""
+    """Return the first byte that is not white space, or b"" if there is none. The stream is left at its start."""
     stream.seek(0)
     opening = b""
     while not opening and (block := stream.read(4096)):
@@ -56,7 +57,7 @@ def _opening(stream: BinaryIO) -> bytes:
 
 
 def _is_lines(stream: BinaryIO) -> bool:
-    """Return whether one of the first two lines is JSON by itself; leaves the stream at its start."""
+    """Return whether one of the first two lines is a JSON object by itself. The stream is left at its start."""
     firsts = [line for line in (stream.readline(LINE_BYTES) for _ in range(2)) if line.strip()]
     stream.seek(0)
     return any(map(_is_object, firsts))
@@ -121,7 +122,7 @@ def _document(name: str, text: str) -> FileRecord:
 
 
 def _elements(name: str, text: str) -> Iterator[FileRecord | SkippedPiece]:
-    """Yield an array's elements, decoded one at a time: a large export is never held twice."""
+    """Yield an array's elements, decoded one at a time, so that a large export is never held twice."""
     at, number = _after_space(text, text.index("[") + 1), 0
     while at < len(text) and text[at] != "]":
         number += 1
@@ -153,7 +154,7 @@ def _after_space(text: str, at: int) -> int:
 
 
 def safe(value: Any, depth: int = 0) -> Any:
-    """Return the JSON value with every text cleaned. Raises Unusable for numbers out of range and nests too deep."""
+    """Return the JSON value with every text cleaned. Raises Unusable for numbers out of range and for nesting too deep."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, float) and not math.isfinite(value):
@@ -168,7 +169,7 @@ def safe(value: Any, depth: int = 0) -> Any:
 
 
 def _refuse_constant(constant: str) -> NoReturn:
-    raise Unusable(f"{constant} is no JSON number; use null")
+    raise Unusable(f"{constant} is not a JSON number; use null")
 
 
 def _out_of_bounds(error: ValueError | RecursionError) -> str:

@@ -1,6 +1,6 @@
-"""A Slack export to turns: one conversation for each channel, people and links by name, bots as assistants.
+"""Converts a Slack export to turns: one conversation per channel, with people and links by name, and bots as assistants.
 
-Threads stay in the channel's order; a reply's `thread_ts` is in the turn's metadata. Joins and topics are system turns.
+Replies keep their place in the channel; their `thread_ts` is in the turn's metadata. Joins and topics are system turns.
 """
 
 import html
@@ -24,7 +24,7 @@ _SPOKEN = frozenset({"", "bot_message", "me_message", "thread_broadcast", "file_
 
 @dataclass(frozen=True, slots=True)
 class _Workspace:
-    """Names by id, and channels by the folder their days lie in."""
+    """Names by id, and channels by the folder that holds their days."""
 
     users: Mapping[str, str]
     channel_names: Mapping[str, str]
@@ -39,7 +39,7 @@ def is_slack(archive: Archive) -> bool:
 
 
 def conversations(archive: Archive) -> Iterator[Conversation | SkippedPiece]:
-    """Yield each channel's conversation, by folder name, after what of it had to be skipped."""
+    """Yield each channel's skipped pieces and its conversation, in the order of folder names."""
     lists: dict[str, list[Mapping[str, Any]]] = {}
     for name in archive.names():
         file = PurePosixPath(name).name
@@ -59,7 +59,7 @@ def conversations(archive: Archive) -> Iterator[Conversation | SkippedPiece]:
 
 
 def _objects(archive: Archive, name: str) -> Iterator[tuple[str, Mapping[str, Any]] | SkippedPiece]:
-    """Yield a file's objects with their places; a file that can't be read is skipped, the others still count."""
+    """Yield a file's objects with their positions. A file that can't be read is skipped, not an error."""
     try:
         for record in records(name, io.BytesIO(archive.read(name))):
             position = f"{name}, {record.position}"
@@ -67,7 +67,9 @@ def _objects(archive: Archive, name: str) -> Iterator[tuple[str, Mapping[str, An
                 yield position, record.value
             else:
                 reason = (
-                    record.reason if isinstance(record, SkippedPiece) else "it is no object; export the workspace again"
+                    record.reason
+                    if isinstance(record, SkippedPiece)
+                    else "it is not an object; export the workspace again"
                 )
                 yield SkippedPiece(archive.name, position, reason)
     except UnreadableExport as error:
@@ -109,7 +111,7 @@ def _turns(
     archive: Archive, days: list[str], channel_id: str, workspace: _Workspace
 ) -> Iterator[ImportedTurn | SkippedPiece]:
     for day in days:
-        said: list[tuple[str, ImportedTurn]] = []
+        turns: list[tuple[str, ImportedTurn]] = []
         for found in _objects(archive, day):
             if isinstance(found, SkippedPiece):
                 yield found
@@ -119,11 +121,11 @@ def _turns(
                 continue
             turn = _turn(message, channel_id, workspace)
             if turn.text:
-                said.append((str(message.get("ts", "")), turn))
+                turns.append((str(message.get("ts", "")), turn))
             else:
-                reason = "it says nothing: neither text nor attachment nor file"
+                reason = "it is empty: it has no text, attachment or file"
                 yield SkippedPiece(archive.name, position, reason, is_lost=False)
-        yield from (turn for _, turn in sorted(said, key=lambda pair: pair[0]))
+        yield from (turn for _, turn in sorted(turns, key=lambda pair: pair[0]))
 
 
 def _turn(message: Mapping[str, Any], channel_id: str, workspace: _Workspace) -> ImportedTurn:
@@ -167,7 +169,7 @@ def _dicts(value: object) -> Iterator[dict[str, Any]]:
 
 
 def _unescaped(text: str, workspace: _Workspace) -> str:
-    """Return the text with Slack's marks for people, channels and links as a reader sees them."""
+    """Return the text with Slack's marks for people, channels and links replaced by the text that Slack shows."""
     return html.unescape(_MARKED.sub(lambda mark: _shown(mark[1], workspace), text))
 
 

@@ -1,7 +1,7 @@
-"""Bytes to text, and text to text that every store accepts.
+"""Decodes bytes to text that every store accepts.
 
-Encodings are never guessed: UTF-8 (with or without a mark), or UTF-16 and UTF-32 with one. A wrong guess would put
-unreadable words in a knowledge base without anybody being told.
+Encodings are never guessed: UTF-8 (with or without a byte order mark), or UTF-16 and UTF-32 with a mark. A wrong guess would put
+unreadable words in a knowledge base unnoticed.
 """
 
 import codecs
@@ -17,7 +17,7 @@ _MARKS = (
 )
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _SNIFFED_BYTES = 8192
-_RUBBISH_SHARE = 0.02
+_GARBAGE_SHARE = 0.02
 _LEAST_ASCII_BYTES = 8
 _RARE = re.compile("[\u3400-\u4dbf\ua000-\ua4cf]")
 _KOREAN = re.compile("[\uac00-\ud7a3]")
@@ -28,39 +28,39 @@ class NotText(ValueError):
 
 
 def decode(data: bytes, declared: str | None = None) -> str:
-    """Return the text of the bytes, newlines as \\n, nothing in it that a store refuses.
+    """Return the text of the bytes, with newlines as \\n and without characters that a store refuses.
 
-    A byte order mark wins over the declared encoding, which wins over UTF-8. Raises NotText naming the first bad byte.
+    A byte order mark wins over the declared encoding, which wins over UTF-8. Raises NotText with the first bad byte.
     """
     encoding, mark_bytes = encoding_of(data, declared)
     body = data[mark_bytes:]
     if not encoding.startswith(("utf-16", "utf-32")) and b"\x00" in body[:_SNIFFED_BYTES]:
-        raise NotText("it holds NUL bytes, so it looks like a binary file")
+        raise NotText("it holds NUL bytes and seems to be a binary file")
     try:
         text = body.decode(encoding)
     except UnicodeDecodeError as error:
         at = error.start + mark_bytes
         raise NotText(f"byte {at} is not valid {encoding}; save the file as UTF-8") from None
-    # Almost any bytes are valid UTF-16: only the decoded characters show whether they are text.
-    if encoding.startswith("utf-16") and _is_rubbish(text[:_SNIFFED_BYTES], body[:_SNIFFED_BYTES]):
-        raise NotText(f"read as {encoding} it is not text; save the file as UTF-8")
+    # Almost any bytes are valid UTF-16, so only the decoded characters show whether they are text.
+    if encoding.startswith("utf-16") and _is_garbage(text[:_SNIFFED_BYTES], body[:_SNIFFED_BYTES]):
+        raise NotText(f"it is not text in {encoding}; save the file as UTF-8")
     return clean(text).replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _is_rubbish(text: str, body: bytes) -> bool:
-    """Return whether bytes behind a mark of UTF-16 are something else: plain ASCII, or characters that no text has together.
+def _is_garbage(text: str, body: bytes) -> bool:
+    """Return whether the bytes after a UTF-16 mark are not UTF-16: they are plain ASCII, or decode to implausible characters.
 
-    Those are characters that are unassigned, for private use or controls, and rare Chinese ones amid Korean.
+    Implausible are unassigned, private-use and control characters, and rare Chinese characters among Korean ones.
     """
     if len(body) > _LEAST_ASCII_BYTES and body.isascii() and b"\x00" not in body:
         return True
-    unwritten = sum(unicodedata.category(char) in {"Cc", "Cn", "Co"} and not char.isspace() for char in text)
-    few = len(text) * _RUBBISH_SHARE
-    return unwritten > few or (len(_RARE.findall(text)) > few and len(_KOREAN.findall(text)) > few)
+    implausible = sum(unicodedata.category(char) in {"Cc", "Cn", "Co"} and not char.isspace() for char in text)
+    few = len(text) * _GARBAGE_SHARE
+    return implausible > few or (len(_RARE.findall(text)) > few and len(_KOREAN.findall(text)) > few)
 
 
 def encoding_of(data: bytes, declared: str | None = None) -> tuple[str, int]:
-    """Return the encoding to read the bytes with, and the length in bytes of the mark to leave out."""
+    """Return the encoding of the bytes, and the length in bytes of the byte order mark to skip."""
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return encoding, len(mark)
@@ -68,11 +68,11 @@ def encoding_of(data: bytes, declared: str | None = None) -> tuple[str, int]:
 
 
 def clean(text: str) -> str:
-    """Return the text with NUL and lone surrogates, which neither UTF-8 nor Postgres can hold, as U+FFFD."""
+    """Return the text with NUL and lone surrogates, which Postgres or UTF-8 cannot hold, replaced by U+FFFD."""
     return _UNSTORABLE.sub("\ufffd", text)
 
 
 def one_line(text: str, limit_chars: int) -> str:
-    """Return the text with its whitespace collapsed, cut to the limit with an ellipsis."""
+    """Return the text with its white space collapsed, cut to the limit with an ellipsis."""
     line = " ".join(text.split())
     return line if len(line) <= limit_chars else line[: limit_chars - 1].rstrip() + "…"

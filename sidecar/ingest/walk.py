@@ -1,4 +1,4 @@
-"""Finds the files of a directory tree, in an order that never changes. Opens none of them."""
+"""Finds the files of a directory tree in a fixed order, without opening them."""
 
 import os
 from collections.abc import Iterator
@@ -10,10 +10,10 @@ _NOT_DOCUMENTS = frozenset({"CVS", "_darcs", "node_modules", "__pycache__"})
 
 
 def documents_under(path: Path) -> Iterator[Path]:
-    """Yield the regular files under a directory, sorted by path, or the file itself when the path is one.
+    """Yield the regular files under a directory, sorted by path, or the file itself if the path is a file.
 
-    Hidden entries, version control and caches are left out. A link to a directory is not followed, a link to a file
-    only inside the tree. Which files can be read is `reader`'s to say. Raises UnreadablePath.
+    Hidden entries, version control and caches are left out. Links to directories are not followed; links to files are followed
+    only inside the tree. `reader` decides which files can be read. Raises UnreadablePath.
     """
     if path.is_file():
         yield path
@@ -33,7 +33,7 @@ def _is_file_inside(file: Path, root: Path) -> bool:
     try:
         return file.is_file() and file.resolve().is_relative_to(root)
     except OSError as error:
-        if file.is_symlink():  # to where we may not even look
+        if file.is_symlink():  # its target's directory is not accessible
             return False
         raise UnreadablePath(str(file), error.strerror or "it can't be read") from None
 

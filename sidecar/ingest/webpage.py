@@ -1,6 +1,6 @@
-"""HTML to parts: what a reader of the page sees. Scripts, styles, navigation and hidden elements are left out.
+"""Converts HTML to parts: the visible text, without scripts, styles, navigation and hidden elements.
 
-The parser reports events and builds no tree, so a page nested a hundred thousand deep is read like any other.
+The parser reports events and builds no tree, so that a page nested a hundred thousand deep can be read.
 """
 
 import re
@@ -32,16 +32,16 @@ _FEED_CHARS = 1 << 16
 
 
 def declared_encoding(data: bytes) -> str | None:
-    """Return the encoding the page names in its first 2,048 bytes, if it is one the web uses and not UTF-8."""
-    found = _DECLARED.search(data[:2048])
-    name = found[1].decode("ascii").lower() if found else ""
+    """Return the encoding named in the page's first 2,048 bytes, if it is a web encoding other than UTF-8."""
+    match = _DECLARED.search(data[:2048])
+    name = match[1].decode("ascii").lower() if match else ""
     if name in {"iso-8859-1", "latin1", "us-ascii", "ascii"}:
-        return "windows-1252"  # what browsers read these as
+        return "windows-1252"  # as browsers do
     return name if _WEB_ENCODING.fullmatch(name) else None
 
 
 def parts(text: str, *, most: int = NO_END) -> tuple[str, list[DocumentPart]]:
-    """Return the page's title ("" when it has none) and its parts in order.
+    """Return the page's title (empty if it has none) and its parts in order.
 
     A page of more than `most` parts is not read to its end.
     """
@@ -53,13 +53,13 @@ def parts(text: str, *, most: int = NO_END) -> tuple[str, list[DocumentPart]]:
             if len(page.parts) > most:
                 break
         parser.close()
-    except etree.XMLSyntaxError:  # nothing but comments or spaces
+    except etree.XMLSyntaxError:  # the page has only comments or spaces
         page.close()
     return page.title, page.parts
 
 
 class _Page:
-    """Collects parts from the parser's events; lives for one page."""
+    """Collects the parts of one page from the parser's events."""
 
     def __init__(self) -> None:
         self.title = ""
@@ -107,7 +107,7 @@ class _Page:
 
     def _open(self, tag: str, attributes: Mapping[str, str]) -> None:
         if tag in _HEADINGS or tag in _LISTS or tag == "pre" or (tag == "table" and self._table_depth):
-            self._end_table()  # a table that holds these is there for layout
+            self._end_table()  # a table that holds these is used for layout
         self._part_at(tag)
         if tag == "table":
             self._table_depth += 1

@@ -72,7 +72,7 @@ def test_refusal_crosses_the_process_boundary_unchanged(
 
 
 def test_endless_reader_is_ended_and_named() -> None:
-    with pytest.raises(TooLarge, match=r"slow\.pdf: it takes more than 1 s of the processor"):
+    with pytest.raises(TooLarge, match=r"slow\.pdf: it takes more than 1 s of processor time"):
         confined.pdf_parts("slow.pdf", tireless(2_000), LIMITS, ProcessLimits(cpu_s=1))
 
 

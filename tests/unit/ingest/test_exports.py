@@ -160,7 +160,7 @@ def test_claude_export_yields_messages_attachments_and_tool_use() -> None:
     )
     assert skipped == [
         "export.json, element 1, message 3: its sender is 'ghost', neither human nor assistant",
-        "export.json, element 1, message 4: it says nothing: neither text nor attachment nor tool call",
+        "export.json, element 1, message 4: it is empty: it has no text, attachment or tool call",
     ]
 
 
@@ -180,7 +180,7 @@ def test_slack_export_yields_a_conversation_per_channel_with_names_for_ids() -> 
     assert general.turns[1].metadata == {"thread_ts": f"{SECONDS}.000000"}
     assert (general.turns[0].client_turn_id, general.turns[0].said_at) == (f"C1:{SECONDS}.000000", AT)
     assert skipped == [
-        "slack.zip, workspace/general/2026-09-07.json, element 7: it says nothing: neither text nor attachment nor file"
+        "slack.zip, workspace/general/2026-09-07.json, element 7: it is empty: it has no text, attachment or file"
     ]
 
 
@@ -218,7 +218,7 @@ def test_a_broken_day_is_named_and_the_other_days_are_read() -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (zipped({"photo.jpg": b"x"}), "neither conversations.json nor a Slack export"),
+        (zipped({"photo.jpg": b"x"}), "neither conversations.json nor the channels of a Slack"),
         (b"PK\x03\x04 not a zip", "the zip is damaged"),
         (zipped(SLACK)[:200], "the zip is damaged"),
     ],

@@ -53,13 +53,13 @@ def test_memory_without_an_id_gets_the_same_id_at_any_position() -> None:
         ({"text": "  "}, 'it has no text; write it under "text"'),
         ({"text": ["a"]}, 'it has no text; write it under "text"'),
         ({"text": "x" * 100_001}, "its text has 100001 characters, the limit is 100000; split it"),
-        ({"text": "x", "occurred_at": "soon"}, 'its occurred_at is no time; write it as "2026-02-01T16:20:00Z"'),
-        ({"text": "x", "tags": "home"}, 'its tags is no list of texts; write ["one", "two"]'),
-        ({"text": "x", "metadata": [1]}, "its metadata is no object; write {…}"),
-        ("x", 'it is no object; write {"text": …}'),
+        ({"text": "x", "occurred_at": "soon"}, 'its occurred_at is not a time; write it as "2026-02-01T16:20:00Z"'),
+        ({"text": "x", "tags": "home"}, 'its tags is not a list of texts; write ["one", "two"]'),
+        ({"text": "x", "metadata": [1]}, "its metadata is not an object; write {…}"),
+        ("x", 'it is not an object; write {"text": …}'),
         (
             {"role": "user", "content": "hi"},
-            "it is of a conversation, not a memory; import it with `sidecar thread import`",
+            "it is part of a conversation, not a memory; import it with `sidecar thread import`",
         ),
     ],
 )
@@ -81,7 +81,7 @@ def test_error_is_named_with_its_line_and_fix(value: object, reason: str) -> Non
     ],
 )
 def test_file_of_conversations_is_refused_with_a_hint(value: object) -> None:
-    with pytest.raises(NotMemories, match=r"line 1 is of a conversation.*`sidecar thread import`"):
+    with pytest.raises(NotMemories, match=r"line 1 is part of a conversation.*`sidecar thread import`"):
         read(value, {"text": "good"})
     with pytest.raises(NotMemories, match="`sidecar thread import`"):
         list(read_journal("journal.jsonl", json.dumps(value).encode()))

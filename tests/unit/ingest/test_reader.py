@@ -164,7 +164,7 @@ def test_binary_behind_a_byte_order_mark_is_not_text(mark: str) -> None:
         b"Plain words, two to a character.",
         b"\xe0\xe0" * 20,
     ):
-        with pytest.raises(UnreadableDocument, match=f"read as {mark} it is not text"):
+        with pytest.raises(UnreadableDocument, match=f"it is not text in {mark}"):
             read("a.txt", bom + rubbish)
 
 
