@@ -53,7 +53,7 @@ class ModelsError(Exception):
 
 
 class UnknownModel(ModelsError):
-    """model_id names no model in the table; send context_window_tokens with it, or name a model of the table."""
+    """model_id is not a model in the table; send context_window_tokens with it, or use a model of the table."""
 
     def __init__(self, model_id: str, close: Sequence[str] = ()) -> None:
         shown = repr(model_id if len(model_id) <= 120 else f"{model_id[:120]}…")
@@ -62,7 +62,7 @@ class UnknownModel(ModelsError):
 
 
 class UncountableText(ModelsError):
-    """The text holds half of a surrogate pair, which no encoding can carry; remove it, or send U+FFFD in its place."""
+    """The text holds half of a surrogate pair, which no encoding can represent; remove it, or replace it with U+FFFD."""
 
     def __init__(self, character: str, position: int) -> None:
         super().__init__(f"U+{ord(character):04X} at character {position}")
@@ -135,7 +135,7 @@ class ProviderError(ModelsError):
 
 
 class Throttled(ProviderError):
-    """The provider throttled the call; retry after the delay that it names, or raise the account's quota for the model."""
+    """The provider throttled the call; retry after the delay that it gave, or raise the account's quota for the model."""
 
 
 class ModelUnavailable(ProviderError):
@@ -147,7 +147,7 @@ class ModelTimeout(ProviderError):
 
 
 class CredentialsMissing(ProviderError):
-    """No credentials for the provider were found; set the key that the settings name, or credentials of the AWS default chain."""
+    """No credentials for the provider were found; set the key named in the settings, or credentials of the AWS default chain."""
 
 
 class AccessDenied(ProviderError):

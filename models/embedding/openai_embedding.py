@@ -1,6 +1,7 @@
 """Embeddings from any server with OpenAI's API.
 
-Only the format is here. Some servers refuse a text beyond the model's window and others truncate it, so it is truncated before.
+This module holds only the format. Some servers refuse a text beyond the model's window and others truncate it, so it is truncated
+before it is sent.
 """
 
 from __future__ import annotations
@@ -60,9 +61,9 @@ class OpenAIVectors:
 def _rows(response: dict[str, Any], count: int) -> list[Sequence[float]]:
     """Return the vectors in order of their index; servers may send them in any order."""
     try:
-        by_index = {int(one["index"]): one["embedding"] for one in response["data"]}
+        by_index = {int(row["index"]): row["embedding"] for row in response["data"]}
     except (KeyError, TypeError, ValueError) as error:
         raise ModelUnavailable("200 without embeddings") from error
     if sorted(by_index) != list(range(count)):
-        raise VectorsUnusable(f"got {len(by_index)} vectors, wanted {count}")
+        raise VectorsUnusable(f"got {len(by_index)} vectors instead of {count}")
     return [by_index[index] for index in range(count)]

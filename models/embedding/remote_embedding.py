@@ -23,7 +23,7 @@ from models.transport.provider import Provider, RetryPolicy
 
 # Providers refuse an empty text; a full stop is the closest substitute.
 _BLANK = "."
-# No model's window is smaller: a refusal of a shorter text has another reason.
+# No model's window is smaller, so a refusal of a shorter text has another reason.
 _LEAST_CHARS = 256
 
 
@@ -75,7 +75,7 @@ class RemoteEmbedder:
         self._limits = limits
         self._provider = Provider(source.provider, patience)
         self._kept: OrderedDict[bytes, Vectors] = OrderedDict()
-        self._asked: dict[bytes, asyncio.Task[dict[bytes, Vectors]]] = {}
+        self._pending: dict[bytes, asyncio.Task[dict[bytes, Vectors]]] = {}
         self._is_closed = False
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
@@ -86,15 +86,15 @@ class RemoteEmbedder:
         keys = [hashlib.blake2b(text.encode(), digest_size=16).digest() for text in sent]
         found = {key: self._kept[key] for key in keys if key in self._kept}
         self._send({key: text for key, text in zip(keys, sent, strict=True) if key not in found})
-        for answered in await _all({self._asked[key] for key in keys if key not in found}):
-            found |= answered
+        for vectors in await _all({self._pending[key] for key in keys if key not in found}):
+            found |= vectors
         self._keep({key: found[key] for key in keys})
         return np.stack([found[key] for key in keys]) if keys else np.zeros((0, self.dimensions), np.float32)
 
     async def close(self) -> None:
         """Cancel pending requests, whose callers get EmbedderClosed, and release the connections."""
         self._is_closed = True
-        batches = set(self._asked.values())
+        batches = set(self._pending.values())
         for batch in batches:
             batch.cancel()
         await asyncio.gather(*batches, return_exceptions=True)
@@ -102,16 +102,16 @@ class RemoteEmbedder:
 
     def _send(self, texts: dict[bytes, str]) -> None:
         """Start requests for texts without a pending request, in concurrent batches."""
-        waiting = ((key, text) for key, text in texts.items() if key not in self._asked)
+        waiting = ((key, text) for key, text in texts.items() if key not in self._pending)
         while batch := dict(islice(waiting, self._limits.batch_texts)):
             task = asyncio.create_task(self._ask(batch))
-            self._asked |= dict.fromkeys(batch, task)
-            task.add_done_callback(partial(self._asked_for, batch))
+            self._pending |= dict.fromkeys(batch, task)
+            task.add_done_callback(partial(self._on_done, batch))
 
-    def _asked_for(self, batch: dict[bytes, str], task: asyncio.Task[dict[bytes, Vectors]]) -> None:
+    def _on_done(self, batch: dict[bytes, str], task: asyncio.Task[dict[bytes, Vectors]]) -> None:
         for key in batch:
-            del self._asked[key]
-        # Retrieve the error, in case every caller was cancelled: asyncio would report it otherwise.
+            del self._pending[key]
+        # Retrieve the error, which asyncio would otherwise report if every caller was cancelled.
         if not task.cancelled():
             task.exception()
 
@@ -149,13 +149,14 @@ async def _all(batches: set[asyncio.Task[dict[bytes, Vectors]]]) -> list[dict[by
 
 
 def unit_vectors(rows: Sequence[Sequence[float]], *, shape: tuple[int, int]) -> Vectors:
-    """Return the vectors normalized to length 1. Raises VectorsUnusable for a wrong shape, a non-finite or a zero vector."""
+    """Return the vectors normalized to length 1. Raises VectorsUnusable for a wrong shape, or a zero or non-finite vector."""
     try:
         vectors = np.asarray(rows, np.float64).reshape(len(rows), -1) if rows else np.zeros((0, shape[1]))
     except (ValueError, TypeError) as error:
-        raise VectorsUnusable("not numbers, or not as many in each") from error
+        raise VectorsUnusable("not numbers, or rows of different lengths") from error
     if vectors.shape != shape:
-        raise VectorsUnusable(f"got {vectors.shape[0]} of {vectors.shape[1]} numbers, wanted {shape[0]} of {shape[1]}")
+        got, wanted = (f"{rows} vectors of {numbers} numbers" for rows, numbers in (vectors.shape, shape))
+        raise VectorsUnusable(f"got {got} instead of {wanted}")
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     if not (np.isfinite(lengths).all() and lengths.all()):
         raise VectorsUnusable("a vector is zero or not finite")

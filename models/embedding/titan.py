@@ -1,6 +1,6 @@
-"""Titan text embeddings v2 on Bedrock: one text per request, up to 8,192 tokens of it.
+"""Titan text embeddings v2 on Bedrock: one text per request, of up to 8,192 tokens.
 
-Only the format is here; requests run concurrently, as far as the runtime has threads.
+This module holds only the format. Requests run concurrently, up to the number of the runtime's threads.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from models.transport.provider import RetryPolicy
 
 TITAN_V2: Final = "amazon.titan-embed-text-v2:0"
 DIMENSIONS: Final = 1024
-# The service refuses more than 50,000 characters or 8,192 tokens; assuming 4 characters per token is unsafe, 2 mostly works.
+# The service refuses more than 50,000 characters or 8,192 tokens. Four characters per token would be unsafe; two are mostly safe.
 _MAX_CHARS: Final = 16_000
 
 

@@ -1,7 +1,7 @@
 """Language models on Amazon Bedrock, by the Converse API.
 
-Only the format is here: from a question to Converse's request, and from its response to a reply. Every Bedrock model uses this
-format, but not every model accepts all of its fields; see `models/language/request_mode.py`.
+This module holds only the format: it maps a question to Converse's request, and the response to a reply. Every Bedrock model uses
+this format, but not every model accepts all of its fields; see `models/language/request_mode.py`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class BedrockWire:
     async def ask(self, question: ModelRequest, timeout_s: float) -> Reply:
         """Return the reply to one question, sent once. Raises a ProviderError.
 
-        The caller enforces the deadline: the SDK has a timeout per client, but none per call.
+        The caller enforces the deadline, since the SDK has a timeout per client but none per call.
         """
         return converse_reply(await self._runtime.call("converse", converse_parameters(question)))
 
@@ -96,7 +96,7 @@ def _as_output(schema: AnswerSchema) -> dict[str, Any]:
 
 
 def _text(content: list[dict[str, Any]]) -> str:
-    """Return the tool's input if the model used the tool, else its text; reasoning is not part of the answer."""
+    """Return the tool's input if the model used the tool, otherwise the text. Reasoning is not part of the answer."""
     for block in content:
         if "toolUse" in block:
             return json.dumps(block["toolUse"].get("input", {}))

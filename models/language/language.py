@@ -1,6 +1,6 @@
 """Requests to language models and their answers, the same for every provider.
 
-Values and one protocol; nothing here does I/O. The adapters are `models/language/bedrock.py` and
+This module holds values and a protocol, without I/O. The adapters are `models/language/bedrock.py` and
 `models/language/openai_compatible.py`; a model's failures are the ProviderError branch of `models/errors.py`.
 """
 
@@ -20,8 +20,8 @@ class AnswerSchema:
     """The shape of an answer: a name (letters, digits, `_` and `-`, 64 at most) and a JSON schema whose root is an object.
 
     The schema may use only the keywords that `models/language/schema.py` checks. A provider's strict output needs every
-    property required and additionalProperties false. If `accepted` is given, an answer that fits it is accepted unchanged too:
-    its reader then decides item by item.
+    property required and additionalProperties false. If `accepted` is given, an answer that fits only that is also accepted,
+    unchanged; its reader then decides item by item.
     """
 
     name: str
@@ -31,7 +31,7 @@ class AnswerSchema:
 
 @dataclass(frozen=True, slots=True)
 class ConverseRequest:
-    """One question to a model, to be answered within `deadline_s` seconds, including retries and fallbacks.
+    """A question to a model, to be answered within `deadline_s` seconds, including retries and fallbacks.
 
     `prompt_version` names the wording of `system` and `user`; it is not sent, but is part of the answer's key.
     `max_output_tokens` is reduced to the model's maximum.
@@ -102,7 +102,7 @@ class LanguageModel(Protocol):
 def answer_key(request: ConverseRequest) -> bytes:
     """Return the key of an answer: a 32-byte hash of model, prompt version, system, input and schema.
 
-    Output cap, deadline and temperature are left out: only complete answers are kept, and these are valid under any of them.
+    Output cap, deadline and temperature are left out, since only complete answers are cached, which are valid for any of them.
     """
     shape = None if request.schema is None else [request.schema.name, request.schema.schema]
     parts = [request.model_id, request.prompt_version, request.system, request.user, shape]
@@ -110,7 +110,7 @@ def answer_key(request: ConverseRequest) -> bytes:
 
 
 def answer_bytes(answer: ConverseAnswer) -> bytes:
-    """Return an answer as JSON, for the cache: the store keeps it under `answer_key`."""
+    """Return an answer as JSON, for the cache, which stores it under `answer_key`."""
     return json.dumps(asdict(answer)).encode()
 
 

@@ -1,7 +1,7 @@
 """Language models behind any server with OpenAI's chat completions: vLLM, Ollama, gateways.
 
-Only the format is here: from a question to a request, and from a response to a reply. Which parts a server supports is found
-out by trying; see `models/language/request_mode.py`.
+This module holds only the format: it maps a question to a request, and a response to a reply. The parts that a server supports
+are found by trying; see `models/language/request_mode.py`.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ class ChatWire:
 def chat_payload(question: ModelRequest) -> dict[str, Any]:
     """Return the request's body for a question."""
     request, mode, schema = question.request, question.mode, question.schema
-    said = [("system", question.system), ("user", request.user)]
+    messages = [("system", question.system), ("user", request.user)]
     payload: dict[str, Any] = {
         "model": request.model_id,
-        "messages": [{"role": role, "content": kept_text(text)} for role, text in said if text],
+        "messages": [{"role": role, "content": kept_text(text)} for role, text in messages if text],
         "max_completion_tokens" if mode.has_new_cap else "max_tokens": question.max_output_tokens,
     }
     if mode.has_temperature:
@@ -86,9 +86,9 @@ def _as_format(schema: AnswerSchema, mode: RequestMode) -> dict[str, Any]:
 
 
 def _text(message: Mapping[str, Any]) -> str:
-    """Return the tool's input if the model used the tool, else its text."""
-    for used in message.get("tool_calls") or []:
-        return str(used["function"]["arguments"])
+    """Return the tool's input if the model used the tool, otherwise the text."""
+    for tool_call in message.get("tool_calls") or []:
+        return str(tool_call["function"]["arguments"])
     content = message.get("content") or message.get("refusal") or ""
     if isinstance(content, str):
         return content
@@ -96,7 +96,7 @@ def _text(message: Mapping[str, Any]) -> str:
 
 
 def _usage(usage: object) -> TokenUsage | None:
-    """Return the server's token counts, None unless it counted both input and output."""
+    """Return the server's token counts; None unless it counted both input and output."""
     if not isinstance(usage, Mapping):
         return None
     prompt, output = _tokens(usage, "prompt_tokens"), _tokens(usage, "completion_tokens")

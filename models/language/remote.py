@@ -32,7 +32,7 @@ from models.tokens.meters import meter_for
 from models.transport.provider import Provider, RetryPolicy
 
 _SCHEMA_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_MOST_MANNERS: Final = 256
+_MOST_MODES: Final = 256
 
 
 class StopReason(StrEnum):
@@ -80,20 +80,20 @@ class RemoteModel:
     async def converse(self, request: ConverseRequest) -> ConverseAnswer:
         """Return a complete answer in the requested shape. Raises a ProviderError."""
         _check(request)
-        place = (request.model_id, request.schema.name if request.schema else "")
-        mode = self._modes.get(place) or first_mode(request)
-        reply, mode, attempts = await self._asked(request, mode)
-        self._remember(place, mode)
-        answer, is_exact = _whole(self._answer(request, reply, attempts), reply, request, mode)
+        key = (request.model_id, request.schema.name if request.schema else "")
+        mode = self._modes.get(key) or first_mode(request)
+        reply, mode, attempts = await self._reply(request, mode)
+        self._cache_mode(key, mode)
+        answer, is_exact = _validated(self._answer(request, reply, attempts), reply, request, mode)
         if not is_exact:
-            self._remember(place, replace(mode, is_strict=False))
+            self._cache_mode(key, replace(mode, is_strict=False))
         return answer
 
     async def close(self) -> None:
         """Release connections and threads."""
         await self._wire.close()
 
-    async def _asked(self, request: ConverseRequest, mode: RequestMode) -> tuple[Reply, RequestMode, int]:
+    async def _reply(self, request: ConverseRequest, mode: RequestMode) -> tuple[Reply, RequestMode, int]:
         """Return the reply, the request mode that the server accepted, and the number of requests sent."""
         now_s = asyncio.get_running_loop().time
         ends_s = now_s() + request.deadline_s
@@ -112,10 +112,10 @@ class RemoteModel:
             else:
                 return reply, mode, attempts + sent
 
-    def _remember(self, place: tuple[str, str], mode: RequestMode) -> None:
-        self._modes[place] = mode
-        self._modes.move_to_end(place)
-        while len(self._modes) > _MOST_MANNERS:
+    def _cache_mode(self, key: tuple[str, str], mode: RequestMode) -> None:
+        self._modes[key] = mode
+        self._modes.move_to_end(key)
+        while len(self._modes) > _MOST_MODES:
             self._modes.popitem(last=False)
 
     def _answer(self, request: ConverseRequest, reply: Reply, attempts: int) -> ConverseAnswer:
@@ -136,17 +136,17 @@ class RemoteModel:
 def _check(request: ConverseRequest) -> None:
     """Raise InvalidRequest for a request that no provider could answer."""
     schema = request.schema
-    wrong = ""
+    problem = ""
     if not request.user.strip():
-        wrong = "user is empty"
+        problem = "user is empty"
     elif request.max_output_tokens < 1:
-        wrong = "max_output_tokens is below 1"
+        problem = "max_output_tokens is below 1"
     elif schema is not None and not _SCHEMA_NAME.fullmatch(schema.name):
-        wrong = "schema.name holds more than 1 to 64 of A-Z, a-z, 0-9, _ and -"
+        problem = "schema.name is not 1 to 64 of A-Z, a-z, 0-9, _ and -"
     elif schema is not None and (schema.schema.get("type") != "object" or unchecked_keyword(schema.schema)):
-        wrong = unchecked_keyword(schema.schema) or "schema: its type is not object"
-    if wrong:
-        raise InvalidRequest(wrong, attempts=0)
+        problem = unchecked_keyword(schema.schema) or "schema: its type is not object"
+    if problem:
+        raise InvalidRequest(problem, attempts=0)
 
 
 def _changed(mode: RequestMode, error: ProviderError) -> RequestMode | None:
@@ -155,10 +155,10 @@ def _changed(mode: RequestMode, error: ProviderError) -> RequestMode | None:
     return next_mode(mode, error.detail)
 
 
-def _whole(
+def _validated(
     answer: ConverseAnswer, reply: Reply, request: ConverseRequest, mode: RequestMode
 ) -> tuple[ConverseAnswer, bool]:
-    """Return the answer with its object, and whether that fits the schema exactly.
+    """Return the answer with its parsed object, and whether the object fits the schema exactly.
 
     Raises OutputTruncated, ModelRefused or MalformedOutput.
     """

@@ -1,6 +1,6 @@
-"""The mode of a request: which of the provider's means for structured output it uses, and which parameters it sends.
+"""The mode of a request: the provider's means for structured output that it uses, and the parameters that it sends.
 
-Pure. If a server refuses one mode, the next one is tried; the caller caches the mode that was accepted.
+Pure. If a server refuses a mode, the next one is tried. The caller caches the mode that was accepted.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from models.language.language import AnswerSchema, ConverseRequest
 
 
 class JsonMeans(StrEnum):
-    """The means of getting a JSON object, the most reliable first."""
+    """The means of getting a JSON object, from the most to the least reliable."""
 
     JSON_SCHEMA = "json_schema"
     TOOL = "tool"
@@ -61,16 +61,16 @@ class ModelRequest:
 
 
 def first_mode(request: ConverseRequest) -> RequestMode:
-    """Return the mode for a model of which nothing is known yet."""
+    """Return the mode for a model's first request."""
     return RequestMode(JsonMeans.TEXT if request.schema is None else JsonMeans.JSON_SCHEMA)
 
 
 def next_mode(mode: RequestMode, reason: str) -> RequestMode | None:
-    """Return the mode to try after a refusal with this reason, None if there is none left."""
-    said = reason.lower()
-    if mode.has_temperature and "temperature" in said:
+    """Return the mode to try after a refusal with this reason; None if there is none left."""
+    lowered = reason.lower()
+    if mode.has_temperature and "temperature" in lowered:
         return replace(mode, has_temperature=False)
-    if not mode.has_new_cap and "max_completion_tokens" in said:
+    if not mode.has_new_cap and "max_completion_tokens" in lowered:
         return replace(mode, has_new_cap=True)
     form = _NEXT.get(mode.form)
     return None if form is None else replace(mode, form=form)

@@ -1,6 +1,6 @@
 """The subset of JSON schema that answers are requested with and checked against.
 
-Pure. An unsupported keyword is refused, not ignored, so that no caller relies on it in vain.
+Pure. An unsupported keyword is refused rather than ignored, so that no caller relies on it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _TYPES: Final[Mapping[str, Callable[[Any], bool]]] = {
     "boolean": lambda value: isinstance(value, bool),
     "null": lambda value: value is None,
     "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
-    # JSON has one kind of number: 3.0 is an integer too.
+    # JSON has only one kind of number, so 3.0 is an integer too.
     "integer": lambda value: not isinstance(value, bool) and (isinstance(value, int) or _is_whole(value)),
 }
 
@@ -46,26 +46,26 @@ def unchecked_keyword(schema: object, place: str = "schema") -> str:
     if unknown:
         return f"{place}: {unknown[0]}"
     below = (unchecked_keyword(part, f"{place}.{name}") for name, part in _subschemas(schema))
-    return next((found for found in below if found), "")
+    return next((keyword for keyword in below if keyword), "")
 
 
 def misfit(value: Any, schema: object, place: str = "answer") -> str:
-    """Return the path of a misfit and the required type, as `answer.pages[2].title: string`; "" if it fits."""
+    """Return the path of the first misfit and the required type, such as `answer.pages[2].title: string`; "" if it fits."""
     if not isinstance(schema, Mapping):
         return f"{place}: nothing" if schema is False else ""
     return next(_misfits(value, schema, place), "")
 
 
 def fitted(value: Any, schema: object) -> Any:
-    """Return the value without the properties that the schema forbids; models often add superfluous ones."""
+    """Return the value without the properties that the schema forbids, since models often add superfluous ones."""
     if not isinstance(schema, Mapping):
         return value
     if isinstance(value, dict):
         known: Mapping[str, object] = schema.get("properties", {})
         is_closed = schema.get("additionalProperties") is False and "anyOf" not in schema
-        return {name: fitted(one, known.get(name)) for name, one in value.items() if name in known or not is_closed}
+        return {name: fitted(item, known.get(name)) for name, item in value.items() if name in known or not is_closed}
     if isinstance(value, list):
-        return [fitted(one, schema.get("items")) for one in value]
+        return [fitted(item, schema.get("items")) for item in value]
     return value
 
 
@@ -75,7 +75,7 @@ def _misfits(value: Any, schema: Mapping[str, Any], place: str) -> Iterator[str]
         yield f"{place}: {' or '.join(kinds)}"
     if "const" in schema and not _is_same(value, schema["const"]):
         yield f"{place}: the constant"
-    if "enum" in schema and not any(_is_same(value, one) for one in schema["enum"]):
+    if "enum" in schema and not any(_is_same(value, choice) for choice in schema["enum"]):
         yield f"{place}: one of {len(schema['enum'])} values"
     if "anyOf" in schema and all(misfit(value, choice, place) for choice in schema["anyOf"]):
         yield f"{place}: one of {len(schema['anyOf'])} shapes"
@@ -83,8 +83,8 @@ def _misfits(value: Any, schema: Mapping[str, Any], place: str) -> Iterator[str]
         yield from _misfits_of_object(value, schema, place)
     elif isinstance(value, list):
         yield from _out_of_bounds(len(value), schema, ("minItems", "maxItems"), place)
-        for index, one in enumerate(value):
-            yield from _one(misfit(one, schema.get("items"), f"{place}[{index}]"))
+        for index, item in enumerate(value):
+            yield from _if_any(misfit(item, schema.get("items"), f"{place}[{index}]"))
     elif isinstance(value, str):
         yield from _out_of_bounds(len(value), schema, ("minLength", "maxLength"), place)
     elif _TYPES["number"](value):
@@ -96,12 +96,12 @@ def _misfits_of_object(value: dict[str, Any], schema: Mapping[str, Any], place: 
     for name in schema.get("required", []):
         if name not in value:
             yield f"{place}.{name}: required"
-    for name, one in value.items():
+    for name, item in value.items():
         if name in known:
-            yield from _one(misfit(one, known[name], f"{place}.{name}"))
+            yield from _if_any(misfit(item, known[name], f"{place}.{name}"))
         else:
             # The name is the model's own text and must not appear in the message.
-            yield from _one(misfit(one, schema.get("additionalProperties"), f"{place}.(additional)"))
+            yield from _if_any(misfit(item, schema.get("additionalProperties"), f"{place}.(additional)"))
 
 
 def _out_of_bounds(size: float, schema: Mapping[str, Any], bounds: tuple[str, str], place: str) -> Iterator[str]:
@@ -127,8 +127,8 @@ def _subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
         yield "anyOf", choice
 
 
-def _one(found: str) -> Sequence[str]:
-    return [found] if found else []
+def _if_any(problem: str) -> Sequence[str]:
+    return [problem] if problem else []
 
 
 def _is_whole(value: object) -> bool:

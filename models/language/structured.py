@@ -1,6 +1,6 @@
 """Extracts the requested object from a model's text.
 
-Pure. Repair only removes what surrounds the object (reasoning, a code fence, text before and after) and properties that the
+Pure. Repair only removes the text around the object (reasoning, a code fence, text before and after) and properties that the
 schema forbids. Missing content is never invented.
 """
 
@@ -15,48 +15,48 @@ from typing import Any, Final
 from models.language.schema import fitted, misfit
 
 _LANGUAGE: Final = re.compile(r"[\w-]*\n")
-_UNKEEPABLE: Final = re.compile("[\0\ud800-\udfff]")
+_UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")
 _MARK: Final = re.compile(r'["{}]|\\.', re.DOTALL)
 
 
 def object_in(
     text: str, schema: Mapping[str, object], accepted: Mapping[str, object] | None = None
 ) -> tuple[dict[str, Any] | None, str]:
-    """Return the first object in the text that fits the schema and "", or None and the reason.
+    """Return the first object in the text that fits the schema, and an empty reason; or None and the reason.
 
     The reason names a path in the object and the required type, never the model's text. If no object fits the schema,
     the first one that fits `accepted` is returned, with the reason why it does not fit the schema.
     """
     reason = "no JSON object"
-    taken: dict[str, Any] | None = None
+    fallback: dict[str, Any] | None = None
     try:
-        for found in _objects(text):
-            value = fitted(found, schema)
-            wrong = misfit(value, schema)
-            if not wrong:
+        for candidate in _objects(text):
+            value = fitted(candidate, schema)
+            problem = misfit(value, schema)
+            if not problem:
                 return value, ""
-            if taken is None and accepted is not None and not misfit(found, accepted):
-                taken, reason = found, wrong
-            reason = wrong if reason == "no JSON object" else reason
+            if fallback is None and accepted is not None and not misfit(candidate, accepted):
+                fallback, reason = candidate, problem
+            reason = problem if reason == "no JSON object" else reason
     except RecursionError:
         return None, "nested too deep"
-    return taken, reason
+    return fallback, reason
 
 
 def kept_text(text: str) -> str:
-    """Return the text with U+FFFD in place of NUL and lone surrogates, which the database and UTF-8 cannot hold."""
-    return _UNKEEPABLE.sub("\ufffd", text)
+    """Return the text with NUL and lone surrogates, which the database or UTF-8 cannot hold, replaced by U+FFFD."""
+    return _UNSTORABLE.sub("\ufffd", text)
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the objects in a text, the likeliest first: the whole text, fenced blocks, then each balanced pair of braces."""
+    """Yield the objects in a text, the most likely first: the whole text, fenced blocks, then each balanced pair of braces."""
     # The text after a model's reasoning; a server may have removed the opening tag.
     bare = text.rpartition("</think>")[2]
     fenced = (_LANGUAGE.sub("", part, count=1) if _LANGUAGE.match(part) else part for part in bare.split("```")[1::2])
     for part in chain((text, bare), fenced, _balanced(bare)):
         value = _value_of(part)
         if isinstance(value, dict):
-            yield _keepable(value)
+            yield _storable(value)
 
 
 def _balanced(text: str) -> Iterator[str]:
@@ -80,19 +80,19 @@ def _balanced(text: str) -> Iterator[str]:
 def _value_of(text: str) -> Any:
     try:
         return json.loads(text, parse_constant=_refuse)
-    # A number of thousands of digits raises a ValueError other than the one for bad syntax.
+    # A number of thousands of digits raises a ValueError that is not a JSONDecodeError.
     except ValueError:
         return None
 
 
-def _keepable(value: Any) -> Any:
+def _storable(value: Any) -> Any:
     """Return the value with `kept_text` applied to every text in it."""
     if isinstance(value, str):
         return kept_text(value)
     if isinstance(value, Mapping):
-        return {kept_text(name): _keepable(one) for name, one in value.items()}
+        return {kept_text(name): _storable(item) for name, item in value.items()}
     if isinstance(value, Sequence):
-        return [_keepable(one) for one in value]
+        return [_storable(item) for item in value]
     return value
 
 

@@ -1,7 +1,7 @@
 """Calibrates token counts by the counts that providers report.
 
-Pure: the caller stores a Calibration per owner and model and updates it with one usage report at a time. A count that is too low
-makes the provider refuse the request, one that is too high silently loses context; the first is worse, so it is learned faster.
+Pure: the caller stores a Calibration per owner and model, and updates it with one usage report at a time. A count that is too low
+makes the provider refuse the request; a count that is too high silently loses context. The former is worse and is learned faster.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Final
 
-# Corrections are limited to these: an exact tokenizer errs by what a provider adds, an estimate by the kind of text.
+# The limits of corrections. An exact tokenizer errs by the tokens that a provider adds, an estimate by the kind of text.
 RATIO_BOUNDS: Final[Mapping[bool, tuple[float, float]]] = MappingProxyType({True: (0.95, 1.10), False: (0.7, 1.8)})
 """The minimum and maximum ratio for models with an exact tokenizer (True) and for estimated ones (False)."""
 TRUSTED_AFTER: Final = 5
@@ -19,7 +19,7 @@ TRUSTED_AFTER: Final = 5
 _RISE = 0.3
 _FALL = 0.12
 _ERROR_RATE = 0.1
-# Below this, the provider's own framing of a message, a few tokens, outweighs our error.
+# In shorter prompts, the few tokens of the provider's framing outweigh our error.
 _LEAST_TOKENS = 64
 _MOST_TOKENS = 1_000_000_000
 
@@ -30,8 +30,9 @@ _COLD_HEADROOM = 0.08
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What was learned about a model: the ratio of the provider's tokens to ours, the remaining relative error, and the number
-    of reports used and ignored."""
+    """The calibration of a model: the ratio of the provider's tokens to ours, the remaining relative error, and the numbers of
+    reports used and ignored.
+    """
 
     ratio: float = 1.0
     error: float = 0.0
@@ -40,12 +41,12 @@ class Calibration:
 
     @property
     def is_trusted(self) -> bool:
-        """Return whether the ratio rests on enough reports to be used."""
+        """Whether the ratio is based on enough reports to be used."""
         return self.report_count >= TRUSTED_AFTER
 
     @property
     def trusted_ratio(self) -> float:
-        """The ratio to multiply an estimate by: 1 until the learned one rests on enough reports."""
+        """The ratio to multiply an estimate by: 1 until the learned ratio is based on enough reports."""
         return self.ratio if self.is_trusted else 1.0
 
     def as_fields(self) -> dict[str, float | int]:
@@ -55,7 +56,7 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True)
 class CalibrationSample:
-    """One prompt counted twice: by a meter that applied `ratio`, and by the provider (including cached input tokens)."""
+    """A prompt counted twice: by a meter that applied `ratio`, and by the provider (including cached input tokens)."""
 
     estimated_tokens: int
     reported_tokens: int
@@ -88,8 +89,8 @@ def learn(calibration: Calibration, usage: CalibrationSample, *, is_exact: bool)
 def headroom_ratio(calibration: Calibration, *, is_exact: bool) -> float:
     """Return the fraction of the window to keep free for counting errors.
 
-    Exact counts: 0.5 %, up to 8 % if the provider keeps counting more than we do. Estimates: 8 % until the ratio is trusted,
-    then twice the remaining error, between 2 % and 12 %.
+    For exact counts it is 0.5 %, up to 8 % if the provider keeps counting more than we do. For estimates it is 8 % until the
+    ratio is trusted, then twice the remaining error, between 2 % and 12 %.
     """
     if is_exact:
         excess = max(0.0, calibration.trusted_ratio - 1.0)
@@ -98,7 +99,7 @@ def headroom_ratio(calibration: Calibration, *, is_exact: bool) -> float:
 
 
 def calibration_from(fields: Mapping[str, object], *, is_exact: bool) -> Calibration:
-    """Return a stored calibration; missing fields and fields out of bounds get their initial values."""
+    """Return a stored calibration; the initial one if any field is missing or out of bounds."""
     ratio, error = fields.get("ratio"), fields.get("error")
     reports, ignored = fields.get("report_count"), fields.get("ignored_count")
     sound = (

@@ -1,7 +1,7 @@
-"""Finds a model by any of its ids, and the cost of its calls.
+"""Finds a model by any of its ids, and computes the cost of its calls.
 
-An id may contain regions, vendors, versions and dates that do not change the model. These are removed step by step, with a
-look-up in the table of `models/tokens/prices.py` after each step. An unknown model is never guessed by similarity.
+An id may contain a region, vendor, version and date that do not change the model. These are removed step by step, with a look-up
+in the table of `models/tokens/prices.py` after each step. An unknown model is never guessed by similarity.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _DATE = re.compile(r"([-@]20\d{6}|-20\d\d-\d\d-\d\d|-\d{4}|-latest)$")
 
 @lru_cache(maxsize=1024)
 def model_id_of(text: str) -> ModelId:
-    """Parse an id by removing what does not change the model: ARN, path, region, version and date, and finally the vendor.
+    """Parse an id by removing the parts that do not change the model: ARN, path, region, version and date, finally the vendor.
 
     `us.anthropic.claude-sonnet-4-5-20250929-v1:0` has region `us` and the last name `claude-sonnet-4-5`.
     """
@@ -62,51 +62,51 @@ def model_id_of(text: str) -> ModelId:
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """The known models, by each of their ids. `CATALOG` holds the models of the table."""
+    """The known models by all their ids. `CATALOG` holds the models of the table."""
 
     by_id: Mapping[str, Model]
 
     def find(self, model_id: str) -> Model | None:
         """Return the model, with its price in the id's region, or None."""
         parsed = model_id_of(model_id)
-        found = next((self.by_id[name] for name in parsed.names if name in self.by_id), None)
-        if found is None or found.price is None or not parsed.region:
-            return found
-        return replace(found, price=found.price.within(parsed.region))
+        model = next((self.by_id[name] for name in parsed.names if name in self.by_id), None)
+        if model is None or model.price is None or not parsed.region:
+            return model
+        return replace(model, price=model.price.within(parsed.region))
 
     def require(self, model_id: str, context_window_tokens: int | None = None) -> Model:
         """Return the model. A given window overrides the table's, and is enough for a model that is not in the table.
 
         Raises UnknownModel if neither gives a window.
         """
-        found = self.find(model_id)
+        model = self.find(model_id)
         if context_window_tokens is not None:
             window = ModelWindow(context_window_tokens)
-            return replace(found, window=window) if found else Model(self.name_of(model_id), window, UNKNOWN_TOKENIZER)
-        if found is None:
+            return replace(model, window=window) if model else Model(self.name_of(model_id), window, UNKNOWN_TOKENIZER)
+        if model is None:
             raise UnknownModel(model_id, self._close_to(model_id))
-        return found
+        return model
 
     def name_of(self, model_id: str) -> str:
         """Return the model's canonical name; for an unknown model, the id without its prefixes and suffixes."""
-        found = self.find(model_id)
-        return found.name if found else model_id_of(model_id).names[-1]
+        model = self.find(model_id)
+        return model.name if model else model_id_of(model_id).names[-1]
 
     def tokenizer_of(self, model_id: str) -> str:
-        """Return the name of the model's encoding, or of the family that its tokens are estimated by."""
-        found = self.find(model_id)
-        return found.tokenizer if found else UNKNOWN_TOKENIZER
+        """Return the name of the model's encoding, or of the family by which its tokens are estimated."""
+        model = self.find(model_id)
+        return model.tokenizer if model else UNKNOWN_TOKENIZER
 
     def output_cap_tokens(self, model_id: str, wanted_tokens: int) -> int:
         """Return the output cap for a call: `wanted_tokens`, limited to the model's maximum if that is known."""
-        found = self.find(model_id)
-        limit = None if found is None else found.window.max_output_tokens
+        model = self.find(model_id)
+        limit = None if model is None else model.window.max_output_tokens
         return wanted_tokens if limit is None else min(wanted_tokens, limit)
 
     def cost_usd_of(self, model_id: str, spending: TokenSpending) -> float | None:
         """Return the cost of a call in USD; None if the model or its price is unknown."""
-        found = self.find(model_id)
-        return None if found is None else cost_usd(found, spending)
+        model = self.find(model_id)
+        return None if model is None else cost_usd(model, spending)
 
     def _close_to(self, model_id: str) -> list[str]:
         # Ids are short; a megabyte of text must not be compared with the whole table.
@@ -114,7 +114,7 @@ class Catalog:
 
 
 def cost_usd(model: Model, spending: TokenSpending) -> float | None:
-    """Return the cost of a call in USD; None if a price it needs is unknown."""
+    """Return the cost of a call in USD; None if a needed price is unknown."""
     price = model.price
     if price is None or (price.up_to_tokens is not None and spending.input_tokens > price.up_to_tokens):
         return None
@@ -131,7 +131,7 @@ def cost_usd(model: Model, spending: TokenSpending) -> float | None:
 
 
 def _by_id(models: Iterable[Model]) -> dict[str, Model]:
-    return {known_as: model for model in models for known_as in model.ids or (model.name,)}
+    return {model_id: model for model in models for model_id in model.ids or (model.name,)}
 
 
 CATALOG: Final = Catalog(MappingProxyType(_by_id(MODELS)))

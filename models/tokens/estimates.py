@@ -1,11 +1,11 @@
 """Estimates token counts of tokenizers that are not public, from o200k tokens and characters of each class.
 
-Linear on purpose: the counts of pieces add up to the count of the whole, so a budget spent piece by piece holds for the
-rendered bytes. The classes distinguish prose from code, data and other scripts: capitals, marks and digits make code and
+The estimate is linear, so that the counts of pieces add up to the count of the whole, and a budget spent piece by piece holds for
+the rendered bytes. The classes distinguish prose from code, data and other scripts: capitals, marks and digits make code and
 JSON cost more than prose, and each script has its own weight.
 
-The weights were fitted in 2026-11 on 3,659 texts of 300 to 3,000 characters against reconstructions of the tokenizers,
-weighing one token too few like six too many. The remaining ratio of estimate to true count, by kind of text:
+The weights were fitted in 2026-11 to 3,659 texts of 300 to 3,000 characters and reconstructions of the tokenizers, with one token
+too few counting as much as six too many. The remaining ratio of estimate to true count, by kind of text:
 
                        prose code JSON Markdown German French Spanish Russian Japanese Korean Chinese Arabic
     Claude 3 to 4.6     1.15 1.08 1.04     1.10   0.91   1.04    1.05    1.20     1.32   0.99    1.11   1.05
@@ -14,7 +14,7 @@ weighing one token too few like six too many. The remaining ratio of estimate to
     Mistral, Tekken     1.05 1.07 1.05     1.06   1.04   1.06    1.07    1.20     1.18   1.21    1.00   1.18
     Llama 3             1.04 1.06 1.04     1.04   0.95   1.05    1.06    1.45     1.06   1.02    1.00   1.46
 
-Two to four texts in a hundred are estimated more than a tenth too low. Far off are Kannada in Claude (0.6), Armenian in
+Two to four texts in a hundred are estimated more than a tenth too low. The worst are Kannada in Claude (0.6), Armenian in
 Llama (0.4) and a run of one letter in Claude 4.7 (a quarter). Nova, Llama 4, Claude 5.5 and models not in the table have
 no public tokenizer at all and use a related family. `near_o200k` is for OpenAI's unpublished encodings.
 """
@@ -33,8 +33,8 @@ def _bytes(*ranges: tuple[int, int]) -> bytes:
     return bytes(value for low, high in ranges for value in range(low, high + 1))
 
 
-# Counted in UTF-8: a non-ASCII character has one leading byte, which identifies the script well enough. `other` holds the
-# scripts of East Asia, and typographic signs.
+# Characters are counted in UTF-8: a non-ASCII character has one leading byte, which identifies the script well enough. `other`
+# holds the scripts of East Asia, and typographic signs.
 _MEMBERS: Final = MappingProxyType({
     "upper": _bytes((0x41, 0x5A)),
     "digit": _bytes((0x30, 0x39)),
@@ -56,7 +56,7 @@ CLASSES: Final = ("ascii", *_NARROW, *_BEYOND)
 
 @dataclass(frozen=True, slots=True)
 class TokenWeights:
-    """Thousandths of a token per o200k token, per character of ASCII, and per character of the classes named."""
+    """Weights in thousandths of a token: per o200k token, per ASCII character, and per character of the named classes."""
 
     o200k: int
     ascii: int
@@ -74,7 +74,7 @@ class TokenWeights:
         return total + self.ascii * (len(raw) - len(beyond)) + _weighed(beyond, self.beyond)
 
     def of_counts(self, o200k_tokens: int, class_counts: Iterable[int]) -> int:
-        """Return the same from the text's `class_counts`."""
+        """Return the result of `of_text` from the text's `class_counts`."""
         counts = dict(zip(CLASSES, class_counts, strict=True))
         by_class = sum(counts[name] * weight for name, weight in (*self.narrow, *self.beyond))
         return self.o200k * o200k_tokens + self.ascii * counts["ascii"] + by_class
@@ -92,12 +92,12 @@ def _weighed(raw: bytes, classes: tuple[tuple[str, int], ...]) -> int:
 
 
 def _count(raw: bytes, members: bytes) -> int:
-    # Deleting and comparing lengths runs in C; counting in Python would take fifty times as long.
+    # Deleting and comparing lengths runs in C; counting in Python takes fifty times as long.
     return len(raw) - len(raw.translate(None, members))
 
 
 def _family(o200k: int, ascii_weight: int, *by_class: int) -> TokenWeights:
-    """Return the weights of a family from a row of the table; classes of weight 0 are left out, so they are never counted."""
+    """Return the weights of a family from a row of the table. Classes of weight 0 are left out, so that they are not counted."""
     named = [(name, weight) for name, weight in zip((*_NARROW, *_BEYOND), by_class, strict=True) if weight]
     narrow = tuple(pair for pair in named if pair[0] in _NARROW)
     return TokenWeights(o200k, ascii_weight, narrow, tuple(pair for pair in named if pair not in narrow))

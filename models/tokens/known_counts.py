@@ -1,8 +1,8 @@
-"""A cache of exact token counts: the same memories, chunks and lines recur in turn after turn.
+"""Caches exact token counts, since the same memories, chunks and lines recur turn after turn.
 
-A text is split where every encoding splits it before merging, so the counts of the pieces add up to that of the text: after a
-line's end, unless white space or a slash follows, and after a bracketed mark at a line's start, such as `[k12]` before a space.
-The count of each piece, and of each text of several pieces, is cached for as long as it keeps recurring.
+A text is split where every encoding splits it before merging, so that the counts of the pieces add up to that of the text: after
+a line's end, unless white space or a slash follows, and after a bracketed mark at a line's start, such as `[k12]` before a space.
+The counts of pieces, and of texts of several pieces, are cached as long as they keep recurring.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import cast
 from models.errors import UncountableText
 from models.tokens.encodings import EncodingName, count
 
-_LONGEST_PIECE = 20_000  # a longer one is more likely pasted once than recurring
+_LONGEST_PIECE = 20_000  # a longer piece is more likely pasted once than recurring
 _MARK = re.compile(r"\[[a-z][0-9]{1,5}\](?= \S)")
 
 
@@ -27,7 +27,7 @@ class KnownCounts:
         self._known: dict[EncodingName, _Generations] = {}
 
     def count(self, texts: Sequence[str], encoding: EncodingName) -> list[int]:
-        """Return the same as `models.tokens.encodings.count`. Raises UncountableText for a lone surrogate."""
+        """Return the counts of `models.tokens.encodings.count`. Raises UncountableText for a lone surrogate."""
         known = self._known.setdefault(encoding, _Generations(self._max_chars))
         found = known.look_up(texts)
         if None not in found:
@@ -43,7 +43,7 @@ class KnownCounts:
         try:
             counts = iter(self._of_pieces(pieces, encoding, known))
         except UncountableText:
-            return count(texts, encoding)  # its error gives the position in the text, not in a piece
+            return count(texts, encoding)  # this error gives the position in the text instead of a piece
         sums = [next(counts) if size == 1 else sum(islice(counts, size)) for size in sizes]
         for text, size, tokens in zip(texts, sizes, sums, strict=True):
             if size > 1 and len(text) <= _LONGEST_PIECE:
@@ -63,7 +63,7 @@ class KnownCounts:
 
 
 class _Generations:
-    """A two-generation cache: entries used again move to the young dictionary; when that is full, the old one is dropped."""
+    """A cache of two generations. Entries used again move to the young one; when that is full, the old one is dropped."""
 
     def __init__(self, max_chars: int) -> None:
         self._max_chars = max_chars
@@ -93,9 +93,9 @@ class _Generations:
 
 
 def _cut(text: str, pieces: list[str]) -> int:
-    """Append the text's pieces, whose counts add up to its own, and return how many there are.
+    """Append the text's pieces, whose counts add up to its own, and return their number.
 
-    One loop without calls, because it runs over every line of a turn's context.
+    It is a single loop because it runs over every line of a turn's context.
     """
     before, start, size = len(pieces), 0, len(text)
     while start < size:

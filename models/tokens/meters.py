@@ -1,7 +1,7 @@
-"""Meters: they count the tokens of a text for a given model.
+"""Meters count the tokens of texts for a given model.
 
-A meter is exact if the model's encoding is public, else an estimate with a learned ratio. Either way counts add up: for
-pieces that end in a newline and begin with neither white space nor a slash, their sum is at least the count of the whole.
+A meter is exact if the model's encoding is public; otherwise it is an estimate with a learned ratio. In both cases counts add up:
+for pieces that end in a newline and begin with neither white space nor a slash, their sum is at least the count of the whole.
 Nothing here reads a clock or a setting; the only side effect is loading an encoding once.
 """
 
@@ -38,9 +38,9 @@ _EXACT: Final[Mapping[str, EncodingName]] = MappingProxyType({encoding: encoding
 
 @dataclass(frozen=True, slots=True)
 class TextCounts:
-    """Counts taken once per text: its tokens in two encodings, and its characters by class.
+    """The counts of a text: its tokens in two encodings, and its characters by class.
 
-    They are stored with the text, and every meter can compute its count from them.
+    The token counts are stored with the text. Every meter can compute its count from these counts.
     """
 
     o200k_base: int
@@ -74,13 +74,13 @@ class Meter(Protocol):
         """Return the tokens of one text, as `count` does."""
 
     def count_marked(self, marks: Sequence[str], lines: Sequence[str]) -> list[int]:
-        """Return the count of each mark followed by its line; `models.tokens.known_counts` splits between the two."""
+        """Return the count of each mark followed by its line. `models.tokens.known_counts` splits between the two."""
 
     def count_joined(self, texts: Sequence[Sequence[str]]) -> list[int]:
         """Return the count of each text, given in pieces that are split where `models.tokens.known_counts` splits."""
 
     def from_stored(self, counts: TextCounts) -> int:
-        """Return the same number as `count_one` of the counted text, without tokenizing."""
+        """Return the result of `count_one` for the counted text, without tokenizing it."""
 
 
 Counter = Callable[[Sequence[str], EncodingName], list[int]]
@@ -97,7 +97,7 @@ class ExactMeter:
 
     @property
     def name(self) -> str:
-        """The encoding."""
+        """The encoding's name."""
         return self.encoding
 
     @property
@@ -107,7 +107,7 @@ class ExactMeter:
 
     @property
     def ratio(self) -> float:
-        """1: an exact count is never corrected; tokens added by a provider are covered by the headroom."""
+        """Always 1: an exact count is never corrected. The headroom covers tokens that a provider adds."""
         return 1.0
 
     def count(self, texts: Sequence[str]) -> list[int]:
@@ -142,7 +142,7 @@ class EstimateMeter:
 
     @property
     def name(self) -> str:
-        """The family."""
+        """The family's name."""
         return self.family
 
     @property
@@ -179,7 +179,7 @@ class EstimateMeter:
         return map(WEIGHTS[self.family].of_text, texts, self.counter(texts, "o200k_base"))
 
     def _tokens(self, millitokens: int) -> int:
-        # Integers only: a rounding error could make the sum of the parts less than the whole.
+        # With integers only, since a rounding error could make the sum of the parts less than the whole.
         return -(-millitokens * self.ratio_milli // 1_000_000)
 
 
@@ -190,9 +190,9 @@ def meter_for(
     catalog: Catalog = CATALOG,
     counter: Counter = count,
 ) -> Meter:
-    """Return the meter of a model. A model that is not in the catalog is estimated, since its window can be given.
+    """Return the meter of a model. The tokens of a model that is not in the catalog are estimated.
 
-    `calibrations` are keyed by `calibration_key`; one with too few reports has no effect.
+    `calibrations` are keyed by `calibration_key`. A calibration with too few reports has no effect.
     """
     learned = calibrations.get(calibration_key(model_id, catalog=catalog), Calibration())
     tokenizer = catalog.tokenizer_of(model_id)
@@ -204,7 +204,7 @@ def meter_for(
 
 
 def meter_named(name: str, *, ratio: float, headroom_ratio: float) -> Meter:
-    """Return the meter named in a receipt, with the same counts as then. Raises KeyError for an unknown name."""
+    """Return the meter named in a receipt, which counts as it did then. Raises KeyError for an unknown name."""
     encoding = _EXACT.get(name)
     if encoding is not None:
         return ExactMeter(encoding, headroom_ratio)
@@ -221,7 +221,7 @@ def calibration_key(model_id: str, *, catalog: Catalog = CATALOG) -> str:
 
 
 def is_exact(model_id: str, *, catalog: Catalog = CATALOG) -> bool:
-    """Return whether the model's tokens are counted in its own encoding, not estimated."""
+    """Return whether the model's tokens are counted in its own encoding instead of estimated."""
     return catalog.tokenizer_of(model_id) in _EXACT
 
 

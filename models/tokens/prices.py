@@ -1,9 +1,9 @@
-"""The models' windows, output caps, tokenizers and prices: one table, of 2026-11-21.
+"""The table of the models' windows, output caps, tokenizers and prices, as of 2026-11-21.
 
-Sources: one public listing of models and prices read in November 2026, Anthropic's own pages for the Claude 5 family, and
-general knowledge for older models. None means not known or not settled, and then no money is shown. Prices are USD per
-million tokens, on demand, in the standard tier, for any region; a cache write is the five-minute one. Where long prompts cost
-more, the price holds up to a length only. A window that two sources give differently is the smaller one.
+Sources: a public listing of models and prices read in November 2026, Anthropic's own pages for the Claude 5 family, and general
+knowledge for older models. None means unknown or not settled; then no cost is shown. Prices are in USD per million tokens, on
+demand, in the standard tier, for any region; the price of a cache write is that of the five-minute cache. If long prompts cost
+more, the price applies only up to a length. If two sources give different windows, the smaller one is used.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Regions: TypeAlias = tuple[tuple[str, float], ...]
 
 @dataclass(frozen=True, slots=True)
 class ModelWindow:
-    """A model's limits in tokens; `max_input_tokens` is set if a prompt may not fill the whole window."""
+    """A model's limits in tokens. `max_input_tokens` is set if a prompt may not fill the whole window."""
 
     context_tokens: int
     max_output_tokens: int | None = None
@@ -32,9 +32,9 @@ class ModelWindow:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """USD per million tokens; None is unknown. The price applies to prompts of at most `up_to_tokens`.
+    """Prices in USD per million tokens; None is unknown. They apply to prompts of at most `up_to_tokens`.
 
-    `regions` maps Bedrock region prefixes to factors on the price; under any other prefix the price is unknown.
+    `regions` maps Bedrock region prefixes to factors on the price. With any other prefix, the price is unknown.
     """
 
     input_usd: float
@@ -45,7 +45,7 @@ class Price:
     up_to_tokens: int | None = None
 
     def within(self, region: str) -> Price | None:
-        """Return the price under a Bedrock region prefix, None if unknown."""
+        """Return the price with a Bedrock region prefix; None if unknown."""
         factor = dict(self.regions).get(region)
         if factor is None:
             return None
@@ -61,7 +61,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """One model; `tokenizer` is an encoding or a family of `models/tokens/estimates.py`. It is found by `ids` or by its name."""
+    """A model. `tokenizer` is an encoding or a family of `models/tokens/estimates.py`. It is found by `ids`, or its name."""
 
     name: str
     window: ModelWindow

@@ -1,8 +1,8 @@
 """Bedrock's runtime API through boto3: one client, built once, and the threads for its blocking calls.
 
-Credentials come from the SDK's default chain and are never seen here. The SDK's retries are off:
-`models/transport/provider.py` retries.
-The client is built at its first call, in a thread, because looking up credentials may use the network.
+Credentials come from the SDK's default chain and are never seen here. The SDK's retries are disabled, since
+`models/transport/provider.py` retries. The client is built at its first call, in a thread, because looking up credentials may
+use the network.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _UNREADABLE: Final = (ResponseParserError, AttributeError, KeyError, TypeError, 
 class BedrockConfig:
     """The address of Bedrock and the concurrency of its use. Without a region, the SDK's default chain provides one.
 
-    `read_timeout_s` bounds one answer, even after its caller was cancelled; a long plan takes minutes to write.
+    `read_timeout_s` bounds one answer, even after its caller was cancelled. A long plan takes minutes to generate.
     """
 
     region: str | None = None
@@ -63,14 +63,14 @@ class BedrockRuntime:
     """A client of bedrock-runtime for one event loop."""
 
     def __init__(self, config: BedrockConfig) -> None:
-        """Make no call yet. Raises InvalidRequest without a region, or for an invalid endpoint URL."""
+        """Create the client without a call. Raises InvalidRequest without a region, or for an invalid endpoint URL."""
         inner = botocore.session.Session()
         inner.register_component("data_loader", _service_models())
         self._session = boto3.session.Session(region_name=config.region, botocore_session=inner)
         if self._session.region_name is None:
             raise InvalidRequest("no region: set one for Bedrock, or AWS_DEFAULT_REGION")
         if config.endpoint_url is not None and not is_valid_endpoint_url(config.endpoint_url):
-            raise InvalidRequest("the endpoint URL is none")
+            raise InvalidRequest("the endpoint URL is not valid")
         self._config = config
         self._client: Any = None
         self._building = threading.Lock()
@@ -91,7 +91,7 @@ class BedrockRuntime:
             raise _failure(error) from error
 
     async def close(self) -> None:
-        """Close the idle connections; running calls end by themselves."""
+        """Close the idle connections. Running calls end by themselves."""
         if self._client is not None:
             self._client.close()
 
@@ -99,7 +99,7 @@ class BedrockRuntime:
         try:
             response: dict[str, Any] = getattr(self._built(), operation)(**parameters)
         except _NO_CREDENTIALS:
-            # A client keeps the credentials it was built with; a new one can find credentials added since.
+            # A client keeps the credentials that it was built with; a new client finds credentials added since.
             self._client = None
             raise
         body = response.get("body")
@@ -123,20 +123,20 @@ class BedrockRuntime:
 
 @cache
 def _service_models() -> Loader:
-    """Return the SDK's service descriptions, cached: reading them takes 50 ms, reusing them 3 ms."""
+    """Return the SDK's service descriptions, cached because reading them takes 50 ms instead of 3 ms."""
     return create_loader()
 
 
 def _refusal(error: ClientError) -> ProviderRefusal:
     response: Mapping[str, Any] = error.response
-    said, meta = response.get("Error", {}), response.get("ResponseMetadata", {})
+    fields, meta = response.get("Error", {}), response.get("ResponseMetadata", {})
     status = int(meta.get("HTTPStatusCode", 500))
     headers = {name.lower(): value for name, value in meta.get("HTTPHeaders", {}).items()}
-    return ProviderRefusal(status, str(said.get("Code", "")), str(said.get("Message", "")), retry_after_s(headers))
+    return ProviderRefusal(status, str(fields.get("Code", "")), str(fields.get("Message", "")), retry_after_s(headers))
 
 
 def _failure(error: Exception) -> ProviderError:
-    """Return the error for a client-side failure; the SDK's own texts may quote addresses, so they stay in the cause."""
+    """Return the error for a client-side failure. The SDK's own text may quote addresses, so it stays in the cause."""
     if isinstance(error, ParamValidationError):
         return provider_error(ProviderRefusal(400, "ParamValidationError", str(error)))
     if isinstance(error, ReadTimeoutError):

@@ -1,6 +1,6 @@
-"""The state kept for a remote endpoint: its circuit breaker, retry budget and latencies.
+"""The state of a remote endpoint: its circuit breaker, retry budget and latencies.
 
-State machines for one event loop: time is an argument, in seconds of any monotonic clock, and nothing waits.
+These are state machines for one event loop. Time is an argument, in seconds of any monotonic clock, and nothing waits.
 `models/transport/resilience.py` drives them.
 """
 
@@ -12,7 +12,7 @@ from enum import StrEnum
 
 
 class BreakerState(StrEnum):
-    """Whether an endpoint is called: without limit, not at all, or by one probe."""
+    """Whether calls to an endpoint are allowed: without limit (CLOSED), none (OPEN), or one probe (HALF_OPEN)."""
 
     CLOSED = "closed"
     OPEN = "open"
@@ -21,10 +21,10 @@ class BreakerState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BreakerPolicy:
-    """When a breaker opens and for how long.
+    """The rules by which a breaker opens, and for how long.
 
-    It opens if, of the last `window_calls` calls within `window_s` seconds, at least `least_calls` have ended and
-    `failure_ratio` of them failed. It stays open for `open_s`, doubled with each failed probe up to `longest_open_s`.
+    It opens if, among the last `window_calls` calls within `window_s` seconds, at least `least_calls` have ended and
+    `failure_ratio` of them failed. It stays open for `open_s`, doubled after each failed probe up to `longest_open_s`.
     """
 
     window_calls: int = 20
@@ -74,7 +74,7 @@ class Breaker:
         return Permit(self._era, is_probe=True)
 
     def succeeded(self, permit: Permit, now_s: float) -> None:
-        """Record an answer; that of a probe closes the breaker."""
+        """Record an answer. The answer of a probe closes the breaker."""
         if permit.era != self._era:
             return
         if permit.is_probe:
@@ -83,9 +83,9 @@ class Breaker:
             self._outcomes.append((now_s, False))
 
     def failed(self, permit: Permit, now_s: float, *, is_slow: bool = False) -> None:
-        """Record a failure of the endpoint; that of a probe doubles the open time.
+        """Record a failure of the endpoint. The failure of a probe doubles the open time.
 
-        With `is_slow` the probe was not answered in time: the open time is not doubled.
+        With `is_slow`, a probe was not answered in time, and the open time is not doubled.
         """
         if permit.era != self._era:
             return
@@ -93,16 +93,16 @@ class Breaker:
         if permit.is_probe or self._is_over_limit(now_s):
             openings = max(0, self._openings - 1) if permit.is_probe and is_slow else self._openings
             open_s = min(self._policy.open_s * 2**openings, self._policy.longest_open_s)
-            # Thirty doublings exceed any limit; without the bound the power would keep growing on a dead endpoint.
+            # Thirty doublings exceed any limit; without this bound the power would keep growing for a dead endpoint.
             self._enter(reopens_at_s=now_s + open_s, openings=min(openings + 1, 30))
 
     def close(self) -> None:
-        """Close the breaker, because something other than its own probe shows that the endpoint works."""
+        """Close the breaker when the endpoint is known to work by other means than its own probe."""
         if self._reopens_at_s is not None:
             self._enter(reopens_at_s=None, openings=0)
 
     def released(self, permit: Permit) -> None:
-        """Return a permit whose call had no result, such as a cancelled one; another probe is admitted at once."""
+        """Return a permit whose call had no result, such as a cancelled call. Another probe is admitted at once."""
         if permit.is_probe and permit.era == self._era:
             self._probe_since_s = None
 
@@ -123,9 +123,9 @@ class Breaker:
 
 
 class RetryBudget:
-    """Bounds the load added by retries and hedges: a burst of `capacity`, and `refill` of a call per answered call.
+    """Bounds the load added by retries and hedges: a burst of `capacity` calls, and `refill` calls per answered call.
 
-    The numbers are those of gRPC's retry throttling: 10 tokens, a tenth returned per success, hedges only above half.
+    The defaults are those of gRPC's retry throttling: 10 tokens, a tenth returned per success, hedges only above half.
     """
 
     def __init__(self, capacity: float = 10.0, refill: float = 0.1) -> None:
@@ -139,11 +139,11 @@ class RetryBudget:
         return self._tokens
 
     def spend_on_retry(self) -> bool:
-        """Take a token if there is a whole one; return whether the retry may go."""
+        """Take a token if there is a whole one; return whether the retry is allowed."""
         return self._spend(above=0.0)
 
     def spend_on_hedge(self) -> bool:
-        """Take a token if the bucket is more than half full; return whether the hedge may go."""
+        """Take a token if the bucket is more than half full; return whether the hedge is allowed."""
         return self._spend(above=self._capacity / 2)
 
     def answered(self) -> None:
@@ -171,7 +171,7 @@ class Latencies:
         self._seconds.append(latency_s)
 
     def p95_s(self) -> float | None:
-        """Return the 95th percentile (nearest rank) in seconds, None before 20 answers."""
+        """Return the 95th percentile (nearest rank) in seconds; None before 20 answers."""
         if len(self._seconds) < self._LEAST:
             return None
         ordered = sorted(self._seconds)
@@ -190,9 +190,9 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class CallReport:
-    """The report of one call: attempts started, hedges among them, seconds spent, and the breaker's state after the call.
+    """The report of one call: attempts started, hedges among them, seconds elapsed, and the breaker's state after the call.
 
-    `retry_after_s` is the delay after which to retry, None if unknown.
+    `retry_after_s` is the delay after which to retry; None if unknown.
     """
 
     endpoint: str

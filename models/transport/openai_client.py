@@ -40,7 +40,7 @@ class OpenAIClient:
         try:
             address = httpx.URL(config.base_url)
         except httpx.InvalidURL as error:
-            raise InvalidRequest("base_url is no URL") from error
+            raise InvalidRequest("base_url is not a URL") from error
         if address.scheme not in {"http", "https"} or not address.host or address.userinfo:
             raise InvalidRequest("base_url must be http:// or https:// with a host, and hold no credentials")
         self._api_key = config.api_key
@@ -75,9 +75,9 @@ class OpenAIClient:
             return ""
         key = self._api_key()
         if not key:
-            raise CredentialsMissing("the API key's reference leads to nothing")
+            raise CredentialsMissing("there is no API key at the configured reference")
         if not (key.isascii() and key.isprintable()):
-            raise CredentialsMissing("the API key holds characters that no header carries")
+            raise CredentialsMissing("the API key holds characters that a header cannot hold")
         return key
 
 
@@ -99,17 +99,17 @@ def _object(body: bytes) -> dict[str, Any] | None:
 
 
 def _refusal(response: httpx.Response, fields: Mapping[str, Any] | None, key: str) -> ProviderRefusal:
-    """Return the server's refusal. Gateways also send errors with status 200; then the error's code is the status."""
-    said = _error_fields(fields)
-    code, status = str(said.get("code") or said.get("type") or ""), response.status_code
+    """Return the server's refusal. Some gateways send errors with status 200; then the error's code is used as status."""
+    error_fields = _error_fields(fields)
+    code, status = str(error_fields.get("code") or error_fields.get("type") or ""), response.status_code
     if response.is_success:
         status = int(code) if code.isdecimal() and len(code) == 3 else 502
-    message = str(said.get("message") or "")
+    message = str(error_fields.get("message") or "")
     return ProviderRefusal(status, code, message.replace(key, "…") if key else message, retry_after_s(response.headers))
 
 
 def _error_fields(fields: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """Return the error's fields: OpenAI nests them, older vLLM does not, Ollama and FastAPI send a text."""
+    """Return the error's fields. OpenAI nests them, older vLLM does not, and Ollama and FastAPI send a text."""
     if fields is None:
         return {"message": "not a JSON object"}
     error = fields.get("error")

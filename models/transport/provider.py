@@ -1,7 +1,7 @@
-"""Resilient calls to a model provider: one breaker, retry budget and latency record for each of its models.
+"""Resilient calls to a model provider, with a breaker, a retry budget and a latency record for each of its models.
 
-Only throttles and the provider's own failures are retried, after a random part of a doubling wait or the delay that the provider
-named. The retries of SDKs are off.
+Only throttling and the provider's own failures are retried, after a random part of a doubling wait or the delay that the provider
+gave. The retries of SDKs are disabled.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from models.transport.resilience import Breaker, BreakerPolicy, CallPolicy, Endp
 
 T = TypeVar("T")
 
-# Models are named in settings and in admins' requests; a larger number is a mistake.
+# Models are named in settings and in admins' requests; more models than this are a mistake.
 _MOST_ENDPOINTS: Final = 64
 
 
@@ -65,11 +65,11 @@ class Provider:
             answer = await call(self._endpoint(model_id), attempt, self._policy, deadline_s=deadline_s)
         except AttemptsFailed as failed:
             raise _reason(failed) from None
-        except CallTimedOut as late:
-            raise ModelTimeout(late.detail, attempts=late.report.attempts) from None
-        except BreakerOpen as shut:
-            report = shut.report
-            raise ModelUnavailable(shut.detail, attempts=report.attempts, retry_after_s=report.retry_after_s) from None
+        except CallTimedOut as timeout:
+            raise ModelTimeout(timeout.detail, attempts=timeout.report.attempts) from None
+        except BreakerOpen as error:
+            report = error.report
+            raise ModelUnavailable(error.detail, attempts=report.attempts, retry_after_s=report.retry_after_s) from None
         return answer.value, answer.report.attempts
 
     def _endpoint(self, model_id: str) -> Endpoint:
@@ -93,7 +93,7 @@ def _reason(failed: AttemptsFailed) -> Exception:
 
 
 def _classify(error: Exception) -> Verdict:
-    """Return whether an error may be retried, whether it is an outage, and the wait that the provider named."""
+    """Return whether an error may be retried, whether it is an outage, and the wait that the provider gave."""
     wait_s = error.retry_after_s if isinstance(error, ProviderError) else None
     is_outage = isinstance(error, ModelUnavailable | ModelTimeout)
     return Verdict(isinstance(error, Throttled | ModelUnavailable), is_outage=is_outage, retry_after_s=wait_s)

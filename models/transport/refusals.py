@@ -1,7 +1,7 @@
 """Maps a provider's refusal (HTTP status, code and message) to the error to raise.
 
 The codes are those of Bedrock's service model, of AWS's signing layer and of OpenAI's API; compatible servers use the same
-statuses with other texts. A message is a provider's text about our request: it is truncated, and long quotes are removed.
+statuses with other texts. A message may quote our request, so it is truncated and long quotes are removed.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _UNKNOWN_MODEL: Final = re.compile(
 )
 _LONG_QUOTE: Final = re.compile(r"(['\"`]).{40,}?\1", re.DOTALL)
 _SHOWN_CHARS: Final = 240
-# A refusal is a sentence; a whole page must not be searched.
+# A refusal is a sentence, so the rest of a whole page is not searched.
 _READ_CHARS: Final = 2_000
 _DAY_S: Final = 86_400.0
 # An exhausted quota is not refilled within a call; an hour is longer than any deadline.
@@ -76,9 +76,9 @@ class ProviderRefusal:
     @property
     def detail(self) -> str:
         """The status, the code and the message, short enough for a log line."""
-        said = _LONG_QUOTE.sub("…", kept_text(self.message[:_READ_CHARS]).replace("\n", " "))
-        cut = said if len(said) <= _SHOWN_CHARS else f"{said[:_SHOWN_CHARS]}…"
-        return " ".join(part for part in (str(self.status), self.code, cut) if part)
+        text = _LONG_QUOTE.sub("…", kept_text(self.message[:_READ_CHARS]).replace("\n", " "))
+        shown = text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}…"
+        return " ".join(part for part in (str(self.status), self.code, shown) if part)
 
 
 def provider_error(refusal: ProviderRefusal) -> ProviderError:
@@ -94,7 +94,7 @@ def provider_error(refusal: ProviderRefusal) -> ProviderError:
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
     """Return the seconds to wait from the headers, 0 to a day; None without a header.
 
-    It reads `retry-after-ms`, and `retry-after` as seconds or as an HTTP date (RFC 9110, section 10.2.3).
+    Reads `retry-after-ms`, and `retry-after` as seconds or as an HTTP date (RFC 9110, section 10.2.3).
     """
     millis = _number(headers.get("retry-after-ms", ""))
     if millis is not None:
@@ -114,12 +114,12 @@ def _kind_of(refusal: ProviderRefusal) -> type[ProviderError]:
         return ModelTimeout
     if refusal.status in {401, 403} or refusal.code in _DENIALS:
         return AccessDenied
-    said = refusal.message[:_READ_CHARS]
-    if refusal.status == 413 or refusal.code == "context_length_exceeded" or _TOO_LONG.search(said):
+    text = refusal.message[:_READ_CHARS]
+    if refusal.status == 413 or refusal.code == "context_length_exceeded" or _TOO_LONG.search(text):
         return PromptTooLong
     if refusal.code in _FILTERS:
         return PromptRefused
-    if refusal.status == 404 or refusal.code == "model_not_found" or _UNKNOWN_MODEL.search(said):
+    if refusal.status == 404 or refusal.code == "model_not_found" or _UNKNOWN_MODEL.search(text):
         return ModelNotFound
     return InvalidRequest
 

@@ -1,7 +1,7 @@
 """Resilience around a remote call: deadline, retries, circuit breaker, and a hedged second attempt if the first is slow.
 
-Only `call` waits. The state it decides by is in `models/transport/endpoint.py`. The policy names the errors that count as
-failures; any other error propagates unchanged. No attempt outlives the call: losing attempts are cancelled and awaited, and a
+Only `call` waits. Its state is in `models/transport/endpoint.py`. The policy lists the errors that count as failures; any other
+error propagates unchanged. No attempt outlives the call: losing attempts are cancelled and awaited, and a
 cancelled call cancels its attempts.
 """
 
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The meaning of an error: whether a retry may help, whether the endpoint is at fault, and the delay it asks for."""
+    """The meaning of an error: whether a retry may help, whether the endpoint is at fault, and the delay that it requests."""
 
     is_retryable: bool
     is_outage: bool = True
@@ -45,8 +45,8 @@ class Verdict:
 class CallPolicy:
     """The policy for one kind of call.
 
-    `failures` are the errors an attempt may raise, `judge` returns the verdict on one. `may_hedge` is only for idempotent
-    reads. An expired deadline counts as a failure of the endpoint only if it was at least `fair_wait_s`.
+    `failures` are the errors that an attempt may raise; `judge` returns the verdict on an error. `may_hedge` is only for
+    idempotent reads. An expired deadline counts as a failure of the endpoint only if it was at least `fair_wait_s`.
     """
 
     failures: tuple[type[Exception], ...]
@@ -76,9 +76,9 @@ async def call(
 ) -> CallAnswer[T]:
     """Return the first answer within `deadline_s` seconds. `attempt` receives the seconds it has left.
 
-    A retry waits a random part of a doubling backoff, or as long as the endpoint asked; a wait beyond the deadline is not
-    started. Raises CallTimedOut, BreakerOpen or AttemptsFailed, each with a report, and any error that the policy does not
-    name.
+    A retry waits for a random part of a doubling backoff, or as long as the endpoint requested. If the wait would exceed the
+    deadline, there is no retry. Raises CallTimedOut, BreakerOpen or AttemptsFailed, each with a report, and any error that the
+    policy does not list.
     """
     running = _Call(endpoint, attempt, policy, deadline_s)
     while True:
@@ -109,7 +109,7 @@ class _Outcome(Generic[T]):
 
 
 class _Call(Generic[T]):
-    """The state of one running call: its clock, and the attempts it has started."""
+    """The state of a running call: its clock, and the numbers of attempts and hedges."""
 
     def __init__(
         self, endpoint: Endpoint, attempt: Callable[[float], Awaitable[T]], policy: CallPolicy, deadline_s: float
@@ -142,7 +142,10 @@ class _Call(Generic[T]):
         return AttemptsFailed(self.report(outcome.verdict.retry_after_s))
 
     async def next_outcome(self) -> _Outcome[T]:
-        """Make the next attempt, hedged if allowed, and return its outcome. Raises CallTimedOut or BreakerOpen without one."""
+        """Make the next attempt, hedged if allowed, and return its outcome.
+
+        Raises CallTimedOut or BreakerOpen if no attempt is possible.
+        """
         now_s = self._now_s()
         if not now_s < self._ends_s:
             raise CallTimedOut(self.report())
@@ -153,7 +156,7 @@ class _Call(Generic[T]):
         return await self._try(permit) if delay_s is None else await self._race(permit, delay_s)
 
     def wait_before_retry_s(self, outcome: _Outcome[T], jitter: float) -> float | None:
-        """Return the seconds to wait before a retry, None for no retry; spends the retry budget."""
+        """Return the seconds to wait before a retry, and spend the retry budget; None for no retry."""
         verdict = outcome.verdict
         if verdict is None or not verdict.is_retryable or self._attempts >= self._policy.max_attempts:
             return None
@@ -186,7 +189,7 @@ class _Call(Generic[T]):
 
     def _hedge_permit(self) -> Permit | None:
         breaker, now_s = self._endpoint.breaker, self._now_s()
-        # While a probe runs, a hedge would be a second probe.
+        # During a probe, a hedge would be a second probe.
         if breaker.state(now_s) is not BreakerState.CLOSED or not self._endpoint.budget.spend_on_hedge():
             return None
         return breaker.admit(now_s)
@@ -223,7 +226,7 @@ class _Call(Generic[T]):
 
 
 async def _first_answer(pending: set[asyncio.Task[_Outcome[T]]]) -> _Outcome[T]:
-    """Return the first answer; if there is none, the last attempt's failure."""
+    """Return the first answer, or the last attempt's failure if there is none."""
     while True:
         done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
         outcomes = [task.result() for task in done]

@@ -1,7 +1,7 @@
 """Runs blocking calls in daemon threads, off the event loop.
 
-The threads of a standard pool are joined at exit, so one unresponsive server could delay a stop for minutes; daemon threads are
-not. The caller names the errors that a call may raise.
+The threads of a standard pool are joined at exit, so an unresponsive server could delay a stop for minutes; daemon threads are
+not joined. The caller lists the errors that a call may raise.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class BlockingCalls:
         self._failures = failures
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Wait for a slot, run `work` and return its result. Raises the named failures, and ThreadLost for any other error."""
+        """Wait for a slot, run `work` and return its result. Raises the listed failures, and ThreadLost for any other error."""
         await self._free.acquire()
         ending: _Ending[T] = _Ending(self._free)
         threading.Thread(target=self._work, args=(work, ending), daemon=True, name="model-call").start()
@@ -56,7 +56,7 @@ class _Ending(Generic[T]):
         self.result: asyncio.Future[T] = self._loop.create_future()
 
     def tell(self, outcome: T | Exception, *, is_value: bool) -> None:
-        # The loop may be closed.
+        # The loop may have been closed.
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._settle, outcome, is_value)
 

@@ -21,7 +21,7 @@ METERS: tuple[Meter, ...] = (
 @pytest.mark.parametrize("meter", [ExactMeter("o200k_base", 0.0), EstimateMeter("claude_3", 1000, 0.0)])
 @pytest.mark.parametrize("batch", [["ok \ud83d!"], ["x"] * 20 + ["ok \ud83d!"]])
 def test_lone_surrogate_is_refused_with_its_position_and_the_fix(meter: Meter, batch: list[str]) -> None:
-    with pytest.raises(UncountableText, match=r"send U\+FFFD.*\(U\+D83D at character 3\)") as refusal:
+    with pytest.raises(UncountableText, match=r"replace it with U\+FFFD.*\(U\+D83D at character 3\)") as refusal:
         meter.count(batch)
     assert refusal.value.position == 3
     with pytest.raises(UncountableText):
