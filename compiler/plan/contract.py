@@ -289,8 +289,9 @@ class RenamePage:
 
 @dataclass(frozen=True, slots=True)
 class TitlePage:
-    """Give a page the title that the language of its text asks for, which becomes a name of it with these sources. Its key and
-    its other names stay.
+    """Give a page the title that fits the language of its text, as a name with these sources.
+
+    The page's key and its other names stay.
     """
 
     page: PageKey

@@ -47,7 +47,7 @@ _BLANK = frozenset("\u115f\u1160\u3164\uffa0")
 
 
 class ActRefused(ValueError):
-    """The page or section does not allow this act; the message says why and what to do instead."""
+    """Raised if the page or section does not allow an operator's action; the message says why and what to do instead."""
 
     def __init__(self, subject: str, problem: str) -> None:
         super().__init__(f"{subject}: {problem}")

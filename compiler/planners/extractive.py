@@ -269,7 +269,7 @@ def plan_aggregation(view: AggregationView) -> Proposal:
 def _ended(
     pages: Iterable[Page], ruled: Mapping[PageKey, Collection[str]], listed: Collection[tuple[PageKey, str]]
 ) -> Iterable[Rollup]:
-    """Yield the lists that the rules make, by page and section, and that have no members or too few any more."""
+    """Yield lists made by the rules (`ruled`, by page) that are not in `listed`: they have too few members now."""
     for page in pages:
         lists = (one for one in page.sections if one.aggregation is not None and one.slug in ruled.get(page.key, ()))
         for section in lists if page.is_active else ():

@@ -359,7 +359,7 @@ def _title_alias(page: Page) -> Alias:
 
 
 def _titled(page: Page, item: RenamePage | TitlePage) -> Page:
-    """Return the page with the item's title, which becomes a name of it: an operator's if an operator gave it."""
+    """Return the page with the item's title, also as one of its names; a title from an operator is an operator's name."""
     origin, sources = ("manual", ()) if isinstance(item, RenamePage) else ("compiler", item.sources)
     named = replace(page, title=item.title)
     return replace(named, aliases=_with_alias(named, Alias(folded_name(item.title), item.title, origin, sources)))

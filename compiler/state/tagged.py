@@ -1,4 +1,4 @@
-"""The pages that prove or may join a hub, changed ones or not: a hub is then of all its pages, however they came."""
+"""Reads the pages that prove or may join a hub, whether they changed or not, so that no hub depends on when they came."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TAGGED = ("city", "journal", PERIOD)
 
 
 async def with_all_pages(connection: Connection, scope: Scope, found: _Candidates) -> _Candidates:
-    """Return the candidates, those of periods with all active pages that have their tag."""
+    """Return the candidates, with all active pages that have a period's tag added to the period."""
     tags = {f"{PERIOD_TAG}{one.slug}" for one in found if one.kind == PERIOD}
     pages: dict[str, set[PageKey]] = {}
     for tag, kind, key in await candidates.tagged(connection, scope, sorted(tags)):
@@ -37,10 +37,10 @@ async def with_all_pages(connection: Connection, scope: Scope, found: _Candidate
 async def by_rules(
     connection: Connection, scope: Scope, found: _Candidates, listing: Iterable[Page], changed: Iterable[Page]
 ) -> _Candidates:
-    """Return the candidates as all pages prove them: cities, journals and periods that a page's tag tells, or a summary, and
-    themes with all tags that name them.
+    """Return the candidates that all pages prove: cities, journals and periods with a page's tag, cities in a page's summary,
+    and themes with all tags that name them.
 
-    Besides those `found`, they are the ones that pages with lists, and words of changed pages' titles, may stand for.
+    The candidates are those in `found`, those named by pages with lists and those named in the titles of changed pages.
     """
     every = parents.merge_candidates(found, *map(parents.of_list, listing), parents.of_titles(changed))
     named = {one.title for one in every if one.kind == "tag" and hub_tags(one)}
@@ -53,18 +53,18 @@ async def by_rules(
         for one in every
         if one.kind == "city" and (one.origin != parents.TITLE or not tagged.isdisjoint(hub_tags(one)))
     ]
-    told = await _told_in_summaries(connection, scope, cities)
+    in_cities = await _pages_in_cities(connection, scope, cities)
     whole = (
-        replace(one, pages=tuple(sorted({*one.pages, *told.get(one.slug, ())}))) if one.kind == "city" else one
+        replace(one, pages=tuple(sorted({*one.pages, *in_cities.get(one.slug, ())}))) if one.kind == "city" else one
         for one in every
     )
     return tuple(one for one in whole if one.kind not in _TAGGED or one.pages or not tagged.isdisjoint(hub_tags(one)))
 
 
-async def _told_in_summaries(
+async def _pages_in_cities(
     connection: Connection, scope: Scope, cities: Collection[ParentCandidate]
 ) -> dict[str, set[PageKey]]:
-    """Return the pages whose summaries tell that they are in one of the cities, by the city's slug."""
+    """Return the pages whose summaries place them in one of the cities, by the city's slug."""
     rows = (
         await candidates.summaries_with(connection, scope, _any_of(one_line(city.title) for city in cities))
         if cities
@@ -85,14 +85,14 @@ def _any_of(names: Iterable[str]) -> str:
 async def memories_behind(
     connection: Connection, scope: Scope, changed: Sequence[UUID], *, has_themes: bool
 ) -> list[str]:
-    """Return the ids of memories that prove a city or a journal of the pages; with `has_themes`, also a theme by its tag."""
+    """Return the ids of memories that prove a city or a journal of the pages and, with `has_themes`, a theme by its tag."""
     rows = await candidates.outlines(connection, scope, changed) if has_themes else []
     themes = {tag for row in rows for tag in row["tags"] if names_theme(tag)}
     return await candidates.memories_of_tags(connection, scope, changed, [CITY_TAG, JOURNAL_TAG, *sorted(themes)])
 
 
 async def pages_of(connection: Connection, scope: Scope, found: Iterable[ParentCandidate]) -> set[PageKey]:
-    """Return the active pages with a tag of one of the candidates, or with its title in a name; people apart."""
+    """Return the active pages with a candidate's tag, or with its title in one of their names. People are ignored."""
     hubs = [one for one in found if one.kind != PERSON and hub_tags(one)]
     rows = await candidates.tagged(connection, scope, sorted({tag for one in hubs for tag in hub_tags(one)}))
     tagged = {PageKey(PageType(kind), key) for _, kind, key in rows}

@@ -67,9 +67,9 @@ class Look:
 
     With `is_linking`, a new hub's children are linked to it by the memories that they cite, whenever these were read. With
     `is_for_change`, pages that only wait for promotion do not start an aggregation, because the last one failed. With
-    `is_whole`, every changed page is shown whole, for a model to judge; else only those that may change a hub are: the
-    extractive planner gives the same for both. With `is_by_rules`, the extractive planner plans: it is shown all members of a
-    hub, changed or not.
+    `is_whole`, every changed page is shown whole, for a model to judge; else only those that may change a hub are shown; the
+    extractive planner decides the same either way. `is_by_rules` says that the extractive planner plans: it is shown all members
+    of a hub, changed or not.
     """
 
     since: Place
@@ -296,7 +296,7 @@ async def aggregation_view(
         return None, None
     above = await candidates.rollups_of(connection, scope, changed)
     tagged_candidates = parents.merge_candidates(
-        parents.from_memories(memories), parents.told_once(memories) if look.is_by_rules else ()
+        parents.from_memories(memories), parents.of_single_memories(memories) if look.is_by_rules else ()
     )
     recent, found, lean = await _recent(connection, scope, changed, above, tagged_candidates, look)
     if look.is_by_rules:
@@ -313,9 +313,9 @@ async def aggregation_view(
     pages = [page for _, page in sorted(whole.pages.items()) if page.is_active]
     cited = sorted({memory_id for one in found for memory_id in one.memory_ids})
     fed = {key for keys in (await _feeding(connection, scope, cited)).values() for key in keys}
-    borne = await tagged.pages_of(connection, scope, found) if look.is_by_rules else set()
+    members = await tagged.pages_of(connection, scope, found) if look.is_by_rules else set()
     others = await _others(
-        connection, scope, pages, {*sorted(fed)[:_MOST_FED], *borne, *(key for one in found for key in one.pages)}
+        connection, scope, pages, {*sorted(fed)[:_MOST_FED], *members, *(key for one in found for key in one.pages)}
     )
     known = {page.key for page in (*pages, *others)}
     outlined = [page for key, page in sorted(lean.items()) if key not in known]

@@ -93,7 +93,7 @@ WHERE decay_days.decayed_on < excluded.decayed_on
 RETURNING decayed_on;
 
 -- name: expired_principles
--- Accepted principles, the given ones or all, that are no longer valid or were said so many days ago, with the instant at which they
+-- Accepted principles, the given ones or all, that are no longer valid or at least `age_days` old, with the time at which they
 -- expired.
 SELECT memory_id, least(valid_until, occurred_at + :age_days::int * interval '1 day') AS expired_at FROM memories
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_type = 'principle' AND status = 'accepted'

@@ -19,8 +19,8 @@ SELECT change_seq, old_status, new_status, changed_by, rule, changed_at FROM mem
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = :memory_id ORDER BY change_seq;
 
 -- name: settle_memories
--- Brings what follows from the edges up to date, for the given memories or for all whose place was taken, each change with the
--- feed's next number; returns those that changed.
+-- Derives validity and compression from the edges again, for the given memories or, if none are given, for all that are compressed
+-- or have an end of validity. Each changed memory takes the feed's next number and is returned.
 WITH wanted AS (
     SELECT memory_id, valid_until, until_precision, is_compressed FROM memories
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND CASE WHEN :memory_ids::text[] IS NULL

@@ -1,8 +1,8 @@
 """Purges deleted rows from the database's files.
 
 A deleted row's bytes stay in their page, in the indexes, in the log and in the planner's samples until something overwrites
-them. A purge writes the tables anew and removes the log's old files. Forgettings request it; sessions that may still see the
-rows hold it up.
+them. A purge rewrites the tables and removes the log's old files. Forgettings request it; it waits for
+sessions that may still see the rows.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ async def request(connection: Connection, *, now: datetime) -> None:
 async def purge(dsn: str, *, is_forced: bool = False) -> PurgeReport:
     """Purge the rows of requests that no session sees any more; without requests, do nothing.
 
-    `is_forced` purges without a request too. Each table is written anew in its own transaction and is locked meanwhile;
+    `is_forced` purges without a request too. Each table is rewritten and locked in its own transaction;
     a table that stays in use for half a minute is left for the next purge, with all requests. Needs the owner of the tables.
     Raises DatabaseUnavailable, DatabaseRefused.
     """

@@ -1,5 +1,5 @@
 -- name: lock_ontology^
--- Locks a tenant's ontology against other writers until the transaction ends. Writes of rows that reference the tenant go on.
+-- Locks a tenant's ontology against other writers until the transaction ends. Rows that reference the tenant can still be written.
 SELECT tenant_id FROM tenants WHERE tenant_id = :tenant_id FOR NO KEY UPDATE;
 
 -- name: newest_version$

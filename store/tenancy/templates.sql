@@ -27,7 +27,7 @@ SELECT level, ref, version, knobs, author, created_at FROM profiles
 WHERE tenant_id = :tenant_id AND level = :level AND ref = :ref AND version = :version;
 
 -- name: lock_profiles^
--- Locks a tenant's profiles against other writers until the transaction ends. Writes of rows that reference the tenant go on.
+-- Locks a tenant's profiles against other writers until the transaction ends. Rows that reference the tenant can still be written.
 SELECT tenant_id FROM tenants WHERE tenant_id = :tenant_id FOR NO KEY UPDATE;
 
 -- name: insert_version!

@@ -338,9 +338,9 @@ def _sighting(alias: str, memory: BatchMemory) -> Sighting:
 
 
 def _returned(archived: Page) -> Page:
-    """Return the page as an active one. If nothing is left on it, its title does not cite what was edited away any more.
+    """Return the archived page as an active one. If it is empty, its compiler names lose their sources, edited away.
 
-    An archived page keeps these memories, so that forgetting them removes the title.
+    An archived page keeps these sources, so that forgetting the memories removes the title.
     """
     if archived.sections or archived.summary:
         return replace(archived, is_active=True)

@@ -67,8 +67,8 @@ def from_pages(pages: Iterable[Page]) -> tuple[ParentCandidate, ...]:
     return merge_candidates(found)
 
 
-def told_once(memories: Iterable[BatchMemory]) -> tuple[ParentCandidate, ...]:
-    """Return the cities, journals and themes of memories, even of one alone: their hubs are looked at again over all pages."""
+def of_single_memories(memories: Iterable[BatchMemory]) -> tuple[ParentCandidate, ...]:
+    """Return the cities, journals and themes of memories, even of a single one: all pages decide later whether they are hubs."""
     return tuple(one for one in from_memories(memories, least=1) if one.kind != "tag" or theme_of(plain_key(one.title)))
 
 
@@ -98,7 +98,7 @@ def has_list(page: Page) -> bool:
 
 
 def of_list(page: Page) -> tuple[ParentCandidate, ...]:
-    """Return the candidates that a page with lists may be the hub of, by its name alone: nothing proves them yet."""
+    """Return the candidates that a page with lists may be the hub of, going by its name. Nothing proves them yet."""
     name = known_as(page)
     found = [*_named(name), ParentCandidate(PERIOD, slug(name), name, slug(name).partition("-")[0], origin=_LIST)]
     if theme_of(plain_key(name)):
@@ -109,7 +109,7 @@ def of_list(page: Page) -> tuple[ParentCandidate, ...]:
 
 
 def of_titles(pages: Iterable[Page]) -> tuple[ParentCandidate, ...]:
-    """Return the cities and journals that the words of the pages' titles may name: nothing proves them yet."""
+    """Return the cities and journals that words in the pages' titles may name. Nothing proves them yet."""
     found: list[ParentCandidate] = []
     for page in pages:
         words = page.title.split()

@@ -88,8 +88,9 @@ def emptied(view: StaleView, items: tuple[Item, ...]) -> tuple[Item, ...]:
 
 
 def reread(view: StaleView, items: tuple[Item, ...], *, is_quoting: bool) -> tuple[str, ...]:
-    """Return the memories to read again: those of removed pages and, for a planner that `is_quoting`, unchanged ones that a
-    section cites no more, since they are quoted in another, or that name a page on which nothing is left.
+    """Return the memories to read again: those of removed pages and, if the planner `is_quoting`, some unchanged memories.
+
+    These are memories that a section no longer cites, because another section quotes them, and memories of emptied pages.
     """
     left = set(departing.left_behind(view, items))
     written = {(item.page, item.section.slug): item.section.sources for item in items if isinstance(item, WriteSection)}
@@ -246,9 +247,9 @@ class _Stale:
     def _quoted(
         self, page: Page, memories: tuple[BatchMemory, ...], slug: str | None = None
     ) -> tuple[BatchMemory, ...]:
-        """Return the memories without edited ones that a section, or the summary, would not quote.
+        """Return the memories without edited ones that the section, or without a slug the summary, would not quote.
 
-        Nor has a section those that only a line of another memory brought there, once no line has what they say.
+        A section also loses memories that were only there because a line of another memory says the same, once no line does.
         """
         if not self.is_quoting:
             return memories
@@ -270,8 +271,9 @@ class _Stale:
         )
 
     def _stays(self, memory: BatchMemory, said: Iterable[str], slug: str, lines: Lines) -> bool:
-        """Return whether a memory stays in a section where it would not be alone: a line has what it says, or the section is
-        not chosen by its words.
+        """Return whether an unchanged memory stays in a section that it would not choose by itself.
+
+        It does if a line says the same, or if sections like this are not chosen by words alone.
         """
         if memory.memory_id in self.view.changed:
             return False

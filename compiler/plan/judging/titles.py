@@ -16,29 +16,28 @@ from compiler.plan.text import markdown
 from compiler.plan.text.page_words import language_of
 
 MIN_LINES = 2
-"""The lines in a language for which a theme has its title in that language as a name."""
+"""How many lines in a language a theme needs before its title in that language is one of its names."""
 
 
 def in_their_language(view: AggregationView) -> tuple[AggregationView, tuple[TitlePage | WriteAlias, ...]]:
-    """Return the view with the titles of themes and countries in the language of most lines of their pages, and the items that
-    give them these, and themes their names in other languages. A title by hand stays, and a country's is one that its page's
-    memories have.
+    """Return the view with themes and countries titled in the language of most lines of their pages, and the items for this.
 
-    What a title rests on does not depend on when the page got it: a theme's on all memories that have the theme, a country's
-    on those that have the name.
+    The items also give themes their names in other languages. A title that an operator gave stays, and a country only gets a
+    title that is one of its page's names. The sources of a title do not depend on when the page got it: a theme cites all
+    memories that have the theme, a country those that have the name.
     """
     pages: list[Page] = []
     items: list[TitlePage | WriteAlias] = []
     for page in sorted(view.pages, key=lambda page: page.key):
         counted = _languages(page)
         title = _title(page, counted) if counted else page.title
-        items.extend(_named(page, title, counted) if counted else ())
+        items.extend(_naming_items(page, title, counted) if counted else ())
         pages.append(replace(page, title=title))
     return replace(view, pages=tuple(pages)), tuple(items)
 
 
 def _languages(page: Page) -> Mapping[str, int]:
-    """Return how many lines of the page are in each language; none if its title does not depend on them."""
+    """Return the number of the page's lines in each language; empty if the title does not depend on the language."""
     key = markdown.plain_key(known_as(page))
     is_by_hand = any(one.origin != "compiler" and one.display == page.title for one in page.aliases)
     if not page.is_active or is_by_hand or page.key.type is PageType.DECISION or not (theme_of(key) or country(key)):
@@ -57,8 +56,8 @@ def _title(page: Page, counted: Mapping[str, int]) -> str:
     return title if _has(page, title) else name
 
 
-def _named(page: Page, title: str, counted: Mapping[str, int]) -> Iterator[TitlePage | WriteAlias]:
-    """Yield what gives the page its title and, if it is a theme, its names in the languages of its lines and no others."""
+def _naming_items(page: Page, title: str, counted: Mapping[str, int]) -> Iterator[TitlePage | WriteAlias]:
+    """Yield the items that title the page and, for a theme, leave only the names in the languages of its lines."""
     theme = theme_of(markdown.plain_key(known_as(page)))
     aliases = {alias.key: alias for alias in page.aliases}
     own = aliases.get(markdown.alias_key(known_as(page) if theme else title))
@@ -67,9 +66,10 @@ def _named(page: Page, title: str, counted: Mapping[str, int]) -> Iterator[Title
         yield TitlePage(page.key, title, proof)
     if not theme:
         return
-    spoken = {title_in(theme, one) for one, lines in counted.items() if lines >= MIN_LINES}
+    in_languages = {title_in(theme, one) for one, lines in counted.items() if lines >= MIN_LINES}
     wanted = {
-        markdown.alias_key(name): Alias(markdown.alias_key(name), name, sources=proof) for name in (*spoken, title)
+        markdown.alias_key(name): Alias(markdown.alias_key(name), name, sources=proof)
+        for name in (*in_languages, title)
     }
     known = {markdown.alias_key(name) for name in THEME_TITLES.get(theme, {}).values()}
     for key in sorted((known | wanted.keys()) - ({own.key} if own else set())):

@@ -299,7 +299,7 @@ def arrange(
 
 
 def is_of_words(slug: str) -> bool:
-    """Return whether `arrange` chooses the section with this slug by the words of a sentence alone, unlike that of a month."""
+    """Return whether `arrange` chooses this section by a sentence's words alone, unlike the section of a month."""
     areas = (area.lower().replace(" ", "_") for area in AREAS)
     return slug in (OVERVIEW, *areas, *(one for one, _ in _OF_PEOPLE))
 
