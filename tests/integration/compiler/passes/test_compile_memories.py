@@ -99,18 +99,18 @@ async def test_edited_memory_changes_exactly_what_it_fed(pools: Pools) -> None:
 
 
 async def test_forgotten_memory_leaves_no_word_behind(pools: Pools, database: str) -> None:
-    secret = NewMemory("Renee Castellano told Dale Whitaker that the vault opens with 4417.", "secret", NOW)
+    secret = NewMemory("Renee Castellano told Dale Whitaker that the vault opens with marzipan.", "secret", NOW)
     await write_and_compile(pools, [*journal(12), secret], engine_on(pools))
-    assert any(b"4417" in body for body in (await wiki_of(pools)).values())
+    assert any(b"marzipan" in body for body in (await wiki_of(pools)).values())
     await forget(pools, "secret")
     await again(pools)
     after = await wiki_of(pools)
-    assert not any(b"4417" in body or b"secret" in body for body in after.values())
+    assert not any(b"marzipan" in body or b"secret" in body for body in after.values())
     assert not any("secret" in name for name in after)
     dumps = [
         await fetch(database, f"SELECT t::text AS row FROM {table} t") for table in ("compile_batches", "memory_ledger")
     ]
-    assert not any("4417" in row["row"] for rows in dumps for row in rows)
+    assert not any("marzipan" in row["row"] for rows in dumps for row in rows)
     assert "secret" not in await outcomes(pools)
 
 
