@@ -1,9 +1,10 @@
-"""Fits the map from a question's vector towards those of what answers it, and measures it across the sets of conversations.
+"""Fits the map from a question's vector towards the vectors of its answers, and measures it across the sets of conversations.
 
-`python -m bench answers --data DIR` fits the map on each set and measures it on the other; `--write-weights` writes the map of
-both. A listwise model: the turns of a conversation compete for each question by the features that the product computes, and by
-the question's vector through the map. Questions that people ask each other there count too, with the other person's next turns as
-answers. Turns' words are matched here, by stems much like Postgres' own, so that no database is needed.
+`python -m bench answers --data DIR` fits the map on each set and measures it on the other; `--write-weights` writes the map
+fitted on both. The model is listwise: for each question the turns of a conversation compete by the features that the product
+computes, and by their agreement with the mapped vector of the question. The questions that the people of a conversation ask each
+other count too, with the other person's next turns as answers. Words are matched here, by stems much like those of Postgres, so
+that no database is needed.
 """
 
 from __future__ import annotations
@@ -46,15 +47,18 @@ _SUFFIXES = {
 _Matrix = NDArray[np.float64]
 
 Factors = tuple[_Matrix, _Matrix]
-"""A map of low rank: from a question's vector, and to an answer's."""
+"""A map of low rank as two factors: the first is applied to a question's vector, the second leads to an answer's."""
 
 Towards = Callable[[Sequence[Sequence[float]]], _Matrix]
 """Turns vectors of questions towards their answers."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """One question over the turns of its conversation: its vector, the turns' features, and which of them hold the answer."""
+class RankedQuestion:
+    """One question with the turns of its conversation: its vector, the features of the turns, and which of them hold the answer.
+
+    `gold` are the positions of the evidence, if the question is one of the data's; `share` is how much it counts in the fit.
+    """
 
     vector: _Matrix
     features: _Matrix
@@ -65,16 +69,16 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """One conversation: its turns' vectors, its questions, and those that its people ask each other."""
+    """One conversation: the vectors of its turns, the questions asked about it, and those that its people ask each other."""
 
     told: Conversation
     vectors: _Matrix
-    asked: tuple[Asked, ...]
-    aside: tuple[Asked, ...]
+    asked: tuple[RankedQuestion, ...]
+    aside: tuple[RankedQuestion, ...]
 
 
 def run(*, scale: float, data: Path, write_weights: bool = False) -> list[Figure]:
-    """Return how much is found across the sets, with the map and without; `scale` is the share of the conversations read."""
+    """Return the shares of answers found across the sets, with the map and without; `scale` is the share of the data read."""
     talks = _talks(data, scale)
     figures: list[Figure] = []
     for fitted_on, measured in (SETS, SETS[::-1]):
@@ -92,7 +96,7 @@ def run(*, scale: float, data: Path, write_weights: bool = False) -> list[Figure
 
 
 def across(data: Path) -> dict[str, Factors]:
-    """Return for each set the factors of the map for its questions that was fitted on the other set."""
+    """Return for each set the factors of a map that was fitted on the other set."""
     talks = _talks(data)
     return {name: low_rank(fit(talks[other]), RANK) for name, other in (SETS, SETS[::-1])}
 
@@ -108,52 +112,52 @@ def fit(talks: Sequence[Talk]) -> _Matrix:
     for _ in range(_EPOCHS):
         order = shuffled.permutation(len(items))
         for start in range(0, len(items), _BATCH):
-            slope = _DECAY * fitted
+            gradient = _DECAY * fitted
             for place in order[start : start + _BATCH]:
-                slope += _slope(*items[place], fitted=fitted, weights=weights) / _BATCH
+                gradient += _gradient(*items[place], fitted=fitted, weights=weights) / _BATCH
             step += 1
-            mean, spread = 0.9 * mean + 0.1 * slope, 0.99 * spread + 0.01 * slope * slope
+            mean, spread = 0.9 * mean + 0.1 * gradient, 0.99 * spread + 0.01 * gradient * gradient
             fitted -= _RATE * (mean / (1 - 0.9**step)) / (np.sqrt(spread / (1 - 0.99**step)) + 1e-6)
     return fitted
 
 
 def low_rank(fitted: _Matrix, rank: int) -> Factors:
-    """Return the two factors of the best approximation of that rank, from a question's vector and to an answer's."""
+    """Return the two factors of the best approximation of that rank (see `Factors`)."""
     left, sizes, right = np.linalg.svd(fitted)
     roots = np.sqrt(sizes[:rank])
     return left[:, :rank] * roots, roots[:, None] * right[:rank]
 
 
-def _slope(talk: Talk, one: Asked, *, fitted: _Matrix, weights: _Matrix) -> _Matrix:
-    """Return the slope of one question's loss: of the log probability of its answers among all turns."""
+def _gradient(talk: Talk, one: RankedQuestion, *, fitted: _Matrix, weights: _Matrix) -> _Matrix:
+    """Return the gradient of one question's loss, the negative log probability of its answers among all turns."""
     base = one.features[:, _USED] @ weights if one.gold else one.features[:, 0]
     shares = _softmax(base + talk.vectors @ (one.vector @ fitted))
     return one.share * np.outer(one.vector, (shares - one.labels / one.labels.sum()) @ talk.vectors)
 
 
-def _weights(asked: Sequence[Asked]) -> _Matrix:
-    """Return the listwise weights of the features by Newton's method, with a ridge on features of unit spread."""
-    seen = [one for one in asked if one.labels.any()]
+def _weights(questions: Sequence[RankedQuestion]) -> _Matrix:
+    """Return the listwise weights of the features by Newton's method, with a ridge on features scaled to unit spread."""
+    seen = [one for one in questions if one.labels.any()]
     used = [one.features[:, _USED] for one in seen]
     spread = np.concatenate([table - table.mean(0) for table in used]).std(0) + 1e-9
     tables = [table / spread for table in used]
     fitted = np.zeros(len(spread))
     for _ in range(_STEPS):
-        slope, curvature = _RIDGE * fitted, np.eye(len(fitted)) * _RIDGE
+        gradient, curvature = _RIDGE * fitted, np.eye(len(fitted)) * _RIDGE
         for table, one in zip(tables, seen, strict=True):
-            shares, held = _softmax(table @ fitted), one.labels.sum()
+            shares, gold_count = _softmax(table @ fitted), one.labels.sum()
             mean = shares @ table
-            slope = slope + held * mean - one.labels @ table
-            curvature += held * ((table * shares[:, None]).T @ table - np.outer(mean, mean))
-        step, size, before = np.linalg.solve(curvature, slope), 1.0, _loss(tables, seen, fitted)
+            gradient = gradient + gold_count * mean - one.labels @ table
+            curvature += gold_count * ((table * shares[:, None]).T @ table - np.outer(mean, mean))
+        step, size, before = np.linalg.solve(curvature, gradient), 1.0, _loss(tables, seen, fitted)
         while size > _LEAST_STEP and _loss(tables, seen, fitted - size * step) >= before:
             size /= 2
         fitted = fitted - size * step
     return np.asarray(fitted / spread, np.float64)
 
 
-def _loss(tables: Sequence[_Matrix], seen: Sequence[Asked], fitted: _Matrix) -> float:
-    """Return the negative log probability of the answers, each among all turns, with the ridge."""
+def _loss(tables: Sequence[_Matrix], seen: Sequence[RankedQuestion], fitted: _Matrix) -> float:
+    """Return the negative log probability of the answers, each among all turns, plus the ridge penalty."""
     total = _RIDGE * float(fitted @ fitted) / 2
     for table, one in zip(tables, seen, strict=True):
         scores = table @ fitted
@@ -170,13 +174,15 @@ def _softmax(scores: _Matrix) -> _Matrix:
 def _talks(data: Path, scale: float = 1.0) -> dict[str, list[Talk]]:
     model, talks = MiniLM(), {}
     for name in SETS:
-        told = conversations(data, name)
-        talks[name] = [_talk(one, model) for one in told[: max(1, round(len(told) * scale))]]
+        read_conversations = conversations(data, name)
+        talks[name] = [
+            _talk(one, model) for one in read_conversations[: max(1, round(len(read_conversations) * scale))]
+        ]
     return talks
 
 
 def towards(factors: Factors) -> Towards:
-    """Return what turns vectors of questions towards their answers by the factors of a map."""
+    """Return the function that turns vectors of questions towards their answers by the factors of a map."""
     question, answer = factors
     return lambda vectors: answers.shortened(np.array(vectors, np.float64) @ question @ answer)
 
@@ -216,17 +222,17 @@ def _talk(told: Conversation, model: MiniLM) -> Talk:
     return Talk(told, vectors, tuple(asked), tuple(_aside(told, vectors)))
 
 
-def _asked(told: Conversation, question: Question, vector: _Matrix, table: _Matrix) -> Asked:
+def _asked(told: Conversation, question: Question, vector: _Matrix, table: _Matrix) -> RankedQuestion:
     gold = {told.turns[place].text for place in question.gold}
     labels = np.array([turn.text in gold for turn in told.turns], np.float64)
-    return Asked(vector, table, labels, question.gold, min(float(labels.sum()), _MOST_GOLD))
+    return RankedQuestion(vector, table, labels, question.gold, min(float(labels.sum()), _MOST_GOLD))
 
 
-def _aside(told: Conversation, vectors: _Matrix) -> Iterator[Asked]:
-    """Yield the questions that the people ask each other, answered by the other's next turns that day, two at most."""
+def _aside(told: Conversation, vectors: _Matrix) -> Iterator[RankedQuestion]:
+    """Yield the questions that the people ask each other, with at most two of the other's next turns that day as answers."""
     for place, turn in enumerate(told.turns):
-        said = turn.text.partition(" [")[0].rstrip()
-        if not said.endswith("?") or len(said.split()) < _LEAST_ASIDE_WORDS:
+        spoken = turn.text.partition(" [")[0].rstrip()
+        if not spoken.endswith("?") or len(spoken.split()) < _LEAST_ASIDE_WORDS:
             continue
         after = range(place + 1, min(len(told.turns), place + 4))
         replies = [
@@ -239,7 +245,7 @@ def _aside(told: Conversation, vectors: _Matrix) -> Iterator[Asked]:
             base[place] = -50.0  # the question itself
             labels = np.zeros(len(vectors))
             labels[replies[:2]] = 1.0
-            yield Asked(vectors[place], base[:, None], labels, share=_ASIDE)
+            yield RankedQuestion(vectors[place], base[:, None], labels, share=_ASIDE)
 
 
 def _forms(text: str) -> frozenset[str]:
@@ -262,7 +268,7 @@ def _stem(word: str) -> str:
 
 
 def _found(talks: Sequence[Talk], towards: Towards) -> list[float]:
-    """Return the share of the answers in contexts of each budget, filled with the best turns by the shipped weights."""
+    """Return for each budget the share of the answers in contexts filled with the best turns by the shipped weights."""
     shipped = np.array([0.0 if name == "answer_cosine" else BY_VECTORS.of.get(name, 0.0) for name in NAMES])
     found, wanted = np.zeros(len(BUDGETS)), 0
     for talk in talks:

@@ -1,8 +1,9 @@
-"""Fits how many texts hold the answer to a question, from its vector: a Poisson regression on the evidence of questions to
-conversations.
+"""Fits a model of how many texts hold the answer to a question, from the question's vector: a Poisson regression on the
+evidence of questions to conversations.
 
-`python -m bench breadth --data DIR` fits it on each set and measures it on the other, and on each conversation without its own
-questions; `--write-weights` writes the numbers of both sets. A count over `MOST_TEXTS` is taken for that.
+`python -m bench breadth --data DIR` fits it on each set and measures it on the other, and measures each conversation with a
+model fitted without its own questions; `--write-weights` writes the weights fitted on both sets. Larger counts of texts are
+taken as `MOST_TEXTS`.
 """
 
 from __future__ import annotations
@@ -40,12 +41,12 @@ def _by_multilingual(texts: Sequence[str]) -> Vectors:
 
 
 VECTORS_OF = {MINILM: _by_minilm, MULTILINGUAL: _by_multilingual}
-"""By embedder, what gives the telling part of questions' vectors."""
+"""By embedder, the function that returns the telling part of the vectors of questions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A question: its set, the conversation it is asked of, its vector, and how many turns hold evidence for it."""
+    """A question: its set, its conversation, its vector, and the number of turns that hold evidence for it."""
 
     set: str
     conversation: str
@@ -54,55 +55,58 @@ class Counted:
 
 
 def run(*, scale: float, data: Path, write_weights: bool = False) -> list[Figure]:
-    """Return how far breadths agree with the counts of evidence, by numbers fitted without the questions' own conversation and
-    without their set; `scale` is ignored.
+    """Return how well breadths agree with the counts of evidence, by weights fitted without the question's conversation, and
+    by weights fitted without its set. `scale` is ignored.
     """
     figures, by_embedder = [], {}
     for name in VECTORS_OF:
         questions = counted(data, name)
         by_embedder[name] = fitted(questions)
         by_conversation = Breadths(questions)
-        for of_set in SETS:
-            own, other = ([one for one in questions if (one.set == of_set) == is_own] for is_own in (True, False))
-            told = [by_conversation.of(one.conversation, one.vector, 0.0) for one in own]
+        for set_name in SETS:
+            own, other = ([one for one in questions if (one.set == set_name) == is_own] for is_own in (True, False))
+            breadths = [by_conversation.of(one.conversation, one.vector, 0.0) for one in own]
             across = fitted(other)
-            title = f"{name}, {of_set}: correlation of breadth with the log of the texts with evidence"
+            title = f"{name}, {set_name}: correlation of breadth with the log of the texts with evidence"
             figures.append(
-                plain(f"{title}, fitted without the conversation", _agreement(own, told), note=f"of {len(own)}")
+                plain(f"{title}, fitted without the conversation", _agreement(own, breadths), note=f"of {len(own)}")
             )
-            told = [breadth(across, one.vector.tolist()) for one in own]
-            figures.append(plain(f"{title}, fitted on the other set", _agreement(own, told)))
+            breadths = [breadth(across, one.vector.tolist()) for one in own]
+            figures.append(plain(f"{title}, fitted on the other set", _agreement(own, breadths)))
     if write_weights:
         _TARGET.write_text(_module(by_embedder, len(questions)))
     return figures
 
 
 def counted(data: Path, embedder: str) -> list[Counted]:
-    """Return the questions to all conversations that have evidence, with their vectors by this embedder."""
-    told = [
-        (of_set, one.name, question)
-        for of_set in SETS
-        for one in conversations(data, of_set)
+    """Return the questions to all conversations for which there is evidence, with their vectors by this embedder."""
+    asked = [
+        (set_name, one.name, question)
+        for set_name in SETS
+        for one in conversations(data, set_name)
         for question in one.questions
         if question.gold and question.category != ADVERSARIAL
     ]
-    vectors = np.asarray(VECTORS_OF[embedder]([question.text for _, _, question in told]), np.float64)
+    vectors = np.asarray(VECTORS_OF[embedder]([question.text for _, _, question in asked]), np.float64)
     return [
-        Counted(of_set, name, vector, len({*question.gold}))
-        for (of_set, name, question), vector in zip(told, vectors, strict=True)
+        Counted(set_name, name, vector, len({*question.gold}))
+        for (set_name, name, question), vector in zip(asked, vectors, strict=True)
     ]
 
 
 def fitted(questions: Sequence[Counted]) -> BreadthWeights:
-    """Return the weights of the greatest likelihood, by Newton's method, with a ridge on all but the bias; their mean is 0."""
+    """Return the weights of greatest likelihood, by Newton's method, with a ridge on all but the bias.
+
+    The bias makes the mean breadth of these questions 0.
+    """
     table = np.column_stack([np.stack([one.vector for one in questions]), np.ones(len(questions))])
     counts = np.exp(_logs(questions))
     penalty = np.append(np.full(table.shape[1] - 1, _RIDGE), 1e-6)
     weights = np.append(np.zeros(table.shape[1] - 1), np.log(counts.mean()))
     for _ in range(_STEPS):
-        told = np.exp(np.clip(table @ weights, -_MOST_LOG, _MOST_LOG))
-        slope = table.T @ (told - counts) + penalty * weights
-        step = np.linalg.solve((table * told[:, None]).T @ table + np.diag(penalty), slope)
+        predicted = np.exp(np.clip(table @ weights, -_MOST_LOG, _MOST_LOG))
+        gradient = table.T @ (predicted - counts) + penalty * weights
+        step = np.linalg.solve((table * predicted[:, None]).T @ table + np.diag(penalty), gradient)
         weights = weights - step
         if np.abs(step).max() < 1e-6:
             break
@@ -111,7 +115,7 @@ def fitted(questions: Sequence[Counted]) -> BreadthWeights:
 
 
 class Breadths:
-    """The breadth of questions, by numbers fitted without the conversation that each is asked of."""
+    """The breadth of questions, each by weights fitted without the conversation that it is asked of."""
 
     def __init__(self, questions: Sequence[Counted]) -> None:
         names = sorted({one.conversation for one in questions})
@@ -119,12 +123,12 @@ class Breadths:
         self._all = fitted(questions)
 
     def of(self, conversation: str, vector: _Matrix, blind: float) -> float:
-        """Return the breadth of a question to this conversation, or to anything else."""
+        """Return the breadth of a question to this conversation, or to anything else, by weights fitted on all."""
         return breadth(self._without.get(conversation, self._all), vector.tolist(), blind)
 
 
-def _agreement(questions: Sequence[Counted], told: Sequence[float]) -> float:
-    return float(np.corrcoef(_logs(questions), np.array(told))[0, 1])
+def _agreement(questions: Sequence[Counted], breadths: Sequence[float]) -> float:
+    return float(np.corrcoef(_logs(questions), np.array(breadths))[0, 1])
 
 
 def _logs(questions: Sequence[Counted]) -> _Matrix:
@@ -132,11 +136,11 @@ def _logs(questions: Sequence[Counted]) -> _Matrix:
 
 
 def _module(by_embedder: Mapping[str, BreadthWeights], asked: int) -> str:
-    told = "".join(
+    entries = "".join(
         f'    "{name}": BreadthWeights({one.bias}, (\n    {filled(map(str, one.vector))}\n    )),\n'
         for name, one in by_embedder.items()
     )
-    return _MODULE.format(date=datetime.now(UTC).date(), asked=asked, breadths=told)
+    return _MODULE.format(date=datetime.now(UTC).date(), asked=asked, breadths=entries)
 
 
 _MODULE = '''"""Fitted weights of `breadth`. Written by `python -m bench breadth`; do not edit by hand.

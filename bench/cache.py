@@ -24,7 +24,7 @@ import uvloop
 from bench.figures import Figure, at_least, at_most, plain
 from bench.recall.cases import Conversation, conversations, document_questions
 from bench.recall.measuring import served
-from bench.recall.world import Asked, World
+from bench.recall.world import QuestionToAsk, World
 from models.tokens.catalog import CATALOG, TokenSpending, cost_usd
 from models.tokens.encodings import count
 from sidecar.v1 import context_pb2
@@ -107,7 +107,7 @@ async def _talk(world: World, owner: str, kind: str, said: Sequence[tuple[str, s
     before = before_full = ""
     started = ""
     for number, (message, answer) in enumerate(said):
-        asked = Asked(owner, message, _SOURCES, None, thread=kind, system_tokens=_SYSTEM_TOKENS)
+        asked = QuestionToAsk(owner, message, _SOURCES, None, thread=kind, system_tokens=_SYSTEM_TOKENS)
         assembly = await world.ask(asked)
         prefix, request = _request(assembly, message)
         repeated = _common(prefix, before)
@@ -118,7 +118,7 @@ async def _talk(world: World, owner: str, kind: str, said: Sequence[tuple[str, s
         talked.turns += 1
         talked.recalled_tokens.append(assembly.budget.used_tokens - assembly.stable_prefix_tokens)
         talked.pay(request, _common(request, before))
-        full = await world.ask(Asked(owner, message, _SOURCES, None, thread=kind, spend="full"))
+        full = await world.ask(QuestionToAsk(owner, message, _SOURCES, None, thread=kind, spend="full"))
         request_full = _recalled_first(full, message)
         for model in PRICED:
             talked.full_usd[model] += _usd(model, request_full, _common(request_full, before_full))

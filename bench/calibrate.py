@@ -1,9 +1,9 @@
 """Calibration of worth: asks real questions, small talk and questions about other people's conversations, fits the numbers of
 `sidecar/turn/calibration.py` on what recall brings, and writes them.
 
-To be run again after the ranker's weights have changed. What it prints is measured on conversations that were not fitted on: on
+Run it again after the ranker's weights have changed. What it prints is measured on conversations that were not fitted on: on
 the other half of them, and on the other set. Questions to a set of conversations are turned towards their answers by a map that
-was fitted on the other set (`bench answers`), because the shipped one has seen them.
+was fitted on the other set (`bench answers`), because the shipped one was fitted on them.
 
 What the sources bring is recorded first, which takes most of the time: embedding a hundred seconds of a core whatever the scale
 (`--only` takes fewer conversations), the maps ninety; at `--scale 0.4` the whole takes about ten minutes on two cores that have
@@ -83,8 +83,8 @@ _TALK = Path(__file__).with_name("small_talk.json")
 _PERSONAL = Path(__file__).with_name("personal.json")
 _A_CONVERSATION, _DOCUMENTS, _STRANGERS, _FOLLOW_UPS = 100, 32, 40, 240
 _THREADS = (follow_ups.VARIANTS[0], follow_ups.VARIANTS[2])
-_AT_ONCE, _TOLD_EVERY = 2, 100
-_SHARED = 20  # the evidence from which on a share is told
+_AT_ONCE, _PROGRESS_EVERY = 2, 100
+_LEAST_EVIDENCE = 20  # with less evidence, no ratio is given
 
 _Held = Callable[[Source, str, str], bool]
 """Whether a candidate of a source, by its id and text, holds evidence."""
@@ -124,15 +124,15 @@ def run(
 
 
 def _personal(data: Path, scale: float, only: int | None, *, write: bool) -> list[Figure]:
-    """Fit what tells questions about one's own life, and return how well it does on questions that were held back.
+    """Fit the model that recognises questions about one's own life, and return how well it does on questions held back.
 
-    For the vectors of MiniLM, and for those of the other part of the multilingual embedder.
+    There is one model for the vectors of MiniLM, and one for those of the other part of the multilingual embedder.
     """
-    told = list(_questions_alone(data, scale, only))
+    questions = list(_questions_alone(data, scale, only))
     held_back = [(*one, ()) for one in own_questions("held ")]
     figures = []
     for name, target in FILES.items():
-        rows = _read_alone(told, breadth.VECTORS_OF[name])
+        rows = _read_alone(questions, breadth.VECTORS_OF[name])
         model = fitting_worth.personal_model(rows)
         if write:
             provenance = _PERSONAL_PROVENANCE.format(
@@ -158,7 +158,7 @@ def _odds(model: PersonalModel, row: Row) -> float:
 
 
 def _questions_alone(data: Path, scale: float, only: int | None) -> Iterator[tuple[str, str, Sequence[str]]]:
-    """Yield the questions that are asked otherwise, each with its group and its thread's speakers, and our own."""
+    """Yield our own questions, and those that are otherwise asked of the sources, each with its group and thread's speakers."""
     documents = document_questions(data)
     for one in (one for name in SETS for one in conversations(data, name)[:only]):
         speakers, chance = sorted({turn.speaker for turn in one.turns}), random.Random(one.name)
@@ -174,11 +174,11 @@ def _questions_alone(data: Path, scale: float, only: int | None) -> Iterator[tup
 def _read_alone(
     asked: Iterable[tuple[str, str, Sequence[str]]], vectors_of: Callable[[Sequence[str]], Vectors]
 ) -> list[Row]:
-    """Return messages of groups, each given the names of its thread's speakers, as they read alone, with these vectors."""
-    told, today = list(asked), datetime.now(UTC).date()
-    readings = [read(message, speakers=speakers, today=today) for _, message, speakers in told]
+    """Return rows of messages read alone, with these vectors; each message comes with its group and its thread's speakers."""
+    messages, today = list(asked), datetime.now(UTC).date()
+    readings = [read(message, speakers=speakers, today=today) for _, message, speakers in messages]
     vectors = np.asarray(vectors_of([reading.parts[0].text for reading in readings]), np.float64)
-    each = zip(told, vectors, readings, strict=True)
+    each = zip(messages, vectors, readings, strict=True)
     return [recordings.row(Recorded(group, one, one, own, own, reading)) for (group, one, _), own, reading in each]
 
 
@@ -200,7 +200,7 @@ def _code() -> list[Path]:
 
 async def _recorded(data: Path, scale: float, only: int | None, kept: Recordings) -> list[Recorded]:
     """Return what recall brings for all messages, from the recording if it is kept there."""
-    told: list[Recorded] = []
+    recorded: list[Recorded] = []
     for name, record in (("conversations", _conversations), ("dialogs", _dialogs)):
         part = kept.read(name)
         if part is None:
@@ -208,8 +208,8 @@ async def _recorded(data: Path, scale: float, only: int | None, kept: Recordings
             kept.write(name, part)
         else:
             _say(f"{len(part)} messages are recorded: {name}")
-        told += part
-    return told
+        recorded += part
+    return recorded
 
 
 async def _conversations(data: Path, scale: float, only: int | None, kept: Recordings) -> list[Recorded]:
@@ -266,13 +266,13 @@ async def _dialogs(data: Path, scale: float, _: int | None, __: Recordings) -> l
 
 
 async def _all(asked: Sequence[_Asked]) -> list[Recorded]:
-    """Return what recall brings for what is asked, a few at once; tells how far it is."""
+    """Return what recall brings for what is asked, a few messages at once, and print the progress."""
     gate, rows = asyncio.Semaphore(_AT_ONCE), list[Recorded]()
 
     async def one(ask: _Asked) -> None:
         async with gate:
             rows.append(await ask())
-        if len(rows) % _TOLD_EVERY == 0 or len(rows) == len(asked):
+        if len(rows) % _PROGRESS_EVERY == 0 or len(rows) == len(asked):
             _say(f"{len(rows)} of {len(asked)} messages asked")
 
     async with asyncio.TaskGroup() as tasks:
@@ -341,7 +341,7 @@ class _Asking:
 
     def small_talk(self, places: Sequence[tuple[str, str]]) -> Iterable[_Asked]:
         """Yield small talk, each message in one of these owners' threads."""
-        for place, message in enumerate(told_talk("small_talk")):
+        for place, message in enumerate(talk_messages("small_talk")):
             yield partial(self._record, (TALK, message), message, *places[place % len(places)], _none)
 
     def of_owner(self, key: tuple[str, str], message: str, owner: str) -> _Asked:
@@ -349,7 +349,7 @@ class _Asking:
         return partial(self._record, key, message, owner, "", _none)
 
     async def own_questions(self) -> list[Recorded]:
-        """Return questions in many languages, by how they read alone."""
+        """Return our own questions in many languages, read alone."""
         told, today = [], datetime.now(UTC).date()
         for group, message in own_questions():
             reading = read(message, today=today)
@@ -395,16 +395,16 @@ class _Asking:
         return Recorded(*key, message, *vectors, read.reading, tuple(offered), name)
 
 
-def told_talk(kind: str, half: str = "fitted") -> list[str]:
+def talk_messages(kind: str, half: str = "fitted") -> list[str]:
     """Return the messages of a kind, `small_talk` or `asking`, in eight languages: those fitted on, or those `held` back."""
     read: dict[str, Any] = json.loads(_TALK.read_text(encoding="utf-8"))
     return [message for messages in read[kind].get(half, {}).values() for message in messages]
 
 
 def own_questions(half: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the questions of our own that are asked nowhere, each with its group: those fitted on, or those `held ` back."""
+    """Yield our own questions, which no source is asked, each with its group: those fitted on, or those `held ` back."""
     if not half:
-        yield from ((ASKING, message) for message in told_talk("asking"))
+        yield from ((ASKING, message) for message in talk_messages("asking"))
     read: dict[str, dict[str, list[str]]] = json.loads(_PERSONAL.read_text(encoding="utf-8"))
     for group, kind in ((LIFE, f"{half}personal"), (KNOWLEDGE, f"{half}general")):
         yield from ((group, message) for messages in read[kind].values() for message in messages)
@@ -415,24 +415,27 @@ def _none(source: Source, item_id: str, text: str) -> bool:
 
 
 def _figures(rows: Sequence[Row]) -> list[Figure]:
-    told = []
+    measured = []
     for group, share in sorted(fitting_worth.passing(rows, RULES[Spend.BALANCED].least_asking).items()):
         name = f"taken to ask for something: {group}"
-        told.append(at_most(name, share, 0.15) if group == TALK else at_least(name, share, 0.99))
+        measured.append(at_most(name, share, 0.15) if group == TALK else at_least(name, share, 0.99))
     asked = [row for row in rows if row.group not in {TALK, ASKING, LIFE, KNOWLEDGE, MEMORIES}]
     names = sorted({row.fold for row in asked})
     halves = [[row for row in asked if names.index(row.fold) % 2 == half] for half in (0, 1)]
-    told += _held(halves, "the other half")
+    measured += _held(halves, "the other half")
     chats = [row for row in asked if row.group in {*CHATS, DOCUMENTS, STRANGER}]
-    told += _held([[row for row in chats if row.name == name] for name in SETS], "the other set", kinds=("turn",))
+    measured += _held([[row for row in chats if row.name == name] for name in SETS], "the other set", kinds=("turn",))
     texts = [row for row in asked if row.group != STRANGER]
     of_texts = [[row for row in texts if (row.name != "") == is_base] for is_base in (True, False)]
-    told += _held(of_texts, "the other set", kinds=("passage",))
-    return told + list(_spent(chats))
+    measured += _held(of_texts, "the other set", kinds=("passage",))
+    return measured + list(_spent(chats))
 
 
 def _held(parts: Sequence[Sequence[Row]], name: str, *, kinds: Sequence[str] = ()) -> Iterable[Figure]:
-    """Yield what was observed of what was expected in two parts, each under the scale of the other. Strangers are fitted on."""
+    """Yield the ratios of observed to expected evidence in two parts, each under the scale of the other.
+
+    Strangers' questions are fitted on but not measured.
+    """
     scales = [fitting_worth.calibrate(part) for part in parts]
     for kind in kinds or sorted({kind for part in parts for row in part for kind in row.kinds if kind != "page"}):
         tested = [
@@ -443,16 +446,16 @@ def _held(parts: Sequence[Sequence[Row]], name: str, *, kinds: Sequence[str] = (
         ]
         found = fitting_worth.bins([row for _, row in tested], [one for one, _ in tested], kind)
         expected, observed = (sum(one[place] for one in found) for place in (1, 2))
-        if observed >= _SHARED:
+        if observed >= _LEAST_EVIDENCE:
             yield _within(f"{kind}, fitted on {name}: observed ÷ expected", observed / expected, 0.9, 1.1, observed)
         for high, wanted, seen in found:
-            if seen >= _SHARED:
+            if seen >= _LEAST_EVIDENCE:
                 title = f"{kind}, fitted on {name}, up to {high:g}: observed ÷ expected"
                 yield _within(title, seen / wanted, 0.7, 1.4, seen)
 
 
 def _spent(chats: Sequence[Row]) -> Iterable[Figure]:
-    """Yield what `balanced` recalls of each set, without headers and a bound, with numbers fitted on the other and on both."""
+    """Yield what `balanced` recalls of each set, without headers or a budget, with numbers of the other set and of both."""
     least = RULES[Spend.BALANCED].least_worth
     whole = fitting_worth.calibrate(chats)
     for name, other in (SETS, SETS[::-1]):

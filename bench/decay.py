@@ -22,7 +22,7 @@ from bench.figures import Figure, at_least, at_most, plain
 from bench.recall.asking import context_of, some
 from bench.recall.cases import ADVERSARIAL, SETS, Conversation, Fact, conversations, squash
 from bench.recall.measuring import served
-from bench.recall.world import Asked, World
+from bench.recall.world import QuestionToAsk, World
 from models.tokens.encodings import count
 from sidecar.v1 import memory_pb2
 from sidecar.v1.items_pb2 import SOURCE_MEMORY
@@ -100,7 +100,7 @@ async def _measured(name: str, scale: float, data: Path) -> Decayed:
             await world.put_memories(owner, [_candidate(name, fact) for name, fact in facts.items()])
         await world.until_made([DECAYED, UNTOUCHED])
         for question in history:
-            await world.ask(Asked(DECAYED, question.text, frozenset({"memory"}), None, thread="none"))
+            await world.ask(QuestionToAsk(DECAYED, question.text, frozenset({"memory"}), None, thread="none"))
         await world.app.receipt_writer.wait_written()
         groups = await world.decay(DECAYED)
         compressed = {one for group in groups for one in group.memory_ids}
@@ -147,7 +147,7 @@ async def _ask(
     async def one(question: _AskedFor) -> None:
         async with gate:
             for budget in BUDGETS:
-                asking = Asked(owner, question.text, frozenset({"memory"}), budget, thread="none", spend="full")
+                asking = QuestionToAsk(owner, question.text, frozenset({"memory"}), budget, thread="none", spend="full")
                 assembly = await world.ask(asking)
                 context = squash(context_of(assembly))
                 told.found[budget] += sum(any(text in context for text in gold) for gold in question.gold)

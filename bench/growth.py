@@ -13,7 +13,7 @@ import uvloop
 from bench.figures import Figure, plain
 from bench.recall.cases import Conversation, conversations
 from bench.recall.measuring import served
-from bench.recall.world import THREAD, Asked, World
+from bench.recall.world import THREAD, QuestionToAsk, World
 from store.db.postgres import installation
 
 _SOURCES = frozenset({"thread", "knowledge", "memory", "wiki"})
@@ -54,9 +54,11 @@ async def _measured(scale: float, data: Path) -> list[Figure]:
     ]
 
 
-def _questions(told: Sequence[Conversation], count: int) -> list[Asked]:
+def _questions(told: Sequence[Conversation], count: int) -> list[QuestionToAsk]:
     """Return the conversations' questions in turns, with the default budget."""
-    asked = [Asked(one.name, each.text, _SOURCES, None, thread=THREAD) for one in told for each in one.questions]
+    asked = [
+        QuestionToAsk(one.name, each.text, _SOURCES, None, thread=THREAD) for one in told for each in one.questions
+    ]
     return asked[:: max(1, len(asked) // count)][:count]
 
 

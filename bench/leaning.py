@@ -1,12 +1,12 @@
-"""Fits how a message is found to lean on its thread: writes `MAY_LEAN` and `LEANING` of `sidecar/turn/weights.py`, and what the
-words tell, `sidecar/turn/leaning_by_words.json`.
+"""Fits the models of whether a message leans on its thread: writes `MAY_LEAN` and `LEANING` of `sidecar/turn/weights.py`, and
+the log odds by words, `sidecar/turn/leaning_by_words.json`.
 
 Follow-ups are asked in their dialogs, whole and without answers; their rewrites in other dialogs, and the conversations' own
 questions, in their own thread and in strangers' dialogs, stand by themselves. `leaning.json` holds messages of both kinds in
 eight languages, half of them held back, asked in short threads of owners with a few notes. `leaning_messages.json` holds both
-kinds in 29 languages, to talks that are not told; a fifth of them and of the questions of `personal.json` is held back. By its
-form and words, every message is judged. Where the evidence is known, what a context finds with the thread is compared with what
-the message alone finds.
+kinds in 29 languages, without the conversations they belong to; a fifth of them and of the questions of `personal.json` is held
+back. Every message is judged by its form and words. Where the evidence is known, what a context finds with the thread is compared
+with what the message alone finds.
 """
 
 from __future__ import annotations
@@ -113,8 +113,10 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """A message to ask: the group it counts in, its fold, the owner and the thread, and what holds its evidence, if known."""
+class MessageToAsk:
+    """A message to ask: the group it counts in, its fold, the owner and the thread, and which candidates hold evidence, if
+    known.
+    """
 
     group: str
     fold: str
@@ -127,13 +129,14 @@ class Told:
 
 def messages(half: str) -> list[tuple[str, bool]]:
     """Return the messages of a half, `fitted` or `held`, and whether each leans on its thread."""
-    told = _own()[half]
-    return [(text, kind == "leaning") for kind in ("leaning", "standing") for text in told[kind]]
+    own_messages = _own()[half]
+    return [(text, kind == "leaning") for kind in ("leaning", "standing") for text in own_messages[kind]]
 
 
 def run(*, scale: float, data: Path, write_weights: bool = False) -> list[Figure]:
-    """Return how often the folds held back are judged right, and what they find; `scale` is the share of conversations and
-    dialogs searched.
+    """Return how often messages of the folds held back are judged right, and what they find.
+
+    `scale` is the share of conversations and dialogs searched.
     """
     rows = list(_with_words(uvloop.run(_rows(data, scale))))
     fitted_on = [row for row in rows if row.group not in {_HELD, _MORE_HELD}]
@@ -156,12 +159,12 @@ def fit(rows: Sequence[Row]) -> tuple[RankerWeights, RankerWeights]:
 
 
 def _with_words(rows: Sequence[Row]) -> Iterator[Row]:
-    """Yield the rows with what their words tell, by models that were fitted without their fold."""
+    """Yield the rows with the log odds by their words, from models that were fitted without their fold."""
     folds = [_fold_of(row.fold) for row in rows]
     shown = [row.group not in {_HELD, _MORE_HELD} for row in rows]
     odds = odds_without_fold([row.words for row in rows], [row.leans for row in rows], folds, shown)
-    for row, told in zip(rows, odds, strict=True):
-        by_words = {"by_words": told}
+    for row, log_odds in zip(rows, odds, strict=True):
+        by_words = {"by_words": log_odds}
         yield replace(row, form={**row.form, **by_words}, searched=row.searched and {**row.searched, **by_words})
 
 
@@ -179,14 +182,14 @@ def figures(rows: Sequence[Row]) -> list[Figure]:
                 right[row.group, row.leans].append(leans > _HALF)
                 if row.contest is not None:
                     found[row.group, row.leans].append((leans, row.contest))
-    told = []
+    measured = []
     for (group, leans), values in sorted(right.items()):
         figure = at_least if leans else at_most
         title = f"{group}, {'leaning' if leans else 'standing'}: taken to lean"
-        told.append(figure(title, fmean(values), 0.9 if leans else 0.1, note=f"of {len(values)}"))
+        measured.append(figure(title, fmean(values), 0.9 if leans else 0.1, note=f"of {len(values)}"))
     for (group, leans), contests in sorted(found.items(), key=lambda one: one[0]):
-        told += _evidence(group, contests, leans=leans)
-    return told
+        measured += _evidence(group, contests, leans=leans)
+    return measured
 
 
 def _evidence(group: str, contests: Sequence[tuple[float, Contest]], *, leans: bool) -> Iterator[Figure]:
@@ -226,43 +229,43 @@ async def _rows(data: Path, scale: float) -> list[Row]:
     return [*rows, *(row for row in found if row is not None)]
 
 
-def _of_dialogs(questions: Sequence[follow_ups.FollowUp]) -> Iterator[Told]:
+def _of_dialogs(questions: Sequence[follow_ups.FollowUp]) -> Iterator[MessageToAsk]:
     """Yield each follow-up in its dialog, and its rewrite in another one."""
     for place, question in enumerate(questions):
         name, holds = question.dialog.name, _text_holds(question.exchange.answer)
         for variant in _THREADS:
             text, thread = question.exchange.typed, question.thread(variant)
-            yield Told(variant, name, text, follow_ups.OWNER, thread, leans=True, holds=holds)
+            yield MessageToAsk(variant, name, text, follow_ups.OWNER, thread, leans=True, holds=holds)
         other = questions[place - 1].thread(_THREADS[0])
-        yield Told(_REWRITTEN, name, question.exchange.rewritten, follow_ups.OWNER, other, holds=holds)
+        yield MessageToAsk(_REWRITTEN, name, question.exchange.rewritten, follow_ups.OWNER, other, holds=holds)
 
 
-def _of_conversations(told: Iterable[Conversation], chance: random.Random) -> Iterator[Told]:
-    """Yield questions of each conversation in its own thread; those that an observation answers in a stranger's, too."""
+def _of_conversations(told: Iterable[Conversation], chance: random.Random) -> Iterator[MessageToAsk]:
+    """Yield questions of each conversation in its own thread, and those that an observation answers also in a stranger's."""
     for conversation in told:
         asked = [one for one in conversation.questions if one.category != ADVERSARIAL]
         for place, question in enumerate(chance.sample(asked, min(len(asked), _A_CONVERSATION))):
             name, facts = conversation.name, _facts(conversation, question)
             turns = frozenset(conversation.turns[turn].text for turn in question.gold)
-            yield Told(_OWN, name, question.text, name, THREAD, holds=_either_holds(turns, facts))
+            yield MessageToAsk(_OWN, name, question.text, name, THREAD, holds=_either_holds(turns, facts))
             if facts:
                 thread = _strange(place % _STRANGE_THREADS)
-                yield Told(_STRANGE, name, question.text, name, thread, holds=_either_holds(frozenset(), facts))
+                yield MessageToAsk(_STRANGE, name, question.text, name, thread, holds=_either_holds(frozenset(), facts))
 
 
-def _of_messages(chance: random.Random) -> Iterator[Told]:
+def _of_messages(chance: random.Random) -> Iterator[MessageToAsk]:
     """Yield each message of our own in some threads of an owner with a few notes."""
     threads = list(_own()["threads"])
     for group, half in ((_FITTED, "fitted"), (_HELD, "held")):
         for text, leans in messages(half):
             for thread in chance.sample(threads, _PLACES):
-                yield Told(group, text, text, chance.choice((_ALL_NOTES, _SOME_NOTES)), thread, leans=leans)
+                yield MessageToAsk(group, text, text, chance.choice((_ALL_NOTES, _SOME_NOTES)), thread, leans=leans)
     for group, half in ((_FITTED, "fitted"), (_MORE_HELD, "held")):
         asked = [text for _, text in own_questions("" if half == "fitted" else "held ")]
         standing = (more_messages(half, "standing"), asked)
         for texts, leans in ((more_messages(half), True), *((texts, False) for texts in standing)):
             for text in chance.sample(texts, min(len(texts), _MORE_ASKED)):
-                yield Told(
+                yield MessageToAsk(
                     group, text, text, chance.choice((_ALL_NOTES, _SOME_NOTES)), chance.choice(threads), leans=leans
                 )
 
@@ -307,8 +310,8 @@ def _by_form(group: str, fold: str, text: str, *, leans: bool) -> Row:
 
 def _facts(conversation: Conversation, question: Question) -> frozenset[str]:
     """Return the ids of the observations drawn from a question's evidence."""
-    told = enumerate(conversation.facts)
-    return frozenset(f"memory:fact-{place}" for place, one in told if {*one.turns} & {*question.gold})
+    numbered = enumerate(conversation.facts)
+    return frozenset(f"memory:fact-{place}" for place, one in numbered if {*one.turns} & {*question.gold})
 
 
 def _text_holds(answer: str) -> _Holds:
@@ -351,12 +354,12 @@ class _Asking:
         """Release the embedder."""
         self._embedder.close()
 
-    async def row(self, told: Told) -> Row | None:
-        """Return a message as it is judged; None if nothing is found or its thread cannot be read."""
-        scope, now = Scope(tenant_uuid(TENANT), owner_uuid(told.owner)), datetime.now(UTC)
-        read = await self._reader.understand(told.text, scope, told.thread, now=now, due_s=float("inf"))
+    async def row(self, message: MessageToAsk) -> Row | None:
+        """Return a message as it is judged; None if nothing is found or its thread cannot be used to read it."""
+        scope, now = Scope(tenant_uuid(TENANT), owner_uuid(message.owner)), datetime.now(UTC)
+        read = await self._reader.understand(message.text, scope, message.thread, now=now, due_s=float("inf"))
         reading = read.reading
-        query = SourceQuery(told.text, reading.words, told.thread, AGENT, "", "", "", now, reading, read.meaning)
+        query = SourceQuery(message.text, reading.words, message.thread, AGENT, "", "", "", now, reading, read.meaning)
         answers = await asyncio.gather(*(source.find(query, scope, _LIMITS) for source in self._sources))
         found = [answer.candidates for answer in answers if answer.candidates is not None and answer.items]
         self._count += 1
@@ -367,20 +370,20 @@ class _Asking:
         _, odds = judged_parts(reading, found)
         own, there = odds[:-1].max(axis=0), odds[-1]
         searched = leaning_features(reading, own, there, own_evidence(found))
-        contest, words = _contest(told, found, own, there), telling_words(reading)
-        return Row(told.group, told.fold, told.leans, message_form(reading), searched, contest, words)
+        contest, words = _contest(message, found, own, there), telling_words(reading)
+        return Row(message.group, message.fold, message.leans, message_form(reading), searched, contest, words)
 
 
-def _contest(told: Told, found: Sequence[Candidates], own: _Numbers, there: _Numbers) -> Contest | None:
+def _contest(message: MessageToAsk, found: Sequence[Candidates], own: _Numbers, there: _Numbers) -> Contest | None:
     """Return the candidates as they compete; None if none of them is known to be evidence."""
-    if told.holds is None:
+    if message.holds is None:
         return None
     pairs = [pair for one in found for pair in zip(one.ids, one.texts, strict=True)]
-    gold = np.array([told.holds(*pair) for pair in pairs])
+    gold = np.array([message.holds(*pair) for pair in pairs])
     if not gold.any():
         return None
     sizes = [len(text.encode()) for _, text in pairs]
-    is_one = told.group not in {_OWN, _STRANGE}
+    is_one = message.group not in {_OWN, _STRANGE}
     return Contest(1 / (1 + np.exp(-own)), 1 / (1 + np.exp(-there)), sizes, gold, is_one)
 
 

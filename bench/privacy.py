@@ -1,10 +1,10 @@
 """Whether private memories stay out of contexts that have nothing to do with them.
 
 `privacy.json` holds pairs of a private memory (health, money, love, family, law and more) and a question about something else,
-often with a word in common, in 28 languages. No weights were fitted on those of `held` and the later groups. The bars were chosen
-with all in view but `fourth` and `fifth`, and only pairs on which nothing was chosen prove them. Each question is asked of an
-owner with five private memories, and of one with all private memories of the same set among 500 memories, with the default
-profile and with `spend` frugal.
+often with a word in common, in 28 languages. No weights were fitted on those of `held` and the later groups. The bars were
+chosen with all groups in view but `fourth` and `fifth`, and only pairs on which nothing was chosen can prove them. Each question
+is asked of an owner with five private memories, and of one with all private memories of the same set among 500 memories, with
+the default profile and with `spend` frugal.
 
 Beside them stand memories that do answer a question (`answers`, of each group): each question is asked of an owner with five
 of them. What keeps private memories out must not keep these out. Those `reworded` share few words with their questions, in
@@ -27,7 +27,7 @@ from bench.recall.asking import context_of
 from bench.recall.cases import plain as plain_text
 from bench.recall.cases import squash
 from bench.recall.measuring import served
-from bench.recall.world import Asked, World
+from bench.recall.world import QuestionToAsk, World
 from sidecar.demo import corpus
 from sidecar.v1 import memory_pb2
 from sidecar.v1.items_pb2 import SOURCE_MEMORY
@@ -75,26 +75,26 @@ def answers(group: str = "answers") -> list[Answer]:
 
 
 def run(*, scale: float) -> list[Figure]:
-    """Return the share of questions whose context holds the private memory they are paired with, or any, and of those whose
-    answer it holds.
+    """Return the share of questions whose context holds the private memory they are paired with, or any private memory, and the
+    share of those whose context holds the memory that answers them.
     """
     return uvloop.run(_measured(scale))
 
 
-def _some(told: list[Pair], scale: float) -> list[Pair]:
-    return told[: max(_FEW, round(len(told) * min(1.0, scale)))]
+def _some(group: list[Pair], scale: float) -> list[Pair]:
+    return group[: max(_FEW, round(len(group) * min(1.0, scale)))]
 
 
 def _figures(found: dict[tuple[str, str], list[tuple[bool, bool]]]) -> list[Figure]:
-    told = []
+    figures = []
     for (owner, spend), outcomes in found.items():
         count, note = len(outcomes), f"of {len(outcomes)}"
         title = f"{owner}, {spend}"
-        told.append(
+        figures.append(
             at_most(f"{title}: its private memory", sum(own for own, _ in outcomes) / count, _MOST[spend], note=note)
         )
-        told.append(plain(f"{title}: any private memory", sum(some for _, some in outcomes) / count, note=note))
-    return told
+        figures.append(plain(f"{title}: any private memory", sum(some for _, some in outcomes) / count, note=note))
+    return figures
 
 
 async def _measured(scale: float) -> list[Figure]:
@@ -117,13 +117,13 @@ async def _outcomes(
     for place, (pair, group) in enumerate(zip(told, named, strict=True)):
         for size, owner in ((_FEW, owners[place]), (_MANY, many)):
             for spend in _MOST:
-                asked = Asked(owner, pair.question, _SOURCES, None, thread="", spend=spend)
+                asked = QuestionToAsk(owner, pair.question, _SOURCES, None, thread="", spend=spend)
                 found[f"{group}, owners of {size}", spend].append(await _shown(world, asked, place, told))
     return found
 
 
 async def _answered(world: World, group: str) -> list[Figure]:
-    """Return the share of questions whose context holds the memory that answers, of owners with five of these memories."""
+    """Return the share of questions whose context holds the memory that answers them, for owners with five of these memories."""
     told, figures = answers(group), list[Figure]()
     owners = [f"{group} {place // _FEW}" for place in range(len(told))]
     for owner in dict.fromkeys(owners):
@@ -135,7 +135,7 @@ async def _answered(world: World, group: str) -> list[Figure]:
     for spend in _MOST:
         kept: dict[str, list[bool]] = defaultdict(list)
         for place, (one, owner) in enumerate(zip(told, owners, strict=True)):
-            assembly = await world.ask(Asked(owner, one.question, _SOURCES, None, thread="", spend=spend))
+            assembly = await world.ask(QuestionToAsk(owner, one.question, _SOURCES, None, thread="", spend=spend))
             is_kept = f"memory:answer-{place}" in {item.id for item in assembly.items if item.source == SOURCE_MEMORY}
             kept["all languages"].append(is_kept)
             kept["English" if one.language == "en" else "other languages"].append(is_kept)
@@ -149,7 +149,7 @@ async def _answered(world: World, group: str) -> list[Figure]:
 
 
 async def _fill(world: World, told: Sequence[Pair], name: str, many: str) -> list[str]:
-    """Retain the memories, those of the owner of `many` too, and return the owner of five of each pair."""
+    """Retain the memories, also those of the owner `many`, and return for each pair its owner of five memories."""
     owners = [f"{name}, owner {place // _FEW}" for place in range(len(told))]
     private = [memory_pb2.NewMemory(memory_id=f"private-{place}", text=pair.memory) for place, pair in enumerate(told)]
     for owner in dict.fromkeys(owners):
@@ -162,7 +162,7 @@ async def _fill(world: World, told: Sequence[Pair], name: str, many: str) -> lis
     return owners
 
 
-async def _shown(world: World, asked: Asked, place: int, told: Sequence[Pair]) -> tuple[bool, bool]:
+async def _shown(world: World, asked: QuestionToAsk, place: int, told: Sequence[Pair]) -> tuple[bool, bool]:
     """Return whether a context holds the private memory of a pair, and whether it holds any, as a memory or on a page."""
     assembly = await world.ask(asked)
     ids = {item.id for item in assembly.items if item.source == SOURCE_MEMORY}

@@ -23,7 +23,7 @@ from statistics import fmean
 
 import uvloop
 
-from bench.calibrate import told_talk
+from bench.calibrate import talk_messages
 from bench.figures import Figure, at_least, at_most, plain, quantile
 from bench.recall import cases, follow_ups
 from bench.recall.asking import context_of
@@ -39,7 +39,7 @@ from bench.recall.cases import (
 )
 from bench.recall.follow_ups import FollowUp
 from bench.recall.measuring import served
-from bench.recall.world import TENANT, THREAD, Asked, World
+from bench.recall.world import TENANT, THREAD, QuestionToAsk, World
 from sidecar.context.query_embedding import LATE
 from sidecar.v1 import context_pb2
 from sidecar.v1.items_pb2 import SOURCE_KNOWLEDGE, SOURCE_MEMORY
@@ -190,7 +190,7 @@ def _talk(places: Sequence[tuple[str, str]], scale: float) -> Iterable[_Message]
     """Yield small talk and real questions in many languages, each message in one of these owners' threads."""
     for half in _HALVES:
         for name, kind in ((SMALL_TALK, "small_talk"), (IN_LANGUAGES, "asking")):
-            told = told_talk(kind, half)
+            told = talk_messages(kind, half)
             count = round(len(told) * min(1.0, _TALK_SHARE * scale))
             drawn = sorted(random.Random(f"{half} {kind}").sample(range(len(told)), count))
             for place, message in enumerate(told[one] for one in drawn):
@@ -217,7 +217,9 @@ async def _all(world: World, messages: Sequence[_Message], spend: str, spent: di
 
 async def _one(world: World, message: _Message, spend: str, groups: Sequence[Spent]) -> None:
     async def ask(knob: str) -> context_pb2.Assembly:
-        return await world.ask(Asked(message.owner, message.text, _SOURCES, None, thread=message.thread, spend=knob))
+        return await world.ask(
+            QuestionToAsk(message.owner, message.text, _SOURCES, None, thread=message.thread, spend=knob)
+        )
 
     assembly = await ask(spend)
     found = found_by_full = 0.0

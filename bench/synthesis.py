@@ -23,7 +23,7 @@ from bench.recall.asking import BUDGETS, context_of, is_over
 from bench.recall.cases import Conversation, conversations
 from bench.recall.cases import plain as plain_text
 from bench.recall.measuring import served
-from bench.recall.world import Asked, World
+from bench.recall.world import QuestionToAsk, World
 from models.tokens.encodings import count
 
 QUESTIONS = Path(__file__).with_name("synthesis_questions.json")
@@ -133,11 +133,13 @@ class _Asking:
         """
         every = _SOURCES[sources] | {_WIKI}
         async with self.gate:
-            first = await self.world.ask(Asked(conversation.name, question.text, every, BUDGETS[-1], spend=self.spend))
+            first = await self.world.ask(
+                QuestionToAsk(conversation.name, question.text, every, BUDGETS[-1], spend=self.spend)
+            )
         for budget in BUDGETS:
             for has_wiki in (False, True):
                 kept = every if has_wiki else _SOURCES[sources]
-                asked = Asked(conversation.name, question.text, kept, budget, spend=self.spend)
+                asked = QuestionToAsk(conversation.name, question.text, kept, budget, spend=self.spend)
                 async with self.gate:
                     assembly = await self.world.fitted_again(asked, first.receipt_id)
                 context, is_too_large = context_of(assembly), is_over(assembly, budget)

@@ -17,7 +17,7 @@ from bench.graph.corpus import GraphCorpus, GraphQuestion, corpora
 from bench.recall.asking import is_over, some
 from bench.recall.cases import Conversation
 from bench.recall.measuring import served
-from bench.recall.world import TENANT, Asked, World
+from bench.recall.world import TENANT, QuestionToAsk, World
 from sidecar.v1 import memory_pb2
 from sidecar.v1.items_pb2 import SOURCE_WIKI
 from store.compile import jobs
@@ -100,7 +100,7 @@ async def _ask(world: World, told: Sequence[GraphCorpus], scale: float, run: str
 
     async def one(corpus: GraphCorpus, question: GraphQuestion) -> None:
         async with gate:
-            asked = Asked(corpus.owner, question.text, SOURCES, BUDGET_TOKENS)
+            asked = QuestionToAsk(corpus.owner, question.text, SOURCES, BUDGET_TOKENS)
             assembly = await world.ask(asked)
         titles = {ref.label for item in assembly.items for ref in item.provenance if ref.kind == "page"}
         is_too_large = is_over(assembly, BUDGET_TOKENS)

@@ -1,4 +1,4 @@
-"""Recall: how much of the evidence for a question stands in the context, and the training of the ranker's weights."""
+"""Measures recall, how much of the evidence for a question is in the context, and trains the ranker's weights."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from bench.figures import Figure, at_least, at_most, plain, quantile
 from bench.recall.measuring import Plan, measure
 from bench.recall.tally import Tally
 
-_NOISE = 0.003  # of the evidence, that a larger budget may cost
-_LOST_TO_WIKI = 1 / 400  # of the evidence, that a wiki may cost at the same budget
+_NOISE = 0.003  # the share of the evidence that a larger budget may cost
+_LOST_TO_WIKI = 1 / 400  # the share of the evidence that a wiki may cost at the same budget
 _WEIGHTS = Path("sidecar/turn/weights.py")
 _TARGETS = {
     ("turns", "verbatim"): {1_000: 0.72, 2_000: 0.82, 4_000: 0.89, 8_000: 0.945},
@@ -45,17 +45,17 @@ def run(*, scale: float, data: Path, write_weights: bool = False, **how: Any) ->
 
 def figures(tally: Tally, budgets: Sequence[int], *, with_wiki: bool) -> list[Figure]:
     """Return the figures of a tally."""
-    told = [_figure(tally, name, column, budget) for name, column, budget in tally.found]
-    told += [_routing(tally, budgets, *routed) for routed in sorted(_ROUTED) if _was_asked(tally, routed[0])]
-    told += _rising(tally, budgets)
+    found_figures = [_figure(tally, name, column, budget) for name, column, budget in tally.found]
+    found_figures += [_routing(tally, budgets, *routed) for routed in sorted(_ROUTED) if _was_asked(tally, routed[0])]
+    found_figures += _rising(tally, budgets)
     if with_wiki:
-        told += [_with_wiki(tally, *compared, budget) for compared in _WIKI for budget in budgets]
-    told.append(at_most("contexts over their budget", tally.over_budget, 0, note=f"of {tally.contexts}"))
-    told.append(plain("turns that lacked a source", tally.degraded))
+        found_figures += [_with_wiki(tally, *compared, budget) for compared in _WIKI for budget in budgets]
+    found_figures.append(at_most("contexts over their budget", tally.over_budget, 0, note=f"of {tally.contexts}"))
+    found_figures.append(plain("turns that lacked a source", tally.degraded))
     if tally.took_ms:
-        told.append(plain("a turn, p50", median(tally.took_ms), unit=" ms"))
-        told.append(plain("a turn, p95", quantile(tally.took_ms, 0.95), unit=" ms"))
-    return told
+        found_figures.append(plain("a turn, p50", median(tally.took_ms), unit=" ms"))
+        found_figures.append(plain("a turn, p95", quantile(tally.took_ms, 0.95), unit=" ms"))
+    return found_figures
 
 
 def _was_asked(tally: Tally, name: str) -> bool:
@@ -70,20 +70,20 @@ def _figure(tally: Tally, name: str, column: str, budget: int) -> Figure:
 
 
 def _routing(tally: Tally, budgets: Sequence[int], name: str, alone: str, most: float) -> Figure:
-    """Return how much is lost to competing sources, at the budget where that is most."""
+    """Return how much is lost to competing sources, at the budget where most is lost."""
     lost = [tally.share(alone, "verbatim", budget) - tally.share(name, "verbatim", budget) for budget in budgets]
     return at_most(f"lost to routing: {name}", max(lost), most)
 
 
 def _rising(tally: Tally, budgets: Sequence[int]) -> list[Figure]:
-    """Return how much less is found at any budget than at a smaller one, at the worst."""
-    told = []
+    """Return the most that is lost at any budget against a smaller one, for each scenario and column."""
+    lost = []
     for name, column in dict.fromkeys((name, column) for name, column, _ in tally.found if "baseline" not in name):
         asked = [budget for budget in sorted(budgets) if (name, column, budget) in tally.found]
         shares = [tally.share(name, column, budget) for budget in asked]
         fallen = max((max(shares[:place]) - shares[place] for place in range(1, len(shares))), default=0.0)
-        told.append(at_most(f"lost to a larger budget: {name}, {column}", max(0.0, fallen), _NOISE))
-    return told
+        lost.append(at_most(f"lost to a larger budget: {name}, {column}", max(0.0, fallen), _NOISE))
+    return lost
 
 
 def _with_wiki(tally: Tally, name: str, column: str, without: str, against: str, budget: int) -> Figure:

@@ -15,14 +15,14 @@ from typing import TypeVar
 from bench.recall.baselines import Baselines
 from bench.recall.cases import ADVERSARIAL, Conversation, DocumentQuestion, Question, plain, squash
 from bench.recall.tally import Found, Journal, Outcome, Tally
-from bench.recall.world import Asked, World
+from bench.recall.world import QuestionToAsk, World
 from models.tokens.encodings import count
 from sidecar.v1 import context_pb2
 from sidecar.v1.items_pb2 import SOURCE_MEMORY
 
 BUDGETS = (1_000, 2_000, 4_000, 8_000)
 _AT_ONCE = 2
-_COMPARED = 0.2  # of the questions go to what is only measured to compare
+_COMPARED = 0.2  # the share of the questions that is asked in scenarios measured only for comparison
 
 T = TypeVar("T")
 
@@ -148,31 +148,31 @@ class _OneOfConversation:
         return Outcome(tuple(found), len(self.options.budgets), over_budget, tuple(misses))
 
     def _evidence(self, assembly: context_pb2.Assembly) -> tuple[set[int], set[int]]:
-        """Return the positions of the gold turns in the context verbatim, and of those in it verbatim or covered."""
+        """Return the positions of the gold turns that are in the context verbatim, and of those in it verbatim or covered."""
         context = squash(context_of(assembly))
         gold = {*self.question.gold}
-        said = {place for place in gold if squash(self.conversation.turns[place].text) in context}
-        covered = said | (_kept(assembly, self.conversation) & gold)
+        verbatim = {place for place in gold if squash(self.conversation.turns[place].text) in context}
+        covered = verbatim | (_kept(assembly, self.conversation) & gold)
         if "wiki" in self.scenario.sources:
             paged = plain(context)
             facts = (fact for fact in self.conversation.facts if gold.intersection(fact.turns))
             covered |= {turn for fact in facts if squash(fact.text) in paged for turn in fact.turns} & gold
-        return said, covered
+        return verbatim, covered
 
-    def _found(self, budget: int, said: set[int], covered: set[int]) -> list[Found]:
+    def _found(self, budget: int, verbatim: set[int], covered: set[int]) -> list[Found]:
         gold = self.question.gold
         is_adversarial = self.question.category == ADVERSARIAL
         title = f"{self.name}: adversarial" if is_adversarial else self.name
-        told = [Found(title, "verbatim", budget, sum(place in said for place in gold), len(gold))]
+        results = [Found(title, "verbatim", budget, sum(place in verbatim for place in gold), len(gold))]
         if self.scenario.sources & {"memory", "wiki"}:
-            told.append(Found(title, "coverage", budget, sum(place in covered for place in gold), len(gold)))
+            results.append(Found(title, "coverage", budget, sum(place in covered for place in gold), len(gold)))
         if self.name == "turns" and not is_adversarial:
             title = f"turns: category {self.question.category}"
-            told.append(Found(title, "verbatim", budget, len(said), len({*gold})))
-        return told
+            results.append(Found(title, "verbatim", budget, len(verbatim), len({*gold})))
+        return results
 
-    def _miss(self, budget: int, said: set[int]) -> dict[str, object]:
-        missing = [self.conversation.turns[place].text for place in self.question.gold if place not in said]
+    def _miss(self, budget: int, verbatim: set[int]) -> dict[str, object]:
+        missing = [self.conversation.turns[place].text for place in self.question.gold if place not in verbatim]
         return {
             "budget": budget,
             "question": self.question.text,
@@ -223,17 +223,19 @@ class _OneOfBaselines:
         return Outcome(tuple(found))
 
 
-def _asked(one: _OneOfConversation | _OneOfDocuments, owner: str, budget: int) -> Asked:
+def _asked(one: _OneOfConversation | _OneOfDocuments, owner: str, budget: int) -> QuestionToAsk:
     scenario = one.scenario
-    return Asked(owner, one.question.text, scenario.sources, budget, scenario.allocation, spend=one.options.spend)
+    return QuestionToAsk(
+        owner, one.question.text, scenario.sources, budget, scenario.allocation, spend=one.options.spend
+    )
 
 
 def some(questions: Iterable[T], share: float) -> list[T]:
     """Return a share of the questions, the same ones every time."""
-    told = list(questions)
-    if share >= 1 or not told:
-        return told
-    return random.Random(7).sample(told, max(1, round(len(told) * share)))
+    every = list(questions)
+    if share >= 1 or not every:
+        return every
+    return random.Random(7).sample(every, max(1, round(len(every) * share)))
 
 
 def context_of(assembly: context_pb2.Assembly) -> str:

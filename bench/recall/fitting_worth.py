@@ -1,6 +1,7 @@
-"""Fits the numbers beside the ranker's weights: the calibration of relevance by kind, and whether a message asks for anything.
+"""Fits the numbers other than the ranker's weights: the calibration of relevance by kind, and whether a message asks for
+anything.
 
-Pure, on rows of what recall brought for real questions, small talk and questions about other people's conversations.
+Pure: it works on rows of what recall brought for real questions, small talk and questions about other people's conversations.
 """
 
 from __future__ import annotations
@@ -55,12 +56,13 @@ _MessageModel = tuple[RankerWeights, _Matrix]
 class Row:
     """What recall brought for one message: the candidates' kinds, log odds before calibration, which hold evidence, and sizes.
 
-    `group` names the kind of message, `fold` what it belongs to, so that nothing is tested on its own neighbours. `told` is for
-    each kind what its candidates tell together (see `holding_features`). Sizes are in tokens.
-    `name` is the set of the conversation asked, if any. `unmarked` is the vector of the message `without_marks`, `form` and
-    `words` are what tells whether it is personal. `blind` is how little the embedder knows its language, `likeness` how like it
-    the memory or page most like it is, and `told_by_words` what `told` is without vectors. `breadth` is the message's, fitted
-    without the conversation asked (see `fitting_breadth`), `leaning` how far it leans on its thread.
+    `group` names the kind of message, and `fold` what it belongs to, so that nothing is tested on its own neighbours. Sizes are
+    in tokens. `told` holds for each kind the features of its candidates together (see `holding_features`), and `told_by_words`
+    the same without vectors. `name` is the set of the conversation asked, if any.
+
+    `unmarked` is the vector of the message `without_marks`; `form` and `words` are the features of whether it is personal.
+    `blind` says how little the embedder knows its language, `likeness` how like it the likest memory or page is, and `leaning`
+    how far it leans on its thread. `breadth` is fitted without the conversation asked (see `bench.breadth`).
     """
 
     group: str
@@ -89,8 +91,8 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """What makes relevances of log odds: by kind, a curve, and the weights of whether the kind holds an answer, with vectors and
-    by words alone.
+    """The conversion of log odds to relevances: for each kind a curve, and the weights of whether the kind holds an answer, with
+    vectors and by words alone.
     """
 
     curves: Mapping[str, RelevanceCurve]
@@ -126,11 +128,11 @@ def fit_all(rows: Sequence[Row]) -> Numbers:
 
 
 def calibrate(rows: Sequence[Row]) -> Scale:
-    """Return each kind's curve, and its weights of holding an answer; a kind with little evidence is left out.
+    """Return for each kind its curve and the weights of whether it holds an answer; a kind with little evidence is left out.
 
-    A curve is fitted where the kind holds an answer. Its points and the weight of leads are those of the greatest likelihood, so
-    that over these rows the relevances of a kind sum up to its evidence. Pages repeat memories, and it is not known which answer:
-    they have neither.
+    A curve is fitted on the rows in which the kind holds an answer. Its points and the weight of leads are those of greatest
+    likelihood, so that over these rows the relevances of a kind sum up to its evidence. Pages have neither: they repeat
+    memories, and the data do not say which pages answer.
     """
     curves, holds, by_words = {}, {}, {}
     for kind in sorted({kind for row in rows for kind in row.kinds}):
@@ -149,7 +151,7 @@ def calibrate(rows: Sequence[Row]) -> Scale:
 
 
 def counts(row: Row, kind: str) -> bool:
-    """Return whether a row tells about a kind: of the dialogs with follow-ups it is known only which passages answer."""
+    """Return whether a row says which candidates of a kind answer; dialogs with follow-ups say it of passages only."""
     if row.group in {TALK, ASKING, LIFE, KNOWLEDGE, MEMORIES}:
         return False
     return kind == "passage" or row.group in {*CHATS, DOCUMENTS, STRANGER}
@@ -166,7 +168,7 @@ def calibrated(scale: Scale, row: Row) -> _Matrix:
 
 
 def spent(rows: Sequence[Row], scale: Scale, least_worth: float) -> tuple[float, float]:
-    """Return the tokens recalled a row at this floor of worth, and the share of the candidates with evidence among them."""
+    """Return the mean tokens recalled per row at this least worth, and the share of the candidates with evidence that is kept."""
     kept = [_worth(scale, row) >= least_worth for row in rows]
     tokens = sum(float(row.sizes[one].sum()) for one, row in zip(kept, rows, strict=True))
     found = sum(int(row.gold[one].sum()) for one, row in zip(kept, rows, strict=True))
@@ -181,19 +183,19 @@ def _worth(scale: Scale, row: Row) -> _Matrix:
 
 
 def bins(rows: Sequence[Row], relevances: Sequence[_Matrix], kind: str) -> list[tuple[float, float, float]]:
-    """Return for each bin of relevance its upper edge, the expected evidence of a kind in it, and the observed."""
-    told, low = [], 0.0
+    """Return for each bin of relevance its upper edge, and the expected and the observed evidence of a kind in it."""
+    rows_of_bins, lower = [], 0.0
     expected = np.concatenate([one[row.of(kind)] for one, row in zip(relevances, rows, strict=True)])
     observed = np.concatenate([row.gold[row.of(kind)] for row in rows])
-    for high in EDGES:
-        own = (expected > low) & (expected <= high)
-        told.append((high, float(expected[own].sum()), float(observed[own].sum())))
-        low = high
-    return told
+    for upper in EDGES:
+        own = (expected > lower) & (expected <= upper)
+        rows_of_bins.append((upper, float(expected[own].sum()), float(observed[own].sum())))
+        lower = upper
+    return rows_of_bins
 
 
 def passing(rows: Sequence[Row], least_asking: float) -> dict[str, float]:
-    """Return for each group the share of messages that are taken to ask for something, by numbers fitted without their fold."""
+    """Return for each group the share of messages taken to ask for something, by numbers fitted without their fold."""
     names = sorted({row.fold for row in rows})
     random.Random(3).shuffle(names)
     passed: dict[str, list[bool]] = {}
@@ -207,18 +209,18 @@ def passing(rows: Sequence[Row], least_asking: float) -> dict[str, float]:
                 features = _recalled(fitted.scale, row) | {"message": _message_odds(row, *models)}
                 chance = 1 / (1 + np.exp(-_score(fitted.asks, features)))
                 passed.setdefault(row.group, []).append(bool(chance >= least_asking))
-    return {group: sum(told) / len(told) for group, told in passed.items()}
+    return {group: sum(outcomes) / len(outcomes) for group, outcomes in passed.items()}
 
 
 def write_personal(path: Path, model: PersonalModel, *, provenance: str) -> None:
-    """Write the file of what tells questions about one's own life, with where it comes from."""
-    told = {"provenance": provenance, "bias": model.form.bias, "form": model.form.of}
-    told |= {"vector": model.vector.tolist(), "words": dict(model.words)}
-    path.write_text(json.dumps(told, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
+    """Write the file of the model that recognises questions about one's own life, with its provenance."""
+    content = {"provenance": provenance, "bias": model.form.bias, "form": model.form.of}
+    content |= {"vector": model.vector.tolist(), "words": dict(model.words)}
+    path.write_text(json.dumps(content, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
 
 
 def write(path: Path, numbers: Numbers, *, provenance: str) -> None:
-    """Write the module of fitted numbers, with where they come from in its docstring."""
+    """Write the module of fitted numbers, with their provenance in its docstring."""
     curves = "".join(f'    "{kind}": {_written(curve)},\n' for kind, curve in numbers.scale.curves.items())
     path.write_text(
         _MODULE.format(
@@ -236,7 +238,7 @@ def write(path: Path, numbers: Numbers, *, provenance: str) -> None:
 
 
 def filled(entries: Iterable[str]) -> str:
-    """Return the entries in lines, of which a wide sign takes two places."""
+    """Return the entries, joined by commas and broken into lines; a wide character counts as two columns."""
     lines = [""]
     for entry in entries:
         longer = f"{lines[-1]} {entry},"
@@ -247,41 +249,41 @@ def filled(entries: Iterable[str]) -> str:
 
 
 def _curve(odds: _Matrix, ahead: _Matrix, gold: _Matrix) -> RelevanceCurve:
-    """Return one kind's curve, of as many points as the evidence bears, with equal evidence between them."""
+    """Return one kind's curve, with as many points as its evidence allows, and equal evidence between them."""
     count = int(max(_LEAST_KNOTS, min(_MOST_KNOTS, gold.sum() // _GOLD_A_KNOT)))
-    given = np.quantile(odds[gold > 0], np.linspace(0.02, 0.98, count))
+    knots = np.quantile(odds[gold > 0], np.linspace(0.02, 0.98, count))
     lowest = np.quantile(odds, 0.02)
-    given = np.unique(np.concatenate([[lowest], given[given > lowest + _APART]]).round(4))
-    given = given[np.concatenate([[True], np.diff(given) > _APART])]
-    fitted = _likeliest(odds, ahead, gold, given)
+    knots = np.unique(np.concatenate([[lowest], knots[knots > lowest + _APART]]).round(4))
+    knots = knots[np.concatenate([[True], np.diff(knots) > _APART])]
+    fitted = _likeliest(odds, ahead, gold, knots)
     if fitted[-1] < 0:  # a curve keeps the order of candidates
-        fitted = _likeliest(odds, np.zeros(len(odds)), gold, given)
+        fitted = _likeliest(odds, np.zeros(len(odds)), gold, knots)
     observed = _rising(fitted[:-1]).round(4).tolist()
-    return RelevanceCurve(tuple(zip(given.tolist(), observed, strict=True)), round(float(fitted[-1]), 4))
+    return RelevanceCurve(tuple(zip(knots.tolist(), observed, strict=True)), round(float(fitted[-1]), 4))
 
 
-def _likeliest(odds: _Matrix, ahead: _Matrix, gold: _Matrix, given: _Matrix) -> _Matrix:
-    """Return the observed log odds at the given ones, then the weight of leads, by Newton's method.
+def _likeliest(odds: _Matrix, ahead: _Matrix, gold: _Matrix, knots: _Matrix) -> _Matrix:
+    """Return the observed log odds at these knots, then the weight of leads, by Newton's method.
 
-    Bends are penalised, and slopes other than 1 a little: where nothing was found, a curve would fall without end.
+    Bends are penalised, and slopes other than 1 a little: else a curve would fall without end where nothing was found.
     """
-    inside = np.clip(odds, given[0], given[-1])
-    upper = np.clip(np.searchsorted(given, inside, side="right"), 1, len(given) - 1)
-    share = (inside - given[upper - 1]) / (given[upper] - given[upper - 1])
-    table = np.zeros((len(odds), len(given) + 1))
+    inside = np.clip(odds, knots[0], knots[-1])
+    upper = np.clip(np.searchsorted(knots, inside, side="right"), 1, len(knots) - 1)
+    share = (inside - knots[upper - 1]) / (knots[upper] - knots[upper - 1])
+    table = np.zeros((len(odds), len(knots) + 1))
     table[np.arange(len(odds)), upper - 1], table[np.arange(len(odds)), upper] = 1 - share, share
     table[:, -1] = ahead
-    slopes = np.diff(np.eye(len(given)), axis=0) / np.diff(given)[:, None]
+    slopes = np.diff(np.eye(len(knots)), axis=0) / np.diff(knots)[:, None]
     bends = np.diff(slopes, axis=0)
-    penalty, wanted = 1e-6 * np.eye(len(given) + 1), np.zeros(len(given) + 1)
+    penalty, target = 1e-6 * np.eye(len(knots) + 1), np.zeros(len(knots) + 1)
     penalty[:-1, :-1] += _BEND_RIDGE * bends.T @ bends + _SLOPE_RIDGE * slopes.T @ slopes
-    wanted[:-1] = _SLOPE_RIDGE * slopes.sum(axis=0)
-    fitted = np.append(given + np.log(gold.sum() / _probability(odds).sum()), NO_LEAD)
+    target[:-1] = _SLOPE_RIDGE * slopes.sum(axis=0)
+    fitted = np.append(knots + np.log(gold.sum() / _probability(odds).sum()), NO_LEAD)
     for _ in range(_STEPS):
-        told = _probability(table @ fitted + odds - inside)
-        slope = table.T @ (told - gold) + penalty @ fitted - wanted
-        curvature = (table * (told * (1 - told))[:, None]).T @ table + penalty
-        step = np.clip(np.linalg.solve(curvature, slope), -1.0, 1.0)
+        predicted = _probability(table @ fitted + odds - inside)
+        gradient = table.T @ (predicted - gold) + penalty @ fitted - target
+        curvature = (table * (predicted * (1 - predicted))[:, None]).T @ table + penalty
+        step = np.clip(np.linalg.solve(curvature, gradient), -1.0, 1.0)
         fitted = fitted - step
         if np.abs(step).max() < 1e-6:
             break
@@ -289,7 +291,7 @@ def _likeliest(odds: _Matrix, ahead: _Matrix, gold: _Matrix, given: _Matrix) -> 
 
 
 def _rising(observed: _Matrix) -> _Matrix:
-    """Return the values made to rise, by pooling neighbours that fall."""
+    """Return the values made to rise, by replacing neighbours that fall with their mean."""
     merged: list[list[float]] = []
     for one in observed.tolist():
         merged.append([one])
@@ -303,14 +305,14 @@ def _probability(odds: _Matrix) -> _Matrix:
 
 
 def without_marks(message: str) -> str:
-    """Return a message as people type it in haste: without marks and capitals."""
+    """Return a message as people type it in haste: without punctuation marks and capitals."""
     return message.translate(_NO_MARKS).strip().lower()
 
 
 def _message_model(rows: Sequence[Row], *, by_vector: bool) -> _MessageModel:
-    """Return the weights of a message's form, and of its vector; small talk against all that asks for something.
+    """Return the weights of a message's form, and of its vector, that tell small talk from what asks for something.
 
-    With vectors each message is also shown without its marks, so that a question need not have one to be known.
+    With vectors, each message is also fitted on without its marks, so that a question is recognised without a question mark.
     """
     rows = [row for row in rows if row.group != KNOWLEDGE]
     if by_vector:
@@ -321,15 +323,17 @@ def _message_model(rows: Sequence[Row], *, by_vector: bool) -> _MessageModel:
     columns = np.column_stack([(table - middle) / spread, *([vectors] if by_vector else [])])
     labels = np.array([row.group != TALK for row in rows], np.float64)
     fitted = logistic.fit(columns, labels, _balance([row.group for row in rows]), _RIDGE)
-    of = fitted[: len(names)] / spread
-    bias = float(fitted[-1] - (of * middle).sum())
-    weights = RankerWeights(round(bias, 4), dict(zip(names, of.round(4).tolist(), strict=True)))
+    coefficients = fitted[: len(names)] / spread
+    bias = float(fitted[-1] - (coefficients * middle).sum())
+    weights = RankerWeights(round(bias, 4), dict(zip(names, coefficients.round(4).tolist(), strict=True)))
     return weights, fitted[len(names) : -1] * _VECTOR_SCALE if by_vector else np.zeros(vectors.shape[1])
 
 
 def personal_model(rows: Sequence[Row]) -> PersonalModel:
-    """Return what tells whether a message asks about somebody's own life: questions about conversations, and of one's own,
-    against those about documents and what anybody may know. Those in many languages count three times.
+    """Return the model of whether a message asks about somebody's own life.
+
+    It tells questions about conversations and one's own life from those about documents and common knowledge. Questions in many
+    languages count three times.
     """
     seen = [row for row in rows if row.group in {*CHATS, ASKING, LIFE, *_IMPERSONAL} and row.form]
     words = _words([row for row in seen if row.group in _OWN])
@@ -345,16 +349,18 @@ def personal_model(rows: Sequence[Row]) -> PersonalModel:
     ridge = np.full(columns.shape[1], _PERSONAL_RIDGE, np.float32)
     ridge[len(ridge) - len(words) :] = _WORDS_RIDGE
     fitted = logistic.fit(columns, labels, weights, ridge).astype(np.float64)
-    of, vector, of_words = np.split(fitted[:-1], [len(PERSONAL_FORM), len(ridge) - len(words)])
+    coefficients, vector, of_words = np.split(fitted[:-1], [len(PERSONAL_FORM), len(ridge) - len(words)])
     return PersonalModel(
-        RankerWeights(round(float(fitted[-1]), 4), dict(zip(PERSONAL_FORM, of.round(4).tolist(), strict=True))),
+        RankerWeights(
+            round(float(fitted[-1]), 4), dict(zip(PERSONAL_FORM, coefficients.round(4).tolist(), strict=True))
+        ),
         (vector * _VECTOR_SCALE).round(4),
         {word: one for word, one in zip(words, of_words.round(2).tolist(), strict=True) if abs(one) >= _LEAST_WEIGHT},
     )
 
 
 def _words(rows: Sequence[Row]) -> list[str]:
-    """Return the words of several of these questions, but for numbers and names, whose weights would be of a subject."""
+    """Return the words that several of these questions share, without numbers and names, whose weights would follow a subject."""
     of_rows = [{*map(fold, _NAME.findall(row.message))} for row in rows]
     names = set().union(*of_rows)
     counts = Counter[str]()
@@ -375,13 +381,13 @@ def _unmarked(row: Row) -> Iterator[tuple[str, _Matrix]]:
 
 
 def _forms(rows: Sequence[Row]) -> tuple[_Matrix, list[str]]:
-    told = [message_features(row.message) for row in rows]
-    names = list(told[0])
-    return np.array([[one[name] for name in names] for one in told]), names
+    forms = [message_features(row.message) for row in rows]
+    names = list(forms[0])
+    return np.array([[one[name] for name in names] for one in forms]), names
 
 
 def _balance(groups: Sequence[str]) -> _Matrix:
-    """Return weights with which small talk counts as much as all else, and our own questions in many languages a fifth of it."""
+    """Return weights by which small talk counts in all 0.7 times as much as the real questions, and our own questions half."""
     kinds = np.array(groups)
     talk, asking = kinds == TALK, np.isin(kinds, [ASKING, LIFE, MEMORIES])
     real = ~talk & ~asking
@@ -392,7 +398,7 @@ def _balance(groups: Sequence[str]) -> _Matrix:
 
 
 def _gate(rows: Sequence[Row], scale: Scale, *, by_vector: bool) -> RankerWeights:
-    """Return the weights of whether a message asks for something, on scores by models fitted without the message."""
+    """Return the weights of whether a message asks for something, on scores by models that were fitted without it."""
     asked = [row for row in rows if row.kinds and row.group not in {STRANGER, ASKING, LIFE, KNOWLEDGE}]
     if not by_vector:
         asked = [replace(row, blind=1.0, likeness=_share_held(row) / 2) for row in asked]
@@ -407,7 +413,7 @@ def _gate(rows: Sequence[Row], scale: Scale, *, by_vector: bool) -> RankerWeight
 
 
 def _share_held(row: Row) -> float:
-    return max((told["coverage"] for kind, told in row.told_by_words.items() if kind != "turn"), default=0.0)
+    return max((features["coverage"] for kind, features in row.told_by_words.items() if kind != "turn"), default=0.0)
 
 
 def _recalled(scale: Scale, row: Row) -> dict[str, float]:
@@ -415,7 +421,7 @@ def _recalled(scale: Scale, row: Row) -> dict[str, float]:
 
 
 def _message_odds(row: Row, with_vector: _MessageModel, by_words: _MessageModel) -> float:
-    """Return the log odds that a message asks for something, by how it reads alone, as the product counts them."""
+    """Return the log odds that a message asks for something, from the message alone, as the product computes them."""
     form = message_features(row.message)
     of_vector, of_words = (
         _score(weights, form) + float(vector @ row.vector) for weights, vector in (with_vector, by_words)
@@ -430,15 +436,16 @@ def _logistic(
     *,
     even: bool = False,
 ) -> RankerWeights:
-    """Return a logistic model of named features; with `even`, the rarer kind of label counts as much as the other."""
-    names, given = list(table[0]), np.array(labels, np.float64)
+    """Return a logistic model of named features; with `even`, both labels count as much in all."""
+    names, targets = list(table[0]), np.array(labels, np.float64)
     columns = np.array([[one[name] for name in names] for one in table])
     middle, spread = columns.mean(axis=0), np.maximum(columns.std(axis=0), 1e-9)
-    weights = np.where(given > 0, 1.0, given.sum() / max(1.0, (1 - given).sum()) if even else 1.0)
-    fitted = logistic.fit((columns - middle) / spread, given, weights, ridge)
-    of = fitted[:-1] / spread
+    weights = np.where(targets > 0, 1.0, targets.sum() / max(1.0, (1 - targets).sum()) if even else 1.0)
+    fitted = logistic.fit((columns - middle) / spread, targets, weights, ridge)
+    coefficients = fitted[:-1] / spread
     return RankerWeights(
-        round(float(fitted[-1] - (of * middle).sum()), 4), dict(zip(names, of.round(4).tolist(), strict=True))
+        round(float(fitted[-1] - (coefficients * middle).sum()), 4),
+        dict(zip(names, coefficients.round(4).tolist(), strict=True)),
     )
 
 

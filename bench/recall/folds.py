@@ -49,13 +49,15 @@ class Gathered:
     pages: list[Sample]
 
 
-def folds(gathered: Gathered | None, told: Sequence[Conversation], *, count: int) -> list[Fold]:
-    """Return so many folds of the conversations asked, each with weights trained without it; the shipped weights for 0."""
+def folds(gathered: Gathered | None, asked: Sequence[Conversation], *, count: int) -> list[Fold]:
+    """Return `count` folds of the conversations asked, each with weights trained without it; for 0, one with the shipped
+    weights.
+    """
     if not count or gathered is None:
-        return [Fold(tuple(told), frozenset(CORPORA), BY_VECTORS)]
+        return [Fold(tuple(asked), frozenset(CORPORA), BY_VECTORS)]
     made = []
     for number in range(count):
-        own, corpora = tuple(told[number::count]), frozenset(CORPORA[number::count])
+        own, corpora = tuple(asked[number::count]), frozenset(CORPORA[number::count])
         quarantined = frozenset(one.name for one in own) | corpora
         weights = train(gathered.samples, quarantined=quarantined)
         made.append(Fold(own, corpora, with_pages(weights, gathered.pages, quarantined=quarantined)))
@@ -63,7 +65,7 @@ def folds(gathered: Gathered | None, told: Sequence[Conversation], *, count: int
 
 
 def write_weights(path: Path, gathered: Gathered, *, data: Path) -> None:
-    """Write the weights that are shipped, trained on all."""
+    """Write the weights that are shipped, which are trained on all samples."""
     provenance = PROVENANCE.format(date.today(), _data_hash(data))  # noqa: DTZ011
     seeing, blind = (train(gathered.samples, is_blind=is_blind) for is_blind in (False, True))
     write(path, with_pages(seeing, gathered.pages), with_pages(blind, gathered.pages), provenance=provenance)
@@ -77,22 +79,24 @@ def _data_hash(data: Path) -> str:
 
 
 async def gather(
-    pools: Pools, told: Sequence[Conversation], asked: Sequence[DocumentQuestion], *, keep: Path | None
+    pools: Pools, conversations: Sequence[Conversation], questions: Sequence[DocumentQuestion], *, keep: Path | None
 ) -> Gathered:
     """Return the samples of all questions, from the product's sources or from an earlier run."""
     if keep is not None and samples_file(keep).exists():
         return _kept(samples_file(keep))
-    gathered = await _gathered(pools, told, asked)
+    gathered = await _gathered(pools, conversations, questions)
     if keep is not None:
         _keep(samples_file(keep), gathered)
     return gathered
 
 
-async def _gathered(pools: Pools, told: Sequence[Conversation], asked: Sequence[DocumentQuestion]) -> Gathered:
+async def _gathered(
+    pools: Pools, conversations: Sequence[Conversation], questions: Sequence[DocumentQuestion]
+) -> Gathered:
     async with samples.gathering(pools) as gatherer:
-        of_all = [sample for one in told for sample in await samples.of_conversation(gatherer, one)]
-        of_all += await samples.of_documents(gatherer, asked, [one for one in told if one.facts])
-        pages = [sample for one in told for sample in await samples.of_pages(gatherer, one)]
+        of_all = [sample for one in conversations for sample in await samples.of_conversation(gatherer, one)]
+        of_all += await samples.of_documents(gatherer, questions, [one for one in conversations if one.facts])
+        pages = [sample for one in conversations for sample in await samples.of_pages(gatherer, one)]
     return Gathered(of_all, pages)
 
 
@@ -115,7 +119,7 @@ def _kept(file: Path) -> Gathered:
         shown = [frozenset(one.split("\n")) for one in kept["folds"].tolist()]
         count = len(shown) - int(kept["pages"])
     both = [
-        Sample(table.astype(np.float64), told.astype(np.float64), one)
-        for table, told, one in zip(features, labels, shown, strict=True)
+        Sample(table.astype(np.float64), own_labels.astype(np.float64), one)
+        for table, own_labels, one in zip(features, labels, shown, strict=True)
     ]
     return Gathered(both[:count], both[count:])

@@ -15,7 +15,7 @@ from pathlib import Path
 from bench.recall.asking import context_of
 from bench.recall.cases import squash
 from bench.recall.tally import Found, Journal, Outcome, Tally
-from bench.recall.world import Asked, World
+from bench.recall.world import QuestionToAsk, World
 from models.tokens.encodings import count
 from sidecar.v1 import context_pb2
 from sidecar.v1.items_pb2 import SOURCE_KNOWLEDGE
@@ -67,7 +67,7 @@ class FollowUp:
         return f"{self.dialog.name}-{self.place}-{VARIANTS.index(variant)}"
 
     def said(self, variant: str) -> list[context_pb2.NewTurn]:
-        """Return the dialog before it, as one of `VARIANTS` has it."""
+        """Return the turns of the dialog before the question, in one of `VARIANTS`."""
         turns = []
         for place, exchange in enumerate(self.dialog.exchanges[: self.place]):
             turns.append(_turn(f"q{place}", "user", exchange.typed))
@@ -91,33 +91,33 @@ def dialogs(data: Path) -> list[Dialog]:
     ]
 
 
-def questions(told: Iterable[Dialog]) -> list[FollowUp]:
+def questions(read_dialogs: Iterable[Dialog]) -> list[FollowUp]:
     """Return every follow-up whose answer is longer than 20 characters and was not given before."""
-    asked = []
-    for dialog in told:
+    follow_ups = []
+    for dialog in read_dialogs:
         answers = [exchange.answer for exchange in dialog.exchanges]
-        asked += [
+        follow_ups += [
             FollowUp(dialog, place)
             for place, answer in enumerate(answers)
             if place and len(answer) > _LEAST_CHARS and answer not in answers[:place]
         ]
-    return asked
+    return follow_ups
 
 
 async def fill(
-    world: World, told: Iterable[Dialog], asked: Sequence[FollowUp], variants: Sequence[str] = VARIANTS
+    world: World, read_dialogs: Iterable[Dialog], chosen: Sequence[FollowUp], variants: Sequence[str] = VARIANTS
 ) -> None:
     """Write every dialog's text, and a thread of each of the variants for each question that is asked."""
-    await put(world, told, asked, variants)
+    await put(world, read_dialogs, chosen, variants)
     await world.until_made([OWNER])
 
 
 async def put(
-    world: World, told: Iterable[Dialog], asked: Sequence[FollowUp], variants: Sequence[str] = VARIANTS
+    world: World, read_dialogs: Iterable[Dialog], chosen: Sequence[FollowUp], variants: Sequence[str] = VARIANTS
 ) -> None:
     """Write as `fill` does, without waiting."""
-    await world.put_base({f"{one.name}.md": f"# {one.title}\n\n{one.text}\n".encode() for one in told})
-    for question in asked:
+    await world.put_base({f"{one.name}.md": f"# {one.title}\n\n{one.text}\n".encode() for one in read_dialogs})
+    for question in chosen:
         for variant in variants:
             await world.put_turns(OWNER, question.thread(variant), question.said(variant))
 
@@ -154,7 +154,7 @@ async def _found(world: World, question: FollowUp, name: str, asked: tuple[str, 
     message, thread, spend = asked
     found, over_budget = [], 0
     for budget in _BUDGETS:
-        assembly = await world.ask(Asked(OWNER, message, _SOURCES, budget, thread=thread, spend=spend))
+        assembly = await world.ask(QuestionToAsk(OWNER, message, _SOURCES, budget, thread=thread, spend=spend))
         is_over = count([context_of(assembly)], "o200k_base")[0] > budget
         read = squash(" ".join(item.text for item in assembly.items if item.source == SOURCE_KNOWLEDGE))
         over_budget += is_over

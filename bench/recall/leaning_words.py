@@ -1,4 +1,4 @@
-"""Fits what the words of a message tell of whether it leans on its thread."""
+"""Fits the log odds, by the words of a message, that it leans on its thread."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bench.recall import logistic
 from sidecar.turn.leaning import WordOdds
 
 MORE_FILE: Final = Path(__file__).parents[1] / "leaning_messages.json"
-"""Follow-ups to talks that are not told, and messages that stand by themselves, by half and language."""
+"""Follow-ups to conversations that are not in the file, and messages that stand by themselves, by half and language."""
 
 _RIDGE, _LEAST_MESSAGES, _LEAST_WEIGHT = 4.0, 4, 0.1
 
@@ -24,30 +24,31 @@ def more_messages(half: str, kind: str = "leaning") -> list[str]:
     return [text for texts in read[kind][half].values() for text in texts]
 
 
-def fit_words(said: Sequence[frozenset[str]], leans: Sequence[bool]) -> WordOdds:
-    """Return the log odds by words, fitted to messages with these `telling_words`, of which those that lean count as much as
-    the others in all.
+def fit_words(messages: Sequence[frozenset[str]], leans: Sequence[bool]) -> WordOdds:
+    """Return the log odds by words, fitted to messages with these `telling_words`.
+
+    The messages that lean count in all as much as the others.
     """
-    words = logistic.of_several(said, _LEAST_MESSAGES)
+    words = logistic.of_several(messages, _LEAST_MESSAGES)
     labels = np.array(leans, np.float32)
     counts = np.where(labels, (1 - labels).sum() / labels.sum(), 1.0).astype(np.float32)
-    *of_words, bias = logistic.fit(logistic.table_of(said, words), labels, counts, _RIDGE).tolist()
+    *of_words, bias = logistic.fit(logistic.table_of(messages, words), labels, counts, _RIDGE).tolist()
     rounded = zip(words, (round(one, 2) for one in of_words), strict=True)
     return WordOdds(round(bias, 4), {word: one for word, one in rounded if abs(one) >= _LEAST_WEIGHT})
 
 
 def odds_without_fold(
-    said: Sequence[frozenset[str]], leans: Sequence[bool], folds: Sequence[int], shown: Sequence[bool]
+    messages: Sequence[frozenset[str]], leans: Sequence[bool], folds: Sequence[int], shown: Sequence[bool]
 ) -> list[float]:
-    """Return each message's log odds, by words fitted to the messages of other folds that may be shown."""
+    """Return each message's log odds, by words fitted to the messages of other folds for which `shown` is true."""
     models = {}
     for fold in {*folds}:
         places = [place for place, its in enumerate(folds) if its != fold and shown[place]]
-        models[fold] = fit_words([said[place] for place in places], [leans[place] for place in places])
-    return [models[fold].of(words) for fold, words in zip(folds, said, strict=True)]
+        models[fold] = fit_words([messages[place] for place in places], [leans[place] for place in places])
+    return [models[fold].of(words) for fold, words in zip(folds, messages, strict=True)]
 
 
 def write_words(path: Path, odds: WordOdds, *, provenance: str) -> None:
-    """Write the file of the log odds by words, with where they come from."""
-    told = {"provenance": provenance, "bias": odds.bias, "words": dict(odds.words)}
-    path.write_text(json.dumps(told, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
+    """Write the file of the log odds by words, with their provenance."""
+    content = {"provenance": provenance, "bias": odds.bias, "words": dict(odds.words)}
+    path.write_text(json.dumps(content, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")

@@ -23,7 +23,7 @@ from bench.recall.cases import SETS, Conversation, conversations, document_quest
 from bench.recall.folds import Fold, folds, gather, write_weights
 from bench.recall.follow_ups import FOLLOW_UPS
 from bench.recall.tally import Journal, Tally
-from bench.recall.world import Asked, World
+from bench.recall.world import QuestionToAsk, World
 from models.embedding.embedder import LocalEmbedder
 from models.embedding.minilm import MiniLM
 from sidecar.process.app import running, working
@@ -67,18 +67,18 @@ class Plan:
 
 
 async def measure(plan: Plan) -> Tally:
-    """Return what was found."""
+    """Run the plan, and return what was found."""
     if plan.name == FOLLOW_UPS:
         return await _follow_ups(plan)
-    told = conversations(plan.data, plan.name)[: plan.only]
-    asked = document_questions(plan.data)
+    measured = conversations(plan.data, plan.name)[: plan.only]
+    documents_asked = document_questions(plan.data)
     tally, journal, options = Tally(), Journal(plan.keep, plan=plan.told), AskOptions(plan.spend, tuple(plan.budgets))
-    trained = plan.trained() if plan.folds or plan.write else told
+    trained = plan.trained() if plan.folds or plan.write else measured
     async with _filled(plan, trained) as (world, pools):
-        evidence = await gather(pools, trained, asked, keep=plan.keep) if plan.folds or plan.write else None
+        evidence = await gather(pools, trained, documents_asked, keep=plan.keep) if plan.folds or plan.write else None
         if plan.write is not None and evidence is not None:
             write_weights(plan.write, evidence, data=plan.data)
-        made = folds(evidence, told, count=plan.folds)
+        made = folds(evidence, measured, count=plan.folds)
         _say(f"{len(made)} folds trained")
         asking = Asking(world, journal, tally, options, share=plan.share, with_wiki=plan.with_wiki)
         embedder = LocalEmbedder(MiniLM())
@@ -87,7 +87,7 @@ async def measure(plan: Plan) -> Tally:
             for conversation in fold.conversations:
                 await asking.conversation(conversation)
                 await asking.baselines(conversation, Baselines(conversation, pools.turn, embedder))
-            documents = [one for one in asked if one.corpus in fold.corpora]
+            documents = [one for one in documents_asked if one.corpus in fold.corpora]
             if documents and fold.conversations:
                 await asking.documents(documents, fold.conversations[0].name)
             _say(f"fold {number + 1} of {len(made)} asked, {tally.contexts} contexts")
@@ -114,11 +114,11 @@ async def _follow_ups(plan: Plan) -> Tally:
 
 
 @asynccontextmanager
-async def _filled(plan: Plan, told: Sequence[Conversation]) -> AsyncIterator[tuple[World, Pools]]:
+async def _filled(plan: Plan, trained: Sequence[Conversation]) -> AsyncIterator[tuple[World, Pools]]:
     async with served() as world:
-        await world.fill(told, plan.data)
+        await world.fill(trained, plan.data)
         if plan.with_wiki:
-            _say(f"{await world.compile(told)} pages compiled")
+            _say(f"{await world.compile(trained)} pages compiled")
         _say("the data are in")
         yield world, world.app.pools
 
@@ -143,12 +143,14 @@ async def served(
 
 
 async def _alone_ms(world: World, fold: Fold) -> list[float]:
-    """Return how long turns take on an otherwise idle service, in milliseconds."""
+    """Return how long single turns take on an otherwise idle service, in milliseconds."""
     took_ms = []
     conversation = fold.conversations[0]
     for question in some(conversation.questions, _TIMED / len(conversation.questions)):
         began = time.perf_counter()
-        await world.ask(Asked(conversation.name, question.text, frozenset({"thread", "memory", "knowledge"}), 4_000))
+        await world.ask(
+            QuestionToAsk(conversation.name, question.text, frozenset({"thread", "memory", "knowledge"}), 4_000)
+        )
         took_ms.append((time.perf_counter() - began) * 1000)
     return took_ms
 

@@ -56,18 +56,18 @@ class Recorded:
 
 
 def row(recorded: Recorded, breadth: float = 0.0) -> Row:
-    """Return the row that the ranker makes now of a recorded message of this breadth."""
-    told = (recorded.group, recorded.fold, recorded.message, recorded.vector)
+    """Return the row of a recorded message of this breadth, as the ranker judges it now."""
+    identity = (recorded.group, recorded.fold, recorded.message, recorded.vector)
     candidates = [one.candidates for one in recorded.offered]
     form, words = message_form(recorded.reading), telling_words(recorded.reading)
     if not candidates:
-        return Row(*told, unmarked=recorded.unmarked, name=recorded.name, form=form, words=words)
+        return Row(*identity, unmarked=recorded.unmarked, name=recorded.name, form=form, words=words)
     reading = recorded.reading
     weighed = rank.weigh_all(reading, candidates)
     bare = [_without_vectors(one) for one in candidates]
     likenesses = likenesses_of(rank.rank(reading, candidates), reading, candidates)
     return Row(
-        *told,
+        *identity,
         [one.kind.value for one in candidates for _ in one.ids],
         weighed.odds,
         np.array([is_gold for one in recorded.offered for is_gold in one.gold], np.bool_),
@@ -111,13 +111,13 @@ class Recordings:
             kept: list[Recorded] = pickle.load(file)
         return kept
 
-    def write(self, name: str, told: Sequence[Recorded]) -> None:
+    def write(self, name: str, messages: Sequence[Recorded]) -> None:
         """Write a recording; an interrupted run leaves no partial one."""
         if self.folder is not None:
             self.folder.mkdir(parents=True, exist_ok=True)
             part = self._file(name).with_suffix(".part")
             with part.open("wb") as file:
-                pickle.dump(list(told), file, protocol=pickle.HIGHEST_PROTOCOL)
+                pickle.dump(list(messages), file, protocol=pickle.HIGHEST_PROTOCOL)
             part.replace(self._file(name))
 
     def read_maps(self, names: Iterable[str]) -> dict[str, Factors] | None:

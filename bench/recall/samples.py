@@ -122,7 +122,7 @@ async def of_pages(gatherer: Gatherer, conversation: Conversation) -> list[Sampl
         leads = [plain(item.lead or item.text) for item in found["wiki"].items]
         for names in _BESIDE_PAGES:
             beside = [one for name in names if (one := found[name].candidates)]
-            missing = {*question.gold} - _said(reading, beside, conversation)
+            missing = {*question.gold} - _contained(reading, beside, conversation)
             facts = [squash(fact.text) for fact in conversation.facts if missing.intersection(fact.turns)]
             labels = np.array([any(fact in lead for fact in facts) for lead in leads], np.float64)
             whole, *_ = features(reading, [*beside, pages])
@@ -130,19 +130,19 @@ async def of_pages(gatherer: Gatherer, conversation: Conversation) -> list[Sampl
     return samples
 
 
-def _said(reading: Reading, beside: Sequence[Candidates], conversation: Conversation) -> set[int]:
-    """Return the places of the turns that a context of these says, verbatim or by an observation."""
+def _contained(reading: Reading, beside: Sequence[Candidates], conversation: Conversation) -> set[int]:
+    """Return the positions of the turns that a context of these candidates contains, verbatim or by an observation."""
     texts = [text for one in beside for text in one.texts]
     ids = [item_id for one in beside for item_id in one.ids]
     places = {turn.text: place for place, turn in enumerate(conversation.turns)}
-    left, said = _BESIDE_CHARS, set[int]()
+    left, contained = _BESIDE_CHARS, set[int]()
     relevances = rank(reading, beside).relevances
     for place in sorted(range(len(texts)), key=lambda place: -relevances[place]):
         if len(texts[place]) <= left:
             left -= len(texts[place])
             kind, _, name = ids[place].partition(":fact-")
-            said.update(conversation.facts[int(name)].turns if kind == "memory" else [places[texts[place]]])
-    return said
+            contained.update(conversation.facts[int(name)].turns if kind == "memory" else [places[texts[place]]])
+    return contained
 
 
 async def of_documents(

@@ -104,11 +104,11 @@ def samples_file(folder: Path) -> Path:
 def _read(lines: Iterable[str]) -> Iterable[tuple[str, Outcome]]:
     for line in lines:
         try:
-            told: dict[str, Any] = json.loads(line)
+            entry: dict[str, Any] = json.loads(line)
         except ValueError:
             continue  # the run ended in the middle of it
-        found = tuple(Found(**one) for one in told["found"])
-        yield told["key"], Outcome(found, told["contexts"], told["over_budget"], tuple(told["misses"]))
+        found = tuple(Found(**one) for one in entry["found"])
+        yield entry["key"], Outcome(found, entry["contexts"], entry["over_budget"], tuple(entry["misses"]))
 
 
 def _written(key: tuple[object, ...]) -> str:

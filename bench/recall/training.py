@@ -1,7 +1,7 @@
 """Fits the ranker's weights: ridge logistic regression by Newton's method, on features that the product itself computes.
 
-Folds are whole conversations and corpora, so that no figure rests on a question whose neighbours were seen. Only weights and
-their provenance are written; no text, id or question of the data.
+A fold consists of whole conversations and corpora, so that no question is tested with weights that were trained on its
+neighbours. Only weights and their provenance are written, and no text, id or question of the data.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ WITHOUT_VECTORS = frozenset({"cosine", "cosine_gap", "near_cosine", "local_cosin
 
 _Matrix = NDArray[np.float64]
 _STEPS, _ENOUGH = 30, 1e-3
-_MOST_MOVED = 10.0
+_MOST_SHIFT = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One question over one pool of candidates: a row of features a candidate, and which of them hold evidence.
+    """One question with one pool of candidates: a row of features for each candidate, and labels of which hold evidence.
 
-    `folds` are the conversations and corpora that it shows; it is left out of training when one of them is held back.
+    `folds` are the conversations and corpora it draws on; training leaves it out if one of them is held back.
     """
 
     features: _Matrix
@@ -42,9 +42,9 @@ class Sample:
 def train(
     samples: Sequence[Sample], *, quarantined: frozenset[str] = frozenset(), is_blind: bool = False
 ) -> RankerWeights:
-    """Return the weights fitted to the samples that show nothing held back; `is_blind` leaves the vectors' features out.
+    """Return the weights fitted to the samples that draw on nothing in `quarantined`.
 
-    Those of typed edges stay as shipped: these samples have none.
+    `is_blind` leaves out the features made of vectors. The weights of typed edges stay as shipped, since no sample has edges.
     """
     seen = [sample for sample in samples if not sample.folds & quarantined]
     unused = {*PATH_NAMES, *(WITHOUT_VECTORS if is_blind else ())}
@@ -53,36 +53,38 @@ def train(
     labels = np.concatenate([sample.labels for sample in seen])
     means, deviations = table.mean(axis=0), table.std(axis=0) + 1e-9
     fitted = _fit(np.column_stack([(table - means) / deviations, np.ones(len(table))]), labels)
-    slopes = fitted[:-1] / deviations
-    weights = {NAMES[place]: round(float(slope), 4) for place, slope in zip(used, slopes, strict=True)}
+    coefficients = fitted[:-1] / deviations
+    weights = {
+        NAMES[place]: round(float(coefficient), 4) for place, coefficient in zip(used, coefficients, strict=True)
+    }
     shipped = (BY_WORDS if is_blind else BY_VECTORS).of
     weights |= {name: shipped[name] for name in PATH_NAMES}
-    return RankerWeights(round(float(fitted[-1] - slopes @ means), 4), weights)
+    return RankerWeights(round(float(fitted[-1] - coefficients @ means), 4), weights)
 
 
 def with_pages(
     weights: RankerWeights, pages: Sequence[Sample], *, quarantined: frozenset[str] = frozenset()
 ) -> RankerWeights:
-    """Return the weights with that of pages: a passage's, shifted so that over these samples the mean relevance equals the
-    share of pages with evidence.
+    """Return the weights with one for pages: that of passages, shifted so that over these samples the mean relevance equals
+    the share of pages with evidence.
 
-    The samples are rows of pages; a label says whether a page adds evidence to what stands beside it anyway. Without samples
-    the weight keeps its distance from a passage's in the shipped weights.
+    Every row of these samples is a page; its label says whether the page adds evidence to the rest of the context. Without
+    samples, the weight keeps the distance that it has from that of passages in the shipped weights.
     """
     seen = [sample for sample in pages if not sample.folds & quarantined]
     shipped = BY_VECTORS if weights.of.keys() >= WITHOUT_VECTORS else BY_WORDS
-    moved = shipped.of["is_page"] - shipped.of["is_passage"]
+    shift = shipped.of["is_page"] - shipped.of["is_passage"]
     if seen:
         table, labels = np.concatenate([one.features for one in seen]), np.concatenate([one.labels for one in seen])
-        slopes = np.array([weights.of.get(name, 0.0) for name in NAMES])
-        slopes[NAMES.index("is_page")] = weights.of["is_passage"]
-        moved = _moved(table @ slopes + weights.bias, float(labels.sum()))
-    return RankerWeights(weights.bias, {**weights.of, "is_page": round(weights.of["is_passage"] + moved, 4)})
+        coefficients = np.array([weights.of.get(name, 0.0) for name in NAMES])
+        coefficients[NAMES.index("is_page")] = weights.of["is_passage"]
+        shift = _shift(table @ coefficients + weights.bias, float(labels.sum()))
+    return RankerWeights(weights.bias, {**weights.of, "is_page": round(weights.of["is_passage"] + shift, 4)})
 
 
-def _moved(logits: _Matrix, wanted: float) -> float:
-    """Return the shift of the log odds at which their probabilities sum up to `wanted`, by bisection."""
-    low, high = -_MOST_MOVED, _MOST_MOVED
+def _shift(logits: _Matrix, wanted: float) -> float:
+    """Return the shift of the log odds with which their probabilities sum up to `wanted`, found by bisection."""
+    low, high = -_MOST_SHIFT, _MOST_SHIFT
     for _ in range(_STEPS):
         middle = (low + high) / 2
         low, high = (middle, high) if _probability(logits + middle).sum() < wanted else (low, middle)
@@ -90,7 +92,7 @@ def _moved(logits: _Matrix, wanted: float) -> float:
 
 
 def write(path: Path, by_vectors: RankerWeights, by_words: RankerWeights, *, provenance: str) -> None:
-    """Write these weights and their provenance into the module of weights; the others in it stay."""
+    """Write these weights and their provenance into the module of weights, and leave the other weights in it as they are."""
     _, *rest = path.read_text().split('"""\n')
     text = '"""\n'.join((_TITLE + provenance + "\n", *rest))
     for name, weights in (("BY_VECTORS", by_vectors), ("BY_WORDS", by_words)):
@@ -103,27 +105,27 @@ def write(path: Path, by_vectors: RankerWeights, by_words: RankerWeights, *, pro
 def fit_weighted(
     rows: Sequence[Mapping[str, float]], labels: Sequence[bool], weights: Sequence[float], *, ridge: float
 ) -> RankerWeights:
-    """Return a logistic model of named features, each row counting by its weight; ridge on standardised features."""
+    """Return a logistic model of named features, with a weight for each row and a ridge on the standardised features."""
     names = list(rows[0])
     table = np.array([[row[name] for name in names] for row in rows])
-    given, counts = np.array(labels, np.float64), np.array(weights)
+    targets, counts = np.array(labels, np.float64), np.array(weights)
     middle, spread = np.average(table, axis=0, weights=counts), table.std(axis=0) + 1e-9
     columns = np.column_stack([(table - middle) / spread, np.ones(len(rows))])
     penalty = np.full(columns.shape[1], ridge)
     penalty[-1] = 1e-6
     fitted = np.zeros(columns.shape[1])
     for _ in range(_STEPS):
-        told = _probability(np.clip(columns @ fitted, -35, 35))
-        slope = columns.T @ (counts * (told - given)) + penalty * fitted
-        curvature = (columns * (counts * told * (1 - told))[:, None]).T @ columns + np.diag(penalty)
-        fitted = fitted - np.linalg.solve(curvature, slope)
-    of = fitted[:-1] / spread
-    bias = round(float(fitted[-1] - (of * middle).sum()), 4)
-    return RankerWeights(bias, dict(zip(names, of.round(4).tolist(), strict=True)))
+        predicted = _probability(np.clip(columns @ fitted, -35, 35))
+        gradient = columns.T @ (counts * (predicted - targets)) + penalty * fitted
+        curvature = (columns * (counts * predicted * (1 - predicted))[:, None]).T @ columns + np.diag(penalty)
+        fitted = fitted - np.linalg.solve(curvature, gradient)
+    coefficients = fitted[:-1] / spread
+    bias = round(float(fitted[-1] - (coefficients * middle).sum()), 4)
+    return RankerWeights(bias, dict(zip(names, coefficients.round(4).tolist(), strict=True)))
 
 
 def put_weights(path: Path, named: Mapping[str, RankerWeights], *, provenance: str) -> None:
-    """Write these weights into the module of weights; what stands below the first of them ends with the provenance."""
+    """Write these weights into the module of weights, and their provenance into the docstring below the first of them."""
     text = path.read_text()
     for name, weights in named.items():
         start = text.index(f"{name}: Final = ")
@@ -137,7 +139,7 @@ def put_weights(path: Path, named: Mapping[str, RankerWeights], *, provenance: s
 
 
 def _fit(table: _Matrix, labels: _Matrix) -> _Matrix:
-    """Return the coefficients, that of the last column, the bias, unpenalised. Steps are halved until they help."""
+    """Return the coefficients by Newton's method, with each step halved until it helps. The last, the bias, is unpenalised."""
     share = labels.mean()
     fitted = np.zeros(table.shape[1])
     fitted[-1] = np.log(share / (1 - share))
@@ -145,10 +147,10 @@ def _fit(table: _Matrix, labels: _Matrix) -> _Matrix:
     penalty[-1] = 0
     loss = _loss(table, labels, fitted, penalty)
     for _ in range(_STEPS):
-        told = _probability(table @ fitted)
-        slope = table.T @ (told - labels) + penalty * fitted
-        curvature = (table * (told * (1 - told))[:, None]).T @ table + np.diag(penalty)
-        step = np.linalg.solve(curvature, slope)
+        predicted = _probability(table @ fitted)
+        gradient = table.T @ (predicted - labels) + penalty * fitted
+        curvature = (table * (predicted * (1 - predicted))[:, None]).T @ table + np.diag(penalty)
+        step = np.linalg.solve(curvature, gradient)
         size = 1.0
         while size > _ENOUGH and _loss(table, labels, fitted - size * step, penalty) >= loss:
             size /= 2

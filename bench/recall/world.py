@@ -44,8 +44,8 @@ _SUFFIXES = {"wikitexts": ".txt"}  # as plain text: one paragraph of a hundred t
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """One question to ask: its owner, sources, token budget (None for the default), allocation and thread.
+class QuestionToAsk:
+    """A turn to request: its owner, message, sources, token budget (None for the default), allocation and thread.
 
     `system_tokens` are those of the caller's system prompt and tools, `spend` is the knob (empty for the default).
     """
@@ -114,7 +114,7 @@ class World:
             due = await background.next_due(connection, scope)
         return due is not None and due <= datetime.now(UTC)
 
-    async def ask(self, asked: Asked) -> context_pb2.Assembly:
+    async def ask(self, asked: QuestionToAsk) -> context_pb2.Assembly:
         """Return the assembly of one turn."""
         request = context_pb2.AssembleContextRequest(
             thread_id=asked.thread,
@@ -128,8 +128,8 @@ class World:
         self.degraded += answer.assembly.degraded
         return answer.assembly
 
-    async def fitted_again(self, asked: Asked, receipt_id: str) -> context_pb2.Assembly:
-        """Return the turn of a receipt, once that is written, fitted again with these sources and this budget."""
+    async def fitted_again(self, asked: QuestionToAsk, receipt_id: str) -> context_pb2.Assembly:
+        """Return the turn of a receipt, replayed with these sources and this budget as soon as the receipt is written."""
         request = context_pb2.ReplayAssemblyRequest(receipt_id=receipt_id, overrides=_overrides(asked))
         while True:
             try:
@@ -194,7 +194,7 @@ class World:
             request.page_token = answer.next_page_token
 
     async def decay(self, owner: str) -> list[decay_pb2.DecayGroup]:
-        """Compress the groups that the shipped policy finds, wait until it is done, and return them."""
+        """Compress the groups that the shipped policy finds, wait until they are compressed, and return them."""
         proof = self._proof(owner)
         explained = await self._call["ExplainDecay"](decay_pb2.ExplainDecayRequest(), metadata=proof, timeout=60)
         await self._call["ScheduleDecay"](decay_pb2.ScheduleDecayRequest(), metadata=proof, timeout=60)
@@ -235,7 +235,7 @@ def _moment(at: datetime) -> Timestamp:
     return written
 
 
-def _overrides(asked: Asked) -> profile_pb2.Profile:
+def _overrides(asked: QuestionToAsk) -> profile_pb2.Profile:
     named = {"thread", "knowledge", "memory", "wiki"}
     knobs: list[Any] = [
         profile_pb2.SourceKnobs(source=items_pb2.Source.Value(f"SOURCE_{name.upper()}"), enabled=name in asked.sources)

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.calibrate import told_talk
+from bench.calibrate import talk_messages
 from bench.recall import fitting_worth, recordings
 from bench.recall.fitting_worth import Row, Scale, calibrate, calibrated, without_marks
 from bench.recall.recordings import Offered, Recorded, Recordings
@@ -89,9 +89,9 @@ def test_kind_holds_an_answer_the_more_likely_the_better_its_best_candidate() ->
 
 def test_small_talk_held_back_is_none_that_was_fitted_on() -> None:
     for kind, least in (("small_talk", 160), ("asking", 60)):
-        held = told_talk(kind, "held")
+        held = talk_messages(kind, "held")
         assert len({*held}) == len(held) >= least
-        assert not {*held} & {*told_talk("small_talk"), *told_talk("asking")}
+        assert not {*held} & {*talk_messages("small_talk"), *talk_messages("asking")}
 
 
 def a_recording(message: str = "Where does Anna live?") -> Recorded:
