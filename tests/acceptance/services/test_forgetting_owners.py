@@ -157,5 +157,5 @@ async def test_forgetting_an_owner_needs_an_admin_and_an_explicit_name(
     assert code is grpc.StatusCode.INVALID_ARGUMENT
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
     assert run(["owner", "forget", "--owner", "mara", "--token", "x"]) == USAGE  # nobody is there to say yes
-    assert "everything of the owner 'mara'?" in capsys.readouterr().err
+    assert "all data of the owner 'mara'?" in capsys.readouterr().err
     assert (await agent.ListTurns(context_pb2.ListTurnsRequest(thread_id=THREAD))).turns

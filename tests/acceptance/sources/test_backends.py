@@ -313,7 +313,7 @@ deadline_s = 50
 
 
 async def test_unusable_backend_file_stops_the_start(settings: Settings, tmp_path: Path) -> None:
-    with pytest.raises(SettingInvalid, match="bedrock is no kind"):
+    with pytest.raises(SettingInvalid, match="bedrock is not a kind"):
         async with backed(settings, tmp_path, "[[bedrock]]\nname='a'"):
             pass
 

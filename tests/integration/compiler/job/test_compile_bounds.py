@@ -265,5 +265,5 @@ async def test_reset_is_refused_while_a_job_runs(pools: Pools) -> None:
     await write_and_request(pools, journal(6))
     assert await worker_on(pools, engine_on(pools))._claim(SCOPE) is not None
     async with scoped(pools.background, SCOPE) as connection:
-        with pytest.raises(ActRefused, match="runs"):
+        with pytest.raises(ActRefused, match="is running"):
             await upkeep.reset(connection, SCOPE, mode=ResetMode.FULL, now=NOW)
