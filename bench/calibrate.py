@@ -19,7 +19,8 @@ import json
 import random
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import fields
 from datetime import UTC, datetime
 from functools import partial
@@ -31,7 +32,7 @@ import uvloop
 
 from bench import answers, breadth, privacy
 from bench.figures import Figure, at_least, at_most, plain
-from bench.recall import fitting_worth, follow_ups, measuring, recordings
+from bench.recall import fitting_worth, follow_ups, measuring, pronouns, recordings, talks
 from bench.recall.cases import (
     ADVERSARIAL,
     SETS,
@@ -49,12 +50,16 @@ from bench.recall.fitting_worth import (
     KNOWLEDGE,
     LIFE,
     MEMORIES,
+    NOT_STORED,
     REWRITTEN,
     STRANGER,
     TALK,
+    TALKS,
+    WITH_PRONOUNS,
     Row,
     without_marks,
 )
+from bench.recall.leaning_words import MORE_FILE, more_messages
 from bench.recall.recordings import Offered, Recorded, Recordings
 from bench.recall.world import AGENT, TENANT, THREAD, World
 from models.embedding.answers import towards_answers
@@ -81,9 +86,10 @@ from store.scope import Scope, owner_uuid, tenant_uuid
 _TARGET = Path("sidecar/turn/calibration.py")
 _TALK = Path(__file__).with_name("small_talk.json")
 _PERSONAL = Path(__file__).with_name("personal.json")
-_A_CONVERSATION, _DOCUMENTS, _STRANGERS, _FOLLOW_UPS = 100, 32, 40, 240
+_A_CONVERSATION, _DOCUMENTS, _STRANGERS, _FOLLOW_UPS, _LEANING = 100, 32, 40, 240, 50
 _THREADS = (follow_ups.VARIANTS[0], follow_ups.VARIANTS[2])
 _AT_ONCE, _PROGRESS_EVERY = 2, 100
+_NOTHING = (STRANGER, NOT_STORED)
 _LEAST_EVIDENCE = 20  # with less evidence, no ratio is given
 
 _Held = Callable[[Source, str, str], bool]
@@ -201,7 +207,7 @@ def _code() -> list[Path]:
 async def _recorded(data: Path, scale: float, only: int | None, kept: Recordings) -> list[Recorded]:
     """Return what recall brings for all messages, from the recording if it is kept there."""
     recorded: list[Recorded] = []
-    for name, record in (("conversations", _conversations), ("dialogs", _dialogs)):
+    for name, record in (("conversations", _conversations), ("leaning", _leaning), ("dialogs", _dialogs)):
         part = kept.read(name)
         if part is None:
             part = await record(data, scale, only, kept)
@@ -212,7 +218,11 @@ async def _recorded(data: Path, scale: float, only: int | None, kept: Recordings
     return recorded
 
 
-async def _conversations(data: Path, scale: float, only: int | None, kept: Recordings) -> list[Recorded]:
+@asynccontextmanager
+async def _asking(
+    data: Path, only: int | None, kept: Recordings
+) -> AsyncIterator[tuple[World, _Asking, list[Conversation]]]:
+    """Yield a world with the conversations, their pages and the corpora, what asks it, and the conversations."""
     maps = kept.read_maps(SETS)
     if maps is None:
         _say("fitting maps towards answers")
@@ -225,6 +235,12 @@ async def _conversations(data: Path, scale: float, only: int | None, kept: Recor
         _say("compiling pages")
         _say(f"{await world.compile([one for one in told if one.facts])} pages")
         asking = await _Asking.of(world, {name: answers.towards(one) for name, one in maps.items()})
+        yield world, asking, told
+        asking.close()
+
+
+async def _conversations(data: Path, scale: float, only: int | None, kept: Recordings) -> list[Recorded]:
+    async with _asking(data, only, kept) as (world, asking, told):
         documents = document_questions(data)
         asked = [
             one
@@ -234,7 +250,30 @@ async def _conversations(data: Path, scale: float, only: int | None, kept: Recor
         recorded = await _all([*asked, *asking.small_talk([(one.name, THREAD) for one in told])])
         recorded += await asking.own_questions()
         recorded += await _own_memories(world, asking)
-        asking.close()
+    return recorded
+
+
+async def _leaning(data: Path, scale: float, only: int | None, kept: Recordings) -> list[Recorded]:
+    """Return what recall brings for messages that lean on a conversation: questions with pronouns, and messages of our own that
+    nothing stored answers, half of them after such a question.
+    """
+    recorded: list[Recorded] = []
+    async with _asking(data, only, kept) as (world, asking, told):
+        for conversation in told:
+            chance, owner = random.Random(f"leaning {conversation.name}"), conversation.name
+            count = round(_LEANING * scale)
+            messages = chance.sample(more_messages("fitted"), 2 * count)
+            recorded += await _all([asking.not_stored(conversation, one) for one in messages[:count]])
+            questions = pronouns.drawn(conversation, count, chance)
+            for place, (question, message) in enumerate(zip(questions, messages[count:], strict=False)):
+                await world.put_turns(owner, THREAD, question.exchange(f"before-{place}"))
+                await world.until_made([owner])
+                recorded.append(await asking.with_pronouns(conversation, question)())
+                recorded.append(await asking.not_stored(conversation, message)())
+            _say(f"{len(recorded)} messages that lean asked")
+        people = talks.people("fitted")
+        await talks.fill(world, people)
+        recorded += await _all([asking.talk(one, place) for one in people for place in range(len(one.talks))])
     return recorded
 
 
@@ -314,22 +353,11 @@ class _Asking:
     ) -> Iterable[_Asked]:
         """Yield a conversation's questions, those to documents beside it, and another conversation's."""
         chance = random.Random(conversation.name)
-        group, name = (CHATS[0], SETS[0]) if conversation.facts else (CHATS[1], SETS[1])
+        group, name = CHATS[not conversation.facts], _set_of(conversation)
         others = [one for one in other.questions if one.category != ADVERSARIAL]
         for question in _drawn(chance, conversation, scale):
-            texts = {squash(conversation.turns[place].text) for place in question.gold}
-            facts = {
-                f"memory:fact-{n}" for n, fact in enumerate(conversation.facts) if {*fact.turns} & {*question.gold}
-            }
-
-            def held(source: Source, item_id: str, text: str, texts: set[str] = texts, facts: set[str] = facts) -> bool:
-                return (
-                    item_id in facts if source is Source.MEMORY else source is Source.THREAD and squash(text) in texts
-                )
-
-            yield partial(
-                self._record, (group, conversation.name), question.text, conversation.name, THREAD, held, name
-            )
+            key, held = (group, conversation.name), _held_by(conversation, question)
+            yield partial(self._record, key, question.text, conversation.name, THREAD, held, name)
         for asked in chance.sample(documents, round(_DOCUMENTS * scale)):
 
             def holds(source: Source, item_id: str, text: str, asked: DocumentQuestion = asked) -> bool:
@@ -338,6 +366,28 @@ class _Asking:
             yield partial(self._record, (DOCUMENTS, asked.corpus), asked.text, conversation.name, THREAD, holds, name)
         for stranger in chance.sample(others, round(_STRANGERS * scale)):
             yield partial(self._record, (STRANGER, other.name), stranger.text, conversation.name, THREAD, _none, name)
+
+    def with_pronouns(self, conversation: Conversation, asked: pronouns.PronounQuestion) -> _Asked:
+        """Return a question with pronouns; the exchange before it is in the thread."""
+        held, name = _held_by(conversation, asked.question), _set_of(conversation)
+        key = (WITH_PRONOUNS, conversation.name)
+        return partial(self._record, key, asked.text, conversation.name, THREAD, held, name)
+
+    def talk(self, person: talks.Person, place: int) -> _Asked:
+        """Return the message of one of a person's talks."""
+        talk = person.talks[place]
+        answers = {f"memory:{person.memory_id(answer)}" for answer in talk.answers}
+
+        def held(source: Source, item_id: str, text: str) -> bool:
+            return item_id in answers
+
+        key = (TALKS if talk.answered_in == talks.MEMORY else NOT_STORED, person.name)
+        return partial(self._record, key, talk.message, person.name, f"talk-{place}", held)
+
+    def not_stored(self, conversation: Conversation, message: str) -> _Asked:
+        """Return a message that nothing stored answers."""
+        key = (NOT_STORED, message)
+        return partial(self._record, key, message, conversation.name, THREAD, _none, _set_of(conversation))
 
     def small_talk(self, places: Sequence[tuple[str, str]]) -> Iterable[_Asked]:
         """Yield small talk, each message in one of these owners' threads."""
@@ -410,6 +460,21 @@ def own_questions(half: str = "") -> Iterator[tuple[str, str]]:
         yield from ((group, message) for messages in read[kind].values() for message in messages)
 
 
+def _set_of(conversation: Conversation) -> str:
+    return SETS[0] if conversation.facts else SETS[1]
+
+
+def _held_by(conversation: Conversation, question: Question) -> _Held:
+    """Return what tells whether a candidate is evidence for a question to a conversation."""
+    texts = {squash(conversation.turns[place].text) for place in question.gold}
+    facts = {f"memory:fact-{n}" for n, fact in enumerate(conversation.facts) if {*fact.turns} & {*question.gold}}
+
+    def held(source: Source, item_id: str, text: str) -> bool:
+        return item_id in facts if source is Source.MEMORY else source is Source.THREAD and squash(text) in texts
+
+    return held
+
+
 def _none(source: Source, item_id: str, text: str) -> bool:
     return False
 
@@ -423,9 +488,9 @@ def _figures(rows: Sequence[Row]) -> list[Figure]:
     names = sorted({row.fold for row in asked})
     halves = [[row for row in asked if names.index(row.fold) % 2 == half] for half in (0, 1)]
     measured += _held(halves, "the other half")
-    chats = [row for row in asked if row.group in {*CHATS, DOCUMENTS, STRANGER}]
+    chats = [row for row in asked if row.group in {*CHATS, DOCUMENTS, STRANGER, WITH_PRONOUNS, NOT_STORED}]
     measured += _held([[row for row in chats if row.name == name] for name in SETS], "the other set", kinds=("turn",))
-    texts = [row for row in asked if row.group != STRANGER]
+    texts = [row for row in asked if row.group not in _NOTHING]
     of_texts = [[row for row in texts if (row.name != "") == is_base] for is_base in (True, False)]
     measured += _held(of_texts, "the other set", kinds=("passage",))
     return measured + list(_spent(chats))
@@ -434,7 +499,7 @@ def _figures(rows: Sequence[Row]) -> list[Figure]:
 def _held(parts: Sequence[Sequence[Row]], name: str, *, kinds: Sequence[str] = ()) -> Iterable[Figure]:
     """Yield the ratios of observed to expected evidence in two parts, each under the scale of the other.
 
-    Strangers' questions are fitted on but not measured.
+    Messages that nothing stored answers are fitted on but not measured.
     """
     scales = [fitting_worth.calibrate(part) for part in parts]
     for kind in kinds or sorted({kind for part in parts for row in part for kind in row.kinds if kind != "page"}):
@@ -442,7 +507,7 @@ def _held(parts: Sequence[Sequence[Row]], name: str, *, kinds: Sequence[str] = (
             (fitting_worth.calibrated(scale, row), row)
             for part, scale in zip(parts, scales[::-1], strict=True)
             for row in part
-            if row.group != STRANGER and fitting_worth.counts(row, kind)
+            if row.group not in _NOTHING and fitting_worth.counts(row, kind)
         ]
         found = fitting_worth.bins([row for _, row in tested], [one for one, _ in tested], kind)
         expected, observed = (sum(one[place] for one in found) for place in (1, 2))
@@ -461,14 +526,14 @@ def _spent(chats: Sequence[Row]) -> Iterable[Figure]:
     for name, other in (SETS, SETS[::-1]):
         across = fitting_worth.calibrate([row for row in chats if row.name == other])
         for fitted_on, scale in (("the other set", across), ("both sets", whole)):
-            for group in (CHATS[0] if name == SETS[0] else CHATS[1], DOCUMENTS, STRANGER):
+            for group in (CHATS[0] if name == SETS[0] else CHATS[1], DOCUMENTS, *_NOTHING):
                 rows = [row for row in chats if row.name == name and row.group == group]
                 if not rows:
                     continue
                 tokens, found = fitting_worth.spent(rows, scale, least)
                 title = f"{name}, {group}, fitted on {fitted_on}"
                 yield plain(f"{title}: tokens recalled", tokens, note=f"of {len(rows)}")
-                if group != STRANGER:
+                if group not in _NOTHING:
                     yield plain(f"{title}: evidence of the candidates kept", found)
 
 
@@ -477,7 +542,9 @@ def _within(name: str, value: float, low: float, high: float, count: float) -> F
 
 
 def _digest(data: Path) -> str:
-    digest = hashlib.sha256(_TALK.read_bytes() + _PERSONAL.read_bytes())
+    digest = hashlib.sha256(
+        _TALK.read_bytes() + _PERSONAL.read_bytes() + MORE_FILE.read_bytes() + talks.FILE.read_bytes()
+    )
     for file in sorted(file for name in (*SETS, "kb", follow_ups.FOLLOW_UPS) for file in (data / name).iterdir()):
         digest.update(file.read_bytes())
     return digest.hexdigest()[:16]
@@ -489,7 +556,7 @@ def _say(what: str) -> None:
 
 _PROVENANCE = """Command: `python -m bench calibrate --data DIR --scale {scale:g}{only}`, {rows} messages, {date}. The SHA-256 of
 the data begins {digest}. Data: LoCoMo, REALTALK, chunking_evaluation, CANARD (measured on, never shipped), and
-`bench/small_talk.json` and `bench/personal.json` (own). Relevance is calibrated by kind, on what recall brings to the default
-turn. A message asks for something if it is no small talk."""
+`bench/small_talk.json`, `bench/personal.json`, `bench/leaning_messages.json` and `bench/leaning_talks.json` (own). Relevance is
+calibrated by kind, on what recall brings to the default turn. A message asks for something if it is no small talk."""
 _PERSONAL_PROVENANCE = """For {name}. Command: `python -m bench calibrate --data DIR --scale {scale:g}{only} --personal`, {rows}
 messages, {date}. The SHA-256 of the data begins {digest}. Data: as in `calibration`."""

@@ -1,9 +1,10 @@
 """What a turn spends as it is installed, on real questions, on questions about other people and on small talk, and what it finds.
 
 Four sources take part: conversations with their observations as memories and pages compiled of them, and a base of documents;
-then dialogs about a text. Each real question is also asked with `spend` full, whose pool is the model's window of 128,000 tokens:
-evidence is told as a share of what that finds. With `--remote` a memory service of another maker takes part, over HTTP, in which
-each person has somebody else's memories: what it brings helps nobody and must cost next to nothing.
+then dialogs about a text, and talks of people with memories (`bench.recall.talks`, the half held back). Each real question is
+also asked with `spend` full, whose pool is the model's window of 128,000 tokens: evidence is told as a share of what that
+finds. With `--remote` a memory service of another maker takes part, over HTTP, in which each person has somebody else's
+memories: what it brings helps nobody and must cost next to nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import uvloop
 
 from bench.calibrate import talk_messages
 from bench.figures import Figure, at_least, at_most, plain, quantile
-from bench.recall import cases, follow_ups
+from bench.recall import cases, follow_ups, talks
 from bench.recall.asking import context_of
 from bench.recall.cases import (
     ADVERSARIAL,
@@ -38,6 +39,7 @@ from bench.recall.cases import (
     squash,
 )
 from bench.recall.follow_ups import FollowUp
+from bench.recall.leaning_words import more_messages
 from bench.recall.measuring import served
 from bench.recall.world import TENANT, THREAD, QuestionToAsk, World
 from sidecar.context.query_embedding import LATE
@@ -47,8 +49,9 @@ from store.scope import owner_uuid
 from tests.stand_ins import hindsight
 
 SMALL_TALK, STRANGERS, IN_LANGUAGES = "small talk", "about another person", "real questions in eight languages"
+NOT_STORED, TALKS = "leaning on a thread, not stored", "follow-ups to memories"
 _HALVES = ("fitted", "held")
-_A_CONVERSATION, _DOCUMENTS, _STRANGERS, _FOLLOW_UPS = 40, 8, 40, 160
+_A_CONVERSATION, _DOCUMENTS, _STRANGERS, _FOLLOW_UPS, _LEANING = 40, 8, 40, 160, 400
 _THREADS = (follow_ups.VARIANTS[0], follow_ups.VARIANTS[2])
 _SOURCES = frozenset({"thread", "memory", "knowledge", "wiki"})
 _AT_ONCE, _TOLD_EVERY, _TALK_SHARE = 2, 100, 4
@@ -110,7 +113,7 @@ def figures(spent: dict[str, Spent]) -> list[Figure]:
         if name.startswith(SMALL_TALK):
             told.append(at_least(f"{name}: nothing recalled", one.nothing / count, 0.85, note=note))
             told.append(at_most(f"{name}: tokens recalled", fmean(one.recalled), 400))
-        elif name == STRANGERS:
+        elif name in {STRANGERS, NOT_STORED}:
             told.append(at_most(f"{name}: tokens recalled", fmean(one.recalled), 1_500, note=note))
         elif name.startswith(IN_LANGUAGES):
             told.append(plain(f"{name}: nothing recalled", one.nothing / count, note=note))
@@ -146,6 +149,7 @@ async def _measured(
         _say(f"{await world.compile([one for one in told if one.facts])} pages")
         messages = list(_of_conversations(told, document_questions(data), scale))
         messages += _talk([(one.name, THREAD) for one in told], scale)
+        messages += _not_stored([one.name for one in told], scale)
         await _all(world, messages, spend, spent)
     async with served(backends=backends) as world:
         dialogs = follow_ups.dialogs(data)
@@ -154,6 +158,9 @@ async def _measured(
         await follow_ups.fill(world, dialogs, asked, _THREADS)
         messages = list(_of_dialogs(asked))
         messages += _talk([(follow_ups.OWNER, one.thread(_THREADS[0])) for one in asked], scale)
+        people = talks.people("held")
+        await talks.fill(world, people)
+        messages += _of_talks(people)
         await _all(world, messages, spend, spent)
     return spent
 
@@ -184,6 +191,25 @@ def _of_dialogs(asked: Iterable[FollowUp]) -> Iterable[_Message]:
             evidence = partial(_answer_found, squash(question.exchange.answer))
             groups = ("real questions", variant)
             yield _Message(groups, follow_ups.OWNER, question.exchange.typed, question.thread(variant), evidence)
+
+
+def _of_talks(people: Iterable[talks.Person]) -> Iterable[_Message]:
+    """Yield the messages of talks that a memory answers, and those that nothing does."""
+    for person in people:
+        for place, talk in enumerate(person.talks):
+            thread = f"talk-{place}"
+            if talk.answers:
+                evidence = partial(_memory_found, [person.memories[answer] for answer in talk.answers])
+                yield _Message((TALKS, f"{TALKS}, {person.language}"), person.name, talk.message, thread, evidence)
+            else:
+                yield _Message((NOT_STORED,), person.name, talk.message, thread)
+
+
+def _not_stored(owners: Sequence[str], scale: float) -> Iterable[_Message]:
+    """Yield messages that lean on a thread, each in one of these owners' conversations, which are about something else."""
+    told = more_messages("held")
+    for place, message in enumerate(random.Random(6).sample(told, round(_LEANING * min(1.0, scale)))):
+        yield _Message((NOT_STORED,), owners[place % len(owners)], message)
 
 
 def _talk(places: Sequence[tuple[str, str]], scale: float) -> Iterable[_Message]:
@@ -253,6 +279,12 @@ def _sentences_found(asked: DocumentQuestion, assembly: context_pb2.Assembly) ->
     """Return the share of the answer's characters whose sentences are in the context."""
     context, wanted = squash(context_of(assembly)), sum(map(len, asked.sentences))
     return sum(len(one) for one in asked.sentences if one in context) / max(1, wanted)
+
+
+def _memory_found(answers: Sequence[str], assembly: context_pb2.Assembly) -> float:
+    """Return 1 if a memory that answers, or a page that quotes it, is in the context."""
+    read = cases.plain(" ".join(item.text for item in assembly.items))
+    return float(any(squash(one) in read for one in answers))
 
 
 def _answer_found(answer: str, assembly: context_pb2.Assembly) -> float:

@@ -31,13 +31,16 @@ from store.text.texts import fold
 FOLDS = 5
 TALK, STRANGER, ASKING, MEMORIES = "small talk", "stranger", "asking", "own memories"
 CHATS, DOCUMENTS = ("turns with facts", "turns"), "documents"
+WITH_PRONOUNS, TALKS, NOT_STORED = "with pronouns", "talks", "leaning, not stored"
 LIFE, KNOWLEDGE, REWRITTEN = "about one's life", "about what anybody may know", "rewritten"
 PERSONAL_FORM = ("own", "length")
 EDGES = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 _RIDGE, _GATE_RIDGE = 10.0, 1.0
+_HALF, _ANSWERED, _NOT_ANSWERED = 0.5, 2.0, 0.25
 _LEANING_RIDGE = 30.0  # leaning tells follow-ups from remarks only as far as the talks fitted on are like others
 _PERSONAL_RIDGE, _WORDS_RIDGE, _LEAST_QUESTIONS, _LEAST_WEIGHT = 30.0, 4.0, 3, 0.1
+_ONLY_HOLDING = frozenset({WITH_PRONOUNS, TALKS})
 _IMPERSONAL = frozenset({DOCUMENTS, REWRITTEN, KNOWLEDGE})
 _OWN = frozenset({ASKING, LIFE, KNOWLEDGE})
 _VECTOR_SCALE = 4.0  # brings a unit vector's dimensions near the size of standardised features
@@ -130,19 +133,20 @@ def fit_all(rows: Sequence[Row]) -> Numbers:
 def calibrate(rows: Sequence[Row]) -> Scale:
     """Return for each kind its curve and the weights of whether it holds an answer; a kind with little evidence is left out.
 
-    A curve is fitted on the rows in which the kind holds an answer. Its points and the weight of leads are those of greatest
-    likelihood, so that over these rows the relevances of a kind sum up to its evidence. Pages have neither: they repeat
-    memories, and the data do not say which pages answer.
+    A curve is fitted on the rows in which the kind holds an answer, except messages that lean on their thread, whose evidence
+    ranks lower. Its points and the weight of leads are those of greatest likelihood, so that over these rows the relevances of a
+    kind sum up to its evidence. Pages have neither: they repeat memories, and the data do not say which pages answer.
     """
     curves, holds, by_words = {}, {}, {}
     for kind in sorted({kind for row in rows for kind in row.kinds}):
         asked = [row for row in rows if counts(row, kind) and row.of(kind).any()]
         held = [bool(row.gold[row.of(kind)].any()) for row in asked]
-        if sum(held) < _LEAST_GOLD:
+        shown = [row for row, has in zip(asked, held, strict=True) if has and row.group not in _ONLY_HOLDING]
+        if len(shown) < _LEAST_GOLD:
             continue
-        holds[kind] = _logistic([row.told[kind] for row in asked], held)
-        by_words[kind] = _logistic([row.told_by_words[kind] for row in asked], held)
-        shown = [row for row, has in zip(asked, held, strict=True) if has]
+        weights = np.array([_leaning_weight(row, has_answer=has) for row, has in zip(asked, held, strict=True)])
+        holds[kind] = _logistic([row.told[kind] for row in asked], held, weights)
+        by_words[kind] = _logistic([_without_own(row.told_by_words[kind]) for row in asked], held, weights)
         odds = [stretched(row.odds[row.of(kind)], row.breadth) for row in shown]
         gold = [row.gold[row.of(kind)].astype(np.float64) for row in shown]
         ahead = np.concatenate([leads(one) for one in odds])
@@ -150,11 +154,23 @@ def calibrate(rows: Sequence[Row]) -> Scale:
     return Scale(curves, holds, by_words)
 
 
+def _without_own(features: Mapping[str, float]) -> dict[str, float]:
+    """Return the features without those of the message alone: by words, texts about anything hold "Why did he?"."""
+    return {name: value for name, value in features.items() if not name.startswith("own_")}
+
+
+def _leaning_weight(row: Row, *, has_answer: bool) -> float:
+    """Return the weight of a row: of those that lean on their thread there are more without an answer than people ask."""
+    if row.leaning < _HALF:
+        return 1.0
+    return _ANSWERED if has_answer else _NOT_ANSWERED
+
+
 def counts(row: Row, kind: str) -> bool:
     """Return whether a row says which candidates of a kind answer; dialogs with follow-ups say it of passages only."""
     if row.group in {TALK, ASKING, LIFE, KNOWLEDGE, MEMORIES}:
         return False
-    return kind == "passage" or row.group in {*CHATS, DOCUMENTS, STRANGER}
+    return kind == "passage" or row.group in {*CHATS, DOCUMENTS, STRANGER, WITH_PRONOUNS, TALKS, NOT_STORED}
 
 
 def calibrated(scale: Scale, row: Row) -> _Matrix:
@@ -314,7 +330,7 @@ def _message_model(rows: Sequence[Row], *, by_vector: bool) -> _MessageModel:
 
     With vectors, each message is also fitted on without its marks, so that a question is recognised without a question mark.
     """
-    rows = [row for row in rows if row.group != KNOWLEDGE]
+    rows = [row for row in rows if row.group not in {KNOWLEDGE, NOT_STORED}]
     if by_vector:
         rows = [*rows, *(replace(row, message=text, vector=vector) for row in rows for text, vector in _unmarked(row))]
     table, names = _forms(rows)
@@ -399,7 +415,7 @@ def _balance(groups: Sequence[str]) -> _Matrix:
 
 def _gate(rows: Sequence[Row], scale: Scale, *, by_vector: bool) -> RankerWeights:
     """Return the weights of whether a message asks for something, on scores by models that were fitted without it."""
-    asked = [row for row in rows if row.kinds and row.group not in {STRANGER, ASKING, LIFE, KNOWLEDGE}]
+    asked = [row for row in rows if row.kinds and row.group not in {STRANGER, ASKING, LIFE, KNOWLEDGE, NOT_STORED}]
     if not by_vector:
         asked = [replace(row, blind=1.0, likeness=_share_held(row) / 2) for row in asked]
     scores: dict[int, float] = {}
@@ -409,7 +425,9 @@ def _gate(rows: Sequence[Row], scale: Scale, *, by_vector: bool) -> RankerWeight
         scores |= {id(row): _message_odds(row, *models) for row in asked if _fold_of(row.message) == number}
     table = [_recalled(scale, row) | {"message": scores[id(row)]} for row in asked]
     ridge = np.array([_LEANING_RIDGE if name.startswith("leaning") else _GATE_RIDGE for name in table[0]])
-    return _logistic(table, [row.group != TALK for row in asked], ridge, even=True)
+    asks = np.array([row.group != TALK for row in asked])
+    weights = np.where(asks, 1.0, asks.sum() / max(1, (~asks).sum()))  # small talk counts as much as all else
+    return _logistic(table, asks.tolist(), weights, ridge)
 
 
 def _share_held(row: Row) -> float:
@@ -430,17 +448,12 @@ def _message_odds(row: Row, with_vector: _MessageModel, by_words: _MessageModel)
 
 
 def _logistic(
-    table: Sequence[Mapping[str, float]],
-    labels: Sequence[bool],
-    ridge: float | _Matrix = _GATE_RIDGE,
-    *,
-    even: bool = False,
+    table: Sequence[Mapping[str, float]], labels: Sequence[bool], weights: _Matrix, ridge: float | _Matrix = _GATE_RIDGE
 ) -> RankerWeights:
-    """Return a logistic model of named features; with `even`, both labels count as much in all."""
+    """Return a logistic model of named features; `weights` are those of the rows."""
     names, targets = list(table[0]), np.array(labels, np.float64)
     columns = np.array([[one[name] for name in names] for one in table])
     middle, spread = columns.mean(axis=0), np.maximum(columns.std(axis=0), 1e-9)
-    weights = np.where(targets > 0, 1.0, targets.sum() / max(1.0, (1 - targets).sum()) if even else 1.0)
     fitted = logistic.fit((columns - middle) / spread, targets, weights, ridge)
     coefficients = fitted[:-1] / spread
     return RankerWeights(

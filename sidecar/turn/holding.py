@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,18 +27,32 @@ _PAGE, _FACT = "page", "fact"
 _Numbers = NDArray[np.float64]
 
 
+class KindMatch(NamedTuple):
+    """How well the texts of one kind match a message: their log odds of relevance, their cosines, and their shares of the
+    message's words with neighbours. One entry per text.
+    """
+
+    odds: _Numbers
+    cosines: _Numbers
+    coverages: _Numbers
+
+
 def holding_features(
-    odds: _Numbers, cosines: _Numbers, coverages: _Numbers, *, has_unknown_name: bool, leaning: float
+    in_thread: KindMatch, alone: KindMatch, *, has_unknown_name: bool, leaning: float
 ) -> dict[str, float]:
     """Return features of all candidates of a kind together: their best log odds, cosine, and share of words with neighbours.
 
-    Two more features are of the message: whether it names a person or thing that no stored text of the kind names, and how far it
-    leans on its thread, whose topic was found before.
+    Each of the three is given for the message read in its thread and for the message alone, because texts that match only the
+    thread seldom hold an answer: its topic was found before. Two more features are of the message: whether it names a person or
+    thing that no stored text of the kind names, and how far it leans on its thread (0 to 1).
     """
     return {
-        "best": float(odds.max()),
-        "cosine": float(cosines.max()),
-        "coverage": float(coverages.max()),
+        "best": float(in_thread.odds.max()),
+        "cosine": float(in_thread.cosines.max()),
+        "coverage": float(in_thread.coverages.max()),
+        "own_best": float(alone.odds.max()),
+        "own_cosine": float(alone.cosines.max()),
+        "own_coverage": float(alone.coverages.max()),
         "unknown": float(has_unknown_name),
         "leaning": leaning,
     }

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from sidecar.turn.breadth import stretched
 from sidecar.turn.calibration import CALIBRATION, HOLDS, HOLDS_BY_WORDS
 from sidecar.turn.evidence import Evidence
-from sidecar.turn.holding import holding_features, holdings
+from sidecar.turn.holding import KindMatch, holding_features, holdings
 from sidecar.turn.leaning import OwnEvidence, keeping_best, leaning
 from sidecar.turn.paths import Walked
 from sidecar.turn.reading import Reading
@@ -120,13 +120,14 @@ class Ranked:
 
 
 class Weighed(NamedTuple):
-    """Candidates before calibration: their log odds, their log odds for the message alone, their features, and how far the
-    message leans on its thread (0 to 1).
+    """Candidates before calibration: their log odds and features for the message read in its thread, the same for the message
+    alone (`alone`, `own_features`), and how far the message leans on its thread (0 to 1).
     """
 
     odds: _Matrix
-    alone: _Matrix
     features: _Matrix
+    alone: _Matrix
+    own_features: _Matrix
     leaning: float
 
 
@@ -186,14 +187,14 @@ def weigh_all(reading: Reading, candidates: Sequence[Candidates]) -> Weighed:
     """Return one or more candidates as the ranker judges them, before calibration."""
     tables, logits = judged_parts(reading, candidates)
     own = logits[: len(reading.own_parts)]
-    chosen, alone, leans = own.argmax(axis=0), _probabilities(own.max(axis=0)), 0.0
-    both = alone
+    alone, leans = _probabilities(own.max(axis=0)), 0.0
+    own_features = np.stack(tables)[own.argmax(axis=0), np.arange(logits.shape[1])]
+    both, best = alone, own_features
     if reading.thread:
         leans = leaning(reading, own.max(axis=0), logits[-1], own_evidence(candidates))
         both = (1 - leans) * alone + leans * _probabilities(logits[-1])
-        chosen = chosen if leans < _HALF else np.full_like(chosen, len(own))
-    best = np.stack(tables)[chosen, np.arange(logits.shape[1])]
-    return Weighed(_log_odds(both), _log_odds(alone), best, leans)
+        best = own_features if leans < _HALF else tables[-1]
+    return Weighed(_log_odds(both), best, _log_odds(alone), own_features, leans)
 
 
 def _log_odds(relevances: _Matrix) -> _Matrix:
@@ -212,9 +213,8 @@ def features_of_kinds(
         own = kinds == kind.value
         unknown = frozenset.intersection(*[one.unknown for one in candidates if one.kind is kind])
         by_kind[kind.value] = holding_features(
-            weighed.odds[own],
-            weighed.features[own, cosine],
-            weighed.features[own, coverage],
+            KindMatch(weighed.odds[own], weighed.features[own, cosine], weighed.features[own, coverage]),
+            KindMatch(weighed.alone[own], weighed.own_features[own, cosine], weighed.own_features[own, coverage]),
             has_unknown_name=any(unknown.issuperset(spellings) for spellings in reading.names),
             leaning=weighed.leaning,
         )

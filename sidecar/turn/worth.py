@@ -60,7 +60,7 @@ class SpendRule:
 
 RULES: Final = {
     Spend.FRUGAL: SpendRule(least_worth=0.002, least_relevance=0.1, least_asking=0.5, recall_tokens=4_000),
-    Spend.BALANCED: SpendRule(least_worth=0.00036, least_relevance=0.0, least_asking=0.2, recall_tokens=12_000),
+    Spend.BALANCED: SpendRule(least_worth=0.00032, least_relevance=0.0, least_asking=0.2, recall_tokens=12_000),
     Spend.FULL: SpendRule(least_worth=0.0, least_relevance=0.0, least_asking=0.0, recall_tokens=128_000),
 }
 

@@ -9,16 +9,17 @@ import pytest
 
 from sidecar.turn.calibration import HOLDS
 from sidecar.turn.evidence import unknown_words
-from sidecar.turn.holding import holding_features, holdings
+from sidecar.turn.holding import KindMatch, holding_features, holdings
 from sidecar.turn.reading import read
 from store.content.recalling import Recalled, RecallQuery
 
 DAY = date(2026, 5, 1)
+MATCHES = ((-1.0, 0.6, 0.6), (-5.0, 0.2, 0.1))
 
 
 def told(best: float, cosine: float, *, has_unknown_name: bool = False, texts: int = 1) -> dict[str, float]:
-    odds = np.full(texts, best)
-    return holding_features(odds, np.full(texts, cosine), odds * 0, has_unknown_name=has_unknown_name, leaning=0.0)
+    match = KindMatch(np.full(texts, best), np.full(texts, cosine), np.zeros(texts))
+    return holding_features(match, match, has_unknown_name=has_unknown_name, leaning=0.0)
 
 
 @pytest.mark.parametrize("kind", ["turn", "fact", "passage"])
@@ -29,6 +30,14 @@ def test_better_evidence_makes_an_answer_likelier_and_a_name_never_said_less(kin
     )
     assert 1 >= good > poor >= 0
     assert good > unknown
+
+
+@pytest.mark.parametrize("kind", ["turn", "fact", "passage"])
+def test_texts_that_match_only_the_thread_of_a_message_hold_its_answer_less_likely(kind: str) -> None:
+    near, far = (KindMatch(np.array([odds]), np.array([cosine]), np.array([share])) for odds, cosine, share in MATCHES)
+    leaning = [holding_features(near, alone, has_unknown_name=False, leaning=1.0) for alone in (near, far)]
+    both, thread_only = (holdings({kind: features}, HOLDS)[kind] for features in leaning)
+    assert both > thread_only
 
 
 def test_the_number_of_texts_alone_changes_nothing() -> None:

@@ -39,7 +39,7 @@ def reasons(result: Fitted) -> dict[str, str]:
 def test_what_is_not_worth_its_tokens_stays_out_with_its_number(allocation: str) -> None:
     result = fitted_with(GOOD, POOR, profile=a_profile(spend="balanced", allocation=allocation))
     assert kept_ids(result) == ["good"]
-    assert reasons(result) == {"poor": f"its worth of {worth(0.0001, POOR.text):.6f} is below 0.00036"}
+    assert reasons(result) == {"poor": f"its worth of {worth(0.0001, POOR.text):.6f} is below 0.00032"}
 
 
 def test_full_takes_all_that_fits_and_seed_order_is_literal() -> None:

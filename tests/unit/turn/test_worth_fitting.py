@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.calibrate import talk_messages
-from bench.recall import fitting_worth, recordings
+from bench.recall import fitting_worth, recordings, talks
 from bench.recall.fitting_worth import Row, Scale, calibrate, calibrated, without_marks
 from bench.recall.recordings import Offered, Recorded, Recordings
 from sidecar.turn.curves import RelevanceCurve
 from sidecar.turn.evidence import of_shares
-from sidecar.turn.holding import holding_features, probability
+from sidecar.turn.holding import KindMatch, holding_features, probability
 from sidecar.turn.rank import CandidateKind, Candidates
 from sidecar.turn.reading import read
 
@@ -34,7 +34,8 @@ def drawn(seed: int, slope: float, shift: float) -> list[Row]:
 
 def a_row(kind: str, odds: NDArray[np.float64], gold: NDArray[np.bool_], *, group: str = "turns") -> Row:
     """Return a row of one kind that a message brought."""
-    told = {kind: holding_features(odds, odds / 10, odds / 20, has_unknown_name=False, leaning=0.0)}
+    match = KindMatch(odds, odds / 10, odds / 20)
+    told = {kind: holding_features(match, match, has_unknown_name=False, leaning=0.0)}
     sizes = np.full(len(odds), 30.0)
     return Row(group, "one", "Where?", np.zeros(4), [kind] * len(odds), odds, gold, sizes, told, told_by_words=told)
 
@@ -92,6 +93,17 @@ def test_small_talk_held_back_is_none_that_was_fitted_on() -> None:
         held = talk_messages(kind, "held")
         assert len({*held}) == len(held) >= least
         assert not {*held} & {*talk_messages("small_talk"), *talk_messages("asking")}
+
+
+def test_people_held_back_are_none_that_were_fitted_on_and_their_answers_are_their_memories() -> None:
+    fitted, held = talks.people("fitted"), talks.people("held")
+    assert {one.name for one in fitted}.isdisjoint(one.name for one in held)
+    for person in fitted + held:
+        assert len({*person.memories}) == len(person.memories) >= 50
+        for talk in person.talks:
+            assert all(0 <= place < len(person.memories) for place in talk.answers)
+            assert bool(talk.answers) == (talk.answered_in == talks.MEMORY)
+            assert talk.thread[-1][0] == "assistant"
 
 
 def a_recording(message: str = "Where does Anna live?") -> Recorded:
