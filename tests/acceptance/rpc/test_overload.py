@@ -43,7 +43,8 @@ class Slow:
             async with self._asked:
                 self._asked.notify_all()
             await self.may_end.wait()
-        return SourceAnswer((Item("memory:1", Source.MEMORY, "The boat winters in the old dock.", 0, 0.9, provenance=(Ref("memory", "1"),)),))
+        fact = "The boat winters in the old dock."
+        return SourceAnswer((Item("memory:1", Source.MEMORY, fact, 0, 0.9, provenance=(Ref("memory", "1"),)),))
 
     async def until_asked(self, count: int) -> None:
         """Wait until so many of the tenant's turns have a place."""
