@@ -155,12 +155,14 @@ def calibrate(rows: Sequence[Row]) -> Scale:
 
 
 def _without_own(features: Mapping[str, float]) -> dict[str, float]:
-    """Return the features without those of the message alone: by words, texts about anything hold "Why did he?"."""
+    """Return the features without those of the message alone: words such as "Why did he" match texts on any subject."""
     return {name: value for name, value in features.items() if not name.startswith("own_")}
 
 
 def _leaning_weight(row: Row, *, has_answer: bool) -> float:
-    """Return the weight of a row: of those that lean on their thread there are more without an answer than people ask."""
+    """Return the weight of a row in the fit. Rows that lean on their thread are reweighted, because more of them lack an answer
+    than in real talk.
+    """
     if row.leaning < _HALF:
         return 1.0
     return _ANSWERED if has_answer else _NOT_ANSWERED

@@ -27,7 +27,7 @@ class PronounQuestion:
     before: tuple[str, str]
 
     def exchange(self, turn_id: str) -> list[context_pb2.NewTurn]:
-        """Return the exchange before it as turns of these ids."""
+        """Return the earlier exchange as two turns, whose ids begin with `turn_id`."""
         roles = zip(("user", "assistant"), self.before, strict=True)
         return [context_pb2.NewTurn(client_turn_id=f"{turn_id}-{role}", role=role, text=text) for role, text in roles]
 

@@ -1,4 +1,4 @@
-"""Talks of our own, in which the next message leans on the talk and a memory of the person answers it, or nothing does.
+"""Talks written for this bench: the next message leans on the talk, and a memory of the person answers it, or nothing does.
 
 `leaning_talks.json` holds people with 50 or 60 memories and 14 talks each; half of the people are fitted on, half held back.
 """
