@@ -22,10 +22,11 @@ from bench.recall.cases import ADVERSARIAL, SETS, Conversation, Question, conver
 from models.embedding import answers
 from models.embedding.minilm import MiniLM
 from models.tokens.encodings import count
+from sidecar.turn.candidates import CandidateKind, Candidates
 from sidecar.turn.evidence import TextPositions, evidence_of
-from sidecar.turn.rank import NAMES, CandidateKind, Candidates, features
-from sidecar.turn.reading import read
-from sidecar.turn.weights import BY_VECTORS
+from sidecar.turn.fitted.weights import BY_VECTORS
+from sidecar.turn.message.reading import read
+from sidecar.turn.ranking.rank import NAMES, features
 from store.content.recalling import Recalled, RecallQuery
 from store.text.texts import search_words
 

@@ -23,10 +23,10 @@ from models.embedding.embedder import Vectors
 from models.embedding.minilm import MiniLM
 from models.embedding.multilingual import QUESTION_PREFIX, Multilingual
 from models.embedding.vector_parts import MINILM, MULTILINGUAL
-from sidecar.turn.breadth import BreadthWeights, breadth
+from sidecar.turn.message.breadth import BreadthWeights, breadth
 
 MOST_TEXTS = 8
-_TARGET = Path("sidecar/turn/breadth_by_vector.py")
+_TARGET = Path("sidecar/turn/message/breadth_by_vector.py")
 _RIDGE, _STEPS, _MOST_LOG = 3.0, 40, 3.0
 
 _Matrix = NDArray[np.float64]

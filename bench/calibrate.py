@@ -1,5 +1,5 @@
 """Calibration of worth: asks real questions, small talk and questions about other people's conversations, fits the numbers of
-`sidecar/turn/calibration.py` on what recall brings, and writes them.
+`sidecar/turn/fitted/calibration.py` on what recall brings, and writes them.
 
 Run it again after the ranker's weights have changed. What it prints is measured on conversations that were not fitted on: on
 the other half of them, and on the other set. Questions to a set of conversations are turned towards their answers by a map that
@@ -73,17 +73,17 @@ from sidecar.sources.knowledge import KnowledgeSource
 from sidecar.sources.memory import MemorySource
 from sidecar.sources.thread import ThreadSource
 from sidecar.sources.wiki import WikiSource
+from sidecar.turn.candidates import Candidates
 from sidecar.turn.items import Source
-from sidecar.turn.personal import FILES, PersonalModel, personal_odds
+from sidecar.turn.message.personal import FILES, PersonalModel, personal_odds
+from sidecar.turn.message.reading import Reading, read
 from sidecar.turn.profile import DEFAULTS
-from sidecar.turn.rank import Candidates
-from sidecar.turn.reading import Reading, read
-from sidecar.turn.worth import RULES, Spend
+from sidecar.turn.ranking.worth import RULES, Spend
 from sidecar.v1 import memory_pb2
 from store.content import embedders
 from store.scope import Scope, owner_uuid, tenant_uuid
 
-_TARGET = Path("sidecar/turn/calibration.py")
+_TARGET = Path("sidecar/turn/fitted/calibration.py")
 _TALK = Path(__file__).with_name("small_talk.json")
 _PERSONAL = Path(__file__).with_name("personal.json")
 _A_CONVERSATION, _DOCUMENTS, _STRANGERS, _FOLLOW_UPS, _LEANING = 100, 32, 40, 240, 50
@@ -199,7 +199,7 @@ def _drawn_follow_ups(dialogs: Sequence[follow_ups.Dialog], scale: float) -> lis
 
 def _code() -> list[Path]:
     """Return the files that decide what is recorded of a message."""
-    turn = ("reading", "evidence", "conversation", "leaning", "paths")
+    turn = ("evidence", "message/reading", "message/conversation", "message/leaning", "message/paths")
     files = [Path("sidecar/turn", f"{name}.py") for name in turn]
     return [*files, *Path("sidecar/sources").glob("*.py"), *Path("store/content").glob("*.sql")]
 

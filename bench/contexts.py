@@ -16,7 +16,7 @@ from bench.databases import own_database
 from bench.figures import Figure, at_most, plain
 from sidecar.client.answers import Assembly
 from sidecar.demo import corpus, story
-from sidecar.turn.worth import RULES, Spend
+from sidecar.turn.ranking.worth import RULES, Spend
 
 _TARGET = Path("docs/contexts.md")
 _READ = Path(__file__).with_name("contexts.json")

@@ -11,7 +11,7 @@ from typing import Any
 from bench.calling import AGENT, OWNER, TENANT
 from bench.texts import Writer
 from models.tokens.meters import stored_counts
-from sidecar.turn.history import MESSAGE_TOKENS
+from sidecar.turn.fitting.history import MESSAGE_TOKENS
 from store.content import documents, memories, threads
 from store.db.postgres import Pool, scoped, tenant_scoped
 from store.scope import Scope, owner_uuid, tenant_uuid

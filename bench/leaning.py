@@ -1,5 +1,5 @@
-"""Fits the models of whether a message leans on its thread: writes `MAY_LEAN` and `LEANING` of `sidecar/turn/weights.py`, and
-the log odds by words, `sidecar/turn/leaning_by_words.json`.
+"""Fits the models of whether a message leans on its thread: writes `MAY_LEAN` and `LEANING` of
+`sidecar/turn/fitted/weights.py`, and the log odds by words, `sidecar/turn/message/leaning_by_words.json`.
 
 Follow-ups are asked in their dialogs, whole and without answers; their rewrites in other dialogs, and the conversations' own
 questions, in their own thread and in strangers' dialogs, stand by themselves. `leaning.json` holds messages of both kinds in
@@ -44,16 +44,17 @@ from sidecar.runtime.embedders import Numbered
 from sidecar.sources.knowledge import KnowledgeSource
 from sidecar.sources.memory import MemorySource
 from sidecar.sources.thread import ThreadSource
-from sidecar.turn.leaning import WORDS_FILE, keeping_best, leaning_features, leaning_of, message_form
-from sidecar.turn.rank import Candidates, judged_parts, own_evidence
-from sidecar.turn.reading import read
-from sidecar.turn.telling_words import telling_words
-from sidecar.turn.weights import RankerWeights
+from sidecar.turn.candidates import Candidates
+from sidecar.turn.fitted.weights import RankerWeights
+from sidecar.turn.message.leaning import WORDS_FILE, keeping_best, leaning_features, leaning_of, message_form
+from sidecar.turn.message.reading import read
+from sidecar.turn.message.telling_words import telling_words
+from sidecar.turn.ranking.rank import judged_parts, own_evidence
 from sidecar.v1 import context_pb2, memory_pb2
 from store.content import embedders
 from store.scope import Scope, owner_uuid, tenant_uuid
 
-_TARGET = Path("sidecar/turn/weights.py")
+_TARGET = Path("sidecar/turn/fitted/weights.py")
 _MESSAGES = Path(__file__).with_name("leaning.json")
 _FOLLOW_UPS, _A_CONVERSATION, _STRANGE_THREADS, _PLACES = 400, 40, 6, 3
 _THREADS = (follow_ups.VARIANTS[0], follow_ups.VARIANTS[2])

@@ -25,8 +25,8 @@ from sidecar.sources.memory import MemorySource
 from sidecar.sources.thread import ThreadSource
 from sidecar.sources.wiki import WikiSource
 from sidecar.turn.items import Source
+from sidecar.turn.message.reading import read
 from sidecar.turn.profile import DEFAULTS
-from sidecar.turn.reading import read
 from store.content import embedders
 from store.content.recalling import literal
 from store.db import queries

@@ -33,8 +33,8 @@ from sidecar.context.ports import Meaning
 from sidecar.runtime.embedders import Numbered
 from sidecar.runtime.settings import Settings
 from sidecar.turn.items import Source
+from sidecar.turn.message.reading import Reading, read
 from sidecar.turn.profile import DEFAULTS
-from sidecar.turn.reading import Reading, read
 from sidecar.worker.embedding_jobs import embed_some
 from store.content import documents, embedders, embeddings
 from store.content.recalling import literal

@@ -37,10 +37,10 @@ BROAD_CATCHES = {
 }
 
 
-# Modules in a folder: a stranger reads the list of a room at one glance. `turn` is one room of pure decisions, `ingest` has a
-# file a format, `sources` a file a source.
+# Modules in a folder: a stranger reads the list of a room at one glance. `ingest` has a file a format, `sources` a
+# file a source.
 MAX_MODULES = 15
-LARGE_FOLDERS = {"sidecar/turn", "sidecar/ingest", "sidecar/sources"}
+LARGE_FOLDERS = {"sidecar/ingest", "sidecar/sources"}
 
 # Packages that are heavy or optional, and our modules that load one: they may be imported where they are used.
 HEAVY = {"boto3", "botocore", "httpx", "mcp", "onnxruntime", "resource", "rich", "tiktoken", "uvloop"}

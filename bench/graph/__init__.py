@@ -18,6 +18,6 @@ from bench.graph import asking, drawing, fitting, walking
 def run(*, scale: float, write_weights: bool = False) -> list[Figure]:
     """Return the figures; a scale below 1 asks a share of the questions and walks over a smaller graph."""
     if write_weights:
-        uvloop.run(fitting.fit(Path("sidecar/turn/weights.py")))
+        uvloop.run(fitting.fit(Path("sidecar/turn/fitted/weights.py")))
         return []
     return [figure for one in (asking, walking, drawing) for figure in uvloop.run(one.measured(scale))]

@@ -20,8 +20,8 @@ from bench.recall.measuring import served
 from bench.recall.samples import Gatherer, gathering
 from bench.recall.training import put_weights
 from bench.recall.world import World
-from sidecar.turn.rank import NAMES, PATH_NAMES, features
-from sidecar.turn.weights import BY_VECTORS, BY_WORDS, RankerWeights
+from sidecar.turn.fitted.weights import BY_VECTORS, BY_WORDS, RankerWeights
+from sidecar.turn.ranking.rank import NAMES, PATH_NAMES, features
 
 SEEDS = (SEED + 100,)
 RIDGE = 10.0

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from bench import corpus
 from bench.databases import own_database
 from bench.figures import Figure, at_most, plain, quantile
-from sidecar.turn.paths import MessageWords, best_ways, walk_query
+from sidecar.turn.message.paths import MessageWords, best_ways, walk_query
 from store.content.recalling import RecallQuery
 from store.db import queries
 from store.db.postgres import PoolsConfig, direct, open_pools, scoped

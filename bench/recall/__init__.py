@@ -15,7 +15,7 @@ from bench.recall.tally import Tally
 
 _NOISE = 0.003  # the share of the evidence that a larger budget may cost
 _LOST_TO_WIKI = 1 / 400  # the share of the evidence that a wiki may cost at the same budget
-_WEIGHTS = Path("sidecar/turn/weights.py")
+_WEIGHTS = Path("sidecar/turn/fitted/weights.py")
 _TARGETS = {
     ("turns", "verbatim"): {1_000: 0.72, 2_000: 0.82, 4_000: 0.89, 8_000: 0.945},
     ("turns + facts", "coverage"): {1_000: 0.79, 2_000: 0.87, 4_000: 0.93, 8_000: 0.975},

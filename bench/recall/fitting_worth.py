@@ -19,13 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.recall import logistic
-from sidecar.turn.breadth import stretched
-from sidecar.turn.curves import NO_LEAD, RelevanceCurve, leads
-from sidecar.turn.holding import holdings
-from sidecar.turn.personal import PersonalModel
-from sidecar.turn.telling_words import beginnings_and_ends
-from sidecar.turn.weights import RankerWeights
-from sidecar.turn.worth import message_features, recall_features, worths
+from sidecar.turn.fitted.curves import NO_LEAD, RelevanceCurve, leads
+from sidecar.turn.fitted.weights import RankerWeights
+from sidecar.turn.message.breadth import stretched
+from sidecar.turn.message.personal import PersonalModel
+from sidecar.turn.message.telling_words import beginnings_and_ends
+from sidecar.turn.ranking.holding import holdings
+from sidecar.turn.ranking.worth import message_features, recall_features, worths
 from store.text.texts import fold
 
 FOLDS = 5
@@ -105,7 +105,7 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """All fitted numbers, as `sidecar/turn/calibration.py` holds them."""
+    """All fitted numbers, as `sidecar/turn/fitted/calibration.py` holds them."""
 
     scale: Scale
     message: RankerWeights

@@ -17,7 +17,7 @@ from bench.recall import samples
 from bench.recall.cases import CORPORA, SETS, Conversation, DocumentQuestion
 from bench.recall.tally import samples_file
 from bench.recall.training import Sample, train, with_pages, write
-from sidecar.turn.weights import BY_VECTORS, RankerWeights
+from sidecar.turn.fitted.weights import BY_VECTORS, RankerWeights
 from store.db.postgres import Pools
 
 PROVENANCE = """Made by `python -m bench recall --data DIR --split 0 --write-weights` on {}, from data with the SHA-256

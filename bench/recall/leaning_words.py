@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from bench.recall import logistic
-from sidecar.turn.leaning import WordOdds
+from sidecar.turn.message.leaning import WordOdds
 
 MORE_FILE: Final = Path(__file__).parents[1] / "leaning_messages.json"
 """Follow-ups to conversations that are not in the file, and messages that stand by themselves, by half and language."""

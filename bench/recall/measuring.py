@@ -30,7 +30,7 @@ from sidecar.process.app import running, working
 from sidecar.process.parts import Part
 from sidecar.runtime.settings import Settings
 from sidecar.telemetry.figures import Figures
-from sidecar.turn import rank
+from sidecar.turn.ranking import rank
 from store.db.postgres import Pools
 from store.wiki.edge_walks import MAX_HOPS
 

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from bench.answers import Factors
 from bench.recall.fitting_worth import Row
-from sidecar.turn import rank
-from sidecar.turn.judging import likenesses_of, likest
-from sidecar.turn.leaning import message_form
-from sidecar.turn.rank import Candidates
-from sidecar.turn.reading import Reading
-from sidecar.turn.telling_words import telling_words
+from sidecar.turn.candidates import Candidates
+from sidecar.turn.message.leaning import message_form
+from sidecar.turn.message.reading import Reading
+from sidecar.turn.message.telling_words import telling_words
+from sidecar.turn.ranking import rank
+from sidecar.turn.ranking.judging import likenesses_of, likest
 
 _PARTS = ("question", "answer")
 

@@ -26,9 +26,10 @@ from sidecar.sources.knowledge import KnowledgeSource
 from sidecar.sources.memory import MemorySource
 from sidecar.sources.thread import ThreadSource
 from sidecar.sources.wiki import WikiSource
+from sidecar.turn.candidates import Candidates
 from sidecar.turn.items import Source
-from sidecar.turn.rank import Candidates, features, rank
-from sidecar.turn.reading import Reading
+from sidecar.turn.message.reading import Reading
+from sidecar.turn.ranking.rank import features, rank
 from store.content import embedders
 from store.db.postgres import Pools
 from store.scope import Scope, owner_uuid, tenant_uuid

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sidecar.turn.rank import NAMES, PATH_NAMES
-from sidecar.turn.weights import BY_VECTORS, BY_WORDS, RankerWeights
+from sidecar.turn.fitted.weights import BY_VECTORS, BY_WORDS, RankerWeights
+from sidecar.turn.ranking.rank import NAMES, PATH_NAMES
 
 RIDGE = 100.0
 _TITLE = '''"""The ranker's weights and their origin. Written by training, read by `rank`; do not edit by hand.

@@ -1,6 +1,6 @@
 """The parts of an embedder's vectors, by the embedder's name.
 
-The weights fitted to MiniLM's vectors (`sidecar.turn.calibration`, `answers`) are applied to MiniLM's part. Loads no model.
+The weights fitted to MiniLM's vectors (`sidecar.turn.fitted.calibration`, `answers`) apply to MiniLM's part. Loads no model.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from sidecar.backends.asking import BackendCaller, CallLimits, Units, identifier
 from sidecar.backends.aws import AwsCalls, Clients, Where
 from sidecar.backends.entries import ACTOR
 from sidecar.backends.errors import AnswerUnreadable, BackendMisused, BackendUnavailable
-from sidecar.turn.remote import readable
+from sidecar.turn.ranking.remote import readable
 
 T = TypeVar("T")
 

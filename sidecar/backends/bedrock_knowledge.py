@@ -14,7 +14,7 @@ from typing import Any
 from sidecar.backends.asking import BackendCaller, CallLimits, read_units
 from sidecar.backends.aws import AwsCalls, Clients, Where
 from sidecar.backends.errors import AnswerUnreadable, BackendMisused
-from sidecar.turn.remote import readable
+from sidecar.turn.ranking.remote import readable
 
 MAX_QUERY_CHARS = 20_000
 MAX_RESULTS = 100

@@ -19,7 +19,7 @@ from sidecar.backends import web
 from sidecar.backends.asking import BackendCaller, CallLimits, Units, identifier, read_units
 from sidecar.backends.errors import AnswerUnreadable, BackendMissing, BackendMisused
 from sidecar.backends.secrets import Secret
-from sidecar.turn.remote import readable
+from sidecar.turn.ranking.remote import readable
 
 
 class QueryTooLong(BackendMisused):

@@ -28,7 +28,7 @@ from sidecar.backends.errors import BackendMisused, BackendUnavailable
 from sidecar.backends.secrets import Secret
 from sidecar.backends.tools import Declared
 from sidecar.context.ports import BackendError
-from sidecar.turn.remote import readable
+from sidecar.turn.ranking.remote import readable
 
 _INVALID_PARAMETERS = -32602
 _LISTED_FOR_S = 30.0

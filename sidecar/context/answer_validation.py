@@ -15,9 +15,9 @@ import numpy as np
 import orjson
 
 from sidecar.context.ports import SourceAnswer
+from sidecar.turn.candidates import CandidateKind, Candidates
 from sidecar.turn.evidence import MOST_COSINE
 from sidecar.turn.items import HistorySummary, Item, Ref, Source, columns_of
-from sidecar.turn.rank import CandidateKind, Candidates
 from store.content.threads import StoredTurn
 from store.text.shingles import BANDS
 from store.text.texts import Signature

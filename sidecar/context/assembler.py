@@ -26,13 +26,14 @@ from sidecar.context.token_counting import Metered, TokenMeters, history
 from sidecar.runtime.errors import RequiredSourceFailed
 from sidecar.runtime.loop_fairness import OnePerIteration
 from sidecar.telemetry import calls
-from sidecar.turn import receipt, remote
-from sidecar.turn.fitting import Fitted, Fitting
-from sidecar.turn.history import MESSAGE_TOKENS
+from sidecar.turn.fitting.fitting import Fitted, Fitting
+from sidecar.turn.fitting.history import MESSAGE_TOKENS
+from sidecar.turn.fitting.pool import PromptTokens, TokenPool, pool_of
 from sidecar.turn.items import Decision, Source, SourceReport, Status
-from sidecar.turn.pool import PromptTokens, TokenPool, pool_of
+from sidecar.turn.message.reading import MessageReading, Reading
 from sidecar.turn.profile import Profile
-from sidecar.turn.reading import MessageReading, Reading
+from sidecar.turn.ranking import remote
+from sidecar.turn.receipt import receipt
 from sidecar.turn.usable import decide
 from store.accounting.receipts import NewReceipt
 from store.content.recalling import numbers

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sidecar.runtime.errors import FenceKeyMissing
 from sidecar.runtime.ttl_cache import TtlCache
-from sidecar.turn.fence import fence_tag
+from sidecar.turn.fences.fence import fence_tag
 from store.content import threads
 from store.db.postgres import Pool, scoped
 from store.scope import Scope

@@ -12,9 +12,9 @@ from datetime import datetime
 from inspect import cleandoc
 from typing import ClassVar, Protocol, Self, runtime_checkable
 
+from sidecar.turn.candidates import Candidates
 from sidecar.turn.items import HistorySummary, Item, Status
-from sidecar.turn.rank import Candidates
-from sidecar.turn.reading import QuestionPart, Reading
+from sidecar.turn.message.reading import QuestionPart, Reading
 from store.content.recalling import RecallQuery
 from store.content.threads import StoredTurn
 from store.scope import Scope

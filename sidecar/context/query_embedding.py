@@ -20,14 +20,14 @@ from models.errors import ModelsError
 from sidecar.context.ports import Meaning
 from sidecar.runtime.embedders import BROKEN, UNSET, Numbered
 from sidecar.runtime.ttl_cache import TtlCache
-from sidecar.turn.breadth import breadth
-from sidecar.turn.breadth_by_vector import BREADTHS
-from sidecar.turn.conversation import MOST_TURNS, in_thread, vector_in_thread
-from sidecar.turn.leaning import may_lean
-from sidecar.turn.likeness import SENTENCES, background, blindness, levels
-from sidecar.turn.personal import personal_score
-from sidecar.turn.reading import Reading, read
-from sidecar.turn.worth import message_score
+from sidecar.turn.message.breadth import breadth
+from sidecar.turn.message.breadth_by_vector import BREADTHS
+from sidecar.turn.message.conversation import MOST_TURNS, in_thread, vector_in_thread
+from sidecar.turn.message.leaning import may_lean
+from sidecar.turn.message.personal import personal_score
+from sidecar.turn.message.reading import Reading, read
+from sidecar.turn.ranking.likeness import SENTENCES, background, blindness, levels
+from sidecar.turn.ranking.worth import message_score
 from store.content import threads
 from store.content.recalling import MAX_PARTS, EarlierTurn, literal
 from store.db.postgres import Pool, scoped

@@ -12,11 +12,11 @@ from models.tokens.meters import Meter, meter_named
 from sidecar.context.assembler import Assembly, Clocks
 from sidecar.context.fence_keys import FenceKeys
 from sidecar.runtime.errors import TextsDropped
-from sidecar.turn import receipt
-from sidecar.turn.difference import Difference, compare
-from sidecar.turn.fitting import Fitting, fit
+from sidecar.turn.fitting.fitting import Fitting, fit
+from sidecar.turn.message.reading import MessageReading
 from sidecar.turn.profile import merge, parse_layer
-from sidecar.turn.reading import MessageReading
+from sidecar.turn.receipt import receipt
+from sidecar.turn.receipt.difference import Difference, compare
 from store.accounting import receipts
 from store.accounting.receipts import StoredReceipt
 from store.db.postgres import Pool, scoped

@@ -21,7 +21,7 @@ from models.tokens.known_counts import KnownCounts
 from models.tokens.meters import Meter, TextCounts
 from models.tokens.prices import Model
 from sidecar.runtime.ttl_cache import TtlCache
-from sidecar.turn.history import MESSAGE_TOKENS, message_text
+from sidecar.turn.fitting.history import MESSAGE_TOKENS, message_text
 from sidecar.turn.items import HistoryTurn
 from store.accounting import receipts
 from store.content.threads import NewTurn, StoredTurn

@@ -24,7 +24,7 @@ from sidecar.services.memories import Memories
 from sidecar.services.receipts import Receipts
 from sidecar.services.threads import MAX_TURNS, Threads
 from sidecar.services.validation import check_count, read_id, read_int, read_item_ids, read_text, read_uuid
-from sidecar.turn.difference import compare
+from sidecar.turn.receipt.difference import compare
 from sidecar.v1 import context_pb2 as pb
 from store.accounting.receipts import ReportedUsage, StoredReceipt
 from store.content.threads import ThreadHead

@@ -16,7 +16,7 @@ from sidecar.context.fence_keys import FenceKeys
 from sidecar.context.token_counting import TokenMeters
 from sidecar.runtime.errors import InvalidArgument, NotFound
 from sidecar.services.validation import check_count, read_id, read_text
-from sidecar.turn.fence import strip_fences
+from sidecar.turn.fences.fence import strip_fences
 from store.compile import background, overview
 from store.content import threads
 from store.content.threads import Appended, NewTurn, StoredTurn, ThreadHead

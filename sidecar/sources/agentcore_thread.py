@@ -12,8 +12,8 @@ from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery, Sourc
 from sidecar.ingest.conversation import Unusable
 from sidecar.ingest.message_parts import plain_text, tool_call, tool_result
 from sidecar.ingest.records import safe
-from sidecar.turn.history import MESSAGE_TOKENS, message_text
-from sidecar.turn.remote import readable
+from sidecar.turn.fitting.history import MESSAGE_TOKENS, message_text
+from sidecar.turn.ranking.remote import readable
 from store.content.threads import StoredTurn, turn_uuid
 from store.scope import Scope
 

@@ -15,8 +15,8 @@ from uuid import UUID
 from sidecar.context.ports import ContextSource, PinnedReader, SourceAnswer, SourceLimits, SourceQuery, SourceSkipped
 from sidecar.runtime.ttl_cache import TtlCache
 from sidecar.sources.composite import by_rank
+from sidecar.turn.candidates import Candidates
 from sidecar.turn.items import Item
-from sidecar.turn.rank import Candidates
 from store.db.postgres import Pool, tenant_scoped
 from store.errors import StoreError
 from store.scope import Scope, brain_of

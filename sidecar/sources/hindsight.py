@@ -9,7 +9,7 @@ from sidecar.backends.hindsight import Hindsight, MemoryUnit, NoBank
 from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery, SourceSkipped
 from sidecar.turn.items import Item, Ref, Source
 from sidecar.turn.leads import lead
-from sidecar.turn.remote import coverage
+from sidecar.turn.ranking.remote import coverage
 from store.scope import Scope
 
 

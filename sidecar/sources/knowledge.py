@@ -7,9 +7,9 @@ from itertools import count, repeat
 
 from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery, SourceSkipped
 from sidecar.ingest.chunked import HEADING_GAP
+from sidecar.turn.candidates import CandidateKind, Candidates
 from sidecar.turn.evidence import TextPositions, evidence_of, unknown_words
 from sidecar.turn.items import Item, Ref, Source, items_of
-from sidecar.turn.rank import CandidateKind, Candidates
 from store.content import documents
 from store.content.documents import RecalledChunk
 from store.db.postgres import Pool, tenant_scoped

@@ -8,10 +8,10 @@ from itertools import count, repeat
 
 from compiler.decay.summary import DECAY_SUMMARY_TRUNCATION_SUFFIX
 from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery
+from sidecar.turn.candidates import CandidateKind, Candidates
 from sidecar.turn.evidence import evidence_of, unknown_words
 from sidecar.turn.items import Item, Ref, Source
 from sidecar.turn.leads import lead
-from sidecar.turn.rank import CandidateKind, Candidates
 from store.content import memories
 from store.content.recalling import RecalledMemory
 from store.content.tiers import AuthorityTier, MemoryStatus

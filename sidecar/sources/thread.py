@@ -8,9 +8,9 @@ from functools import lru_cache
 from itertools import count, repeat
 
 from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery
+from sidecar.turn.candidates import CandidateKind, Candidates
 from sidecar.turn.evidence import TextPositions, evidence_of, unknown_words
 from sidecar.turn.items import HistorySummary, Item, Ref, Source, items_of
-from sidecar.turn.rank import CandidateKind, Candidates
 from store.content import threads
 from store.content.threads import RecalledTurn
 from store.db.postgres import Pool, scoped

@@ -17,7 +17,7 @@ from sidecar.backends.mcp_tools import McpTools
 from sidecar.backends.tools import Calling, Offered, unsuited, why_not
 from sidecar.context.ports import BackendError, SourceAnswer, SourceLimits, SourceQuery, SourceSkipped
 from sidecar.turn.items import Item, Ref, Source
-from sidecar.turn.remote import coverage
+from sidecar.turn.ranking.remote import coverage
 from store.scope import Scope
 
 _MAX_QUESTION_CHARS = 4_000

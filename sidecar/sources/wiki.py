@@ -14,12 +14,12 @@ from itertools import count, repeat
 from uuid import UUID
 
 from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery, SourceSkipped
-from sidecar.turn import paths
+from sidecar.turn.candidates import CandidateKind, Candidates
 from sidecar.turn.evidence import Evidence, evidence_of
 from sidecar.turn.items import Item, Ref, Source, items_of
 from sidecar.turn.leads import telling_lead
-from sidecar.turn.paths import MessageWords, Walked
-from sidecar.turn.rank import CandidateKind, Candidates
+from sidecar.turn.message import paths
+from sidecar.turn.message.paths import MessageWords, Walked
 from store.content.recalling import Recalled, RecallQuery
 from store.db.postgres import Pool, scoped
 from store.db.queries import Connection

@@ -18,6 +18,7 @@ from pathlib import Path
 from threading import Lock
 
 from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery, SourceSkipped
+from sidecar.turn.candidates import CandidateKind, Candidates
 from sidecar.turn.evidence import of_shares
 from sidecar.turn.files import (
     MAX_DEPTH,
@@ -30,7 +31,6 @@ from sidecar.turn.files import (
     item_of,
     words_of,
 )
-from sidecar.turn.rank import CandidateKind, Candidates
 from store.db.postgres import Pool, tenant_scoped
 from store.scope import Scope
 from store.tenancy import tenants

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sidecar.turn.reading import QuestionPart
+from sidecar.turn.message.reading import QuestionPart
 from store.content.recalling import Recalled, RecallQuery
 
 MOST_COSINE = 1.01  # of vectors in single precision

@@ -13,7 +13,7 @@ from functools import partial
 from itertools import repeat
 from typing import Any, NamedTuple, Protocol
 
-from sidecar.turn.rank import Candidates, Features
+from sidecar.turn.candidates import Candidates, Features
 from store.text.texts import Signature
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from sidecar.runtime.errors import InvalidArgument
 from sidecar.turn.items import Source
 from sidecar.turn.leads import MAX_LEAD_LINES
-from sidecar.turn.worth import RULES, Spend, SpendRule
+from sidecar.turn.ranking.worth import RULES, Spend, SpendRule
 
 LOCAL_DEADLINE_MS, REMOTE_DEADLINE_MS = 250, 2500
 

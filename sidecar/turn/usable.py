@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import TypeVar
 
 from sidecar.runtime.errors import PoolTooSmall
-from sidecar.turn.fitting import Fitted, Fitting, fit
+from sidecar.turn.fitting.fitting import Fitted, Fitting, fit
 from sidecar.turn.items import Item, SourceReport, TokenCounter
-from sidecar.turn.judging import judge
-from sidecar.turn.reading import Reading, message_reading
+from sidecar.turn.message.reading import Reading, message_reading
+from sidecar.turn.ranking.judging import judge
 
 _TURNS, _SUMMARY = -1, -2
 _Part = tuple[int, int]

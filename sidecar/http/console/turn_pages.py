@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from models.tokens.catalog import CATALOG, TokenSpending, cost_usd
-from sidecar.turn.fitting import Fitted
+from sidecar.turn.fitting.fitting import Fitted
 from sidecar.turn.items import Source
-from sidecar.turn.receipt_rows import decided_items
+from sidecar.turn.receipt.receipt_rows import decided_items
 from store.accounting.costs import TurnAccount
 from store.accounting.receipts import StoredReceipt
 

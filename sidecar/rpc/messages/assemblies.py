@@ -13,10 +13,10 @@ from models.tokens.catalog import TokenSpending, cost_usd
 from models.tokens.prices import Model
 from sidecar.context.assembler import Assembly
 from sidecar.rpc.messages.turns import write_parts
-from sidecar.turn.fitting import Fitted, Share
+from sidecar.turn.fitting.fitting import Fitted, Share
+from sidecar.turn.fitting.render import Message, SystemBlock
 from sidecar.turn.items import Decision, Fate, Form, Source, SourceReport, Status
-from sidecar.turn.reading import MessageReading
-from sidecar.turn.render import Message, SystemBlock
+from sidecar.turn.message.reading import MessageReading
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import items_pb2
 

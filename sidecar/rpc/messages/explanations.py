@@ -12,9 +12,9 @@ from sidecar.context.replay import AskedMessage
 from sidecar.rpc.messages.assemblies import DECISIONS, FORMS, SOURCES, STATUSES, write_reading
 from sidecar.rpc.messages.knobs import write_knobs
 from sidecar.rpc.transport.validation import write_struct, write_time
-from sidecar.turn.difference import Change, Difference
 from sidecar.turn.items import Decision, Form, Source, Status
-from sidecar.turn.receipt_rows import decided_items, whole
+from sidecar.turn.receipt.difference import Change, Difference
+from sidecar.turn.receipt.receipt_rows import decided_items, whole
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import items_pb2
 from store.accounting.receipts import ReportedUsage, StoredReceipt

@@ -12,7 +12,7 @@ from typing import Any
 from sidecar.runtime.errors import InvalidArgument
 from sidecar.turn.items import Source
 from sidecar.turn.profile import Allocation, InvalidKnob, parse_layer
-from sidecar.turn.worth import Spend
+from sidecar.turn.ranking.worth import Spend
 from sidecar.v1 import items_pb2
 from sidecar.v1 import profile_pb2 as pb
 

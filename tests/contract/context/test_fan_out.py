@@ -15,10 +15,10 @@ import pytest
 
 from sidecar.context.fan_out import FanOut, FanOutQuery, Findings
 from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery, SourceSkipped
+from sidecar.turn.candidates import CandidateKind, Candidates
 from sidecar.turn.evidence import of_shares
 from sidecar.turn.items import Item, Ref, Source, SourceReport, Status
 from sidecar.turn.profile import LOCAL_DEADLINE_MS, merge, parse_layer
-from sidecar.turn.rank import CandidateKind, Candidates
 from store.errors import DatabaseBusy
 from store.scope import Scope
 

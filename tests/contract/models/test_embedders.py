@@ -19,7 +19,7 @@ from models.embedding.minilm import MiniLM
 from models.embedding.multilingual import CENTRE_FILE, QUESTION_PREFIX, Multilingual
 from models.embedding.vector_parts import MINILM_DIMENSIONS, MULTILINGUAL, as_minilm, from_minilm
 from models.errors import EmbedderClosed, EmbedderFailed, EmbedderUnusable
-from sidecar.turn.likeness import SENTENCES
+from sidecar.turn.ranking.likeness import SENTENCES
 from tests.support.models.broken_files import alter_engine, alter_model
 from tests.support.waiting import next_round
 

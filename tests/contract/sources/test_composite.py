@@ -15,10 +15,10 @@ from sidecar.backends.errors import BackendDenied, BackendTimedOut, BackendUnava
 from sidecar.context.fan_out import FanOut, FanOutQuery
 from sidecar.context.ports import ContextSource, SourceAnswer, SourceLimits, SourceQuery, SourceSkipped
 from sidecar.sources.composite import Instead, NamedSource, SideBySide
+from sidecar.turn.candidates import CandidateKind, Candidates
 from sidecar.turn.evidence import of_shares
 from sidecar.turn.items import Item, Ref, Source, SourceReport, Status
 from sidecar.turn.profile import merge, parse_layer
-from sidecar.turn.rank import CandidateKind, Candidates
 from store.errors import DatabaseUnavailable
 from store.scope import Scope
 from tests.support.models.remote_calls import pass_time, run

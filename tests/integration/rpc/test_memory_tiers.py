@@ -13,8 +13,8 @@ from sidecar.rpc.memory import MemoryService
 from sidecar.runtime.errors import FailedPrecondition, NotFound
 from sidecar.services.memories import Memories
 from sidecar.sources.memory import MemorySource
-from sidecar.turn.rank import rank
-from sidecar.turn.reading import read
+from sidecar.turn.message.reading import read
+from sidecar.turn.ranking.rank import rank
 from sidecar.v1 import memory_pb2 as pb
 from store.content import feed, memories, standing
 from store.content.recalling import RecallQuery

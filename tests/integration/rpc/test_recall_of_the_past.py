@@ -12,10 +12,10 @@ from sidecar.rpc.memory import MemoryService
 from sidecar.services.memories import Memories
 from sidecar.sources.memory import MemorySource
 from sidecar.sources.wiki import WikiSource
-from sidecar.turn.dedupe import relate
+from sidecar.turn.fitting.dedupe import relate
 from sidecar.turn.items import Item, Source, SourceReport, Status
-from sidecar.turn.judging import judge
-from sidecar.turn.reading import read
+from sidecar.turn.message.reading import read
+from sidecar.turn.ranking.judging import judge
 from sidecar.v1 import memory_pb2 as pb
 from store.db.postgres import Pools
 from store.scope import Scope

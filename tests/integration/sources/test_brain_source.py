@@ -11,8 +11,8 @@ from sidecar.context.ports import ContextSource, SourceAnswer, SourceLimits, Sou
 from sidecar.sources.brain import MARK, BrainSwitch, WithBrain
 from sidecar.sources.memory import MemorySource
 from sidecar.sources.wiki import WikiSource
-from sidecar.turn.rank import rank
-from sidecar.turn.reading import read
+from sidecar.turn.message.reading import read
+from sidecar.turn.ranking.rank import rank
 from store.content import memories
 from store.content.memories import NewMemory
 from store.db.postgres import Pools, scoped

@@ -11,7 +11,7 @@ from compiler.plan.edge_types import TypedEdge
 from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery
 from sidecar.services.wiki.edges import PageEdges
 from sidecar.sources.wiki import WikiSource
-from sidecar.turn.reading import read
+from sidecar.turn.message.reading import read
 from store.db.postgres import Pools, scoped
 from store.scope import Scope
 from store.tenancy import tenants

@@ -8,7 +8,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidecar.turn.fitting import fit
+from sidecar.turn.fitting.fitting import fit
 from sidecar.turn.items import Decision, Item, Source
 from tests.support.turn.turn_cases import METER, a_fitting, a_profile, an_item, kept_ids, reports_of
 from tests.unit.turn.test_dedupe import LONG

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidecar.turn.fence import bodies, indented, neutralise
+from sidecar.turn.fences.fence import bodies, indented, neutralise
 from tests.unit.turn.test_fence import DISGUISES, ORDINARY, plainly
 
 # "x < context-free" is ordinary, although a reader who drops spaces takes it for more.

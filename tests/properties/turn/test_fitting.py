@@ -9,7 +9,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from sidecar.runtime.errors import PoolTooSmall
-from sidecar.turn.fitting import Fitting, fit
+from sidecar.turn.fitting.fitting import Fitting, fit
 from sidecar.turn.items import Decision, Source, SourceReport
 from tests.support.turn import turn_laws as laws
 from tests.support.turn.turn_cases import METER, a_fitting, a_profile, a_turn, an_item, fitted, grown, kept_ids

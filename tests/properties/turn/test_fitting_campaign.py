@@ -6,7 +6,7 @@ import os
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
-from sidecar.turn.fitting import fit
+from sidecar.turn.fitting.fitting import fit
 from sidecar.turn.items import Source
 from tests.support.turn import turn_laws as laws
 from tests.support.turn.turn_cases import METER, grown

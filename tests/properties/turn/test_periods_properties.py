@@ -7,7 +7,7 @@ from datetime import date, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidecar.turn.periods import named_in
+from sidecar.turn.message.periods import named_in
 from tests.unit.turn.test_periods import TODAY
 
 

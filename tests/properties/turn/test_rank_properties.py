@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidecar.turn.rank import CandidateKind
+from sidecar.turn.candidates import CandidateKind
 from tests.unit.turn.test_rank import One, blind, relevances
 
 SHARES = st.floats(0, 1)

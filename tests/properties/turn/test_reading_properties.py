@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidecar.turn.reading import MAX_PARTS, read
+from sidecar.turn.message.reading import MAX_PARTS, read
 from tests.unit.turn.test_reading import SPEAKERS, TODAY
 
 

@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta, timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidecar.turn.difference import compare
-from sidecar.turn.fitting import fit
+from sidecar.turn.fitting.fitting import fit
 from sidecar.turn.items import Source
-from sidecar.turn.receipt import replay, write
+from sidecar.turn.receipt.difference import compare
+from sidecar.turn.receipt.receipt import replay, write
 from tests.support.turn.turn_cases import METER, a_fitting, an_item, grown
 from tests.unit.turn.test_receipt import ASKED, receipt_of
 

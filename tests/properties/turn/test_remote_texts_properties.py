@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from sidecar.backends.asking import TokenBucket
 from sidecar.sources.composite import by_rank
 from sidecar.turn.items import Item, Source, SourceReport, Status
-from sidecar.turn.judging import judge
-from sidecar.turn.reading import read
-from sidecar.turn.remote import coverage, readable, with_evidence
+from sidecar.turn.message.reading import read
+from sidecar.turn.ranking.judging import judge
+from sidecar.turn.ranking.remote import coverage, readable, with_evidence
 
 texts = st.text(max_size=40)
 

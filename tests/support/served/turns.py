@@ -16,7 +16,7 @@ from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, PreconditionFail
 from grpc_status import rpc_status
 
 from models.tokens.meters import Meter, meter_for
-from sidecar.turn.history import MESSAGE_TOKENS, message_text
+from sidecar.turn.fitting.history import MESSAGE_TOKENS, message_text
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import items_pb2, knowledge_pb2, memory_pb2, profile_pb2
 from store.db.postgres import scoped

@@ -11,11 +11,12 @@ from operator import add
 from random import Random
 from typing import Any
 
-from sidecar.turn.fitting import Fitted, Fitting, fit
+from sidecar.turn.candidates import Features
+from sidecar.turn.fitting.fitting import Fitted, Fitting, fit
 from sidecar.turn.items import HistorySummary, HistoryTurn, Item, Ref, Source, SourceReport, Status
+from sidecar.turn.message.reading import MessageReading
 from sidecar.turn.profile import Profile, merge, parse_layer
-from sidecar.turn.rank import NAMES, Features
-from sidecar.turn.reading import MessageReading
+from sidecar.turn.ranking.rank import NAMES
 
 _PIECES = re.compile(r"\w{1,5}|[^\w\s]|\n+")
 _DAY = datetime(2024, 5, 1, tzinfo=UTC)

@@ -11,12 +11,13 @@ import re
 from collections import defaultdict
 from dataclasses import replace
 
-from sidecar.turn import history, receipt
-from sidecar.turn.fence import neutralise
-from sidecar.turn.fitting import SUMMARY_HEADER, SUMMARY_ID, Fitted, Fitting, fit
+from sidecar.turn.fences.fence import neutralise
+from sidecar.turn.fitting import history
+from sidecar.turn.fitting.fitting import SUMMARY_HEADER, SUMMARY_ID, Fitted, Fitting, fit
+from sidecar.turn.fitting.sayings import says
 from sidecar.turn.items import Decision, Form, Source
 from sidecar.turn.profile import Profile, merge, parse_layer
-from sidecar.turn.sayings import says
+from sidecar.turn.receipt import receipt
 from store.text.texts import signatures
 from tests.support.turn.turn_cases import METER, kept_ids, text_of
 

@@ -13,9 +13,9 @@ import pytest
 
 from sidecar.context.answer_validation import MOST_ID_CHARS, MOST_TEXT_CHARS, Garbage, check
 from sidecar.context.ports import SourceAnswer
+from sidecar.turn.candidates import CandidateKind, Candidates
 from sidecar.turn.evidence import Evidence, of_shares
 from sidecar.turn.items import HistorySummary, Item, Ref, Source
-from sidecar.turn.rank import CandidateKind, Candidates
 from store.content.threads import StoredTurn
 from store.text.texts import Signature, signatures
 

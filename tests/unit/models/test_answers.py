@@ -10,7 +10,7 @@ from bench.answers import RankedQuestion, Talk, fit, low_rank
 from bench.recall.cases import Conversation
 from models.embedding.answers import shortened, towards_answers
 from models.embedding.minilm import MiniLM
-from sidecar.turn.rank import NAMES
+from sidecar.turn.ranking.rank import NAMES
 
 ENGLISH = ("What does she do for a living?", "Where did he spend his holidays?", "Which games do they like?")
 OTHERS = ("猫はどこで寝ますか。", "Wie heißt der Bürgermeister?", "qwv 881 zzk")

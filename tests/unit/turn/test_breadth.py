@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from bench.breadth import MOST_TEXTS, Breadths, Counted, fitted
 from models.embedding.minilm import MiniLM
 from models.embedding.vector_parts import MINILM
-from sidecar.turn.breadth import MOST_BREADTH, BreadthWeights, breadth, stretched
-from sidecar.turn.breadth_by_vector import BREADTHS
-from sidecar.turn.conversation import in_thread
-from sidecar.turn.reading import read
+from sidecar.turn.message.breadth import MOST_BREADTH, BreadthWeights, breadth, stretched
+from sidecar.turn.message.breadth_by_vector import BREADTHS
+from sidecar.turn.message.conversation import in_thread
+from sidecar.turn.message.reading import read
 from store.content.recalling import EarlierTurn
 from tests.unit.turn.test_rank import BEST, GOOD, POOR, READING, One, candidate, ranked
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from sidecar.turn.fitting import Fitted, fit
+from sidecar.turn.fitting.fitting import Fitted, fit
+from sidecar.turn.fitting.pieces import BLOCKS, fence_lines, notice
 from sidecar.turn.items import Decision, Fate, Form, HistorySummary, HistoryTurn, Item, Ref, Source
-from sidecar.turn.pieces import BLOCKS, fence_lines, notice
 from tests.support.turn.turn_cases import (
     METER,
     a_fitting,

@@ -7,11 +7,12 @@ from datetime import date
 import numpy as np
 import pytest
 
-from sidecar.turn.conversation import MOST_TURNS, in_thread, vector_in_thread
+from sidecar.turn.candidates import CandidateKind, Candidates
 from sidecar.turn.evidence import Evidence, evidence_of
-from sidecar.turn.leaning import may_lean
-from sidecar.turn.rank import CandidateKind, Candidates, rank
-from sidecar.turn.reading import Reading, read
+from sidecar.turn.message.conversation import MOST_TURNS, in_thread, vector_in_thread
+from sidecar.turn.message.leaning import may_lean
+from sidecar.turn.message.reading import Reading, read
+from sidecar.turn.ranking.rank import rank
 from store.content.recalling import MAX_PARTS, MAX_WORDS, EarlierTurn, Recalled, RecallQuery
 
 TODAY = date(2026, 5, 4)

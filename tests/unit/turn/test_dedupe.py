@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from sidecar.turn import sayings
-from sidecar.turn.dedupe import relate
-from sidecar.turn.fitting import Fitted, fit
+from sidecar.turn.fitting import sayings
+from sidecar.turn.fitting.dedupe import relate
+from sidecar.turn.fitting.fitting import Fitted, fit
+from sidecar.turn.fitting.sayings import says
 from sidecar.turn.items import Decision, HistorySummary, Item, Source
-from sidecar.turn.sayings import says
 from tests.support.turn.turn_cases import METER, a_fitting, a_profile, a_turn, an_item, fitted, kept_ids, text_of
 
 LONG = "The harbour committee agreed to repaint the old lighthouse in white and red before the summer festival starts"

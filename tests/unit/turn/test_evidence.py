@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from sidecar.turn.evidence import Evidence, EvidenceUnusable, TextPositions, evidence_of, of_shares, weigh
-from sidecar.turn.reading import QuestionPart
+from sidecar.turn.message.reading import QuestionPart
 from store.content.recalling import Recalled, RecallQuery
 
 

@@ -13,8 +13,8 @@ import pytest
 
 from models.tokens.estimates import WEIGHTS
 from models.tokens.meters import meter_named
-from sidecar.turn.fence import fence_tag, neutralise, strip_fences
-from sidecar.turn.pieces import BLOCKS, fence_lines, notice
+from sidecar.turn.fences.fence import fence_tag, neutralise, strip_fences
+from sidecar.turn.fitting.pieces import BLOCKS, fence_lines, notice
 from tests.support.each import each
 
 TENANT, OWNER = UUID(int=1), UUID(int=2)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from sidecar.turn.fence import neutralise, neutralise_message
+from sidecar.turn.fences.fence import neutralise, neutralise_message
 from sidecar.turn.items import Item, Source
 from tests.support.turn.forged import CATALOGUE, HELD_BACK, PLACES, Payload, gullible, misleads, payloads
 from tests.support.turn.turn_cases import a_call, a_profile, a_result, a_turn, an_item, fitted

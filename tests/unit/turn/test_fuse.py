@@ -6,11 +6,11 @@ import math
 import random
 from dataclasses import replace
 
-from sidecar.turn.fuse import is_calibrated, order, relevances
+from sidecar.turn.candidates import Features
+from sidecar.turn.fitting.fuse import is_calibrated, order, relevances
+from sidecar.turn.fitting.offers import gather
 from sidecar.turn.items import Item, Source, SourceReport, Status
-from sidecar.turn.offers import gather
-from sidecar.turn.rank import Features
-from sidecar.turn.worth import Prospects
+from sidecar.turn.message.reading import Prospects
 from tests.support.turn.turn_cases import a_profile, an_item
 
 PROFILE = a_profile()

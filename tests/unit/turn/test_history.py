@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from sidecar.turn.cut import CUT_MARK, cut_middle
-from sidecar.turn.history import MESSAGE_TOKENS, Exchange, fit_exchange, message_text, read
+from sidecar.turn.fitting.cut import CUT_MARK, cut_middle
+from sidecar.turn.fitting.history import MESSAGE_TOKENS, Exchange, fit_exchange, message_text, read
+from sidecar.turn.fitting.pairs import pair
 from sidecar.turn.items import HistoryTurn
-from sidecar.turn.pairs import pair
 from tests.support.turn.turn_cases import METER, a_call, a_result, a_turn, count
 
 

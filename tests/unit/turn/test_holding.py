@@ -7,10 +7,10 @@ from datetime import date
 import numpy as np
 import pytest
 
-from sidecar.turn.calibration import HOLDS
 from sidecar.turn.evidence import unknown_words
-from sidecar.turn.holding import KindMatch, holding_features, holdings
-from sidecar.turn.reading import read
+from sidecar.turn.fitted.calibration import HOLDS
+from sidecar.turn.message.reading import read
+from sidecar.turn.ranking.holding import KindMatch, holding_features, holdings
 from store.content.recalling import Recalled, RecallQuery
 
 DAY = date(2026, 5, 1)

@@ -10,10 +10,18 @@ import pytest
 from bench.calibrate import own_questions
 from bench.leaning import messages
 from bench.recall.leaning_words import more_messages
-from sidecar.turn.conversation import in_thread
-from sidecar.turn.leaning import OwnEvidence, WordOdds, keeping_best, leaning, leaning_of, may_lean, message_form
-from sidecar.turn.reading import Reading, read
-from sidecar.turn.weights import LEANING, MAY_LEAN
+from sidecar.turn.fitted.weights import LEANING, MAY_LEAN
+from sidecar.turn.message.conversation import in_thread
+from sidecar.turn.message.leaning import (
+    OwnEvidence,
+    WordOdds,
+    keeping_best,
+    leaning,
+    leaning_of,
+    may_lean,
+    message_form,
+)
+from sidecar.turn.message.reading import Reading, read
 from store.content.recalling import EarlierTurn
 
 HELD = messages("held")

@@ -17,10 +17,14 @@ from bench.recall.fitting_worth import KNOWLEDGE, LIFE
 from models.embedding.minilm import MiniLM
 from models.embedding.multilingual import QUESTION_PREFIX, Multilingual
 from models.embedding.vector_parts import MINILM, MULTILINGUAL, WITH_MINILM
+from sidecar.turn.candidates import CandidateKind, Candidates, Features
 from sidecar.turn.evidence import of_shares
 from sidecar.turn.items import Decision, Item, Ref, Source, SourceReport, Status
-from sidecar.turn.judging import judge
-from sidecar.turn.likeness import (
+from sidecar.turn.message.personal import OF_A_NAME, hold_name, personal_score
+from sidecar.turn.message.reading import InThread, Reading, read
+from sidecar.turn.message.telling_words import telling_words
+from sidecar.turn.ranking.judging import judge
+from sidecar.turn.ranking.likeness import (
     BARS,
     FEATURE,
     SENTENCES,
@@ -33,12 +37,8 @@ from sidecar.turn.likeness import (
     likenesses_by_words,
     unlike,
 )
-from sidecar.turn.personal import OF_A_NAME, hold_name, personal_score
-from sidecar.turn.rank import CandidateKind, Candidates, Features
-from sidecar.turn.reading import InThread, Reading, read
-from sidecar.turn.receipt_rows import written_features
-from sidecar.turn.telling_words import telling_words
-from sidecar.turn.worth import Spend
+from sidecar.turn.ranking.worth import Spend
+from sidecar.turn.receipt.receipt_rows import written_features
 from tests.support.turn.turn_cases import a_profile, an_item, fitted
 
 FROM, SLOPE, LEAST = BARS[MINILM]

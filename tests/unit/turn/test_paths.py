@@ -7,8 +7,8 @@ from uuid import UUID
 
 import pytest
 
-from sidecar.turn.paths import MessageWords, best_ways, in_words, walk_query, words_of
-from sidecar.turn.periods import named_in
+from sidecar.turn.message.paths import MessageWords, best_ways, in_words, walk_query, words_of
+from sidecar.turn.message.periods import named_in
 from store.text.relations import ASKED, STATED, asked_types
 from store.text.texts import fold
 from store.wiki.ways import EdgeWay, WalkQuery

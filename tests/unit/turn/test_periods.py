@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from sidecar.turn.periods import named_in
+from sidecar.turn.message.periods import named_in
 
 TODAY = date(2026, 11, 21)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sidecar.turn.fitting import Fitted, fit
+from sidecar.turn.fitting.fitting import Fitted, fit
 from sidecar.turn.items import Decision, Fate, Form, Item, Source, Status, Zone
 from tests.support.turn import turn_laws as laws
 from tests.support.turn.turn_cases import METER, a_fitting, a_profile, a_turn, an_item, fitted, kept_ids

@@ -9,7 +9,7 @@ import pytest
 
 from sidecar.turn.items import Source
 from sidecar.turn.profile import DEFAULTS, Allocation, InvalidKnob, merge, parse_layer
-from sidecar.turn.worth import Spend
+from sidecar.turn.ranking.worth import Spend
 from tests.support.turn.turn_cases import a_profile
 
 

@@ -10,12 +10,13 @@ from sys import getrefcount
 import numpy as np
 import pytest
 
-from sidecar.turn.calibration import CALIBRATION
+from sidecar.turn.candidates import CandidateKind, Candidates
 from sidecar.turn.evidence import Evidence, of_shares
-from sidecar.turn.rank import NAMES, CandidateKind, Candidates, Ranked, rank
-from sidecar.turn.reading import Reading, read
-from sidecar.turn.receipt_rows import written_features
-from sidecar.turn.weights import BY_VECTORS, BY_WORDS, RankerWeights
+from sidecar.turn.fitted.calibration import CALIBRATION
+from sidecar.turn.fitted.weights import BY_VECTORS, BY_WORDS, RankerWeights
+from sidecar.turn.message.reading import Reading, read
+from sidecar.turn.ranking.rank import NAMES, Ranked, rank
+from sidecar.turn.receipt.receipt_rows import written_features
 from store.text.marks import marks_of
 
 READING = read("When did Ana go to the sea in May 2025?", speakers=("Ana", "Rui"), today=date(2026, 11, 21))

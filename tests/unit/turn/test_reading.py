@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from sidecar.turn.reading import Reading, is_one_edit, read
+from sidecar.turn.message.reading import Reading, is_one_edit, read
 
 TODAY = date(2026, 11, 21)
 SPEAKERS = ("Caroline", "João Silva", "Sam")

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from bench.recall.training import Sample, with_pages, write
-from sidecar.turn import weights
-from sidecar.turn.rank import NAMES, PATH_NAMES
-from sidecar.turn.weights import BY_VECTORS, BY_WORDS, RankerWeights
+from sidecar.turn.fitted import weights
+from sidecar.turn.fitted.weights import BY_VECTORS, BY_WORDS, RankerWeights
+from sidecar.turn.ranking.rank import NAMES, PATH_NAMES
 
 _UNUSED = {"is_passage", "is_fact", *PATH_NAMES}
 PAGES = np.random.default_rng(7).random((200, len(NAMES))) * [name not in _UNUSED for name in NAMES]

@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 
 from sidecar.runtime.errors import TextsDropped
-from sidecar.turn.difference import Change, compare
-from sidecar.turn.fitting import Fitting, fit
+from sidecar.turn.candidates import Features
+from sidecar.turn.fitting.fitting import Fitting, fit
 from sidecar.turn.items import Decision, Form, HistorySummary, Ref, Source, SourceReport, Status
 from sidecar.turn.profile import merge, parse_layer
-from sidecar.turn.rank import NAMES, Features
-from sidecar.turn.receipt import ReceiptInputs, replay, text_hashes, write
-from sidecar.turn.receipt_rows import decided_items
+from sidecar.turn.ranking.rank import NAMES
+from sidecar.turn.receipt.difference import Change, compare
+from sidecar.turn.receipt.receipt import ReceiptInputs, replay, text_hashes, write
+from sidecar.turn.receipt.receipt_rows import decided_items
 from store.text.texts import short_hash, text_hash, text_name
 from tests.support.turn.turn_cases import METER, a_call, a_fitting, a_profile, a_result, a_turn, an_item
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 from datetime import date
 from typing import Any
 
+from sidecar.turn.candidates import CandidateKind, Candidates
 from sidecar.turn.evidence import of_shares
 from sidecar.turn.items import Item, Ref, Source, SourceReport, Status
-from sidecar.turn.judging import judge
-from sidecar.turn.rank import CandidateKind, Candidates
-from sidecar.turn.reading import Reading, read
-from sidecar.turn.receipt_rows import written_features
+from sidecar.turn.message.reading import Reading, read
+from sidecar.turn.ranking.judging import judge
+from sidecar.turn.receipt.receipt_rows import written_features
 
 READING = read("Where does Ana keep the spare keys?", today=date(2026, 3, 1))
 

@@ -8,13 +8,13 @@ from datetime import UTC, date, datetime
 import numpy as np
 
 from sidecar.backends.asking import TokenBucket
+from sidecar.turn.candidates import CandidateKind, Candidates
 from sidecar.turn.evidence import of_shares
 from sidecar.turn.items import Item, Ref, Source, SourceReport, Status
-from sidecar.turn.judging import judge
-from sidecar.turn.rank import CandidateKind, Candidates
-from sidecar.turn.reading import Reading, read
-from sidecar.turn.receipt_rows import written_features
-from sidecar.turn.remote import MOST_EMBEDDED, coverage, readable, texts_to_embed, with_evidence
+from sidecar.turn.message.reading import Reading, read
+from sidecar.turn.ranking.judging import judge
+from sidecar.turn.ranking.remote import MOST_EMBEDDED, coverage, readable, texts_to_embed, with_evidence
+from sidecar.turn.receipt.receipt_rows import written_features
 
 READING = read("Where did Ana hide the spare keys?", today=date(2026, 3, 1))
 HIT, MISS = "Ana hid the spare keys beneath the blue flower pot.", "The invoice of March was paid by bank transfer."

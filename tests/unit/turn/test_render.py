@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from operator import add
 
-from sidecar.turn.fitting import fit
+from sidecar.turn.fitting.fitting import fit
+from sidecar.turn.fitting.pieces import notice
+from sidecar.turn.fitting.pool import PromptTokens
 from sidecar.turn.items import Decision, Form, HistorySummary, Source, Zone
-from sidecar.turn.pieces import notice
-from sidecar.turn.pool import PromptTokens
 from tests.support.turn.turn_cases import (
     METER,
     a_call,

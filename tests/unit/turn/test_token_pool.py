@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from sidecar.runtime.errors import PoolTooSmall
-from sidecar.turn.pool import PromptTokens, TokenPool, pool_of
+from sidecar.turn.fitting.pool import PromptTokens, TokenPool, pool_of
 from sidecar.turn.profile import DEFAULTS
 from tests.support.turn.turn_cases import METER, PieceMeter, a_profile
 

@@ -10,9 +10,9 @@ from datetime import UTC, datetime, tzinfo
 import pytest
 
 from sidecar.runtime.errors import PoolTooSmall
-from sidecar.turn import receipt
-from sidecar.turn.fitting import SUMMARY_ID, Fitted, Fitting, fit
+from sidecar.turn.fitting.fitting import SUMMARY_ID, Fitted, Fitting, fit
 from sidecar.turn.items import Decision, HistorySummary, Source
+from sidecar.turn.receipt import receipt
 from sidecar.turn.usable import decide
 from tests.support.turn import turn_laws as laws
 from tests.support.turn.turn_cases import METER, PieceMeter, a_fitting, a_turn, an_item, grown, kept_ids

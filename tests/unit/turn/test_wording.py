@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sidecar.turn.wording import word_shares
+from sidecar.turn.message.wording import word_shares
 from store.text.texts import query_words
 
 

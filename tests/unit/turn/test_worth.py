@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from models.embedding.minilm import MiniLM
-from sidecar.turn import receipt
-from sidecar.turn.fitting import Fitted, fit
+from sidecar.turn.candidates import Features
+from sidecar.turn.fitting.fitting import Fitted, fit
 from sidecar.turn.items import Decision, Item, Source, Zone
+from sidecar.turn.message.reading import MessageReading
 from sidecar.turn.profile import Profile
-from sidecar.turn.rank import Features
-from sidecar.turn.reading import MessageReading
-from sidecar.turn.worth import RULES, Spend, asking, message_features, message_score, recall_features, worths
+from sidecar.turn.ranking.worth import RULES, Spend, asking, message_features, message_score, recall_features, worths
+from sidecar.turn.receipt import receipt
 from tests.support.turn import turn_laws as laws
 from tests.support.turn.turn_cases import METER, a_fitting, a_profile, a_turn, an_item, kept_ids
 

@@ -14,11 +14,11 @@ from bench.calibrate import talk_messages
 from bench.recall import fitting_worth, recordings, talks
 from bench.recall.fitting_worth import Row, Scale, calibrate, calibrated, without_marks
 from bench.recall.recordings import Offered, Recorded, Recordings
-from sidecar.turn.curves import RelevanceCurve
+from sidecar.turn.candidates import CandidateKind, Candidates
 from sidecar.turn.evidence import of_shares
-from sidecar.turn.holding import KindMatch, holding_features, probability
-from sidecar.turn.rank import CandidateKind, Candidates
-from sidecar.turn.reading import read
+from sidecar.turn.fitted.curves import RelevanceCurve
+from sidecar.turn.message.reading import read
+from sidecar.turn.ranking.holding import KindMatch, holding_features, probability
 
 
 def drawn(seed: int, slope: float, shift: float) -> list[Row]:

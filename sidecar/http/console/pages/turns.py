@@ -15,10 +15,10 @@ from sidecar.http.console.desk import Desk, Visit, after, read_id, route
 from sidecar.http.console.writing import aside
 from sidecar.runtime.errors import InvalidArgument, NotFound, TextsDropped
 from sidecar.services.costs import account_cost
-from sidecar.turn.difference import compare
 from sidecar.turn.items import Source
 from sidecar.turn.profile import InvalidKnob
-from sidecar.turn.worth import Spend
+from sidecar.turn.ranking.worth import Spend
+from sidecar.turn.receipt.difference import compare
 from store.accounting.costs import Filters, TurnAccount
 from store.accounting.receipts import StoredReceipt
 from store.scope import Scope

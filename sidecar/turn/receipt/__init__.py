@@ -1,0 +1,1 @@
+"""The receipt of an assembly: written, read, and compared with another one."""
