@@ -74,7 +74,7 @@ def run(*, scale: float, data: Path, write_weights: bool = False) -> list[Figure
             breadths = [breadth(across, one.vector.tolist()) for one in own]
             figures.append(plain(f"{title}, fitted on the other set", _agreement(own, breadths)))
     if write_weights:
-        _TARGET.write_text(_module(by_embedder, len(questions)))
+        _TARGET.write_text(module(by_embedder, len(questions)))
     return figures
 
 
@@ -135,17 +135,18 @@ def _logs(questions: Sequence[Counted]) -> _Matrix:
     return np.log(np.minimum([one.count for one in questions], MOST_TEXTS).astype(np.float64))
 
 
-def _module(by_embedder: Mapping[str, BreadthWeights], asked: int) -> str:
+def module(by_embedder: Mapping[str, BreadthWeights], question_count: int) -> str:
+    """Return the text of the module of these weights, which were fitted on so many questions."""
     entries = "".join(
         f'    "{name}": BreadthWeights({one.bias}, (\n    {filled(map(str, one.vector))}\n    )),\n'
         for name, one in by_embedder.items()
     )
-    return _MODULE.format(date=datetime.now(UTC).date(), asked=asked, breadths=entries)
+    return _MODULE.format(date=datetime.now(UTC).date(), count=question_count, breadths=entries)
 
 
 _MODULE = '''"""Fitted weights of `breadth`. Written by `python -m bench breadth`; do not edit by hand.
 
-Fitted on {date} by `python -m bench breadth --data DIR --write-weights`, on {asked} questions of LoCoMo and REALTALK
+Fitted on {date} by `python -m bench breadth --data DIR --write-weights`, on {count} questions of LoCoMo and REALTALK
 (used for fitting, never shipped).
 """
 
@@ -154,7 +155,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from sidecar.turn.breadth import BreadthWeights
+from sidecar.turn.message.breadth import BreadthWeights
 
 # fmt: off
 BREADTHS: Final[Mapping[str, BreadthWeights]] = {{

@@ -497,8 +497,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from sidecar.turn.curves import RelevanceCurve
-from sidecar.turn.weights import RankerWeights
+from sidecar.turn.fitted.curves import RelevanceCurve
+from sidecar.turn.fitted.weights import RankerWeights
 
 CALIBRATION: Final[Mapping[str, RelevanceCurve]] = {{
 {curves}}}

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+import runpy
 from dataclasses import replace
 from datetime import date
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.breadth import MOST_TEXTS, Breadths, Counted, fitted
+from bench.breadth import MOST_TEXTS, Breadths, Counted, fitted, module
 from models.embedding.minilm import MiniLM
 from models.embedding.vector_parts import MINILM
 from sidecar.turn.message.breadth import MOST_BREADTH, BreadthWeights, breadth, stretched
@@ -29,6 +31,13 @@ def test_a_question_for_one_thing_is_narrower_than_any_for_a_list() -> None:
     told = [breadth(BREADTHS[MINILM], vector.tolist()) for vector in MiniLM().encode([*NARROW, *BROAD])]
     assert max(told[: len(NARROW)]) < min(told[len(NARROW) :])
     assert all(-MOST_BREADTH <= one <= MOST_BREADTH for one in told)
+
+
+def test_written_module_loads_and_holds_the_weights(tmp_path: Path) -> None:
+    breadths = {MINILM: BreadthWeights(0.1, (1.0, -0.25))}
+    file = tmp_path / "breadth_by_vector.py"
+    file.write_text(module(breadths, 7))
+    assert runpy.run_path(str(file))["BREADTHS"] == breadths
 
 
 def test_breadth_counts_less_the_less_the_embedder_knows_the_language() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 from dataclasses import replace
 from datetime import date
 from itertools import pairwise
@@ -17,6 +18,7 @@ from bench.recall.recordings import Offered, Recorded, Recordings
 from sidecar.turn.candidates import CandidateKind, Candidates
 from sidecar.turn.evidence import of_shares
 from sidecar.turn.fitted.curves import RelevanceCurve
+from sidecar.turn.fitted.weights import RankerWeights
 from sidecar.turn.message.reading import read
 from sidecar.turn.ranking.holding import KindMatch, holding_features, probability
 
@@ -66,6 +68,19 @@ def test_one_far_ahead_of_the_others_is_likelier_and_the_order_stays() -> None:
     assert ahead[0] > among[0] > alone[0]
     odds = np.sort(np.random.default_rng(5).normal(-6, 3, 50))
     assert (np.diff(curve.observed(odds)) >= 0).all()
+
+
+def test_written_module_loads_and_holds_the_numbers(tmp_path: Path) -> None:
+    weights = RankerWeights(0.5, {"length": 1.25})
+    curves = {"turn": RelevanceCurve(((-8.0, -7.0), (-2.0, -1.0)), lead=1.5)}
+    scale = Scale(curves, {"turn": weights}, {"turn": weights})
+    numbers = fitting_worth.Numbers(scale, weights, (0.25, -0.5), weights, weights, weights)
+    file = tmp_path / "calibration.py"
+    fitting_worth.write(file, numbers, provenance="Made up.")
+    written = runpy.run_path(str(file))
+    assert written["CALIBRATION"] == scale.curves
+    assert (written["HOLDS"], written["HOLDS_BY_WORDS"]) == (scale.holds, scale.holds_by_words)
+    assert (written["MESSAGE"], written["MESSAGE_VECTOR"], written["ASKS"]) == (weights, (0.25, -0.5), weights)
 
 
 def test_a_kind_with_little_evidence_is_left_out() -> None:
