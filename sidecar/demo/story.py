@@ -87,10 +87,22 @@ async def loaded_demo(settings: Settings, narrator: Narrator) -> AsyncIterator[t
 async def _sidecar(settings: Settings) -> AsyncIterator[tuple[app.App, Settings]]:
     """Yield a sidecar on a socket that only this user can reach, trusting the local dev key."""
     directory = tempfile.mkdtemp(prefix="sidecar-demo-")
-    private = replace(
+    private = private_settings(settings, Path(directory, "sidecar.sock"))
+    try:
+        async with app.running(private, is_warmed=True) as running:
+            yield running, private
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def private_settings(settings: Settings, socket: Path) -> Settings:
+    """Return the settings of a sidecar that serves on this socket alone, without HTTP, and trusts the local dev key."""
+    return replace(
         settings,
         embed_deadline_s=max(settings.embed_deadline_s, _EMBED_DEADLINE_S),
-        listen=(f"unix:{Path(directory, 'sidecar.sock')}",),
+        listen=(f"unix:{socket}",),
+        http_listen="off",
+        console_listen="off",
         tls_cert=None,
         tls_key=None,
         tls_client_ca=None,
@@ -98,11 +110,6 @@ async def _sidecar(settings: Settings) -> AsyncIterator[tuple[app.App, Settings]
         token_keys=(),
         jwks_url="",
     )
-    try:
-        async with app.running(private, is_warmed=True) as running:
-            yield running, private
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
 
 
 def _token(settings: Settings, grant: Grant) -> str:
