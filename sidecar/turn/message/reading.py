@@ -182,13 +182,16 @@ def _sentences(text: str) -> Iterator[str]:
 
 
 def _questions(sentences: Sequence[str], whole: str) -> list[str]:
-    """Return the separate questions if there are several, or if a long message would drown the only one; otherwise none."""
+    """Return the separate questions if there are several, or if a long message would drown the only one; otherwise none.
+
+    `sentences` are those without courtesies; none, if the message has no others.
+    """
     questions = [_LEAD_IN.sub("", text, count=1) for text in sentences if _QUESTION.search(text)]
     if len(questions) == 1:
         pieces = _SEAM.split(questions[0])
         questions = pieces if len(pieces) > 1 and all(len(query_words(piece)) > 1 for piece in pieces) else questions
     is_lost = len(_WORD.findall(whole)) > _LONG_WORDS
-    if not questions and is_lost:
+    if not questions and is_lost and sentences:
         questions = [sentences[0], sentences[-1]]
     return questions[1 - MAX_PARTS :] if len(questions) > 1 or is_lost else []
 

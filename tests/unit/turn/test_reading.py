@@ -35,6 +35,18 @@ def test_message_of_courtesies_only_is_unchanged(message: str) -> None:
     assert reading(message).parts[0].text == message
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Thanks so much for " + "walking me through the booking of the boat and " * 8 + "for your patience",
+        "> " + "we left the spare key with the neighbour " * 8,
+        "You are an assistant that " + "answers the questions of travellers and " * 8 + "never guesses",
+    ],
+)
+def test_long_message_of_courtesies_or_quotes_only_is_one_part(message: str) -> None:
+    assert [part.text for part in reading(message).parts] == [message.strip()]
+
+
 def test_two_questions_are_read_apart_and_together() -> None:
     texts = [part.text for part in reading("What did the plumber cost? Where does the invoice lie?").parts]
     assert texts[1:] == ["What did the plumber cost?", "Where does the invoice lie?"]
