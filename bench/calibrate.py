@@ -90,6 +90,7 @@ _A_CONVERSATION, _DOCUMENTS, _STRANGERS, _FOLLOW_UPS, _LEANING = 100, 32, 40, 24
 _THREADS = (follow_ups.VARIANTS[0], follow_ups.VARIANTS[2])
 _AT_ONCE, _PROGRESS_EVERY = 2, 100
 _NOTHING = (STRANGER, NOT_STORED)
+_MADE_TO_LEAN = frozenset({WITH_PRONOUNS, TALKS, NOT_STORED})
 _LEAST_EVIDENCE = 20  # with less evidence, no ratio is given
 
 _Held = Callable[[Source, str, str], bool]
@@ -490,7 +491,7 @@ def _figures(rows: Sequence[Row]) -> list[Figure]:
     measured += _held(halves, "the other half")
     chats = [row for row in asked if row.group in {*CHATS, DOCUMENTS, STRANGER, WITH_PRONOUNS, NOT_STORED}]
     measured += _held([[row for row in chats if row.name == name] for name in SETS], "the other set", kinds=("turn",))
-    texts = [row for row in asked if row.group not in _NOTHING]
+    texts = [row for row in asked if row.group != NOT_STORED]
     of_texts = [[row for row in texts if (row.name != "") == is_base] for is_base in (True, False)]
     measured += _held(of_texts, "the other set", kinds=("passage",))
     return measured + list(_spent(chats))
@@ -499,7 +500,7 @@ def _figures(rows: Sequence[Row]) -> list[Figure]:
 def _held(parts: Sequence[Sequence[Row]], name: str, *, kinds: Sequence[str] = ()) -> Iterable[Figure]:
     """Yield the ratios of observed to expected evidence in two parts, each under the scale of the other.
 
-    Messages that nothing stored answers are fitted on but not measured.
+    Messages that were written or changed to lean on their thread are fitted on but not measured: their number is of our choosing.
     """
     scales = [fitting_worth.calibrate(part) for part in parts]
     for kind in kinds or sorted({kind for part in parts for row in part for kind in row.kinds if kind != "page"}):
@@ -507,7 +508,7 @@ def _held(parts: Sequence[Sequence[Row]], name: str, *, kinds: Sequence[str] = (
             (fitting_worth.calibrated(scale, row), row)
             for part, scale in zip(parts, scales[::-1], strict=True)
             for row in part
-            if row.group not in _NOTHING and fitting_worth.counts(row, kind)
+            if row.group not in _MADE_TO_LEAN and fitting_worth.counts(row, kind)
         ]
         found = fitting_worth.bins([row for _, row in tested], [one for one, _ in tested], kind)
         expected, observed = (sum(one[place] for one in found) for place in (1, 2))
