@@ -1,8 +1,8 @@
 """Fits the map from a question's vector towards the vectors of its answers, and measures it across the sets of conversations.
 
 `python -m bench answers --data DIR` fits the map on each set and measures it on the other; `--write-weights` writes the map
-fitted on both. The model is listwise: for each question the turns of a conversation compete by the features that the product
-computes, and by their agreement with the mapped vector of the question. The questions that the people of a conversation ask each
+fitted on both. The model is listwise: for each question it ranks the turns of a conversation by the features that the product
+computes, and by their dot product with the mapped vector of the question. Questions that the people of a conversation ask each
 other count too, with the other person's next turns as answers. Words are matched here, by stems much like those of Postgres, so
 that no database is needed.
 """
@@ -34,10 +34,14 @@ RANK = 32
 BUDGETS = (1_000, 2_000, 4_000, 8_000)
 _TODAY = date(2026, 11, 23)  # in no period that the data's questions name
 _EPOCHS, _RATE, _DECAY, _BATCH = 5, 0.003, 3e-4, 32
-_ASIDE, _ASIDE_COSINE, _LEAST_ASIDE_WORDS = 0.75, 6.0, 4  # questions that people ask each other
+_PEER_SHARE, _PEER_COSINE, _LEAST_PEER_WORDS = (
+    0.75,
+    6.0,
+    4,
+)  # questions that the people of a conversation ask each other
 _MOST_GOLD = 3
 _RIDGE, _STEPS, _LEAST_STEP = 20.0, 15, 1e-3
-_MARK_TOKENS, _HEADER_TOKENS, _FRAME_TOKENS = 3, 13, 100  # about what a context adds to its turns
+_MARK_TOKENS, _HEADER_TOKENS, _FRAME_TOKENS = 3, 13, 100  # roughly what a context adds to its turns
 _UNUSED = frozenset({"is_fact", "is_passage", "is_page", "coverage_gap", "cosine_gap", "answer_cosine"})
 _USED = [place for place, name in enumerate(NAMES) if name not in _UNUSED]
 _SUFFIXES = {
@@ -48,17 +52,17 @@ _SUFFIXES = {
 _Matrix = NDArray[np.float64]
 
 Factors = tuple[_Matrix, _Matrix]
-"""A map of low rank as two factors: the first is applied to a question's vector, the second leads to an answer's."""
+"""A map of low rank as two factors, of shapes (dimensions, rank) and (rank, dimensions): `vector @ first @ second` is mapped."""
 
 Towards = Callable[[Sequence[Sequence[float]]], _Matrix]
-"""Turns vectors of questions towards their answers."""
+"""Maps vectors of questions to vectors in the direction of their answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class RankedQuestion:
-    """One question with the turns of its conversation: its vector, the features of the turns, and which of them hold the answer.
+    """A question to a conversation: its vector, the features of each turn, and labels of the turns that hold the answer.
 
-    `gold` are the positions of the evidence, if the question is one of the data's; `share` is how much it counts in the fit.
+    `gold` are the positions of the evidence, if the question is one of the data's; `share` is its weight in the fit.
     """
 
     vector: _Matrix
@@ -69,45 +73,48 @@ class RankedQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
-    """One conversation: the vectors of its turns, the questions asked about it, and those that its people ask each other."""
+class RankedConversation:
+    """A conversation with the vectors of its turns, the data's questions to it, and questions that its people ask each other."""
 
-    told: Conversation
+    conversation: Conversation
     vectors: _Matrix
-    asked: tuple[RankedQuestion, ...]
-    aside: tuple[RankedQuestion, ...]
+    questions: tuple[RankedQuestion, ...]
+    peer_questions: tuple[RankedQuestion, ...]
 
 
 def run(*, scale: float, data: Path, write_weights: bool = False) -> list[Figure]:
-    """Return the shares of answers found across the sets, with the map and without; `scale` is the share of the data read."""
-    talks = _talks(data, scale)
+    """Return for each set the share of the answers found with the map of the other set, and without a map.
+
+    `scale` is the share of the conversations that are read.
+    """
+    chats = _ranked_conversations(data, scale)
     figures: list[Figure] = []
     for fitted_on, measured in (SETS, SETS[::-1]):
-        turned = towards(low_rank(fit(talks[fitted_on]), RANK))
+        mapping = towards(low_rank(fit(chats[fitted_on]), RANK))
         for with_map in (True, False):
-            found = _found(talks[measured], turned if with_map else _unturned)
+            found = _found(chats[measured], mapping if with_map else _zeros)
             title = f"{measured}, map of {fitted_on}" if with_map else f"{measured}, without the map"
             figures += [
                 plain(f"{title}, {budget // 1000}k", share) for budget, share in zip(BUDGETS, found, strict=True)
             ]
     if write_weights:
-        question, answer = low_rank(fit([one for name in SETS for one in talks[name]]), RANK)
+        question, answer = low_rank(fit([one for name in SETS for one in chats[name]]), RANK)
         np.savez_compressed(answers.FILE, question=question.astype(np.float16), answer=answer.astype(np.float16))
     return figures
 
 
 def across(data: Path) -> dict[str, Factors]:
-    """Return for each set the factors of a map that was fitted on the other set."""
-    talks = _talks(data)
-    return {name: low_rank(fit(talks[other]), RANK) for name, other in (SETS, SETS[::-1])}
+    """Return for each set the factors of the map that was fitted on the other set."""
+    chats = _ranked_conversations(data)
+    return {name: low_rank(fit(chats[other]), RANK) for name, other in (SETS, SETS[::-1])}
 
 
-def fit(talks: Sequence[Talk]) -> _Matrix:
+def fit(chats: Sequence[RankedConversation]) -> _Matrix:
     """Return the map fitted to these conversations by Adam (Kingma and Ba 2015) with weight decay; the same every time."""
-    weights = _weights([one for talk in talks for one in talk.asked])
-    items = [(talk, one) for talk in talks for one in talk.asked if one.labels.any()]
-    items += [(talk, one) for talk in talks for one in talk.aside]
-    size = talks[0].vectors.shape[1]
+    weights = _weights([one for chat in chats for one in chat.questions])
+    items = [(chat, one) for chat in chats for one in chat.questions if one.labels.any()]
+    items += [(chat, one) for chat in chats for one in chat.peer_questions]
+    size = chats[0].vectors.shape[1]
     fitted, mean, spread = (np.zeros((size, size)) for _ in range(3))
     shuffled, step = np.random.default_rng(0), 0
     for _ in range(_EPOCHS):
@@ -123,17 +130,17 @@ def fit(talks: Sequence[Talk]) -> _Matrix:
 
 
 def low_rank(fitted: _Matrix, rank: int) -> Factors:
-    """Return the two factors of the best approximation of that rank (see `Factors`)."""
+    """Return the two factors of the best approximation of rank `rank`, from the singular value decomposition."""
     left, sizes, right = np.linalg.svd(fitted)
     roots = np.sqrt(sizes[:rank])
     return left[:, :rank] * roots, roots[:, None] * right[:rank]
 
 
-def _gradient(talk: Talk, one: RankedQuestion, *, fitted: _Matrix, weights: _Matrix) -> _Matrix:
+def _gradient(chat: RankedConversation, one: RankedQuestion, *, fitted: _Matrix, weights: _Matrix) -> _Matrix:
     """Return the gradient of one question's loss, the negative log probability of its answers among all turns."""
     base = one.features[:, _USED] @ weights if one.gold else one.features[:, 0]
-    shares = _softmax(base + talk.vectors @ (one.vector @ fitted))
-    return one.share * np.outer(one.vector, (shares - one.labels / one.labels.sum()) @ talk.vectors)
+    shares = _softmax(base + chat.vectors @ (one.vector @ fitted))
+    return one.share * np.outer(one.vector, (shares - one.labels / one.labels.sum()) @ chat.vectors)
 
 
 def _weights(questions: Sequence[RankedQuestion]) -> _Matrix:
@@ -168,85 +175,83 @@ def _loss(tables: Sequence[_Matrix], seen: Sequence[RankedQuestion], fitted: _Ma
 
 
 def _softmax(scores: _Matrix) -> _Matrix:
-    raised = np.exp(scores - scores.max())
-    return np.asarray(raised / raised.sum(), np.float64)
+    exponentials = np.exp(scores - scores.max())
+    return np.asarray(exponentials / exponentials.sum(), np.float64)
 
 
-def _talks(data: Path, scale: float = 1.0) -> dict[str, list[Talk]]:
-    model, talks = MiniLM(), {}
+def _ranked_conversations(data: Path, scale: float = 1.0) -> dict[str, list[RankedConversation]]:
+    model, by_set = MiniLM(), {}
     for name in SETS:
-        read_conversations = conversations(data, name)
-        talks[name] = [
-            _talk(one, model) for one in read_conversations[: max(1, round(len(read_conversations) * scale))]
-        ]
-    return talks
+        every = conversations(data, name)
+        by_set[name] = [_ranked_conversation(one, model) for one in every[: max(1, round(len(every) * scale))]]
+    return by_set
 
 
 def towards(factors: Factors) -> Towards:
-    """Return the function that turns vectors of questions towards their answers by the factors of a map."""
+    """Return the function that maps vectors of questions by these factors, as `models.embedding.answers` does."""
     question, answer = factors
     return lambda vectors: answers.shortened(np.array(vectors, np.float64) @ question @ answer)
 
 
-def _unturned(vectors: Sequence[Sequence[float]]) -> _Matrix:
+def _zeros(vectors: Sequence[Sequence[float]]) -> _Matrix:
     return np.zeros((len(vectors), len(vectors[0])))
 
 
-def _talk(told: Conversation, model: MiniLM) -> Talk:
-    vectors = model.encode([turn.text for turn in told.turns]).astype(np.float64)
-    speakers = sorted({turn.speaker for turn in told.turns})
-    questions = [one for one in told.questions if one.category != ADVERSARIAL]
+def _ranked_conversation(conversation: Conversation, model: MiniLM) -> RankedConversation:
+    vectors = model.encode([turn.text for turn in conversation.turns]).astype(np.float64)
+    speakers = sorted({turn.speaker for turn in conversation.turns})
+    questions = [one for one in conversation.questions if one.category != ADVERSARIAL]
     readings = [read(one.text, speakers=speakers, today=_TODAY) for one in questions]
     whole = [replace(one, parts=one.parts[:1]) for one in readings]
-    asked_vectors = model.encode([one.parts[0].text for one in whole]).astype(np.float64)
-    words = [_forms(turn.text) for turn in told.turns]
-    asked = []
-    for question, reading, vector in zip(questions, whole, asked_vectors, strict=True):
+    question_vectors = model.encode([one.parts[0].text for one in whole]).astype(np.float64)
+    words = [_forms(turn.text) for turn in conversation.turns]
+    ranked = []
+    for question, reading, vector in zip(questions, whole, question_vectors, strict=True):
         searched = [word for word in reading.words if word not in reading.name_words]
         held = [[word in forms or _stem(word) in forms for word in searched] for forms in words]
         counts = np.array(held).reshape(len(held), -1).sum(0).astype(int).tolist()
         matched = [sum(1 << place for place, is_held in enumerate(one) if is_held) for one in held]
         cosines = tuple((float(cosine),) for cosine in vectors @ vector)
-        found = Recalled(told.turns, tuple(matched), cosines, tuple(counts), len(words))
-        days = [turn.at.date() for turn in told.turns]
-        standing = TextPositions(days, range(len(days)))
+        found = Recalled(conversation.turns, tuple(matched), cosines, tuple(counts), len(words))
+        days = [turn.at.date() for turn in conversation.turns]
+        positions = TextPositions(days, range(len(days)))
         candidates = Candidates(
             kind=CandidateKind.TURN,
-            ids=[turn.id for turn in told.turns],
-            texts=[turn.text for turn in told.turns],
-            evidence=evidence_of(found, RecallQuery(tuple(searched), 1), reading.parts, standing),
-            speakers=[turn.speaker for turn in told.turns],
+            ids=[turn.id for turn in conversation.turns],
+            texts=[turn.text for turn in conversation.turns],
+            evidence=evidence_of(found, RecallQuery(tuple(searched), 1), reading.parts, positions),
+            speakers=[turn.speaker for turn in conversation.turns],
             days=days,
         )
         (table,) = features(reading, [candidates])
-        asked.append(_asked(told, question, vector, table))
-    return Talk(told, vectors, tuple(asked), tuple(_aside(told, vectors)))
+        ranked.append(_ranked_question(conversation, question, vector, table))
+    return RankedConversation(conversation, vectors, tuple(ranked), tuple(_peer_questions(conversation, vectors)))
 
 
-def _asked(told: Conversation, question: Question, vector: _Matrix, table: _Matrix) -> RankedQuestion:
-    gold = {told.turns[place].text for place in question.gold}
-    labels = np.array([turn.text in gold for turn in told.turns], np.float64)
+def _ranked_question(conversation: Conversation, question: Question, vector: _Matrix, table: _Matrix) -> RankedQuestion:
+    gold = {conversation.turns[place].text for place in question.gold}
+    labels = np.array([turn.text in gold for turn in conversation.turns], np.float64)
     return RankedQuestion(vector, table, labels, question.gold, min(float(labels.sum()), _MOST_GOLD))
 
 
-def _aside(told: Conversation, vectors: _Matrix) -> Iterator[RankedQuestion]:
-    """Yield the questions that the people ask each other, with at most two of the other's next turns that day as answers."""
-    for place, turn in enumerate(told.turns):
-        spoken = turn.text.partition(" [")[0].rstrip()
-        if not spoken.endswith("?") or len(spoken.split()) < _LEAST_ASIDE_WORDS:
+def _peer_questions(conversation: Conversation, vectors: _Matrix) -> Iterator[RankedQuestion]:
+    """Yield the questions that the people ask each other; the answers are up to two of the other person's next turns that day."""
+    for place, turn in enumerate(conversation.turns):
+        text = turn.text.partition(" [")[0].rstrip()
+        if not text.endswith("?") or len(text.split()) < _LEAST_PEER_WORDS:
             continue
-        after = range(place + 1, min(len(told.turns), place + 4))
+        after = range(place + 1, min(len(conversation.turns), place + 4))
         replies = [
             one
             for one in after
-            if told.turns[one].speaker != turn.speaker and told.turns[one].at.date() == turn.at.date()
+            if conversation.turns[one].speaker != turn.speaker and conversation.turns[one].at.date() == turn.at.date()
         ]
         if replies:
-            base = _ASIDE_COSINE * (vectors @ vectors[place])
+            base = _PEER_COSINE * (vectors @ vectors[place])
             base[place] = -50.0  # the question itself
             labels = np.zeros(len(vectors))
             labels[replies[:2]] = 1.0
-            yield RankedQuestion(vectors[place], base[:, None], labels, share=_ASIDE)
+            yield RankedQuestion(vectors[place], base[:, None], labels, share=_PEER_SHARE)
 
 
 def _forms(text: str) -> frozenset[str]:
@@ -268,31 +273,32 @@ def _stem(word: str) -> str:
     return word[:-1] + "i" if word.endswith("y") else word
 
 
-def _found(talks: Sequence[Talk], towards: Towards) -> list[float]:
-    """Return for each budget the share of the answers in contexts filled with the best turns by the shipped weights."""
+def _found(chats: Sequence[RankedConversation], towards: Towards) -> list[float]:
+    """Return for each budget the share of the gold turns among the best turns, by the shipped weights, that fit into it."""
     shipped = np.array([0.0 if name == "answer_cosine" else BY_VECTORS.of.get(name, 0.0) for name in NAMES])
     found, wanted = np.zeros(len(BUDGETS)), 0
-    for talk in talks:
-        turns = talk.told.turns
+    for chat in chats:
+        turns = chat.conversation.turns
         sizes = count([f"{turn.speaker}: {turn.text}\n" for turn in turns], "o200k_base")
-        for one in talk.asked:
+        for one in chat.questions:
             scores = one.features @ shipped + BY_VECTORS.of["answer_cosine"] * (
-                talk.vectors @ towards([one.vector.tolist()])[0]
+                chat.vectors @ towards([one.vector.tolist()])[0]
             )
             order = np.argsort(-scores, kind="stable").tolist()
             wanted += len(one.gold)
             for place, budget in enumerate(BUDGETS):
                 kept = _filled(order, sizes, [turn.at.date() for turn in turns], budget - _FRAME_TOKENS)
-                said = {turns[turn].text for turn in kept}
-                found[place] += sum(turns[turn].text in said for turn in one.gold)
+                texts = {turns[turn].text for turn in kept}
+                found[place] += sum(turns[turn].text in texts for turn in one.gold)
     return [float(share) for share in found / wanted]
 
 
-def _filled(order: Sequence[int], sizes: Sequence[int], days: Sequence[date], left: int) -> Iterator[int]:
+def _filled(order: Sequence[int], sizes: Sequence[int], days: Sequence[date], tokens: int) -> Iterator[int]:
+    """Yield the turns that fit into these tokens, taken in this order; each day costs a header once."""
     opened: set[date] = set()
     for place in order:
         cost = sizes[place] + _MARK_TOKENS + (0 if days[place] in opened else _HEADER_TOKENS)
-        if cost <= left:
-            left -= cost
+        if cost <= tokens:
+            tokens -= cost
             opened.add(days[place])
             yield place

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bench.answers import RankedQuestion, Talk, fit, low_rank
+from bench.answers import RankedQuestion, RankedConversation, fit, low_rank
 from bench.recall.cases import Conversation
 from models.embedding.answers import shortened, towards_answers
 from models.embedding.minilm import MiniLM
@@ -42,6 +42,6 @@ def test_fitted_map_points_from_questions_to_what_answered_them() -> None:
     question = random.normal(size=12)
     one = RankedQuestion(question / np.linalg.norm(question), np.zeros((40, len(NAMES))), np.eye(40)[7], gold=(7,))
     varied = replace(one, features=random.normal(size=one.features.shape))
-    left, right = low_rank(fit([Talk(TALK, vectors, (one, varied), ())]), 4)
+    left, right = low_rank(fit([RankedConversation(TALK, vectors, (one, varied), ())]), 4)
     scores = vectors @ (one.vector @ left @ right)
     assert scores[7] > np.delete(scores, 7).mean() + scores.std()
