@@ -1,4 +1,4 @@
-"""Turns over slow backends with a realistic tail: with and without hedging, and with repeated questions.
+"""Measures turns over slow backends with a realistic tail of latency: with and without hedging, and with repeated questions.
 
 The adapters are the real ones, with their SDKs, limits, retries, hedges and breakers; the services run in another process. The
 cost of the SDK's transport is measured in `transports`.
@@ -47,7 +47,7 @@ NAMESPACE = f"/actors/{SCOPE.owner_id}"
 
 
 class AllOn:
-    """Nothing is switched off."""
+    """A policy under which no backend is switched off."""
 
     async def switched_off(self, tenant_id: UUID) -> frozenset[str]:
         """Return none."""
@@ -55,10 +55,10 @@ class AllOn:
 
 
 @dataclass(frozen=True, slots=True)
-class Fared:
-    """Results of turns: seconds each, the share of sources that answered completely, and the share with any answer.
+class TurnTimes:
+    """Results of turns: the seconds of each, the share of sources that answered in full, and the share with any answer.
 
-    A cached answer of the last minute that replaces a missing one counts as any answer.
+    Any answer includes a cached one, at most a minute old, in place of one that failed or is late.
     """
 
     seconds: Sequence[float]
@@ -73,35 +73,35 @@ class Fared:
 def run(*, scale: float) -> list[Figure]:
     """Return the figures of turns over slow backends."""
     turns = max(40, round(400 * scale))
-    plainly = uvloop.run(_fared(turns, may_hedge=False))
-    hedged = uvloop.run(_fared(turns, may_hedge=True))
-    repeated = uvloop.run(_fared(turns, may_hedge=False, questions=20))
+    unhedged = uvloop.run(_measured(turns, may_hedge=False))
+    hedged = uvloop.run(_measured(turns, may_hedge=True))
+    repeated = uvloop.run(_measured(turns, may_hedge=False, questions=20))
     note = f"three backends over HTTP, p50 450 ms, tail 3 s, 2 % throttled, {AT_ONCE} turns at once"
     return [
-        at_most("turn p99 ÷ its deadline", plainly.ms(0.99) / DEADLINE_MS, 1.02, note=note),
+        at_most("turn p99 ÷ its deadline", unhedged.ms(0.99) / DEADLINE_MS, 1.02, note=note),
         at_most("turn p99 ÷ its deadline, hedged", hedged.ms(0.99) / DEADLINE_MS, 1.02),
-        plain("turn p50", plainly.ms(0.5), unit=" ms"),
+        plain("turn p50", unhedged.ms(0.5), unit=" ms"),
         plain("turn p50, hedged", hedged.ms(0.5), unit=" ms"),
-        plain("turn p95", plainly.ms(0.95), unit=" ms"),
+        plain("turn p95", unhedged.ms(0.95), unit=" ms"),
         plain("turn p95, hedged", hedged.ms(0.95), unit=" ms"),
-        plain("sources whole in time", plainly.whole * 100, unit=" %"),
-        at_least("sources whole in time, hedged ÷ not", hedged.whole / plainly.whole, 1.0),
+        plain("sources whole in time", unhedged.whole * 100, unit=" %"),
+        at_least("sources whole in time, hedged ÷ not", hedged.whole / unhedged.whole, 1.0),
         plain("sources with an answer, 20 questions again and again", repeated.any_answer * 100, unit=" %"),
         plain("the same without kept answers", repeated.whole * 100, unit=" %", note="kept ones are marked stale"),
     ]
 
 
-async def _fared(turns: int, *, may_hedge: bool, questions: int = 0) -> Fared:
+async def _measured(turns: int, *, may_hedge: bool, questions: int = 0) -> TurnTimes:
     async with slow_services.answering(PACE, NAMESPACE) as url, _placed(url, may_hedge=may_hedge) as sources:
         fan_out = FanOut(sources, clock=time.monotonic)
         one_turn = partial(_turn, fan_out, asyncio.Semaphore(AT_ONCE))
         await asyncio.gather(*(one_turn(f"warm {number}") for number in range(WARM_TURNS)))
-        asked = [f"question {number % questions if questions else number}" for number in range(turns)]
-        took = await asyncio.gather(*(one_turn(text) for text in asked))
+        texts = [f"question {number % questions if questions else number}" for number in range(turns)]
+        took = await asyncio.gather(*(one_turn(text) for text in texts))
     reports = [report for _, found in took for report in found.reports if report.source in SOURCES]
     whole = sum(report.status is Status.OK and not report.is_partial for report in reports)
     any_answer = sum(report.status in {Status.OK, Status.STALE} for report in reports)
-    return Fared([seconds for seconds, _ in took], whole / len(reports), any_answer / len(reports))
+    return TurnTimes([seconds for seconds, _ in took], whole / len(reports), any_answer / len(reports))
 
 
 @asynccontextmanager

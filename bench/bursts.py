@@ -1,7 +1,6 @@
-"""Turns in bursts, under a flood, and with short deadlines: how many are answered completely, partly, or not at all.
+"""Measures turns in bursts, under a flood, and with short deadlines: how many are answered in full, in part, or not at all.
 
-Real conversations (`--data`, `realtalk/conversations.json` in it) are the threads of ten owners; every turn belongs to one
-owner.
+Real conversations (`realtalk/conversations.json` in the folder `--data`) are the threads of ten owners.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ class Turn:
 
 @dataclass(slots=True)
 class Answers:
-    """The results: seconds of the answered turns, how many of them are incomplete, and the codes of the others."""
+    """Results of turns: the seconds of those answered; how many of them lack a source, or their thread; the others' codes."""
 
     answered_s: list[float] = field(default_factory=list)
     degraded_count: int = 0
@@ -57,14 +56,14 @@ class Answers:
     reasons: Counter[str] = field(default_factory=Counter)
 
     def note(self) -> str:
-        """Return the table's note on the figure."""
-        told = [f"{count} {code}" for code, count in self.codes.items()]
-        told += [f"{count} {reason}" for reason, count in self.reasons.most_common(3)]
-        return "; ".join(told)
+        """Return the codes and the most frequent reasons, with their counts."""
+        counts = [f"{count} {code}" for code, count in self.codes.items()]
+        counts += [f"{count} {reason}" for reason, count in self.reasons.most_common(3)]
+        return "; ".join(counts)
 
 
 class Site:
-    """A served sidecar as its callers see it."""
+    """A client of a served sidecar, for every owner."""
 
     def __init__(self, channel: grpc.aio.Channel, settings: Settings) -> None:
         stub: Any = ContextServiceStub  # generated, and without types
@@ -109,45 +108,45 @@ def run(*, scale: float, data: Path | None = None) -> list[Figure]:
 
 async def _measured(data: Path, scale: float) -> list[Figure]:
     conversations = list(_conversations(data))[: max(2, round(10 * scale))]
-    asked = [turn for turns in zip(*(turns for _, _, turns in conversations), strict=True) for turn in turns]
+    turns_to_ask = [turn for turns in zip(*(turns for _, _, turns in conversations), strict=True) for turn in turns]
     async with own_database(embedder="minilm") as (patient, database):
         settings = replace(patient, embed_deadline_s=Settings(patient.data_dir).embed_deadline_s)
         pools = await open_pools(database.dsn, PoolsConfig())
         async with _site(settings) as site:
-            for owner, said, _ in conversations:
-                await site.append(owner, said)
+            for owner, thread, _ in conversations:
+                await site.append(owner, thread)
             await _until_embedded(pools.background)
         await pools.close()
         figures = []
         async with _site(settings) as site:
-            await _asked(site, asked[: len(conversations)], timeout_s=PATIENCE_S)
-            figures += [figure for width in WIDTHS for figure in await _bursts(site, asked, width)]
-            figures += await _short(site, asked, round(300 * scale))
+            await _ask_all(site, turns_to_ask[: len(conversations)], timeout_s=PATIENCE_S)
+            figures += [figure for width in WIDTHS for figure in await _bursts(site, turns_to_ask, width)]
+            figures += await _short(site, turns_to_ask, round(300 * scale))
         async with _site(replace(settings, max_in_flight=ROOM, max_in_flight_per_tenant=ROOM, max_waiting=2)) as site:
-            await _asked(site, asked[:ROOM], timeout_s=PATIENCE_S)
-            figures += await _flood(site, asked, seconds=max(4.0, 10.0 * scale))
+            await _ask_all(site, turns_to_ask[:ROOM], timeout_s=PATIENCE_S)
+            figures += await _flood(site, turns_to_ask, seconds=max(4.0, 10.0 * scale))
     return figures
 
 
-async def _bursts(site: Site, asked: Sequence[Turn], width: int) -> list[Figure]:
+async def _bursts(site: Site, every: Sequence[Turn], width: int) -> list[Figure]:
     answers = Answers()
     for start in range(TIMES):
-        turns = [asked[(start * width + place) % len(asked)] for place in range(width)]
-        await _asked(site, turns, timeout_s=PATIENCE_S, into=answers)
+        turns = [every[(start * width + place) % len(every)] for place in range(width)]
+        await _ask_all(site, turns, timeout_s=PATIENCE_S, into=answers)
     return _figures(f"{width} at once", answers, width * TIMES)
 
 
-async def _asked(site: Site, turns: Sequence[Turn], *, timeout_s: float, into: Answers | None = None) -> None:
+async def _ask_all(site: Site, turns: Sequence[Turn], *, timeout_s: float, into: Answers | None = None) -> None:
     answers = into or Answers()
     await asyncio.gather(*(site.ask(turn, answers, timeout_s=timeout_s) for turn in turns))
 
 
-async def _short(site: Site, asked: Sequence[Turn], count: int) -> list[Figure]:
+async def _short(site: Site, every: Sequence[Turn], count: int) -> list[Figure]:
     answers, quick = Answers(), 0
     running = await _running_count()
     with _busy(max(0, LOAD - running)):
         for place in range(count):
-            await site.ask(asked[place % len(asked)], answers, timeout_s=SHORT_S)
+            await site.ask(every[place % len(every)], answers, timeout_s=SHORT_S)
     quick = sum(one <= SHORT_S + LATE_S for one in answers.answered_s)
     name = f"load {LOAD}, deadline {SHORT_S:g} s"
     return [
@@ -159,13 +158,13 @@ async def _short(site: Site, asked: Sequence[Turn], count: int) -> list[Figure]:
     ]
 
 
-async def _flood(site: Site, asked: Sequence[Turn], *, seconds: float) -> list[Figure]:
+async def _flood(site: Site, every: Sequence[Turn], *, seconds: float) -> list[Figure]:
     answers, ends_s = Answers(), time.perf_counter() + seconds
 
     async def caller(place: int) -> None:
         await asyncio.sleep(_PAUSE_S * place / (FLOOD * ROOM))
         while time.perf_counter() < ends_s:
-            turn = asked[place % len(asked)]
+            turn = every[place % len(every)]
             if not await site.ask(turn, answers, timeout_s=PATIENCE_S):
                 await asyncio.sleep(_PAUSE_S)
 
@@ -194,24 +193,24 @@ async def _until_embedded(pool: Pool) -> None:
 
 
 async def _running_count() -> int:
-    """Return the number of runnable processes, sampled over a while."""
-    seen = []
+    """Return the mean number of runnable processes over three seconds."""
+    samples = []
     for _ in range(100):
-        seen.append(int(Path("/proc/loadavg").read_text(encoding="ascii").split()[3].partition("/")[0]) - 1)
+        samples.append(int(Path("/proc/loadavg").read_text(encoding="ascii").split()[3].partition("/")[0]) - 1)
         await asyncio.sleep(0.03)
-    return round(sum(seen) / len(seen))
+    return round(sum(samples) / len(samples))
 
 
 @contextmanager
 def _busy(count: int) -> Iterator[None]:
-    """Keep `count` processes busy meanwhile."""
-    spinning = [multiprocessing.get_context("spawn").Process(target=_spin, daemon=True) for _ in range(count)]
-    for one in spinning:
+    """Keep `count` processes busy within the block."""
+    processes = [multiprocessing.get_context("spawn").Process(target=_spin, daemon=True) for _ in range(count)]
+    for one in processes:
         one.start()
     try:
         yield
     finally:
-        for one in spinning:
+        for one in processes:
             one.kill()
 
 
@@ -221,17 +220,17 @@ def _spin() -> None:
 
 
 def _conversations(data: Path) -> Iterator[tuple[str, list[pb.NewTurn], list[Turn]]]:
-    """Yield an owner, the turns of its thread, and turns to ask: messages of that thread."""
+    """Yield for each conversation its owner, the turns of its thread, and the turns to ask: messages of the same thread."""
     for one in json.loads((data / "realtalk" / "conversations.json").read_text(encoding="utf-8")):
-        said = [turn for session in one["sessions"] for turn in session["turns"]]
-        first = said[0]["speaker"]
-        turns = [_turn(turn, "user" if turn["speaker"] == first else "assistant") for turn in said if turn["text"]]
-        long = [turn["text"] for turn in said if 40 < len(turn["text"]) < 300]
+        read = [turn for session in one["sessions"] for turn in session["turns"]]
+        first = read[0]["speaker"]
+        turns = [_turn(turn, "user" if turn["speaker"] == first else "assistant") for turn in read if turn["text"]]
+        long = [turn["text"] for turn in read if 40 < len(turn["text"]) < 300]
         every = max(1, len(long) // _QUESTIONS)
         yield one["id"], turns, [Turn(one["id"], text) for text in long[::every][:_QUESTIONS]]
 
 
-def _turn(said: dict[str, str], role: str) -> pb.NewTurn:
-    turn = pb.NewTurn(client_turn_id=said["id"], role=role, speaker=said["speaker"], text=said["text"])
-    turn.said_time.FromDatetime(datetime.strptime(said["at"], "%d.%m.%Y, %H:%M:%S"))  # noqa: DTZ007
+def _turn(read: dict[str, str], role: str) -> pb.NewTurn:
+    turn = pb.NewTurn(client_turn_id=read["id"], role=role, speaker=read["speaker"], text=read["text"])
+    turn.said_time.FromDatetime(datetime.strptime(read["at"], "%d.%m.%Y, %H:%M:%S"))  # noqa: DTZ007
     return turn

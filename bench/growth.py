@@ -1,6 +1,6 @@
-"""What grows with use: the bytes that a stored turn, a memory with its pages, and an assembled context leave in the database.
+"""Measures the growth of the database: the bytes per stored turn or memory, with its pages, and per assembled context.
 
-Conversations are written as they are installed, worker on; tables are measured with their indexes and large values.
+Conversations are written to a service with default settings and a worker; tables are measured with their indexes and TOAST.
 """
 
 from __future__ import annotations
@@ -31,35 +31,35 @@ def run(*, scale: float, data: Path) -> list[Figure]:
 
 
 async def _measured(scale: float, data: Path) -> list[Figure]:
-    told = conversations(data)
-    told = told[: max(1, round(len(told) * scale))]
+    chats = conversations(data)
+    chats = chats[: max(1, round(len(chats) * scale))]
     turns, facts = (
-        sum(len(part) for part in parts) for parts in zip(*((one.turns, one.facts) for one in told), strict=True)
+        sum(len(part) for part in parts) for parts in zip(*((one.turns, one.facts) for one in chats), strict=True)
     )
-    asked = _questions(told, _QUESTIONS)
+    questions = _questions(chats, _QUESTIONS)
     async with served() as world:
         empty = await _sizes(world)
-        for one in told:
+        for one in chats:
             await world.put_conversation(one)
-        await world.until_made([one.name for one in told])
-        await world.compile(told)
+        await world.until_made([one.name for one in chats])
+        await world.compile(chats)
         stored = await _sizes(world)
-        for question in asked:
+        for question in questions:
             await world.ask(question)
         await world.app.receipt_writer.wait_written()
         answered = await _sizes(world)
     return [
         *_figures("a turn or memory", empty, stored, turns + facts, f"{turns} turns, {facts} memories"),
-        *_figures("an assembled context", stored, answered, len(asked), f"{len(asked)} contexts"),
+        *_figures("an assembled context", stored, answered, len(questions), f"{len(questions)} contexts"),
     ]
 
 
-def _questions(told: Sequence[Conversation], count: int) -> list[QuestionToAsk]:
-    """Return the conversations' questions in turns, with the default budget."""
-    asked = [
-        QuestionToAsk(one.name, each.text, _SOURCES, None, thread=THREAD) for one in told for each in one.questions
+def _questions(chats: Sequence[Conversation], count: int) -> list[QuestionToAsk]:
+    """Return so many of the conversations' questions, evenly spread, with the default budget."""
+    every = [
+        QuestionToAsk(one.name, each.text, _SOURCES, None, thread=THREAD) for one in chats for each in one.questions
     ]
-    return asked[:: max(1, len(asked) // count)][:count]
+    return every[:: max(1, len(every) // count)][:count]
 
 
 async def _sizes(world: World) -> dict[str, float]:
@@ -68,10 +68,10 @@ async def _sizes(world: World) -> dict[str, float]:
 
 
 def _figures(
-    what: str, before: Mapping[str, float], after: Mapping[str, float], count: int, note: str
+    title: str, before: Mapping[str, float], after: Mapping[str, float], count: int, note: str
 ) -> Iterator[Figure]:
     grown = {table: (size - before[table]) / count for table, size in after.items()}
-    yield plain(f"{what}: bytes in all", sum(grown.values()), note=note)
+    yield plain(f"{title}: bytes in all", sum(grown.values()), note=note)
     for table, size in sorted(grown.items(), key=lambda one: -one[1]):
         if size >= _LEAST_BYTES:
-            yield plain(f"{what}: {table}", size)
+            yield plain(f"{title}: {table}", size)

@@ -1,8 +1,8 @@
-"""Turns of the sidecar beside recalls of a real Hindsight, on the same chats and questions, each for 2,000 tokens.
+"""Compares turns of the sidecar with recalls of a real Hindsight, on the same chats and questions, each for 2,000 tokens.
 
-Hindsight 1.1 is installed beside (1.4 GB) with its own Postgres, the same embedder as the sidecar, its rank fusion instead of a
-reranker, and no language model: each turn of a chat is one unit, verbatim. It is asked over HTTP, as its own client does, and the
-sidecar as in `whole-turn`. One runs after the other on the same machine.
+Hindsight 1.1 is installed on the same machine (1.4 GB), with a Postgres of its own, the sidecar's embedder, rank fusion instead
+of a reranker, and no language model: each turn of a chat is one unit, verbatim. It is called over HTTP, as by its own client; the
+sidecar is called as in `whole-turn`. One runs after the other.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from bench.whole_turn import BUDGET_TOKENS, SET, WIDTH, Rounds
 from tests.servers.__main__ import hindsight
 
 _AT_ONCE = 50
-_BUDGETS = ("low", "mid")
+_EFFORTS = ("low", "mid")
 
 
 class _Hindsight:
-    """A server with a bank for each chat, asked with one of its budgets of effort."""
+    """A server with a bank per chat; every recall has one `effort`, which Hindsight calls its budget."""
 
     def __init__(self, client: httpx.AsyncClient, effort: str) -> None:
         self._client = client
         self._effort = effort
 
     async def ask(self, chat: Conversation, question: Question) -> str:
-        """Recall the units for a question."""
-        asked = {
+        """Return the text of the units recalled for a question."""
+        body = {
             "query": question.text,
             "types": ["world"],
             "budget": self._effort,
             "max_tokens": BUDGET_TOKENS,
             "include": {"entities": None},
         }
-        answer = await self._client.post(f"/v1/default/banks/{chat.name}/memories/recall", json=asked)
+        answer = await self._client.post(f"/v1/default/banks/{chat.name}/memories/recall", json=body)
         answer.raise_for_status()
         return "\n".join(str(one["text"]) for one in answer.json()["results"])
 
@@ -57,15 +57,15 @@ def run(*, scale: float, data: Path | None) -> list[Figure]:
 
 async def _measured(chats: Sequence[Conversation], scale: float) -> list[Figure]:
     async with whole_turn.sidecar(chats) as service:
-        ours = await whole_turn.asked(chats, scale, service.ask, dict)
+        ours = await whole_turn.ask_all(chats, scale, service.ask, dict)
     figures = _figures("sidecar", ours)
     with ExitStack() as stack:
         url = hindsight(stack, embedder="minilm")["HINDSIGHT_URL"]
         async with httpx.AsyncClient(base_url=url, timeout=600) as client:
             for chat in chats:
                 await _retain(client, chat)
-            for effort in _BUDGETS:
-                theirs = await whole_turn.asked(chats, scale, _Hindsight(client, effort).ask, dict)
+            for effort in _EFFORTS:
+                theirs = await whole_turn.ask_all(chats, scale, _Hindsight(client, effort).ask, dict)
                 figures += _figures(f"Hindsight, {effort}", theirs) + _compared(effort, ours, theirs)
     return figures
 

@@ -1,9 +1,9 @@
-"""Real names: how many aliases are merged into their page, and how many new names are merged wrongly.
+"""Measures merging on real names: how many aliases are merged into their page, and how many new names are merged wrongly.
 
-Runs the compile's own rules (`compiler/plan/names/merge.py`) over real names, with the look-up that a plan's own pages have.
+The rules are the compile's own (`compiler/plan/names/merge.py`); pages are looked up as a plan looks up its own pages.
 
-The data may not be shipped with the project: give its folder with `--data` (`names/aliases.csv` and `names/venues.csv` in it,
-made of the schema-guided dialogues of google-research-datasets).
+The data may not be shipped with the project; `--data` names their folder. It holds `names/aliases.csv` and `names/venues.csv`,
+made from the schema-guided dialogues of google-research-datasets.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from compiler.planners import gazetteer
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How many aliases there are, how many were merged, correctly and in all, and the same for new names."""
+    """The number of aliases, of those merged correctly and of those merged at all; of new names, and of those merged."""
 
     aliases: int
     right: int
@@ -52,10 +52,10 @@ class Outcome:
 
 
 def run(*, scale: float, data: Path | None = None) -> list[Figure]:
-    """Return the figures for the names in the folder; none without it."""
+    """Return the figures for the names in the folder. Raises SystemExit without the folder."""
     folder = (data or Path()) / "names"
     if not (folder / "aliases.csv").is_file():
-        raise SystemExit(f"{folder / 'aliases.csv'} is not there: name the folder with --data")
+        raise SystemExit(f"{folder / 'aliases.csv'} does not exist; name the folder with --data")
     cities = gazetteer.load()
     places, others = (outcome(folder / "aliases.csv", kind, cities, scale=scale) for kind in ("place", "name"))
     strangers, branches = other_cities(folder / "venues.csv", cities)
@@ -76,9 +76,9 @@ def outcome(path: Path, kind: str, cities: Gazetteer, *, scale: float = 1.0) -> 
     with path.open(newline="", encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if row["kind"] == kind]
     scope = _pages(_page(row["name"]) for row in rows if row["role"] == "existing")
-    asked = [row for row in rows if row["role"] != "existing"]
-    asked = asked[: max(1, round(len(asked) * scale))]
-    merged = [(row, resolved(scope, row["name"], cities)) for row in asked]
+    tested = [row for row in rows if row["role"] != "existing"]
+    tested = tested[: max(1, round(len(tested) * scale))]
+    merged = [(row, resolved(scope, row["name"], cities)) for row in tested]
     aliases = [(row, page) for row, page in merged if row["role"] == "alias"]
     strangers = [page for row, page in merged if row["role"] == "new"]
     return Outcome(
@@ -129,5 +129,5 @@ def _page(title: str, *, city: str = "") -> Page:
 
 
 def letters_of(title: str) -> str:
-    """Return a few letters that keep pages of one slug apart."""
+    """Return letters of the title that distinguish pages with the same slug."""
     return title.encode().hex()[-16:]

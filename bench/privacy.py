@@ -1,14 +1,14 @@
-"""Whether private memories stay out of contexts that have nothing to do with them.
+"""Measures how often an unrelated private memory gets into a context.
 
 `privacy.json` holds pairs of a private memory (health, money, love, family, law and more) and a question about something else,
-often with a word in common, in 28 languages. No weights were fitted on those of `held` and the later groups. The bars were
-chosen with all groups in view but `fourth` and `fifth`, and only pairs on which nothing was chosen can prove them. Each question
-is asked of an owner with five private memories, and of one with all private memories of the same set among 500 memories, with
-the default profile and with `spend` frugal.
+often with a word in common, in 28 languages. No weights were fitted on the group `held` or a later one. The bars of likeness were
+chosen with all groups in view except `fourth` and `fifth`, so only these two can prove them. Each question is asked of an owner
+with five private memories, and of an owner whose 500 memories include all private ones of the same set; with the default profile,
+and with `spend` frugal.
 
-Beside them stand memories that do answer a question (`answers`, of each group): each question is asked of an owner with five
-of them. What keeps private memories out must not keep these out. Those `reworded` share few words with their questions, in
-many languages; the questions of `held reworded` are held back in `personal.json` too.
+The same file holds memories that do answer a question (`answers`, for each group). Each of these questions is asked of an owner
+with five of the memories: a bar that keeps private memories out must let these in. Those `reworded` share few words with their
+questions, in many languages; the questions of `held reworded` are held back in `personal.json` too.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from sidecar.v1.items_pb2 import SOURCE_MEMORY
 _PAIRS = Path(__file__).with_name("privacy.json")
 _SOURCES = frozenset({"thread", "memory", "knowledge", "wiki"})
 _FEW, _MANY = 5, 500
-_SETS = (("pairs", "held"), ("second",), ("third",), ("fourth",), ("fifth",))  # each has its own owner of many memories
+_SETS = (("pairs", "held"), ("second",), ("third",), ("fourth",), ("fifth",))  # each set has one owner of many memories
 _ANSWERS = tuple(
     f"{group}{kind}"
     for group in ("", "held ", "second ", "third ", "fourth ", "fifth ")
     for kind in ("answers", "reworded")
 )
-_PATIENCE_S = 10.0  # by words alone there is no bar of likeness: on a busy machine that would be measured
+_EMBED_DEADLINE_S = 10.0  # the bar needs vectors, which are late on a busy machine
 _THINGS = ("rope", "flour", "nails", "paper", "lamps", "tea", "chairs", "seeds", "soap", "batteries")
 _SHOPS = ("the market", "Hansen's", "the corner shop", "the harbour", "the station kiosk", "Lima & Sons", "the mall")
 _MOST = {"balanced": 0.02, "frugal": 0.0}
@@ -57,7 +57,7 @@ class Pair(NamedTuple):
 
 
 def pairs(group: str = "pairs") -> list[Pair]:
-    """Return the pairs of a group: `pairs`, on which bars of likeness were tried, `held`, or a later one, `second` to `fifth`."""
+    """Return the pairs of a group: `pairs`, which bars of likeness were tried on, `held`, or `second` to `fifth`."""
     return [Pair(*one) for one in json.loads(_PAIRS.read_text(encoding="utf-8"))[group]]
 
 
@@ -70,13 +70,13 @@ class Answer(NamedTuple):
 
 
 def answers(group: str = "answers") -> list[Answer]:
-    """Return the memories of a group that answer a question: `answers`, on which bars of likeness were tried, or another."""
+    """Return the memories of a group, each with a question that it answers. Bars of likeness were tried on `answers`."""
     return [Answer(*one) for one in json.loads(_PAIRS.read_text(encoding="utf-8"))[group]]
 
 
 def run(*, scale: float) -> list[Figure]:
-    """Return the share of questions whose context holds the private memory they are paired with, or any private memory, and the
-    share of those whose context holds the memory that answers them.
+    """Return the share of contexts that hold the private memory of their question's pair, or any private memory, and the share
+    of contexts that hold the memory that answers their question.
     """
     return uvloop.run(_measured(scale))
 
@@ -99,10 +99,10 @@ def _figures(found: dict[tuple[str, str], list[tuple[bool, bool]]]) -> list[Figu
 
 async def _measured(scale: float) -> list[Figure]:
     figures = list[Figure]()
-    async with served(embed_deadline_s=_PATIENCE_S) as world:
+    async with served(embed_deadline_s=_EMBED_DEADLINE_S) as world:
         for groups in _SETS:
             figures += _figures(await _outcomes(world, {group: _some(pairs(group), scale) for group in groups}))
-        return figures + [one for group in _ANSWERS for one in await _answered(world, group)]
+        return figures + [one for group in _ANSWERS for one in await _kept(world, group)]
 
 
 async def _outcomes(
@@ -110,31 +110,31 @@ async def _outcomes(
 ) -> dict[tuple[str, str], list[tuple[bool, bool]]]:
     """Return by owner and `spend` whether each context holds the private memory of its pair, and whether it holds any."""
     found: dict[tuple[str, str], list[tuple[bool, bool]]] = defaultdict(list)
-    told = [pair for some in groups.values() for pair in some]
-    named = [group for group, some in groups.items() for _ in some]
-    many = f"{named[0]}, many"
-    owners = await _fill(world, told, named[0], many)
-    for place, (pair, group) in enumerate(zip(told, named, strict=True)):
+    every = [pair for some in groups.values() for pair in some]
+    group_of = [group for group, some in groups.items() for _ in some]
+    many = f"{group_of[0]}, many"
+    owners = await _fill(world, every, group_of[0], many)
+    for place, (pair, group) in enumerate(zip(every, group_of, strict=True)):
         for size, owner in ((_FEW, owners[place]), (_MANY, many)):
             for spend in _MOST:
-                asked = QuestionToAsk(owner, pair.question, _SOURCES, None, thread="", spend=spend)
-                found[f"{group}, owners of {size}", spend].append(await _shown(world, asked, place, told))
+                question = QuestionToAsk(owner, pair.question, _SOURCES, None, thread="", spend=spend)
+                found[f"{group}, owners of {size}", spend].append(await _shown(world, question, place, every))
     return found
 
 
-async def _answered(world: World, group: str) -> list[Figure]:
+async def _kept(world: World, group: str) -> list[Figure]:
     """Return the share of questions whose context holds the memory that answers them, for owners with five of these memories."""
-    told, figures = answers(group), list[Figure]()
-    owners = [f"{group} {place // _FEW}" for place in range(len(told))]
+    cases, figures = answers(group), list[Figure]()
+    owners = [f"{group} {place // _FEW}" for place in range(len(cases))]
     for owner in dict.fromkeys(owners):
-        own = [place for place, whose in enumerate(owners) if whose == owner]
+        own = [place for place, one in enumerate(owners) if one == owner]
         await world.put_memories(
-            owner, [memory_pb2.NewMemory(memory_id=f"answer-{place}", text=told[place].memory) for place in own]
+            owner, [memory_pb2.NewMemory(memory_id=f"answer-{place}", text=cases[place].memory) for place in own]
         )
     await world.until_made([*dict.fromkeys(owners)])
     for spend in _MOST:
         kept: dict[str, list[bool]] = defaultdict(list)
-        for place, (one, owner) in enumerate(zip(told, owners, strict=True)):
+        for place, (one, owner) in enumerate(zip(cases, owners, strict=True)):
             assembly = await world.ask(QuestionToAsk(owner, one.question, _SOURCES, None, thread="", spend=spend))
             is_kept = f"memory:answer-{place}" in {item.id for item in assembly.items if item.source == SOURCE_MEMORY}
             kept["all languages"].append(is_kept)
@@ -148,12 +148,12 @@ async def _answered(world: World, group: str) -> list[Figure]:
     return figures
 
 
-async def _fill(world: World, told: Sequence[Pair], name: str, many: str) -> list[str]:
-    """Retain the memories, also those of the owner `many`, and return for each pair its owner of five memories."""
-    owners = [f"{name}, owner {place // _FEW}" for place in range(len(told))]
-    private = [memory_pb2.NewMemory(memory_id=f"private-{place}", text=pair.memory) for place, pair in enumerate(told)]
+async def _fill(world: World, every: Sequence[Pair], name: str, many: str) -> list[str]:
+    """Write the memories of the owners of five, and of the owner `many`; return the owner of each pair's memory."""
+    owners = [f"{name}, owner {place // _FEW}" for place in range(len(every))]
+    private = [memory_pb2.NewMemory(memory_id=f"private-{place}", text=pair.memory) for place, pair in enumerate(every)]
     for owner in dict.fromkeys(owners):
-        await world.put_memories(owner, [one for one, whose in zip(private, owners, strict=True) if whose == owner])
+        await world.put_memories(owner, [memory for memory, one in zip(private, owners, strict=True) if one == owner])
     ordinary = [one.text for one in corpus.memories()]
     ordinary += [f"Errand {n}: buy {_THINGS[n % 10]} at {_SHOPS[n % 7]} for {n % 23 + 2} euros." for n in range(_MANY)]
     others = [memory_pb2.NewMemory(memory_id=f"other-{n}", text=text) for n, text in enumerate(ordinary)]
@@ -162,12 +162,12 @@ async def _fill(world: World, told: Sequence[Pair], name: str, many: str) -> lis
     return owners
 
 
-async def _shown(world: World, asked: QuestionToAsk, place: int, told: Sequence[Pair]) -> tuple[bool, bool]:
-    """Return whether a context holds the private memory of a pair, and whether it holds any, as a memory or on a page."""
-    assembly = await world.ask(asked)
+async def _shown(world: World, question: QuestionToAsk, place: int, every: Sequence[Pair]) -> tuple[bool, bool]:
+    """Return whether the context holds the private memory at this place, as a memory or on a page, and whether it holds any."""
+    assembly = await world.ask(question)
     ids = {item.id for item in assembly.items if item.source == SOURCE_MEMORY}
     text = plain_text(context_of(assembly))
-    shown = [f"memory:private-{n}" in ids or squash(one.memory) in text for n, one in enumerate(told)]
+    shown = [f"memory:private-{n}" in ids or squash(one.memory) in text for n, one in enumerate(every)]
     if shown[place]:
-        sys.stderr.write(f"{asked.owner}, {asked.spend}: {told[place].memory} | {asked.message}\n")
+        sys.stderr.write(f"{question.owner}, {question.spend}: {every[place].memory} | {question.message}\n")
     return shown[place], any(shown)

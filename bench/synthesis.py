@@ -1,7 +1,7 @@
-"""Questions of synthesis: how much of the set of memories behind an answer stands in the context, with the wiki and without.
+"""Measures questions of synthesis, which need several memories: how many of these the context holds, with the wiki and without.
 
 `synthesis_questions.json` holds the questions, each with its memories: `fact-7` is the eighth observation of the conversation.
-Half of the first ones, every second, are held back: nothing is tuned on those. A second set was written before pages were last
+Every second question of the first set is held back: nothing is tuned on it. The second set was written before pages were last
 tuned. `--data` names the folder of conversations.
 """
 
@@ -32,12 +32,12 @@ _WIKI = "wiki"
 _SOURCES = {"memories": frozenset({"memory"}), "turns + memories": frozenset({"thread", "memory"})}
 PARTS = ("open half", "held back", "second set")
 _AT_ONCE = 2
-_PATIENT_S = 10.0
+_EMBED_DEADLINE_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class SetQuestion:
-    """A question to a conversation, the places of the observations that answer it together, and its part of PARTS."""
+    """A question to a conversation, the positions of the observations that together answer it, and its part, one of PARTS."""
 
     text: str
     gold: tuple[int, ...]
@@ -46,7 +46,7 @@ class SetQuestion:
 
 @dataclass(slots=True)
 class SetTally:
-    """Memories found, memories wanted and tokens spent, by sources, wiki, budget and part."""
+    """Memories found, memories wanted and tokens spent, by sources, whether the wiki took part, budget and part."""
 
     found: Counter[tuple[str, bool, int, str]] = field(default_factory=Counter)
     wanted: Counter[tuple[str, bool, int, str]] = field(default_factory=Counter)
@@ -66,13 +66,13 @@ class SetTally:
 
 
 def run(*, scale: float, data: Path, only: str = "", spend: str = "full") -> list[Figure]:
-    """Return the figures; a scale below 1 takes the first questions of each conversation, `only` conversations by name."""
-    told = [one for one in conversations(data) if only in one.name]
-    return figures(uvloop.run(_measured(told, scale, spend)))
+    """Return the figures. A scale below 1 takes the first questions of each conversation; `only` is a part of its name."""
+    chats = [one for one in conversations(data) if only in one.name]
+    return figures(uvloop.run(_measured(chats, scale, spend)))
 
 
 def questions(conversation: Conversation, scale: float = 1.0) -> tuple[SetQuestion, ...]:
-    """Return the questions to a conversation; a scale below 1 takes the first of them."""
+    """Return the questions to a conversation, or for a scale below 1 that share, from the first on."""
     read = json.loads(QUESTIONS.read_text(encoding="utf-8")).get(conversation.name, ())
     every = [
         SetQuestion(
@@ -87,49 +87,49 @@ def questions(conversation: Conversation, scale: float = 1.0) -> tuple[SetQuesti
 
 def figures(tally: SetTally) -> list[Figure]:
     """Return the figures of a tally."""
-    told = []
+    results = []
     for sources in _SOURCES:
         for budget in BUDGETS:
             without, with_wiki = (tally.share(sources, one, budget) for one in (False, True))
             name = f"{sources} + wiki, {budget // 1000}k"
             note = f"{without:.4f} without, {tally.per_1k_tokens(sources, True, budget):.2f} a 1,000 tokens, "
             note += f"{tally.per_1k_tokens(sources, False, budget):.2f} without"
-            told.append(
+            results.append(
                 at_least(name, with_wiki, without, note=note)
                 if budget == PROVED_AT
                 else plain(name, with_wiki, note=note)
             )
             for part in PARTS:
                 both = [tally.share(sources, one, budget, part) for one in (True, False)]
-                told += [plain(f"  {part}", both[0], note=f"{both[1]:.4f} without")] if budget == PROVED_AT else []
-    return [*told, plain("contexts over their budget", tally.over)]
+                results += [plain(f"  {part}", both[0], note=f"{both[1]:.4f} without")] if budget == PROVED_AT else []
+    return [*results, plain("contexts over their budget", tally.over)]
 
 
-async def _measured(told: Sequence[Conversation], scale: float, spend: str) -> SetTally:
-    async with served(embed_deadline_s=_PATIENT_S) as world:
-        await world.fill_conversations(told)
-        _say(f"{await world.compile(told)} pages compiled")
-        asking = _Asking(world, spend)
+async def _measured(chats: Sequence[Conversation], scale: float, spend: str) -> SetTally:
+    async with served(embed_deadline_s=_EMBED_DEADLINE_S) as world:
+        await world.fill_conversations(chats)
+        _log(f"{await world.compile(chats)} pages compiled")
+        asker = _Asker(world, spend)
         async with asyncio.TaskGroup() as tasks:
-            for conversation in told:
+            for conversation in chats:
                 for question in questions(conversation, scale):
                     for sources in _SOURCES:
-                        tasks.create_task(asking.ask(conversation, question, sources))
-    _say("asked")
-    return asking.tally
+                        tasks.create_task(asker.ask(conversation, question, sources))
+    _log("asked")
+    return asker.tally
 
 
 @dataclass(frozen=True, slots=True)
-class _Asking:
+class _Asker:
     world: World
     spend: str
     tally: SetTally = field(default_factory=SetTally)
     gate: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_AT_ONCE))
 
     async def ask(self, conversation: Conversation, question: SetQuestion, sources: str) -> None:
-        """Ask a question with these sources and the wiki, and fit what was found at every budget, with the wiki and without.
+        """Ask a question once with these sources and the wiki; replay its receipt at every budget, with the wiki and without.
 
-        Asked twice, sources that are late once make a larger difference than the wiki does.
+        If it were asked twice, a source that is late once would make a larger difference than the wiki does.
         """
         every = _SOURCES[sources] | {_WIKI}
         async with self.gate:
@@ -139,20 +139,20 @@ class _Asking:
         for budget in BUDGETS:
             for has_wiki in (False, True):
                 kept = every if has_wiki else _SOURCES[sources]
-                asked = QuestionToAsk(conversation.name, question.text, kept, budget, spend=self.spend)
+                replayed = QuestionToAsk(conversation.name, question.text, kept, budget, spend=self.spend)
                 async with self.gate:
-                    assembly = await self.world.fitted_again(asked, first.receipt_id)
+                    assembly = await self.world.fitted_again(replayed, first.receipt_id)
                 context, is_too_large = context_of(assembly), is_over(assembly, budget)
-                place = (sources, has_wiki, budget, question.part)
-                stands = set() if is_too_large else found(conversation, question, plain_text(context))
+                key = (sources, has_wiki, budget, question.part)
+                held = set() if is_too_large else found(conversation, question, plain_text(context))
                 self.tally.over += is_too_large
-                self.tally.found[place] += len(stands)
-                self.tally.wanted[place] += len(question.gold)
-                self.tally.tokens[place] += count([context], "o200k_base")[0]
+                self.tally.found[key] += len(held)
+                self.tally.wanted[key] += len(question.gold)
+                self.tally.tokens[key] += count([context], "o200k_base")[0]
 
 
 def found(conversation: Conversation, question: SetQuestion, context: str) -> set[int]:
-    """Return the wanted observations that stand in the context, or all of whose turns do."""
+    """Return the wanted observations that are in the context, themselves or by all of their turns."""
     facts = {place: conversation.facts[place] for place in question.gold}
     return {
         place
@@ -162,5 +162,5 @@ def found(conversation: Conversation, question: SetQuestion, context: str) -> se
     }
 
 
-def _say(what: str) -> None:
-    print(f"{time.strftime('%H:%M:%S')} {what}", file=sys.stderr, flush=True)
+def _log(line: str) -> None:
+    print(f"{time.strftime('%H:%M:%S')} {line}", file=sys.stderr, flush=True)

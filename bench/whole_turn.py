@@ -1,9 +1,9 @@
-"""Whole turns of the service as it is installed: real chats as threads, four sources, the embedding of the question included.
+"""Measures whole turns of the installed service: four sources, real chats as threads, and questions that must be embedded.
 
-`sidecar serve --processes auto` runs with its worker and defaults on an embedded Postgres of its own. The person of each chat has
-it as thread (`--data`, `realtalk/conversations.json` in it). Once every turn has its vector, each question is asked once, in its
-thread, for a context of 2,000 tokens, through the client: half of them one at a time, the others eight at a time. Client,
-service and Postgres share the machine.
+`sidecar serve --processes auto` runs with its worker, with default settings, on an embedded Postgres of its own. Each chat of
+`realtalk/conversations.json` (in the folder `--data`) is the thread of an owner. Once every turn has its vector, each question is
+asked once through the client, in its thread, for a context of 2,000 tokens: half of them one at a time, the others eight at a
+time. Client, service and Postgres share the machine.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _AT_ONCE = 500
 _WARM = 24
 
 Ask = Callable[[Conversation, Question], Awaitable[str]]
-"""Asks a question in its chat, and returns the text that a model would get."""
+"""Asks a question in its chat, and returns the text of the context."""
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
-    """The milliseconds of each call, all calls a second, and the processor milliseconds of a call by kind of process."""
+class Calls:
+    """Results of calls: milliseconds of each, calls a second, processor milliseconds a call by kind of process, and the texts."""
 
     took_ms: list[float]
     per_s: float
@@ -51,16 +51,16 @@ class Heard:
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """Half of the questions asked one at a time, the others `WIDTH` at a time, and the share of gold turns in the texts."""
+    """Calls one at a time, calls `WIDTH` at a time, and the share of gold turns in the texts of both."""
 
-    alone: Heard
-    together: Heard
+    alone: Calls
+    together: Calls
     evidence: float
 
 
 @dataclass(slots=True)
 class Sidecar:
-    """A sidecar that holds the chats; `candidates` has their number in each turn, `degraded` counts turns that lack a source."""
+    """A sidecar that holds the chats. `candidates` counts those of each turn; `degraded` counts the turns that lack a source."""
 
     root: Path
     pid: int
@@ -94,7 +94,7 @@ def run(*, scale: float, data: Path | None) -> list[Figure]:
 
 async def _measured(chats: Sequence[Conversation], scale: float) -> list[Figure]:
     async with sidecar(chats) as service:
-        rounds = await asked(chats, scale, service.ask, service.cpu_s)
+        rounds = await ask_all(chats, scale, service.ask, service.cpu_s)
     alone, together = rounds.alone, rounds.together
     note = f"{len(alone.took_ms)} turns of {mean(service.candidates):.0f} candidates, {BUDGET_TOKENS} tokens"
     return [
@@ -126,7 +126,7 @@ async def sidecar(chats: Sequence[Conversation]) -> AsyncIterator[Sidecar]:
 
 
 async def _append(client: AsyncSidecar, chat: Conversation) -> None:
-    said = [
+    turns = [
         NewTurn(
             client_turn_id=turn.id,
             role="user" if turn.speaker == chat.turns[0].speaker else "assistant",
@@ -136,8 +136,8 @@ async def _append(client: AsyncSidecar, chat: Conversation) -> None:
         )
         for turn in chat.turns
     ]
-    for start in range(0, len(said), _AT_ONCE):
-        await client.append_turns(thread_id=_THREAD, turns=said[start : start + _AT_ONCE])
+    for start in range(0, len(turns), _AT_ONCE):
+        await client.append_turns(thread_id=_THREAD, turns=turns[start : start + _AT_ONCE])
 
 
 async def _until_embedded(root: Path) -> None:
@@ -147,28 +147,28 @@ async def _until_embedded(root: Path) -> None:
     await pools.close()
 
 
-async def asked(
+async def ask_all(
     chats: Sequence[Conversation], scale: float, ask: Ask, spent_s: Callable[[], dict[str, float]]
 ) -> Rounds:
-    """Ask a share of the chats' questions, each once but for those that warm, and return what was heard."""
-    told = [(chat, question) for chat in chats for question in chat.questions][:: max(1, round(1 / scale))]
-    await _heard(told[:_WARM], WIDTH, ask, spent_s)
-    alone = await _heard(told[::2], 1, ask, spent_s)
-    together = await _heard(told[1::2], WIDTH, ask, spent_s)
-    pairs = [*zip(told[::2], alone.texts, strict=True), *zip(told[1::2], together.texts, strict=True)]
+    """Ask a share of the chats' questions, half of them one at a time; the first are asked twice, to warm the service."""
+    questions = [(chat, question) for chat in chats for question in chat.questions][:: max(1, round(1 / scale))]
+    await _calls(questions[:_WARM], WIDTH, ask, spent_s)
+    alone = await _calls(questions[::2], 1, ask, spent_s)
+    together = await _calls(questions[1::2], WIDTH, ask, spent_s)
+    pairs = [*zip(questions[::2], alone.texts, strict=True), *zip(questions[1::2], together.texts, strict=True)]
     found = [
         squash(chat.turns[place].text) in squash(text) for (chat, question), text in pairs for place in question.gold
     ]
     return Rounds(alone, together, mean(found))
 
 
-async def _heard(
-    told: Sequence[tuple[Conversation, Question]], width: int, ask: Ask, spent_s: Callable[[], dict[str, float]]
-) -> Heard:
-    left, took_ms, texts = iter(enumerate(told)), list[float](), [""] * len(told)
+async def _calls(
+    questions: Sequence[tuple[Conversation, Question]], width: int, ask: Ask, spent_s: Callable[[], dict[str, float]]
+) -> Calls:
+    remaining, took_ms, texts = iter(enumerate(questions)), list[float](), [""] * len(questions)
 
     async def caller() -> None:
-        for place, (chat, question) in left:
+        for place, (chat, question) in remaining:
             sent = time.perf_counter()
             texts[place] = await ask(chat, question)
             took_ms.append((time.perf_counter() - sent) * 1000)
@@ -176,9 +176,9 @@ async def _heard(
     began, before = time.perf_counter(), spent_s()
     await asyncio.gather(*(caller() for _ in range(width)))
     seconds, after = time.perf_counter() - began, spent_s()
-    return Heard(
+    return Calls(
         took_ms,
-        len(told) / seconds,
-        {kind: (after[kind] - before[kind]) * 1000 / len(told) for kind in after},
+        len(questions) / seconds,
+        {kind: (after[kind] - before[kind]) * 1000 / len(questions) for kind in after},
         texts,
     )
