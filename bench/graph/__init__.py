@@ -1,8 +1,7 @@
-"""Questions that need several facts at once: whether the page that answers stands in a context of 2,000 tokens, with typed edges
-and without, how fast typed edges are walked, and how the console
-draws a large graph.
+"""Measures typed edges: whether the page that answers a question of several facts is in a context of 2,000 tokens, with typed
+edges and without; how fast they are walked; and how fast the console draws a large graph.
 
-`--write-weights` fits the ranker's weights of typed edges on another corpus, on wordings that are not held back.
+`--write-weights` fits the ranker's weights of typed edges, on another corpus and on wordings that are not held back.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from bench.graph import asking, drawing, fitting, walking
 
 
 def run(*, scale: float, write_weights: bool = False) -> list[Figure]:
-    """Return the figures; a scale below 1 asks a share of the questions and walks over a smaller graph."""
+    """Return the figures; a scale below 1 asks a share of the questions and walks a smaller graph."""
     if write_weights:
         uvloop.run(fitting.fit(Path("sidecar/turn/fitted/weights.py")))
         return []

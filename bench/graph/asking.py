@@ -1,4 +1,4 @@
-"""Asks the questions of a generated corpus through the service as it is installed, with typed edges and without."""
+"""Asks the questions of generated corpora through a service with default settings, with typed edges and without."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from store.wiki.edge_walks import MAX_HOPS
 SEED = 2
 BUDGET_TOKENS = 2_000
 SOURCES = frozenset({"thread", "knowledge", "memory", "wiki"})
-_PATIENT_S = 10.0
+_EMBED_DEADLINE_S = 10.0
 _AT_ONCE = 2
 _WITH, _WITHOUT = "with types", "without types"
 
 
 @dataclass(slots=True)
 class GraphTally:
-    """Questions asked and answered, by run and group; what was missed with types."""
+    """Questions asked and answered, by run and group; the questions missed with types; the contexts over their budget."""
 
     asked: Counter[tuple[str, str]] = field(default_factory=Counter)
     found: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -53,35 +53,35 @@ class GraphTally:
             self.found[run, group] += is_there
 
     def share(self, run: str, group: str = "all") -> float:
-        """Return the share of a group's questions whose answer was there."""
+        """Return the share of a group's questions whose answer was found."""
         return self.found[run, group] / max(1, self.asked[run, group])
 
 
 async def measured(scale: float) -> list[Figure]:
     """Return the figures of the questions."""
-    told = corpora(SEED)
+    every = corpora(SEED)
     tally = GraphTally()
     for run, hops in ((_WITH, MAX_HOPS), (_WITHOUT, 0)):
-        async with served(embed_deadline_s=_PATIENT_S, graph_hops=hops) as world:
-            await fill(world, told)
-            await _ask(world, told, scale, run, tally)
+        async with served(embed_deadline_s=_EMBED_DEADLINE_S, graph_hops=hops) as world:
+            await fill(world, every)
+            await _ask(world, every, scale, run, tally)
     if tally.missed:
         print(json.dumps(tally.missed, ensure_ascii=False, indent=1), file=sys.stderr)
     return _figures(tally)
 
 
-async def fill(world: World, told: Sequence[GraphCorpus]) -> None:
-    """Write the corpora and have them compiled."""
-    for corpus in told:
+async def fill(world: World, every: Sequence[GraphCorpus]) -> None:
+    """Write the corpora, and compile them."""
+    for corpus in every:
         memories = [
-            memory_pb2.NewMemory(memory_id=f"told-{place}", text=one.text, occurred_time=_moment(one.at))
+            memory_pb2.NewMemory(memory_id=f"told-{place}", text=one.text, occurred_time=_timestamp(one.at))
             for place, one in enumerate(corpus.memories)
         ]
         await world.put_memories(corpus.owner, memories)
-    owners = [Conversation(corpus.owner, (), (), ()) for corpus in told]
-    await world.until_made([one.owner for one in told])
+    owners = [Conversation(corpus.owner, (), (), ()) for corpus in every]
+    await world.until_made([one.owner for one in every])
     count = await world.compile(owners)
-    for corpus in told:
+    for corpus in every:
         scope = Scope(tenant_uuid(TENANT), owner_uuid(corpus.owner))
         while await _is_compiling(world, scope):
             await asyncio.sleep(0.5)  # only the database knows
@@ -95,13 +95,12 @@ async def _is_compiling(world: World, scope: Scope) -> bool:
         return bool(await jobs.running(connection, scope)) or (due is not None and due <= datetime.now(UTC))
 
 
-async def _ask(world: World, told: Sequence[GraphCorpus], scale: float, run: str, tally: GraphTally) -> None:
+async def _ask(world: World, every: Sequence[GraphCorpus], scale: float, run: str, tally: GraphTally) -> None:
     gate = asyncio.Semaphore(_AT_ONCE)
 
     async def one(corpus: GraphCorpus, question: GraphQuestion) -> None:
         async with gate:
-            asked = QuestionToAsk(corpus.owner, question.text, SOURCES, BUDGET_TOKENS)
-            assembly = await world.ask(asked)
+            assembly = await world.ask(QuestionToAsk(corpus.owner, question.text, SOURCES, BUDGET_TOKENS))
         titles = {ref.label for item in assembly.items for ref in item.provenance if ref.kind == "page"}
         is_too_large = is_over(assembly, BUDGET_TOKENS)
         tally.over += is_too_large
@@ -113,7 +112,7 @@ async def _ask(world: World, told: Sequence[GraphCorpus], scale: float, run: str
             tally.missed.append({"question": held, "answer": question.answer, "pages": sorted(titles)[:8]})
 
     async with asyncio.TaskGroup() as tasks:
-        for corpus in told:
+        for corpus in every:
             for question in some(corpus.questions, scale):
                 tasks.create_task(one(corpus, question))
 
@@ -121,19 +120,19 @@ async def _ask(world: World, told: Sequence[GraphCorpus], scale: float, run: str
 def _figures(tally: GraphTally) -> list[Figure]:
     whole, bare = tally.share(_WITH), tally.share(_WITHOUT)
     count = tally.asked[_WITH, "all"]
-    told = [
+    figures = [
         at_least("page that answers in 2k tokens, with types", whole, 0.9, note=f"{count} questions"),
         at_most("the same without types", bare, 0.75),
     ]
     for group in ("open", "held back", "by hand", "by pattern", "2 hops", "3 hops", "en", "pt", "written later"):
         note = f"{tally.share(_WITHOUT, group):.3f} without types, {tally.asked[_WITH, group]} questions"
-        told.append(plain(f"  {group}", tally.share(_WITH, group), note=note))
+        figures.append(plain(f"  {group}", tally.share(_WITH, group), note=note))
     tokens = [tally.wiki_tokens[run] / max(1, count) for run in (_WITH, _WITHOUT)]
-    told.append(plain("tokens of pages a turn", tokens[0], note=f"{tokens[1]:.0f} without types"))
-    return [*told, plain("contexts over their budget", tally.over)]
+    figures.append(plain("tokens of pages a turn", tokens[0], note=f"{tokens[1]:.0f} without types"))
+    return [*figures, plain("contexts over their budget", tally.over)]
 
 
-def _moment(at: datetime) -> Timestamp:
-    written = Timestamp()
-    written.FromDatetime(at)
-    return written
+def _timestamp(at: datetime) -> Timestamp:
+    timestamp = Timestamp()
+    timestamp.FromDatetime(at)
+    return timestamp

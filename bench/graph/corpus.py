@@ -1,9 +1,9 @@
-"""A generated corpus of people, firms, places, books and choirs, told in ordinary sentences, and questions that need two or three
+"""Generates a corpus of people, firms, places, books and choirs in ordinary sentences, and questions that need two or three
 of its facts at once.
 
-`world.json` holds names and sentences, `questions.json` the wordings of the questions, by the way from the name that they give to
-the page that answers. Wordings marked `held` are never fitted on. Those of `later_questions.json` are all held: they were written
-when the words and features of relations were last changed, before the change, and asked after it. The same seed gives the same
+`world.json` holds names and sentences; `questions.json` the wordings of the questions, by the path from the name in the question
+to the page that answers. Wordings marked `held` are never fitted on. Those of `later_questions.json` are all held back: they were
+written before the last change to the words and features of relations, and asked only after it. The same seed gives the same
 corpus.
 """
 
@@ -39,8 +39,10 @@ class ToldMemory:
 
 @dataclass(frozen=True, slots=True)
 class GraphQuestion:
-    """A question, the title of the page that answers it, and how many facts lead there. It may be held back from fitting, or be
-    one of those written later."""
+    """A question, the title of the page that answers it, and the number of facts that lead there.
+
+    `is_held_back` excludes it from fitting; `is_later` says that it is one of `later_questions.json`.
+    """
 
     text: str
     answer: str
@@ -53,7 +55,7 @@ class GraphQuestion:
 
 @dataclass(slots=True)
 class GraphCorpus:
-    """The memories of one owner in one language, the questions to them, and remarks that name people and ask for no page."""
+    """The memories of one owner in one language, the questions to them, and remarks that name people but ask nothing."""
 
     owner: str
     language: str
@@ -63,15 +65,15 @@ class GraphCorpus:
 
 
 def corpora(seed: int, *, each: int = 2) -> list[GraphCorpus]:
-    """Return a corpus a language, with every wording asked of `each` names."""
-    return [_Maker(seed, language).made(each) for language in LANGUAGES]
+    """Return a corpus for each language, with every wording asked of `each` names."""
+    return [_Generator(seed, language).generate(each) for language in LANGUAGES]
 
 
-class _Maker:
-    """Draws one corpus."""
+class _Generator:
+    """Generates one corpus."""
 
     def __init__(self, seed: int, language: str) -> None:
-        self._drawn = random.Random(f"{seed} {language}")
+        self._rng = random.Random(f"{seed} {language}")
         self._language = language
         self._names: Mapping[str, Any] = _WORLD["names"][language]
         self._edges: dict[str, dict[str, list[str]]] = {}
@@ -79,14 +81,14 @@ class _Maker:
         self._corpus = GraphCorpus(f"graph-{language}-{seed}", language)
         self._used: set[str] = set()
 
-    def made(self, each: int) -> GraphCorpus:
+    def generate(self, each: int) -> GraphCorpus:
         """Return the corpus."""
-        drawn, names = self._drawn, self._names
-        families = drawn.sample(names["families"], len(names["families"]))
-        women, men = (drawn.sample(names[one], _COUPLES) for one in ("women", "men"))
+        rng, names = self._rng, self._names
+        families = rng.sample(names["families"], len(names["families"]))
+        women, men = (rng.sample(names[one], _COUPLES) for one in ("women", "men"))
         wives = [f"{name} {family}" for name, family in zip(women, families, strict=False)]
         husbands = [f"{name} {family}" for name, family in zip(men, reversed(families), strict=False)]
-        cities = drawn.sample(names["cities"], _CITIES)
+        cities = rng.sample(names["cities"], _CITIES)
         firms, old_firms = self._coined("firms", _FIRMS), self._coined("firms", _OLD_FIRMS)
         shops, bands, books = (
             self._coined(kind, count) for kind, count in (("shops", _SHOPS), ("bands", _BANDS), ("books", _BOOKS))
@@ -98,32 +100,39 @@ class _Maker:
         for place, person in enumerate(people):
             self._state("works_at", person, firms[place % len(firms)])
         for thing in (*firms, *old_firms, *shops, *bands):
-            self._state("located_in", thing, drawn.choice(cities))
-        for person, firm in zip(drawn.sample(people, len(old_firms)), old_firms, strict=True):
+            self._state("located_in", thing, rng.choice(cities))
+        for person, firm in zip(rng.sample(people, len(old_firms)), old_firms, strict=True):
             self._state("worked_at", person, firm)
         for kind, things in (("owns", shops), ("authored", books)):
-            for person, thing in zip(drawn.sample(wives, len(wives)), things, strict=False):
+            for person, thing in zip(rng.sample(wives, len(wives)), things, strict=False):
                 self._state(kind, person, thing)
-        for person, band in zip(drawn.sample(people, len(bands)), bands, strict=True):
+        for person, band in zip(rng.sample(people, len(bands)), bands, strict=True):
             self._state("member_of", person, band)
-        told = {PERSON: people, FIRM: [*firms, *old_firms], SHOP: shops, BAND: bands, BOOK: books, CITY: cities}
-        self._chat(told)
+        names_by_kind = {
+            PERSON: people,
+            FIRM: [*firms, *old_firms],
+            SHOP: shops,
+            BAND: bands,
+            BOOK: books,
+            CITY: cities,
+        }
+        self._chat(names_by_kind)
         starts = {PERSON: people, SHOP: shops, BOOK: books}
         self._ask(starts, _QUESTIONS, each)
         for remark in _WORLD["remarks"][self._language]:
-            self._corpus.remarks += [remark.format(x=name) for name in drawn.sample(people, 3 * each)]
-        drawn.shuffle(self._corpus.memories)
+            self._corpus.remarks += [remark.format(x=name) for name in rng.sample(people, 3 * each)]
+        rng.shuffle(self._corpus.memories)
         self._ask(starts, _LATER, each, is_later=True)
         return self._corpus
 
     def _coined(self, kind: str, count: int) -> list[str]:
-        found: list[str] = []
-        while len(found) < count:
-            word = self._drawn.choice(_WORLD["names"]["syllables"]) + self._drawn.choice(_WORLD["names"]["endings"])
+        names: list[str] = []
+        while len(names) < count:
+            word = self._rng.choice(_WORLD["names"]["syllables"]) + self._rng.choice(_WORLD["names"]["endings"])
             if word not in self._used:
                 self._used.add(word)
-                found.append(self._drawn.choice(self._names[kind]).format(word))
-        return found
+                names.append(self._rng.choice(self._names[kind]).format(word))
+        return names
 
     def _state(self, kind: str, subject: str, target: str) -> None:
         """State a fact, in one or two memories."""
@@ -131,23 +140,23 @@ class _Maker:
         self._edges.setdefault(f"-{kind}", {}).setdefault(target, []).append(subject)
         since, until, _ = _YEARS
         sentences = _WORLD["stated"][kind][self._language]
-        for sentence in self._drawn.sample(sentences, min(len(sentences), self._drawn.choice((1, 1, 2)))):
-            self._tell(sentence.format(a=subject, b=target, since=since, until=until))
+        for sentence in self._rng.sample(sentences, min(len(sentences), self._rng.choice((1, 1, 2)))):
+            self._add(sentence.format(a=subject, b=target, since=since, until=until))
 
-    def _chat(self, told: Mapping[str, Sequence[str]]) -> None:
-        """Tell what has nothing to do with the questions but shares their words."""
+    def _chat(self, names_by_kind: Mapping[str, Sequence[str]]) -> None:
+        """Add memories that share words with the questions but do not help to answer them."""
         keys = {PERSON: "p", FIRM: "f", SHOP: "s", BAND: "b", BOOK: "w", CITY: "c"}
-        for kind, names in told.items():
+        for kind, names in names_by_kind.items():
             for name in names:
-                for sentence in self._drawn.sample(_WORLD["chatter"][kind][self._language], _CHATTER[kind]):
-                    dish = self._drawn.choice(self._names["dishes"])
-                    self._tell(sentence.format(**{keys[kind]: name, "d": dish}))
+                for sentence in self._rng.sample(_WORLD["chatter"][kind][self._language], _CHATTER[kind]):
+                    dish = self._rng.choice(self._names["dishes"])
+                    self._add(sentence.format(**{keys[kind]: name, "d": dish}))
         for project in self._names["projects"]:
             for sentence in _WORLD["chatter"]["project"][self._language] * 2:
-                self._tell(sentence.format(j=project, p=self._drawn.choice(told[PERSON])))
+                self._add(sentence.format(j=project, p=self._rng.choice(names_by_kind[PERSON])))
 
-    def _tell(self, text: str) -> None:
-        at = _BEGINNING + timedelta(days=self._drawn.randrange(_DAYS))
+    def _add(self, text: str) -> None:
+        at = _BEGINNING + timedelta(days=self._rng.randrange(_DAYS))
         self._corpus.memories.append(ToldMemory(text, at))
 
     def _ask(
@@ -155,18 +164,18 @@ class _Maker:
     ) -> None:
         for chain, by_language in wordings.items():
             first, *edges = chain.split()
-            told = [(name, ends) for name in starts[first] if len(ends := set(self._ends([name], edges))) == 1]
+            unambiguous = [(name, ends) for name in starts[first] if len(ends := set(self._ends([name], edges))) == 1]
             for wording in by_language[self._language]:
-                # In Portuguese the sentence around the word for a husband says which it is.
-                fit = [one for one in told if self._language == "en" or self._is_of_woman(one[0], edges)]
-                for name, ends in self._drawn.sample(fit, min(each, len(fit))):
+                # In Portuguese the words around that for a spouse have its gender, and the wordings are for husbands.
+                fit = [one for one in unambiguous if self._language == "en" or self._is_of_woman(one[0], edges)]
+                for name, ends in self._rng.sample(fit, min(each, len(fit))):
                     text = wording["text"].format(x=name, year=_YEARS[2], spouse=self._spouse_word(name, edges))
                     flags = wording.get("held", False), wording.get("by_hand", False)
                     question = GraphQuestion(text, next(iter(ends)), len(edges), self._language, *flags, is_later)
                     self._corpus.questions.append(question)
 
     def _ends(self, names: Sequence[str], edges: Sequence[str]) -> Iterator[str]:
-        """Yield where edges of these types lead, one after the other."""
+        """Yield the ends of the paths that follow edges of these types, in this order."""
         if not edges:
             yield from names
             return

@@ -1,6 +1,6 @@
-"""How the console draws the graph of a large wiki in Chromium: how long until it stands, and its frames while it is zoomed.
+"""Measures how the console draws the graph of a large wiki in Chromium: the time until it rests, and the frames while zooming.
 
-Chromium is driven through chromedriver's own protocol (W3C WebDriver); without the two programs there is no figure.
+Chromium is driven through chromedriver (W3C WebDriver); without the two programs there are no figures.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _TENANT, _OWNER = "bench", "owner"
 _SCOPE = Scope(tenant_uuid(_TENANT), owner_uuid(_OWNER))
 _FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1180,760"]
 _FRAMES, _FLUID_MS, _READY_S = 150, 50.0, 90.0
-_SENT = "const field = document.querySelector(arguments[0]); field.value = arguments[1]; field.form.requestSubmit();"
-_ZOOMED = """
+_SUBMIT = "const field = document.querySelector(arguments[0]); field.value = arguments[1]; field.form.requestSubmit();"
+_ZOOM = """
 const done = arguments[0], canvas = document.querySelector('#graph canvas'), box = canvas.getBoundingClientRect(), took = [];
 let last = performance.now(), left = FRAMES;
 const frame = (now) => {
@@ -51,7 +51,7 @@ requestAnimationFrame(frame);
 
 
 async def measured(scale: float) -> list[Figure]:
-    """Return the figures of the drawing; none where there is no Chromium."""
+    """Return the figures of the drawing; none without Chromium and chromedriver."""
     driver = shutil.which("chromedriver")
     if driver is None or shutil.which("chromium") is None:
         return []
@@ -62,8 +62,10 @@ async def measured(scale: float) -> list[Figure]:
             count, edges = await fill(database.dsn, _SCOPE, scale)
             grant = Grant(_TENANT, role=Role.ADMIN)
             token = mint(grant, identity_settings(served), now_s=time.time(), token_id=uuid4().hex)
-            ready_s, frames_ms, drawn = await asyncio.to_thread(_drawn, driver, f"http://{app.console_address}", token)
-    note = f"{count} pages, {edges} edges; drawn: {drawn}"
+            ready_s, frames_ms, status = await asyncio.to_thread(
+                _zoomed, driver, f"http://{app.console_address}", token
+            )
+    note = f"{count} pages, {edges} edges; drawn: {status}"
     return [
         at_most(
             "frame of the console's graph while zooming, p95",
@@ -82,9 +84,9 @@ class _Browser:
 
     def __init__(self, base: str) -> None:
         self._base = base
-        wanted = {"browserName": "chrome", "goog:chromeOptions": {"args": _FLAGS, "binary": "/usr/bin/chromium"}}
-        made = self._send("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})
-        self._base += f"/session/{made['sessionId']}"
+        capabilities = {"browserName": "chrome", "goog:chromeOptions": {"args": _FLAGS, "binary": "/usr/bin/chromium"}}
+        session = self._send("POST", "/session", {"capabilities": {"alwaysMatch": capabilities}})
+        self._base += f"/session/{session['sessionId']}"
         self._send("POST", "/timeouts", {"script": 120_000, "pageLoad": 120_000})
 
     def go(self, url: str) -> None:
@@ -96,7 +98,7 @@ class _Browser:
         )
 
     def until(self, script: str, *, within_s: float) -> None:
-        """Wait until a script returns something true. Raises TimeoutError."""
+        """Wait until a script returns a true value. Raises TimeoutError."""
         end_s = time.monotonic() + within_s
         while not self.run(script):
             if time.monotonic() > end_s:
@@ -116,23 +118,23 @@ class _Browser:
             raise RuntimeError(error.read().decode()[:500]) from error
 
 
-def _drawn(driver: str, base: str, token: str) -> tuple[float, list[float], str]:
-    """Return the seconds until the graph stands, the milliseconds of each frame while zooming, and what is told of it."""
+def _zoomed(driver: str, base: str, token: str) -> tuple[float, list[float], str]:
+    """Return the seconds until the graph rests, the milliseconds of each frame while zooming, and the console's line about it."""
     with _driving(driver) as address:
         browser = _Browser(address)
         try:
             browser.go(f"{base}/login")
-            browser.run(_SENT, "#token", token)
+            browser.run(_SUBMIT, "#token", token)
             browser.until("return location.pathname !== '/login'", within_s=_READY_S)
             browser.go(f"{base}/owner")
-            browser.run(_SENT, "#owner", _OWNER)
+            browser.run(_SUBMIT, "#owner", _OWNER)
             browser.until("return location.pathname === '/turns'", within_s=_READY_S)
             began = time.monotonic()
             browser.go(f"{base}/wiki/graph")
             browser.until("return document.querySelector('#graph[data-ready]')", within_s=_READY_S)
             browser.until("return document.querySelector('#graph').dataset.calm", within_s=_READY_S)
             ready_s = time.monotonic() - began
-            frames_ms = browser.run(_ZOOMED.replace("FRAMES", str(_FRAMES)), waits=True)
+            frames_ms = browser.run(_ZOOM.replace("FRAMES", str(_FRAMES)), waits=True)
             return ready_s, frames_ms, browser.run("return document.querySelector('[data-told]').textContent")
         finally:
             browser.close()
@@ -140,9 +142,9 @@ def _drawn(driver: str, base: str, token: str) -> tuple[float, list[float], str]
 
 @contextmanager
 def _driving(driver: str) -> Iterator[str]:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
     with Popen([driver, f"--port={port}"], stdout=DEVNULL, stderr=DEVNULL) as process:
         try:
             for _ in range(100):

@@ -1,4 +1,4 @@
-"""How fast typed edges are walked in a wiki of 10,000 pages and 100,000 edges: what a turn's walk takes, and its passages."""
+"""Measures a turn's walk over typed edges in a wiki of 10,000 pages and 100,000 edges, and the reading of the pages reached."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MESSAGES = (
 
 async def measured(scale: float) -> list[Figure]:
     """Return the figures of walks of up to three edges; a scale below 1 makes the graph smaller."""
-    drawn = random.Random(5)
+    rng = random.Random(5)
     async with own_database() as (_, database):
         pools = await open_pools(database.dsn, PoolsConfig())
         await corpus.put_tenant(pools.background)
@@ -40,17 +40,17 @@ async def measured(scale: float) -> list[Figure]:
         passages_ms: list[float] = []
         reached = 0
         for place in range(_WARM + _WALKS):
-            message = drawn.choice(_MESSAGES).format(drawn.randint(1, count))
+            message = rng.choice(_MESSAGES).format(rng.randint(1, count))
             words = MessageWords(message)
-            asked = walk_query(words, (), now=_NOW)
-            assert asked is not None, "the message names a page"
+            query = walk_query(words, (), now=_NOW)
+            assert query is not None, "the message names a page"
             async with scoped(pools.turn, corpus.SCOPE, read_only=True) as connection:
                 began = time.perf_counter()
-                ways = best_ways(words, await edge_walks.walk_from_names(connection, corpus.SCOPE, asked))
+                paths = best_ways(words, await edge_walks.walk_from_names(connection, corpus.SCOPE, query))
                 walked = time.perf_counter()
-                wanted = RecallQuery(tuple(query_words(message)), 40)
-                ends = [way.page_ids[-1] for way, _ in ways]
-                found = await pages.passages_of(connection, corpus.SCOPE, ends, wanted, each=2)
+                recall = RecallQuery(tuple(query_words(message)), 40)
+                ends = [path.page_ids[-1] for path, _ in paths]
+                found = await pages.passages_of(connection, corpus.SCOPE, ends, recall, each=2)
                 read = time.perf_counter()
             if place >= _WARM:
                 walks_ms.append(1000 * (walked - began))
@@ -66,7 +66,7 @@ async def measured(scale: float) -> list[Figure]:
 
 
 async def fill(dsn: str, scope: Scope, scale: float) -> tuple[int, int]:
-    """Give an owner a share of 10,000 pages and 100,000 typed edges; return how many of each there are."""
+    """Write `scale` times 10,000 pages and 100,000 typed edges for an owner; return how many there are of each."""
     count, edges = round(_PAGES * scale), round(_EDGES * scale)
     signature = signatures(["page"])[0].pack()
     async with direct(dsn) as connection:
