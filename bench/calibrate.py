@@ -1,14 +1,14 @@
-"""Calibration of worth: asks real questions, small talk and questions about other people's conversations, fits the numbers of
-`sidecar/turn/fitted/calibration.py` on what recall brings, and writes them.
+"""Calibrates relevance and worth: asks the sources real questions, small talk and questions about other people's conversations,
+fits the numbers of `sidecar/turn/fitted/calibration.py` to the candidates, and writes them.
 
-Run it again after the ranker's weights have changed. What it prints is measured on conversations that were not fitted on: on
-the other half of them, and on the other set. Questions to a set of conversations are turned towards their answers by a map that
-was fitted on the other set (`bench answers`), because the shipped one was fitted on them.
+Run it again after a change of the ranker's weights. The figures are measured on conversations that were not fitted on: on the
+other half of them, and on the other set. The vectors of questions to a set are mapped towards their answers by a map that was
+fitted on the other set (`bench answers`), because the shipped map was fitted on both.
 
-What the sources bring is recorded first, which takes most of the time: embedding a hundred seconds of a core whatever the scale
-(`--only` takes fewer conversations), the maps ninety; at `--scale 0.4` the whole takes about ten minutes on two cores that have
-little else to do. With `--keep DIR` the recording stays there, and a later run with the same data, scale and sources fits anew in
-a minute or two. It holds the data's texts, so the folder is the caller's.
+The candidates are recorded first, which takes most of the time: a core spends a hundred seconds on embedding at any scale
+(`--only` takes fewer conversations), and ninety on the maps. At `--scale 0.4` a run takes about ten minutes on two idle cores.
+`--keep DIR` keeps the recording, with which a later run with the same data, scale and sources takes a minute or two. A recording
+contains texts of the data, so keep it where the data may be kept.
 """
 
 from __future__ import annotations
@@ -86,17 +86,17 @@ from store.scope import Scope, owner_uuid, tenant_uuid
 _TARGET = Path("sidecar/turn/fitted/calibration.py")
 _TALK = Path(__file__).with_name("small_talk.json")
 _PERSONAL = Path(__file__).with_name("personal.json")
-_A_CONVERSATION, _DOCUMENTS, _STRANGERS, _FOLLOW_UPS, _LEANING = 100, 32, 40, 240, 50
+_PER_CONVERSATION, _DOCUMENTS, _STRANGERS, _FOLLOW_UPS, _LEANING = 100, 32, 40, 240, 50
 _THREADS = (follow_ups.VARIANTS[0], follow_ups.VARIANTS[2])
 _AT_ONCE, _PROGRESS_EVERY = 2, 100
-_NOTHING = (STRANGER, NOT_STORED)
+_WITHOUT_EVIDENCE = (STRANGER, NOT_STORED)
 _MADE_TO_LEAN = frozenset({WITH_PRONOUNS, TALKS, NOT_STORED})
 _LEAST_EVIDENCE = 20  # with less evidence, no ratio is given
 
-_Held = Callable[[Source, str, str], bool]
-"""Whether a candidate of a source, by its id and text, holds evidence."""
-_Asked = Callable[[], Awaitable[Recorded]]
-"""Asks one message."""
+_HoldsEvidence = Callable[[Source, str, str], bool]
+"""Returns whether a candidate of a source, by its id and text, holds evidence."""
+_Ask = Callable[[], Awaitable[Recorded]]
+"""Asks the sources one message, and returns the recording."""
 
 
 def run(
@@ -108,10 +108,10 @@ def run(
     personal: bool = False,
     write: bool = True,
 ) -> list[Figure]:
-    """Return how well the numbers hold on folds that they were not fitted on.
+    """Return how well the numbers hold on conversations that they were not fitted on.
 
-    `scale` is the share of the questions asked, `only` the number of conversations of each set, if not all, `keep` the folder of
-    recordings, if any. With `personal`, only what tells questions about one's own life is fitted, for which no source is asked.
+    `scale` is the share of the questions asked; `only` the number of conversations of each set, if not all; `keep` the folder of
+    recordings, if any. With `personal`, only the model of questions about one's own life is fitted, for which no source is asked.
     """
     if personal:
         return _personal(data, scale, only, write=write)
@@ -121,25 +121,25 @@ def run(
     breadths = breadth.Breadths(breadth.counted(data, MINILM))
     rows = [recordings.row(one, breadths.of(one.fold, one.vector, one.reading.blind)) for one in recorded]
     if write:
-        _say(f"fitting {len(rows)} messages")
-        told_only = f" --only {only}" if only else ""
+        _log(f"fitting {len(rows)} messages")
+        only_flag = f" --only {only}" if only else ""
         today = datetime.now(UTC).date()
-        provenance = _PROVENANCE.format(date=today, scale=scale, only=told_only, digest=_digest(data), rows=len(rows))
+        provenance = _PROVENANCE.format(date=today, scale=scale, only=only_flag, digest=_digest(data), rows=len(rows))
         fitting_worth.write(_TARGET, fitting_worth.fit_all(rows), provenance=provenance)
-    _say("fitting parts of them, to measure the others")
+    _log("fitting on parts, to measure the others")
     return _figures(rows)
 
 
 def _personal(data: Path, scale: float, only: int | None, *, write: bool) -> list[Figure]:
-    """Fit the model that recognises questions about one's own life, and return how well it does on questions held back.
+    """Fit the models that recognise questions about one's own life, and return how well they rank questions held back.
 
-    There is one model for the vectors of MiniLM, and one for those of the other part of the multilingual embedder.
+    There is one model for each embedder of `breadth.VECTORS_OF`.
     """
-    questions = list(_questions_alone(data, scale, only))
+    questions = list(_questions_to_read(data, scale, only))
     held_back = [(*one, ()) for one in own_questions("held ")]
     figures = []
     for name, target in FILES.items():
-        rows = _read_alone(questions, breadth.VECTORS_OF[name])
+        rows = _read_rows(questions, breadth.VECTORS_OF[name])
         model = fitting_worth.personal_model(rows)
         if write:
             provenance = _PERSONAL_PROVENANCE.format(
@@ -151,7 +151,7 @@ def _personal(data: Path, scale: float, only: int | None, *, write: bool) -> lis
                 name=name,
             )
             fitting_worth.write_personal(target, model, provenance=provenance)
-        held = _read_alone(held_back, breadth.VECTORS_OF[name])
+        held = _read_rows(held_back, breadth.VECTORS_OF[name])
         own, others = ([_odds(model, row) for row in held if row.group == kind] for kind in (LIFE, KNOWLEDGE))
         above = float((np.array(own)[:, None] > np.array(others)).mean())
         note = f"{len(own)} and {len(others)} questions held back"
@@ -164,25 +164,25 @@ def _odds(model: PersonalModel, row: Row) -> float:
     return personal_odds(model, row.form, row.words, row.vector)
 
 
-def _questions_alone(data: Path, scale: float, only: int | None) -> Iterator[tuple[str, str, Sequence[str]]]:
-    """Yield our own questions, and those that are otherwise asked of the sources, each with its group and thread's speakers."""
+def _questions_to_read(data: Path, scale: float, only: int | None) -> Iterator[tuple[str, str, Sequence[str]]]:
+    """Yield the data's questions and our own, to be read alone: each one's group, text, and speakers of its thread."""
     documents = document_questions(data)
-    for one in (one for name in SETS for one in conversations(data, name)[:only]):
-        speakers, chance = sorted({turn.speaker for turn in one.turns}), random.Random(one.name)
-        group = CHATS[0] if one.facts else CHATS[1]
-        yield from ((group, question.text, speakers) for question in _drawn(chance, one, scale))
-        asked = chance.sample(documents, round(_DOCUMENTS * scale))
-        yield from ((DOCUMENTS, question.text, speakers) for question in asked)
+    for chat in (chat for name in SETS for chat in conversations(data, name)[:only]):
+        speakers, chance = sorted({turn.speaker for turn in chat.turns}), random.Random(chat.name)
+        group = CHATS[0] if chat.facts else CHATS[1]
+        yield from ((group, question.text, speakers) for question in _drawn(chance, chat, scale))
+        of_documents = chance.sample(documents, round(_DOCUMENTS * scale))
+        yield from ((DOCUMENTS, question.text, speakers) for question in of_documents)
     rewritten = _drawn_follow_ups(follow_ups.dialogs(data), scale)
     yield from ((REWRITTEN, question.exchange.rewritten, ()) for question in rewritten)
-    yield from ((*told, ()) for told in own_questions())
+    yield from ((group, message, ()) for group, message in own_questions())
 
 
-def _read_alone(
-    asked: Iterable[tuple[str, str, Sequence[str]]], vectors_of: Callable[[Sequence[str]], Vectors]
+def _read_rows(
+    messages: Sequence[tuple[str, str, Sequence[str]]], vectors_of: Callable[[Sequence[str]], Vectors]
 ) -> list[Row]:
-    """Return rows of messages read alone, with these vectors; each message comes with its group and its thread's speakers."""
-    messages, today = list(asked), datetime.now(UTC).date()
+    """Return rows without candidates for these messages: each one's group, its text, and the speakers of its thread."""
+    today = datetime.now(UTC).date()
     readings = [read(message, speakers=speakers, today=today) for _, message, speakers in messages]
     vectors = np.asarray(vectors_of([reading.parts[0].text for reading in readings]), np.float64)
     each = zip(messages, vectors, readings, strict=True)
@@ -191,7 +191,7 @@ def _read_alone(
 
 def _drawn(chance: random.Random, conversation: Conversation, scale: float) -> list[Question]:
     own = [one for one in conversation.questions if one.category != ADVERSARIAL]
-    return chance.sample(own, min(len(own), round(_A_CONVERSATION * scale)))
+    return chance.sample(own, min(len(own), round(_PER_CONVERSATION * scale)))
 
 
 def _drawn_follow_ups(dialogs: Sequence[follow_ups.Dialog], scale: float) -> list[follow_ups.FollowUp]:
@@ -206,123 +206,123 @@ def _code() -> list[Path]:
 
 
 async def _recorded(data: Path, scale: float, only: int | None, kept: Recordings) -> list[Recorded]:
-    """Return what recall brings for all messages, from the recording if it is kept there."""
+    """Return all messages with their candidates, from the recordings where they exist."""
     recorded: list[Recorded] = []
     for name, record in (("conversations", _conversations), ("leaning", _leaning), ("dialogs", _dialogs)):
-        part = kept.read(name)
-        if part is None:
-            part = await record(data, scale, only, kept)
-            kept.write(name, part)
+        messages = kept.read(name)
+        if messages is None:
+            messages = await record(data, scale, only, kept)
+            kept.write(name, messages)
         else:
-            _say(f"{len(part)} messages are recorded: {name}")
-        recorded += part
+            _log(f"{len(messages)} messages are recorded: {name}")
+        recorded += messages
     return recorded
 
 
 @asynccontextmanager
-async def _asking(
+async def _asker(
     data: Path, only: int | None, kept: Recordings
-) -> AsyncIterator[tuple[World, _Asking, list[Conversation]]]:
-    """Yield a world with the conversations, their pages and the corpora, what asks it, and the conversations."""
+) -> AsyncIterator[tuple[World, _Asker, list[Conversation]]]:
+    """Yield a world with the conversations, their pages and the corpora; an asker of it; and the conversations."""
     maps = kept.read_maps(SETS)
     if maps is None:
-        _say("fitting maps towards answers")
+        _log("fitting maps towards answers")
         maps = await asyncio.to_thread(answers.across, data)
         kept.write_maps(maps)
     async with measuring.served() as world:
-        told = [one for name in SETS for one in conversations(data, name)[:only]]
-        _say(f"writing {len(told)} conversations and the corpora")
-        await world.fill(told, data)
-        _say("compiling pages")
-        _say(f"{await world.compile([one for one in told if one.facts])} pages")
-        asking = await _Asking.of(world, {name: answers.towards(one) for name, one in maps.items()})
-        yield world, asking, told
-        asking.close()
+        chats = [chat for name in SETS for chat in conversations(data, name)[:only]]
+        _log(f"writing {len(chats)} conversations and the corpora")
+        await world.fill(chats, data)
+        _log("compiling pages")
+        _log(f"{await world.compile([chat for chat in chats if chat.facts])} pages")
+        asker = await _Asker.of(world, {name: answers.towards(one) for name, one in maps.items()})
+        yield world, asker, chats
+        asker.close()
 
 
 async def _conversations(data: Path, scale: float, only: int | None, kept: Recordings) -> list[Recorded]:
-    async with _asking(data, only, kept) as (world, asking, told):
+    async with _asker(data, only, kept) as (world, asker, chats):
         documents = document_questions(data)
-        asked = [
-            one
-            for place, conversation in enumerate(told)
-            for one in asking.conversation(conversation, told[place - 1], documents, scale)
+        asks = [
+            ask
+            for place, chat in enumerate(chats)
+            for ask in asker.conversation(chat, chats[place - 1], documents, scale)
         ]
-        recorded = await _all([*asked, *asking.small_talk([(one.name, THREAD) for one in told])])
-        recorded += await asking.own_questions()
-        recorded += await _own_memories(world, asking)
+        recorded = await _all([*asks, *asker.small_talk([(chat.name, THREAD) for chat in chats])])
+        recorded += await asker.own_questions()
+        recorded += await _own_memories(world, asker)
     return recorded
 
 
 async def _leaning(data: Path, scale: float, only: int | None, kept: Recordings) -> list[Recorded]:
-    """Return what recall brings for messages that lean on a conversation: questions with pronouns, and messages of our own that
+    """Return messages that lean on a conversation, with their candidates: questions with pronouns, and our own messages that
     nothing stored answers, half of them after such a question.
     """
     recorded: list[Recorded] = []
-    async with _asking(data, only, kept) as (world, asking, told):
-        for conversation in told:
+    async with _asker(data, only, kept) as (world, asker, chats):
+        for conversation in chats:
             chance, owner = random.Random(f"leaning {conversation.name}"), conversation.name
             count = round(_LEANING * scale)
             messages = chance.sample(more_messages("fitted"), 2 * count)
-            recorded += await _all([asking.not_stored(conversation, one) for one in messages[:count]])
+            recorded += await _all([asker.not_stored(conversation, one) for one in messages[:count]])
             questions = pronouns.drawn(conversation, count, chance)
             for place, (question, message) in enumerate(zip(questions, messages[count:], strict=False)):
                 await world.put_turns(owner, THREAD, question.exchange(f"before-{place}"))
                 await world.until_made([owner])
-                recorded.append(await asking.with_pronouns(conversation, question)())
-                recorded.append(await asking.not_stored(conversation, message)())
-            _say(f"{len(recorded)} messages that lean asked")
+                recorded.append(await asker.with_pronouns(conversation, question)())
+                recorded.append(await asker.not_stored(conversation, message)())
+            _log(f"{len(recorded)} messages that lean asked")
         people = talks.people("fitted")
         await talks.fill(world, people)
-        recorded += await _all([asking.talk(one, place) for one in people for place in range(len(one.talks))])
+        recorded += await _all([asker.talk(one, place) for one in people for place in range(len(one.talks))])
     return recorded
 
 
-async def _own_memories(world: World, asking: _Asking) -> list[Recorded]:
-    """Return what recall brings of our own memories, an owner a language, for questions that they answer and for small talk."""
-    told = [one for half in ("answers", "reworded") for one in privacy.answers(half)]
-    languages = sorted({one.language for one in told})
+async def _own_memories(world: World, asker: _Asker) -> list[Recorded]:
+    """Return our own questions and small talk with their candidates, which are our own memories, one owner a language."""
+    cases = [one for half in ("answers", "reworded") for one in privacy.answers(half)]
+    languages = sorted({one.language for one in cases})
     for language in languages:
-        memories = [memory_pb2.NewMemory(text=one.memory) for one in told if one.language == language]
+        memories = [memory_pb2.NewMemory(text=one.memory) for one in cases if one.language == language]
         await world.put_memories(language, memories)
     await world.until_made(languages)
     talk = json.loads(_TALK.read_text(encoding="utf-8"))["small_talk"]["fitted"]
-    asked = [((MEMORIES, one.language), one.question, one.language) for one in told]
-    asked += [((TALK, message), message, language) for language in talk for message in talk[language]]
-    return await _all([asking.of_owner(*one) for one in asked])
+    messages = [((MEMORIES, one.language), one.question, one.language) for one in cases]
+    messages += [((TALK, message), message, language) for language in talk for message in talk[language]]
+    return await _all([asker.of_owner(*one) for one in messages])
 
 
 async def _dialogs(data: Path, scale: float, _: int | None, __: Recordings) -> list[Recorded]:
     async with measuring.served() as world:
         dialogs = follow_ups.dialogs(data)
         questions = _drawn_follow_ups(dialogs, scale)
-        _say(f"writing {len(dialogs)} dialogs' texts, and threads of {len(questions)} follow-ups")
+        _log(f"writing {len(dialogs)} dialogs' texts, and threads of {len(questions)} follow-ups")
         await follow_ups.fill(world, dialogs, questions, _THREADS)
-        asking = await _Asking.of(world)
+        asker = await _Asker.of(world)
         places = [(follow_ups.OWNER, one.thread(_THREADS[0])) for one in questions]
-        recorded = await _all([*asking.follow_ups(questions), *asking.small_talk(places)])
-        asking.close()
+        recorded = await _all([*asker.follow_ups(questions), *asker.small_talk(places)])
+        asker.close()
     return recorded
 
 
-async def _all(asked: Sequence[_Asked]) -> list[Recorded]:
-    """Return what recall brings for what is asked, a few messages at once, and print the progress."""
+async def _all(asks: Sequence[_Ask]) -> list[Recorded]:
+    """Ask all messages, two at a time, and print the progress."""
     gate, rows = asyncio.Semaphore(_AT_ONCE), list[Recorded]()
 
-    async def one(ask: _Asked) -> None:
+    async def one(ask: _Ask) -> None:
         async with gate:
             rows.append(await ask())
-        if len(rows) % _PROGRESS_EVERY == 0 or len(rows) == len(asked):
-            _say(f"{len(rows)} of {len(asked)} messages asked")
+        if len(rows) % _PROGRESS_EVERY == 0 or len(rows) == len(asks):
+            _log(f"{len(rows)} of {len(asks)} messages asked")
 
     async with asyncio.TaskGroup() as tasks:
-        for ask in asked:
+        for ask in asks:
             tasks.create_task(one(ask))
     return sorted(rows, key=lambda row: (row.group, row.fold, row.message))
 
 
-class _Asking:
-    """Asks the sources as a turn does, and records what they bring."""
+class _Asker:
+    """Asks the sources as a turn does, and records their candidates."""
 
     def __init__(
         self, embedder: LocalEmbedder, readers: Mapping[str, QueryReader], sources: dict[Source, ContextSource]
@@ -332,18 +332,18 @@ class _Asking:
         self._sources = sources
 
     @classmethod
-    async def of(cls, world: World, towards: Mapping[str, answers.Towards] | None = None) -> _Asking:
-        """Return an instance that asks this world; `towards` maps the vectors of questions to a set of conversations."""
+    async def of(cls, world: World, towards: Mapping[str, answers.Towards] | None = None) -> _Asker:
+        """Return an instance that asks this world; `towards` are the maps of questions' vectors, by set of conversations."""
         pool = world.app.pools.turn
         embedder = LocalEmbedder(MiniLM())
         number = await embedders.number_of(pool, embedder.name, embedder.dimensions)
         assert number is not None, "the database keeps vectors"
-        numbered, turned = Numbered(embedder, number), {"": towards_answers} | dict(towards or {})
-        readers = {name: QueryReader(pool, numbered, deadline_s=60.0, clock=time.monotonic) for name in turned}
+        numbered, maps = Numbered(embedder, number), {"": towards_answers} | dict(towards or {})
+        readers = {name: QueryReader(pool, numbered, deadline_s=60.0, clock=time.monotonic) for name in maps}
         for name, reader in readers.items():
-            reader.towards = turned[name]
-        made = (ThreadSource(pool), KnowledgeSource(pool), MemorySource(pool), WikiSource(pool))
-        return cls(embedder, readers, dict(zip(Source, made, strict=False)))
+            reader.towards = maps[name]
+        sources = (ThreadSource(pool), KnowledgeSource(pool), MemorySource(pool), WikiSource(pool))
+        return cls(embedder, readers, dict(zip(Source, sources, strict=False)))
 
     def close(self) -> None:
         """Release the embedder."""
@@ -351,81 +351,75 @@ class _Asking:
 
     def conversation(
         self, conversation: Conversation, other: Conversation, documents: Sequence[DocumentQuestion], scale: float
-    ) -> Iterable[_Asked]:
-        """Yield a conversation's questions, those to documents beside it, and another conversation's."""
+    ) -> Iterable[_Ask]:
+        """Yield some of a conversation's questions, of those to documents, and of another conversation's."""
         chance = random.Random(conversation.name)
         group, name = CHATS[not conversation.facts], _set_of(conversation)
         others = [one for one in other.questions if one.category != ADVERSARIAL]
         for question in _drawn(chance, conversation, scale):
-            key, held = (group, conversation.name), _held_by(conversation, question)
-            yield partial(self._record, key, question.text, conversation.name, THREAD, held, name)
-        for asked in chance.sample(documents, round(_DOCUMENTS * scale)):
-
-            def holds(source: Source, item_id: str, text: str, asked: DocumentQuestion = asked) -> bool:
-                return source is Source.KNOWLEDGE and any(one in squash(text) for one in asked.sentences)
-
-            yield partial(self._record, (DOCUMENTS, asked.corpus), asked.text, conversation.name, THREAD, holds, name)
+            key, holds = (group, conversation.name), _evidence_of(conversation, question)
+            yield partial(self._record, key, question.text, conversation.name, THREAD, holds, name)
+        for document_question in chance.sample(documents, round(_DOCUMENTS * scale)):
+            key, holds = (DOCUMENTS, document_question.corpus), _holds_any(document_question.sentences)
+            yield partial(self._record, key, document_question.text, conversation.name, THREAD, holds, name)
         for stranger in chance.sample(others, round(_STRANGERS * scale)):
-            yield partial(self._record, (STRANGER, other.name), stranger.text, conversation.name, THREAD, _none, name)
+            yield partial(self._record, (STRANGER, other.name), stranger.text, conversation.name, THREAD, _never, name)
 
-    def with_pronouns(self, conversation: Conversation, asked: pronouns.PronounQuestion) -> _Asked:
+    def with_pronouns(self, conversation: Conversation, question: pronouns.PronounQuestion) -> _Ask:
         """Return a question with pronouns; the exchange before it is in the thread."""
-        held, name = _held_by(conversation, asked.question), _set_of(conversation)
+        holds, name = _evidence_of(conversation, question.question), _set_of(conversation)
         key = (WITH_PRONOUNS, conversation.name)
-        return partial(self._record, key, asked.text, conversation.name, THREAD, held, name)
+        return partial(self._record, key, question.text, conversation.name, THREAD, holds, name)
 
-    def talk(self, person: talks.Person, place: int) -> _Asked:
+    def talk(self, person: talks.Person, place: int) -> _Ask:
         """Return the message of one of a person's talks."""
         talk = person.talks[place]
         answers = {f"memory:{person.memory_id(answer)}" for answer in talk.answers}
 
-        def held(source: Source, item_id: str, text: str) -> bool:
+        def holds(source: Source, item_id: str, text: str) -> bool:
             return item_id in answers
 
         key = (TALKS if talk.answered_in == talks.MEMORY else NOT_STORED, person.name)
-        return partial(self._record, key, talk.message, person.name, f"talk-{place}", held)
+        return partial(self._record, key, talk.message, person.name, f"talk-{place}", holds)
 
-    def not_stored(self, conversation: Conversation, message: str) -> _Asked:
+    def not_stored(self, conversation: Conversation, message: str) -> _Ask:
         """Return a message that nothing stored answers."""
         key = (NOT_STORED, message)
-        return partial(self._record, key, message, conversation.name, THREAD, _none, _set_of(conversation))
+        return partial(self._record, key, message, conversation.name, THREAD, _never, _set_of(conversation))
 
-    def small_talk(self, places: Sequence[tuple[str, str]]) -> Iterable[_Asked]:
+    def small_talk(self, threads: Sequence[tuple[str, str]]) -> Iterable[_Ask]:
         """Yield small talk, each message in one of these owners' threads."""
-        for place, message in enumerate(talk_messages("small_talk")):
-            yield partial(self._record, (TALK, message), message, *places[place % len(places)], _none)
+        for number, message in enumerate(talk_messages("small_talk")):
+            yield partial(self._record, (TALK, message), message, *threads[number % len(threads)], _never)
 
-    def of_owner(self, key: tuple[str, str], message: str, owner: str) -> _Asked:
-        """Return a message to an owner's memories, without a thread; what answers is not known."""
-        return partial(self._record, key, message, owner, "", _none)
+    def of_owner(self, key: tuple[str, str], message: str, owner: str) -> _Ask:
+        """Return a message to an owner's memories, without a thread; no candidate is labelled as evidence."""
+        return partial(self._record, key, message, owner, "", _never)
 
     async def own_questions(self) -> list[Recorded]:
-        """Return our own questions in many languages, read alone."""
-        told, today = [], datetime.now(UTC).date()
+        """Return our own questions in many languages, without candidates: no source is asked."""
+        recorded, today = [], datetime.now(UTC).date()
         for group, message in own_questions():
             reading = read(message, today=today)
-            asked = [reading.parts[0].text, without_marks(reading.parts[0].text)]
-            own, unmarked = (await self._embedder.embed(asked)).astype(np.float64)
-            told.append(Recorded(group, message, message, own, unmarked, reading))
-        return told
+            texts = [reading.parts[0].text, without_marks(reading.parts[0].text)]
+            own, unmarked = (await self._embedder.embed(texts)).astype(np.float64)
+            recorded.append(Recorded(group, message, message, own, unmarked, reading))
+        return recorded
 
-    def follow_ups(self, asked: Sequence[follow_ups.FollowUp]) -> Iterable[_Asked]:
-        """Yield follow-up questions in their dialogs, and the same rewritten to stand alone."""
-        for question in asked:
-            answer, owner = squash(question.exchange.answer), follow_ups.OWNER
-
-            def held(source: Source, item_id: str, text: str, answer: str = answer) -> bool:
-                return source is Source.KNOWLEDGE and answer in squash(text)
-
+    def follow_ups(self, questions: Sequence[follow_ups.FollowUp]) -> Iterable[_Ask]:
+        """Yield follow-up questions in their dialogs, and the same questions rewritten to stand alone."""
+        for question in questions:
+            holds, owner = _holds_any([squash(question.exchange.answer)]), follow_ups.OWNER
             for variant in _THREADS:
                 key = (variant, question.dialog.name)
-                yield partial(self._record, key, question.exchange.typed, owner, question.thread(variant), held)
+                yield partial(self._record, key, question.exchange.typed, owner, question.thread(variant), holds)
             thread, key = question.thread(_THREADS[0]), (REWRITTEN, question.dialog.name)
-            yield partial(self._record, key, question.exchange.rewritten, owner, thread, held)
+            yield partial(self._record, key, question.exchange.rewritten, owner, thread, holds)
 
     async def _record(
-        self, key: tuple[str, str], message: str, owner: str, thread: str, held: _Held, name: str = ""
+        self, key: tuple[str, str], message: str, owner: str, thread: str, holds: _HoldsEvidence, name: str = ""
     ) -> Recorded:
+        """Ask the sources a message. `key` is its group and fold; `name` the set of the conversation asked, if any."""
         scope = Scope(tenant_uuid(TENANT), owner_uuid(owner))
         now = datetime.now(UTC)
         read = await self._readers[name].understand(message, scope, thread, now=now, due_s=float("inf"))
@@ -440,20 +434,20 @@ class _Asking:
                 found = answer.candidates
                 texts = {item.id: item.text for item in answer.items}
                 sizes = tuple(len(texts[item_id].encode(errors="replace")) / 4 for item_id in found.ids)
-                gold = tuple(held(source, *told) for told in zip(found.ids, found.texts, strict=True))
+                gold = tuple(holds(source, *one) for one in zip(found.ids, found.texts, strict=True))
                 offered.append(Offered(found, sizes, gold))
         vectors = (np.asarray(read.vector, np.float64), np.asarray(unmarked, np.float64))
         return Recorded(*key, message, *vectors, read.reading, tuple(offered), name)
 
 
 def talk_messages(kind: str, half: str = "fitted") -> list[str]:
-    """Return the messages of a kind, `small_talk` or `asking`, in eight languages: those fitted on, or those `held` back."""
+    """Return the messages of a kind, `small_talk` or `asking`, in eight languages, of a half, `fitted` or `held`."""
     read: dict[str, Any] = json.loads(_TALK.read_text(encoding="utf-8"))
     return [message for messages in read[kind].get(half, {}).values() for message in messages]
 
 
 def own_questions(half: str = "") -> Iterator[tuple[str, str]]:
-    """Yield our own questions, which no source is asked, each with its group: those fitted on, or those `held ` back."""
+    """Yield the group and text of our own questions: those fitted on, or with `half` "held ", those held back."""
     if not half:
         yield from ((ASKING, message) for message in talk_messages("asking"))
     read: dict[str, dict[str, list[str]]] = json.loads(_PERSONAL.read_text(encoding="utf-8"))
@@ -465,39 +459,44 @@ def _set_of(conversation: Conversation) -> str:
     return SETS[0] if conversation.facts else SETS[1]
 
 
-def _held_by(conversation: Conversation, question: Question) -> _Held:
-    """Return what tells whether a candidate is evidence for a question to a conversation."""
+def _evidence_of(conversation: Conversation, question: Question) -> _HoldsEvidence:
+    """Return the function that says whether a candidate is evidence for a question to this conversation."""
     texts = {squash(conversation.turns[place].text) for place in question.gold}
     facts = {f"memory:fact-{n}" for n, fact in enumerate(conversation.facts) if {*fact.turns} & {*question.gold}}
 
-    def held(source: Source, item_id: str, text: str) -> bool:
+    def holds(source: Source, item_id: str, text: str) -> bool:
         return item_id in facts if source is Source.MEMORY else source is Source.THREAD and squash(text) in texts
 
-    return held
+    return holds
 
 
-def _none(source: Source, item_id: str, text: str) -> bool:
+def _holds_any(sentences: Sequence[str]) -> _HoldsEvidence:
+    """Return the function that says whether a chunk of a document holds one of these sentences."""
+    return lambda source, _, text: source is Source.KNOWLEDGE and any(one in squash(text) for one in sentences)
+
+
+def _never(source: Source, item_id: str, text: str) -> bool:
     return False
 
 
 def _figures(rows: Sequence[Row]) -> list[Figure]:
-    measured = []
+    figures = []
     for group, share in sorted(fitting_worth.passing(rows, RULES[Spend.BALANCED].least_asking).items()):
         name = f"taken to ask for something: {group}"
-        measured.append(at_most(name, share, 0.15) if group == TALK else at_least(name, share, 0.99))
-    asked = [row for row in rows if row.group not in {TALK, ASKING, LIFE, KNOWLEDGE, MEMORIES}]
-    names = sorted({row.fold for row in asked})
-    halves = [[row for row in asked if names.index(row.fold) % 2 == half] for half in (0, 1)]
-    measured += _held(halves, "the other half")
-    chats = [row for row in asked if row.group in {*CHATS, DOCUMENTS, STRANGER, WITH_PRONOUNS, NOT_STORED}]
-    measured += _held([[row for row in chats if row.name == name] for name in SETS], "the other set", kinds=("turn",))
-    texts = [row for row in asked if row.group != NOT_STORED]
+        figures.append(at_most(name, share, 0.15) if group == TALK else at_least(name, share, 0.99))
+    measured = [row for row in rows if row.group not in {TALK, ASKING, LIFE, KNOWLEDGE, MEMORIES}]
+    names = sorted({row.fold for row in measured})
+    halves = [[row for row in measured if names.index(row.fold) % 2 == half] for half in (0, 1)]
+    figures += _ratios(halves, "the other half")
+    chats = [row for row in measured if row.group in {*CHATS, DOCUMENTS, STRANGER, WITH_PRONOUNS, NOT_STORED}]
+    figures += _ratios([[row for row in chats if row.name == name] for name in SETS], "the other set", kinds=("turn",))
+    texts = [row for row in measured if row.group != NOT_STORED]
     of_texts = [[row for row in texts if (row.name != "") == is_base] for is_base in (True, False)]
-    measured += _held(of_texts, "the other set", kinds=("passage",))
-    return measured + list(_spent(chats))
+    figures += _ratios(of_texts, "the other set", kinds=("passage",))
+    return figures + list(_spent(chats))
 
 
-def _held(parts: Sequence[Sequence[Row]], name: str, *, kinds: Sequence[str] = ()) -> Iterable[Figure]:
+def _ratios(parts: Sequence[Sequence[Row]], name: str, *, kinds: Sequence[str] = ()) -> Iterable[Figure]:
     """Yield the ratios of observed to expected evidence in two parts, each under the scale of the other.
 
     Messages that were written or changed to lean on their thread are fitted on but not measured: their number is of our choosing.
@@ -527,14 +526,14 @@ def _spent(chats: Sequence[Row]) -> Iterable[Figure]:
     for name, other in (SETS, SETS[::-1]):
         across = fitting_worth.calibrate([row for row in chats if row.name == other])
         for fitted_on, scale in (("the other set", across), ("both sets", whole)):
-            for group in (CHATS[0] if name == SETS[0] else CHATS[1], DOCUMENTS, *_NOTHING):
+            for group in (CHATS[0] if name == SETS[0] else CHATS[1], DOCUMENTS, *_WITHOUT_EVIDENCE):
                 rows = [row for row in chats if row.name == name and row.group == group]
                 if not rows:
                     continue
                 tokens, found = fitting_worth.spent(rows, scale, least)
                 title = f"{name}, {group}, fitted on {fitted_on}"
                 yield plain(f"{title}: tokens recalled", tokens, note=f"of {len(rows)}")
-                if group not in _NOTHING:
+                if group not in _WITHOUT_EVIDENCE:
                     yield plain(f"{title}: evidence of the candidates kept", found)
 
 
@@ -551,7 +550,7 @@ def _digest(data: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-def _say(what: str) -> None:
+def _log(what: str) -> None:
     print(f"{time.strftime('%H:%M:%S')} {what}", file=sys.stderr, flush=True)
 
 
