@@ -1,12 +1,12 @@
-"""Fits the models of whether a message leans on its thread: writes `MAY_LEAN` and `LEANING` of
-`sidecar/turn/fitted/weights.py`, and the log odds by words, `sidecar/turn/message/leaning_by_words.json`.
+"""Fits the models of whether a message leans on its thread, and measures them. With `--write-weights` it writes `MAY_LEAN` and
+`LEANING` of `sidecar/turn/fitted/weights.py`, and the log odds by words, `sidecar/turn/message/leaning_by_words.json`.
 
-Follow-ups are asked in their dialogs, whole and without answers; their rewrites in other dialogs, and the conversations' own
-questions, in their own thread and in strangers' dialogs, stand by themselves. `leaning.json` holds messages of both kinds in
-eight languages, half of them held back, asked in short threads of owners with a few notes. `leaning_messages.json` holds both
-kinds in 29 languages, without the conversations they belong to; a fifth of them and of the questions of `personal.json` is held
-back. Every message is judged by its form and words. Where the evidence is known, what a context finds with the thread is compared
-with what the message alone finds.
+Messages that lean are follow-ups, asked in their dialogs, whole and without answers. Messages that stand by themselves are the
+rewrites of follow-ups, asked in other dialogs, and the conversations' questions, asked in their own thread and in other dialogs.
+`leaning.json` holds messages of both kinds in eight languages, half of them held back, asked in short threads of owners with a
+few notes. `leaning_messages.json` holds both kinds in 29 languages, without the conversations they belong to; a fifth of them and
+of the questions of `personal.json` is held back. Every message is judged by its form and words. Where the evidence is known, the
+evidence found with the thread is compared with that found by the message alone.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ from store.scope import Scope, owner_uuid, tenant_uuid
 
 _TARGET = Path("sidecar/turn/fitted/weights.py")
 _MESSAGES = Path(__file__).with_name("leaning.json")
-_FOLLOW_UPS, _A_CONVERSATION, _STRANGE_THREADS, _PLACES = 400, 40, 6, 3
+_FOLLOW_UPS, _PER_CONVERSATION, _STRANGE_THREADS, _PLACES = 400, 40, 6, 3
 _THREADS = (follow_ups.VARIANTS[0], follow_ups.VARIANTS[2])
 _OWN, _STRANGE, _REWRITTEN = "own questions", "own questions, elsewhere", "rewritten, elsewhere"
 _FITTED, _MORE, _HELD, _MORE_HELD = "messages", "more messages", "held", "more messages, held"
@@ -65,19 +65,19 @@ _WEIGHTS = {_THREADS[0]: 4.0, _THREADS[1]: 2.0, _REWRITTEN: 4.0, _OWN: 8.0, _STR
 _TODAY = date(2026, 1, 1)  # no form depends on it
 _RIDGE, _FOLDS = 1.0, 5
 _LIMITS = SourceLimits(top_k=250, lead_lines=3, window_tokens=128_000, window_turns=0)
-_ROOM = {"1k": 3_600, "2k": 7_200}  # bytes, what headers leave of so many tokens
+_ROOM = {"1k": 3_600, "2k": 7_200}  # bytes of text in so many tokens, without headers
 _HEADER_BYTES = 32
 _HALF = 0.5
 
 _Numbers = NDArray[np.float64]
 _Holds = Callable[[str, str], bool]
-"""Whether a candidate, by its id and text, holds evidence."""
+"""Returns whether a candidate, by its id and text, holds evidence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contest:
-    """The candidates of a message whose evidence is known: each one's relevance for the message itself and in its thread, its
-    size in bytes, and whether it is evidence. `is_one` says that one candidate is enough.
+    """The candidates of a message whose evidence is known: the relevance of each to the message itself and to the message in its
+    thread, its size in bytes, and whether it is evidence. With `is_one`, one candidate answers the message.
     """
 
     own: _Numbers
@@ -87,21 +87,21 @@ class Contest:
     is_one: bool
 
     def found(self, leans: float, room: int) -> float:
-        """Return the share of the evidence that a context of so many bytes holds if the message leans so far."""
+        """Return the share of the evidence in a context of `room` bytes if the message leans by `leans`, from 0 to 1."""
         both = (1 - leans) * self.own + leans * self.in_thread
         relevances = keeping_best(both, self.own, self.sizes)
-        left, held = room, 0
+        remaining, held = room, 0
         for place in np.argsort(-relevances, kind="stable").tolist():
-            if (size := self.sizes[place] + _HEADER_BYTES) <= left:
-                left -= size
+            if (size := self.sizes[place] + _HEADER_BYTES) <= remaining:
+                remaining -= size
                 held += bool(self.gold[place])
         return float(held > 0) if self.is_one else held / int(self.gold.sum())
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A message as it was judged: its group and fold, whether it leans, the features of both steps, if it was searched, and its
-    `telling_words`.
+    """A message with its label: its group and fold, whether it leans, its features by form and, if it was searched, those of the
+    second step, its candidates if their evidence is known, and its `telling_words`.
     """
 
     group: str
@@ -135,9 +135,9 @@ def messages(half: str) -> list[tuple[str, bool]]:
 
 
 def run(*, scale: float, data: Path, write_weights: bool = False) -> list[Figure]:
-    """Return how often messages of the folds held back are judged right, and what they find.
+    """Return how often messages of held-back folds are judged right, and how much evidence they find.
 
-    `scale` is the share of conversations and dialogs searched.
+    `scale` is the share of the conversations and dialogs that are searched.
     """
     rows = list(_with_words(uvloop.run(_rows(data, scale))))
     fitted_on = [row for row in rows if row.group not in {_HELD, _MORE_HELD}]
@@ -151,7 +151,7 @@ def run(*, scale: float, data: Path, write_weights: bool = False) -> list[Figure
 
 
 def fit(rows: Sequence[Row]) -> tuple[RankerWeights, RankerWeights]:
-    """Return the weights of both steps fitted to these rows."""
+    """Return the weights fitted to these rows: of `MAY_LEAN`, and of `LEANING`, which also needs a search."""
     formed = [(row.form, row.leans, _WEIGHTS.get(row.group, 1.0)) for row in rows]
     by_form = fit_weighted(*map(list, zip(*formed, strict=True)), ridge=_RIDGE)
     flat = [(row.searched, row.leans, _WEIGHTS.get(row.group, 1.0)) for row in rows if row.searched]
@@ -160,7 +160,7 @@ def fit(rows: Sequence[Row]) -> tuple[RankerWeights, RankerWeights]:
 
 
 def _with_words(rows: Sequence[Row]) -> Iterator[Row]:
-    """Yield the rows with the log odds by their words, from models that were fitted without their fold."""
+    """Yield the rows with the feature `by_words`, from models that were fitted without the row's fold."""
     folds = [_fold_of(row.fold) for row in rows]
     shown = [row.group not in {_HELD, _MORE_HELD} for row in rows]
     odds = odds_without_fold([row.words for row in rows], [row.leans for row in rows], folds, shown)
@@ -206,27 +206,27 @@ def _evidence(group: str, contests: Sequence[tuple[float, Contest]], *, leans: b
 
 
 async def _rows(data: Path, scale: float) -> list[Row]:
-    """Return every message of the data judged by its form, and a share of them judged with what their search brings."""
+    """Return rows of all messages of the data by their form, and of a share of them with the features of their search."""
     chance, dialogs = random.Random(7), follow_ups.dialogs(data)
     every = follow_ups.questions(dialogs)
-    told = [one for name in SETS for one in conversations(data, name)]
-    rows = [_by_form(group, fold, text, leans=leans) for group, fold, text, leans in _texts(told, every, data)]
-    told = [one for n in SETS for one in [c for c in told if bool(c.facts) is (n == SETS[0])][: _count(10, scale)]]
+    chats = [chat for name in SETS for chat in conversations(data, name)]
+    rows = [_by_form(group, fold, text, leans=leans) for group, fold, text, leans in _texts(chats, every, data)]
+    chats = [chat for n in SETS for chat in [c for c in chats if bool(c.facts) is (n == SETS[0])][: _count(10, scale)]]
     questions = chance.sample(every, _count(_FOLLOW_UPS, scale))
     async with measuring.served() as world:
-        _say(f"writing {len(told)} conversations, {len(dialogs)} texts and threads of {len(questions)} follow-ups")
-        for conversation in told:
+        _log(f"writing {len(chats)} conversations, {len(dialogs)} texts and threads of {len(questions)} follow-ups")
+        for conversation in chats:
             await world.put_conversation(conversation)
             for place, question in enumerate(chance.sample(every, _STRANGE_THREADS)):
-                await world.put_turns(conversation.name, _strange(place), question.said(_THREADS[0]))
+                await world.put_turns(conversation.name, _strange(place), question.turns(_THREADS[0]))
         await follow_ups.put(world, dialogs, questions, _THREADS)
         await _put_notes(world)
         await world.until_made([])
-        _say("the data are in")
-        asking = await _Asking.of(world)
-        asked = [*_of_dialogs(questions), *_of_conversations(told, chance), *_of_messages(chance)]
-        found = [await asking.row(one) for one in asked]
-        asking.close()
+        _log("all data written")
+        asker = await _Asker.of(world)
+        messages = [*_of_dialogs(questions), *_of_conversations(chats, chance), *_of_messages(chance)]
+        found = [await asker.row(one) for one in messages]
+        asker.close()
     return [*rows, *(row for row in found if row is not None)]
 
 
@@ -241,11 +241,11 @@ def _of_dialogs(questions: Sequence[follow_ups.FollowUp]) -> Iterator[MessageToA
         yield MessageToAsk(_REWRITTEN, name, question.exchange.rewritten, follow_ups.OWNER, other, holds=holds)
 
 
-def _of_conversations(told: Iterable[Conversation], chance: random.Random) -> Iterator[MessageToAsk]:
-    """Yield questions of each conversation in its own thread, and those that an observation answers also in a stranger's."""
-    for conversation in told:
-        asked = [one for one in conversation.questions if one.category != ADVERSARIAL]
-        for place, question in enumerate(chance.sample(asked, min(len(asked), _A_CONVERSATION))):
+def _of_conversations(chats: Iterable[Conversation], chance: random.Random) -> Iterator[MessageToAsk]:
+    """Yield questions of each conversation in its own thread; those that an observation answers also in an unrelated dialog."""
+    for conversation in chats:
+        answerable = [one for one in conversation.questions if one.category != ADVERSARIAL]
+        for place, question in enumerate(chance.sample(answerable, min(len(answerable), _PER_CONVERSATION))):
             name, facts = conversation.name, _facts(conversation, question)
             turns = frozenset(conversation.turns[turn].text for turn in question.gold)
             yield MessageToAsk(_OWN, name, question.text, name, THREAD, holds=_either_holds(turns, facts))
@@ -255,15 +255,15 @@ def _of_conversations(told: Iterable[Conversation], chance: random.Random) -> It
 
 
 def _of_messages(chance: random.Random) -> Iterator[MessageToAsk]:
-    """Yield each message of our own in some threads of an owner with a few notes."""
+    """Yield our own messages, each in one or several threads of an owner with a few notes."""
     threads = list(_own()["threads"])
     for group, half in ((_FITTED, "fitted"), (_HELD, "held")):
         for text, leans in messages(half):
             for thread in chance.sample(threads, _PLACES):
                 yield MessageToAsk(group, text, text, chance.choice((_ALL_NOTES, _SOME_NOTES)), thread, leans=leans)
     for group, half in ((_FITTED, "fitted"), (_MORE_HELD, "held")):
-        asked = [text for _, text in own_questions("" if half == "fitted" else "held ")]
-        standing = (more_messages(half, "standing"), asked)
+        questions = [text for _, text in own_questions("" if half == "fitted" else "held ")]
+        standing = (more_messages(half, "standing"), questions)
         for texts, leans in ((more_messages(half), True), *((texts, False) for texts in standing)):
             for text in chance.sample(texts, min(len(texts), _MORE_ASKED)):
                 yield MessageToAsk(
@@ -281,19 +281,19 @@ async def _put_notes(world: World) -> None:
         written = [memory_pb2.NewMemory(memory_id=f"note-{place}", text=text) for place, text in enumerate(kept)]
         await world.put_memories(owner, written)
         for thread, exchanges in _own()["threads"].items():
-            said = [
+            turns = [
                 context_pb2.NewTurn(client_turn_id=f"{role}{place}", role=role, text=text)
                 for place, exchange in enumerate(exchanges)
                 for role, text in zip(("user", "assistant"), exchange, strict=True)
             ]
-            await world.put_turns(owner, thread, said)
+            await world.put_turns(owner, thread, turns)
 
 
 def _texts(
-    told: Iterable[Conversation], every: Iterable[follow_ups.FollowUp], data: Path
+    chats: Iterable[Conversation], every: Iterable[follow_ups.FollowUp], data: Path
 ) -> Iterable[tuple[str, str, str, bool]]:
     """Yield the group, the fold and the text of every message, and whether it leans."""
-    for conversation in told:
+    for conversation in chats:
         yield from ((_OWN, conversation.name, one.text, False) for one in conversation.questions)
     yield from (("documents", one.corpus, one.text, False) for one in document_questions(data))
     for one in every:
@@ -311,13 +311,13 @@ def _by_form(group: str, fold: str, text: str, *, leans: bool) -> Row:
 
 def _facts(conversation: Conversation, question: Question) -> frozenset[str]:
     """Return the ids of the observations drawn from a question's evidence."""
-    numbered = enumerate(conversation.facts)
-    return frozenset(f"memory:fact-{place}" for place, one in numbered if {*one.turns} & {*question.gold})
+    facts = enumerate(conversation.facts)
+    return frozenset(f"memory:fact-{place}" for place, one in facts if {*one.turns} & {*question.gold})
 
 
 def _text_holds(answer: str) -> _Holds:
-    wanted = squash(answer)
-    return lambda _, text: wanted in squash(text)
+    squashed = squash(answer)
+    return lambda _, text: squashed in squash(text)
 
 
 def _either_holds(turns: frozenset[str], facts: frozenset[str]) -> _Holds:
@@ -332,8 +332,8 @@ def _count(most: int, scale: float) -> int:
     return max(1, round(most * min(1.0, scale)))
 
 
-class _Asking:
-    """Asks the sources as a turn does, with every message read in its thread."""
+class _Asker:
+    """Asks the sources as a turn does, but reads every message in its thread."""
 
     def __init__(self, embedder: LocalEmbedder, reader: QueryReader, sources: Iterable[ContextSource]) -> None:
         self._embedder = embedder
@@ -342,7 +342,7 @@ class _Asking:
         self._count = 0
 
     @classmethod
-    async def of(cls, world: World) -> _Asking:
+    async def of(cls, world: World) -> _Asker:
         """Return an instance that asks this world."""
         pool, embedder = world.app.pools.turn, LocalEmbedder(MiniLM())
         number = await embedders.number_of(pool, embedder.name, embedder.dimensions)
@@ -356,7 +356,7 @@ class _Asking:
         self._embedder.close()
 
     async def row(self, message: MessageToAsk) -> Row | None:
-        """Return a message as it is judged; None if nothing is found or its thread cannot be used to read it."""
+        """Return the row of a message; None if no source has candidates, or its thread has no turns to read it in."""
         scope, now = Scope(tenant_uuid(TENANT), owner_uuid(message.owner)), datetime.now(UTC)
         read = await self._reader.understand(message.text, scope, message.thread, now=now, due_s=float("inf"))
         reading = read.reading
@@ -365,18 +365,18 @@ class _Asking:
         found = [answer.candidates for answer in answers if answer.candidates is not None and answer.items]
         self._count += 1
         if self._count % 100 == 0:
-            _say(f"{self._count} messages asked")
+            _log(f"{self._count} messages asked")
         if reading.thread is None or not found:
             return None
         _, odds = judged_parts(reading, found)
-        own, there = odds[:-1].max(axis=0), odds[-1]
-        searched = leaning_features(reading, own, there, own_evidence(found))
-        contest, words = _contest(message, found, own, there), telling_words(reading)
+        own, in_thread = odds[:-1].max(axis=0), odds[-1]
+        searched = leaning_features(reading, own, in_thread, own_evidence(found))
+        contest, words = _contest(message, found, own, in_thread), telling_words(reading)
         return Row(message.group, message.fold, message.leans, message_form(reading), searched, contest, words)
 
 
-def _contest(message: MessageToAsk, found: Sequence[Candidates], own: _Numbers, there: _Numbers) -> Contest | None:
-    """Return the candidates as they compete; None if none of them is known to be evidence."""
+def _contest(message: MessageToAsk, found: Sequence[Candidates], own: _Numbers, in_thread: _Numbers) -> Contest | None:
+    """Return the contest of a message's candidates, by log odds; None if none of them is known to be evidence."""
     if message.holds is None:
         return None
     pairs = [pair for one in found for pair in zip(one.ids, one.texts, strict=True)]
@@ -385,7 +385,7 @@ def _contest(message: MessageToAsk, found: Sequence[Candidates], own: _Numbers, 
         return None
     sizes = [len(text.encode()) for _, text in pairs]
     is_one = message.group not in {_OWN, _STRANGE}
-    return Contest(1 / (1 + np.exp(-own)), 1 / (1 + np.exp(-there)), sizes, gold, is_one)
+    return Contest(1 / (1 + np.exp(-own)), 1 / (1 + np.exp(-in_thread)), sizes, gold, is_one)
 
 
 def _fold_of(name: str) -> int:
@@ -402,7 +402,7 @@ def _digest(data: Path) -> str:
     return hashlib.sha256(b"".join(file.read_bytes() for file in (*files, _MESSAGES, MORE_FILE))).hexdigest()
 
 
-def _say(text: str) -> None:
+def _log(text: str) -> None:
     sys.stderr.write(text + "\n")
 
 

@@ -1,7 +1,7 @@
 """Asks every question through the RPC in several scenarios, and scores the evidence in the contexts.
 
-`verbatim` counts a gold turn whose text is in the context; `coverage` also one whose observation is there, as a memory or word
-for word on a wiki page.
+`verbatim` counts the gold turns whose text is in the context; `coverage` also those whose observation is there, as a memory or
+word for word on a wiki page.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sidecar.v1.items_pb2 import SOURCE_MEMORY
 
 BUDGETS = (1_000, 2_000, 4_000, 8_000)
 _AT_ONCE = 2
-_COMPARED = 0.2  # the share of the questions that is asked in scenarios measured only for comparison
+_COMPARED = 0.2  # the share of the questions asked in scenarios that only serve as comparison
 
 T = TypeVar("T")
 
@@ -70,8 +70,8 @@ class AskOptions:
     budgets: tuple[int, ...] = BUDGETS
 
 
-class Asking:
-    """One run's questions to one world. A question already in the journal is not asked again."""
+class Asker:
+    """Asks the questions of one run, except those whose outcome is in the journal."""
 
     def __init__(
         self, world: World, journal: Journal, tally: Tally, options: AskOptions, *, share: float, with_wiki: bool
@@ -92,36 +92,36 @@ class Asking:
                     continue
                 for question in some(conversation.questions, self._share * scenario.share):
                     if question.category != ADVERSARIAL or name == "turns":
-                        one = _OneOfConversation(self._world, self._options, name, scenario, conversation, question)
-                        tasks.create_task(self._once(one.asked, conversation.name, name, question.text, question.gold))
+                        one = _ConversationQuestion(self._world, self._options, name, scenario, conversation, question)
+                        tasks.create_task(self._once(one.ask, conversation.name, name, question.text, question.gold))
 
     async def documents(self, questions: Sequence[DocumentQuestion], beside: str) -> None:
-        """Ask the corpora's questions in a conversation that has nothing to do with them."""
+        """Ask the corpora's questions in the unrelated conversation `beside`."""
         async with asyncio.TaskGroup() as tasks:
             for name, scenario in OF_DOCUMENTS.items():
                 for question in some(questions, self._share * scenario.share):
-                    one = _OneOfDocuments(self._world, self._options, name, scenario, beside, question)
-                    tasks.create_task(self._once(one.asked, beside, name, question.corpus, question.text))
+                    one = _CorpusQuestion(self._world, self._options, name, scenario, beside, question)
+                    tasks.create_task(self._once(one.ask, beside, name, question.corpus, question.text))
 
     async def baselines(self, conversation: Conversation, baselines: Baselines) -> None:
         """Score the baselines on the same questions."""
         await baselines.read()
         for question in some(conversation.questions, self._share):
             if question.category != ADVERSARIAL:
-                asked = _OneOfBaselines(baselines, self._options, conversation, question).asked
-                await self._once(asked, conversation.name, "baselines", question.text, question.gold)
+                ask = _BaselineQuestion(baselines, self._options, conversation, question).ask
+                await self._once(ask, conversation.name, "baselines", question.text, question.gold)
 
-    async def _once(self, asked: Callable[[], Awaitable[Outcome]], *key: object) -> None:
+    async def _once(self, ask: Callable[[], Awaitable[Outcome]], *key: object) -> None:
         outcome = self._journal.get(*key)
         if outcome is None:
             async with self._gate:
-                outcome = await asked()
+                outcome = await ask()
             self._journal.put(outcome, *key)
         self._tally.add(outcome)
 
 
 @dataclass(frozen=True, slots=True)
-class _OneOfConversation:
+class _ConversationQuestion:
     world: World
     options: AskOptions
     name: str
@@ -129,34 +129,34 @@ class _OneOfConversation:
     conversation: Conversation
     question: Question
 
-    async def asked(self) -> Outcome:
-        """Return what was found at each budget."""
+    async def ask(self) -> Outcome:
+        """Return the outcome at every budget."""
         found: list[Found] = []
         misses: list[dict[str, object]] = []
         over_budget = 0
         for budget in self.options.budgets:
-            assembly = await self.world.ask(_asked(self, self.conversation.name, budget))
+            assembly = await self.world.ask(_request(self, self.conversation.name, budget))
             over_budget += is_over(assembly, budget)
-            said, covered = self._evidence(assembly)
-            found += self._found(budget, said, covered)
+            verbatim, covered = self._evidence(assembly)
+            found += self._found(budget, verbatim, covered)
             if (
                 self.name == "turns"
                 and self.question.category != ADVERSARIAL
-                and len(said) < len({*self.question.gold})
+                and len(verbatim) < len({*self.question.gold})
             ):
-                misses.append(self._miss(budget, said))
+                misses.append(self._miss(budget, verbatim))
         return Outcome(tuple(found), len(self.options.budgets), over_budget, tuple(misses))
 
     def _evidence(self, assembly: context_pb2.Assembly) -> tuple[set[int], set[int]]:
-        """Return the positions of the gold turns that are in the context verbatim, and of those in it verbatim or covered."""
+        """Return the positions of the gold turns in the context verbatim, and of those in it verbatim or by an observation."""
         context = squash(context_of(assembly))
         gold = {*self.question.gold}
         verbatim = {place for place in gold if squash(self.conversation.turns[place].text) in context}
         covered = verbatim | (_kept(assembly, self.conversation) & gold)
         if "wiki" in self.scenario.sources:
-            paged = plain(context)
+            plain_text = plain(context)
             facts = (fact for fact in self.conversation.facts if gold.intersection(fact.turns))
-            covered |= {turn for fact in facts if squash(fact.text) in paged for turn in fact.turns} & gold
+            covered |= {turn for fact in facts if squash(fact.text) in plain_text for turn in fact.turns} & gold
         return verbatim, covered
 
     def _found(self, budget: int, verbatim: set[int], covered: set[int]) -> list[Found]:
@@ -183,7 +183,7 @@ class _OneOfConversation:
 
 
 @dataclass(frozen=True, slots=True)
-class _OneOfDocuments:
+class _CorpusQuestion:
     world: World
     options: AskOptions
     name: str
@@ -191,12 +191,12 @@ class _OneOfDocuments:
     beside: str
     question: DocumentQuestion
 
-    async def asked(self) -> Outcome:
-        """Return what was found at each budget."""
+    async def ask(self) -> Outcome:
+        """Return the outcome at every budget."""
         found, over_budget = [], 0
         wanted = sum(map(len, self.question.sentences))
         for budget in self.options.budgets:
-            assembly = await self.world.ask(_asked(self, self.beside, budget))
+            assembly = await self.world.ask(_request(self, self.beside, budget))
             over_budget += is_over(assembly, budget)
             context = squash(context_of(assembly))
             there = sum(len(one) for one in self.question.sentences if one in context)
@@ -205,14 +205,14 @@ class _OneOfDocuments:
 
 
 @dataclass(frozen=True, slots=True)
-class _OneOfBaselines:
+class _BaselineQuestion:
     baselines: Baselines
     options: AskOptions
     conversation: Conversation
     question: Question
 
-    async def asked(self) -> Outcome:
-        """Return what each baseline finds at each budget."""
+    async def ask(self) -> Outcome:
+        """Return the outcome of every baseline at every budget."""
         gold = [squash(self.conversation.turns[place].text) for place in self.question.gold]
         found = []
         for name, order in (await self.baselines.orders(self.question.text)).items():
@@ -223,7 +223,7 @@ class _OneOfBaselines:
         return Outcome(tuple(found))
 
 
-def _asked(one: _OneOfConversation | _OneOfDocuments, owner: str, budget: int) -> QuestionToAsk:
+def _request(one: _ConversationQuestion | _CorpusQuestion, owner: str, budget: int) -> QuestionToAsk:
     scenario = one.scenario
     return QuestionToAsk(
         owner, one.question.text, scenario.sources, budget, scenario.allocation, spend=one.options.spend
@@ -239,7 +239,7 @@ def some(questions: Iterable[T], share: float) -> list[T]:
 
 
 def context_of(assembly: context_pb2.Assembly) -> str:
-    """Return the text that a model would be sent."""
+    """Return the whole text of the context, as it would be sent to a model."""
     blocks = [block.text for block in assembly.system_blocks]
     return "".join([*blocks, *(f"{message.role}: {message.text}\n" for message in assembly.messages)])
 
@@ -250,6 +250,6 @@ def is_over(assembly: context_pb2.Assembly, budget_tokens: int) -> bool:
 
 
 def _kept(assembly: context_pb2.Assembly, conversation: Conversation) -> set[int]:
-    """Return the places of the turns that the kept facts were drawn from."""
+    """Return the positions of the turns that the facts in the context were drawn from."""
     kept = [item.id.removeprefix("memory:fact-") for item in assembly.items if item.source == SOURCE_MEMORY]
     return {turn for place in kept for turn in conversation.facts[int(place)].turns}

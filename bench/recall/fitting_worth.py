@@ -1,7 +1,7 @@
-"""Fits the numbers other than the ranker's weights: the calibration of relevance by kind, and whether a message asks for
-anything.
+"""Fits the numbers other than the ranker's weights: the calibration of relevance by kind, and the models of whether a message
+asks for something and of whether it is about somebody's own life.
 
-Pure: it works on rows of what recall brought for real questions, small talk and questions about other people's conversations.
+Pure: the input is rows of candidates for real questions, small talk and questions about other people's conversations.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ EDGES = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 _RIDGE, _GATE_RIDGE = 10.0, 1.0
 _HALF, _ANSWERED, _NOT_ANSWERED = 0.5, 2.0, 0.25
-_LEANING_RIDGE = 30.0  # leaning tells follow-ups from remarks only as far as the talks fitted on are like others
+_LEANING_RIDGE = 30.0  # leaning separates follow-ups from remarks only in talks like those that were fitted on
 _PERSONAL_RIDGE, _WORDS_RIDGE, _LEAST_QUESTIONS, _LEAST_WEIGHT = 30.0, 4.0, 3, 0.1
 _ONLY_HOLDING = frozenset({WITH_PRONOUNS, TALKS})
 _IMPERSONAL = frozenset({DOCUMENTS, REWRITTEN, KNOWLEDGE})
@@ -57,15 +57,16 @@ _MessageModel = tuple[RankerWeights, _Matrix]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What recall brought for one message: the candidates' kinds, log odds before calibration, which hold evidence, and sizes.
+    """A message with its candidates: their kinds, log odds before calibration, whether they hold evidence, and sizes in tokens.
 
-    `group` names the kind of message, and `fold` what it belongs to, so that nothing is tested on its own neighbours. Sizes are
-    in tokens. `told` holds for each kind the features of its candidates together (see `holding_features`), and `told_by_words`
-    the same without vectors. `name` is the set of the conversation asked, if any.
+    `group` is the kind of message; `fold` names the conversation, corpus or dialog it belongs to, so that no row is tested with
+    numbers fitted on its neighbours. `by_kind` holds for each kind the features of its candidates together (see
+    `holding_features`), and `by_kind_of_words` the same without vectors. `name` is the set of the conversation asked, if any.
 
-    `unmarked` is the vector of the message `without_marks`; `form` and `words` are the features of whether it is personal.
-    `blind` says how little the embedder knows its language, `likeness` how like it the likest memory or page is, and `leaning`
-    how far it leans on its thread. `breadth` is fitted without the conversation asked (see `bench.breadth`).
+    `unmarked` is the vector of the message `without_marks`; `form` and `words` are the features of the model of personal
+    messages. `blind` (0 to 1) is how little the embedder knows the language, `likeness` the greatest likeness of a memory or
+    page to the message, and `leaning` (0 to 1) how far the message leans on its thread. `breadth` comes from weights fitted
+    without the conversation asked (see `bench.breadth`).
     """
 
     group: str
@@ -76,14 +77,14 @@ class Row:
     odds: _Matrix = field(default_factory=lambda: np.zeros(0))
     gold: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
     sizes: _Matrix = field(default_factory=lambda: np.zeros(0))
-    told: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    by_kind: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     name: str = ""
     unmarked: _Matrix | None = None
     form: Mapping[str, float] = field(default_factory=dict)
     words: frozenset[str] = frozenset()
     blind: float = 0.0
     likeness: float = 0.0
-    told_by_words: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    by_kind_of_words: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     breadth: float = 0.0
     leaning: float = 0.0
 
@@ -94,8 +95,8 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The conversion of log odds to relevances: for each kind a curve, and the weights of whether the kind holds an answer, with
-    vectors and by words alone.
+    """The conversion of log odds to relevances: for each kind a curve, and the weights of the probability that the kind holds an
+    answer, with vectors and by words alone.
     """
 
     curves: Mapping[str, RelevanceCurve]
@@ -131,22 +132,22 @@ def fit_all(rows: Sequence[Row]) -> Numbers:
 
 
 def calibrate(rows: Sequence[Row]) -> Scale:
-    """Return for each kind its curve and the weights of whether it holds an answer; a kind with little evidence is left out.
+    """Return the scale fitted to these rows; a kind with little evidence is left out.
 
-    A curve is fitted on the rows in which the kind holds an answer, except messages that lean on their thread, whose evidence
-    ranks lower. Its points and the weight of leads are those of greatest likelihood, so that over these rows the relevances of a
-    kind sum up to its evidence. Pages have neither: they repeat memories, and the data do not say which pages answer.
+    A curve is fitted to the rows in which the kind holds an answer, without messages that lean on their thread, whose evidence
+    ranks lower. Its points and the weight of leads have the greatest likelihood, so the relevances of a kind sum up to its
+    evidence over these rows. Pages have no scale: they repeat memories, and the data do not say which pages answer.
     """
     curves, holds, by_words = {}, {}, {}
     for kind in sorted({kind for row in rows for kind in row.kinds}):
-        asked = [row for row in rows if counts(row, kind) and row.of(kind).any()]
-        held = [bool(row.gold[row.of(kind)].any()) for row in asked]
-        shown = [row for row, has in zip(asked, held, strict=True) if has and row.group not in _ONLY_HOLDING]
+        offered = [row for row in rows if counts(row, kind) and row.of(kind).any()]
+        held = [bool(row.gold[row.of(kind)].any()) for row in offered]
+        shown = [row for row, has in zip(offered, held, strict=True) if has and row.group not in _ONLY_HOLDING]
         if len(shown) < _LEAST_GOLD:
             continue
-        weights = np.array([_leaning_weight(row, has_answer=has) for row, has in zip(asked, held, strict=True)])
-        holds[kind] = _logistic([row.told[kind] for row in asked], held, weights)
-        by_words[kind] = _logistic([_without_own(row.told_by_words[kind]) for row in asked], held, weights)
+        weights = np.array([_leaning_weight(row, has_answer=has) for row, has in zip(offered, held, strict=True)])
+        holds[kind] = _logistic([row.by_kind[kind] for row in offered], held, weights)
+        by_words[kind] = _logistic([_without_own(row.by_kind_of_words[kind]) for row in offered], held, weights)
         odds = [stretched(row.odds[row.of(kind)], row.breadth) for row in shown]
         gold = [row.gold[row.of(kind)].astype(np.float64) for row in shown]
         ahead = np.concatenate([leads(one) for one in odds])
@@ -155,12 +156,12 @@ def calibrate(rows: Sequence[Row]) -> Scale:
 
 
 def _without_own(features: Mapping[str, float]) -> dict[str, float]:
-    """Return the features without those of the message alone: words such as "Why did he" match texts on any subject."""
+    """Return the features without those of the message alone, whose words (such as "Why did he") match texts on any subject."""
     return {name: value for name, value in features.items() if not name.startswith("own_")}
 
 
 def _leaning_weight(row: Row, *, has_answer: bool) -> float:
-    """Return the weight of a row in the fit. Rows that lean on their thread are reweighted, because more of them lack an answer
+    """Return the weight of a row in the fit. Rows that lean on their thread are reweighted, because fewer of them have an answer
     than in real talk.
     """
     if row.leaning < _HALF:
@@ -169,15 +170,15 @@ def _leaning_weight(row: Row, *, has_answer: bool) -> float:
 
 
 def counts(row: Row, kind: str) -> bool:
-    """Return whether a row says which candidates of a kind answer; dialogs with follow-ups say it of passages only."""
+    """Return whether a row's candidates of this kind are labelled; follow-ups to documents label passages only."""
     if row.group in {TALK, ASKING, LIFE, KNOWLEDGE, MEMORIES}:
         return False
     return kind == "passage" or row.group in {*CHATS, DOCUMENTS, STRANGER, WITH_PRONOUNS, TALKS, NOT_STORED}
 
 
 def calibrated(scale: Scale, row: Row) -> _Matrix:
-    """Return the row's relevances."""
-    odds, holds = row.odds.copy(), holdings(row.told, scale.holds)
+    """Return the relevances of the row's candidates, from 0 to 1."""
+    odds, holds = row.odds.copy(), holdings(row.by_kind, scale.holds)
     for kind in set(row.kinds):
         own = row.of(kind)
         if kind in scale.curves:
@@ -186,7 +187,7 @@ def calibrated(scale: Scale, row: Row) -> _Matrix:
 
 
 def spent(rows: Sequence[Row], scale: Scale, least_worth: float) -> tuple[float, float]:
-    """Return the mean tokens recalled per row at this least worth, and the share of the candidates with evidence that is kept."""
+    """Return the mean tokens recalled per row at this least worth, and the share kept of the candidates with evidence."""
     kept = [_worth(scale, row) >= least_worth for row in rows]
     tokens = sum(float(row.sizes[one].sum()) for one, row in zip(kept, rows, strict=True))
     found = sum(int(row.gold[one].sum()) for one, row in zip(kept, rows, strict=True))
@@ -195,13 +196,13 @@ def spent(rows: Sequence[Row], scale: Scale, least_worth: float) -> tuple[float,
 
 def _worth(scale: Scale, row: Row) -> _Matrix:
     """Return the worth of a row's candidates, as the product counts it."""
-    holds = holdings(row.told, scale.holds)
+    holds = holdings(row.by_kind, scale.holds)
     texts = ["x" * round(4 * size) for size in row.sizes.tolist()]
     return np.array(worths(calibrated(scale, row).tolist(), texts, [holds.get(kind, 1.0) for kind in row.kinds]))
 
 
 def bins(rows: Sequence[Row], relevances: Sequence[_Matrix], kind: str) -> list[tuple[float, float, float]]:
-    """Return for each bin of relevance its upper edge, and the expected and the observed evidence of a kind in it."""
+    """Return for each bin of relevance its upper edge, and the expected and observed candidates with evidence of a kind."""
     rows_of_bins, lower = [], 0.0
     expected = np.concatenate([one[row.of(kind)] for one, row in zip(relevances, rows, strict=True)])
     observed = np.concatenate([row.gold[row.of(kind)] for row in rows])
@@ -213,10 +214,10 @@ def bins(rows: Sequence[Row], relevances: Sequence[_Matrix], kind: str) -> list[
 
 
 def passing(rows: Sequence[Row], least_asking: float) -> dict[str, float]:
-    """Return for each group the share of messages taken to ask for something, by numbers fitted without their fold."""
+    """Return for each group the share of messages judged to ask for something, by numbers fitted without their folds."""
     names = sorted({row.fold for row in rows})
     random.Random(3).shuffle(names)
-    passed: dict[str, list[bool]] = {}
+    judged: dict[str, list[bool]] = {}
     for number in range(FOLDS):
         held = set(names[number::FOLDS])
         shown = [row for row in rows if row.fold not in held]
@@ -226,8 +227,8 @@ def passing(rows: Sequence[Row], least_asking: float) -> dict[str, float]:
                 models = (fitted.message, np.array(fitted.vector)), (fitted.message_by_words, np.zeros(len(row.vector)))
                 features = _recalled(fitted.scale, row) | {"message": _message_odds(row, *models)}
                 chance = 1 / (1 + np.exp(-_score(fitted.asks, features)))
-                passed.setdefault(row.group, []).append(bool(chance >= least_asking))
-    return {group: sum(outcomes) / len(outcomes) for group, outcomes in passed.items()}
+                judged.setdefault(row.group, []).append(bool(chance >= least_asking))
+    return {group: sum(outcomes) / len(outcomes) for group, outcomes in judged.items()}
 
 
 def write_personal(path: Path, model: PersonalModel, *, provenance: str) -> None:
@@ -256,7 +257,7 @@ def write(path: Path, numbers: Numbers, *, provenance: str) -> None:
 
 
 def filled(entries: Iterable[str]) -> str:
-    """Return the entries, joined by commas and broken into lines; a wide character counts as two columns."""
+    """Return the entries joined by commas, in lines of at most 124 columns; a wide character takes two."""
     lines = [""]
     for entry in entries:
         longer = f"{lines[-1]} {entry},"
@@ -267,23 +268,23 @@ def filled(entries: Iterable[str]) -> str:
 
 
 def _curve(odds: _Matrix, ahead: _Matrix, gold: _Matrix) -> RelevanceCurve:
-    """Return one kind's curve, with as many points as its evidence allows, and equal evidence between them."""
+    """Return one kind's curve, with as many points as its evidence allows and equal evidence between them."""
     count = int(max(_LEAST_KNOTS, min(_MOST_KNOTS, gold.sum() // _GOLD_A_KNOT)))
     knots = np.quantile(odds[gold > 0], np.linspace(0.02, 0.98, count))
     lowest = np.quantile(odds, 0.02)
     knots = np.unique(np.concatenate([[lowest], knots[knots > lowest + _APART]]).round(4))
     knots = knots[np.concatenate([[True], np.diff(knots) > _APART])]
-    fitted = _likeliest(odds, ahead, gold, knots)
+    fitted = _fit_curve(odds, ahead, gold, knots)
     if fitted[-1] < 0:  # a curve keeps the order of candidates
-        fitted = _likeliest(odds, np.zeros(len(odds)), gold, knots)
+        fitted = _fit_curve(odds, np.zeros(len(odds)), gold, knots)
     observed = _rising(fitted[:-1]).round(4).tolist()
     return RelevanceCurve(tuple(zip(knots.tolist(), observed, strict=True)), round(float(fitted[-1]), 4))
 
 
-def _likeliest(odds: _Matrix, ahead: _Matrix, gold: _Matrix, knots: _Matrix) -> _Matrix:
-    """Return the observed log odds at these knots, then the weight of leads, by Newton's method.
+def _fit_curve(odds: _Matrix, ahead: _Matrix, gold: _Matrix, knots: _Matrix) -> _Matrix:
+    """Return the observed log odds at these knots, and last the weight of leads, by Newton's method.
 
-    Bends are penalised, and slopes other than 1 a little: else a curve would fall without end where nothing was found.
+    Changes of slope are penalised, and lightly slopes other than 1: otherwise a curve would diverge where no evidence was found.
     """
     inside = np.clip(odds, knots[0], knots[-1])
     upper = np.clip(np.searchsorted(knots, inside, side="right"), 1, len(knots) - 1)
@@ -309,7 +310,7 @@ def _likeliest(odds: _Matrix, ahead: _Matrix, gold: _Matrix, knots: _Matrix) -> 
 
 
 def _rising(observed: _Matrix) -> _Matrix:
-    """Return the values made to rise, by replacing neighbours that fall with their mean."""
+    """Return the values made to rise, by pooling adjacent violators: neighbours that fall are replaced by their mean."""
     merged: list[list[float]] = []
     for one in observed.tolist():
         merged.append([one])
@@ -323,14 +324,14 @@ def _probability(odds: _Matrix) -> _Matrix:
 
 
 def without_marks(message: str) -> str:
-    """Return a message as people type it in haste: without punctuation marks and capitals."""
+    """Return a message without punctuation marks and capitals, as people type it in haste."""
     return message.translate(_NO_MARKS).strip().lower()
 
 
 def _message_model(rows: Sequence[Row], *, by_vector: bool) -> _MessageModel:
-    """Return the weights of a message's form, and of its vector, that tell small talk from what asks for something.
+    """Return the model of the log odds that a message asks for something: the weights of its form, and of its vector.
 
-    With vectors, each message is also fitted on without its marks, so that a question is recognised without a question mark.
+    With vectors, each message also counts without its marks, so that a question is recognised without a question mark.
     """
     rows = [row for row in rows if row.group not in {KNOWLEDGE, NOT_STORED}]
     if by_vector:
@@ -348,10 +349,10 @@ def _message_model(rows: Sequence[Row], *, by_vector: bool) -> _MessageModel:
 
 
 def personal_model(rows: Sequence[Row]) -> PersonalModel:
-    """Return the model of whether a message asks about somebody's own life.
+    """Return the model of the log odds that a message asks about somebody's own life.
 
-    It tells questions about conversations and one's own life from those about documents and common knowledge. Questions in many
-    languages count three times.
+    It separates questions about conversations and one's own life from those about documents and common knowledge. Our own
+    questions, in many languages, count three times.
     """
     seen = [row for row in rows if row.group in {*CHATS, ASKING, LIFE, *_IMPERSONAL} and row.form]
     words = _words([row for row in seen if row.group in _OWN])
@@ -378,7 +379,7 @@ def personal_model(rows: Sequence[Row]) -> PersonalModel:
 
 
 def _words(rows: Sequence[Row]) -> list[str]:
-    """Return the words that several of these questions share, without numbers and names, whose weights would follow a subject."""
+    """Return the words that at least three of these questions share, without numbers and names, which belong to a subject."""
     of_rows = [{*map(fold, _NAME.findall(row.message))} for row in rows]
     names = set().union(*of_rows)
     counts = Counter[str]()
@@ -405,7 +406,7 @@ def _forms(rows: Sequence[Row]) -> tuple[_Matrix, list[str]]:
 
 
 def _balance(groups: Sequence[str]) -> _Matrix:
-    """Return weights by which small talk counts in all 0.7 times as much as the real questions, and our own questions half."""
+    """Return weights that give small talk 0.7 times the total weight of the real questions, and our own questions half of it."""
     kinds = np.array(groups)
     talk, asking = kinds == TALK, np.isin(kinds, [ASKING, LIFE, MEMORIES])
     real = ~talk & ~asking
@@ -416,24 +417,24 @@ def _balance(groups: Sequence[str]) -> _Matrix:
 
 
 def _gate(rows: Sequence[Row], scale: Scale, *, by_vector: bool) -> RankerWeights:
-    """Return the weights of whether a message asks for something, on scores by models that were fitted without it."""
-    asked = [row for row in rows if row.kinds and row.group not in {STRANGER, ASKING, LIFE, KNOWLEDGE, NOT_STORED}]
+    """Return the weights of the probability that a message asks for something, with its score by models fitted without it."""
+    fitted_on = [row for row in rows if row.kinds and row.group not in {STRANGER, ASKING, LIFE, KNOWLEDGE, NOT_STORED}]
     if not by_vector:
-        asked = [replace(row, blind=1.0, likeness=_share_held(row) / 2) for row in asked]
+        fitted_on = [replace(row, blind=1.0, likeness=_share_held(row) / 2) for row in fitted_on]
     scores: dict[int, float] = {}
     for number in range(FOLDS):
         shown = [row for row in rows if _fold_of(row.message) != number]
         models = _message_model(shown, by_vector=True), _message_model(shown, by_vector=False)
-        scores |= {id(row): _message_odds(row, *models) for row in asked if _fold_of(row.message) == number}
-    table = [_recalled(scale, row) | {"message": scores[id(row)]} for row in asked]
+        scores |= {id(row): _message_odds(row, *models) for row in fitted_on if _fold_of(row.message) == number}
+    table = [_recalled(scale, row) | {"message": scores[id(row)]} for row in fitted_on]
     ridge = np.array([_LEANING_RIDGE if name.startswith("leaning") else _GATE_RIDGE for name in table[0]])
-    asks = np.array([row.group != TALK for row in asked])
-    weights = np.where(asks, 1.0, asks.sum() / max(1, (~asks).sum()))  # small talk counts as much as all else
+    asks = np.array([row.group != TALK for row in fitted_on])
+    weights = np.where(asks, 1.0, asks.sum() / max(1, (~asks).sum()))  # small talk counts as much as all other messages
     return _logistic(table, asks.tolist(), weights, ridge)
 
 
 def _share_held(row: Row) -> float:
-    return max((features["coverage"] for kind, features in row.told_by_words.items() if kind != "turn"), default=0.0)
+    return max((features["coverage"] for kind, features in row.by_kind_of_words.items() if kind != "turn"), default=0.0)
 
 
 def _recalled(scale: Scale, row: Row) -> dict[str, float]:
@@ -452,7 +453,7 @@ def _message_odds(row: Row, with_vector: _MessageModel, by_words: _MessageModel)
 def _logistic(
     table: Sequence[Mapping[str, float]], labels: Sequence[bool], weights: _Matrix, ridge: float | _Matrix = _GATE_RIDGE
 ) -> RankerWeights:
-    """Return a logistic model of named features; `weights` are those of the rows."""
+    """Return a logistic model of named features, with a weight for each row."""
     names, targets = list(table[0]), np.array(labels, np.float64)
     columns = np.array([[one[name] for name in names] for one in table])
     middle, spread = columns.mean(axis=0), np.maximum(columns.std(axis=0), 1e-9)
@@ -473,7 +474,7 @@ def _score(weights: RankerWeights, features: Mapping[str, float]) -> float:
 
 
 def _written(curve: RelevanceCurve) -> str:
-    points = "".join(f"            ({given}, {observed}),\n" for given, observed in curve.points)
+    points = "".join(f"            ({ranked}, {observed}),\n" for ranked, observed in curve.points)
     return f"RelevanceCurve(\n        points=(\n{points}        ),\n        lead={curve.lead},\n    )"
 
 

@@ -1,6 +1,6 @@
 """Follow-up questions about a text, asked with the dialog so far as their thread. Each dialog's text is a document of one base.
 
-An answer counts as found when its words stand in the knowledge items of a context within the budget.
+An answer counts as found if its text is in the knowledge items of a context within the budget.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ VARIANTS = ("follow-ups", "follow-ups, half of each answer", "follow-ups, users'
 OWNER = "reader"
 _BUDGETS = (1_000, 2_000)
 _SOURCES = frozenset({"thread", "knowledge"})
-_LEAST_CHARS = 20  # a shorter answer stands in the base by chance
+_LEAST_CHARS = 20  # a shorter answer may be in the base by chance
 _AT_ONCE = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A question as typed, as people rewrote it to stand alone, and the words of the text that answer it."""
+    """A question as typed, the same rewritten by people to stand alone, and the words of the text that answer it."""
 
     typed: str
     rewritten: str
@@ -52,7 +52,7 @@ class Dialog:
 
 @dataclass(frozen=True, slots=True)
 class FollowUp:
-    """One question that is asked: the place of its exchange in its dialog, which is not the first."""
+    """A follow-up question: its dialog, and the position of its exchange there, which is at least 1."""
 
     dialog: Dialog
     place: int
@@ -66,7 +66,7 @@ class FollowUp:
         """Return the id of its thread in one of `VARIANTS`."""
         return f"{self.dialog.name}-{self.place}-{VARIANTS.index(variant)}"
 
-    def said(self, variant: str) -> list[context_pb2.NewTurn]:
+    def turns(self, variant: str) -> list[context_pb2.NewTurn]:
         """Return the turns of the dialog before the question, in one of `VARIANTS`."""
         turns = []
         for place, exchange in enumerate(self.dialog.exchanges[: self.place]):
@@ -92,7 +92,7 @@ def dialogs(data: Path) -> list[Dialog]:
 
 
 def questions(read_dialogs: Iterable[Dialog]) -> list[FollowUp]:
-    """Return every follow-up whose answer is longer than 20 characters and was not given before."""
+    """Return every follow-up whose answer is longer than 20 characters and does not repeat an earlier one."""
     follow_ups = []
     for dialog in read_dialogs:
         answers = [exchange.answer for exchange in dialog.exchanges]
@@ -107,7 +107,7 @@ def questions(read_dialogs: Iterable[Dialog]) -> list[FollowUp]:
 async def fill(
     world: World, read_dialogs: Iterable[Dialog], chosen: Sequence[FollowUp], variants: Sequence[str] = VARIANTS
 ) -> None:
-    """Write every dialog's text, and a thread of each of the variants for each question that is asked."""
+    """Write every dialog's text, and for each of the chosen questions a thread in each of the variants; wait for the worker."""
     await put(world, read_dialogs, chosen, variants)
     await world.until_made([OWNER])
 
@@ -115,14 +115,14 @@ async def fill(
 async def put(
     world: World, read_dialogs: Iterable[Dialog], chosen: Sequence[FollowUp], variants: Sequence[str] = VARIANTS
 ) -> None:
-    """Write as `fill` does, without waiting."""
+    """Write as `fill` does, without waiting for the worker."""
     await world.put_base({f"{one.name}.md": f"# {one.title}\n\n{one.text}\n".encode() for one in read_dialogs})
     for question in chosen:
         for variant in variants:
-            await world.put_turns(OWNER, question.thread(variant), question.said(variant))
+            await world.put_turns(OWNER, question.thread(variant), question.turns(variant))
 
 
-async def ask(world: World, journal: Journal, tally: Tally, asked: Sequence[FollowUp], *, spend: str) -> None:
+async def ask(world: World, journal: Journal, tally: Tally, chosen: Sequence[FollowUp], *, spend: str) -> None:
     """Ask every follow-up as typed in each variant of its thread, and without a thread as typed and as rewritten.
 
     Its rewrite is also asked in its own thread and in that of another question.
@@ -139,9 +139,9 @@ async def ask(world: World, journal: Journal, tally: Tally, asked: Sequence[Foll
         tally.add(outcome)
 
     async with asyncio.TaskGroup() as tasks:
-        for place, question in enumerate(asked):
+        for place, question in enumerate(chosen):
             typed, rewritten = question.exchange.typed, question.exchange.rewritten
-            stranger = asked[place - 1].thread(VARIANTS[0])
+            stranger = chosen[place - 1].thread(VARIANTS[0])
             for variant in VARIANTS:
                 tasks.create_task(one(question, variant, typed, question.thread(variant)))
             tasks.create_task(one(question, "follow-ups without a thread", typed, ""))
@@ -150,15 +150,15 @@ async def ask(world: World, journal: Journal, tally: Tally, asked: Sequence[Foll
             tasks.create_task(one(question, "rewritten, in a stranger's thread", rewritten, stranger))
 
 
-async def _found(world: World, question: FollowUp, name: str, asked: tuple[str, str, str]) -> Outcome:
-    message, thread, spend = asked
+async def _found(world: World, question: FollowUp, name: str, how: tuple[str, str, str]) -> Outcome:
+    message, thread, spend = how
     found, over_budget = [], 0
     for budget in _BUDGETS:
         assembly = await world.ask(QuestionToAsk(OWNER, message, _SOURCES, budget, thread=thread, spend=spend))
         is_over = count([context_of(assembly)], "o200k_base")[0] > budget
-        read = squash(" ".join(item.text for item in assembly.items if item.source == SOURCE_KNOWLEDGE))
+        text = squash(" ".join(item.text for item in assembly.items if item.source == SOURCE_KNOWLEDGE))
         over_budget += is_over
-        there = squash(question.exchange.answer) in read and not is_over
+        there = squash(question.exchange.answer) in text and not is_over
         found.append(Found(name, "found", budget, int(there), 1))
     return Outcome(tuple(found), len(_BUDGETS), over_budget)
 
@@ -168,7 +168,7 @@ def _turn(turn_id: str, role: str, text: str) -> context_pb2.NewTurn:
 
 
 def _halved(text: str) -> str:
-    """Return every other word of the text at random, in order; the same ones every time."""
+    """Return half of the words of the text, drawn at random, in their order; the same ones every time."""
     words = text.split()
     kept = sorted(random.Random(text).sample(range(len(words)), len(words) // 2))
     return " ".join(words[place] for place in kept)

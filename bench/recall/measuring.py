@@ -1,5 +1,5 @@
-"""The measured run: loads the data into a sidecar as it is installed (worker on, summaries and vectors made, default deadlines),
-trains weights without the data under test, and asks every question through the RPC.
+"""The measured run: loads the data into a sidecar with default settings and a worker, waits for vectors and summaries, trains
+weights without the data under test, and asks every question through the RPC.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import grpc
 
 from bench.databases import own_database
 from bench.recall import follow_ups
-from bench.recall.asking import BUDGETS, Asking, AskOptions, some
+from bench.recall.asking import BUDGETS, Asker, AskOptions, some
 from bench.recall.baselines import Baselines
 from bench.recall.cases import SETS, Conversation, conversations, document_questions
 from bench.recall.folds import Fold, folds, gather, write_weights
@@ -39,7 +39,7 @@ _TIMED = 60
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to run: the data's folder, the set, the number of folds (0: the shipped weights), and the share of the questions.
+    """The options of a run: the data's folder, the set, the number of folds (0: the shipped weights), the share of the questions.
 
     `keep` is a folder from which an interrupted run continues; `only` is the number of conversations, if not all. Each question
     is asked at each of the budgets, in tokens, with this `spend`.
@@ -61,38 +61,42 @@ class Plan:
         return tuple(one for name in SETS for one in conversations(self.data, name)[: self.only])
 
     @property
-    def told(self) -> str:
-        """The plan's identity; outcomes of a plan with another identity are not reused."""
+    def identity(self) -> str:
+        """The options that an outcome depends on. Outcomes of a plan with another identity are not reused."""
         return f"{self.data} {self.name} {self.folds} {self.share} {self.with_wiki} {self.only} {self.spend} {self.budgets}"
 
 
 async def measure(plan: Plan) -> Tally:
-    """Run the plan, and return what was found."""
+    """Run the plan, and return its tally."""
     if plan.name == FOLLOW_UPS:
         return await _follow_ups(plan)
     measured = conversations(plan.data, plan.name)[: plan.only]
     documents_asked = document_questions(plan.data)
-    tally, journal, options = Tally(), Journal(plan.keep, plan=plan.told), AskOptions(plan.spend, tuple(plan.budgets))
+    tally, journal, options = (
+        Tally(),
+        Journal(plan.keep, plan=plan.identity),
+        AskOptions(plan.spend, tuple(plan.budgets)),
+    )
     trained = plan.trained() if plan.folds or plan.write else measured
     async with _filled(plan, trained) as (world, pools):
         evidence = await gather(pools, trained, documents_asked, keep=plan.keep) if plan.folds or plan.write else None
         if plan.write is not None and evidence is not None:
             write_weights(plan.write, evidence, data=plan.data)
-        made = folds(evidence, measured, count=plan.folds)
-        _say(f"{len(made)} folds trained")
-        asking = Asking(world, journal, tally, options, share=plan.share, with_wiki=plan.with_wiki)
+        trained_folds = folds(evidence, measured, count=plan.folds)
+        _log(f"{len(trained_folds)} folds trained")
+        asker = Asker(world, journal, tally, options, share=plan.share, with_wiki=plan.with_wiki)
         embedder = LocalEmbedder(MiniLM())
-        for number, fold in enumerate(made):
+        for number, fold in enumerate(trained_folds):
             vars(rank)["BY_VECTORS"] = fold.weights  # the weights under test, in the process that serves
             for conversation in fold.conversations:
-                await asking.conversation(conversation)
-                await asking.baselines(conversation, Baselines(conversation, pools.turn, embedder))
+                await asker.conversation(conversation)
+                await asker.baselines(conversation, Baselines(conversation, pools.turn, embedder))
             documents = [one for one in documents_asked if one.corpus in fold.corpora]
             if documents and fold.conversations:
-                await asking.documents(documents, fold.conversations[0].name)
-            _say(f"fold {number + 1} of {len(made)} asked, {tally.contexts} contexts")
+                await asker.documents(documents, fold.conversations[0].name)
+            _log(f"fold {number + 1} of {len(trained_folds)} asked, {tally.contexts} contexts")
         embedder.close()
-        tally.took_ms = await _alone_ms(world, made[0])
+        tally.took_ms = await _alone_ms(world, trained_folds[0])
         tally.degraded = world.degraded
     if plan.keep is not None:
         text = json.dumps(tally.misses, ensure_ascii=False, indent=1)
@@ -101,14 +105,14 @@ async def measure(plan: Plan) -> Tally:
 
 
 async def _follow_ups(plan: Plan) -> Tally:
-    """Return how many of the answers to follow-up questions were found."""
-    tally, journal = Tally(), Journal(plan.keep, plan=plan.told)
+    """Return the tally of follow-up questions."""
+    tally, journal = Tally(), Journal(plan.keep, plan=plan.identity)
     dialogs = follow_ups.dialogs(plan.data)
-    asked = some(follow_ups.questions(dialogs), plan.share)
+    questions = some(follow_ups.questions(dialogs), plan.share)
     async with served() as world:
-        await follow_ups.fill(world, dialogs, asked)
-        _say("the data are in")
-        await follow_ups.ask(world, journal, tally, asked, spend=plan.spend)
+        await follow_ups.fill(world, dialogs, questions)
+        _log("all data written")
+        await follow_ups.ask(world, journal, tally, questions, spend=plan.spend)
         tally.degraded = world.degraded
     return tally
 
@@ -118,8 +122,8 @@ async def _filled(plan: Plan, trained: Sequence[Conversation]) -> AsyncIterator[
     async with served() as world:
         await world.fill(trained, plan.data)
         if plan.with_wiki:
-            _say(f"{await world.compile(trained)} pages compiled")
-        _say("the data are in")
+            _log(f"{await world.compile(trained)} pages compiled")
+        _log("all data written")
         yield world, world.app.pools
 
 
@@ -127,10 +131,10 @@ async def _filled(plan: Plan, trained: Sequence[Conversation]) -> AsyncIterator[
 async def served(
     *, embed_deadline_s: float | None = None, backends: Path | None = None, graph_hops: int = MAX_HOPS
 ) -> AsyncIterator[World]:
-    """Yield a sidecar as it is installed, with its worker in a process beside it.
+    """Yield a sidecar with default settings, and its worker in another process.
 
-    The embedder is that of SIDECAR_EMBEDDER. With `embed_deadline_s`, messages may wait so long for their vectors. `backends` is
-    its file of remote backends, if any, and `graph_hops` how many typed edges a turn follows.
+    The embedder is that of SIDECAR_EMBEDDER. `embed_deadline_s` is how long a message waits for its vector, `backends` the
+    file of remote backends, if any, and `graph_hops` the number of typed edges that a turn follows.
     """
     options = [("grpc.max_receive_message_length", -1)]
     async with (
@@ -143,7 +147,7 @@ async def served(
 
 
 async def _alone_ms(world: World, fold: Fold) -> list[float]:
-    """Return how long single turns take on an otherwise idle service, in milliseconds."""
+    """Return the milliseconds of single turns on an otherwise idle service."""
     took_ms = []
     conversation = fold.conversations[0]
     for question in some(conversation.questions, _TIMED / len(conversation.questions)):
@@ -155,9 +159,9 @@ async def _alone_ms(world: World, fold: Fold) -> list[float]:
     return took_ms
 
 
-def _say(what: str) -> None:
-    """Print the run's progress."""
-    print(f"{time.strftime('%H:%M:%S')} {what}", file=sys.stderr, flush=True)
+def _log(line: str) -> None:
+    """Print the run's progress to standard error."""
+    print(f"{time.strftime('%H:%M:%S')} {line}", file=sys.stderr, flush=True)
 
 
 def _with(settings: Settings, embed_deadline_s: float | None, backends: Path | None, graph_hops: int) -> Settings:

@@ -1,7 +1,7 @@
-"""Recordings of a calibration: what the sources bring for each message, recorded once and fitted as often as needed.
+"""Recordings of a calibration: the candidates of each message, recorded once and fitted to any number of times.
 
-A recording holds messages and texts of the data, so it stays in a folder of the caller's choice. Its key is a hash of the data,
-the share of them and the code of the sources, so that no other recording is taken for it.
+A recording contains messages and texts of the data, so the caller chooses its folder. Its key is a hash of the data, the share
+of them that is asked and the code of the sources; a recording with another key is not used.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class Offered:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A message as it was read, and what each source brought; `unmarked` is its vector without marks and capitals.
+    """A message as it was read, and the candidates of each source. `unmarked` is its vector without marks and capitals.
 
-    The other fields are those of a `Row`.
+    The other fields are as in `Row`.
     """
 
     group: str
@@ -56,7 +56,7 @@ class Recorded:
 
 
 def row(recorded: Recorded, breadth: float = 0.0) -> Row:
-    """Return the row of a recorded message of this breadth, as the ranker judges it now."""
+    """Return the row of a recorded message of this breadth, as judged by the present code of the ranker."""
     identity = (recorded.group, recorded.fold, recorded.message, recorded.vector)
     candidates = [one.candidates for one in recorded.offered]
     form, words = message_form(recorded.reading), telling_words(recorded.reading)
@@ -86,7 +86,7 @@ def row(recorded: Recorded, breadth: float = 0.0) -> Row:
 
 
 def _without_vectors(one: Candidates) -> Candidates:
-    """Return the candidates as they are when the embedder does not answer in time."""
+    """Return the candidates without cosines, as when the embedder is late."""
     evidence, nothing = one.evidence, np.zeros_like(one.evidence.cosine)
     return replace(
         one,
@@ -98,13 +98,13 @@ def _without_vectors(one: Candidates) -> Candidates:
 
 @dataclass(frozen=True, slots=True)
 class Recordings:
-    """The recordings in a folder, or none without one. `key` identifies the data and the code that they are made with."""
+    """The recordings in a folder; without a folder there are none. `key` identifies their data and code (see `key_of`)."""
 
     folder: Path | None
     key: str
 
     def read(self, name: str) -> list[Recorded] | None:
-        """Return a recording, or None if it is not there."""
+        """Return a recording, or None if it does not exist."""
         if self.folder is None or not self._file(name).exists():
             return None
         with self._file(name).open("rb") as file:
@@ -112,7 +112,7 @@ class Recordings:
         return kept
 
     def write(self, name: str, messages: Sequence[Recorded]) -> None:
-        """Write a recording; an interrupted run leaves no partial one."""
+        """Write a recording, atomically."""
         if self.folder is not None:
             self.folder.mkdir(parents=True, exist_ok=True)
             part = self._file(name).with_suffix(".part")
@@ -121,7 +121,7 @@ class Recordings:
             part.replace(self._file(name))
 
     def read_maps(self, names: Iterable[str]) -> dict[str, Factors] | None:
-        """Return the kept maps of these sets, or None if they are not there."""
+        """Return the maps of these sets, or None if they do not exist."""
         file = self._maps()
         if file is None or not file.exists():
             return None
@@ -129,7 +129,7 @@ class Recordings:
             return {name: (kept[f"{name} {_PARTS[0]}"], kept[f"{name} {_PARTS[1]}"]) for name in names}
 
     def write_maps(self, maps: dict[str, Factors]) -> None:
-        """Keep the maps."""
+        """Write the maps."""
         if (file := self._maps()) is not None:
             file.parent.mkdir(parents=True, exist_ok=True)
             both = {
@@ -145,9 +145,9 @@ class Recordings:
         return self.folder / f"{name}-{self.key}.pickle"
 
 
-def key_of(*told: object, data: bytes, code: Iterable[Path]) -> str:
-    """Return the key of recordings: the data, the share of them, and the code that brings candidates."""
-    digest = hashlib.sha256(repr(told).encode() + data)
+def key_of(*options: object, data: bytes, code: Iterable[Path]) -> str:
+    """Return the key of recordings: a hash of the run's options, the data, and the code that finds candidates."""
+    digest = hashlib.sha256(repr(options).encode() + data)
     for file in sorted(code):
         digest.update(file.read_bytes())
     return digest.hexdigest()[:16]

@@ -37,18 +37,18 @@ def drawn(seed: int, slope: float, shift: float) -> list[Row]:
 def a_row(kind: str, odds: NDArray[np.float64], gold: NDArray[np.bool_], *, group: str = "turns") -> Row:
     """Return a row of one kind that a message brought."""
     match = KindMatch(odds, odds / 10, odds / 20)
-    told = {kind: holding_features(match, match, has_unknown_name=False, leaning=0.0)}
+    by_kind = {kind: holding_features(match, match, has_unknown_name=False, leaning=0.0)}
     sizes = np.full(len(odds), 30.0)
-    return Row(group, "one", "Where?", np.zeros(4), [kind] * len(odds), odds, gold, sizes, told, told_by_words=told)
+    return Row(group, "one", "Where?", np.zeros(4), [kind] * len(odds), odds, gold, sizes, by_kind, by_kind_of_words=by_kind)
 
 
 def test_calibrated_relevances_sum_up_to_what_was_observed_in_every_bin_of_rows_not_fitted_on() -> None:
     curves = calibrate(drawn(1, 0.7, -0.5))
     unseen = drawn(2, 0.7, -0.5)
     found = fitting_worth.bins(unseen, [calibrated(curves, row) for row in unseen], "turn")
-    told = [(wanted, seen) for _, wanted, seen in found if seen >= 20]
-    assert len(told) >= 4
-    assert all(0.7 <= seen / wanted <= 1.4 for wanted, seen in told)
+    edges = [(wanted, seen) for _, wanted, seen in found if seen >= 20]
+    assert len(edges) >= 4
+    assert all(0.7 <= seen / wanted <= 1.4 for wanted, seen in edges)
     wanted, seen = (sum(one[place] for one in found) for place in (1, 2))
     assert 0.9 <= seen / wanted <= 1.1
 
@@ -95,7 +95,7 @@ def test_kind_holds_an_answer_the_more_likely_the_better_its_best_candidate() ->
         a_row("turn", rng.normal(-6, 1, 100), np.zeros(100, np.bool_), group=fitting_worth.STRANGER) for _ in range(40)
     ]
     scale = calibrate([*own, *stranger])
-    chances = [probability(scale.holds["turn"], row.told["turn"]) for row in (own[0], stranger[0])]
+    chances = [probability(scale.holds["turn"], row.by_kind["turn"]) for row in (own[0], stranger[0])]
     assert chances[0] > 0.8
     assert chances[1] < 0.2
     tokens, found = fitting_worth.spent(own, scale, 0.0003)
@@ -138,7 +138,7 @@ def test_a_recording_is_fitted_again_as_it_was_recorded(tmp_path: Path) -> None:
     first, second = recordings.row(a_recording()), recordings.row(again)
     assert first.odds.tolist() == second.odds.tolist()
     assert second.gold.tolist() == [True, False]
-    assert second.told == first.told
+    assert second.by_kind == first.by_kind
     assert (second.kinds, second.sizes.tolist()) == (["turn", "turn"], [5.0, 2.0])
     assert Recordings(None, "key").read("dialogs") is None
 
